@@ -1,0 +1,233 @@
+/** Wires the modules to one database and one HTTP server, starts them in order, and stops them in the reverse order. */
+import type { AddressInfo } from "node:net";
+import { createKeys } from "./kernel/auth/keys.ts";
+import { systemClock } from "./kernel/clock.ts";
+import type { ServerConfig } from "./kernel/config/index.ts";
+import { type Connection, type Db, openDb } from "./kernel/db.ts";
+import { kernelChecks } from "./kernel/doctor.ts";
+import { resolveDataDir, startEmbeddedPostgres } from "./kernel/embedded-postgres/index.ts";
+import { OperatorError } from "./kernel/errors.ts";
+import { createHttp, type Http } from "./kernel/http/server.ts";
+import { adminSurfaces, publicSurfaces } from "./kernel/http/surfaces.ts";
+import { migrate } from "./kernel/migrate.ts";
+import type { Service } from "./kernel/service.ts";
+import { openSession } from "./kernel/session.ts";
+import { createLog, type Log } from "./kernel/telemetry/log.ts";
+import { createMetrics, type Metrics } from "./kernel/telemetry/metrics.ts";
+import { recordStatement, startTracing } from "./kernel/telemetry/tracing.ts";
+import { createWake } from "./kernel/wake.ts";
+import {
+  createLongPoll,
+  createReclaimer,
+  createTracking,
+  TrackingSettings,
+  trackingChecks,
+  trackingRoutes,
+} from "./tracking/index.ts";
+import { VERSION } from "./version.ts";
+
+/** What each module accepts in `millrace.yaml`. */
+export const SECTIONS = { tracking: TrackingSettings };
+export type Config = ServerConfig<typeof SECTIONS>;
+
+export interface Millrace {
+  /** Where it listens. */
+  url: string;
+  /** Made by the first start, and told only now. */
+  firstAdminKey: string | undefined;
+  http: Http;
+  /** Finishes what is in flight and stops everything that was started. */
+  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  config: Config;
+  cwd: string;
+  /** A line for the person at the terminal. */
+  tell: (line: string) => void;
+}
+
+export async function start({ config, cwd, tell }: StartOptions): Promise<Millrace> {
+  const log = createLog({ level: config.logLevel });
+  const metrics = createMetrics();
+  const cleanup = createCleanup(log);
+  try {
+    if (config.otlpEndpoint) {
+      cleanup.add("tracing", await startTracing({ endpoint: config.otlpEndpoint, serviceName: config.serviceName }));
+    }
+    const database = await openDatabase({ config, cwd, tell, log, metrics });
+    cleanup.add("database", database.close);
+    await migrate(database.db);
+    return await serve({ config, log, metrics, cleanup, database });
+  } catch (error) {
+    await cleanup.run();
+    throw error;
+  }
+}
+
+export interface Database {
+  db: Db;
+  /** For people: which Postgres this is. */
+  description: string;
+  /** Where the embedded one keeps its files. */
+  dataDir: string | undefined;
+  close(): Promise<void>;
+}
+
+export async function openDatabase(deps: StartOptions & { log: Log; metrics?: Metrics }): Promise<Database> {
+  const { config, log, metrics } = deps;
+  const open = (connection: Connection) =>
+    openDb({
+      connection,
+      poolSize: config.dbPoolSize,
+      onStatement(statement, seconds) {
+        metrics?.observe("millrace_db_statement_seconds", { statement }, seconds);
+        recordStatement(statement, seconds);
+      },
+      onIdleError: (error) => log.warn({ err: error }, "an idle database connection broke"),
+    });
+  if (config.databaseUrl) {
+    const db = open({ connectionString: config.databaseUrl });
+    return { db, description: "PostgreSQL at DATABASE_URL", dataDir: undefined, close: db.close };
+  }
+  const { dataDir, notice } = await resolveDataDir(config.dataDir, deps.cwd);
+  if (notice) deps.tell(notice);
+  const postgres = await startEmbeddedPostgres({ dataDir, onProgress: deps.tell, log });
+  const db = open(postgres.connection);
+  return {
+    db,
+    description: `embedded PostgreSQL in ${dataDir}`,
+    dataDir,
+    async close() {
+      await db.close();
+      await postgres.stop();
+    },
+  };
+}
+
+async function serve(deps: {
+  config: Config;
+  log: Log;
+  metrics: Metrics;
+  cleanup: Cleanup;
+  database: Database;
+}): Promise<Millrace> {
+  const { config, log, metrics, cleanup } = deps;
+  const { db, description, dataDir } = deps.database;
+  let stopping = false;
+  const isStopping = () => stopping;
+
+  metrics.gauge("millrace_db_connections", () => {
+    const { connections, idle, waiting } = db.stats();
+    return [
+      { labels: { state: "busy" }, value: connections - idle },
+      { labels: { state: "idle" }, value: idle },
+      { labels: { state: "waited_for" }, value: waiting },
+    ];
+  });
+
+  const wake = createWake({ db, log });
+  await wake.start();
+  cleanup.add("wake-ups", wake.stop);
+  const session = await openSession({ db, log, version: VERSION, roles: config.roles });
+  cleanup.add("session", session.close);
+  const keys = createKeys({ db, wake, clock: systemClock, adminKey: config.adminKey });
+  const firstAdminKey = await keys.bootstrap();
+
+  const tracking = createTracking({ db, wake, metrics, settings: config.sections.tracking });
+  const longPoll = createLongPoll({ tracking, wake });
+  cleanup.add("moves in flight", tracking.drain);
+
+  const onRun: OnRun = (service, outcome, counts) => {
+    metrics.count("millrace_service_runs_total", { service, outcome });
+    for (const [kind, n] of Object.entries(counts)) metrics.count("millrace_service_items_total", { service, kind }, n);
+  };
+  const services: Service[] = [session.service];
+  if (config.roles.includes("scheduler")) services.push(createReclaimer(tracking, { log, onRun }));
+  for (const service of services) {
+    service.start();
+    cleanup.add(service.name, service.stop);
+  }
+
+  const http = await createHttp({
+    log,
+    metrics,
+    keys,
+    isStopping,
+    version: VERSION,
+    anonymousScopes: config.anonymousScopes,
+    bodyLimitBytes: config.bodyLimitBytes,
+    rateLimitPerMinute: config.rateLimitPerMinute,
+  });
+  const page = { version: VERSION, roles: config.roles, database: description, startedAt: new Date() };
+  publicSurfaces(http, { db, metrics, page });
+  if (config.roles.includes("api")) {
+    const checks = [...kernelChecks({ version: VERSION, dataDir }), ...trackingChecks];
+    await http.register(async (scope) => adminSurfaces(scope as Http, { db, keys, checks }), { prefix: "/api/v1" });
+    await http.register(async (scope) => trackingRoutes(scope as Http, { db, tracking, longPoll }), {
+      prefix: "/api/v1/pipeline",
+    });
+  }
+  cleanup.add("requests in flight", () => http.close());
+  const url = await listen(http, config);
+  log.info({ url, roles: config.roles, database: description, version: VERSION }, "millrace is ready");
+
+  return {
+    url,
+    firstAdminKey,
+    http,
+    async stop() {
+      if (stopping) return;
+      stopping = true;
+      longPoll.stop();
+      await cleanup.run();
+      log.info({}, "millrace has stopped");
+    },
+  };
+}
+
+type OnRun = NonNullable<Parameters<typeof createReclaimer>[1]["onRun"]>;
+
+async function listen(http: Http, { host, port }: Config): Promise<string> {
+  try {
+    await http.listen({ host, port });
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === "EADDRINUSE") {
+      throw new OperatorError(
+        `Port ${port} on ${host} is taken. Stop what listens there, or choose another with --port.`,
+      );
+    }
+    if (code === "EACCES" || code === "EADDRNOTAVAIL") {
+      throw new OperatorError(
+        `Cannot listen on ${host}, port ${port} (${code}). Choose others with --host and --port.`,
+      );
+    }
+    throw error;
+  }
+  const address = http.server.address() as AddressInfo;
+  const name = address.family === "IPv6" ? `[${address.address}]` : address.address;
+  return `http://${name}:${address.port}`;
+}
+
+interface Cleanup {
+  add(what: string, undo: () => unknown): void;
+  /** Undoes in the reverse order. What fails is logged and does not keep the rest from being undone. */
+  run(): Promise<void>;
+}
+
+function createCleanup(log: Log): Cleanup {
+  const steps: { what: string; undo: () => unknown }[] = [];
+  return {
+    add: (what, undo) => void steps.push({ what, undo }),
+    async run() {
+      for (let step = steps.pop(); step; step = steps.pop()) {
+        try {
+          await step.undo();
+        } catch (error) {
+          log.error({ err: error, what: step.what }, "could not be stopped cleanly");
+        }
+      }
+    },
+  };
+}

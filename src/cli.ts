@@ -1,0 +1,71 @@
+#!/usr/bin/env node
+/**
+ * The command `millrace`: picks the command that the first word names and turns errors into a sentence and an exit code.
+ * Each command is loaded only when it is called, so that a client does not wait for the server's code to load.
+ */
+import type { Command, Family } from "./cli/command.ts";
+import { EXIT } from "./cli/exit-codes.ts";
+import { exitCodesHelp, indent, pairs, sections } from "./cli/help.ts";
+import { print, printable } from "./cli/output.ts";
+import { choose, isHelpFlag, run } from "./cli/run.ts";
+import { OperatorError } from "./kernel/errors.ts";
+import { VERSION } from "./version.ts";
+
+const COMMANDS: Readonly<Record<string, () => Promise<Command | Family>>> = {
+  serve: async () => (await import("./cli/serve.ts")).serve,
+  migrate: async () => (await import("./cli/migrate.ts")).migrate,
+  keys: async () => (await import("./cli/keys.ts")).keys,
+  doctor: async () => (await import("./cli/doctor.ts")).doctor,
+  pipeline: async () => (await import("./cli/pipeline.ts")).pipeline,
+};
+
+async function main([word, ...rest]: readonly string[]): Promise<number> {
+  if (word === "--version" || word === "-v") {
+    print(VERSION);
+    return EXIT.ok;
+  }
+  if (word === "help" && rest.length > 0) return main([...rest, "--help"]);
+  if (word === undefined || word === "help" || isHelpFlag(word)) {
+    print(await help());
+    return word === undefined ? EXIT.usage : EXIT.ok;
+  }
+  const load = choose("millrace", COMMANDS, word);
+  return run(`millrace ${word}`, await load(), rest);
+}
+
+async function help(): Promise<string> {
+  const commands = await Promise.all(
+    Object.entries(COMMANDS).map(async ([name, load]) => [name, (await load()).summary] as const),
+  );
+  return sections([
+    ["", "millrace COMMAND [flags]"],
+    ["", "Millrace is the control plane between a data source and a published metric."],
+    ["Commands", pairs(commands)],
+    [
+      "To begin",
+      indent([
+        "$ millrace serve              # starts everything and prints a key",
+        "$ export MILLRACE_KEY=mlr_...  # that key, in another terminal",
+        "$ millrace pipeline register orders.csv --shards 0-3",
+        "$ millrace pipeline show orders.csv",
+      ]),
+    ],
+    ["Exit codes", exitCodesHelp()],
+    ["", "Each command has its own help: millrace serve --help. A running server shows its API at /docs."],
+  ]);
+}
+
+function complain(error: unknown): number {
+  if (error instanceof OperatorError) {
+    process.stderr.write(`${error.message.split("\n").map(printable).join("\n")}\n`);
+    return error.exitCode;
+  }
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  process.stderr.write(`This is a defect of Millrace ${VERSION}. Please report it, with these lines:\n${stack}\n`);
+  return EXIT.failed;
+}
+
+// A reader that has seen enough (`| head -1`) is no reason to fail, least of all for a server.
+process.stdout.on("error", () => undefined);
+
+process.exitCode = await main(process.argv.slice(2)).catch(complain);

@@ -1,0 +1,146 @@
+/** The HTTP client of all commands that talk to a running server, and the sentences for all that can go wrong on the way. */
+import { type Flags, readSettings } from "../kernel/config/read-settings.ts";
+import { OperatorError } from "../kernel/errors.ts";
+import { EXIT, exitCodeOf } from "./exit-codes.ts";
+
+export interface Request {
+  method: "GET" | "POST" | "DELETE";
+  /** Made with `pathTo`. */
+  path: string;
+  query?: Readonly<Record<string, string | number | undefined>>;
+  /** Fields that are undefined are not sent. */
+  body?: object;
+  /** How long the server may take on purpose, as in a long poll. */
+  waitSeconds?: number;
+  /** No longer than this for the whole call; a reasonable time unless told. */
+  timeoutMs?: number;
+  signal?: AbortSignal;
+}
+
+export interface Client {
+  /** The server's address, without credentials. */
+  url: string;
+  hasKey: boolean;
+  /** The reply to a call that succeeded; throws a sentence otherwise. */
+  call<Reply>(request: Request): Promise<Reply>;
+}
+
+/** The server answered, but not with success. */
+export class Refusal extends OperatorError {
+  readonly status: number;
+  /** What it answered: `{ error, code, details? }`. */
+  readonly body: unknown;
+
+  constructor(sentence: string, status: number, body: unknown) {
+    super(sentence, exitCodeOf(status));
+    this.name = "Refusal";
+    this.status = status;
+    this.body = body;
+  }
+}
+
+const TIMEOUT_MS = 30_000;
+
+export function createClient({ flags, env }: { flags: Flags; env: NodeJS.ProcessEnv }): Client {
+  // Not by the door of the configuration: it loads the readers of YAML and JSON Schema, which take 300 ms and which only
+  // a server needs. A shell script runs these commands in a loop.
+  const { values, problems } = readSettings("client", env, flags);
+  if (problems.length > 0) throw new OperatorError(problems.join("\n"), EXIT.usage);
+  const base = new URL(values.url.endsWith("/") ? values.url : `${values.url}/`);
+  if (base.username !== "" || base.password !== "") {
+    throw new OperatorError(
+      "MILLRACE_URL holds a user or a password. Take them out; a key goes into MILLRACE_KEY.",
+      EXIT.usage,
+    );
+  }
+  const { key } = values;
+
+  async function send({ method, path, query = {}, body, waitSeconds = 0, timeoutMs = TIMEOUT_MS, signal }: Request) {
+    const url = new URL(path, base);
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    const limit = AbortSignal.timeout(timeoutMs + waitSeconds * 1000);
+    try {
+      const response = await fetch(url, {
+        method,
+        redirect: "manual",
+        headers: {
+          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+      });
+      return { response, text: await response.text() };
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw unreachable(base, error);
+    }
+  }
+
+  return {
+    url: base.href,
+    hasKey: key !== undefined,
+    async call<Reply>(request: Request) {
+      const { response, text } = await send(request);
+      const reply = parseJson(text);
+      if (reply === undefined || (response.status >= 300 && response.status < 400)) throw stranger(base, response);
+      if (!response.ok) throw new Refusal(refusalSentence(reply, response.status, key), response.status, reply);
+      return reply as Reply;
+    },
+  };
+}
+
+/** A path below the server's address, each value encoded: pathTo`api/v1/pipeline/files/${filename}`. */
+export function pathTo(parts: TemplateStringsArray, ...values: string[]): string {
+  for (const value of values) {
+    // No encoding keeps these from being read as steps of the path.
+    if (["", ".", ".."].includes(value)) throw new OperatorError(`\`${value}\` is not a name.`, EXIT.usage);
+  }
+  return String.raw({ raw: parts }, ...values.map(encodeURIComponent));
+}
+
+/** Whether the same call may succeed later. */
+export function mayPass(error: unknown): boolean {
+  return error instanceof OperatorError && error.exitCode === EXIT.unreachable;
+}
+
+function unreachable(base: URL, error: unknown): OperatorError {
+  const { name, message, cause } = error as {
+    name?: string;
+    message?: string;
+    cause?: { code?: string; message?: string };
+  };
+  const reason = name === "TimeoutError" ? "no answer in time" : (cause?.code ?? cause?.message ?? message);
+  return new OperatorError(
+    `No Millrace answers at ${base.href} (${reason}). Start one with \`millrace serve\`, or set MILLRACE_URL to where it runs.`,
+    EXIT.unreachable,
+  );
+}
+
+function stranger(base: URL, { status, headers }: Response): OperatorError {
+  const place = headers.get("location");
+  const what = place === null ? `HTTP ${status}, not JSON` : `HTTP ${status}, a redirect to ${place}`;
+  const exitCode = exitCodeOf(status) === EXIT.unreachable ? EXIT.unreachable : EXIT.failed;
+  return new OperatorError(`What answers at ${base.href} is not Millrace (${what}). Check MILLRACE_URL.`, exitCode);
+}
+
+function refusalSentence(body: unknown, status: number, key: string | undefined): string {
+  const { error, code } = body as { error?: unknown; code?: unknown };
+  const sentence = typeof error === "string" ? error : `The server answered with HTTP ${status}.`;
+  const advice = status === 401 ? keyAdvice(key) : "";
+  return `${sentence}${advice} [${typeof code === "string" ? code : status}]`;
+}
+
+function keyAdvice(key: string | undefined): string {
+  if (key !== undefined) return " This command sent the one in MILLRACE_KEY.";
+  return " Set MILLRACE_KEY: the server's first start printed a key, and `millrace keys create` makes more.";
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

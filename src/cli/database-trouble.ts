@@ -1,0 +1,29 @@
+/** Sentences for a database that cannot be used, for the commands that open one. */
+import { isUnavailable, sqlState } from "../kernel/db.ts";
+import { OperatorError } from "../kernel/errors.ts";
+
+/** By SQLSTATE. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  "28P01": "refuses the user or the password of DATABASE_URL.",
+  "28000": "refuses the user of DATABASE_URL.",
+  "3D000": "does not exist. Create it, or correct DATABASE_URL.",
+  "42501": "does not let this user do what Millrace needs. Make it the database's owner, or grant it CREATE on it.",
+};
+
+/** Says what is wrong with the database that DATABASE_URL names; any other error is returned as it is. */
+export function explainDatabaseTrouble(error: unknown, databaseUrl: string | undefined): unknown {
+  if (databaseUrl === undefined || error instanceof OperatorError) return error;
+  const where = `The database at ${placeOf(databaseUrl)}`;
+  const code = sqlState(error);
+  const refusal = code === undefined ? undefined : REFUSALS[code];
+  if (refusal !== undefined) return new OperatorError(`${where} ${refusal}`);
+  if (!isUnavailable(error)) return error;
+  const reason = code ?? (error instanceof Error ? error.message : String(error));
+  return new OperatorError(`${where} cannot be reached (${reason}). Is it running, and is DATABASE_URL right?`);
+}
+
+/** `host:5432/name`, without the user and the password. */
+function placeOf(databaseUrl: string): string {
+  const { host, pathname, searchParams } = new URL(databaseUrl);
+  return `${searchParams.get("host") ?? host}${pathname}`;
+}

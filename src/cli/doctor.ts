@@ -1,0 +1,77 @@
+/** `millrace doctor`: looks at this machine and at the way to the server, and has the server examine itself. */
+import type { Finding } from "../kernel/doctor.ts";
+import { OperatorError } from "../kernel/errors.ts";
+import { VERSION } from "../version.ts";
+import type { Client } from "./client.ts";
+import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor } from "./client-command.ts";
+import type { Command } from "./command.ts";
+import { EXIT } from "./exit-codes.ts";
+import { padEnd, paint, print, printable } from "./output.ts";
+
+const NODE_VERSION_MIN = "20.19";
+
+export const doctor: Command = {
+  summary: "Find out what is wrong, and what to do about it",
+  details: `Looks at this machine and at the way to the server, then has the server examine itself: version, database,
+schema, disk, clock, stuck leases, bloat. Exits with 0 when nothing is broken (warnings may remain), with 1
+when something is, with 5 when the server could not be asked for want of a key with the scope admin, and
+with 6 when it could not be reached.`,
+  args: "",
+  flags: [{ usage: "--json", description: "Print the findings as JSON." }, ...CLIENT_FLAGS],
+  environment: CLIENT_ENVIRONMENT,
+  examples: ["millrace doctor", "millrace doctor --json | jq '.findings[] | select(.verdict != \"ok\")'"],
+  async run(given) {
+    const { findings, exitCode } = await examine(clientFor(given));
+    print(given.isOn("--json") ? JSON.stringify({ findings }) : report(findings));
+    if (exitCode !== EXIT.ok) return exitCode;
+    return findings.some(({ verdict }) => verdict === "broken") ? EXIT.failed : EXIT.ok;
+  },
+};
+
+async function examine(client: Client): Promise<{ findings: Finding[]; exitCode: number }> {
+  const findings = [thisProgram()];
+  try {
+    await client.call({ method: "GET", path: "readyz" });
+    findings.push({ check: "server", verdict: "ok", found: `A server is ready at ${client.url}.` });
+  } catch (error) {
+    const { message, exitCode } = operatorError(error);
+    findings.push({ check: "server", verdict: "broken", found: message });
+    return { findings, exitCode };
+  }
+  try {
+    const reply = await client.call<{ findings: Finding[] }>({ method: "GET", path: "api/v1/doctor" });
+    return { findings: [...findings, ...reply.findings], exitCode: EXIT.ok };
+  } catch (error) {
+    const { message, exitCode } = operatorError(error);
+    const refused = exitCode === EXIT.notAllowed;
+    findings.push({ check: refused ? "key" : "server", verdict: "broken", found: message });
+    return { findings, exitCode };
+  }
+}
+
+function thisProgram(): Finding {
+  const found = `This is Millrace ${VERSION} on Node ${process.versions.node}.`;
+  if (!isOlder(process.versions.node, NODE_VERSION_MIN)) return { check: "client", verdict: "ok", found };
+  return { check: "client", verdict: "broken", found, advice: `Run it on Node ${NODE_VERSION_MIN} or newer.` };
+}
+
+function isOlder(version: string, than: string): boolean {
+  return version.localeCompare(than, "en", { numeric: true }) < 0;
+}
+
+function operatorError(error: unknown): OperatorError {
+  if (error instanceof OperatorError) return error;
+  throw error;
+}
+
+const STYLES = { ok: "green", warning: "yellow", broken: "red" } as const;
+
+function report(findings: readonly Finding[]): string {
+  const width = Math.max(...findings.map(({ check }) => check.length));
+  return findings
+    .map(({ check, verdict, found, advice }) => {
+      const line = `${paint(STYLES[verdict], padEnd(verdict, 7))}  ${padEnd(check, width)}  ${printable(found)}`;
+      return advice === undefined ? line : `${line}\n${" ".repeat(width + 11)}${printable(advice)}`;
+    })
+    .join("\n");
+}

@@ -1,0 +1,43 @@
+/** What a command's exit code says. Scripts branch on these numbers, so they are API: never renumber one. */
+
+export const EXIT = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  wrongState: 3,
+  notFound: 4,
+  notAllowed: 5,
+  unreachable: 6,
+  nothingToClaim: 7,
+} as const;
+
+/** For `--help`. */
+export const EXIT_CODES: readonly [code: number, meaning: string][] = [
+  [EXIT.ok, "done"],
+  [EXIT.failed, "failed"],
+  [EXIT.usage, "wrong usage, settings or values"],
+  [EXIT.wrongState, "refused because of the present state, such as a lost lease"],
+  [EXIT.notFound, "not found"],
+  [EXIT.notAllowed, "the key is missing or may not do that"],
+  [EXIT.unreachable, "the server cannot be reached or is busy: try again later"],
+  [EXIT.nothingToClaim, "there was nothing to claim"],
+];
+
+const BY_STATUS: Readonly<Record<number, number>> = {
+  400: EXIT.usage,
+  401: EXIT.notAllowed,
+  403: EXIT.notAllowed,
+  404: EXIT.notFound,
+  409: EXIT.wrongState,
+  413: EXIT.usage,
+  415: EXIT.usage,
+  429: EXIT.unreachable,
+  // A gateway in front of a server that is away answers 502 or 504.
+  502: EXIT.unreachable,
+  503: EXIT.unreachable,
+  504: EXIT.unreachable,
+};
+
+export function exitCodeOf(httpStatus: number): number {
+  return BY_STATUS[httpStatus] ?? EXIT.failed;
+}

@@ -1,0 +1,56 @@
+/** `millrace migrate`: brings the schema up to date without serving, for deployments that separate the two. */
+import { environmentHelp, flagHelp } from "../kernel/config/describe.ts";
+import type { Command } from "./command.ts";
+import { EXIT } from "./exit-codes.ts";
+import { print } from "./output.ts";
+
+/** Of the server's flags, those that say which database is meant. */
+const FLAGS = ["--data-dir", "--config", "--log-level"];
+
+export const migrate: Command = {
+  summary: "Bring the database's schema up to date",
+  details: `\`millrace serve\` does this too when it starts. Migrations only go forward, each in a transaction of its
+own; many processes may run this at the same time.`,
+  args: "",
+  flags: [
+    { usage: "--json", description: "Print what was applied as JSON." },
+    ...flagHelp("server").filter(({ usage }) => FLAGS.some((flag) => usage.startsWith(`${flag} `))),
+  ],
+  environment: environmentHelp("server")
+    .split("\n")
+    .filter((line) => line.startsWith("DATABASE_URL "))
+    .join("\n"),
+  examples: ["millrace migrate", "DATABASE_URL=postgres://millrace@db/millrace millrace migrate --json"],
+  async run(given) {
+    const [app, { loadConfig }, { createLog }, { migrate: bringUpToDate }, { explainDatabaseTrouble }] =
+      await Promise.all([
+        import("../app.ts"),
+        import("../kernel/config/load.ts"),
+        import("../kernel/telemetry/log.ts"),
+        import("../kernel/migrate.ts"),
+        import("./database-trouble.ts"),
+      ]);
+    const cwd = process.cwd();
+    const flags = { "log-level": process.env["MILLRACE_LOG_LEVEL"] || "warn", ...given.flags };
+    const config = loadConfig({ env: process.env, flags, cwd, sections: app.SECTIONS });
+    const tell = (line: string) => void process.stderr.write(`${line}\n`);
+    try {
+      const database = await app.openDatabase({ config, cwd, tell, log: createLog({ level: config.logLevel }) });
+      try {
+        const { applied, version } = await bringUpToDate(database.db);
+        if (given.isOn("--json")) print(JSON.stringify({ applied, version }));
+        else print(report(applied, version));
+      } finally {
+        await database.close();
+      }
+    } catch (error) {
+      throw explainDatabaseTrouble(error, config.databaseUrl);
+    }
+    return EXIT.ok;
+  },
+};
+
+function report(applied: readonly string[], version: number): string {
+  if (applied.length === 0) return `The schema is up to date, at version ${version}.`;
+  return [...applied.map((name) => `Applied ${name}.`), `The schema is now at version ${version}.`].join("\n");
+}

@@ -1,0 +1,100 @@
+/** `millrace serve`: runs the server until it is told to stop, and greets the person who started it. */
+import type { Config, Millrace } from "../app.ts";
+import { environmentHelp, flagHelp } from "../kernel/config/describe.ts";
+import { SETTINGS } from "../kernel/config/settings.ts";
+import { VERSION } from "../version.ts";
+import type { Command } from "./command.ts";
+import { EXIT } from "./exit-codes.ts";
+import { indent, pairs } from "./help.ts";
+import { print } from "./output.ts";
+import { stopSignals } from "./stop-signals.ts";
+
+export const serve: Command = {
+  summary: "Run the server, with a Postgres of its own unless DATABASE_URL names one",
+  details: `The first start prints an admin key, once. The server then shows its console at /, the reference of its
+API at /docs and metrics at /metrics. It stops on Ctrl-C or SIGTERM after finishing what is in flight;
+a second signal stops it at once.
+
+Results and links go to standard output, the structured log to standard error: all of it when that is
+a file or a pipe, warnings only when it is a terminal and no level was chosen.
+
+A flag wins over the environment. Structured settings live in millrace.yaml; docs/operating.md tells
+more.`,
+  args: "",
+  flags: flagHelp("server"),
+  environment: environmentHelp("server"),
+  examples: [
+    "millrace serve",
+    "millrace serve --port 8080 --data-dir /var/lib/millrace",
+    "DATABASE_URL=postgres://millrace@db/millrace millrace serve --roles scheduler,worker",
+    "MILLRACE_ADMIN_KEY=$(openssl rand -hex 32) millrace serve --host 0.0.0.0 2>millrace.log",
+  ],
+  async run({ flags }) {
+    const stopping = stopSignals((signal) => print(`${signal} again: stopping at once.`));
+    stopping.addEventListener("abort", () =>
+      print("Stopping after what is in flight. Once more (Ctrl-C) to stop at once."),
+    );
+    const [app, { loadConfig }, { explainDatabaseTrouble }] = await Promise.all([
+      import("../app.ts"),
+      import("../kernel/config/load.ts"),
+      import("./database-trouble.ts"),
+    ]);
+    const cwd = process.cwd();
+    const config = loadConfig({
+      env: process.env,
+      flags: { ...quietOnTerminal(), ...flags },
+      cwd,
+      sections: app.SECTIONS,
+    });
+    const millrace = await app.start({ config, cwd, tell: print }).catch((error: unknown) => {
+      throw explainDatabaseTrouble(error, config.databaseUrl);
+    });
+    if (!stopping.aborted) {
+      print(greeting(millrace));
+      await new Promise((resolve) => stopping.addEventListener("abort", resolve));
+    }
+    giveUpAfter(config);
+    await millrace.stop();
+    print("Stopped.");
+    return EXIT.ok;
+  },
+};
+
+/** On a terminal the log would drown the greeting, with its key, in lines of JSON. */
+function quietOnTerminal(): { "log-level"?: string } {
+  return process.stderr.isTTY && !process.env["MILLRACE_LOG_LEVEL"] ? { "log-level": "warn" } : {};
+}
+
+function greeting({ url, firstAdminKey }: Millrace): string {
+  const links: [string, string][] = [
+    ["Console", `${reachable(url)}/`],
+    ["API reference", `${reachable(url)}/docs`],
+  ];
+  if (firstAdminKey === undefined) return `\nMillrace ${VERSION} is ready.\n\n${pairs(links)}\n`;
+  // Commands look for a server on this machine at the usual port unless they are told.
+  const elsewhere = reachable(url) === SETTINGS.url.default ? [] : [`export MILLRACE_URL=${reachable(url)}`];
+  const exports = [...elsewhere, `export MILLRACE_KEY=${firstAdminKey}`];
+  return `
+Millrace ${VERSION} is ready.
+
+${pairs([...links, ["Admin key", firstAdminKey]])}
+
+Keep the admin key in a safe place: it is shown only this once. Commands take it from the environment:
+
+${indent([...exports, "millrace doctor"])}
+`;
+}
+
+/** A server that listens on every address is reached from here by this one. */
+function reachable(url: string): string {
+  return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
+}
+
+/** The timer does not keep the process alive: it only ends one that something else keeps alive for too long. */
+function giveUpAfter({ shutdownGraceSeconds }: Config): void {
+  const giveUp = () => {
+    process.stderr.write(`Not everything in flight was finished within ${shutdownGraceSeconds} s: giving up.\n`);
+    process.exit(EXIT.failed);
+  };
+  setTimeout(giveUp, shutdownGraceSeconds * 1000).unref();
+}

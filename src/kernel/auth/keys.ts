@@ -1,0 +1,167 @@
+/**
+ * API keys: random, shown once, stored as a hash. Looking one up for every request would be a statement per request, so
+ * known keys are remembered for a short while; a revocation clears that memory in all processes by a wake-up hint.
+ */
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Clock } from "../clock.ts";
+import type { Db, Queryable } from "../db.ts";
+import { ApiError } from "../errors.ts";
+import { systemIds } from "../ids.ts";
+import { statement } from "../statement.ts";
+import type { Wake } from "../wake.ts";
+import type { Caller, Scope } from "./scopes.ts";
+
+export interface NewKey {
+  name: string;
+  scopes: readonly Scope[];
+  tenantId?: number;
+  source?: string;
+  rateLimitPerMinute?: number;
+}
+
+/** A key as it may be shown: never the key itself. */
+export interface KeyRow {
+  id: string;
+  name: string;
+  /** The first characters, to recognise it by. */
+  hint: string;
+  scopes: Scope[];
+  tenant_id: string | null;
+  source: string | null;
+  rate_limit_per_minute: number | null;
+  created_at: Date;
+  created_by: string;
+  revoked_at: Date | null;
+}
+
+export interface Keys {
+  /** Who holds this key, or nobody. */
+  find(key: string): Promise<Caller | undefined>;
+  create(tx: Queryable, key: NewKey, createdBy: string): Promise<KeyRow & { key: string }>;
+  list(): Promise<KeyRow[]>;
+  /** Call `forget` after the commit, or the key would live on in the processes' memory for some seconds. */
+  revoke(tx: Queryable, id: string): Promise<KeyRow>;
+  forget(): void;
+  /** Makes the first admin key if there is no key at all; answers it once. */
+  bootstrap(): Promise<string | undefined>;
+}
+
+const PREFIX = "mlr_";
+const KEY_BYTES = 32;
+const HINT_LENGTH = 8;
+const REMEMBER_MS = 10_000;
+const REMEMBERED_MAX = 10_000;
+const REVOKED_TOPIC = "kernel.keys";
+
+const COLUMNS =
+  "id, name, hint, scopes, tenant_id::text, source, rate_limit_per_minute, created_at, created_by, revoked_at";
+const FIND = statement<KeyRow>(
+  "kernel.keys.find",
+  `select ${COLUMNS} from kernel.api_key where hash = $1 and revoked_at is null`,
+);
+const INSERT = statement<KeyRow>(
+  "kernel.keys.insert",
+  `insert into kernel.api_key (id, name, hash, hint, scopes, tenant_id, source, rate_limit_per_minute, created_by)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ${COLUMNS}`,
+);
+const INSERT_FIRST = statement<{ id: string }>(
+  "kernel.keys.insert_first",
+  `insert into kernel.api_key (id, name, hash, hint, scopes, created_by)
+   select $1, 'first admin', $2, $3, '{admin}', 'first start' where not exists (select from kernel.api_key) returning id`,
+);
+const LIST = statement<KeyRow>(
+  "kernel.keys.list",
+  `select ${COLUMNS} from kernel.api_key order by created_at desc limit 1000`,
+);
+const REVOKE = statement<KeyRow>(
+  "kernel.keys.revoke",
+  `update kernel.api_key set revoked_at = coalesce(revoked_at, now()) where id = $1 returning ${COLUMNS}`,
+);
+
+export function createKeys(deps: { db: Db; wake: Wake; clock: Clock; adminKey: string | undefined }): Keys {
+  const { db, wake, clock } = deps;
+  const remembered = new Map<string, { caller: Caller; until: number }>();
+  wake.on(REVOKED_TOPIC, () => remembered.clear());
+  const adminHash = deps.adminKey === undefined ? undefined : hashOf(deps.adminKey);
+
+  return {
+    async find(key) {
+      const hash = hashOf(key);
+      // The key from the environment is compared here and never stored, so removing the setting removes the key.
+      if (adminHash && timingSafeEqual(hash, adminHash)) return ENVIRONMENT_ADMIN;
+      const id = hash.toString("base64");
+      const known = remembered.get(id);
+      if (known && known.until > clock.now()) return known.caller;
+      const [row] = await db.rows(FIND, [hash]);
+      if (!row) return undefined;
+      if (remembered.size >= REMEMBERED_MAX) remembered.clear();
+      remembered.set(id, { caller: callerOf(row), until: clock.now() + REMEMBER_MS });
+      return callerOf(row);
+    },
+
+    async create(tx, { name, scopes, tenantId, source, rateLimitPerMinute }, createdBy) {
+      const { key, hint } = newKey();
+      const values = [
+        systemIds.uuid(),
+        name,
+        hashOf(key),
+        hint,
+        scopes,
+        tenantId,
+        source,
+        rateLimitPerMinute,
+        createdBy,
+      ];
+      const [row] = await tx.rows(INSERT, values);
+      if (!row) throw new Error("insert returned no row");
+      return { ...row, key };
+    },
+
+    list: () => db.read(LIST),
+
+    async revoke(tx, id) {
+      const [row] = await tx.rows(REVOKE, [id]);
+      if (!row) throw new ApiError("KEY_NOT_FOUND", { id });
+      return row;
+    },
+
+    forget: () => wake.hint(REVOKED_TOPIC),
+
+    async bootstrap() {
+      if (adminHash) return undefined;
+      const { key, hint } = newKey();
+      const [row] = await db.rows(INSERT_FIRST, [systemIds.uuid(), hashOf(key), hint]);
+      return row ? key : undefined;
+    },
+  };
+}
+
+const ENVIRONMENT_ADMIN: Caller = {
+  name: "MILLRACE_ADMIN_KEY",
+  keyId: null,
+  scopes: ["admin"],
+  tenantId: null,
+  source: null,
+  rateLimitPerMinute: null,
+};
+
+function callerOf(row: KeyRow): Caller {
+  return {
+    name: row.name,
+    keyId: row.id,
+    scopes: row.scopes,
+    tenantId: row.tenant_id,
+    source: row.source,
+    rateLimitPerMinute: row.rate_limit_per_minute,
+  };
+}
+
+function newKey(): { key: string; hint: string } {
+  const key = PREFIX + systemIds.token(KEY_BYTES);
+  return { key, hint: key.slice(0, HINT_LENGTH) };
+}
+
+/** A plain hash is enough: a key has 256 random bits, so there is nothing to guess. */
+function hashOf(key: string): Buffer {
+  return createHash("sha256").update(key).digest();
+}

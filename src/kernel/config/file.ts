@@ -1,0 +1,85 @@
+/**
+ * The optional YAML file with structured settings. It is read with its positions, so that every complaint about it can
+ * point to a line and a column.
+ */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+
+export interface ConfigFile {
+  content: Record<string, unknown>;
+  /** `millrace.yaml:3:5`, where the value at `path` begins, or what stands nearest above it. */
+  place(path: readonly string[]): string;
+}
+
+const DEFAULT_NAME = "millrace.yaml";
+
+/** The file's content, or the problems that keep it from being read. Without a file the content is empty. */
+export function readConfigFile(configured: string | undefined, cwd: string): ConfigFile | { problems: string[] } {
+  const name = configured ?? DEFAULT_NAME;
+  try {
+    return parse(name, readFileSync(resolve(cwd, name), "utf8"));
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error)) throw error;
+    if (error.code !== "ENOENT") return { problems: [`${name} cannot be read: ${error.message}.`] };
+    if (configured === undefined) return { content: {}, place: () => name };
+    return { problems: [`${name} does not exist, but MILLRACE_CONFIG or --config names it.`] };
+  }
+}
+
+function parse(name: string, text: string): ConfigFile | { problems: string[] } {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const place = (offset: number) => {
+    const { line, col } = lines.linePos(offset);
+    return `${name}:${line}:${col}`;
+  };
+  const flaws = [...document.errors, ...document.warnings];
+  if (flaws.length > 0) {
+    return {
+      problems: flaws.map(({ pos, message }) => `${place(pos[0])}: this is not valid YAML: ${withoutQuote(message)}.`),
+    };
+  }
+  let content: unknown;
+  try {
+    content = document.toJS() ?? {};
+  } catch {
+    // Aliases of aliases of aliases: a few lines that would fill the memory.
+    return { problems: [`${place(0)}: the file's aliases (\`*name\`) repeat too much.`] };
+  }
+  if (!isRecord(content)) {
+    return { problems: [`${place(0)}: the file must consist of named sections, \`name:\` with settings below.`] };
+  }
+  return { content, place: (path) => place(offsetOf(document, path)) };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The parser ends some messages with a piece of the file, after a colon; it might be a password that was not quoted. */
+function withoutQuote(message: string): string {
+  return message.replace(/(?<=[\w)]): .*$/s, "");
+}
+
+function offsetOf(document: Document, path: readonly string[]): number {
+  let node: unknown = document.contents;
+  let offset = 0;
+  for (const step of path) {
+    if (isAlias(node)) node = node.resolve(document);
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === step);
+      if (!pair) break;
+      offset = startOf(pair.key) ?? offset;
+      node = pair.value;
+    } else if (isSeq(node)) {
+      node = node.items[Number(step)];
+      offset = startOf(node) ?? offset;
+    }
+  }
+  return offset;
+}
+
+function startOf(node: unknown): number | undefined {
+  return isNode(node) ? node.range?.[0] : undefined;
+}

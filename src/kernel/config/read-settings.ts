@@ -1,0 +1,105 @@
+/** Reads the table's settings: flags win over the environment, the environment over defaults. */
+import { didYouMean, nearest } from "../nearest.ts";
+import { type Reader, SETTINGS, type Setting, type Settings, settingsFor } from "./settings.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The flags of one command that are meant as settings, by name in either spelling (`data-dir`, `dataDir`) and as the
+ * command line's parser gives them: numbers as numbers, `true` for one without a value, an array for one given twice.
+ */
+export type Flags = Readonly<Record<string, unknown>>;
+
+const PREFIX = "MILLRACE_";
+/** For the switches of the project's own tests. */
+const TEST_PREFIX = "MILLRACE_TEST_";
+
+/** The values are complete only if there are no problems. */
+export function readSettings<R extends Reader>(
+  reader: R,
+  env: Environment,
+  flags: Flags,
+): { values: Settings<R>; problems: string[] } {
+  const given = new Map(Object.entries(flags).map(([name, value]) => [kebabCase(name), value]));
+  const problems = [...unknownNames(env), ...unknownFlags(reader, given.keys())];
+  const values: Record<string, unknown> = {};
+  for (const [name, setting] of settingsFor(reader)) {
+    const source = sourceOf(setting, env, given);
+    if (!source) continue;
+    const value = setting.kind.parse(source.text);
+    if (value === undefined) problems.push(badValue(setting, source));
+    else values[name] = value;
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- filled name by name from the table that gives the type
+  return { values: values as Settings<R>, problems };
+}
+
+interface Source {
+  /** What the person wrote: `--port` or `MILLRACE_PORT`. */
+  name: string;
+  text: string;
+}
+
+function sourceOf(setting: Setting, env: Environment, flags: ReadonlyMap<string, unknown>): Source | undefined {
+  const { flag } = setting;
+  const flagged = flag === undefined ? undefined : flags.get(flag);
+  if (flagged !== undefined) return { name: `--${flag}`, text: flagText(flagged) };
+  // An empty variable counts as unset: `MILLRACE_PORT=${PORT:-}` is how shells and compose files leave one out.
+  const text = env[setting.env]?.trim() || setting.default;
+  return text === undefined ? undefined : { name: setting.env, text };
+}
+
+/** A flag without a value is empty text; one given twice is a comma list, which only lists accept. */
+function flagText(value: unknown): string {
+  return typeof value === "boolean" ? "" : String(value).trim();
+}
+
+function badValue({ kind, secret }: Setting, { name, text }: Source): string {
+  if (secret) return `${name} is not accepted as it is (a secret, so not shown). Accepted: ${kind.accepts}.`;
+  const complaint = text === "" ? "has no value" : `is \`${withoutCredentials(text)}\``;
+  return `${name} ${complaint}. Accepted: ${kind.accepts}.${kind.hint?.(text) ?? ""}`;
+}
+
+/** `https://user:password@host` without the user and the password. */
+function withoutCredentials(text: string): string {
+  return text.replace(/\/\/\S*@/, "//...@");
+}
+
+function unknownNames(env: Environment): string[] {
+  const known = new Map(Object.values<Setting>(SETTINGS).map(({ env: name }) => [withoutPrefix(name), name]));
+  return Object.keys(env)
+    .filter((name) => name.startsWith(PREFIX) && !name.startsWith(TEST_PREFIX))
+    .filter((name) => known.get(withoutPrefix(name)) !== name)
+    .map((name) => {
+      // Compared without the prefix: it would make any two names look alike, and hide DATABASE_URL, which has none.
+      const meant = nearest(withoutPrefix(name), known.keys());
+      return `${name} is not a setting.${meant === undefined ? "" : ` Did you mean \`${known.get(meant)}\`?`}`;
+    });
+}
+
+function unknownFlags(reader: Reader, given: Iterable<string>): string[] {
+  const settings = settingsFor(reader).map(([, setting]) => setting);
+  const known = settings.flatMap(({ flag }) => flag ?? []);
+  return [...given]
+    .filter((name) => name !== "--" && !known.includes(name)) // What stands behind `--` comes under that name.
+    .map((name) => {
+      const unflagged = settings.find(({ env, flag }) => flag === undefined && kebabCase(withoutPrefix(env)) === name);
+      const hint = unflagged
+        ? ` Set ${unflagged.env} in the environment instead.`
+        : didYouMean(
+            `--${name}`,
+            known.map((flag) => `--${flag}`),
+          );
+      return `--${name} is not a flag here.${hint}`;
+    });
+}
+
+function withoutPrefix(name: string): string {
+  return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name;
+}
+
+/** `dataDir` and `DATA_DIR` to `data-dir`. */
+function kebabCase(name: string): string {
+  const separated = name.replaceAll(/([a-z])([A-Z])/g, "$1-$2").replaceAll("_", "-");
+  return separated.toLowerCase();
+}

@@ -1,0 +1,195 @@
+/**
+ * The one way to Postgres. Two pools: `work` for the hot path, and `reads` for lists that people look at, which are
+ * read-only and cut off after some seconds so that no slow page can hold back vacuum or take the workers' connections.
+ */
+import pg from "pg";
+import { type RetryPolicy, withRetry } from "./retry.ts";
+import type { Statement } from "./statement.ts";
+
+export interface Queryable {
+  rows<Row>(statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+export interface Db extends Queryable {
+  /** Runs `work` in one transaction; after a serialization failure or deadlock it runs again, a bounded number of times. */
+  tx<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+  /** For lists and pages: the read-only pool with its statement time-out. */
+  read<Row>(statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
+  /** Runs `work` on a connection of its own with no statement name, parameters or time-out: for migrations only. */
+  exclusive<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
+  /** A connection outside the pools, for LISTEN. The caller ends it. */
+  dedicated(purpose: string): Promise<pg.Client>;
+  stats(): PoolStats;
+  close(): Promise<void>;
+}
+
+export interface PoolStats {
+  connections: number;
+  idle: number;
+  waiting: number;
+}
+
+/** What node-postgres connects with: a URL, or the socket of the embedded server. */
+export type Connection =
+  | { connectionString: string }
+  | { host: string; port: number; user: string; database: string; password?: string };
+
+export interface DbOptions {
+  connection: Connection;
+  applicationName?: string;
+  poolSize?: number;
+  /** Called after each statement, for metrics. */
+  onStatement?: (name: string, seconds: number) => void;
+  /** An idle connection broke. The pool has already dropped it; this is for the log. */
+  onIdleError?: (error: Error) => void;
+}
+
+const READ_POOL_SIZE = 4;
+const READ_TIMEOUT_MS = 10_000;
+const WORK_TIMEOUT_MS = 60_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+const IDLE_TIMEOUT_MS = 60_000;
+
+const CONFLICT_RETRY: RetryPolicy = { maxAttempts: 8, baseMs: 5, factor: 2, capMs: 200, jitter: 0.5 };
+const UNREACHABLE = new Set(
+  "ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT ENOENT ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH".split(" "),
+);
+const SERIALIZATION_FAILURE = "40001";
+const DEADLOCK_DETECTED = "40P01";
+
+export function openDb(options: DbOptions): Db {
+  const base = {
+    ...options.connection,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_TIMEOUT_MS,
+    keepAlive: true,
+  };
+  const applicationName = options.applicationName ?? "millrace";
+  const work = new pg.Pool({
+    ...base,
+    application_name: applicationName,
+    max: options.poolSize ?? 10,
+    statement_timeout: WORK_TIMEOUT_MS,
+    // Every hot statement finds its rows by an index. A plan that was cached while its table was still small could scan
+    // it whole for as long as the connection lives.
+    options: "-c enable_seqscan=off",
+  });
+  const reads = new pg.Pool({
+    ...base,
+    application_name: `${applicationName} reads`,
+    max: READ_POOL_SIZE,
+    statement_timeout: READ_TIMEOUT_MS,
+    options: "-c default_transaction_read_only=on -c plan_cache_mode=force_custom_plan",
+  });
+  let closing = false;
+  for (const pool of [work, reads]) {
+    pool.on("error", (error) => {
+      if (!closing) options.onIdleError?.(error); // The server may be stopped before it has read our goodbye.
+    });
+    pool.on("connect", surviveBreaking);
+  }
+
+  async function run<Row>(
+    client: pg.Pool | pg.PoolClient,
+    { name, text }: Statement<Row>,
+    values: readonly unknown[] = [],
+  ): Promise<Row[]> {
+    const started = performance.now();
+    try {
+      const result = await client.query<pg.QueryResultRow>({ name, text, values: values as unknown[] });
+      return result.rows as Row[];
+    } finally {
+      options.onStatement?.(name, (performance.now() - started) / 1000);
+    }
+  }
+
+  const retried = <T>(attempt: () => Promise<T>) => withRetry(attempt, { policy: CONFLICT_RETRY, retryOn: isConflict });
+
+  return {
+    rows: (statement, values) => retried(() => run(work, statement, values)),
+    read: (statement, values) => run(reads, statement, values),
+    tx: (body) => retried(() => transaction(work, body)),
+    async exclusive(body) {
+      const client = await connect(`${applicationName} migrate`);
+      try {
+        return await body(client);
+      } finally {
+        await client.end();
+      }
+    },
+    dedicated: (purpose) => connect(`${applicationName} ${purpose}`),
+    stats: () => ({
+      connections: work.totalCount + reads.totalCount,
+      idle: work.idleCount + reads.idleCount,
+      waiting: work.waitingCount + reads.waitingCount,
+    }),
+    async close() {
+      closing = true;
+      await Promise.all([work.end(), reads.end()]);
+    },
+  };
+
+  async function connect(name: string): Promise<pg.Client> {
+    const client = new pg.Client({
+      ...options.connection,
+      application_name: name,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+    });
+    surviveBreaking(client);
+    await client.connect();
+    return client;
+  }
+
+  async function transaction<T>(pool: pg.Pool, body: (tx: Queryable) => Promise<T>): Promise<T> {
+    const client = await pool.connect();
+    let broken: Error | undefined;
+    try {
+      await client.query("begin");
+      const result = await body({ rows: (statement, values) => run(client, statement, values) });
+      await client.query("commit");
+      return result;
+    } catch (error) {
+      await client.query("rollback").catch((rollbackError: Error) => {
+        broken = rollbackError;
+      });
+      throw error;
+    } finally {
+      client.release(broken); // A connection whose rollback failed is thrown away.
+    }
+  }
+}
+
+/**
+ * A connection that breaks fails its statement, or the next one, which is enough to know. It also emits an error, and one
+ * that nobody listens to ends the process; the pool listens only while the connection is idle.
+ */
+function surviveBreaking(client: pg.ClientBase): void {
+  client.on("error", () => {});
+}
+
+function isConflict(error: unknown): boolean {
+  const code = sqlState(error);
+  return code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED;
+}
+
+/** The SQLSTATE of a Postgres error, if it is one. */
+export function sqlState(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === "string" ? code : undefined;
+}
+
+/**
+ * Whether the database could not be reached or went away, as opposed to having refused the statement. The outcome of a
+ * write that fails like this is unknown, so it is never repeated here: the caller is told to, and repeats are harmless.
+ */
+export function isUnavailable(error: unknown): boolean {
+  const code = sqlState(error);
+  if (code !== undefined) {
+    const gone = code.startsWith("08") || code.startsWith("57P") || code === "53300";
+    return gone || UNREACHABLE.has(code);
+  }
+  // node-postgres gives these two no code.
+  const message = error instanceof Error ? error.message : "";
+  return /^Connection terminated|timeout exceeded when trying to connect|not queryable/.test(message);
+}

@@ -1,0 +1,206 @@
+/**
+ * Checks that tell an operator what is wrong and what to do about it, before it pages somebody. Modules bring their own;
+ * these are the ones that concern everybody.
+ */
+import { statfs } from "node:fs/promises";
+import type { Db } from "./db.ts";
+import { latestVersion } from "./migrate.ts";
+import { statement } from "./statement.ts";
+
+export interface Finding {
+  /** What was looked at. */
+  check: string;
+  verdict: "ok" | "warning" | "broken";
+  /** What was found, as a sentence. */
+  found: string;
+  /** What to do about it, unless all is well. */
+  advice?: string;
+}
+
+export interface DoctorCheck {
+  name: string;
+  look(db: Db): Promise<Omit<Finding, "check">>;
+}
+
+const NODE_MAJOR_MIN = 20;
+const DISK_FREE_BYTES_WARN = 1024 ** 3;
+const CLOCK_SKEW_MS_WARN = 1_000;
+const DEAD_ROWS_WARN = 100_000;
+const OLDEST_TRANSACTION_SECONDS_WARN = 300;
+
+/** Runs all checks; one that throws is a finding too. */
+export function examine(db: Db, checks: readonly DoctorCheck[]): Promise<Finding[]> {
+  return Promise.all(
+    checks.map(async ({ name, look }) => {
+      try {
+        return { check: name, ...(await look(db)) };
+      } catch (error) {
+        const found = `The check itself failed: ${error instanceof Error ? error.message : String(error)}`;
+        return { check: name, verdict: "broken" as const, found, advice: "See the server's log." };
+      }
+    }),
+  );
+}
+
+export function kernelChecks(deps: { version: string; dataDir: string | undefined }): DoctorCheck[] {
+  return [
+    versionCheck(deps.version),
+    databaseCheck,
+    schemaCheck,
+    diskCheck(deps.dataDir),
+    clockCheck,
+    bloatCheck,
+    transactionCheck,
+    processCheck,
+  ];
+}
+
+function versionCheck(version: string): DoctorCheck {
+  return {
+    name: "version",
+    async look() {
+      const found = `Millrace ${version} on Node ${process.versions.node}.`;
+      const major = Number(process.versions.node.split(".")[0]);
+      if (major >= NODE_MAJOR_MIN) return { verdict: "ok", found };
+      return { verdict: "broken", found, advice: `Run it on Node ${NODE_MAJOR_MIN} or newer.` };
+    },
+  };
+}
+
+const DATABASE = statement<{ version: string; fsync: string; synchronous_commit: string }>(
+  "kernel.doctor.database",
+  `select current_setting('server_version') as version, current_setting('fsync') as fsync,
+          current_setting('synchronous_commit') as synchronous_commit`,
+);
+const databaseCheck: DoctorCheck = {
+  name: "database",
+  async look(db) {
+    const started = performance.now();
+    const [row] = await db.read(DATABASE);
+    const latencyMs = Math.round((performance.now() - started) * 10) / 10;
+    const found = `PostgreSQL ${row?.version} answered in ${latencyMs} ms, fsync ${row?.fsync}, synchronous_commit ${row?.synchronous_commit}.`;
+    if (row?.fsync === "on" && row.synchronous_commit !== "off") return { verdict: "ok", found };
+    return {
+      verdict: "warning",
+      found,
+      advice: "Turn fsync and synchronous_commit on, or a power cut loses acknowledged writes.",
+    };
+  },
+};
+
+const SCHEMA = statement<{ version: number }>(
+  "kernel.doctor.schema",
+  "select max(version) as version from kernel.schema_migration",
+);
+const schemaCheck: DoctorCheck = {
+  name: "schema",
+  async look(db) {
+    const [[row], known] = await Promise.all([db.read(SCHEMA), latestVersion()]);
+    if (row?.version === known)
+      return { verdict: "ok", found: `The schema is at version ${known}, as this build expects.` };
+    const found = `The schema is at version ${row?.version}, this build expects ${known}.`;
+    return {
+      verdict: "broken",
+      found,
+      advice: "Run `millrace migrate` with the newest version, then restart the older processes.",
+    };
+  },
+};
+
+function diskCheck(dataDir: string | undefined): DoctorCheck {
+  return {
+    name: "disk",
+    async look() {
+      if (dataDir === undefined)
+        return { verdict: "ok", found: "The database is elsewhere; its disk is not visible from here." };
+      const { bavail, bsize } = await statfs(dataDir);
+      const free = bavail * bsize;
+      const found = `${(free / 1024 ** 3).toFixed(1)} GiB are free under ${dataDir}.`;
+      if (free >= DISK_FREE_BYTES_WARN) return { verdict: "ok", found };
+      return { verdict: "warning", found, advice: "Free some space: Postgres stops when the disk is full." };
+    },
+  };
+}
+
+const CLOCK = statement<{ now_ms: number }>(
+  "kernel.doctor.clock",
+  "select extract(epoch from clock_timestamp()) * 1000 as now_ms",
+);
+const clockCheck: DoctorCheck = {
+  name: "clock",
+  async look(db) {
+    const before = Date.now();
+    const [row] = await db.read(CLOCK);
+    const after = Date.now();
+    // The database read its clock somewhere in between; only what lies outside that span is skew.
+    const theirs = Number(row?.now_ms);
+    const skewMs = Math.round(theirs < before ? before - theirs : Math.max(0, theirs - after));
+    const found = `This machine's clock and the database's differ by ${skewMs} ms.`;
+    if (skewMs < CLOCK_SKEW_MS_WARN) return { verdict: "ok", found };
+    return {
+      verdict: "warning",
+      found,
+      advice: "Synchronise the clocks (NTP). Leases are safe, but logs will not line up.",
+    };
+  },
+};
+
+const BLOAT = statement<{ name: string; live: number; dead: number }>(
+  "kernel.doctor.bloat",
+  `select schemaname || '.' || relname as name, n_live_tup::float8 as live, n_dead_tup::float8 as dead
+   from pg_stat_user_tables where n_dead_tup > $1 and n_dead_tup > n_live_tup * 0.2 order by n_dead_tup desc limit 5`,
+);
+const bloatCheck: DoctorCheck = {
+  name: "bloat",
+  async look(db) {
+    const tables = await db.read(BLOAT, [DEAD_ROWS_WARN]);
+    if (tables.length === 0) return { verdict: "ok", found: "No table has gathered many dead rows." };
+    const found = `Dead rows gather in ${tables.map(({ name, dead, live }) => `${name} (${dead} dead, ${live} live)`).join(", ")}.`;
+    return {
+      verdict: "warning",
+      found,
+      advice: "Check that autovacuum runs and that no old transaction holds it back.",
+    };
+  },
+};
+
+const OLDEST_TRANSACTION = statement<{ pid: number; application: string; seconds: number }>(
+  "kernel.doctor.oldest_transaction",
+  `select pid, application_name as application, extract(epoch from now() - xact_start)::float8 as seconds
+   from pg_stat_activity where xact_start is not null and backend_type = 'client backend' order by xact_start limit 1`,
+);
+const transactionCheck: DoctorCheck = {
+  name: "transactions",
+  async look(db) {
+    const [oldest] = await db.read(OLDEST_TRANSACTION);
+    if (!oldest || oldest.seconds < OLDEST_TRANSACTION_SECONDS_WARN) {
+      return { verdict: "ok", found: "No transaction has been open for long." };
+    }
+    const found = `Process ${oldest.pid} (${oldest.application}) has a transaction open for ${Math.round(oldest.seconds)} s.`;
+    return {
+      verdict: "warning",
+      found,
+      advice: `It keeps dead rows alive in every table. End it: select pg_terminate_backend(${oldest.pid}).`,
+    };
+  },
+};
+
+const PROCESSES = statement<{ process: string; roles: string[]; version: string; silent: boolean }>(
+  "kernel.doctor.processes",
+  "select process, roles, version, expires_at <= now() as silent from kernel.session order by id",
+);
+const processCheck: DoctorCheck = {
+  name: "processes",
+  async look(db) {
+    const processes = await db.read(PROCESSES);
+    const alive = processes.filter(({ silent }) => !silent);
+    const found = `${alive.length} alive: ${alive.map(({ process, roles }) => `${process} (${roles.join(", ")})`).join("; ") || "none"}.`;
+    const silent = processes.length - alive.length;
+    if (silent === 0) return { verdict: "ok", found };
+    return {
+      verdict: "warning",
+      found: `${found} ${silent} fell silent in the last hour.`,
+      advice: "They were killed, suspended or cut off from the database. Their work has been given to the others.",
+    };
+  },
+};

@@ -1,0 +1,205 @@
+/**
+ * The database cluster on disk, `<dataDir>/postgres`: made whole or not at all, and checked before a server is let at it.
+ */
+
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { chmod, chown, mkdtemp, open, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { OperatorError } from "../errors.ts";
+import { BINARIES_PREFIX, type Binaries, majorVersion } from "./binaries.ts";
+import { absentIsUndefined, errorCode, explained, freeBytes, postgresTrouble } from "./failure.ts";
+import { giveTree, type SystemUser, spawnIdentity, userName } from "./system-user.ts";
+
+/** How clients reach the server: a unix socket in a private folder, or loopback with a password where sockets do not exist. */
+export type Transport = "socket" | "loopback";
+
+/** What does not change while this process runs. */
+export interface Cluster {
+  /** Real path of the data directory of Millrace. */
+  dataDir: string;
+  /** `<dataDir>/postgres` */
+  dir: string;
+  logFile: string;
+  binaries: Binaries;
+  /** The user that Postgres runs as; undefined: the one that runs Millrace. */
+  runAs: SystemUser | undefined;
+  transport: Transport;
+  settings: Record<string, string>;
+  fingerprint: string;
+}
+
+export const SUPERUSER = "millrace";
+const STAGING_PREFIX = "postgres.new-";
+const PASSWORD_FILE = "millrace.password";
+/** A new cluster takes 40 MB and its log soon as much again; less than this would only postpone the trouble. */
+const FREE_BYTES_MIN = 200 * 1024 * 1024;
+
+/** Says whether there is a cluster to start, and throws a sentence when there is something that must not be started. */
+export async function clusterExists(cluster: Cluster): Promise<boolean> {
+  return explained(cluster.dir, async () => {
+    const stats = await stat(cluster.dir).catch(absentIsUndefined);
+    if (stats === undefined) return false;
+    await refuseForeign(cluster, stats.uid);
+    const entries = await readdir(cluster.dir);
+    if (entries.length === 0) return false;
+    if (!entries.includes("PG_VERSION")) {
+      throw new OperatorError(
+        `${cluster.dir} holds something that is not a database. Move it away, or set MILLRACE_DATA_DIR to another folder.`,
+      );
+    }
+    const found = (await readFile(join(cluster.dir, "PG_VERSION"), "utf8")).trim();
+    const ours = majorVersion(cluster.binaries);
+    if (found !== ours) {
+      throw new OperatorError(
+        `The database in ${cluster.dir} was made by Postgres ${found}, and this Millrace brings Postgres ${ours}. ` +
+          `Dump it with Postgres ${found} (pg_dumpall) and restore it into a new data directory, or run it yourself and set DATABASE_URL.`,
+      );
+    }
+    return true;
+  });
+}
+
+async function refuseForeign(cluster: Cluster, uid: number): Promise<void> {
+  const own = process.getuid?.();
+  if (cluster.runAs !== undefined || own === undefined || own === uid) return;
+  const owner = await userName(uid);
+  throw new OperatorError(
+    `The database in ${cluster.dir} belongs to ${owner}, and Millrace runs as ${await userName(own)}. Run Millrace as ${owner}, or give the folder away with chown -R.`,
+  );
+}
+
+/** Postgres wants its folder to belong to its user and to be closed to others; copies and restores often break that. */
+export async function repairOwnership(cluster: Cluster): Promise<void> {
+  await explained(cluster.dir, async () => {
+    const stats = await stat(cluster.dir);
+    if (cluster.runAs !== undefined && stats.uid !== cluster.runAs.uid) await giveTree(cluster.dir, cluster.runAs);
+    if ((stats.mode & 0o077) !== 0) await chmod(cluster.dir, 0o700);
+  });
+}
+
+/**
+ * Makes the cluster in a folder of its own and renames it into place, so that a kill half way leaves nothing that looks
+ * like a cluster. Returns false when another process was faster; its cluster is as good as ours.
+ */
+export async function createCluster(cluster: Cluster): Promise<boolean> {
+  return explained(cluster.dataDir, async () => {
+    const free = await freeBytes(cluster.dataDir);
+    if (free < FREE_BYTES_MIN) {
+      throw new OperatorError(
+        `The disk that holds ${cluster.dataDir} has ${toMegabytes(free)} MB free, and a new database needs ${toMegabytes(FREE_BYTES_MIN)} MB. ` +
+          `Free some space, or set MILLRACE_DATA_DIR to another disk.`,
+      );
+    }
+    const staging = await mkdtemp(join(cluster.dataDir, STAGING_PREFIX));
+    try {
+      await fill(cluster, staging);
+      // An empty folder in the way is no loss, and not every system renames over one.
+      await rmdir(cluster.dir).catch(() => undefined);
+      await rename(join(staging, "cluster"), cluster.dir);
+      await syncDirectory(cluster.dataDir);
+      return true;
+    } catch (error) {
+      if (await clusterExists(cluster)) return false;
+      throw error;
+    } finally {
+      await rm(staging, { recursive: true, force: true });
+    }
+  });
+}
+
+async function fill(cluster: Cluster, staging: string): Promise<void> {
+  const passwordFile = join(staging, PASSWORD_FILE);
+  await writeFile(passwordFile, randomBytes(24).toString("base64url"), { mode: 0o600 });
+  if (cluster.runAs !== undefined) {
+    await chown(passwordFile, cluster.runAs.uid, cluster.runAs.gid);
+    await chown(staging, cluster.runAs.uid, cluster.runAs.gid);
+  }
+  await runInitdb(cluster, [
+    `--pgdata=${join(staging, "cluster")}`,
+    `--username=${SUPERUSER}`,
+    `--pwfile=${passwordFile}`,
+    // The folder of the socket is closed to others, so whoever reaches the socket is trusted.
+    ...(cluster.transport === "socket" ? ["--auth-local=trust", "--auth-host=reject"] : ["--auth=scram-sha-256"]),
+    "--encoding=UTF8",
+    // Sorts by code point on every machine, so an index never depends on the version of a system library.
+    "--locale=C",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+    "--data-checksums",
+    "--no-instructions",
+  ]);
+  await rename(passwordFile, join(staging, "cluster", PASSWORD_FILE));
+}
+
+async function runInitdb(cluster: Cluster, args: string[]): Promise<void> {
+  const child = spawn(join(cluster.binaries.dir, "initdb"), args, {
+    ...toolOptions(cluster),
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const [words] = await Promise.all([text(child.stderr), once(child, "exit")]).catch((error: unknown) => {
+    throw unrunnable(error, cluster);
+  });
+  if (child.exitCode === 0) return;
+  const how = child.signalCode === null ? "failed" : `was ended by ${child.signalCode}`;
+  throw await postgresTrouble(`Creating the database ${how}.`, words, cluster.dataDir);
+}
+
+/** How every Postgres program is run: as its user, from a place that this user can enter, and with none of our secrets. */
+export function toolOptions(cluster: Cluster): {
+  uid?: number;
+  gid?: number;
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+  windowsHide: true;
+} {
+  const { PATH, SystemRoot, TEMP } = process.env;
+  return {
+    ...spawnIdentity(cluster.runAs),
+    cwd: cluster.binaries.dir,
+    env: { PATH, SystemRoot, TEMP, LC_ALL: "C", TZ: "UTC" },
+    windowsHide: true,
+  };
+}
+
+/** The program could not be run at all. */
+export function unrunnable(error: unknown, cluster: Cluster): unknown {
+  const code = errorCode(error);
+  if (code === undefined) return error;
+  return new OperatorError(
+    `The Postgres programs in ${cluster.binaries.dir} do not run on this system (${code}). They need glibc; set DATABASE_URL to a Postgres of your own instead.`,
+  );
+}
+
+export async function readPassword(cluster: Cluster): Promise<string | undefined> {
+  if (cluster.transport === "socket") return undefined;
+  return readFile(join(cluster.dir, PASSWORD_FILE), "utf8");
+}
+
+/** What killed starts and older versions left behind. Only the holder of the lock may call this. */
+export async function removeLeftovers(cluster: Cluster): Promise<void> {
+  for (const entry of await readdir(cluster.dataDir)) {
+    const staged = entry.startsWith(STAGING_PREFIX);
+    const oldCopy =
+      entry.startsWith(BINARIES_PREFIX) && !cluster.binaries.dir.startsWith(join(cluster.dataDir, entry, "native"));
+    // A start that is just being refused may still be writing there; what is left then goes at the next start.
+    if (staged || oldCopy)
+      await rm(join(cluster.dataDir, entry), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const directory = await open(path, "r");
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+function toMegabytes(bytes: number): number {
+  return Math.floor(bytes / (1024 * 1024));
+}

@@ -1,0 +1,38 @@
+/**
+ * The log of Postgres, `<dataDir>/postgres.log`: kept below a size, and read for its last words when something failed.
+ */
+
+import { copyFile, open, stat, truncate } from "node:fs/promises";
+import { absentIsUndefined } from "./failure.ts";
+
+const LOG_BYTES_MAX = 10 * 1024 * 1024;
+const TAIL_BYTES_MAX = 64 * 1024;
+
+/**
+ * Moves a log over the limit to `postgres.log.1`. It is copied and cut rather than renamed, because a running server
+ * keeps writing to the file it was given.
+ */
+export async function boundLog(path: string, bytesMax = LOG_BYTES_MAX): Promise<void> {
+  if ((await logSize(path)) <= bytesMax) return;
+  await copyFile(path, `${path}.1`);
+  await truncate(path);
+}
+
+export async function logSize(path: string): Promise<number> {
+  return (await stat(path).catch(absentIsUndefined))?.size ?? 0;
+}
+
+/** What was written after `offset`, its last part if it is long. */
+export async function readLog(path: string, offset: number): Promise<string> {
+  const file = await open(path, "r").catch(absentIsUndefined);
+  if (file === undefined) return "";
+  try {
+    const { size } = await file.stat();
+    const from = Math.max(offset, size - TAIL_BYTES_MAX);
+    if (size <= from) return "";
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(size - from), 0, size - from, from);
+    return buffer.toString("utf8", 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}

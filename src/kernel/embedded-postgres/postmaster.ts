@@ -1,0 +1,151 @@
+/**
+ * The server process: found through its pid file, launched, and stopped. It runs in a session of its own, so that Ctrl-C
+ * in the terminal reaches Millrace alone, which then stops it in order.
+ */
+
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { open, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { OperatorError } from "../errors.ts";
+import { type Cluster, toolOptions, unrunnable } from "./cluster.ts";
+import { type Endpoint, endpointSettings } from "./endpoint.ts";
+import { absentIsUndefined, errorCode, explained } from "./failure.ts";
+import { readLog } from "./log-file.ts";
+import { isAlive, runsPostgres, waitUntilGone } from "./processes.ts";
+import { FINGERPRINT_SETTING, toArguments } from "./settings.ts";
+
+const PID_FILE = "postmaster.pid";
+
+export type Found =
+  /** No server runs. `endpoint` is where the last one listened; `reusedPid` now belongs to some other program. */
+  | { state: "absent"; endpoint?: Endpoint; reusedPid?: number }
+  /** The pid file is empty or nonsense: it is being written this very moment, or a crash left it so. */
+  | { state: "garbled" }
+  /** `endpoint` and `status` appear while the server comes up. `certain`: its command line names this cluster. */
+  | { state: "running"; pid: number; certain: boolean; endpoint: Endpoint | undefined; status: string | undefined };
+
+/** Looks for the server of this cluster. `ownPid` is a child of ours, which needs no proof. */
+export async function findPostmaster(cluster: Cluster, ownPid: number | undefined): Promise<Found> {
+  const content = await readFile(join(cluster.dir, PID_FILE), "utf8").catch(absentIsUndefined);
+  if (content === undefined) return { state: "absent" };
+  const [first = "", , , port = "", socketDir = "", address = "", , status] = content.split("\n");
+  if (!isPid(first)) return { state: "garbled" };
+  const pid = Math.abs(Number(first));
+
+  const endpoint = parseEndpoint(port, socketDir, address);
+  if (!isAlive(pid)) return { state: "absent", ...(endpoint && { endpoint }) };
+  const runs = pid === ownPid ? "yes" : runsPostgres(pid, cluster.dir);
+  if (runs === "no") return { state: "absent", ...(endpoint && { endpoint }), reusedPid: pid };
+  if (first.startsWith("-")) {
+    throw new OperatorError(
+      `A single-user Postgres (pid ${pid}) works on ${cluster.dir}. Let it finish, then start Millrace again.`,
+    );
+  }
+  return { state: "running", pid, certain: runs === "yes", endpoint, status: status?.trim() || undefined };
+}
+
+/** A negative id means a single-user backend. Zero would be ourselves to `kill`. */
+function isPid(line: string): boolean {
+  return /^-?[1-9]\d{0,9}$/.test(line);
+}
+
+function parseEndpoint(port: string, socketDir: string, address: string): Endpoint | undefined {
+  if (!/^\d+$/.test(port)) return undefined;
+  if (socketDir !== "") return { transport: "socket", host: socketDir, port: Number(port) };
+  return address === "" ? undefined : { transport: "loopback", host: address, port: Number(port) };
+}
+
+/**
+ * Postgres refuses to start over a garbled pid file, so it has to go. It is moved aside and read again before it is
+ * deleted: if a server wrote a good one in between, that one is put back.
+ */
+export async function discardGarbledPidFile(cluster: Cluster): Promise<void> {
+  const path = join(cluster.dir, PID_FILE);
+  const aside = `${path}.garbled`;
+  await rename(path, aside);
+  const [first = ""] = (await readFile(aside, "utf8")).split("\n");
+  if (isPid(first)) await rename(aside, path);
+  else await rm(aside);
+}
+
+/** A server that we launched. It may lose against one that another process launched at the same moment. */
+export interface Launch {
+  pid: number;
+  hasExited(): boolean;
+  /** What it wrote to the log so far. */
+  words(): Promise<string>;
+}
+
+export async function launchPostmaster(
+  cluster: Cluster,
+  endpoint: Endpoint,
+  reusedPid: number | undefined,
+): Promise<Launch> {
+  const log = await explained(cluster.dataDir, () => open(cluster.logFile, "a", 0o600));
+  try {
+    const { size: offset } = await log.stat();
+    const settings = {
+      ...cluster.settings,
+      ...endpointSettings(endpoint),
+      [FINGERPRINT_SETTING]: cluster.fingerprint,
+    };
+    const options = toolOptions(cluster);
+    const child = spawn(join(cluster.binaries.dir, "postgres"), ["-D", cluster.dir, ...toArguments(settings)], {
+      ...options,
+      // Postgres takes the pid file of a dead server for a live one when its pid was reused by the same user. This
+      // variable is its own way of being told that a pid is no server (miscinit.c, CreateLockFile).
+      env: reusedPid === undefined ? options.env : { ...options.env, PG_GRANDPARENT_PID: String(reusedPid) },
+      detached: true,
+      stdio: ["ignore", log.fd, log.fd],
+    });
+    let exited = false;
+    child.once("exit", () => {
+      exited = true;
+    });
+    await once(child, "spawn").catch((error: unknown) => {
+      throw unrunnable(error, cluster);
+    });
+    child.unref();
+    if (child.pid === undefined) throw new Error("a spawned process has a pid");
+    return { pid: child.pid, hasExited: () => exited, words: () => readLog(cluster.logFile, offset) };
+  } finally {
+    await log.close();
+  }
+}
+
+/** A shutdown writes a last checkpoint, which can take this long on a slow disk. */
+const FAST_MS_MAX = 30_000;
+/** Postgres itself kills the children that do not obey an immediate shutdown after 5 s. */
+const IMMEDIATE_MS_MAX = 10_000;
+
+/**
+ * Stops the server: first with a fast shutdown, then with an immediate one (nothing acknowledged is lost; the next start
+ * recovers), at last by force. Returns the way that was needed.
+ */
+export async function stopPostmaster(cluster: Cluster, pid: number): Promise<"fast" | "immediate" | "killed"> {
+  await signal(cluster, pid, "INT");
+  if (await waitUntilGone(pid, FAST_MS_MAX)) return "fast";
+  await signal(cluster, pid, "QUIT");
+  if (await waitUntilGone(pid, IMMEDIATE_MS_MAX)) return "immediate";
+  await signal(cluster, pid, "KILL");
+  await waitUntilGone(pid, IMMEDIATE_MS_MAX);
+  return "killed";
+}
+
+async function signal(cluster: Cluster, pid: number, name: "INT" | "QUIT" | "KILL"): Promise<void> {
+  if (process.platform === "win32") {
+    // Windows has no signals; Postgres listens on a pipe instead, and pg_ctl knows which.
+    const pgCtl = join(cluster.binaries.dir, "pg_ctl");
+    await promisify(execFile)(pgCtl, ["kill", name, String(pid)]).catch(() => undefined);
+    return;
+  }
+  try {
+    process.kill(pid, `SIG${name}`);
+    // A stopped process (SIGSTOP, Ctrl-Z) acts on a signal only after it was continued.
+    process.kill(pid, "SIGCONT");
+  } catch (error) {
+    if (errorCode(error) !== "ESRCH") throw error;
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Every error a caller can see, in one catalogue, so that codes stay stable and `docs/errors.md` stays true (a test
+ * compares them). Sentences say what was wrong and what to change; `{name}` is filled from the error's details.
+ *
+ * Three kinds of trouble, kept apart: `ApiError` is an answer to a request; `OperatorError` is a sentence for the person
+ * at the terminal (bad settings, unusable disk); anything else that is thrown is a bug and is logged with its stack.
+ */
+
+export const CATALOGUE = {
+  // Any endpoint
+  MALFORMED_JSON: { status: 400, sentence: "The body is not valid JSON: {reason}." },
+  INVALID_TEXT: { status: 400, sentence: "{where} contains {what}, which cannot be stored. Send well-formed Unicode." },
+  VALIDATION_FAILED: { status: 400, sentence: "{reason}." },
+  UNAUTHENTICATED: { status: 401, sentence: "{reason} Send `Authorization: Bearer <key>`." },
+  FORBIDDEN: { status: 403, sentence: "This key may not do that: it lacks the scope {scope}." },
+  ROUTE_NOT_FOUND: { status: 404, sentence: "There is no {method} {path} here. {hint}" },
+  BODY_TOO_LARGE: { status: 413, sentence: "The body is larger than the limit of {limit} bytes. Send less at a time." },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, sentence: "The body must be JSON: send `Content-Type: application/json`." },
+  RATE_LIMITED: {
+    status: 429,
+    sentence: "This key made more than {limit} requests in a minute. Try again in {seconds} s.",
+  },
+  DATABASE_UNAVAILABLE: {
+    status: 503,
+    sentence: "The database does not answer at the moment. Try again in {seconds} s.",
+  },
+  OVERLOADED: { status: 503, sentence: "Too much work is waiting ({waiting} items). Try again in {seconds} s." },
+  SHUTTING_DOWN: { status: 503, sentence: "This process is stopping. Try again in {seconds} s." },
+  INTERNAL: {
+    status: 500,
+    sentence: "Something broke on our side. The log has the details under request {requestId}.",
+  },
+
+  // Keys
+  KEY_NOT_FOUND: { status: 404, sentence: "There is no key with the id {id}." },
+
+  // Tracking
+  STAGE_UNKNOWN: { status: 400, sentence: "There is no stage `{stage}` here. Use one of {allowed}.{hint}" },
+  TRANSITION_UNKNOWN: {
+    status: 400,
+    sentence: "Stage `{stage}` has no transition `{transition}`. Use one of {allowed}.{hint}",
+  },
+  FILE_NOT_FOUND: {
+    status: 404,
+    sentence: "File `{filename}` is not registered. Register it with POST /api/v1/pipeline/files/register.",
+  },
+  SHARD_NOT_FOUND: {
+    status: 404,
+    sentence: "File `{filename}` has no shard {shard}. Register it again with that shard to add it.",
+  },
+  WRONG_STATUS: {
+    status: 409,
+    sentence: "Cannot {transition} {stage} of {filename}, shard {shard}: it is `{status}`{because}.",
+  },
+  FILE_WRONG_STATUS: { status: 409, sentence: "Cannot {transition} event-ingest of {filename}: {because}." },
+  LEASE_LOST: {
+    status: 409,
+    sentence: "The lease on {stage} of {filename}, shard {shard} is not yours: it is `{status}`{because}.",
+  },
+} as const satisfies Record<string, { status: number; sentence: string }>;
+
+export type ErrorCode = keyof typeof CATALOGUE;
+export type ErrorDetails = Record<string, string | number | boolean | null>;
+
+/** An answer other than success. The HTTP layer turns it into `{ error, code, details? }` with the catalogue's status. */
+export class ApiError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly details: ErrorDetails;
+  /** Seconds for the `Retry-After` header, on answers that invite another try. */
+  readonly retryAfterSeconds: number | undefined;
+
+  /** `phrases` complete the sentence like details do, but are not told again as data. */
+  constructor(code: ErrorCode, details: ErrorDetails = {}, phrases: Record<string, string> = {}) {
+    super(fill(CATALOGUE[code].sentence, { ...details, ...phrases }));
+    this.name = "ApiError";
+    this.code = code;
+    this.status = CATALOGUE[code].status;
+    this.details = details;
+    this.retryAfterSeconds = typeof details["seconds"] === "number" ? details["seconds"] : undefined;
+  }
+}
+
+/** A sentence for the person who runs Millrace. The CLI prints it without a stack and exits with `exitCode`. */
+export class OperatorError extends Error {
+  readonly exitCode: number;
+
+  constructor(sentence: string, exitCode = 1) {
+    super(sentence);
+    this.name = "OperatorError";
+    this.exitCode = exitCode;
+  }
+}
+
+function fill(sentence: string, details: ErrorDetails): string {
+  return sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(details[name] ?? "")).trim();
+}

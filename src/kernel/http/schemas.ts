@@ -1,0 +1,35 @@
+/** Schemas that every module's routes share. */
+import { type TSchema, Type } from "typebox";
+
+/** Routes refuse unknown fields. */
+export function Body<Fields extends Record<string, TSchema>>(fields: Fields, description?: string) {
+  return Type.Object(fields, { additionalProperties: false, ...(description ? { description } : {}) });
+}
+
+/** A time that a caller sends. */
+export const Time = Type.String({ format: "date-time", description: "RFC 3339." });
+/** A time in a reply: a `Date` that the serializer writes in UTC. */
+export const ReplyTime = Type.Unsafe<Date>({ type: "string", format: "date-time", description: "RFC 3339, in UTC." });
+
+export function Page<Item extends TSchema>(item: Item) {
+  return Type.Object({ items: Type.Array(item), page: Type.Integer(), size: Type.Integer(), total: Type.Integer() });
+}
+
+export const PageQuery = {
+  page: Type.Integer({ minimum: 1, maximum: 10_000, default: 1 }),
+  size: Type.Integer({ minimum: 1, maximum: 1_000, default: 20 }),
+};
+
+export const ErrorBody = Type.Object(
+  {
+    error: Type.String({ description: "A sentence for a person." }),
+    code: Type.String({ description: "Stable; docs/errors.md lists all." }),
+    details: Type.Optional(Type.Object({}, { additionalProperties: true })),
+  },
+  { $id: "Error" },
+);
+
+/** The answers to list beside the successful one. */
+export function errors(...statuses: (400 | 401 | 403 | 404 | 409 | 413 | 415 | 429 | 503)[]) {
+  return Object.fromEntries(statuses.map((status) => [status, Type.Ref("Error")]));
+}

@@ -1,0 +1,92 @@
+/**
+ * Validation at the edge. Bodies are taken as they are: `"shard": "0"` is a mistake, not a number. Query strings and path
+ * parameters are text by nature and are converted. Unknown fields are refused, since they are usually misspelt ones.
+ */
+import { Ajv, type ErrorObject } from "ajv";
+import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
+import { ApiError } from "../errors.ts";
+import { didYouMean } from "../nearest.ts";
+
+const FORMATS = {
+  // A `+` that was not encoded arrives as a space in a query string; there is only one thing it can mean.
+  "date-time": (text: string) =>
+    /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\d:\d\d)$/.test(text) &&
+    !Number.isNaN(Date.parse(text.replace(" ", "+"))),
+  uuid: /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i,
+};
+const OPTIONS = {
+  allErrors: false,
+  useDefaults: true,
+  removeAdditional: false,
+  strict: false,
+  verbose: true,
+  formats: FORMATS,
+} as const;
+
+export function useStrictValidation(http: FastifyInstance): void {
+  const exact = new Ajv({ ...OPTIONS, coerceTypes: false });
+  const converting = new Ajv({ ...OPTIONS, coerceTypes: true });
+  http.setValidatorCompiler(({ schema, httpPart }) =>
+    (httpPart === "body" ? exact : converting).compile(schema as object),
+  );
+  http.setSchemaErrorFormatter(
+    (errors, part) => new ApiError("VALIDATION_FAILED", {}, { reason: sentence(errors, part) }),
+  );
+}
+
+const FORMAT_NAMES: Record<string, string> = {
+  "date-time": "a time like 2025-01-01T00:00:00Z",
+  uuid: "a UUID",
+};
+
+function sentence(errors: FastifySchemaValidationError[], part: string): string {
+  const error = errors[0] as ErrorObject | undefined;
+  if (!error) return `The ${part} is not valid`;
+  const place = describePlace(error.instancePath, part);
+  const params = error.params as Record<string, unknown>;
+  switch (error.keyword) {
+    case "required":
+      return `${place} lacks the field \`${String(params["missingProperty"])}\``;
+    case "additionalProperties": {
+      const name = String(params["additionalProperty"]);
+      const known = Object.keys((error.parentSchema?.["properties"] as object | undefined) ?? {});
+      return `${place} has the unknown field \`${name.slice(0, 64)}\`.${didYouMean(name, known)}`.replace(/[.?]$/, "");
+    }
+    case "enum":
+      return `${place} must be one of ${(params["allowedValues"] as unknown[]).map((value) => `\`${String(value)}\``).join(", ")}`;
+    case "format":
+      return `${place} must be ${FORMAT_NAMES[String(params["format"])] ?? `a ${String(params["format"])}`}`;
+    case "type":
+      return `${place} must be ${article(String(params["type"]))}`;
+    case "pattern": {
+      const description = error.parentSchema?.["description"];
+      return `${place} is not acceptable${typeof description === "string" ? `: ${description.replace(/\.$/, "")}` : ""}`;
+    }
+    default:
+      return `${place} ${error.message ?? "is not valid"}`;
+  }
+}
+
+function describePlace(path: string, part: string): string {
+  const whole =
+    { querystring: "The query string", params: "The path", headers: "The request's headers" }[part] ?? "The body";
+  if (path === "") return whole;
+  const steps = path
+    .slice(1)
+    .split("/")
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const name = steps.reduce(
+    (text, step) => (/^\d+$/.test(step) ? `${text}[${step}]` : text ? `${text}.${step}` : step),
+    "",
+  );
+  return part === "params"
+    ? `The path's \`${name}\``
+    : part === "querystring"
+      ? `The parameter \`${name}\``
+      : `The field \`${name}\``;
+}
+
+function article(type: string): string {
+  if (type.includes(",")) return `one of ${type.replaceAll(",", ", ")}`;
+  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+}

@@ -1,0 +1,112 @@
+/**
+ * The shape of every background loop: `runOnce` does what there is to do and returns counts; the service calls it on a
+ * wake-up hint and otherwise at an interval, one call at a time, backs off while it fails, and drains on `stop`.
+ */
+
+export type Counts = Readonly<Record<string, number>>;
+
+export interface ServiceLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface ServiceOptions {
+  name: string;
+  /** The longest pause between two runs, wake-ups apart. */
+  intervalMs: number;
+  runOnce(signal: AbortSignal): Promise<Counts>;
+  log: ServiceLog;
+  /** Whether to run again at once, because the last run found a full batch. */
+  more?: (counts: Counts) => boolean;
+  /** For metrics: after each run, failed ones included. */
+  onRun?: (name: string, outcome: "succeeded" | "failed", counts: Counts) => void;
+}
+
+export interface Service {
+  readonly name: string;
+  start(): void;
+  /** Asks for a run soon; many calls before it begins are one. */
+  wake(): void;
+  /** Ends the loop after the run under way. */
+  stop(): Promise<void>;
+  /** One run, outside the loop: for tests and for draining. */
+  runOnce(): Promise<Counts>;
+  /** Resolves after the next run that began after this call: a signal for tests. */
+  nextRun(): Promise<Counts>;
+}
+
+const BACKOFF_MAX_MS = 30_000;
+
+export function createService(options: ServiceOptions): Service {
+  const { name, intervalMs, log } = options;
+  const stopping = new AbortController();
+  let loop: Promise<void> | undefined;
+  let wakeRequested = false;
+  let wakeUp: (() => void) | undefined;
+  let failuresInARow = 0;
+  let observers: { resolve: (counts: Counts) => void; begun: boolean }[] = [];
+
+  async function runOnce(): Promise<Counts> {
+    for (const observer of observers) observer.begun = true;
+    const counts = await options.runOnce(stopping.signal);
+    options.onRun?.(name, "succeeded", counts);
+    for (const { resolve } of observers.filter(({ begun }) => begun)) resolve(counts);
+    observers = observers.filter(({ begun }) => !begun);
+    return counts;
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      wakeRequested = false;
+      let pauseMs = intervalMs;
+      try {
+        const counts = await runOnce();
+        failuresInARow = 0;
+        if (options.more?.(counts)) pauseMs = 0;
+      } catch (error) {
+        failuresInARow += 1;
+        options.onRun?.(name, "failed", {});
+        // Wake-ups are honoured during the pause: whoever sends one knows that something changed.
+        pauseMs = Math.min(1_000 * 2 ** (failuresInARow - 1), BACKOFF_MAX_MS);
+        log.error(
+          { err: error, service: name, failuresInARow, pauseMs },
+          "a background run failed and will be tried again",
+        );
+      }
+      if (pauseMs > 0 && !wakeRequested && !stopping.signal.aborted) await pause(pauseMs);
+    }
+  }
+
+  function pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      wakeUp = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  function wake(): void {
+    wakeRequested = true;
+    wakeUp?.();
+  }
+
+  return {
+    name,
+    wake,
+    runOnce,
+    start() {
+      loop ??= run();
+    },
+    async stop() {
+      stopping.abort();
+      wakeUp?.();
+      await loop;
+    },
+    nextRun() {
+      return new Promise((resolve) => observers.push({ resolve, begun: false }));
+    },
+  };
+}

@@ -1,0 +1,80 @@
+/**
+ * A session is this process's sign of life in the database. Work that is leased by session (lease.ts) belongs to the
+ * process for as long as the session does not expire, so a process heartbeats once for all it holds.
+ */
+import { hostname } from "node:os";
+import type { Db } from "./db.ts";
+import { createService, type Service, type ServiceLog } from "./service.ts";
+import { statement } from "./statement.ts";
+
+export const SESSION_TTL_SECONDS = 15;
+const HEARTBEAT_INTERVAL_MS = 5_000;
+/** Expired sessions are kept this long for `millrace doctor`, then forgotten. */
+const FORGET_AFTER_SECONDS = 3_600;
+
+export interface Session {
+  /** The id to claim with. It changes when the session was lost, for instance because the process was suspended. */
+  id(): string;
+  readonly service: Service;
+  close(): Promise<void>;
+}
+
+export interface SessionOptions {
+  db: Db;
+  log: ServiceLog;
+  version: string;
+  roles: readonly string[];
+  /** Called when this process was silent for too long: whatever it held has been given to others. */
+  onLost?: () => void;
+}
+
+const OPEN = statement<{ id: string }>(
+  "kernel.session.open",
+  `insert into kernel.session (process, roles, version, expires_at)
+   values ($1, $2, $3, now() + make_interval(secs => $4)) returning id`,
+);
+// An expired session is never revived: its work may have been reclaimed already.
+const BEAT = statement<{ id: string }>(
+  "kernel.session.beat",
+  `with forgotten as (delete from kernel.session where expires_at < now() - make_interval(secs => $3))
+   update kernel.session set expires_at = now() + make_interval(secs => $2) where id = $1 and expires_at > now()
+   returning id`,
+);
+const CLOSE = statement("kernel.session.close", "delete from kernel.session where id = $1");
+
+export async function openSession(options: SessionOptions): Promise<Session> {
+  const { db } = options;
+  const processName = `${hostname()}:${process.pid}`;
+
+  async function open(): Promise<string> {
+    const [row] = await db.rows(OPEN, [processName, options.roles, options.version, SESSION_TTL_SECONDS]);
+    if (!row) throw new Error("insert returned no row");
+    return row.id;
+  }
+
+  let id = await open();
+  const service = createService({
+    name: "session",
+    intervalMs: HEARTBEAT_INTERVAL_MS,
+    log: options.log,
+    async runOnce() {
+      const [alive] = await db.rows(BEAT, [id, SESSION_TTL_SECONDS, FORGET_AFTER_SECONDS]);
+      if (alive) return { beaten: 1 };
+      id = await open();
+      options.log.warn(
+        { session: id },
+        "this process was silent for too long and lost its leases; it goes on with a new session",
+      );
+      options.onLost?.();
+      return { reopened: 1 };
+    },
+  });
+  return {
+    id: () => id,
+    service,
+    async close() {
+      await service.stop();
+      await db.rows(CLOSE, [id]);
+    },
+  };
+}

@@ -1,0 +1,21 @@
+/**
+ * A statement is SQL with a name. The name makes it a prepared statement on every connection that runs it, and is what
+ * metrics and traces call it.
+ */
+
+export interface Statement<Row> {
+  readonly name: string;
+  readonly text: string;
+  /** Carries the row type only; never set. */
+  readonly row?: Row;
+}
+
+const NAME_LENGTH_MAX = 63; // Postgres cuts longer identifiers off, and two statements would then share one name.
+const taken = new Set<string>();
+
+export function statement<Row>(name: string, text: string): Statement<Row> {
+  if (name.length > NAME_LENGTH_MAX) throw new Error(`statement name too long: ${name}`);
+  if (taken.has(name)) throw new Error(`two statements are named ${name}`);
+  taken.add(name);
+  return { name, text };
+}

@@ -1,0 +1,27 @@
+/** The structured log: one JSON object a line on standard error, so that standard output stays free for results. */
+import { type Logger, pino } from "pino";
+
+export type Log = Logger;
+
+/** Where secrets could travel. They are cut out here as well, in case someone logs a whole request. */
+const REDACTED = ["req.headers.authorization", "req.headers.cookie", "*.secret", "*.password", "*.key"];
+
+export function createLog(options: { level: string }): Log {
+  return pino(
+    {
+      level: options.level,
+      redact: { paths: REDACTED, censor: "[redacted]" },
+      base: { pid: process.pid },
+      serializers: { err: describeError },
+    },
+    pino.destination({ dest: 2, sync: false }),
+  );
+}
+
+/** Only what helps: node-postgres hangs its whole client on an error, prepared statements and all. */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { name, message, stack, cause } = error;
+  const code = (error as { code?: unknown }).code;
+  return { type: name, message, code, stack, ...(cause === undefined ? {} : { cause: describeError(cause) }) };
+}

@@ -1,0 +1,21 @@
+/** What can go wrong in tracking without anybody noticing. */
+import type { DoctorCheck } from "../kernel/doctor.ts";
+import { leaseHealth } from "./store.ts";
+
+const OVERDUE_SECONDS_WARN = 30;
+
+export const trackingChecks: DoctorCheck[] = [
+  {
+    name: "tracking leases",
+    async look(db) {
+      const { leased, overdue_seconds, repeatedly_lost } = await leaseHealth(db);
+      const found = `${leased} shards are leased; ${repeatedly_lost} of them lost a worker before.`;
+      if (overdue_seconds < OVERDUE_SECONDS_WARN) return { verdict: "ok", found };
+      return {
+        verdict: "broken",
+        found: `${found} The oldest lease ran out ${Math.round(overdue_seconds)} s ago and was not reclaimed.`,
+        advice: "No process reclaims: check that one runs with the role `scheduler`, and its log.",
+      };
+    },
+  },
+];

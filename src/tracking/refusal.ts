@@ -1,0 +1,51 @@
+/** Why a move did not happen: a harmless repeat, a lost lease, or a status from which there is no such move. */
+import { ApiError } from "../kernel/errors.ts";
+import { MOVES, type QueueStage, type Status, stageBefore, type Transition } from "./states.ts";
+import type { PresentCell } from "./store.ts";
+import type { Move, Moved } from "./tracking.ts";
+
+/** A pure function of what was asked and what is, so that every combination can be tried in a test. */
+export function explainRefusal(
+  stage: QueueStage,
+  transition: Transition,
+  move: Move,
+  present: PresentCell,
+): Moved | ApiError {
+  const { filename, shard } = move;
+  const { status } = present;
+  const details = { filename, shard, stage, transition, status };
+  const finishes = transition === "done" || transition === "fail";
+
+  if (finishes && (move.fence ?? null) !== present.fence) {
+    return new ApiError("LEASE_LOST", details, { because: fenceReason(move, present) });
+  }
+  if (isRepeat(transition, move, present)) return { filename, shard, status, changed: false };
+  return new ApiError("WRONG_STATUS", details, { because: statusReason(stage, transition, present) });
+}
+
+function statusReason(
+  stage: QueueStage,
+  transition: Transition,
+  { status, status_before, worker }: PresentCell,
+): string {
+  if (transition === "start" && status === "new" && status_before !== "done") {
+    return `, but ${stageBefore(stage)} is \`${status_before}\` and must be \`done\` first`;
+  }
+  const departures: readonly Status[] = MOVES[transition].from;
+  if (departures.includes(status)) return " now, but was not a moment ago. Try again";
+  return status === "started" && worker ? `, held by ${worker}` : "";
+}
+
+function isRepeat(transition: Transition, move: Move, present: PresentCell): boolean {
+  if (present.status !== MOVES[transition].to) return false;
+  // A second start is a second claim, unless the one who holds it says so again.
+  if (transition === "start")
+    return present.fence === null && move.worker !== undefined && move.worker === present.worker;
+  return true;
+}
+
+function fenceReason(move: Move, present: PresentCell): string {
+  if (move.fence === undefined) return " under a lease. Send the `fence` that the claim returned";
+  if (present.fence === null) return " and no longer leased. Drop it and claim again";
+  return " under a newer lease. Drop it and claim again";
+}

@@ -1,0 +1,340 @@
+/** The pipeline API under `/api/v1/pipeline`: validate, call one use case, shape the reply. */
+import type { FastifyReply } from "fastify";
+import type { Db } from "../kernel/db.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { errors } from "../kernel/http/schemas.ts";
+import type { Http } from "../kernel/http/server.ts";
+import { didYouMean } from "../kernel/nearest.ts";
+import type { LongPoll } from "./long-poll.ts";
+import * as schemas from "./schemas.ts";
+import { FILE_TRANSITIONS, QUEUE_STAGES, type QueueStage, TRANSITIONS } from "./states.ts";
+import { listFiles, shardsOfFile, stageStores } from "./store.ts";
+import { summary } from "./summary.ts";
+import type { Move, Moved, Tracking } from "./tracking.ts";
+
+export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; longPoll: LongPoll }): void {
+  const { db, tracking, longPoll } = deps;
+  const read = { scope: "pipeline:read" } as const;
+  const write = { scope: "pipeline:write" } as const;
+  const tags = ["pipeline"];
+
+  http.post(
+    "/files/register",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Register a file, or add shards to it",
+        body: schemas.RegisterBody,
+        response: { 200: schemas.RegisterReply, ...errors(400, 401, 403) },
+      },
+    },
+    async ({ body: { filename, shards } }) => {
+      const { created } = await tracking.register(filename, shards);
+      return { filename, shards, created };
+    },
+  );
+
+  http.post(
+    "/stages/event-ingest/:transition",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Finish, fail or retry the ingest of a whole file",
+        params: schemas.FileMoveParams,
+        body: schemas.FileMoveBody,
+        response: { 200: schemas.FileMoveReply, ...errors(400, 401, 403, 404, 409) },
+      },
+    },
+    async ({ params, body: { filename, error } }) => {
+      const transition = oneOf(FILE_TRANSITIONS, params.transition, (allowed, hint) =>
+        unknownTransition(
+          "event-ingest",
+          params.transition,
+          allowed,
+          params.transition === "start" ? " Registering a file starts it." : hint,
+        ),
+      );
+      const { updatedRows } = await tracking.moveFile(transition, filename, error);
+      return { filename, updated_rows: updatedRows };
+    },
+  );
+
+  http.post(
+    "/stages/:stage/:transition",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Start, finish, fail or retry one shard, or many",
+        params: schemas.MoveParams,
+        body: schemas.MoveBody,
+        response: { 200: schemas.MoveReply, ...errors(400, 401, 403, 404, 409) },
+      },
+    },
+    async ({ params, body }) => {
+      const stage = queueStage(params.stage);
+      const transition = oneOf(TRANSITIONS, params.transition, (allowed, hint) =>
+        unknownTransition(stage, params.transition, allowed, hint),
+      );
+      if (body.items === undefined) {
+        const { filename, shard, status } = await tracking.move(stage, transition, singleMove(body));
+        return { filename, shard, stage, status };
+      }
+      const moves = manyMoves(body);
+      const outcomes = await tracking.moveAll(stage, transition, moves);
+      const items = outcomes.map((outcome, index) => batchItem(stage, moves[index] as Move, outcome));
+      const changed = outcomes.filter((outcome) => !(outcome instanceof ApiError) && outcome.changed);
+      return { stage, updated_rows: changed.length, items };
+    },
+  );
+
+  http.get(
+    "/queues/:stage",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "List what is ready for a stage, oldest first",
+        params: schemas.QueueParams,
+        querystring: schemas.QueueQuery,
+        response: { 200: schemas.QueueReply, ...errors(400, 401, 403) },
+      },
+    },
+    async ({ params, query: { limit, offset, updated_after } }) => {
+      const stage = queueStage(params.stage);
+      const updatedAfter = updated_after === undefined ? null : new Date(updated_after.replace(" ", "+"));
+      const items = await stageStores[stage].queue(db, { limit, offset, updatedAfter });
+      return { stage, items };
+    },
+  );
+
+  http.post(
+    "/queues/:stage/claim",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Start shards and hold them under a lease, waiting for work if asked to",
+        params: schemas.QueueParams,
+        body: schemas.ClaimBody,
+        response: { 200: schemas.ClaimReply, ...errors(400, 401, 403) },
+      },
+    },
+    async ({ params, body: { limit, worker, lease_seconds, wait_seconds } }, reply) => {
+      const stage = queueStage(params.stage);
+      const items = await longPoll.claim(stage, {
+        limit,
+        worker,
+        leaseSeconds: lease_seconds,
+        waitSeconds: wait_seconds,
+        signal: hangUp(reply),
+      });
+      return { stage, items };
+    },
+  );
+
+  http.post(
+    "/queues/:stage/heartbeat",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Extend leases",
+        params: schemas.QueueParams,
+        body: schemas.HeartbeatBody,
+        response: { 200: schemas.HeldReply, ...errors(400, 401, 403, 409) },
+      },
+    },
+    async ({ params, body: { items, lease_seconds } }) => {
+      const stage = queueStage(params.stage);
+      return heldReply(stage, items, await tracking.heartbeat(stage, distinct(items), lease_seconds));
+    },
+  );
+
+  http.post(
+    "/queues/:stage/release",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Give claimed shards back to the queue",
+        params: schemas.QueueParams,
+        body: schemas.ReleaseBody,
+        response: { 200: schemas.HeldReply, ...errors(400, 401, 403, 409) },
+      },
+    },
+    async ({ params, body: { items } }) => {
+      const stage = queueStage(params.stage);
+      return heldReply(stage, items, await tracking.release(stage, distinct(items)));
+    },
+  );
+
+  http.get(
+    "/files",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "List files, newest first",
+        description: "`total` is counted up to 10,000. A `stage` without a `status` means started or failed there.",
+        querystring: schemas.FilesQuery,
+        response: { 200: schemas.FilesReply, ...errors(400, 401, 403) },
+      },
+    },
+    async ({ query: { page, size, stage, status, q } }) => {
+      const { items, total } = await listFiles(
+        db,
+        { stage, status, prefix: q ?? "" },
+        { size, offset: (page - 1) * size },
+      );
+      return { items, page, size, total };
+    },
+  );
+
+  http.get(
+    "/files/:filename",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show the status of every shard of a file",
+        params: schemas.FileParams,
+        response: { 200: schemas.FileReply, ...errors(400, 401, 403, 404) },
+      },
+    },
+    async ({ params: { filename } }) => {
+      const shards = await shardsOfFile(db, filename);
+      if (shards.length === 0) throw new ApiError("FILE_NOT_FOUND", { filename });
+      return { filename, shards: shards.map(withoutNulls) };
+    },
+  );
+
+  http.get(
+    "/metrics/summary",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Totals by stage and by shard",
+        response: { 200: schemas.SummaryReply, ...errors(401, 403) },
+      },
+    },
+    () => summary(db),
+  );
+}
+
+function oneOf<Word extends string>(
+  words: readonly Word[],
+  word: string,
+  problem: (allowed: string, hint: string) => ApiError,
+): Word {
+  const known = words.find((candidate) => candidate === word);
+  if (known === undefined) throw problem(words.map((name) => `\`${name}\``).join(", "), didYouMean(word, words));
+  return known;
+}
+
+function queueStage(word: string): QueueStage {
+  return oneOf(
+    QUEUE_STAGES,
+    word,
+    (allowed, hint) => new ApiError("STAGE_UNKNOWN", { stage: word }, { allowed, hint }),
+  );
+}
+
+function unknownTransition(stage: string, transition: string, allowed: string, hint: string): ApiError {
+  return new ApiError("TRANSITION_UNKNOWN", { stage, transition }, { allowed, hint });
+}
+
+function singleMove({ filename, shard, worker, fence, error }: schemas.MoveBody): Move {
+  const missing = filename === undefined ? "filename" : shard === undefined ? "shard" : undefined;
+  if (filename === undefined || shard === undefined) {
+    throw new ApiError(
+      "VALIDATION_FAILED",
+      {},
+      { reason: `The body lacks the field \`${missing}\` (or \`items\` for many shards)` },
+    );
+  }
+  return {
+    filename,
+    shard,
+    ...(worker === undefined ? {} : { worker }),
+    ...(fence === undefined ? {} : { fence }),
+    ...(error === undefined ? {} : { error }),
+  };
+}
+
+function manyMoves({ items = [], ...single }: schemas.MoveBody): Move[] {
+  const [field] = Object.keys(single);
+  if (field !== undefined) {
+    throw new ApiError(
+      "VALIDATION_FAILED",
+      {},
+      { reason: `The body has both \`items\` and \`${field}\`; put it into each item` },
+    );
+  }
+  return distinct(items as Move[]);
+}
+
+/** Of two equal shards in one statement only one would be looked at, and both would seem to have succeeded. */
+function distinct<Cell extends { filename: string; shard: number }>(items: Cell[]): Cell[] {
+  const seen = new Set<string>();
+  for (const { filename, shard } of items) {
+    const identity = `${filename}/${shard}`;
+    if (seen.has(identity)) {
+      throw new ApiError(
+        "VALIDATION_FAILED",
+        {},
+        { reason: `The field \`items\` names ${filename}, shard ${shard} twice` },
+      );
+    }
+    seen.add(identity);
+  }
+  return items;
+}
+
+function batchItem(stage: QueueStage, { filename, shard }: Move, outcome: Moved | ApiError) {
+  if (!(outcome instanceof ApiError)) return { filename, shard, stage, status: outcome.status, ok: true };
+  const { code, message: error, details } = outcome;
+  return {
+    filename,
+    shard,
+    stage,
+    ok: false,
+    code,
+    error,
+    ...("status" in details ? { status: String(details["status"]) } : {}),
+  };
+}
+
+/** Splits the items into those still held and those lost; when all are lost, that is the answer. */
+function heldReply(stage: QueueStage, asked: readonly Move[], held: { filename: string; shard: number }[]) {
+  const still = new Set(held.map(({ filename, shard }) => `${filename}/${shard}`));
+  const lost = asked.filter(({ filename, shard }) => !still.has(`${filename}/${shard}`));
+  const [first] = lost;
+  if (first && held.length === 0) {
+    const { filename, shard } = first;
+    throw new ApiError(
+      "LEASE_LOST",
+      { stage, filename, shard },
+      { status: "not leased", because: " under this fence. Drop it and claim again" },
+    );
+  }
+  return { stage, items: held, lost: lost.map(({ filename, shard }) => ({ filename, shard })) };
+}
+
+/** Aborts when the caller closes the connection before it has its answer. */
+function hangUp(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  reply.raw.on("close", () => {
+    if (!reply.raw.writableFinished) controller.abort();
+  });
+  return controller.signal;
+}
+
+function withoutNulls<T extends object>(row: T) {
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as {
+    [Name in keyof T]: NonNullable<T[Name]>;
+  };
+}

@@ -1,0 +1,169 @@
+/** The bodies of tracking, with the field names of the pipeline API. */
+import { type Static, Type } from "typebox";
+import { Body, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
+import { QUEUE_STAGES, STAGES, STATUSES, TRANSITIONS } from "./states.ts";
+
+export const SHARDS_MAX = 10_000;
+export const BATCH_MAX = 1_000;
+export const QUEUE_LIMIT_MAX = 1_000;
+const OFFSET_MAX = 100_000;
+const WAIT_SECONDS_MAX = 60;
+const LEASE_SECONDS_MAX = 86_400;
+
+export const Filename = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: "^(?!\\.{1,2}$)[^/\\u0000-\\u001f\\u007f-\\u009f]+$",
+  examples: ["20250101000000"],
+  description: "A file name has 1 to 255 characters, no `/` and no control characters.",
+});
+const Shard = Type.Integer({ minimum: 0, maximum: 2_147_483_647 });
+const Worker = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]+$",
+  examples: ["splitter-7"],
+  description: "A worker's name has 1 to 128 characters and no control characters.",
+});
+const Fence = Type.String({
+  pattern: "^[1-9]\\d{0,17}$",
+  examples: ["42"],
+  description: "A fence is the number, as text, that the claim returned.",
+});
+const FailureText = Type.String({ maxLength: 2_000, description: "Why it failed, for people." });
+const LeaseSeconds = Type.Integer({ minimum: 1, maximum: LEASE_SECONDS_MAX, default: 60 });
+const Status = Type.Enum(STATUSES);
+const Counts = Type.Object(Object.fromEntries(STATUSES.map((status) => [status, Type.Integer()])));
+
+const Cell = { filename: Filename, shard: Shard };
+const HeldCell = Body({ ...Cell, fence: Fence });
+
+export const RegisterBody = Body({
+  filename: Filename,
+  shards: Type.Array(Shard, { minItems: 1, maxItems: SHARDS_MAX, examples: [[0, 1]] }),
+});
+export const RegisterReply = Type.Object({
+  filename: Type.String(),
+  shards: Type.Array(Type.Integer()),
+  created: Type.Boolean(),
+});
+
+export const FileMoveBody = Body({ filename: Filename, error: Type.Optional(FailureText) });
+export const FileMoveReply = Type.Object({ filename: Type.String(), updated_rows: Type.Integer() });
+
+const moveFields = { worker: Type.Optional(Worker), fence: Type.Optional(Fence), error: Type.Optional(FailureText) };
+export const MoveBody = Body(
+  {
+    filename: Type.Optional(Filename),
+    shard: Type.Optional(Shard),
+    ...moveFields,
+    items: Type.Optional(Type.Array(Body({ ...Cell, ...moveFields }), { minItems: 1, maxItems: BATCH_MAX })),
+  },
+  "Either `filename` and `shard` for one shard, or `items` for up to 1,000.",
+);
+export type MoveBody = Static<typeof MoveBody>;
+export const MoveReply = Type.Object({
+  filename: Type.Optional(Type.String()),
+  shard: Type.Optional(Type.Integer()),
+  stage: Type.String(),
+  status: Type.Optional(Status),
+  updated_rows: Type.Optional(Type.Integer()),
+  items: Type.Optional(
+    Type.Array(
+      Type.Object({
+        filename: Type.String(),
+        shard: Type.Integer(),
+        stage: Type.String(),
+        status: Type.Optional(Type.String()),
+        ok: Type.Boolean(),
+        code: Type.Optional(Type.String()),
+        error: Type.Optional(Type.String()),
+      }),
+    ),
+  ),
+});
+
+export const QueueQuery = Body({
+  limit: Type.Integer({ minimum: 1, maximum: QUEUE_LIMIT_MAX, default: 100 }),
+  offset: Type.Integer({ minimum: 0, maximum: OFFSET_MAX, default: 0 }),
+  updated_after: Type.Optional(Time),
+});
+const QueuedCell = { filename: Type.String(), shard: Type.Integer(), created_at: ReplyTime };
+export const QueueReply = Type.Object({ stage: Type.String(), items: Type.Array(Type.Object(QueuedCell)) });
+
+export const ClaimBody = Body({
+  limit: Type.Integer({ minimum: 1, maximum: QUEUE_LIMIT_MAX, default: 1 }),
+  worker: Worker,
+  lease_seconds: LeaseSeconds,
+  wait_seconds: Type.Integer({
+    minimum: 0,
+    maximum: WAIT_SECONDS_MAX,
+    default: 0,
+    description: "How long to wait for work if there is none.",
+  }),
+});
+export const ClaimReply = Type.Object({
+  stage: Type.String(),
+  items: Type.Array(Type.Object({ ...QueuedCell, fence: Type.String(), leased_until: ReplyTime })),
+});
+
+const heldItems = Type.Array(HeldCell, { minItems: 1, maxItems: BATCH_MAX });
+export const HeartbeatBody = Body({ items: heldItems, lease_seconds: LeaseSeconds });
+export const ReleaseBody = Body({ items: heldItems });
+const CellReply = Type.Object({ filename: Type.String(), shard: Type.Integer() });
+export const HeldReply = Type.Object({
+  stage: Type.String(),
+  items: Type.Array(CellReply, { description: "Still yours, or given back." }),
+  lost: Type.Array(CellReply, { description: "No longer yours: stop working on these." }),
+});
+
+export const FileParams = Body({ filename: Filename });
+export const FileReply = Type.Object({
+  filename: Type.String(),
+  shards: Type.Array(
+    Type.Object({
+      shard: Type.Integer(),
+      event_ingest_status: Status,
+      shard_splitter_status: Status,
+      shard_worker_status: Status,
+      mysql_sender_status: Status,
+      updated_at: ReplyTime,
+      worker: Type.Optional(Type.String()),
+      leased_until: Type.Optional(ReplyTime),
+      lost_count: Type.Integer({ description: "Silent workers since the last success or retry." }),
+      last_error: Type.Optional(Type.String()),
+    }),
+  ),
+});
+
+export const FilesQuery = Body({
+  ...PageQuery,
+  stage: Type.Optional(Type.Enum(STAGES)),
+  status: Type.Optional(Status),
+  q: Type.Optional(
+    Type.String({ maxLength: 255, pattern: "^[^\\u0000]*$", description: "The beginning of the file's name." }),
+  ),
+});
+export const FilesReply = Page(
+  Type.Object({
+    filename: Type.String(),
+    created_at: ReplyTime,
+    updated_at: ReplyTime,
+    shards: Type.Integer(),
+    stages: Type.Record(Type.String(), Type.Record(Type.String(), Type.Integer())),
+  }),
+);
+
+export const SummaryReply = Type.Object({
+  total: Type.Integer(),
+  by_stage: Type.Record(Type.String(), Counts),
+  by_shard: Type.Array(
+    Type.Object({ shard: Type.Integer(), total: Type.Integer(), done: Type.Integer(), failed: Type.Integer() }),
+  ),
+});
+
+// The path's stage and transition are checked by hand: an unknown one gets a sentence with the nearest known.
+const Word = (known: readonly string[]) => Type.String({ maxLength: 64, examples: known });
+export const QueueParams = Type.Object({ stage: Word(QUEUE_STAGES) });
+export const MoveParams = Type.Object({ stage: Word(QUEUE_STAGES), transition: Word(TRANSITIONS) });
+export const FileMoveParams = Type.Object({ transition: Word(TRANSITIONS.slice(1)) });

@@ -1,0 +1,60 @@
+/**
+ * The life of one shard of a file in one stage.
+ *
+ *     new ──start──▶ started ──done──▶ done
+ *      │                │
+ *      └─────fail───────┴──fail──▶ failed ──retry──▶ new
+ *
+ * A stage starts only when the one before it is done, and `done` is final. `start` has exactly one winner. The first
+ * stage, event-ingest, belongs to the whole file: registering a file starts it, so it is never `new`, and its `retry`
+ * goes back to `started`.
+ */
+
+export const STATUSES = ["new", "started", "done", "failed"] as const;
+export type Status = (typeof STATUSES)[number];
+
+/** In the order in which a shard goes through them. */
+export const STAGES = ["event-ingest", "shard-splitter", "shard-worker", "mysql-sender"] as const;
+export type Stage = (typeof STAGES)[number];
+
+/** The stages with a pull queue: all but the first. */
+export const QUEUE_STAGES = ["shard-splitter", "shard-worker", "mysql-sender"] as const;
+export type QueueStage = (typeof QUEUE_STAGES)[number];
+
+export const TRANSITIONS = ["start", "done", "fail", "retry"] as const;
+export type Transition = (typeof TRANSITIONS)[number];
+
+/** What a whole file can do in event-ingest. It is started by registering it. */
+export const FILE_TRANSITIONS = ["done", "fail", "retry"] as const;
+export type FileTransition = (typeof FILE_TRANSITIONS)[number];
+
+/** Every legal move. */
+export const NEXT = {
+  new: ["started", "failed"],
+  started: ["done", "failed", "new"], // back to `new` only when the worker was lost or gave the item back
+  failed: ["new"],
+  done: [],
+} as const satisfies Record<Status, readonly Status[]>;
+
+/** From where a caller's transition may depart, and where it arrives. */
+export const MOVES = {
+  start: { from: ["new"], to: "started" },
+  done: { from: ["started"], to: "done" },
+  fail: { from: ["new", "started"], to: "failed" },
+  retry: { from: ["failed"], to: "new" },
+} as const satisfies Record<Transition, { from: readonly Status[]; to: Status }>;
+
+export const FILE_MOVES = {
+  done: { from: "started", to: "done" },
+  fail: { from: "started", to: "failed" },
+  retry: { from: "failed", to: "started" },
+} as const satisfies Record<FileTransition, { from: Status; to: Status }>;
+
+export function stageBefore(stage: QueueStage): Stage {
+  return STAGES[STAGES.indexOf(stage) - 1] as Stage;
+}
+
+/** The stage whose queue fills when this one is done. */
+export function stageAfter(stage: Stage): QueueStage | undefined {
+  return STAGES[STAGES.indexOf(stage) + 1] as QueueStage | undefined;
+}

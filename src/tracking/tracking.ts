@@ -1,0 +1,214 @@
+/**
+ * The rules of tracking in the user's words: register a file, move its shards through the stages, hand out work. Every
+ * move is one guarded statement; only a caller whose move was refused costs a second look, to say why.
+ */
+import type { Db } from "../kernel/db.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { createGroupCommit, type GroupCommit } from "../kernel/group-commit.ts";
+import type { Metrics } from "../kernel/telemetry/metrics.ts";
+import type { Wake } from "../kernel/wake.ts";
+import { explainRefusal } from "./refusal.ts";
+import type { TrackingSettings } from "./settings.ts";
+import {
+  type FileTransition,
+  MOVES,
+  QUEUE_STAGES,
+  type QueueStage,
+  type Stage,
+  type Status,
+  stageAfter,
+  TRANSITIONS,
+  type Transition,
+} from "./states.ts";
+import type { CellKey } from "./store.ts";
+import * as store from "./store.ts";
+
+/** A request to move one shard in one stage. */
+export interface Move extends CellKey {
+  worker?: string;
+  fence?: string;
+  error?: string;
+}
+
+/** What became of it: the status now, and whether this call changed it. */
+export type Moved = CellKey & { status: Status; changed: boolean };
+
+/** For each stage and run; bounded, so that after a long outage the reclaim does not hold its locks for long. */
+export const RECLAIM_BATCH_MAX = 1_000;
+
+export const queueTopic = (stage: QueueStage) => `tracking.${stage}`;
+
+export interface Tracking {
+  register(filename: string, shards: readonly number[]): Promise<{ created: boolean }>;
+  moveFile(transition: FileTransition, filename: string, error?: string): Promise<{ updatedRows: number }>;
+  /** One move. Those of concurrent callers are committed together. Throws the reason of a refusal. */
+  move(stage: QueueStage, transition: Transition, move: Move): Promise<Moved>;
+  /** Many moves at once, each with its own outcome. */
+  moveAll(stage: QueueStage, transition: Transition, moves: readonly Move[]): Promise<(Moved | ApiError)[]>;
+  claim(stage: QueueStage, request: { limit: number; worker: string; leaseSeconds: number }): Promise<ClaimedItem[]>;
+  heartbeat(
+    stage: QueueStage,
+    items: readonly (CellKey & { fence: string })[],
+    leaseSeconds: number,
+  ): Promise<CellKey[]>;
+  release(stage: QueueStage, items: readonly (CellKey & { fence: string })[]): Promise<CellKey[]>;
+  /** Returns what silent workers left behind to the queues. */
+  reclaim(): Promise<{ reclaimed: number; failed: number }>;
+  /** Waits for the moves that are being committed. */
+  drain(): Promise<void>;
+}
+
+export type ClaimedItem = store.ClaimedCell & { fence: string };
+
+export function createTracking(deps: { db: Db; wake: Wake; metrics: Metrics; settings: TrackingSettings }): Tracking {
+  const { db, wake, metrics, settings } = deps;
+
+  function hintQueue(stage: QueueStage | undefined): void {
+    if (stage) wake.hint(queueTopic(stage));
+  }
+
+  /** The queues that a transition fills. */
+  function hintAfter(stage: Stage, transition: Transition): void {
+    if (transition === "done") hintQueue(stageAfter(stage));
+    if (transition === "retry") hintQueue(stage as QueueStage);
+  }
+
+  function write(stage: QueueStage, transition: Transition, moves: readonly Move[]): Promise<CellKey[]> {
+    const { lease, start, fail, retry } = store.stageStores[stage];
+    const held = () => moves.map((move) => ({ ...move, fence: move.fence ?? null, error: move.error ?? null }));
+    switch (transition) {
+      case "start": {
+        const seconds = settings.stageTimeoutSeconds[stage] ?? null;
+        return start(
+          db,
+          moves.map(({ filename, shard, worker }) => ({ filename, shard, worker: worker ?? null, seconds })),
+        );
+      }
+      case "done":
+        return lease.finish(db, "done", held());
+      case "fail":
+        return fail(db, held());
+      case "retry":
+        return retry(db, moves);
+    }
+  }
+
+  async function moveAll(
+    stage: QueueStage,
+    transition: Transition,
+    moves: readonly Move[],
+  ): Promise<(Moved | ApiError)[]> {
+    const moved = new Set((await write(stage, transition, moves)).map(identity));
+    if (moved.size > 0) hintAfter(stage, transition);
+    metrics.count("millrace_tracking_moves_total", { stage, transition, outcome: "moved" }, moved.size);
+    const refused = moves.filter((move) => !moved.has(identity(move)));
+    const explained = await explainAll(stage, transition, refused);
+    for (const outcome of explained.values()) {
+      const label = outcome instanceof ApiError ? outcome.code : "repeated";
+      metrics.count("millrace_tracking_moves_total", { stage, transition, outcome: label });
+    }
+    return moves.map(
+      (move) =>
+        explained.get(identity(move)) ?? {
+          filename: move.filename,
+          shard: move.shard,
+          status: MOVES[transition].to,
+          changed: true,
+        },
+    );
+  }
+
+  async function explainAll(stage: QueueStage, transition: Transition, refused: readonly Move[]) {
+    const outcomes = new Map<string, Moved | ApiError>();
+    if (refused.length === 0) return outcomes;
+    const present = new Map(
+      (await store.stageStores[stage].present(db, refused)).map((cell) => [identity(cell), cell]),
+    );
+    const absent = refused.filter((move) => !present.has(identity(move)));
+    const files =
+      absent.length > 0 ? await store.knownFiles(db, [...new Set(absent.map(({ filename }) => filename))]) : new Set();
+    for (const move of refused) {
+      const { filename, shard } = move;
+      const cell = present.get(identity(move));
+      if (cell) outcomes.set(identity(move), explainRefusal(stage, transition, move, cell));
+      else if (files.has(filename)) outcomes.set(identity(move), new ApiError("SHARD_NOT_FOUND", { filename, shard }));
+      else outcomes.set(identity(move), new ApiError("FILE_NOT_FOUND", { filename }));
+    }
+    return outcomes;
+  }
+
+  const commits = new Map<string, GroupCommit<Move, Moved | ApiError>>(
+    QUEUE_STAGES.flatMap((stage) =>
+      TRANSITIONS.map((transition) => [
+        `${stage}/${transition}`,
+        createGroupCommit({ identity, write: (moves) => moveAll(stage, transition, moves) }),
+      ]),
+    ),
+  );
+
+  return {
+    async register(filename, shards) {
+      return { created: await store.register(db, filename, shards) };
+    },
+
+    async moveFile(transition, filename, error) {
+      const { updated, started, done, failed } = await store.moveFile(db, transition, filename, error ?? null);
+      const shards = started + done + failed;
+      if (shards === 0) throw new ApiError("FILE_NOT_FOUND", { filename });
+      const refuse = (because: string) =>
+        new ApiError("FILE_WRONG_STATUS", { transition, filename, started, done, failed }, { because });
+      if (transition === "done" && failed > 0) {
+        throw refuse(`${failed} of its ${shards} shards are \`failed\`; retry them first`);
+      }
+      if (transition !== "done" && done === shards) throw refuse("all its shards are `done`");
+      if (updated > 0) hintAfter("event-ingest", transition);
+      return { updatedRows: updated };
+    },
+
+    async move(stage, transition, move) {
+      const outcome = await commits.get(`${stage}/${transition}`)?.add(move);
+      if (outcome === undefined) throw new Error(`no group commit for ${stage}/${transition}`);
+      if (outcome instanceof ApiError) throw outcome;
+      return outcome;
+    },
+
+    moveAll,
+
+    async claim(stage, { limit, worker, leaseSeconds }) {
+      const items = await store.stageStores[stage].lease.claim(db, { limit, holder: worker, seconds: leaseSeconds });
+      metrics.count("millrace_tracking_claimed_total", { stage }, items.length);
+      return items;
+    },
+
+    heartbeat: (stage, items, leaseSeconds) => store.stageStores[stage].lease.extend(db, items, leaseSeconds),
+
+    async release(stage, items) {
+      const released = await store.stageStores[stage].lease.release(db, items);
+      if (released.length > 0) hintQueue(stage);
+      return released;
+    },
+
+    async reclaim() {
+      const counts = { reclaimed: 0, failed: 0 };
+      if (!(await store.anyLeaseExpired(db))) return counts;
+      for (const stage of QUEUE_STAGES) {
+        const cells = await store.stageStores[stage].lease.reclaim(db, {
+          limit: RECLAIM_BATCH_MAX,
+          lostLimit: settings.lostLimit,
+        });
+        counts.reclaimed += cells.filter(({ state }) => state === "new").length;
+        counts.failed += cells.filter(({ state }) => state === "failed").length;
+        if (cells.length > 0) hintQueue(stage);
+      }
+      return counts;
+    },
+
+    async drain() {
+      await Promise.all([...commits.values()].map((commit) => commit.drain()));
+    },
+  };
+}
+
+function identity({ filename, shard }: CellKey): string {
+  return `${filename}/${shard}`; // A filename holds no slash, so this is unique.
+}

@@ -1,0 +1,71 @@
+/** The command line as its users run it: the built command in a process of its own, ended with the test if need be. */
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+import { ADMIN_KEY } from "./millrace.ts";
+
+export const CLI = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+
+export interface Ended {
+  /** Its exit code, or the signal that ended it. */
+  exit: number | NodeJS.Signals;
+  stdout: string;
+  stderr: string;
+}
+
+export interface RunningCli {
+  pid: number;
+  stdout(): string;
+  stderr(): string;
+  kill(signal: NodeJS.Signals): void;
+  ended: Promise<Ended>;
+}
+
+/** Starts `millrace` with these words. Of the environment it has only what is given and what finds programs. */
+export function startCli(words: readonly string[], env: Record<string, string> = {}): RunningCli {
+  return observe(spawn(process.execPath, [CLI, ...words], { stdio: ["ignore", "pipe", "pipe"], env: environment(env) }));
+}
+
+/** Starts a bash script in which `millrace` is the built command. */
+export function startScript(script: string, env: Record<string, string> = {}): RunningCli {
+  const preamble = 'millrace() { "$NODE" "$CLI" "$@"; }\n';
+  const all = environment({ ...env, NODE: process.execPath, CLI });
+  return observe(spawn("bash", ["-c", preamble + script], { stdio: ["ignore", "pipe", "pipe"], env: all }));
+}
+
+/** A caller of the server at `url` with the admin key: `millrace` with these words, to its end. */
+export function cliFor(server: { url: string }): (...words: string[]) => Promise<Ended> {
+  return (...words) => startCli(words, { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY }).ended;
+}
+
+function environment(env: Record<string, string>): NodeJS.ProcessEnv {
+  return { PATH: process.env["PATH"], TMPDIR: process.env["TMPDIR"], ...env };
+}
+
+function observe(child: ChildProcessByStdio<null, Readable, Readable>): RunningCli {
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const ended = once(child, "close").then((result): Ended => {
+    const [code, signal] = result as [number | null, NodeJS.Signals];
+    return { exit: code ?? signal, stdout, stderr };
+  });
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
+  return {
+    pid: child.pid as number,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    kill: (signal) => void child.kill(signal),
+    ended,
+  };
+}

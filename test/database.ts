@@ -1,0 +1,52 @@
+/** A database of its own for a test file, cloned from the migrated template and dropped afterwards. */
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, inject } from "vitest";
+import { type Connection, type Db, openDb } from "../src/kernel/db.ts";
+import { statement } from "../src/kernel/statement.ts";
+import { withDatabase } from "./global-setup.ts";
+
+export interface TestDatabase {
+  db: Db;
+  connection: Connection;
+  /** For processes under test. */
+  url: string;
+  /** Any SQL, for arranging and for looking. */
+  query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
+}
+
+/** Call at the top of a test file; the fields are set once the tests run. */
+export function useDatabase(): TestDatabase {
+  const database = {} as TestDatabase;
+  const name = `millrace_test_${randomBytes(6).toString("hex")}`;
+  const server = inject("postgres");
+  const admin = openDb({ connection: server });
+
+  beforeAll(async () => {
+    await admin.exclusive((client) => client.query(`create database ${name} template ${inject("template")}`));
+    const connection = withDatabase(server, name);
+    const db = openDb({ connection, applicationName: "test" });
+    let queries = 0;
+    Object.assign(database, {
+      db,
+      connection,
+      url: toUrl(connection),
+      query: (text: string, values: unknown[] = []) => {
+        queries += 1;
+        return db.rows(statement(`test.${name}.${queries}`, text), values);
+      },
+    });
+  });
+  afterAll(async () => {
+    await database.db.close();
+    await admin.exclusive((client) => client.query(`drop database ${name} with (force)`));
+    await admin.close();
+  });
+  return database;
+}
+
+function toUrl(connection: Connection): string {
+  if ("connectionString" in connection) return connection.connectionString;
+  const { host, port, user, password, database } = connection;
+  const credentials = password === undefined ? user : `${user}:${encodeURIComponent(password)}`;
+  return `postgres://${credentials}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`;
+}

@@ -1,0 +1,44 @@
+/** What the documents say about the code is compared with the code. */
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { GENERATED, withPart } from "../scripts/generated-docs.ts";
+
+const DOCUMENTS = [
+  "README.md",
+  "CONTRIBUTING.md",
+  "CHANGELOG.md",
+  "docs/architecture.md",
+  "docs/errors.md",
+  "docs/events.md",
+  "docs/operating.md",
+  "docs/performance.md",
+  "docs/tracking.md",
+];
+
+describe("the documents", () => {
+  for (const { file, part, make } of GENERATED) {
+    test(`${file} lists the ${part} that the code has (npm run docs writes it)`, () => {
+      const text = readFileSync(file, "utf8");
+      expect(text).toBe(withPart(text, part, make()));
+    });
+  }
+
+  test("name only npm scripts that exist", () => {
+    const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { scripts: Record<string, string> };
+    for (const document of DOCUMENTS) {
+      const named = [...readFileSync(document, "utf8").matchAll(/npm run ([\w:-]+)/g)].map(([, name]) => name);
+      expect(Object.keys(scripts), document).toEqual(expect.arrayContaining(named));
+    }
+  });
+
+  test("link only to files that exist", () => {
+    for (const document of DOCUMENTS) {
+      const links = [...readFileSync(document, "utf8").matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(
+        ([, link = ""]) => link,
+      );
+      for (const link of links)
+        expect(existsSync(join(dirname(document), link)), `${document} links to ${link}`).toBe(true);
+    }
+  });
+});

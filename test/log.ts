@@ -1,0 +1,17 @@
+/** Logs for tests: one that keeps quiet, and one that remembers what was said so that a test can look. */
+import type { ServiceLog } from "../src/kernel/service.ts";
+
+export const silentLog: ServiceLog = { info: () => {}, warn: () => {}, error: () => {} };
+
+export interface LogLine {
+  level: keyof ServiceLog;
+  fields: Record<string, unknown>;
+  message: string;
+}
+
+export function rememberingLog(): ServiceLog & { lines: LogLine[] } {
+  const lines: LogLine[] = [];
+  const remember = (level: keyof ServiceLog) => (fields: object, message: string) =>
+    void lines.push({ level, fields: fields as Record<string, unknown>, message });
+  return { lines, info: remember("info"), warn: remember("warn"), error: remember("error") };
+}

@@ -1,0 +1,46 @@
+/** A whole Millrace inside the test's process, on a port of its own: real HTTP, real Postgres, and no start-up to wait for. */
+import { afterAll, beforeAll } from "vitest";
+import { type Config, type Millrace, SECTIONS, start } from "../src/app.ts";
+import { loadConfig } from "../src/kernel/config/index.ts";
+import { type Api, api } from "./client.ts";
+import type { TestDatabase } from "./database.ts";
+
+export const ADMIN_KEY = "a-key-that-only-the-tests-know-of";
+
+export interface TestMillrace {
+  url: string;
+  /** With the admin key. */
+  api: Api;
+  app: Millrace;
+}
+
+export interface MillraceOptions {
+  env?: Record<string, string>;
+  tracking?: Partial<Config["sections"]["tracking"]>;
+}
+
+/** Call at the top of a test file, after `useDatabase`. Only the role `api` runs unless `env` says otherwise: no reclaim in between. */
+export function useMillrace(database: TestDatabase, options: MillraceOptions = {}): TestMillrace {
+  const millrace = {} as TestMillrace;
+  beforeAll(async () => {
+    Object.assign(millrace, await startMillrace(database, options));
+  });
+  afterAll(() => millrace.app.stop());
+  return millrace;
+}
+
+/** The same for a test that stops it by itself. */
+export async function startMillrace(database: TestDatabase, options: MillraceOptions = {}): Promise<TestMillrace> {
+  const env = {
+    DATABASE_URL: database.url,
+    MILLRACE_PORT: "0",
+    MILLRACE_ADMIN_KEY: ADMIN_KEY,
+    MILLRACE_LOG_LEVEL: "fatal",
+    MILLRACE_ROLES: "api",
+    ...options.env,
+  };
+  const config = loadConfig({ env, flags: {}, cwd: import.meta.dirname, sections: SECTIONS });
+  const tracking = { ...config.sections.tracking, ...options.tracking };
+  const app = await start({ config: { ...config, sections: { tracking } }, cwd: import.meta.dirname, tell: () => {} });
+  return { app, url: app.url, api: api(app.url, ADMIN_KEY) };
+}

@@ -1,0 +1,160 @@
+/**
+ * The rules of the house that no compiler knows. Each rule is tried on a planted violation first: a boundary check that
+ * matches nothing would pass in silence.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+
+interface SourceFile {
+  path: string;
+  text: string;
+}
+
+interface Rule {
+  sentence: string;
+  violations(files: readonly SourceFile[]): string[];
+  planted: SourceFile;
+}
+
+const LINES_MAX = 400;
+
+const rules: Rule[] = [
+  {
+    sentence: "every file opens by saying what it is",
+    violations: (files) =>
+      paths(
+        files.filter(
+          ({ text }) =>
+            !/^(#!.*\n)?(\/\*\*|\/\/|--)/.test(text) && !/^import .*\n\nexport default defineConfig/.test(text),
+        ),
+      ),
+    planted: { path: "src/kernel/mute.ts", text: "export const silence = 1;\n" },
+  },
+  {
+    sentence: "the kernel knows no module",
+    violations: (files) =>
+      imports(files.filter(({ path }) => path.startsWith("src/kernel/") && !isTest(path)))
+        .filter(({ target }) => target.startsWith("src/") && !target.startsWith("src/kernel/"))
+        .map(({ path, target }) => `${path} imports ${target}`),
+    planted: { path: "src/kernel/nosy.ts", text: '/** Nosy. */\nimport { a } from "../tracking/index.ts";\n' },
+  },
+  {
+    sentence: "modules meet at index.ts",
+    violations: (files) =>
+      imports(files.filter(({ path }) => path.startsWith("src/") && !isTest(path)))
+        .filter(
+          ({ path, target }) =>
+            moduleOf(target) && moduleOf(target) !== moduleOf(path) && !target.endsWith("/index.ts"),
+        )
+        .map(({ path, target }) => `${path} imports ${target}`),
+    planted: {
+      path: "src/chains/burglar.ts",
+      text: '/** In by the window. */\nimport { a } from "../tracking/store.ts";\n',
+    },
+  },
+  {
+    sentence: "SQL lives in store.ts and in the kernel",
+    violations: (files) =>
+      paths(
+        files.filter(
+          ({ path, text }) =>
+            moduleOf(path) !== undefined &&
+            !isTest(path) &&
+            !path.endsWith("/store.ts") &&
+            /kernel\/(statement|batch)\.ts"|`\s*(select|insert into|update|delete from|with)\s/i.test(text),
+        ),
+      ),
+    planted: {
+      path: "src/tracking/routes.ts",
+      text: "/** Routes. */\nconst all = `select * from tracking.pipeline_file`;\n",
+    },
+  },
+  {
+    sentence: `a file holds one thing, in at most ${LINES_MAX} lines`,
+    violations: (files) =>
+      paths(
+        files.filter(
+          ({ path, text }) => path.startsWith("src/") && !isTest(path) && text.split("\n").length > LINES_MAX,
+        ),
+      ),
+    planted: { path: "src/kernel/long.ts", text: `/** Long. */\n${"\n".repeat(LINES_MAX)}` },
+  },
+  {
+    sentence: "only the command line writes to the console",
+    violations: (files) =>
+      paths(
+        files.filter(
+          ({ path, text }) =>
+            path.startsWith("src/") && !path.startsWith("src/cli") && !isTest(path) && /\bconsole\./.test(text),
+        ),
+      ),
+    planted: { path: "src/kernel/chatty.ts", text: "/** Chatty. */\nconsole.log(1);\n" },
+  },
+  {
+    sentence: "no test is narrowed or left out without a reason",
+    violations: (files) =>
+      paths(files.filter(({ path, text }) => isTest(path) && /\b(test|describe|it)\.(only|skip|todo)\(/.test(text))),
+    planted: { path: "src/kernel/lazy.test.ts", text: '/** Lazy. */\ntest.only("this one", () => {});\n' },
+  },
+];
+
+describe("the tree", () => {
+  const files = sourceFiles();
+
+  test("was read", () => {
+    expect(files.length).toBeGreaterThan(50);
+  });
+
+  for (const rule of rules) {
+    test(rule.sentence, () => {
+      expect(rule.violations([...files, rule.planted])).toContainEqual(expect.stringContaining(rule.planted.path));
+      expect(rule.violations(files)).toEqual([]);
+    });
+  }
+
+  test("every migration gives its reason in the first line", () => {
+    for (const name of readdirSync("sql"))
+      expect(readFileSync(join("sql", name), "utf8"), name).toMatch(/^-- \w.*\.\n/);
+  });
+
+  test("dependencies are pinned and the lock file names no download address", () => {
+    const { dependencies, devDependencies, optionalDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
+    const versions = Object.values<string>({ ...dependencies, ...devDependencies, ...optionalDependencies });
+    expect(versions.filter((version) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
+    expect(readFileSync("package-lock.json", "utf8")).not.toContain('"resolved"');
+  });
+});
+
+function sourceFiles(): SourceFile[] {
+  return ["src", "test", "bench", "scripts"].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((name) => /\.(ts|js)$/.test(name))
+      .map((name) => join(folder, name))
+      .map((path) => ({ path, text: readFileSync(path, "utf8") }))
+      .filter(({ path }) => path !== "test/tidy.test.ts"),
+  );
+}
+
+function paths(files: readonly SourceFile[]): string[] {
+  return files.map(({ path }) => path);
+}
+
+function isTest(path: string): boolean {
+  return path.endsWith(".test.ts") || path.startsWith("test/");
+}
+
+/** `tracking` for `src/tracking/store.ts`; nothing for the kernel and for files that belong to no module. */
+function moduleOf(path: string): string | undefined {
+  const name = /^src\/(\w+)\//.exec(path)?.[1];
+  return name === "kernel" || name === "cli" ? undefined : name;
+}
+
+function imports(files: readonly SourceFile[]): { path: string; target: string }[] {
+  return files.flatMap(({ path, text }) =>
+    [...text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, target = ""]) => ({
+      path,
+      target: join(path, "..", target),
+    })),
+  );
+}

@@ -1,0 +1,160 @@
+/**
+ * Two work tables of very different shapes under the same lease: what a test says of one must hold of both. Items are
+ * named by a number, which each table turns into its own kind of key.
+ */
+import type { Db } from "../src/kernel/db.ts";
+import { type Held, type Lease, leaseOn } from "../src/kernel/lease.ts";
+import type { TestDatabase } from "./database.ts";
+
+type Key = Record<string, string | number>;
+export type Claimed = Held<Key> & { fence: string };
+
+export interface NewItem {
+  n: number;
+  state?: string;
+  priority?: number;
+  dueInSeconds?: number;
+}
+
+export interface ItemRow {
+  n: number;
+  state: string;
+  held: boolean;
+  lost: number;
+  claims: number;
+  note: string | null;
+}
+
+export interface WorkTable {
+  shape: string;
+  lease: Lease<Key, { claims: number }>;
+  states: { ready: readonly [string, ...string[]]; leased: string; dead: string };
+  create(database: TestDatabase): Promise<void>;
+  add(database: TestDatabase, items: readonly NewItem[]): Promise<void>;
+  clear(database: TestDatabase): Promise<void>;
+  /** All items in the order of their numbers. */
+  look(database: TestDatabase): Promise<ItemRow[]>;
+  numberOf(key: Key): number;
+  keyOf(n: number): Key;
+  /** Someone who can claim. */
+  holder(database: TestDatabase): Promise<string>;
+  claim(db: Db, holder: string, limit: number): Promise<(Claimed & { claims: number })[]>;
+  /** Lets the holder's leases run out, without waiting for it. */
+  silence(database: TestDatabase, holder: string): Promise<void>;
+}
+
+const outcomes = {
+  done: { set: "state = 'done'" },
+  failed: { set: "state = 'failed', note = i.note", values: { note: "text" } },
+};
+const common = {
+  dueAt: "due_at",
+  orderBy: "priority, due_at, n",
+  fence: "fence",
+  lost: { column: "lost_count" },
+  onClaim: "claims = t.claims + 1",
+  returning: "t.claims",
+  outcomes,
+} as const;
+const columns = `state text not null, priority int not null, due_at timestamptz not null, fence bigint,
+  lost_count int not null default 0, claims int not null default 0, note text`;
+
+let holders = 0;
+
+const jobs: WorkTable = {
+  shape: "a bigint key, held item by item",
+  states: { ready: ["ready"], leased: "leased", dead: "dead" },
+  lease: leaseOn<Key, { claims: number }>({
+    ...common,
+    name: "test.job",
+    table: "job",
+    key: { n: "int8" },
+    state: { column: "state", ready: ["ready"], leased: "leased", dead: "dead" },
+    hold: { by: "item", owner: "worker", until: "leased_until" },
+  }),
+  async create({ query }) {
+    await query(`create table job (n bigint primary key, ${columns}, worker text, leased_until timestamptz)`);
+    await query("create index job_ready on job (priority, due_at, n) where state = 'ready'");
+    await query("create index job_leased on job (leased_until) where state = 'leased'");
+  },
+  async add({ query }, items) {
+    await query(
+      `insert into job (n, state, priority, due_at)
+       select n, coalesce(state, 'ready'), priority, now() + make_interval(secs => due)
+       from unnest($1::bigint[], $2::text[], $3::int[], $4::float8[]) as i(n, state, priority, due)`,
+      arraysOf(items),
+    );
+  },
+  clear: async ({ query }) => void (await query("truncate job")),
+  look: ({ query }) => query(lookAt("job", "worker is not null or leased_until is not null or fence is not null")),
+  numberOf: (key) => Number(key["n"]),
+  keyOf: (n) => ({ n }),
+  async holder() {
+    holders += 1;
+    return `worker ${holders}`;
+  },
+  claim: (db, holder, limit) => jobs.lease.claim(db, { holder, limit, seconds: 60 }),
+  silence: async ({ query }, holder) =>
+    void (await query("update job set leased_until = now() - interval '1 second' where worker = $1", [holder])),
+};
+
+const tasks: WorkTable = {
+  shape: "a composite key and two ready states, held by session",
+  states: { ready: ["new", "it's time"], leased: "being worked on", dead: "put aside" },
+  lease: leaseOn<Key, { claims: number }>({
+    ...common,
+    name: "test.task",
+    table: "task",
+    key: { tenant: "text", n: "int4" },
+    state: { column: "state", ready: ["new", "it's time"], leased: "being worked on", dead: "put aside" },
+    readyWhen: "t.enabled",
+    hold: { by: "session", session: "session_id" },
+  }),
+  async create({ query }) {
+    await query(
+      `create table task (tenant text, n int, ${columns}, enabled boolean not null default true, session_id bigint,
+         primary key (tenant, n))`,
+    );
+    await query(
+      "create index task_ready on task (priority, due_at, n) where state in ('new', 'it''s time') and enabled",
+    );
+    await query("create index task_leased on task (session_id) where state = 'being worked on'");
+  },
+  async add({ query }, items) {
+    await query(
+      `insert into task (tenant, n, state, priority, due_at)
+       select 'tenant ' || n % 3, n, coalesce(state, 'new'), priority, now() + make_interval(secs => due)
+       from unnest($1::int[], $2::text[], $3::int[], $4::float8[]) as i(n, state, priority, due)`,
+      arraysOf(items),
+    );
+  },
+  clear: async ({ query }) => void (await query("truncate task")),
+  look: ({ query }) => query(lookAt("task", "session_id is not null or fence is not null")),
+  numberOf: (key) => Number(key["n"]),
+  keyOf: (n) => ({ tenant: `tenant ${n % 3}`, n }),
+  async holder({ query }) {
+    const [session] = await query<{ id: string }>(
+      `insert into kernel.session (process, roles, version, expires_at)
+       values ('test', '{}', '0', now() + interval '1 hour') returning id`,
+    );
+    return session?.id ?? "";
+  },
+  claim: (db, holder, limit) => tasks.lease.claim(db, { holder, limit }),
+  silence: async ({ query }, holder) =>
+    void (await query("update kernel.session set expires_at = now() - interval '1 second' where id = $1", [holder])),
+};
+
+export const WORK_TABLES = [jobs, tasks];
+
+function arraysOf(items: readonly NewItem[]): unknown[][] {
+  return [
+    items.map(({ n }) => n),
+    items.map(({ state }) => state ?? null),
+    items.map(({ priority }) => priority ?? 0),
+    items.map(({ dueInSeconds, n }) => dueInSeconds ?? n - 100_000), // Long due, in the order of their numbers.
+  ];
+}
+
+function lookAt(table: string, held: string): string {
+  return `select n::int, state, ${held} as held, lost_count as lost, claims, note from ${table} order by n`;
+}
