@@ -9,7 +9,7 @@ const stamp = join(root, "dist/.tsbuildinfo");
 
 export function buildIfStale() {
   const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
+    .filter((file) => file.endsWith(".ts") && !/\.(test|fixture)\.ts$/.test(file))
     .map((file) => join("src", file));
   const inputs = [...sources, "tsconfig.json", "tsconfig.build.json"].map((file) => join(root, file));
   const newest = Math.max(...inputs.map((file) => statSync(file).mtimeMs));

@@ -34,7 +34,7 @@ create table kernel.outbox (
   constraint outbox_state check (state in ('ready', 'leased', 'dead')),
   constraint outbox_holder check ((state = 'leased') = (session_id is not null and fence is not null))
 );
-create index outbox_ready on kernel.outbox (due_at, id) where state = 'ready';
+create index outbox_ready on kernel.outbox (consumer, due_at, id) where state = 'ready';
 create index outbox_leased on kernel.outbox (session_id) where state = 'leased';
 
 -- Only the hash of a key is kept. tenant_id and source bind a key to one lineage tenant and kind of sender.

@@ -137,6 +137,7 @@ async function serve(deps: {
   const tracking = createTracking({ db, wake, metrics, settings: config.sections.tracking });
   const longPoll = createLongPoll({ tracking, wake });
   cleanup.add("moves in flight", tracking.drain);
+  cleanup.add("claims in flight", longPoll.stop);
 
   const onRun: OnRun = (service, outcome, counts) => {
     metrics.count("millrace_service_runs_total", { service, outcome });
@@ -179,7 +180,7 @@ async function serve(deps: {
     async stop() {
       if (stopping) return;
       stopping = true;
-      longPoll.stop();
+      void longPoll.stop(); // First of all: a request that waits for work would keep the server open.
       await cleanup.run();
       log.info({}, "millrace has stopped");
     },

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { ADMIN_KEY } from "./millrace.ts";
 
-export const CLI = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+const CLI = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
 
 export interface Ended {
   /** Its exit code, or the signal that ended it. */
@@ -25,14 +25,18 @@ export interface RunningCli {
 
 /** Starts `millrace` with these words. Of the environment it has only what is given and what finds programs. */
 export function startCli(words: readonly string[], env: Record<string, string> = {}): RunningCli {
-  return observe(spawn(process.execPath, [CLI, ...words], { stdio: ["ignore", "pipe", "pipe"], env: environment(env) }));
+  const all = environment(env);
+  return observe(
+    spawn(process.execPath, [CLI, ...words], { stdio: ["ignore", "pipe", "pipe"], env: all, detached: true }),
+  );
 }
 
-/** Starts a bash script in which `millrace` is the built command. */
+/** Starts a bash script in which `millrace` is the built command. A signal reaches whatever the script has started. */
 export function startScript(script: string, env: Record<string, string> = {}): RunningCli {
   const preamble = 'millrace() { "$NODE" "$CLI" "$@"; }\n';
   const all = environment({ ...env, NODE: process.execPath, CLI });
-  return observe(spawn("bash", ["-c", preamble + script], { stdio: ["ignore", "pipe", "pipe"], env: all }));
+  const words = ["-c", preamble + script];
+  return observe(spawn("bash", words, { stdio: ["ignore", "pipe", "pipe"], env: all, detached: true }));
 }
 
 /** A caller of the server at `url` with the admin key: `millrace` with these words, to its end. */
@@ -57,15 +61,19 @@ function observe(child: ChildProcessByStdio<null, Readable, Readable>): RunningC
     const [code, signal] = result as [number | null, NodeJS.Signals];
     return { exit: code ?? signal, stdout, stderr };
   });
+  /** To the whole group that the process leads. */
+  function kill(signal: NodeJS.Signals): void {
+    if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid as number), signal);
+  }
   onTestFinished(async () => {
-    child.kill("SIGKILL");
+    kill("SIGKILL");
     await ended;
   });
   return {
     pid: child.pid as number,
     stdout: () => stdout,
     stderr: () => stderr,
-    kill: (signal) => void child.kill(signal),
+    kill,
     ended,
   };
 }

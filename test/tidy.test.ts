@@ -21,12 +21,14 @@ const LINES_MAX = 400;
 
 const rules: Rule[] = [
   {
-    sentence: "every file opens by saying what it is",
+    sentence: "every file opens by saying what it is (a test does so by its name)",
     violations: (files) =>
       paths(
         files.filter(
-          ({ text }) =>
-            !/^(#!.*\n)?(\/\*\*|\/\/|--)/.test(text) && !/^import .*\n\nexport default defineConfig/.test(text),
+          ({ path, text }) =>
+            !path.endsWith(".test.ts") &&
+            !/^(#!.*\n)?(\/\*\*|\/\/|--)/.test(text) &&
+            !/^import .*\n\nexport default defineConfig/.test(text),
         ),
       ),
     planted: { path: "src/kernel/mute.ts", text: "export const silence = 1;\n" },
@@ -141,7 +143,7 @@ function paths(files: readonly SourceFile[]): string[] {
 }
 
 function isTest(path: string): boolean {
-  return path.endsWith(".test.ts") || path.startsWith("test/");
+  return /\.(test|fixture)\.ts$/.test(path) || path.startsWith("test/");
 }
 
 /** `tracking` for `src/tracking/store.ts`; nothing for the kernel and for files that belong to no module. */

@@ -1,5 +1,6 @@
 /** Starts tests of tracking from the state they want, and looks at what became of it, past the API. */
 import { randomBytes } from "node:crypto";
+import { statement } from "../src/kernel/statement.ts";
 import { STAGES, type Stage, type Status } from "../src/tracking/states.ts";
 import type { TestDatabase } from "./database.ts";
 
@@ -46,40 +47,50 @@ export interface TrackingTable {
   clear(): Promise<void>;
 }
 
-export function trackingTable(database: TestDatabase): TrackingTable {
-  const columns = `filename, shard, event_ingest_status, shard_splitter_status, shard_worker_status, mysql_sender_status,
-    shard_splitter_fence, shard_worker_fence, mysql_sender_fence, leased_until is not null as leased, worker, lost_count, last_error`;
+const COLUMNS = `filename, shard, event_ingest_status, shard_splitter_status, shard_worker_status, mysql_sender_status,
+  shard_splitter_fence, shard_worker_fence, mysql_sender_fence, leased_until is not null as leased, worker, lost_count, last_error`;
+const PUT = statement(
+  "test.tracking.put",
+  `with file as (insert into tracking.pipeline_file (filename) values ($1))
+   insert into tracking.pipeline_tracking
+     (filename, shard, event_ingest_status, shard_splitter_status, shard_worker_status, mysql_sender_status)
+   select $1, shard, $3, $4, $5, $6 from unnest($2::int[]) as s(shard)`,
+);
+const ROW = statement<Row>(
+  "test.tracking.row",
+  `select ${COLUMNS} from tracking.pipeline_tracking where filename = $1 and shard = $2`,
+);
+const ROWS = statement<Row>(
+  "test.tracking.rows",
+  `select ${COLUMNS} from tracking.pipeline_tracking order by filename, shard`,
+);
+const EXPIRE = statement(
+  "test.tracking.expire",
+  `update tracking.pipeline_tracking set leased_until = now() - interval '1 s'
+   where filename = $1 and leased_until is not null`,
+);
+const CLEAR = statement(
+  "test.tracking.clear",
+  "truncate tracking.pipeline_file, tracking.pipeline_tracking, tracking.status_tally, tracking.shard_tally",
+);
 
+export function trackingTable(database: TestDatabase): TrackingTable {
   return {
     async put(statuses, { filename = newFilename(), shards = [0] } = {}) {
-      await database.query("insert into tracking.pipeline_file (filename) values ($1)", [filename]);
-      await database.query(
-        `insert into tracking.pipeline_tracking
-           (filename, shard, event_ingest_status, shard_splitter_status, shard_worker_status, mysql_sender_status)
-         select $1, shard, $3, $4, $5, $6 from unnest($2::int[]) as s(shard)`,
-        [filename, shards, ...statuses],
-      );
+      await database.db.rows(PUT, [filename, shards, ...statuses]);
       return filename;
     },
     async row(filename, shard = 0) {
-      const [row] = await database.query<Row>(
-        `select ${columns} from tracking.pipeline_tracking where filename = $1 and shard = $2`,
-        [filename, shard],
-      );
+      const [row] = await database.db.rows(ROW, [filename, shard]);
       if (!row) throw new Error(`there is no ${filename}, shard ${shard}`);
       return row;
     },
-    rows: () => database.query<Row>(`select ${columns} from tracking.pipeline_tracking order by filename, shard`),
+    rows: () => database.db.rows(ROWS),
     async expire(filename) {
-      await database.query(
-        "update tracking.pipeline_tracking set leased_until = now() - interval '1 s' where filename = $1 and leased_until is not null",
-        [filename],
-      );
+      await database.db.rows(EXPIRE, [filename]);
     },
     async clear() {
-      await database.query(
-        "truncate tracking.pipeline_file, tracking.pipeline_tracking, tracking.status_tally, tracking.shard_tally",
-      );
+      await database.db.rows(CLEAR);
     },
   };
 }

@@ -6,7 +6,10 @@ import type { Db } from "../src/kernel/db.ts";
 import { type Held, type Lease, leaseOn } from "../src/kernel/lease.ts";
 import type { TestDatabase } from "./database.ts";
 
-type Key = Record<string, string | number>;
+export interface Key {
+  n: number | string;
+  tenant?: string;
+}
 export type Claimed = Held<Key> & { fence: string };
 
 export interface NewItem {
@@ -20,6 +23,7 @@ export interface ItemRow {
   n: number;
   state: string;
   held: boolean;
+  fenced: boolean;
   lost: number;
   claims: number;
   note: string | null;
@@ -28,13 +32,14 @@ export interface ItemRow {
 export interface WorkTable {
   shape: string;
   lease: Lease<Key, { claims: number }>;
+  /** Whether items have leases of their own, which can be extended. */
+  extend: boolean;
   states: { ready: readonly [string, ...string[]]; leased: string; dead: string };
   create(database: TestDatabase): Promise<void>;
   add(database: TestDatabase, items: readonly NewItem[]): Promise<void>;
   clear(database: TestDatabase): Promise<void>;
   /** All items in the order of their numbers. */
   look(database: TestDatabase): Promise<ItemRow[]>;
-  numberOf(key: Key): number;
   keyOf(n: number): Key;
   /** Someone who can claim. */
   holder(database: TestDatabase): Promise<string>;
@@ -63,6 +68,7 @@ let holders = 0;
 
 const jobs: WorkTable = {
   shape: "a bigint key, held item by item",
+  extend: true,
   states: { ready: ["ready"], leased: "leased", dead: "dead" },
   lease: leaseOn<Key, { claims: number }>({
     ...common,
@@ -86,9 +92,8 @@ const jobs: WorkTable = {
     );
   },
   clear: async ({ query }) => void (await query("truncate job")),
-  look: ({ query }) => query(lookAt("job", "worker is not null or leased_until is not null or fence is not null")),
-  numberOf: (key) => Number(key["n"]),
-  keyOf: (n) => ({ n }),
+  look: ({ query }) => query(lookAt("job", "worker is not null or leased_until is not null")),
+  keyOf: (n) => ({ n: String(n) }),
   async holder() {
     holders += 1;
     return `worker ${holders}`;
@@ -100,6 +105,7 @@ const jobs: WorkTable = {
 
 const tasks: WorkTable = {
   shape: "a composite key and two ready states, held by session",
+  extend: false,
   states: { ready: ["new", "it's time"], leased: "being worked on", dead: "put aside" },
   lease: leaseOn<Key, { claims: number }>({
     ...common,
@@ -129,8 +135,7 @@ const tasks: WorkTable = {
     );
   },
   clear: async ({ query }) => void (await query("truncate task")),
-  look: ({ query }) => query(lookAt("task", "session_id is not null or fence is not null")),
-  numberOf: (key) => Number(key["n"]),
+  look: ({ query }) => query(lookAt("task", "session_id is not null")),
   keyOf: (n) => ({ tenant: `tenant ${n % 3}`, n }),
   async holder({ query }) {
     const [session] = await query<{ id: string }>(
@@ -146,6 +151,11 @@ const tasks: WorkTable = {
 
 export const WORK_TABLES = [jobs, tasks];
 
+/** The numbers of items, in ascending order. */
+export function numbersOf(keys: readonly Key[]): number[] {
+  return keys.map(({ n }) => Number(n)).sort((one, other) => one - other);
+}
+
 function arraysOf(items: readonly NewItem[]): unknown[][] {
   return [
     items.map(({ n }) => n),
@@ -156,5 +166,5 @@ function arraysOf(items: readonly NewItem[]): unknown[][] {
 }
 
 function lookAt(table: string, held: string): string {
-  return `select n::int, state, ${held} as held, lost_count as lost, claims, note from ${table} order by n`;
+  return `select n::int, state, ${held} as held, fence is not null as fenced, lost_count as lost, claims, note from ${table} order by n`;
 }

@@ -5,7 +5,7 @@ import type { Command, Flag, Given } from "./command.ts";
 import { EXIT } from "./exit-codes.ts";
 import { print } from "./output.ts";
 
-export const JSON_FLAG: Flag = { usage: "--json", description: "Print the server's reply as it is." };
+const JSON_FLAG: Flag = { usage: "--json", description: "Print the server's reply as it is." };
 
 /** The flags and the environment that every client reads. */
 export const CLIENT_FLAGS: readonly Flag[] = flagHelp("client");

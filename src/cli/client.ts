@@ -1,5 +1,6 @@
 /** The HTTP client of all commands that talk to a running server, and the sentences for all that can go wrong on the way. */
-import { type Flags, readSettings } from "../kernel/config/read-settings.ts";
+import { loadClientConfig } from "../kernel/config/client.ts"; // Not by the door, which loads what only a server needs.
+import type { Flags } from "../kernel/config/index.ts";
 import { OperatorError } from "../kernel/errors.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 
@@ -42,18 +43,14 @@ export class Refusal extends OperatorError {
 const TIMEOUT_MS = 30_000;
 
 export function createClient({ flags, env }: { flags: Flags; env: NodeJS.ProcessEnv }): Client {
-  // Not by the door of the configuration: it loads the readers of YAML and JSON Schema, which take 300 ms and which only
-  // a server needs. A shell script runs these commands in a loop.
-  const { values, problems } = readSettings("client", env, flags);
-  if (problems.length > 0) throw new OperatorError(problems.join("\n"), EXIT.usage);
-  const base = new URL(values.url.endsWith("/") ? values.url : `${values.url}/`);
+  const { url: server, key } = loadClientConfig({ env, flags });
+  const base = new URL(server.endsWith("/") ? server : `${server}/`);
   if (base.username !== "" || base.password !== "") {
     throw new OperatorError(
       "MILLRACE_URL holds a user or a password. Take them out; a key goes into MILLRACE_KEY.",
       EXIT.usage,
     );
   }
-  const { key } = values;
 
   async function send({ method, path, query = {}, body, waitSeconds = 0, timeoutMs = TIMEOUT_MS, signal }: Request) {
     const url = new URL(path, base);

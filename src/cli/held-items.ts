@@ -2,8 +2,8 @@
  * Claimed items for as long as they are ours: one heartbeat for all of them keeps the leases, and each item learns when
  * its own is lost, because the server said so or because nothing was heard from the server for the length of the lease.
  */
-import type { OperatorError } from "../kernel/errors.ts";
-import { type Client, pathTo, Refusal } from "./client.ts";
+import { OperatorError } from "../kernel/errors.ts";
+import { type Client, pathTo } from "./client.ts";
 import { EXIT } from "./exit-codes.ts";
 
 export interface Item {
@@ -33,7 +33,7 @@ export function holdItems(
   { client, stage, leaseSeconds }: { client: Client; stage: string; leaseSeconds: number },
 ): HeldItems {
   const leaseMs = leaseSeconds * 1000;
-  const intervalMs = leaseMs / HEARTBEATS_PER_LEASE;
+  const intervalMs = Math.floor(leaseMs / HEARTBEATS_PER_LEASE);
   const held = new Map<HeldItem, AbortController>();
   for (const { filename, shard, fence } of claimed) {
     const controller = new AbortController();
@@ -73,7 +73,8 @@ export function holdItems(
       });
       return lost;
     } catch (error) {
-      return error instanceof Refusal && error.exitCode === EXIT.wrongState ? asked : undefined;
+      if (!(error instanceof OperatorError)) throw error;
+      return error.exitCode === EXIT.wrongState ? asked : undefined;
     }
   }
 

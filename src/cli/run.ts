@@ -38,7 +38,7 @@ export function choose<Entry>(path: string, commands: Readonly<Record<string, En
   throw misuse(path, problem);
 }
 
-export function misuse(path: string, problem: string): OperatorError {
+function misuse(path: string, problem: string): OperatorError {
   return new OperatorError(`${problem} See \`${path} --help\`.`, EXIT.usage);
 }
 

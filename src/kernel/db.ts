@@ -49,6 +49,8 @@ const READ_TIMEOUT_MS = 10_000;
 const WORK_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_TIMEOUT_MS = 60_000;
+/** The transaction of a process that was suspended in the middle of it gives its locks back after this time. */
+const IDLE_IN_TRANSACTION_MS = 15_000;
 
 const CONFLICT_RETRY: RetryPolicy = { maxAttempts: 8, baseMs: 5, factor: 2, capMs: 200, jitter: 0.5 };
 const UNREACHABLE = new Set(
@@ -70,6 +72,7 @@ export function openDb(options: DbOptions): Db {
     application_name: applicationName,
     max: options.poolSize ?? 10,
     statement_timeout: WORK_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     // Every hot statement finds its rows by an index. A plan that was cached while its table was still small could scan
     // it whole for as long as the connection lives.
     options: "-c enable_seqscan=off",

@@ -152,7 +152,7 @@ export function leaseOn<Key extends object, Item extends object = object>(spec: 
       claimIn: statement<Key & Item & { fence: string }>(
         `${spec.name}.claim_in_keys`,
         `with room as materialized (
-           select k.key, (${limit}) - (select count(*) from ${table} t where ${leased} and t.${column} = k.key) as free
+           select k.key, coalesce((${limit}), 0) - (select count(*) from ${table} t where ${leased} and t.${column} = k.key) as free
            from unnest($${hold.by === "item" ? 4 : 3}::text[]) as k(key)
          ), candidates as materialized (
            select c.* from room, lateral (

@@ -10,7 +10,7 @@ import type { Db } from "./db.ts";
 import { OperatorError } from "./errors.ts";
 
 /** `sql/` at the package's root, seen from both `src/kernel` and `dist/kernel`. */
-export const MIGRATIONS_DIR = fileURLToPath(new URL("../../sql/", import.meta.url));
+const MIGRATIONS_DIR = fileURLToPath(new URL("../../sql/", import.meta.url));
 
 const POSTGRES_VERSION_MIN = 15;
 const FILE_NAME = /^(\d{6})_([a-z0-9_]+)\.sql$/;
@@ -114,7 +114,7 @@ async function apply(client: pg.Client, { version, name, sql, checksum }: Migrat
     ]);
     await client.query("commit");
   } catch (error) {
-    await client.query("rollback");
+    await client.query("rollback").catch(() => {}); // A broken connection has rolled back already.
     throw new Error(`migration ${version} (${name}) failed and was rolled back`, { cause: error });
   }
 }

@@ -5,12 +5,13 @@
  *     ready ──claim──▶ leased ──delivered──▶ (deleted)
  *       ▲                └──failed──▶ ready, later; dead after the last attempt
  *
- * Each consumer has its own row of an event, so a consumer that is down holds back no other.
+ * Each consumer has its own row of an event and its own loop, so one that is down or slow holds back no other.
  */
-import { unnest } from "./batch.ts";
-import type { Db, Queryable } from "./db.ts";
-import { leaseOn } from "./lease.ts";
-import { type RetryPolicy, retryDelayMs } from "./retry.ts";
+import { itemsByKey, toArrays, unnest } from "./batch.ts";
+import { type Db, isUnavailable, type Queryable } from "./db.ts";
+import { createGroupCommit } from "./group-commit.ts";
+import { type LeaseSpec, leaseOn } from "./lease.ts";
+import { type RetryPolicy, retryDelayMs, withRetry } from "./retry.ts";
 import { createService, type Service, type ServiceLog } from "./service.ts";
 import type { Session } from "./session.ts";
 import { statement } from "./statement.ts";
@@ -24,6 +25,7 @@ export interface OutboxEvent {
 }
 
 export interface OutboxConsumer {
+  /** Lower case letters, digits and `_`: it is part of statement names. */
   name: string;
   topics: readonly string[];
   /** Must tolerate repeats: a crash between delivery and its record delivers again. */
@@ -34,17 +36,37 @@ export interface OutboxConsumer {
 export interface Outbox {
   /** Writes the events for all consumers of their topics. Call `wake.hint(OUTBOX_TOPIC)` after the commit. */
   emit(tx: Queryable, events: readonly OutboxEvent[]): Promise<void>;
-  relay(deps: { db: Db; session: Session; wake: Wake; log: ServiceLog }): Service;
+  /** The loops: one that reclaims, and one for each consumer. */
+  relays(deps: RelayDeps): Service[];
+}
+
+export interface RelayDeps {
+  db: Db;
+  session: Session;
+  wake: Wake;
+  log: ServiceLog;
 }
 
 export const OUTBOX_TOPIC = "kernel.outbox";
 const BATCH_MAX = 100;
-const POLL_INTERVAL_MS = 10_000;
+const RECLAIM_INTERVAL_MS = 10_000;
+/** A retry comes at most so much late: nobody sends a hint when its time has come. */
+const POLL_INTERVAL_MS = 30_000;
 const LOST_LIMIT = 10;
 const ERROR_LENGTH_MAX = 2_000;
+/** Longer in all than a session lives without its heartbeat: by then the rows are not ours to write any more. */
+const SETTLE_RETRY: RetryPolicy = { maxAttempts: 20, baseMs: 100, factor: 2, capMs: 2_000, jitter: 0.2 };
 
-const lease = leaseOn<{ id: string }, ClaimedRow>({
-  name: "kernel.outbox",
+interface ClaimedRow {
+  event_id: string;
+  topic: string;
+  payload: unknown;
+  /** How often it has failed. Lost holders are counted apart. */
+  attempt: number;
+}
+type Claimed = ClaimedRow & { id: string; fence: string };
+
+const spec = {
   table: "kernel.outbox",
   key: { id: "int8" },
   state: { column: "state", ready: ["ready"], leased: "leased", dead: "dead" },
@@ -53,104 +75,130 @@ const lease = leaseOn<{ id: string }, ClaimedRow>({
   fence: "fence",
   hold: { by: "session", session: "session_id" },
   lost: { column: "lost_count" },
-  onClaim: "attempt = t.attempt + 1",
-  returning: "t.event_id, t.consumer, t.topic, t.payload, t.attempt",
+  returning: "t.event_id, t.topic, t.payload, t.attempt",
   outcomes: {
     retry_later: {
-      set: "state = 'ready', fence = null, due_at = now() + make_interval(secs => i.delay_seconds), last_error = i.error",
+      set: `state = 'ready', fence = null, attempt = t.attempt + 1, last_error = i.error,
+            due_at = now() + make_interval(secs => i.delay_seconds)`,
       values: { delay_seconds: "float8", error: "text" },
     },
-    give_up: { set: "state = 'dead', fence = null, last_error = i.error", values: { error: "text" } },
+    give_up: {
+      set: "state = 'dead', fence = null, attempt = t.attempt + 1, last_error = i.error",
+      values: { error: "text" },
+    },
   },
-});
+} as const satisfies Omit<LeaseSpec, "name">;
+const anyConsumer = leaseOn<{ id: string }>({ ...spec, name: "kernel.outbox" });
 
-interface ClaimedRow {
-  event_id: string;
-  consumer: string;
-  topic: string;
-  payload: unknown;
-  attempt: number;
-}
-
+const EVENT = { event_id: "uuid", consumer: "text", topic: "text", payload: "jsonb" };
 const EMIT = statement(
   "kernel.outbox.emit",
-  `insert into kernel.outbox (event_id, consumer, topic, payload)
-   select * from ${unnest({ event_id: "uuid", consumer: "text", topic: "text", payload: "jsonb" }, "i")}
+  `insert into kernel.outbox (event_id, consumer, topic, payload) select * from ${unnest(EVENT, "i")}
    on conflict (event_id, consumer) do nothing`,
 );
 // Delivered rows are deleted, so the table holds only what is still to do.
-const DELIVERED = statement<{ id: string }>(
+const HELD = { id: "int8", fence: "int8" };
+const DELIVERED = statement(
   "kernel.outbox.delivered",
-  `delete from kernel.outbox o using ${unnest({ id: "int8", fence: "int8" }, "i")}
-   where o.id = i.id and o.fence = i.fence and o.state = 'leased' returning o.id`,
+  `delete from kernel.outbox o using ${itemsByKey({ id: "int8" }, { fence: "int8" })}
+   where o.id = i.id and coalesce(o.fence = i.fence and o.state = 'leased', false)`,
 );
 
 export function createOutbox(consumers: readonly OutboxConsumer[]): Outbox {
-  const byName = new Map(consumers.map((consumer) => [consumer.name, consumer]));
-
+  const lanes = consumers.map((consumer) => createLane(consumer));
   return {
     async emit(tx, events) {
-      const rows = events.flatMap((event) =>
+      const rows = events.flatMap(({ eventId, topic, payload }) =>
         consumers
-          .filter(({ topics }) => topics.includes(event.topic))
-          .map((consumer) => ({ ...event, consumer: consumer.name })),
+          .filter(({ topics }) => topics.includes(topic))
+          .map(({ name }) => ({ event_id: eventId, consumer: name, topic, payload })),
       );
-      if (rows.length === 0) return;
-      await tx.rows(EMIT, [
-        rows.map(({ eventId }) => eventId),
-        rows.map(({ consumer }) => consumer),
-        rows.map(({ topic }) => topic),
-        rows.map(({ payload }) => JSON.stringify(payload)),
-      ]);
+      if (rows.length > 0) await tx.rows(EMIT, toArrays(EVENT, rows));
     },
+    relays: (deps) => [createReclaimer(deps), ...lanes.map((lane) => lane(deps))],
+  };
+}
 
-    relay({ db, session, wake, log }) {
-      async function deliver(row: ClaimedRow & { id: string; fence: string }, signal: AbortSignal): Promise<boolean> {
-        const consumer = byName.get(row.consumer);
-        const held = [{ id: row.id, fence: row.fence }];
-        if (!consumer) {
-          await lease.release(db, held); // Another version of Millrace on this database knows it.
-          return false;
-        }
-        try {
-          await consumer.deliver({ eventId: row.event_id, topic: row.topic, payload: row.payload }, signal);
-          await db.rows(DELIVERED, [[row.id], [row.fence]]);
-          return true;
-        } catch (error) {
-          const message = String(error instanceof Error ? error.message : error).slice(0, ERROR_LENGTH_MAX);
-          const delayMs = retryDelayMs(consumer.retry, row.attempt, Math.random);
-          const outcome = delayMs === undefined ? "give_up" : "retry_later";
-          await lease.finish(
-            db,
-            outcome,
-            held.map((key) => ({ ...key, error: message, delay_seconds: (delayMs ?? 0) / 1000 })),
-          );
-          log.warn(
-            { err: error, eventId: row.event_id, consumer: consumer.name, outcome },
-            "an outbox event was not delivered",
-          );
-          return false;
-        }
-      }
-
-      const service = createService({
-        name: "outbox",
-        intervalMs: POLL_INTERVAL_MS,
-        log,
-        more: ({ claimed = 0 }) => claimed === BATCH_MAX,
-        async runOnce(signal) {
-          const reclaimed = await lease.reclaim(db, { limit: BATCH_MAX, lostLimit: LOST_LIMIT });
-          const claimed = await lease.claim(db, { limit: BATCH_MAX, holder: session.id() });
-          const delivered = await Promise.all(claimed.map((row) => deliver(row, signal)));
-          return {
-            claimed: claimed.length,
-            delivered: delivered.filter(Boolean).length,
-            reclaimed: reclaimed.length,
-          };
-        },
-      });
-      wake.on(OUTBOX_TOPIC, service.wake);
-      return service;
+function createReclaimer({ db, wake, log }: RelayDeps): Service {
+  return createService({
+    name: "outbox.reclaim",
+    intervalMs: RECLAIM_INTERVAL_MS,
+    log,
+    async runOnce() {
+      const { length: reclaimed } = await anyConsumer.reclaim(db, { limit: BATCH_MAX, lostLimit: LOST_LIMIT });
+      if (reclaimed > 0) wake.hint(OUTBOX_TOPIC);
+      return { reclaimed };
     },
+    more: ({ reclaimed = 0 }) => reclaimed === BATCH_MAX,
+  });
+}
+
+/** What became of an attempt, and is to be written down. */
+interface Settled {
+  outcome: "delivered" | "released" | "retry_later" | "give_up";
+  id: string;
+  fence: string;
+  error?: string;
+  delay_seconds?: number;
+}
+
+/** The loop of one consumer. It claims only what it knows how to deliver: the rest is for another version of Millrace. */
+function createLane(consumer: OutboxConsumer): (deps: RelayDeps) => Service {
+  if (!/^[a-z0-9_]+$/.test(consumer.name)) throw new Error(`an outbox consumer cannot be named ${consumer.name}`);
+  const lease = leaseOn<{ id: string }, ClaimedRow>({
+    ...spec,
+    name: `kernel.outbox.${consumer.name}`,
+    readyWhen: `t.consumer = '${consumer.name}'`,
+  });
+
+  async function attempt(row: Claimed, signal: AbortSignal, log: ServiceLog): Promise<Settled> {
+    const held = { id: row.id, fence: row.fence };
+    try {
+      await consumer.deliver({ eventId: row.event_id, topic: row.topic, payload: row.payload }, signal);
+      return { ...held, outcome: "delivered" };
+    } catch (err) {
+      if (signal.aborted) return { ...held, outcome: "released" }; // We cut it short; it did not fail.
+      const error = String(err instanceof Error ? err.message : err).slice(0, ERROR_LENGTH_MAX);
+      const delayMs = retryDelayMs(consumer.retry, row.attempt + 1, Math.random);
+      const outcome = delayMs === undefined ? "give_up" : "retry_later";
+      log.warn({ err, eventId: row.event_id, consumer: consumer.name, outcome }, "an outbox event was not delivered");
+      return { ...held, outcome, error, delay_seconds: (delayMs ?? 0) / 1000 };
+    }
+  }
+
+  async function write(db: Db, items: readonly Settled[]): Promise<void> {
+    const by = (outcome: Settled["outcome"]) => items.filter((item) => item.outcome === outcome);
+    await db.tx(async (tx) => {
+      const delivered = by("delivered");
+      if (delivered.length > 0) await tx.rows(DELIVERED, toArrays(HELD, delivered));
+      await lease.release(tx, by("released"));
+      await lease.finish(tx, "retry_later", by("retry_later"));
+      await lease.finish(tx, "give_up", by("give_up"));
+    });
+  }
+
+  return ({ db, session, wake, log }) => {
+    const settlements = createGroupCommit<Settled, Settled>({
+      identity: ({ id }) => id,
+      async write(items) {
+        // A row whose outcome was not written stays ours for as long as this process lives, so it is not given up easily.
+        await withRetry(() => write(db, items), { policy: SETTLE_RETRY, retryOn: isUnavailable });
+        return items;
+      },
+    });
+    const service = createService({
+      name: `outbox.${consumer.name}`,
+      intervalMs: POLL_INTERVAL_MS,
+      log,
+      more: ({ claimed = 0 }) => claimed === BATCH_MAX,
+      async runOnce(signal) {
+        const claimed = await lease.claim(db, { limit: BATCH_MAX, holder: session.id() });
+        const settled = await Promise.all(claimed.map(async (row) => settlements.add(await attempt(row, signal, log))));
+        const delivered = settled.filter(({ outcome }) => outcome === "delivered").length;
+        return { claimed: claimed.length, delivered };
+      },
+    });
+    wake.on(OUTBOX_TOPIC, service.wake);
+    return service;
   };
 }

@@ -2,6 +2,7 @@
  * The shape of every background loop: `runOnce` does what there is to do and returns counts; the service calls it on a
  * wake-up hint and otherwise at an interval, one call at a time, backs off while it fails, and drains on `stop`.
  */
+import { setMaxListeners } from "node:events";
 
 export type Counts = Readonly<Record<string, number>>;
 
@@ -36,11 +37,13 @@ export interface Service {
   nextRun(): Promise<Counts>;
 }
 
-const BACKOFF_MAX_MS = 30_000;
+/** So short that after an outage of the database reclaims and heartbeats are back well before a lease runs out. */
+const BACKOFF_MAX_MS = 5_000;
 
 export function createService(options: ServiceOptions): Service {
   const { name, intervalMs, log } = options;
   const stopping = new AbortController();
+  setMaxListeners(0, stopping.signal); // A run hands its signal to a whole batch; Node would take that for a leak.
   let loop: Promise<void> | undefined;
   let wakeRequested = false;
   let wakeUp: (() => void) | undefined;

@@ -60,20 +60,22 @@ export function createWake(options: { db: Db; log: ServiceLog }): Wake {
   async function listen(): Promise<void> {
     const fresh = await db.dedicated("listen");
     fresh.on("notification", ({ payload = "" }) => {
-      const [from, topic = ""] = payload.split(" ", 2);
-      if (from !== origin) tell(topic);
+      const space = payload.indexOf(" ");
+      if (payload.slice(0, space) !== origin) tell(payload.slice(space + 1));
     });
     fresh.on("error", reconnect);
     fresh.on("end", reconnect);
     await fresh.query(`listen ${CHANNEL}`);
+    if (stopped) return fresh.end();
     client = fresh;
     function reconnect(): void {
       if (client === fresh) client = undefined;
-      if (!stopped) scheduleReconnect();
+      scheduleReconnect();
     }
   }
 
   function scheduleReconnect(): void {
+    if (stopped) return;
     reconnectTimer ??= setTimeout(() => {
       reconnectTimer = undefined;
       // Hints sent meanwhile were missed, so everyone looks again.

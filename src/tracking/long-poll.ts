@@ -18,15 +18,18 @@ export interface WaitingClaim {
 
 export interface LongPoll {
   claim(stage: QueueStage, request: WaitingClaim): Promise<ClaimedItem[]>;
-  /** Answers everyone who waits with nothing, for a graceful shutdown. */
-  stop(): void;
+  /**
+   * Answers everyone who waits with nothing, at once, for a graceful shutdown. Resolves when what was just being claimed
+   * for one of them is back in its queue.
+   */
+  stop(): Promise<void>;
 }
 
 const POLL_INTERVAL_MS = 5_000;
 
 interface Line {
   places: Place[];
-  serving: boolean;
+  serving: Promise<void> | undefined;
   /** Counts hints, so that one that comes while a claim is under way is not missed. */
   hints: number;
   timer: NodeJS.Timeout | undefined;
@@ -42,7 +45,7 @@ export function createLongPoll(deps: { tracking: Tracking; wake: Wake }): LongPo
   const { tracking, wake } = deps;
   let stopped = false;
   const lines = Object.fromEntries(
-    QUEUE_STAGES.map((stage) => [stage, { places: [], serving: false, hints: 0, timer: undefined }]),
+    QUEUE_STAGES.map((stage) => [stage, { places: [], serving: undefined, hints: 0, timer: undefined }]),
   ) as unknown as Record<QueueStage, Line>;
 
   for (const stage of QUEUE_STAGES) {
@@ -62,12 +65,11 @@ export function createLongPoll(deps: { tracking: Tracking; wake: Wake }): LongPo
   function serve(stage: QueueStage): void {
     const line = lines[stage];
     if (line.serving || line.places.length === 0) return;
-    line.serving = true;
     const hintsSeen = line.hints;
-    serveInTurn(stage, line)
+    line.serving = serveInTurn(stage, line)
       .catch(() => undefined) // The database is away: the poll tries again, and each request ends by its own time-out.
       .finally(() => {
-        line.serving = false;
+        line.serving = undefined;
         if (line.hints === hintsSeen) keepPolling(stage);
         else serve(stage);
       });
@@ -119,12 +121,13 @@ export function createLongPoll(deps: { tracking: Tracking; wake: Wake }): LongPo
       if (lines[stage].hints !== hintsSeen) serve(stage); // Something came between the first try and joining the line.
       return waiting;
     },
-    stop() {
+    async stop() {
       stopped = true;
       for (const line of Object.values(lines)) {
         clearTimeout(line.timer);
         for (const place of line.places.slice()) place.leave([]); // Leaving changes the line.
       }
+      await Promise.all(Object.values(lines).map((line) => line.serving));
     },
   };
 }

@@ -3,14 +3,14 @@ import { type Static, Type } from "typebox";
 import { Body, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
 import { QUEUE_STAGES, STAGES, STATUSES, TRANSITIONS } from "./states.ts";
 
-export const SHARDS_MAX = 10_000;
-export const BATCH_MAX = 1_000;
-export const QUEUE_LIMIT_MAX = 1_000;
+const SHARDS_MAX = 10_000;
+const BATCH_MAX = 1_000;
+const QUEUE_LIMIT_MAX = 1_000;
 const OFFSET_MAX = 100_000;
 const WAIT_SECONDS_MAX = 60;
 const LEASE_SECONDS_MAX = 86_400;
 
-export const Filename = Type.String({
+const Filename = Type.String({
   minLength: 1,
   maxLength: 255,
   pattern: "^(?!\\.{1,2}$)[^/\\u0000-\\u001f\\u007f-\\u009f]+$",

@@ -233,7 +233,7 @@ export interface FileFilter {
 }
 
 /** Totals of a list are counted up to here: a page does not need the difference between many and very many. */
-export const FILES_COUNTED_MAX = 10_000;
+const FILES_COUNTED_MAX = 10_000;
 
 const ANY_STATUS = STAGES.map(statusColumn).join(", ");
 

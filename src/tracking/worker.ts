@@ -2,7 +2,7 @@
 import { createService, type Service, type ServiceOptions } from "../kernel/service.ts";
 import { RECLAIM_BATCH_MAX, type Tracking } from "./tracking.ts";
 
-const RECLAIM_INTERVAL_MS = 5_000;
+const RECLAIM_INTERVAL_MS = 10_000;
 
 export function createReclaimer(tracking: Tracking, options: Pick<ServiceOptions, "log" | "onRun">): Service {
   return createService({

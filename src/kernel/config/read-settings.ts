@@ -1,4 +1,5 @@
 /** Reads the table's settings: flags win over the environment, the environment over defaults. */
+import { OperatorError } from "../errors.ts";
 import { didYouMean, nearest } from "../nearest.ts";
 import { type Reader, SETTINGS, type Setting, type Settings, settingsFor } from "./settings.ts";
 
@@ -6,13 +7,16 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The flags of one command that are meant as settings, by name in either spelling (`data-dir`, `dataDir`) and as the
- * command line's parser gives them: numbers as numbers, `true` for one without a value, an array for one given twice.
+ * command line's parser gives them: text, `true` for one without a value, an array for one given twice.
  */
 export type Flags = Readonly<Record<string, unknown>>;
 
 const PREFIX = "MILLRACE_";
 /** For the switches of the project's own tests. */
 const TEST_PREFIX = "MILLRACE_TEST_";
+
+/** A start that failed for its settings fails again with the same ones: a code of its own lets a supervisor give up. */
+const EXIT_CODE = 2;
 
 /** The values are complete only if there are no problems. */
 export function readSettings<R extends Reader>(
@@ -32,6 +36,13 @@ export function readSettings<R extends Reader>(
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- filled name by name from the table that gives the type
   return { values: values as Settings<R>, problems };
+}
+
+/** All problems in one sentence or list. */
+export function refusal(problems: readonly string[]): OperatorError {
+  const sentence =
+    problems.length === 1 ? problems.join() : [`${problems.length} settings are wrong:`, ...problems].join("\n  ");
+  return new OperatorError(sentence, EXIT_CODE);
 }
 
 interface Source {

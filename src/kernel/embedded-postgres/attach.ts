@@ -12,7 +12,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { OperatorError } from "../errors.ts";
 import { type Cluster, readPassword } from "./cluster.ts";
-import { type Endpoint, newEndpoint, removeEndpoint, restoreEndpoint } from "./endpoint.ts";
+import { type Endpoint, isSame, newEndpoint, removeEndpoint, restoreEndpoint } from "./endpoint.ts";
 import { postgresTrouble } from "./failure.ts";
 import { ensureDatabase, type Lock, tryLock } from "./lock.ts";
 import { livingOwner, noteOwner } from "./owner.ts";
@@ -31,7 +31,7 @@ export interface Refusal {
   holder: number | undefined;
 }
 
-export interface AttachOptions {
+interface AttachOptions {
   /** Names this supervisor in the owner's note. */
   token: string;
   /** Where clients already look for the server, at a restart. */
@@ -54,7 +54,10 @@ const LINGERING_PAUSE_MS = 200;
 const LINGERING = /pre-existing shared memory block|lock file ".*" already exists/;
 /** Crash recovery replays at most `max_wal_size` of log. */
 const STARTING_MS_MAX = 600_000;
+const STARTING_SILENTLY_MS_MAX = 2_000;
 const RECOVERY = /was not properly shut down|database system was interrupted/;
+
+type Launched = Launch & { endpoint: Endpoint };
 
 type Seen =
   | { kind: "absent"; endpoint?: Endpoint; reusedPid?: number }
@@ -68,7 +71,14 @@ export async function attach(cluster: Cluster, options: AttachOptions): Promise<
   const password = await readPassword(cluster);
   const waitedFor = stopwatch();
   const begun = performance.now();
-  let launch: (Launch & { endpoint: Endpoint }) | undefined;
+  let toldToWait = false;
+  let launch: Launched | undefined;
+
+  async function giveWay(holder: number | undefined, serverPid: number): Promise<Refusal> {
+    if (launch !== undefined && launch.pid !== serverPid) await abandon(cluster, launch, options.endpoint);
+    return { holder };
+  }
+
   try {
     for (;;) {
       signal.throwIfAborted();
@@ -98,6 +108,10 @@ export async function attach(cluster: Cluster, options: AttachOptions): Promise<
           break;
 
         case "starting":
+          if (waitedMs > STARTING_SILENTLY_MS_MAX && !toldToWait) {
+            onProgress("waiting for Postgres; after a crash it replays its log first");
+            toldToWait = true;
+          }
           if (waitedMs > STARTING_MS_MAX) {
             throw await postgresTrouble("Postgres does not come up.", (await launch?.words()) ?? "", cluster.dataDir);
           }
@@ -106,7 +120,7 @@ export async function attach(cluster: Cluster, options: AttachOptions): Promise<
         case "unusable": {
           if (waitedMs < UNUSABLE_MS_MAX) break;
           const owner = await livingOwner(cluster.dataDir, token);
-          if (owner !== undefined) return { holder: owner };
+          if (owner !== undefined) return await giveWay(owner, seen.pid);
           if (!seen.certain) throw unsure(cluster, seen);
           if (seen.pid === launch?.pid) {
             throw await postgresTrouble(`Postgres came up but ${seen.reason}.`, await launch.words(), cluster.dataDir);
@@ -118,13 +132,13 @@ export async function attach(cluster: Cluster, options: AttachOptions): Promise<
         case "held": {
           const living = seen.holder !== undefined && isAlive(seen.holder);
           if (waitedMs < (living ? LIVING_HOLDER_MS_MAX : DEAD_HOLDER_MS_MAX)) break;
-          if (launch !== undefined && launch.pid !== seen.pid) await abandon(cluster, launch, options.endpoint);
-          return { holder: seen.holder };
+          return await giveWay(seen.holder, seen.pid);
         }
 
         case "locked": {
           const { lock, pid, endpoint } = seen;
-          const elsewhere = options.endpoint !== undefined && options.endpoint.host !== endpoint.host;
+          // At a restart it may be one that another Millrace launched, and left, in the meantime.
+          const elsewhere = options.endpoint !== undefined && !isSame(options.endpoint, endpoint);
           if (seen.fingerprint !== cluster.fingerprint || elsewhere) {
             await retire(cluster, { pid, endpoint, reason: "it has other settings" }, onProgress);
             break;
@@ -171,7 +185,7 @@ async function launchAt(
   cluster: Cluster,
   known: Endpoint | undefined,
   reusedPid: number | undefined,
-): Promise<Launch & { endpoint: Endpoint }> {
+): Promise<Launched> {
   if (known !== undefined) {
     await restoreEndpoint(known, cluster.runAs);
     return { endpoint: known, ...(await launchPostmaster(cluster, known, reusedPid)) };
@@ -197,11 +211,7 @@ async function retire(
 }
 
 /** Clears up after a launch that came to nothing, e.g. because another process launched first. */
-async function abandon(
-  cluster: Cluster,
-  launch: Launch & { endpoint: Endpoint },
-  known: Endpoint | undefined,
-): Promise<void> {
+async function abandon(cluster: Cluster, launch: Launched, known: Endpoint | undefined): Promise<void> {
   await waitUntilGone(launch.pid, LAUNCH_MS_MAX);
   if (known === undefined) await removeEndpoint(launch.endpoint, cluster.runAs);
 }

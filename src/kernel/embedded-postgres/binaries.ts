@@ -104,10 +104,10 @@ async function copyPackage(packageDir: string, copy: string): Promise<void> {
     await cp(join(packageDir, "native"), join(staging, "native"), { recursive: true, verbatimSymlinks: true });
     await linkLibraries(staging);
     await openToAll(staging);
-    await rename(staging, copy).catch((error: unknown) => {
-      // Another start made the same copy first.
-      if (errorCode(error) !== "ENOTEMPTY" && errorCode(error) !== "EEXIST") throw error;
-    });
+    await rename(staging, copy);
+  } catch (error) {
+    // Another start made the same copy first, and may already have cleared ours away.
+    if ((await stat(copy).catch(absentIsUndefined)) === undefined) throw error;
   } finally {
     await rm(staging, { recursive: true, force: true });
   }

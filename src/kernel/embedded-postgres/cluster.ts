@@ -5,12 +5,26 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { chmod, chown, mkdtemp, open, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { OperatorError } from "../errors.ts";
 import { BINARIES_PREFIX, type Binaries, majorVersion } from "./binaries.ts";
 import { absentIsUndefined, errorCode, explained, freeBytes, postgresTrouble } from "./failure.ts";
+import { OWNER_FILE } from "./owner.ts";
 import { giveTree, type SystemUser, spawnIdentity, userName } from "./system-user.ts";
 
 /** How clients reach the server: a unix socket in a private folder, or loopback with a password where sockets do not exist. */
@@ -75,7 +89,9 @@ async function refuseForeign(cluster: Cluster, uid: number): Promise<void> {
 export async function repairOwnership(cluster: Cluster): Promise<void> {
   await explained(cluster.dir, async () => {
     const stats = await stat(cluster.dir);
-    if (cluster.runAs !== undefined && stats.uid !== cluster.runAs.uid) await giveTree(cluster.dir, cluster.runAs);
+    if (cluster.runAs !== undefined && stats.uid !== cluster.runAs.uid) {
+      await giveTree(await realpath(cluster.dir), cluster.runAs);
+    }
     if ((stats.mode & 0o077) !== 0) await chmod(cluster.dir, 0o700);
   });
 }
@@ -181,7 +197,7 @@ export async function readPassword(cluster: Cluster): Promise<string | undefined
 /** What killed starts and older versions left behind. Only the holder of the lock may call this. */
 export async function removeLeftovers(cluster: Cluster): Promise<void> {
   for (const entry of await readdir(cluster.dataDir)) {
-    const staged = entry.startsWith(STAGING_PREFIX);
+    const staged = entry.startsWith(STAGING_PREFIX) || entry.startsWith(`${OWNER_FILE}.`);
     const oldCopy =
       entry.startsWith(BINARIES_PREFIX) && !cluster.binaries.dir.startsWith(join(cluster.dataDir, entry, "native"));
     // A start that is just being refused may still be writing there; what is left then goes at the next start.

@@ -22,6 +22,10 @@ export interface Endpoint {
   port: number;
 }
 
+export function isSame(a: Endpoint, b: Endpoint): boolean {
+  return a.host === b.host && a.port === b.port;
+}
+
 /** In a folder of its own the port only names the socket file. */
 const SOCKET_PORT = 5432;
 /** 104 bytes with the final zero on macOS, 108 on Linux. */

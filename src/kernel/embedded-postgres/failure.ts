@@ -60,11 +60,11 @@ export async function freeBytes(path: string): Promise<number> {
 /** The first pattern that matches the words of Postgres wins, so the narrower ones come first. */
 const CAUSES: readonly (readonly [RegExp, (dataDir: string) => string])[] = [
   [
-    /shared memory segment.*\n?.*No space left on device/,
+    /shared memory segment.*no space left on device/i,
     () => "The shared memory of this machine is used up. Give the container a larger /dev/shm, or end other databases.",
   ],
-  [/No space left on device|Disk quota exceeded/, diskFull],
-  [/Read-only file system/, readOnly],
+  [/no space left on device|disk quota exceeded/i, diskFull],
+  [/read-only file system/i, readOnly],
   [
     /could not look up effective user ID (\d+)/,
     () =>
@@ -79,7 +79,7 @@ const CAUSES: readonly (readonly [RegExp, (dataDir: string) => string])[] = [
     (dataDir) => `Processes of an earlier Postgres still use ${dataDir}. End them and start again.`,
   ],
   [
-    /Permission denied|Operation not permitted/,
+    /permission denied|operation not permitted/i,
     (dataDir) => `Postgres may not read or write its files below ${dataDir}. Give them back to the user that runs it.`,
   ],
   [
@@ -100,8 +100,9 @@ export async function postgresTrouble(what: string, words: string, dataDir: stri
   const quoted = lines === "" ? "" : `\nThe last words of Postgres:\n${lines}`;
   if (cause !== undefined) return new OperatorError(`${what} ${cause[1](dataDir)}${quoted}`);
   // On a full disk the log cannot be written either, so the words are missing just when they are needed.
-  if ((await freeBytes(dataDir)) < HARDLY_ANY_SPACE_BYTES)
+  if ((await freeBytes(dataDir)) < HARDLY_ANY_SPACE_BYTES) {
     return new OperatorError(`${what} ${diskFull(dataDir)}${quoted}`);
+  }
   return new OperatorError(`${what}${quoted === "" ? " It left no message." : quoted}`);
 }
 

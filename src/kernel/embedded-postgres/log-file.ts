@@ -13,13 +13,10 @@ const TAIL_BYTES_MAX = 64 * 1024;
  * keeps writing to the file it was given.
  */
 export async function boundLog(path: string, bytesMax = LOG_BYTES_MAX): Promise<void> {
-  if ((await logSize(path)) <= bytesMax) return;
+  const size = (await stat(path).catch(absentIsUndefined))?.size ?? 0;
+  if (size <= bytesMax) return;
   await copyFile(path, `${path}.1`);
   await truncate(path);
-}
-
-export async function logSize(path: string): Promise<number> {
-  return (await stat(path).catch(absentIsUndefined))?.size ?? 0;
 }
 
 /** What was written after `offset`, its last part if it is long. */

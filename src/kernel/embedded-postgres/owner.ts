@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { absentIsUndefined } from "./failure.ts";
 import { isAlive, startTime } from "./processes.ts";
 
-const OWNER_FILE = "millrace.pid";
+export const OWNER_FILE = "millrace.pid";
 
 /** `token` tells apart two supervisors in one process. */
 export async function noteOwner(dataDir: string, token: string): Promise<void> {
@@ -21,13 +21,17 @@ export async function noteOwner(dataDir: string, token: string): Promise<void> {
 
 /** The pid of a living Millrace other than the one with `token` that was the last to hold the lock. */
 export async function livingOwner(dataDir: string, token: string): Promise<number | undefined> {
-  const note = await readFile(join(dataDir, OWNER_FILE), "utf8").catch(absentIsUndefined);
-  const [pidText, started, ownerToken] = note?.split("\n") ?? [];
-  const pid = Number(pidText);
-  if (!Number.isInteger(pid) || pid <= 0 || ownerToken === token || !isAlive(pid)) return undefined;
-  return (startTime(pid) ?? "") === started ? pid : undefined;
+  const note = await readNote(dataDir);
+  if (note === undefined || note.token === token || !isAlive(note.pid)) return undefined;
+  return (startTime(note.pid) ?? "") === note.started ? note.pid : undefined;
 }
 
-export async function forgetOwner(dataDir: string): Promise<void> {
-  await rm(join(dataDir, OWNER_FILE), { force: true });
+export async function forgetOwner(dataDir: string, token: string): Promise<void> {
+  if ((await readNote(dataDir))?.token === token) await rm(join(dataDir, OWNER_FILE), { force: true });
+}
+
+async function readNote(dataDir: string): Promise<{ pid: number; started: string; token: string } | undefined> {
+  const note = await readFile(join(dataDir, OWNER_FILE), "utf8").catch(absentIsUndefined);
+  const [pid = "", started = "", token = ""] = note?.split("\n") ?? [];
+  return /^[1-9]\d*$/.test(pid) ? { pid: Number(pid), started, token } : undefined;
 }

@@ -72,7 +72,7 @@ export async function supervise(options: EmbeddedPostgresOptions, host: Host): P
   const onProgress = options.onProgress ?? (() => undefined);
   const cluster = await describeCluster(options, host.transport, onProgress);
   const created = await ensureCluster(cluster, onProgress);
-  await boundLog(cluster.logFile);
+  await explained(cluster.dataDir, () => boundLog(cluster.logFile));
 
   const token = randomUUID();
   const stopping = new AbortController();
@@ -99,14 +99,14 @@ export async function supervise(options: EmbeddedPostgresOptions, host: Host): P
   async function repairUntilStopped(): Promise<void> {
     if (performance.now() - attachedAt > HEALTHY_MS_MIN) failures = 0;
     const lastWords = lastLines(await readLog(cluster.logFile, 0).catch(String));
-    log?.warn({ pid: current.pid, lastWords }, "Postgres went away; bringing it back");
+    log?.warn({ postmaster: current.pid, lastWords }, "Postgres went away; bringing it back");
     while (!signal.aborted) {
       try {
         await sleep(Math.min(REPAIR_PAUSE_MS_MAX, REPAIR_PAUSE_MS_MIN * 2 ** failures), undefined, { signal });
         failures += 1;
         const next = await attach(cluster, { token, endpoint, signal, onProgress: () => undefined });
         if (isAttachment(next)) {
-          log?.info({ pid: next.pid, origin: next.origin }, "Postgres is back");
+          log?.info({ postmaster: next.pid, origin: next.origin }, "Postgres is back");
           void watch(next);
           return;
         }
@@ -138,12 +138,13 @@ export async function supervise(options: EmbeddedPostgresOptions, host: Host): P
     await Promise.all([repair, housekeeping]);
     // Without the lock the server may be another's by now; the owner's note tells.
     if ((await livingOwner(cluster.dataDir, token)) === undefined) {
+      // Forgotten first, so that a start at this moment waits for the shutdown instead of being refused.
+      await forgetOwner(cluster.dataDir, token);
       const found = await findPostmaster(cluster, undefined);
       if (found.state === "running") {
         const way = await stopPostmaster(cluster, found.pid);
-        if (way !== "fast") log?.warn({ pid: found.pid, way }, "Postgres did not stop in time and was made to");
+        if (way !== "fast") log?.warn({ postmaster: found.pid, way }, "Postgres did not stop in time and was made to");
       }
-      await forgetOwner(cluster.dataDir);
       await removeEndpoint(endpoint, cluster.runAs);
     }
     await current.lock.client.end();
@@ -152,7 +153,7 @@ export async function supervise(options: EmbeddedPostgresOptions, host: Host): P
   void watch(first);
   const housekeeping = keepHouseUntilStopped();
   const origin = created ? "created" : first.origin;
-  log?.info({ pid: first.pid, origin, dataDir: cluster.dataDir }, "Postgres is ready");
+  log?.info({ postmaster: first.pid, origin, dataDir: cluster.dataDir }, "Postgres is ready");
   const password = await readPassword(cluster);
   return {
     connection: {

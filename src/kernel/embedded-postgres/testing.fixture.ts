@@ -13,6 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { afterAll, onTestFinished } from "vitest";
+import { BINARIES_PREFIX } from "./binaries.ts";
 import type { Reply } from "./child.fixture.ts";
 import { type EmbeddedPostgres, type EmbeddedPostgresOptions, startEmbeddedPostgres } from "./index.ts";
 import { waitUntilGone } from "./processes.ts";
@@ -163,6 +164,21 @@ export async function query<Row extends object>(
   }
 }
 
+/** A backend that does not notice the end of its server, and so keeps the shared memory in use. */
+export async function freezeBackend(connection: EmbeddedPostgres["connection"]): Promise<number> {
+  const client = new Client(connection);
+  client.on("error", () => undefined);
+  await client.connect();
+  const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+  const pid = rows[0]?.pid ?? 0;
+  onTestFinished(async () => {
+    await end(pid);
+    await client.end();
+  });
+  process.kill(pid, "SIGSTOP");
+  return pid;
+}
+
 /** Waits for something that has no signal of its own, such as a file made by another process. */
 export async function until<T>(look: () => T | undefined | false, what: string): Promise<T> {
   const deadline = performance.now() + 30_000;
@@ -192,7 +208,12 @@ async function endPostmastersBelow(folder: string): Promise<void> {
   }
 }
 
-/** Names in the data directory, for what must not be left behind. */
-export function namesIn(dataDir: string): string[] {
-  return readdirSync(dataDir).sort();
+/**
+ * Names in a folder, for what must not be left behind. Under root in a closed checkout every data directory also gets
+ * a copy of the Postgres programs, which is no left-over.
+ */
+export function namesIn(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => !name.startsWith(BINARIES_PREFIX))
+    .sort();
 }

@@ -1,18 +1,22 @@
 /**
- * The parser of JSON bodies. Beyond syntax it refuses text that Postgres cannot store (NUL, unpaired surrogates, bytes that
- * are not UTF-8), so that no module has to think of it and no such body ends as a 500.
+ * The parser of JSON bodies. Beyond syntax it refuses what Postgres cannot store (NUL, unpaired surrogates, bytes that are
+ * not UTF-8, endless nesting), so that no module has to think of it and no such body ends as a 500.
  */
 import { ApiError } from "../errors.ts";
 
+/** Far more than any real body; both `JSON.stringify` and Postgres give up at some depth. */
+const DEPTH_MAX = 64;
+const NAME_LENGTH_SHOWN = 64;
 const decoder = new TextDecoder("utf-8", { fatal: true });
-/** Only an escape can bring in NUL or a lone surrogate, because the decoder refuses both as bytes; NUL aside. */
-const SUSPICIOUS = /\\u(?:0000|d[89a-f])|\0/i;
+/** NUL and lone surrogates come in by an escape only: the parser refuses the one as a byte, the decoder the other. */
+const SUSPICIOUS = /\\u|__proto__/;
 
 export function parseJson(body: Buffer): unknown {
   const text = decode(body);
   if (text.trim() === "") throw new ApiError("MALFORMED_JSON", {}, { reason: "it is empty" });
   const value = parse(text);
-  if (SUSPICIOUS.test(text)) refuseUnstorable(value, "The body");
+  if (isDeeper(value, DEPTH_MAX)) throw invalid(`The body is nested more than ${DEPTH_MAX} levels deep`);
+  if (SUSPICIOUS.test(text)) refuseUnusable(value, "");
   return value;
 }
 
@@ -26,23 +30,39 @@ function decode(body: Buffer): string {
 
 function parse(text: string): unknown {
   try {
-    // A key `__proto__` would change the prototype of whatever the value is spread or assigned into later.
-    return JSON.parse(text, (key, value: unknown) => (key === "__proto__" ? undefined : value));
+    return JSON.parse(text);
   } catch (error) {
     throw new ApiError("MALFORMED_JSON", {}, { reason: error instanceof Error ? error.message : "unknown reason" });
   }
 }
 
-function refuseUnstorable(value: unknown, where: string): void {
+function isDeeper(value: unknown, levels: number): boolean {
+  if (value === null || typeof value !== "object") return false;
+  return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1));
+}
+
+/** `place` is the path to the value, empty for the body itself. */
+function refuseUnusable(value: unknown, place: string): void {
   if (typeof value === "string") {
-    if (value.includes("\0")) throw new ApiError("INVALID_TEXT", {}, { where, what: "a NUL character" });
-    if (!value.isWellFormed()) throw new ApiError("INVALID_TEXT", {}, { where, what: "an unpaired surrogate" });
+    refuseUnstorable(value, place === "" ? "The body" : `The field \`${place}\``);
   } else if (Array.isArray(value)) {
-    value.forEach((item, index) => refuseUnstorable(item, `${where}[${index}]`));
+    for (const [index, item] of value.entries()) refuseUnusable(item, `${place}[${index}]`);
   } else if (value !== null && typeof value === "object") {
-    for (const [key, item] of Object.entries(value)) {
-      refuseUnstorable(key, `A field name in ${where.toLowerCase()}`);
-      refuseUnstorable(item, `Field \`${key}\``);
+    for (const [name, item] of Object.entries(value)) {
+      refuseUnstorable(name, place === "" ? "A field name in the body" : `A field name in \`${place}\``);
+      // It would change the prototype of whatever the value is spread or assigned into later.
+      if (name === "__proto__") throw invalid("The body has a field named `__proto__`, which is never accepted");
+      const shown = name.slice(0, NAME_LENGTH_SHOWN);
+      refuseUnusable(item, place === "" ? shown : `${place}.${shown}`);
     }
   }
+}
+
+function refuseUnstorable(text: string, where: string): void {
+  if (text.includes("\0")) throw new ApiError("INVALID_TEXT", {}, { where, what: "a NUL character" });
+  if (!text.isWellFormed()) throw new ApiError("INVALID_TEXT", {}, { where, what: "an unpaired surrogate" });
+}
+
+function invalid(reason: string): ApiError {
+  return new ApiError("VALIDATION_FAILED", {}, { reason });
 }

@@ -1,4 +1,5 @@
 /** Turns whatever was thrown into an answer: a sentence, a stable code, and never a stack. */
+import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { isUnavailable, sqlState } from "../db.ts";
 import { ApiError } from "../errors.ts";
@@ -8,7 +9,7 @@ const RETRY_AFTER_SECONDS = 2;
 const QUERY_CANCELED = "57014";
 
 export function useProblems(http: FastifyInstance, bodyLimitBytes: number): void {
-  http.setErrorHandler((error: FastifyError, request, reply) => {
+  http.setErrorHandler((error: unknown, request, reply) => {
     const problem = toApiError(error, request, bodyLimitBytes);
     if (problem.status >= 500 && problem.code !== "SHUTTING_DOWN") {
       const level = problem.code === "INTERNAL" ? "error" : "warn";
@@ -17,12 +18,17 @@ export function useProblems(http: FastifyInstance, bodyLimitBytes: number): void
     return answer(reply, problem);
   });
 
-  const routes: string[] = [];
-  http.addHook("onRoute", ({ url }) => void routes.push(url));
+  const methodsOf = new Map<string, string[]>();
+  http.addHook("onRoute", ({ url, method }) => {
+    const methods = [method].flat().filter((name) => name !== "HEAD");
+    methodsOf.set(url, [...(methodsOf.get(url) ?? []), ...methods]);
+  });
   http.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?", 1)[0] ?? "";
-    const near = nearest(path, routes);
-    const hint = near ? `Did you mean ${near}?` : "The reference is at /docs.";
+    const near = nearest(path, methodsOf.keys());
+    const hint = near
+      ? `Did you mean ${methodsOf.get(near)?.join(" or ")} ${near}?`
+      : "The reference is at /docs.";
     return answer(
       reply,
       new ApiError("ROUTE_NOT_FOUND", {}, { method: request.method, path: path.slice(0, 256), hint }),
@@ -32,26 +38,60 @@ export function useProblems(http: FastifyInstance, bodyLimitBytes: number): void
 
 export function answer(reply: FastifyReply, problem: ApiError): FastifyReply {
   if (problem.retryAfterSeconds !== undefined) reply.header("retry-after", problem.retryAfterSeconds);
-  const details = Object.keys(problem.details).length > 0 ? { details: problem.details } : {};
-  return reply.code(problem.status).send({ error: problem.message, code: problem.code, ...details });
+  if (problem.status === 401) reply.header("www-authenticate", "Bearer");
+  return reply.code(problem.status).send(bodyOf(problem));
 }
 
-function toApiError(error: FastifyError, request: FastifyRequest, bodyLimitBytes: number): ApiError {
+function bodyOf(problem: ApiError): object {
+  const details = Object.keys(problem.details).length > 0 ? { details: problem.details } : {};
+  return { error: problem.message, code: problem.code, ...details };
+}
+
+/** Answers what is refused while the address is looked at, before any route or hook is found. */
+export function answerBadAddress(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  reply.header("x-request-id", request.id);
+  const reason =
+    error.code === "FST_ERR_MAX_PARAM_LENGTH"
+      ? "A part of the path is too long"
+      : "The path has a `%` that is not followed by the code of a UTF-8 character";
+  void answer(reply, new ApiError("VALIDATION_FAILED", {}, { reason }));
+}
+
+/** Answers what Node could not read as a request, on the bare socket. */
+export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code !== "ECONNRESET" && socket.writable) {
+    const reason =
+      error.code === "HPE_HEADER_OVERFLOW"
+        ? "The address and the headers are too long together"
+        : "This is not a complete HTTP request";
+    const body = JSON.stringify(bodyOf(new ApiError("VALIDATION_FAILED", {}, { reason })));
+    socket.write(
+      `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json; charset=utf-8\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    );
+  }
+  socket.destroy(error);
+}
+
+function toApiError(error: unknown, request: FastifyRequest, bodyLimitBytes: number): ApiError {
   if (error instanceof ApiError) return error;
+  // The caller hung up. Nobody reads this answer, but the log should not blame the database for it.
+  if (request.raw.destroyed && !request.raw.complete) {
+    return new ApiError("VALIDATION_FAILED", {}, { reason: "The connection broke before the whole body had come" });
+  }
   if (isUnavailable(error) || sqlState(error) === QUERY_CANCELED) {
     return new ApiError("DATABASE_UNAVAILABLE", { seconds: RETRY_AFTER_SECONDS });
   }
-  switch (error.code) {
+  const { code, statusCode, message } = (error ?? {}) as Partial<FastifyError>; // Anything can be thrown, even nothing.
+  switch (code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
       return new ApiError("BODY_TOO_LARGE", { limit: bodyLimitBytes });
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return new ApiError("UNSUPPORTED_MEDIA_TYPE");
-    case "FST_ERR_CTP_EMPTY_JSON_BODY":
-      return new ApiError("MALFORMED_JSON", {}, { reason: "it is empty" });
   }
-  // What Fastify itself refuses, such as a bad percent-encoding or a wrong content length.
-  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
-    return new ApiError("VALIDATION_FAILED", {}, { reason: error.message.replace(/\.$/, "") });
+  // What Fastify itself refuses, such as a wrong content length.
+  if (code?.startsWith("FST_") && statusCode !== undefined && statusCode < 500) {
+    return new ApiError("VALIDATION_FAILED", {}, { reason: message?.replace(/\.$/, "") ?? code });
   }
   return new ApiError("INTERNAL", { requestId: request.id });
 }

@@ -27,7 +27,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { endRequestSpan, inSpan, startRequestSpan } from "../telemetry/tracing.ts";
 import { parseJson } from "./body.ts";
-import { useProblems } from "./problems.ts";
+import { answerBadAddress, answerUnreadable, useProblems } from "./problems.ts";
 import { ErrorBody } from "./schemas.ts";
 import { useStrictValidation } from "./validation.ts";
 
@@ -64,6 +64,7 @@ export interface HttpOptions {
 }
 
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
+const REFERENCE = "/docs";
 const RETRY_AFTER_SECONDS = 2;
 const PARAMETER_LENGTH_MAX = 2_048; // A filename of 255 characters may take 12 bytes each when percent-encoded.
 
@@ -77,6 +78,8 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     return503OnClosing: false, // The hook below answers with the catalogue's sentence.
     forceCloseConnections: "idle",
+    frameworkErrors: answerBadAddress,
+    clientErrorHandler: answerUnreadable,
     // A caller's own request id is kept, so that its log and ours can be joined.
     genReqId: (request) => {
       const given = request.headers["x-request-id"];
@@ -93,18 +96,22 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
 
   http.decorateRequest("span", undefined);
   http.addHook("onRoute", ({ url, config, schema }) => {
-    if (config?.scope === undefined && schema?.hide !== true) throw new Error(`route ${url} names no scope`);
+    if (config?.scope === undefined && !isReference(url)) throw new Error(`route ${url} names no scope`);
     if (schema?.response) schema.response = withDescriptions(schema.response as Record<string, object>);
   });
   http.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id);
     if (options.isStopping()) throw new ApiError("SHUTTING_DOWN", { seconds: RETRY_AFTER_SECONDS });
-    request.caller = await authenticate(request);
-  });
-  http.addHook("onRequest", (request, _reply, done) => {
     const route = request.routeOptions.url ?? "unknown";
     request.span = startRequestSpan(`${request.method} ${route}`, request.headers, { "http.route": route });
-    inSpan(request.span, done);
+    request.caller = await inSpan(request.span, () => authenticate(request));
+  });
+  // Only here: the events that bring the body would end any context that was entered before it was read.
+  http.addHook("preHandler", (request, _reply, done) => (request.span ? inSpan(request.span, done) : done()));
+  http.addHook("onSend", (_request, reply, payload, done) => {
+    // Else the caller would keep the connection, and with it the stopping server, open for its next request.
+    if (options.isStopping()) reply.header("connection", "close");
+    done(null, payload);
   });
   http.addHook("onResponse", async (request, reply) => {
     const labels = {
@@ -137,7 +144,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
       hook: "preValidation",
       timeWindow: "1 minute",
       cache: 10_000,
-      allowList: (request) => request.routeOptions.config.scope === "public",
+      allowList: ({ routeOptions: { url, config } }) => config.scope === "public" || isReference(url),
       keyGenerator: ({ caller, ip }) => caller.keyId ?? `${caller.name} ${ip}`,
       max: ({ caller }) => caller.rateLimitPerMinute ?? options.rateLimitPerMinute,
       errorResponseBuilder: (_request, { max, ttl }) =>
@@ -179,6 +186,11 @@ function withDescriptions(answers: Record<string, object>): Record<string, objec
   );
 }
 
+/** The pages of the reference come with their library and are open to everyone. */
+function isReference(url = ""): boolean {
+  return url === REFERENCE || url.startsWith(`${REFERENCE}/`);
+}
+
 /** `/openapi.json` for machines and `/docs` for people, both made from the routes' schemas. */
 async function describe(http: Http, version: string): Promise<void> {
   await http.register(swagger, {
@@ -204,7 +216,7 @@ async function describe(http: Http, version: string): Promise<void> {
     },
   });
   await http.register(swaggerUi, {
-    routePrefix: "/docs",
+    routePrefix: REFERENCE,
     theme: {
       title: "Millrace API",
       css: [{ filename: "millrace.css", content: ".swagger-ui .topbar { display: none }" }],

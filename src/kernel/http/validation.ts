@@ -5,15 +5,25 @@
 import { Ajv, type ErrorObject } from "ajv";
 import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
 import { ApiError } from "../errors.ts";
-import { didYouMean } from "../nearest.ts";
+import { nearest } from "../nearest.ts";
 
 const FORMATS = {
-  // A `+` that was not encoded arrives as a space in a query string; there is only one thing it can mean.
-  "date-time": (text: string) =>
-    /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\d:\d\d)$/.test(text) &&
-    !Number.isNaN(Date.parse(text.replace(" ", "+"))),
+  "date-time": isTime,
   uuid: /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i,
 };
+
+// Postgres knows neither a year 0 nor an offset of 16 hours. A `+` that was not encoded arrives as a space in a query
+// string; there is only one thing it can mean.
+const TIME =
+  /^(?!0000)(\d{4}-\d\d-\d\d)[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[+ -](?:0\d|1[0-5]):[0-5]\d)$/;
+
+function isTime(text: string): boolean {
+  const day = TIME.exec(text)?.[1];
+  if (day === undefined) return false;
+  const midnight = new Date(`${day}T00:00:00Z`); // The 30th of February becomes the 2nd of March.
+  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
+}
+
 const OPTIONS = {
   allErrors: false,
   useDefaults: true,
@@ -29,6 +39,12 @@ export function useStrictValidation(http: FastifyInstance): void {
   http.setValidatorCompiler(({ schema, httpPart }) =>
     (httpPart === "body" ? exact : converting).compile(schema as object),
   );
+  http.addHook("preValidation", async ({ url }) => {
+    // Postgres cannot store it, and only an escape can bring it in.
+    if (url.includes("%00")) {
+      throw new ApiError("INVALID_TEXT", {}, { where: "The address", what: "a NUL character (`%00`)" });
+    }
+  });
   http.setSchemaErrorFormatter(
     (errors, part) => new ApiError("VALIDATION_FAILED", {}, { reason: sentence(errors, part) }),
   );
@@ -45,12 +61,15 @@ function sentence(errors: FastifySchemaValidationError[], part: string): string 
   const place = describePlace(error.instancePath, part);
   const params = error.params as Record<string, unknown>;
   switch (error.keyword) {
-    case "required":
-      return `${place} lacks the field \`${String(params["missingProperty"])}\``;
+    case "required": {
+      const missing = String(params["missingProperty"]);
+      const near = nearest(missing, unknownFields(error));
+      return `${place} lacks the field \`${missing}\`${near ? ` (you sent \`${near}\`)` : ""}`;
+    }
     case "additionalProperties": {
       const name = String(params["additionalProperty"]);
-      const known = Object.keys((error.parentSchema?.["properties"] as object | undefined) ?? {});
-      return `${place} has the unknown field \`${name.slice(0, 64)}\`.${didYouMean(name, known)}`.replace(/[.?]$/, "");
+      const near = nearest(name, knownFields(error));
+      return `${place} has the unknown field \`${name.slice(0, 64)}\`${near ? ` (did you mean \`${near}\`?)` : ""}`;
     }
     case "enum":
       return `${place} must be one of ${(params["allowedValues"] as unknown[]).map((value) => `\`${String(value)}\``).join(", ")}`;
@@ -63,8 +82,17 @@ function sentence(errors: FastifySchemaValidationError[], part: string): string 
       return `${place} is not acceptable${typeof description === "string" ? `: ${description.replace(/\.$/, "")}` : ""}`;
     }
     default:
-      return `${place} ${error.message ?? "is not valid"}`;
+      return `${place} ${error.message?.replace("NOT", "not") ?? "is not valid"}`;
   }
+}
+
+function knownFields({ parentSchema }: ErrorObject): string[] {
+  return Object.keys((parentSchema?.["properties"] as object | undefined) ?? {});
+}
+
+function unknownFields(error: ErrorObject): string[] {
+  const known = new Set(knownFields(error));
+  return Object.keys(error.data as object).filter((name) => !known.has(name));
 }
 
 function describePlace(path: string, part: string): string {

@@ -1,0 +1,43 @@
+/** That a command loads only what it needs: scripts run clients in a loop, and each package costs tens of milliseconds. */
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+
+/** Everything that loading a file loads with it: files of ours by path, packages by name. Types cost nothing. */
+function loadedBy(entry: string): Set<string> {
+  const loaded = new Set<string>();
+  const queue = [entry];
+  for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
+    if (loaded.has(path)) continue;
+    loaded.add(path);
+    for (const [, names = "", target = ""] of readFileSync(path, "utf8").matchAll(
+      /^(?:import|export) ([^;"]*?) from "([^"]+)"/gm,
+    )) {
+      if (names.startsWith("type ")) continue;
+      if (target.startsWith(".")) queue.push(join(dirname(path), target));
+      else if (!target.startsWith("node:")) loaded.add(`package ${target}`);
+    }
+  }
+  return loaded;
+}
+
+const packagesIn = (loaded: Set<string>) => [...loaded].filter((name) => name.startsWith("package "));
+
+test.each(["src/cli.ts", "src/cli/pipeline.ts", "src/cli/keys.ts", "src/cli/doctor.ts"])(
+  "%s loads no package",
+  (path) => {
+    const loaded = loadedBy(path);
+    expect(packagesIn(loaded)).toEqual([]);
+    expect(loaded).not.toContain("src/app.ts");
+  },
+);
+
+test("serve and migrate load no client", () => {
+  for (const path of ["src/cli/serve.ts", "src/cli/migrate.ts"])
+    expect(loadedBy(path)).not.toContain("src/cli/client.ts");
+});
+
+test("the walk sees what there is", () => {
+  expect(packagesIn(loadedBy("src/app.ts"))).toContain("package fastify");
+  expect(loadedBy("src/cli/pipeline.ts")).toContain("src/cli/client.ts");
+});

@@ -1,0 +1,31 @@
+/** What tables look like, and what becomes of hostile text in them. */
+import { expect, test } from "vitest";
+import { printable, table, toSeconds } from "./output.ts";
+
+test("columns line up, wide letters included, and no line ends in spaces", () => {
+  const rows = [
+    ["orders.csv", 12, "done"],
+    ["订单.csv", 3, ""],
+    ["cafe\u0301.csv", 4, "new"],
+  ];
+  expect(table(["FILE", "SHARDS", "STATUS"], rows)).toBe(
+    ["FILE        SHARDS  STATUS", "orders.csv  12      done", "订单.csv    3", "cafe\u0301.csv    4       new"].join(
+      "\n",
+    ),
+  );
+});
+
+test("a column without any content is left out", () => {
+  expect(table(["FILE", "WORKER", "SHARD"], [["a", undefined, 1]])).toBe("FILE  SHARD\na     1");
+});
+
+test("control characters and marks of direction are shown, not obeyed", () => {
+  expect(printable("a\u001b[31mb\nc\u009bd\u202ee")).toBe("a\\u001b[31mb\\u000ac\\u009bd\\u202ee");
+  expect(table(["WORKER"], [["\u001b[2J"]])).toBe("WORKER\n\\u001b[2J");
+  expect(printable("naïve 订单 🚚")).toBe("naïve 订单 🚚");
+});
+
+test("times are shown to the second", () => {
+  expect(toSeconds("2025-01-01T00:00:00.123Z")).toBe("2025-01-01T00:00:00Z");
+  expect(toSeconds(undefined)).toBeUndefined();
+});

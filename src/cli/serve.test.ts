@@ -1,0 +1,204 @@
+/** `millrace serve` as a process: what it tells the person who started it, and how it ends. */
+import { once } from "node:events";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startCli } from "../../test/cli.ts";
+import { useDatabase } from "../../test/database.ts";
+import { type Server, startServer } from "../../test/server.ts";
+import { until } from "../../test/until.ts";
+
+const database = useDatabase();
+
+/** A request whose body never comes to its end: it stays in flight until it is finished or hung up. */
+async function unfinishedRequest({ url, adminKey }: Server) {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  onTestFinished(() => void socket.destroy());
+  await once(socket, "connect");
+  const body = '{"filename":"unfinished.csv","shards":[0]}';
+  socket.write(
+    "POST /api/v1/pipeline/files/register HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n" +
+      `authorization: Bearer ${adminKey}\r\ncontent-length: ${body.length}\r\nconnection: close\r\nexpect: 100-continue\r\n\r\n${body.slice(0, 10)}`,
+  );
+  await once(socket, "data"); // "100 Continue": the server has begun with it.
+  return {
+    /** The status line of the answer. */
+    async finish(): Promise<string> {
+      socket.write(body.slice(10));
+      const [answer] = (await once(socket, "data")) as [Buffer];
+      return answer.toString().split("\r\n", 1)[0] ?? "";
+    },
+  };
+}
+
+describe("the greeting", () => {
+  test("shows the admin key at the first start, a working one, and never again", async () => {
+    const options = { database: { url: database.url }, env: { MILLRACE_ADMIN_KEY: "" } };
+    const first = await startServer(options);
+    const key = await until(() => /Admin key +(mlr_\S+)/.exec(first.output())?.[1], "the admin key");
+    expect(first.output()).toContain(`Console        ${first.url}/\n`);
+    expect(first.output()).toContain(`API reference  ${first.url}/docs\n`);
+    expect(first.output()).toContain("it is shown only this once");
+    expect(first.output()).toContain(`export MILLRACE_URL=${first.url}\n  export MILLRACE_KEY=${key}\n`);
+    const used = await startCli(["keys", "list"], { MILLRACE_URL: first.url, MILLRACE_KEY: key }).ended;
+    expect(used).toMatchObject({ exit: 0, stderr: "" });
+    expect(used.stdout).toContain("first admin");
+    expect(await first.stop()).toBe(0);
+
+    const second = await startServer(options);
+    await until(() => second.output().includes(`${second.url}/docs`), "the greeting");
+    expect(second.output()).not.toContain("dmin key");
+    expect(second.output()).not.toContain(key);
+    expect(await second.stop()).toBe(0);
+  });
+
+  test("shows no key when the environment brings one", async () => {
+    const server = await startServer({ database: { url: database.url } });
+    await until(() => server.output().includes(`${server.url}/docs`), "the greeting");
+    expect(server.output()).not.toContain(server.adminKey);
+    expect(server.output()).not.toContain("dmin key");
+  });
+
+  test("goes to standard output, the log to standard error", async () => {
+    const server = startCli(["serve", "--port", "0"], {
+      DATABASE_URL: database.url,
+      MILLRACE_ADMIN_KEY: "x".repeat(32),
+    });
+    await until(() => server.stdout().includes("/docs"), "the greeting");
+    server.kill("SIGINT");
+    const { exit, stdout, stderr } = await server.ended;
+    expect(exit).toBe(0);
+    expect(stdout).toMatch(/^\nMillrace \S+ is ready\.\n\n {2}Console .*\n {2}API reference .*\n\n/);
+    expect(stdout).toContain("Stopping after what is in flight.");
+    expect(stdout.trim().endsWith("Stopped.")).toBe(true);
+    const lines = stderr.trim().split("\n");
+    expect(lines.every((line) => line.startsWith("{"))).toBe(true);
+    expect(lines.some((line) => line.includes('"msg":"millrace is ready"'))).toBe(true);
+  });
+
+  test("names an address that can be opened when the server listens on all of them", async () => {
+    const server = await startServer({ database: { url: database.url }, env: { MILLRACE_HOST: "0.0.0.0" } });
+    const link = await until(() => /Console +(\S+)/.exec(server.output())?.[1], "the link");
+    expect(link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
+  });
+});
+
+describe("stopping", () => {
+  test("finishes the request in flight and exits with 0", async () => {
+    const server = await startServer({ database: { url: database.url } });
+    const request = await unfinishedRequest(server);
+    server.kill("SIGTERM");
+    await until(() => server.output().includes("Stopping"), "the stop to begin");
+    expect(await request.finish()).toBe("HTTP/1.1 200 OK");
+    expect(await server.exited).toBe(0);
+  });
+
+  test("that is asked for during the start comes right after it, without a greeting", async () => {
+    const env = { DATABASE_URL: database.url, MILLRACE_ADMIN_KEY: "x".repeat(32) };
+    const server = await database.db.exclusive(async (client) => {
+      await client.query("select pg_advisory_lock(7400001)"); // The start waits here, as it would for another's migration.
+      const starting = startCli(["serve", "--port", "0"], env);
+      await until(async () => {
+        const { rows } = await client.query("select from pg_locks where locktype = 'advisory' and not granted");
+        return rows.length > 0;
+      }, "the start to wait");
+      starting.kill("SIGTERM");
+      await until(() => starting.stdout().includes("Stopping"), "the signal to arrive");
+      return starting;
+    });
+    const { exit, stdout } = await server.ended;
+    expect(exit).toBe(0);
+    expect(stdout).not.toContain("/docs");
+    expect(stdout).toContain("Stopped.");
+  });
+
+  test("gives up after the grace period, says so and exits with 1", async () => {
+    const env = { MILLRACE_SHUTDOWN_GRACE_SECONDS: "1" };
+    const server = await startServer({ database: { url: database.url }, env });
+    await unfinishedRequest(server);
+    expect(await server.stop()).toBe(1);
+    expect(server.output()).toContain("Not everything in flight was finished within 1 s: giving up.");
+  });
+
+  test.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)("is cut short by another %s, with exit code %i", async (signal, code) => {
+    const server = await startServer({ database: { url: database.url } });
+    await unfinishedRequest(server);
+    server.kill("SIGTERM");
+    await until(() => server.output().includes("Stopping"), "the stop to begin");
+    // Two signals in a row may be one press of a key, so this one is repeated until it counts.
+    const exited = server.exited.then((exit) => ({ exit }));
+    let end: { exit: number | NodeJS.Signals } | undefined;
+    while (!end) {
+      server.kill(signal);
+      end = await Promise.race([exited, sleep(50).then(() => undefined)]);
+    }
+    expect(end.exit).toBe(code);
+    expect(server.output()).toContain(`${signal} again: stopping at once.`);
+  });
+});
+
+describe("a start that cannot succeed ends with a sentence:", () => {
+  async function refused(words: string[], env: Record<string, string>) {
+    const { exit, stdout, stderr } = await startCli(["serve", ...words], env).ended;
+    expect(stdout).toBe("");
+    const lines = stderr.split("\n").filter((line) => line !== "" && !line.startsWith("{"));
+    return { exit, lines };
+  }
+
+  test("no database at that address", async () => {
+    const { exit, lines } = await refused([], { DATABASE_URL: "postgres://u:secret@127.0.0.1:9/db" });
+    expect(exit).toBe(1);
+    expect(lines).toEqual([
+      "The database at 127.0.0.1:9/db cannot be reached (ECONNREFUSED). Is it running, and is DATABASE_URL right?",
+    ]);
+  });
+
+  test("no database of that name", async () => {
+    const { exit, lines } = await refused([], { DATABASE_URL: database.url.replace(/millrace_test_\w+/, "nowhere") });
+    expect(exit).toBe(1);
+    expect(lines).toEqual([expect.stringMatching(/^The database at .*\/nowhere does not exist\. Create it/)]);
+  });
+
+  test("a port that is taken", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    onTestFinished(() => void taken.close());
+    await once(taken, "listening");
+    const { port } = taken.address() as { port: number };
+    const { exit, lines } = await refused(["--port", String(port)], { DATABASE_URL: database.url });
+    expect(exit).toBe(1);
+    expect(lines).toEqual([
+      `Port ${port} on 127.0.0.1 is taken. Stop what listens there, or choose another with --port.`,
+    ]);
+  });
+
+  test("wrong settings, all of them at once, with exit code 2", async () => {
+    const { exit, lines } = await refused(["--port", "99999"], {
+      MILLRACE_ROLES: "api,schduler",
+      DATABASE_URL: database.url,
+    });
+    expect(exit).toBe(2);
+    expect(lines[0]).toBe("2 settings are wrong:");
+    expect(lines.join("\n")).toContain("--port is `99999`");
+    expect(lines.join("\n")).toContain("Did you mean `scheduler`?");
+  });
+});
+
+test("without DATABASE_URL it serves on a Postgres of its own, and leaves none running", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "millrace-cli-"));
+  await chmod(dataDir, 0o755);
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  const server = await startServer({ database: { dataDir } });
+  expect((await server.api.get("/readyz")).status).toBe(200);
+  expect((await server.api.get<string>("/api/v1/doctor")).status).toBe(200);
+  const pid = server.logged("Postgres is ready")[0]?.["pid"] as number;
+  expect(() => process.kill(pid, 0)).not.toThrow();
+  expect(await server.stop()).toBe(0);
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+});

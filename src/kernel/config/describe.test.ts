@@ -1,0 +1,49 @@
+import { describe, expect, test } from "vitest";
+import { environmentHelp, flagHelp, SETTINGS, settingsAsMarkdown } from "./index.ts";
+import type { Setting } from "./settings.ts";
+
+const settings = Object.entries<Setting>(SETTINGS);
+
+describe("the table of settings", () => {
+  test.each(settings)("describes %s in one sentence and gives it a default of its own kind", (_, setting) => {
+    expect(setting.description).toMatch(/^[A-Z].*\.$/);
+    if (setting.default !== undefined) expect(setting.kind.parse(setting.default)).toBeDefined();
+  });
+
+  test("uses each name once, and gives no secret a flag", () => {
+    expect(new Set(settings.map(([, { env }]) => env)).size).toBe(settings.length);
+    const flags = settings.flatMap(([, { flag }]) => flag ?? []);
+    expect(new Set(flags).size).toBe(flags.length);
+    expect(settings.filter(([, { secret, flag }]) => secret && flag !== undefined)).toEqual([]);
+  });
+});
+
+describe("settingsAsMarkdown", () => {
+  test("is a table with one row for each setting", () => {
+    const rows = settingsAsMarkdown().trimEnd().split("\n");
+    expect(rows).toHaveLength(settings.length + 2);
+    expect(rows.every((row) => row.split(" | ").length === 6)).toBe(true);
+    expect(rows.find((row) => row.includes("MILLRACE_PORT"))).toBe(
+      "| `MILLRACE_PORT` | `--port` | `7400` | a whole number from 0 to 65535 | server | The port to listen on; 0 takes any free one. |",
+    );
+  });
+});
+
+describe("help", () => {
+  test("shows each flag with its variable and default", () => {
+    expect(flagHelp("server")).toContainEqual({
+      usage: "--port <number>",
+      description: "The port to listen on; 0 takes any free one. (MILLRACE_PORT, default 7400)",
+    });
+    expect(flagHelp("client").map(({ usage }) => usage)).toEqual(["--url <url>"]);
+  });
+
+  test("shows every setting of a reader either as a flag or as a variable", () => {
+    for (const reader of ["server", "client"] as const) {
+      const text = [...flagHelp(reader).map(({ description }) => description), environmentHelp(reader)].join("\n");
+      const expected = settings.filter(([, { readBy }]) => readBy === reader).map(([, { env }]) => env);
+      expect(expected.filter((env) => !text.includes(env))).toEqual([]);
+    }
+    expect(environmentHelp("client")).toBe("MILLRACE_KEY  The key that commands present to the server.");
+  });
+});

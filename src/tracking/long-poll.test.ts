@@ -1,0 +1,198 @@
+/** Claims that wait: who gets what comes in, through which door it comes, and what happens to those who leave. */
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Answer } from "../../test/client.ts";
+import { useDatabase } from "../../test/database.ts";
+import { startMillrace, type TestMillrace, useMillrace } from "../../test/millrace.ts";
+import { newFilename, reached, trackingTable } from "../../test/tracking.ts";
+
+const database = useDatabase();
+const millrace = useMillrace(database);
+const table = trackingTable(database);
+
+interface Claim {
+  items: { filename: string; shard: number; fence: string }[];
+}
+
+/** Shorter than the poll that is the safety net, so that only a wake-up hint can be this quick. */
+const PROMPT_MS = 3_000;
+
+function claim(
+  wait_seconds: number,
+  { on = millrace, signal, limit = 1 }: { on?: TestMillrace; signal?: AbortSignal; limit?: number } = {},
+) {
+  return on.api.post<Claim>(
+    "/api/v1/pipeline/queues/shard-splitter/claim",
+    { worker: "w", limit, wait_seconds },
+    signal,
+  );
+}
+
+/** How many claims a server has tried so far; a claim that found nothing stands in line right after. */
+async function claimsTried(on: TestMillrace): Promise<number> {
+  const metrics = await (await fetch(`${on.url}/metrics`)).text();
+  return Number(
+    /^millrace_db_statement_seconds_count\{statement="tracking.shard_splitter.claim"\} (\d+)/m.exec(metrics)?.[1] ?? 0,
+  );
+}
+
+const waiting = new Set<AbortController>();
+
+/** Begins a claim and comes back when it stands in line. */
+async function standInLine({ on = millrace, limit = 1 }: { on?: TestMillrace; limit?: number } = {}) {
+  const leaver = new AbortController();
+  waiting.add(leaver);
+  const before = await claimsTried(on);
+  const answer = claim(30, { on, limit, signal: leaver.signal });
+  answer.catch(() => undefined);
+  while ((await claimsTried(on)) === before) await sleep(5);
+  return { answer, hangUp: () => leaver.abort() };
+}
+
+/** A file with one shard becomes ready for the splitter, through the API of `on`. */
+async function fileArrives(on: TestMillrace = millrace): Promise<string> {
+  const filename = newFilename();
+  await on.api.post("/api/v1/pipeline/files/register", { filename, shards: [0] });
+  await on.api.post("/api/v1/pipeline/stages/event-ingest/done", { filename });
+  return filename;
+}
+
+const filesOf = ({ body }: Answer<Claim>) => body.items.map(({ filename }) => filename);
+
+async function promptly<T>(promise: Promise<T>): Promise<T> {
+  const late = Symbol("late");
+  const first = await Promise.race([promise, sleep(PROMPT_MS, late, { ref: false })]);
+  if (first === late) throw new Error(`no answer within ${PROMPT_MS} ms`);
+  return first;
+}
+
+beforeEach(() => table.clear());
+afterEach(() => {
+  for (const leaver of waiting) leaver.abort(); // One who waits on after a failed test would take the next one's work.
+  waiting.clear();
+});
+
+describe("a claim that waits", () => {
+  test("is answered at once when there is work", async () => {
+    const filename = await table.put(reached("shard-splitter", "new"));
+    expect(filesOf(await promptly(claim(30)))).toEqual([filename]);
+  });
+
+  test("is answered with nothing when its time is over", async () => {
+    const begun = performance.now();
+    expect(await claim(1)).toMatchObject({ status: 200, body: { stage: "shard-splitter", items: [] } });
+    expect(performance.now() - begun).toBeGreaterThan(990);
+  });
+
+  test("gets a file that arrives meanwhile", async () => {
+    const { answer } = await standInLine();
+    const filename = await fileArrives();
+    expect(filesOf(await promptly(answer))).toEqual([filename]);
+  });
+
+  test("gets a file that arrives through another server", async () => {
+    const other = await startMillrace(database);
+    try {
+      const { answer } = await standInLine();
+      const filename = await fileArrives(other);
+      expect(filesOf(await promptly(answer))).toEqual([filename]);
+    } finally {
+      await other.app.stop();
+    }
+  });
+
+  test.each(["released", "failed and retried"])("gets a shard that is %s meanwhile", async (how) => {
+    const filename = await table.put(reached("shard-splitter", "new"));
+    const fence = (await claim(0)).body.items[0]?.fence;
+    const { answer } = await standInLine();
+    const cell = { filename, shard: 0 };
+    if (how === "released") {
+      await millrace.api.post("/api/v1/pipeline/queues/shard-splitter/release", { items: [{ ...cell, fence }] });
+    } else {
+      await millrace.api.post("/api/v1/pipeline/stages/shard-splitter/fail", { ...cell, fence });
+      await millrace.api.post("/api/v1/pipeline/stages/shard-splitter/retry", cell);
+    }
+    expect(filesOf(await promptly(answer))).toEqual([filename]);
+  });
+
+  test("finds work that came without a hint, by looking now and then", async () => {
+    const { answer } = await standInLine();
+    const filename = await table.put(reached("shard-splitter", "new"));
+    expect(filesOf(await answer)).toEqual([filename]);
+  });
+});
+
+describe("those who wait", () => {
+  test("are served in the order in which they came", async () => {
+    const answers = [];
+    for (let i = 0; i < 5; i += 1) answers.push((await standInLine()).answer);
+    const arrived = [];
+    for (let i = 0; i < 5; i += 1) arrived.push(await fileArrives());
+    const served = await promptly(Promise.all(answers));
+    expect(served.flatMap(filesOf)).toEqual(arrived);
+  });
+
+  test("share what arrives together", async () => {
+    const answers = [];
+    for (let i = 0; i < 3; i += 1) answers.push((await standInLine({ limit: 2 })).answer);
+    const filename = newFilename();
+    await millrace.api.post("/api/v1/pipeline/files/register", { filename, shards: [0, 1, 2, 3, 4] });
+    await millrace.api.post("/api/v1/pipeline/stages/event-ingest/done", { filename });
+    const counts = (await promptly(Promise.all(answers))).map(({ body }) => body.items.length);
+    expect(counts).toEqual([2, 2, 1]);
+  });
+});
+
+describe("one who hangs up", () => {
+  test("gets nothing, and leaves the place to the next", async () => {
+    const left = await standInLine();
+    const stays = await standInLine();
+    left.hangUp();
+    await expect(left.answer).rejects.toThrow("aborted");
+    const filename = await fileArrives();
+    expect(filesOf(await promptly(stays.answer))).toEqual([filename]);
+    expect(await table.row(filename)).toMatchObject({ lost_count: 0 });
+  });
+
+  test("while the claim is under way gives back at once what was claimed", async () => {
+    const filename = await table.put(reached("shard-splitter", "new"));
+    const leaver = new AbortController();
+    await database.db.exclusive(async (client) => {
+      await client.query("begin; lock tracking.pipeline_tracking in access exclusive mode");
+      const { server } = millrace.app.http;
+      const noticed = once(server, "request").then(([, response]: ServerResponse[]) =>
+        once(response as ServerResponse, "close"),
+      );
+      const answer = claim(30, { signal: leaver.signal });
+      while ((await lockWaits()) === 0) await sleep(5);
+      leaver.abort();
+      await expect(answer).rejects.toThrow("aborted");
+      await noticed;
+      await client.query("commit");
+    });
+    const next = await standInLine();
+    expect(filesOf(await promptly(next.answer))).toEqual([filename]);
+    expect(await table.row(filename)).toMatchObject({ lost_count: 0 });
+  });
+
+  async function lockWaits(): Promise<number | undefined> {
+    const [row] = await database.query<{ n: number }>(
+      "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+    );
+    return row?.n;
+  }
+});
+
+describe("a server that stops", () => {
+  test("answers those who wait with nothing, and lets the others go on waiting", async () => {
+    const stopping = await startMillrace(database);
+    const here = await standInLine({ on: stopping });
+    const elsewhere = await standInLine();
+    await promptly(stopping.app.stop());
+    expect(await here.answer).toMatchObject({ status: 200, body: { items: [] } });
+    const filename = await fileArrives();
+    expect(filesOf(await promptly(elsewhere.answer))).toEqual([filename]);
+  });
+});

@@ -1,0 +1,85 @@
+/** The kernel's HTTP server with routes of the test's own, on a free port: all that `createHttp` does, and no module. */
+import type { AddressInfo } from "node:net";
+import { pino } from "pino";
+import { createKeys, type Keys } from "../src/kernel/auth/keys.ts";
+import { systemClock } from "../src/kernel/clock.ts";
+import type { Db } from "../src/kernel/db.ts";
+import { createHttp, type Http, type HttpOptions } from "../src/kernel/http/server.ts";
+import { createMetrics, type Metrics } from "../src/kernel/telemetry/metrics.ts";
+import { createWake } from "../src/kernel/wake.ts";
+import type { Answer, Json } from "./client.ts";
+import { silentLog } from "./log.ts";
+import { ADMIN_KEY } from "./millrace.ts";
+
+export interface TestHttp {
+  port: number;
+  url: string;
+  keys: Keys;
+  metrics: Metrics;
+  /** What it logged so far, warnings and worse. */
+  lines: Json[];
+  /** With the admin key unless `headers` says otherwise. A body that is no string or Buffer goes as JSON. */
+  send(path: string, request?: Sending): Promise<Answer<Json>>;
+  stop(): Promise<void>;
+}
+
+export interface Sending {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: unknown;
+}
+
+export interface TestHttpOptions extends Partial<Omit<HttpOptions, "log">> {
+  db: Db;
+  routes: (http: Http, deps: { keys: Keys; metrics: Metrics }) => void;
+}
+
+export async function startHttp({ db, routes, ...options }: TestHttpOptions): Promise<TestHttp> {
+  const lines: Json[] = [];
+  const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line) as Json) });
+  const wake = createWake({ db, log: silentLog });
+  const keys = options.keys ?? createKeys({ db, wake, clock: systemClock, adminKey: ADMIN_KEY });
+  const metrics = options.metrics ?? createMetrics();
+  const http = await createHttp({
+    version: "0.0.0",
+    anonymousScopes: [],
+    bodyLimitBytes: 10_000,
+    rateLimitPerMinute: 0,
+    isStopping: () => false,
+    ...options,
+    log,
+    metrics,
+    keys,
+  });
+  routes(http, { keys, metrics });
+  await http.listen({ host: "127.0.0.1", port: 0 });
+  const { port } = http.server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    port,
+    url,
+    keys,
+    metrics,
+    lines,
+    stop: () => http.close(),
+    async send(path, { method, headers, body } = {}) {
+      const raw = typeof body === "string" || Buffer.isBuffer(body);
+      const response = await fetch(url + path, {
+        method: method ?? (body === undefined ? "GET" : "POST"),
+        headers: {
+          authorization: `Bearer ${ADMIN_KEY}`,
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: raw ? body : JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      const isJson = response.headers.get("content-type")?.startsWith("application/json") ?? false;
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: isJson ? (JSON.parse(text) as Json) : { text },
+      };
+    },
+  };
+}
