@@ -51,16 +51,17 @@ export function printTable(title: string, header: readonly string[], rows: reado
   const widths = header.map((name, column) => Math.max(name.length, ...rows.map((row) => (row[column] ?? "").length)));
   const line = (cells: readonly string[]) =>
     cells
-      .map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)))
+      .map((cell, column) => (column <= 1 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)))
       .join("  ");
   console.log(`\n${title}\n`);
   for (const row of [header, widths.map((width) => "-".repeat(width)), ...rows]) console.log(`  ${line(row)}`);
 }
 
 /** One row a contender: its median, its spread, and ours as a multiple of it. */
-export function ratioRows(figures: Figures, ours: string): string[][] {
+export function ratioRows(measure: string, figures: Figures, ours: string): string[][] {
   const reference = median(figures.get(ours) ?? []);
-  return [...figures].map(([name, values]) => [
+  return [...figures].map(([name, values], index) => [
+    index === 0 ? measure : "",
     name,
     formatNumber(median(values)),
     `${formatNumber(Math.min(...values))} - ${formatNumber(Math.max(...values))}`,

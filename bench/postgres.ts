@@ -14,7 +14,17 @@ export interface BenchPostgres {
   stop(): Promise<void>;
 }
 
-export async function startPostgres(): Promise<BenchPostgres> {
+/** Starts it for the time of `work`. */
+export async function withPostgres(work: (postgres: BenchPostgres) => Promise<void>): Promise<void> {
+  const postgres = await startPostgres();
+  try {
+    await work(postgres);
+  } finally {
+    await postgres.stop();
+  }
+}
+
+async function startPostgres(): Promise<BenchPostgres> {
   const { connection, stop } = await server();
   const db = openDb({ connection, poolSize: 20, applicationName: "bench" });
   await migrate(db);

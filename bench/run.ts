@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 const SUITES: Record<string, () => Promise<{ run(rounds: number): Promise<void> }>> = {
   lease: () => import("./lease/suite.ts"),
   tracking: () => import("./tracking/suite.ts"),
+  start: () => import("./start/suite.ts"),
 };
 
 const { positionals, values } = parseArgs({
@@ -16,4 +17,5 @@ if (!suite) {
   console.error(`Usage: npm run bench -- ${Object.keys(SUITES).join("|")} [--rounds 5]`);
   process.exit(2);
 }
-await (await suite()).run(Number(values.rounds));
+const { run } = await suite();
+await run(Number(values.rounds));

@@ -59,9 +59,8 @@ create index shard_worker_queue on tracking.pipeline_tracking (created_at, filen
 create index mysql_sender_queue on tracking.pipeline_tracking (created_at, filename, shard)
   where shard_worker_status = 'done' and mysql_sender_status = 'new';
 create index leases on tracking.pipeline_tracking (leased_until) where leased_until is not null;
--- What a person looks for: under way, or in trouble.
-create index pipeline_started on tracking.pipeline_tracking (filename) where
-  'started' in (event_ingest_status, shard_splitter_status, shard_worker_status, mysql_sender_status);
+-- What a person looks for: on its way, or in trouble. A shard whose last stage is done has done them all.
+create index pipeline_open on tracking.pipeline_tracking (filename) where mysql_sender_status <> 'done';
 create index pipeline_failed on tracking.pipeline_tracking (filename) where
   'failed' in (event_ingest_status, shard_splitter_status, shard_worker_status, mysql_sender_status);
 

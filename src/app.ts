@@ -10,7 +10,7 @@ import { OperatorError } from "./kernel/errors.ts";
 import { createHttp, type Http } from "./kernel/http/server.ts";
 import { adminSurfaces, publicSurfaces } from "./kernel/http/surfaces.ts";
 import { migrate } from "./kernel/migrate.ts";
-import type { Service } from "./kernel/service.ts";
+import type { OnRun, Service } from "./kernel/service.ts";
 import { openSession } from "./kernel/session.ts";
 import { createLog, type Log } from "./kernel/telemetry/log.ts";
 import { createMetrics, type Metrics } from "./kernel/telemetry/metrics.ts";
@@ -129,20 +129,19 @@ async function serve(deps: {
   const wake = createWake({ db, log });
   await wake.start();
   cleanup.add("wake-ups", wake.stop);
-  const session = await openSession({ db, log, version: VERSION, roles: config.roles });
+  const onRun: OnRun = (service, outcome, counts) => {
+    metrics.count("millrace_service_runs_total", { service, outcome });
+    for (const [kind, n] of Object.entries(counts)) metrics.count("millrace_service_items_total", { service, kind }, n);
+  };
+  const session = await openSession({ db, log, onRun, version: VERSION, roles: config.roles });
   cleanup.add("session", session.close);
   const keys = createKeys({ db, wake, clock: systemClock, adminKey: config.adminKey });
-  const firstAdminKey = await keys.bootstrap();
 
   const tracking = createTracking({ db, wake, metrics, settings: config.sections.tracking });
   const longPoll = createLongPoll({ tracking, wake });
   cleanup.add("moves in flight", tracking.drain);
   cleanup.add("claims in flight", longPoll.stop);
 
-  const onRun: OnRun = (service, outcome, counts) => {
-    metrics.count("millrace_service_runs_total", { service, outcome });
-    for (const [kind, n] of Object.entries(counts)) metrics.count("millrace_service_items_total", { service, kind }, n);
-  };
   const services: Service[] = [session.service];
   if (config.roles.includes("scheduler")) services.push(createReclaimer(tracking, { log, onRun }));
   for (const service of services) {
@@ -171,6 +170,8 @@ async function serve(deps: {
   }
   cleanup.add("requests in flight", () => http.close());
   const url = await listen(http, config);
+  // Not before the port is ours: the key is told only by a start that succeeds.
+  const firstAdminKey = await keys.bootstrap();
   log.info({ url, roles: config.roles, database: description, version: VERSION }, "millrace is ready");
 
   return {
@@ -186,8 +187,6 @@ async function serve(deps: {
     },
   };
 }
-
-type OnRun = NonNullable<Parameters<typeof createReclaimer>[1]["onRun"]>;
 
 async function listen(http: Http, { host, port }: Config): Promise<string> {
   try {

@@ -3,6 +3,7 @@
  * The command `millrace`: picks the command that the first word names and turns errors into a sentence and an exit code.
  * Each command is loaded only when it is called, so that a client does not wait for the server's code to load.
  */
+import { withCauses } from "./cli/causes.ts";
 import type { Command, Family } from "./cli/command.ts";
 import { EXIT } from "./cli/exit-codes.ts";
 import { exitCodesHelp, indent, pairs, sections } from "./cli/help.ts";
@@ -60,9 +61,14 @@ function complain(error: unknown): number {
     process.stderr.write(`${error.message.split("\n").map(printable).join("\n")}\n`);
     return error.exitCode;
   }
-  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  process.stderr.write(`This is a defect of Millrace ${VERSION}. Please report it, with these lines:\n${stack}\n`);
+  const [first, ...causes] = withCauses(error);
+  const lines = [stackOf(first), ...causes.map((cause) => `caused by ${stackOf(cause)}`)].join("\n");
+  process.stderr.write(`This is a defect of Millrace ${VERSION}. Please report it, with these lines:\n${lines}\n`);
   return EXIT.failed;
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 // A reader that has seen enough (`| head -1`) is no reason to fail, least of all for a server.

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, inject } from "vitest";
 import { type Connection, type Db, openDb } from "../src/kernel/db.ts";
 import { statement } from "../src/kernel/statement.ts";
-import { withDatabase } from "./global-setup.ts";
+import { withDatabase } from "./connection.ts";
 
 export interface TestDatabase {
   db: Db;

@@ -1,5 +1,5 @@
 /** What the documents say about the code is compared with the code. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { GENERATED, withPart } from "../scripts/generated-docs.ts";
@@ -30,6 +30,17 @@ describe("the documents", () => {
       const named = [...readFileSync(document, "utf8").matchAll(/npm run ([\w:-]+)/g)].map(([, name]) => name);
       expect(Object.keys(scripts), document).toEqual(expect.arrayContaining(named));
     }
+  });
+
+  test("docs/events.md lists log messages that the code writes", () => {
+    const logs = readFileSync("docs/events.md", "utf8").split("## Logs")[1]?.split("## ")[0] ?? "";
+    const messages = [...logs.matchAll(/^\| `([^`]+)` \|/gm)].map(([, message = ""]) => message);
+    const sources = readdirSync("src", { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+      .map((name) => readFileSync(join("src", name), "utf8"))
+      .join("\n");
+    expect(messages.length).toBeGreaterThan(5);
+    for (const message of messages) expect(sources, message).toContain(`"${message}"`);
   });
 
   test("link only to files that exist", () => {

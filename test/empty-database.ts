@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { inject, onTestFinished } from "vitest";
 import { type Connection, openDb } from "../src/kernel/db.ts";
-import { withDatabase } from "./global-setup.ts";
+import { withDatabase } from "./connection.ts";
 
 export async function emptyDatabase(): Promise<Connection> {
   const server = inject("postgres");

@@ -10,6 +10,7 @@ import { buildIfStale } from "../scripts/build-if-stale.js";
 import { type Connection, openDb } from "../src/kernel/db.ts";
 import { startEmbeddedPostgres } from "../src/kernel/embedded-postgres/index.ts";
 import { migrate } from "../src/kernel/migrate.ts";
+import { withDatabase } from "./connection.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -49,11 +50,4 @@ async function startServer(): Promise<{ connection: Connection; stop(): Promise<
       await rm(dataDir, { recursive: true, force: true });
     },
   };
-}
-
-export function withDatabase(connection: Connection, database: string): Connection {
-  if (!("connectionString" in connection)) return { ...connection, database };
-  const url = new URL(connection.connectionString);
-  url.pathname = `/${database}`;
-  return { connectionString: url.href };
 }

@@ -23,6 +23,7 @@ export interface Cell {
   leased: boolean;
   expired: boolean;
   lost: number;
+  error: string | null;
 }
 
 export interface CellKey {
@@ -63,7 +64,10 @@ export function createModel({ lostLimit }: { lostLimit: number }) {
       const from = transition === "retry" ? "failed" : "started";
       const to = ({ done: "done", fail: "failed", retry: "started" } as const)[transition];
       const moved = all.filter(({ statuses }) => statuses[0] === from);
-      for (const { statuses } of moved) statuses[0] = to;
+      for (const cell of moved) {
+        cell.statuses[0] = to;
+        cell.error = null;
+      }
       return { updatedRows: moved.length };
     },
 
@@ -90,6 +94,7 @@ export function createModel({ lostLimit }: { lostLimit: number }) {
       if (transition === "start") cell.worker = key.worker ?? null;
       if (finishes && status === "started") Object.assign(cell, { worker: null, leased: false, expired: false });
       if (transition === "done" || transition === "retry") cell.lost = 0;
+      if (transition !== "start") cell.error = null;
       if (transition === "retry") spendFence(cell, stage);
       return { status: to, changed: true };
     },
@@ -128,8 +133,10 @@ export function createModel({ lostLimit }: { lostLimit: number }) {
       for (const cell of [...cells.values()].filter(({ expired }) => expired)) {
         const stage = QUEUE_STAGES.find((name) => cell.statuses[indexOf(name)] === "started") as QueueStage;
         cell.lost += 1;
-        counts[cell.lost >= lostLimit ? "failed" : "reclaimed"] += 1;
-        endLease(cell, stage, cell.lost >= lostLimit ? "failed" : "new");
+        const tooOften = cell.lost >= lostLimit;
+        counts[tooOften ? "failed" : "reclaimed"] += 1;
+        endLease(cell, stage, tooOften ? "failed" : "new");
+        if (tooOften) cell.error = `lost ${cell.lost} workers in a row`;
       }
       return counts;
     },
@@ -183,6 +190,7 @@ function newCell(filename: string, shard: number, age: number): Cell {
     leased: false,
     expired: false,
     lost: 0,
+    error: null,
   };
 }
 
@@ -192,7 +200,7 @@ function spendFence(cell: Cell, stage: QueueStage): void {
   cell.fences[indexOf(stage)] = null;
 }
 
-function rowOf({ filename, shard, statuses, fences, worker, leased, lost }: Cell): Row {
+function rowOf({ filename, shard, statuses, fences, worker, leased, lost, error }: Cell): Row {
   return {
     filename,
     shard,
@@ -206,6 +214,6 @@ function rowOf({ filename, shard, statuses, fences, worker, leased, lost }: Cell
     leased,
     worker,
     lost_count: lost,
-    last_error: null,
+    last_error: error,
   };
 }

@@ -1,11 +1,14 @@
 /** `npm run bench -- lease`: throughput of no-op items, and the latency of a single one. */
 import { interleave, printTable, ratioRows } from "../measure.ts";
-import { startPostgres } from "../postgres.ts";
+import { type BenchPostgres, withPostgres } from "../postgres.ts";
 import { bareLoop, graphileWorker, ITEMS, millrace, pgBoss } from "./contenders.ts";
 import { graphileLatency, millraceLatency } from "./latency.ts";
 
-export async function run(rounds: number): Promise<void> {
-  const postgres = await startPostgres();
+export function run(rounds: number): Promise<void> {
+  return withPostgres((postgres) => compare(postgres, rounds));
+}
+
+async function compare(postgres: BenchPostgres, rounds: number): Promise<void> {
   const ours = await millrace(postgres);
   const throughput = await interleave(
     [
@@ -25,14 +28,11 @@ export async function run(rounds: number): Promise<void> {
   );
 
   printTable(
-    `Claim and complete ${ITEMS.toLocaleString("en")} no-op items, batches of 100, 4 loops (items/s, higher is better)`,
-    ["", "median", "spread", "Millrace is"],
-    ratioRows(throughput, ours.name),
+    `No-op items, batches of 100, 4 loops, ${ITEMS.toLocaleString("en")} a round; ${rounds} interleaved rounds`,
+    ["measure", "contender", "median", "spread", "Millrace is"],
+    [
+      ...ratioRows("claimed and completed, items/s", throughput, ours.name),
+      ...ratioRows("push to start of one item, p50 ms", latency, ours.name),
+    ],
   );
-  printTable(
-    "Push of a single item to its start in an idle worker (ms, lower is better)",
-    ["", "median of p50", "spread", "Millrace is"],
-    ratioRows(latency, "Millrace lease"),
-  );
-  await postgres.stop();
 }

@@ -2,6 +2,7 @@
 import type { Db } from "../../src/kernel/db.ts";
 import { openDb } from "../../src/kernel/db.ts";
 import { migrate } from "../../src/kernel/migrate.ts";
+import { withDatabase } from "../../test/connection.ts";
 import type { BenchPostgres } from "../postgres.ts";
 
 const SHARDS = 100;
@@ -19,7 +20,7 @@ export async function createHistory(
 ): Promise<History> {
   const database = `history_${rows}`;
   await postgres.sql(`create database ${database}`);
-  const db = openDb({ connection: { ...postgres.connection, database }, poolSize: 10 });
+  const db = openDb({ connection: withDatabase(postgres.connection, database), poolSize: 10 });
   await migrate(db);
   await db.exclusive(async (client) => {
     // Loading ten million rows needs neither foreign keys nor the counting triggers; the counters are set afterwards.

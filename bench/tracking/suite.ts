@@ -3,11 +3,11 @@
  * costs beside a bare UPDATE on the same server.
  */
 import { statement } from "../../src/kernel/statement.ts";
-import { QUEUE_STAGES } from "../../src/tracking/states.ts";
+import { QUEUE_STAGES, STATUSES } from "../../src/tracking/states.ts";
 import { summary } from "../../src/tracking/summary.ts";
 import type { Tracking } from "../../src/tracking/tracking.ts";
 import { type Contender, formatNumber, interleave, median, percentile, printTable, ratioRows } from "../measure.ts";
-import { startPostgres } from "../postgres.ts";
+import { type BenchPostgres, withPostgres } from "../postgres.ts";
 import { createHistory, type History } from "./history.ts";
 import { httpContenders } from "./http.ts";
 import { serveTracking, type TrackingServer } from "./server.ts";
@@ -20,64 +20,56 @@ const BATCH = 100;
 const LOOPS = 4;
 const QUEUE_READS = 200;
 const SUMMARY_READS = 20;
+const CLAIMS = 40;
 
 interface Site extends History {
   name: string;
   server: TrackingServer;
-  claimTimes: number[];
 }
 
-export async function run(rounds: number): Promise<void> {
-  const postgres = await startPostgres();
+export function run(rounds: number): Promise<void> {
+  return withPostgres((postgres) => compareSites(postgres, rounds));
+}
+
+async function compareSites(postgres: BenchPostgres, rounds: number): Promise<void> {
   const sites: Site[] = [];
   for (const rows of [ROWS_SMALL, ROWS_LARGE]) {
     const history = await createHistory(postgres, rows, console.error);
     const name = `${rows.toLocaleString("en")} rows`;
-    sites.push({ ...history, name, server: await serveTracking(history.db), claimTimes: [] });
+    sites.push({ ...history, name, server: await serveTracking(history.db) });
   }
   const compare = (contender: (site: Site) => Contender) => interleave(sites.map(contender), rounds, console.error);
   const throughput = await compare(claimAndFinish);
+  const claims = await compare(claimsOver);
   const queueReads = await compare(queueReadsOver);
   const summaries = await compare(summaryReadsOver);
+  const lists = await compare(fileLists);
   const http = await httpContenders(postgres);
   const requests = await interleave(http.contenders, rounds, console.error);
   await http.stop();
 
   const [small, large] = sites as [Site, Site];
-  const header = ["", "median", "spread", `${large.name} is`];
   printTable(
-    "Claim and finish shards through three stages, batches of 100, 4 loops (shards/s, higher is better)",
-    header,
-    ratioRows(throughput, large.name),
-  );
-  printTable(
-    "GET /queues/{stage} of 100 items, p95 of 200 requests (ms, lower is better)",
-    header,
-    ratioRows(queueReads, large.name),
-  );
-  printTable(
-    "GET /metrics/summary, p95 of 20 requests (ms, lower is better)",
-    header,
-    ratioRows(summaries, large.name),
-  );
-  printTable(
-    "POST .../done over HTTP, 50 connections (requests/s, higher is better)",
-    ["", "median", "spread", "Millrace is"],
-    ratioRows(requests, "Millrace"),
+    `Tracking with a past; ${rounds} interleaved rounds`,
+    ["measure", "contender", "median", "spread", "ratio"],
+    [
+      ...ratioRows("claim and finish, shards/s", throughput, large.name),
+      ...ratioRows("claim of 100 by one daemon, p95 ms", claims, large.name),
+      ...ratioRows("GET /queues/{stage} of 100, p95 ms", queueReads, large.name),
+      ...ratioRows("GET /metrics/summary, p95 ms", summaries, large.name),
+      ...ratioRows("GET /files, slowest filter, ms", lists, large.name),
+      ...ratioRows("POST .../done over HTTP, requests/s", requests, "Millrace"),
+    ],
   );
 
   console.log();
   const share = median(throughput.get(large.name) ?? []) / median(throughput.get(small.name) ?? []);
   console.log(`Throughput at ${large.name} is ${formatNumber(share * 100)}% of that at ${small.name}.`);
   for (const site of sites) {
-    console.log(
-      `Claim of 100 at ${site.name}: p50 ${formatNumber(median(site.claimTimes))} ms, p95 ${formatNumber(percentile(site.claimTimes, 0.95))} ms.`,
-    );
     await compareSummary(site);
     await site.server.stop();
     await site.db.close();
   }
-  await postgres.stop();
 }
 
 async function addWork(tracking: Tracking, filename: string, shards: number): Promise<void> {
@@ -89,7 +81,7 @@ async function addWork(tracking: Tracking, filename: string, shards: number): Pr
 }
 
 /** New files each round, worked through all stages by claims, as daemons do. */
-function claimAndFinish({ name, server: { tracking }, claimTimes }: Site): Contender {
+function claimAndFinish({ name, server: { tracking } }: Site): Contender {
   let round = 0;
   return {
     name,
@@ -103,9 +95,7 @@ function claimAndFinish({ name, server: { tracking }, claimTimes }: Site): Conte
         await Promise.all(
           Array.from({ length: LOOPS }, async () => {
             for (;;) {
-              const claimedFrom = performance.now();
               const items = await tracking.claim(stage, { limit: BATCH, worker: "bench", leaseSeconds: 60 });
-              claimTimes.push(performance.now() - claimedFrom);
               if (items.length === 0) return;
               const outcomes = await tracking.moveAll(stage, "done", items);
               finished += outcomes.filter((outcome) => "changed" in outcome && outcome.changed).length;
@@ -115,6 +105,28 @@ function claimAndFinish({ name, server: { tracking }, claimTimes }: Site): Conte
       }
       if (finished !== FILES * SHARDS * QUEUE_STAGES.length) throw new Error(`finished ${finished} shards`);
       return finished / ((performance.now() - started) / 1000);
+    },
+  };
+}
+
+/** One claim after the other, by a daemon that is alone with the server. */
+function claimsOver({ name, server: { tracking } }: Site): Contender {
+  let round = 0;
+  return {
+    name,
+    async round() {
+      round += 1;
+      await addWork(tracking, `claims-${round}`, CLAIMS * BATCH);
+      const times: number[] = [];
+      for (let n = 0; n < CLAIMS; n += 1) {
+        times.push(
+          await milliseconds(async () => {
+            const items = await tracking.claim("shard-splitter", { limit: BATCH, worker: "bench", leaseSeconds: 60 });
+            if (items.length !== BATCH) throw new Error(`claimed ${items.length}`);
+          }),
+        );
+      }
+      return percentile(times, 0.95);
     },
   };
 }
@@ -135,13 +147,29 @@ function summaryReadsOver({ name, server }: Site): Contender {
   return { name, round: () => p95(SUMMARY_READS, () => server.get("/api/v1/pipeline/metrics/summary")) };
 }
 
+/** The list that people look at, once for each status; the slowest counts. */
+function fileLists({ name, server }: Site): Contender {
+  return {
+    name,
+    async round() {
+      const times: number[] = [];
+      for (const filter of ["", ...STATUSES.map((status) => `?status=${status}`)]) {
+        times.push(await milliseconds(() => server.get(`/api/v1/pipeline/files${filter}`)));
+      }
+      return Math.max(...times);
+    },
+  };
+}
+
+async function milliseconds(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}
+
 async function p95(times: number, request: () => Promise<unknown>): Promise<number> {
   const taken: number[] = [];
-  for (let n = 0; n < times; n += 1) {
-    const started = performance.now();
-    await request();
-    taken.push(performance.now() - started);
-  }
+  for (let n = 0; n < times; n += 1) taken.push(await milliseconds(request));
   return percentile(taken, 0.95);
 }
 

@@ -1,6 +1,6 @@
 /** The HTTP client of all commands that talk to a running server, and the sentences for all that can go wrong on the way. */
-import { loadClientConfig } from "../kernel/config/client.ts"; // Not by the door, which loads what only a server needs.
-import type { Flags } from "../kernel/config/index.ts";
+import { loadClientConfig } from "../kernel/config/client.ts";
+import type { Flags } from "../kernel/config/read-settings.ts";
 import { OperatorError } from "../kernel/errors.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 

@@ -1,6 +1,7 @@
 /** Sentences for a database that cannot be used, for the commands that open one. */
 import { isUnavailable, sqlState } from "../kernel/db.ts";
 import { OperatorError } from "../kernel/errors.ts";
+import { withCauses } from "./causes.ts";
 
 /** By SQLSTATE. */
 const REFUSALS: Readonly<Record<string, string>> = {
@@ -13,13 +14,20 @@ const REFUSALS: Readonly<Record<string, string>> = {
 /** Says what is wrong with the database that DATABASE_URL names; any other error is returned as it is. */
 export function explainDatabaseTrouble(error: unknown, databaseUrl: string | undefined): unknown {
   if (databaseUrl === undefined || error instanceof OperatorError) return error;
-  const where = `The database at ${placeOf(databaseUrl)}`;
+  for (const cause of withCauses(error)) {
+    const trouble = troubleOf(cause);
+    if (trouble !== undefined) return new OperatorError(`The database at ${placeOf(databaseUrl)} ${trouble}`);
+  }
+  return error;
+}
+
+function troubleOf(error: unknown): string | undefined {
   const code = sqlState(error);
   const refusal = code === undefined ? undefined : REFUSALS[code];
-  if (refusal !== undefined) return new OperatorError(`${where} ${refusal}`);
-  if (!isUnavailable(error)) return error;
+  if (refusal !== undefined) return refusal;
+  if (!isUnavailable(error)) return undefined;
   const reason = code ?? (error instanceof Error ? error.message : String(error));
-  return new OperatorError(`${where} cannot be reached (${reason}). Is it running, and is DATABASE_URL right?`);
+  return `cannot be reached (${reason}). Is it running, and is DATABASE_URL right?`;
 }
 
 /** `host:5432/name`, without the user and the password. */

@@ -1,14 +1,13 @@
 /** `millrace doctor`: looks at this machine and at the way to the server, and has the server examine itself. */
 import type { Finding } from "../kernel/doctor.ts";
 import { OperatorError } from "../kernel/errors.ts";
+import { nodeAdvice } from "../kernel/node-version.ts";
 import { VERSION } from "../version.ts";
 import type { Client } from "./client.ts";
 import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor } from "./client-command.ts";
 import type { Command } from "./command.ts";
 import { EXIT } from "./exit-codes.ts";
 import { padEnd, paint, print, printable } from "./output.ts";
-
-const NODE_VERSION_MIN = "20.19";
 
 export const doctor: Command = {
   summary: "Find out what is wrong, and what to do about it",
@@ -51,12 +50,9 @@ async function examine(client: Client): Promise<{ findings: Finding[]; exitCode:
 
 function thisProgram(): Finding {
   const found = `This is Millrace ${VERSION} on Node ${process.versions.node}.`;
-  if (!isOlder(process.versions.node, NODE_VERSION_MIN)) return { check: "client", verdict: "ok", found };
-  return { check: "client", verdict: "broken", found, advice: `Run it on Node ${NODE_VERSION_MIN} or newer.` };
-}
-
-function isOlder(version: string, than: string): boolean {
-  return version.localeCompare(than, "en", { numeric: true }) < 0;
+  const advice = nodeAdvice();
+  if (advice === undefined) return { check: "client", verdict: "ok", found };
+  return { check: "client", verdict: "broken", found, advice };
 }
 
 function operatorError(error: unknown): OperatorError {

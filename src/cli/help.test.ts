@@ -1,7 +1,9 @@
 /** That the help teaches, and that what it teaches is true. */
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { startCli } from "../../test/cli.ts";
+import { cliFor, startCli } from "../../test/cli.ts";
+import { useDatabase } from "../../test/database.ts";
+import { useMillrace } from "../../test/millrace.ts";
 import { OperatorError } from "../kernel/errors.ts";
 import type { Command, Family } from "./command.ts";
 import { doctor } from "./doctor.ts";
@@ -54,6 +56,25 @@ function wordsOf(path: string, example: string): string[] {
 }
 
 const refuse = (problem: string) => new OperatorError(problem);
+
+describe("examples that pick one value from a reply", () => {
+  const server = useMillrace(useDatabase());
+  const picks = commands.flatMap(([path, command]) =>
+    command.examples.flatMap((example) => {
+      const picked = /\| jq '\.([\w.]+)'$/.exec(example)?.[1];
+      return picked === undefined ? [] : [{ example, picked, words: [...path.split(" "), ...wordsOf(path, example)] }];
+    }),
+  );
+
+  test.each(picks)("$example picks one that is there", async ({ picked, words }) => {
+    const { stdout } = await cliFor(server)(...words.slice(1));
+    expect(JSON.parse(stdout)).toHaveProperty(picked);
+  });
+
+  test("were found", () => {
+    expect(picks).not.toEqual([]);
+  });
+});
 
 describe("millrace", () => {
   test("--help lists the commands and the exit codes", async () => {

@@ -1,6 +1,6 @@
 /** `millrace migrate` as a process, on an empty database and on one that is up to date. */
 import { randomBytes } from "node:crypto";
-import { expect, inject, onTestFinished, test } from "vitest";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { startCli } from "../../test/cli.ts";
 import { useDatabase } from "../../test/database.ts";
 import { openDb } from "../kernel/db.ts";
@@ -37,6 +37,45 @@ test("--json tells the same to machines", async () => {
   expect(JSON.parse(stdout)).toEqual({
     applied: expect.arrayContaining(["kernel", "tracking"]),
     version: await latestVersion(),
+  });
+});
+
+describe("a migration that fails", () => {
+  test("for want of a right is a sentence, though the error that says so is only the cause", async () => {
+    const url = await emptyDatabase();
+    const name = new URL(url).pathname.slice(1);
+    const role = `${name}_guest`;
+    const owner = openDb({ connection: { connectionString: url } });
+    // Enough to begin with; what is missing shows only in the middle of the second migration.
+    await owner.exclusive((client) =>
+      client.query(
+        `create role ${role} login password 'x'; grant create on database ${name} to ${role};
+         revoke usage on language plpgsql from public`,
+      ),
+    );
+    onTestFinished(async () => {
+      await owner.exclusive((client) => client.query(`drop owned by ${role}; drop role ${role}`));
+      await owner.close();
+    });
+    const asRole = new URL(url);
+    asRole.username = role;
+    asRole.password = "x";
+    const { exit, stderr } = await startCli(["migrate"], { DATABASE_URL: asRole.href }).ended;
+    expect(exit).toBe(1);
+    expect(stderr).toMatch(/^The database at \S+ does not let this user do what Millrace needs\. .*\n$/);
+  });
+
+  test("for any other reason is reported with its causes", async () => {
+    const url = await emptyDatabase();
+    const db = openDb({ connection: { connectionString: url } });
+    await db.exclusive((client) => client.query("create schema tracking"));
+    await db.close();
+    const { exit, stderr } = await startCli(["migrate"], { DATABASE_URL: url }).ended;
+    expect(exit).toBe(1);
+    expect(stderr).toMatch(
+      /^This is a defect of Millrace \S+ Please report it, with these lines:\nError: migration 2 /,
+    );
+    expect(stderr).toMatch(/^caused by error: schema "tracking" already exists$/m);
   });
 });
 

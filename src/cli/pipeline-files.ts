@@ -135,7 +135,7 @@ const summary = clientCommand<Summary>({
   details: "By shard, done and failed are those of the last stage.",
   args: "",
   flags: [],
-  examples: ["millrace pipeline summary", "millrace pipeline summary --json | jq '.by_stage[\"mysql-sender\"].failed'"],
+  examples: ["millrace pipeline summary", "millrace pipeline summary --json | jq '.by_stage.mysql_sender.failed'"],
   request: () => ({ method: "GET", path: "api/v1/pipeline/metrics/summary" }),
   show({ total, by_stage, by_shard }) {
     if (total === 0) return "There are no files.";

@@ -1,10 +1,11 @@
 /** `millrace serve` as a process: what it tells the person who started it, and how it ends. */
 import { once } from "node:events";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startCli } from "../../test/cli.ts";
 import { useDatabase } from "../../test/database.ts";
@@ -12,6 +13,36 @@ import { type Server, startServer } from "../../test/server.ts";
 import { until } from "../../test/until.ts";
 
 const database = useDatabase();
+const forgetAllKeys = () => database.query("delete from kernel.api_key");
+
+/** A folder for an embedded Postgres. */
+async function newDataDir(): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), "millrace-cli-"));
+  await chmod(dataDir, 0o755);
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  return dataDir;
+}
+
+function postmasterOf(server: Server): number {
+  const pid = server.logged("Postgres is ready")[0]?.["postmaster"] as number;
+  expect(() => process.kill(pid, 0)).not.toThrow();
+  return pid;
+}
+
+async function serverIsBlocked(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query(
+    "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+  );
+  return rows.length > 0;
+}
+
+/** A port that something else listens on. */
+async function takenPort(): Promise<number> {
+  const taken = createServer().listen(0, "127.0.0.1");
+  onTestFinished(() => void taken.close());
+  await once(taken, "listening");
+  return (taken.address() as AddressInfo).port;
+}
 
 /** A request whose body never comes to its end: it stays in flight until it is finished or hung up. */
 async function unfinishedRequest({ url, adminKey }: Server) {
@@ -22,7 +53,7 @@ async function unfinishedRequest({ url, adminKey }: Server) {
   const body = '{"filename":"unfinished.csv","shards":[0]}';
   socket.write(
     "POST /api/v1/pipeline/files/register HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n" +
-      `authorization: Bearer ${adminKey}\r\ncontent-length: ${body.length}\r\nconnection: close\r\nexpect: 100-continue\r\n\r\n${body.slice(0, 10)}`,
+      `authorization: Bearer ${adminKey}\r\ncontent-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n${body.slice(0, 10)}`,
   );
   await once(socket, "data"); // "100 Continue": the server has begun with it.
   return {
@@ -54,6 +85,16 @@ describe("the greeting", () => {
     expect(second.output()).not.toContain("dmin key");
     expect(second.output()).not.toContain(key);
     expect(await second.stop()).toBe(0);
+  });
+
+  test("shows the key at the first start that succeeds, even if others failed before", async () => {
+    await forgetAllKeys();
+    const port = await takenPort();
+    const failed = await startCli(["serve", "--port", String(port)], { DATABASE_URL: database.url }).ended;
+    expect(failed.exit).toBe(1);
+    expect(failed.stderr).toContain(`Port ${port} on 127.0.0.1 is taken.`);
+    const server = await startServer({ database: { url: database.url }, env: { MILLRACE_ADMIN_KEY: "" } });
+    await until(() => /Admin key +mlr_\S+/.test(server.output()), "the admin key");
   });
 
   test("shows no key when the environment brings one", async () => {
@@ -97,32 +138,64 @@ describe("stopping", () => {
     expect(await server.exited).toBe(0);
   });
 
-  test("that is asked for during the start comes right after it, without a greeting", async () => {
-    const env = { DATABASE_URL: database.url, MILLRACE_ADMIN_KEY: "x".repeat(32) };
+  async function interruptedStart(env: Record<string, string>) {
     const server = await database.db.exclusive(async (client) => {
       await client.query("select pg_advisory_lock(7400001)"); // The start waits here, as it would for another's migration.
-      const starting = startCli(["serve", "--port", "0"], env);
-      await until(async () => {
-        const { rows } = await client.query("select from pg_locks where locktype = 'advisory' and not granted");
-        return rows.length > 0;
-      }, "the start to wait");
+      const starting = startCli(["serve", "--port", "0"], { DATABASE_URL: database.url, ...env });
+      await until(() => serverIsBlocked(client), "the start to wait");
       starting.kill("SIGTERM");
       await until(() => starting.stdout().includes("Stopping"), "the signal to arrive");
       return starting;
     });
-    const { exit, stdout } = await server.ended;
+    return server.ended;
+  }
+
+  test("that is asked for during the start comes right after it, without a greeting", async () => {
+    const { exit, stdout } = await interruptedStart({ MILLRACE_ADMIN_KEY: "x".repeat(32) });
     expect(exit).toBe(0);
     expect(stdout).not.toContain("/docs");
     expect(stdout).toContain("Stopped.");
   });
 
-  test("gives up after the grace period, says so and exits with 1", async () => {
+  test("that is asked for during the first start does not swallow the admin key", async () => {
+    await forgetAllKeys();
+    const { exit, stdout } = await interruptedStart({});
+    expect(exit).toBe(0);
+    expect(stdout).toContain("Stopped.");
+    const key = /Admin key +(mlr_\S+)/.exec(stdout)?.[1] ?? "none";
+    const server = await startServer({ database: { url: database.url } });
+    const used = await startCli(["keys", "list"], { MILLRACE_URL: server.url, MILLRACE_KEY: key }).ended;
+    expect(used).toMatchObject({ exit: 0, stderr: "" });
+  });
+
+  test("cuts off what is in flight after the grace period, says so, exits with 1 and leaves no Postgres running", async () => {
     const env = { MILLRACE_SHUTDOWN_GRACE_SECONDS: "1" };
-    const server = await startServer({ database: { url: database.url }, env });
+    const server = await startServer({ database: { dataDir: await newDataDir() }, env });
+    const postmaster = postmasterOf(server);
     await unfinishedRequest(server);
     expect(await server.stop()).toBe(1);
-    expect(server.output()).toContain("Not everything in flight was finished within 1 s: giving up.");
+    expect(server.output()).toContain("Not everything in flight was finished within 1 s: cutting it off.");
+    expect(() => process.kill(postmaster, 0)).toThrow("ESRCH");
   });
+
+  test.runIf(process.env["MILLRACE_TEST_LONG"])(
+    "leaves behind what does not end even when it is cut off, 10 s later",
+    async () => {
+      const env = { MILLRACE_SHUTDOWN_GRACE_SECONDS: "0" };
+      const server = await startServer({ database: { url: database.url }, env });
+      const file = { filename: "held-back.csv", shards: [0] };
+      expect((await server.api.post("/api/v1/pipeline/files/register", file)).status).toBe(200);
+      await database.db.exclusive(async (client) => {
+        await client.query("begin; lock table tracking.pipeline_tracking in access exclusive mode");
+        const move = server.api.post("/api/v1/pipeline/stages/event-ingest/done", { filename: file.filename });
+        const cutOff = expect(move).rejects.toThrow("fetch failed");
+        await until(() => serverIsBlocked(client), "the move to wait");
+        expect(await server.stop()).toBe(1);
+        await cutOff;
+      });
+      expect(server.output()).toContain("Something still does not stop after another 10 s: exiting without it.");
+    },
+  );
 
   test.each([
     ["SIGINT", 130],
@@ -167,10 +240,7 @@ describe("a start that cannot succeed ends with a sentence:", () => {
   });
 
   test("a port that is taken", async () => {
-    const taken = createServer().listen(0, "127.0.0.1");
-    onTestFinished(() => void taken.close());
-    await once(taken, "listening");
-    const { port } = taken.address() as { port: number };
+    const port = await takenPort();
     const { exit, lines } = await refused(["--port", String(port)], { DATABASE_URL: database.url });
     expect(exit).toBe(1);
     expect(lines).toEqual([
@@ -191,14 +261,10 @@ describe("a start that cannot succeed ends with a sentence:", () => {
 });
 
 test("without DATABASE_URL it serves on a Postgres of its own, and leaves none running", async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), "millrace-cli-"));
-  await chmod(dataDir, 0o755);
-  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
-  const server = await startServer({ database: { dataDir } });
+  const server = await startServer({ database: { dataDir: await newDataDir() } });
   expect((await server.api.get("/readyz")).status).toBe(200);
   expect((await server.api.get<string>("/api/v1/doctor")).status).toBe(200);
-  const pid = server.logged("Postgres is ready")[0]?.["pid"] as number;
-  expect(() => process.kill(pid, 0)).not.toThrow();
+  const postmaster = postmasterOf(server);
   expect(await server.stop()).toBe(0);
-  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  expect(() => process.kill(postmaster, 0)).toThrow("ESRCH");
 });

@@ -9,6 +9,9 @@ import { indent, pairs } from "./help.ts";
 import { print } from "./output.ts";
 import { stopSignals } from "./stop-signals.ts";
 
+/** From cutting off what was in flight to leaving behind whatever still does not stop. */
+const CUT_OFF_MS_MAX = 10_000;
+
 export const serve: Command = {
   summary: "Run the server, with a Postgres of its own unless DATABASE_URL names one",
   details: `The first start prints an admin key, once. The server then shows its console at /, the reference of its
@@ -49,14 +52,13 @@ more.`,
     const millrace = await app.start({ config, cwd, tell: print }).catch((error: unknown) => {
       throw explainDatabaseTrouble(error, config.databaseUrl);
     });
-    if (!stopping.aborted) {
-      print(greeting(millrace));
-      await new Promise((resolve) => stopping.addEventListener("abort", resolve));
-    }
-    giveUpAfter(config);
+    // A key that was just made is told even by a start that was interrupted: no other start will.
+    if (!stopping.aborted || millrace.firstAdminKey !== undefined) print(greeting(millrace));
+    if (!stopping.aborted) await new Promise((resolve) => stopping.addEventListener("abort", resolve));
+    const overdue = cutOffAfterGrace(millrace, config);
     await millrace.stop();
     print("Stopped.");
-    return EXIT.ok;
+    return overdue.aborted ? EXIT.failed : EXIT.ok;
   },
 };
 
@@ -74,6 +76,8 @@ function greeting({ url, firstAdminKey }: Millrace): string {
   // Commands look for a server on this machine at the usual port unless they are told.
   const elsewhere = reachable(url) === SETTINGS.url.default ? [] : [`export MILLRACE_URL=${reachable(url)}`];
   const exports = [...elsewhere, `export MILLRACE_KEY=${firstAdminKey}`];
+  // Started from a checkout by `npm start`, the command is not on the PATH of the next terminal.
+  const command = process.env["npm_lifecycle_event"] ? "npx millrace" : "millrace";
   return `
 Millrace ${VERSION} is ready.
 
@@ -81,7 +85,7 @@ ${pairs([...links, ["Admin key", firstAdminKey]])}
 
 Keep the admin key in a safe place: it is shown only this once. Commands take it from the environment:
 
-${indent([...exports, "millrace doctor"])}
+${indent([...exports, `${command} doctor`])}
 `;
 }
 
@@ -90,11 +94,21 @@ function reachable(url: string): string {
   return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
 }
 
-/** The timer does not keep the process alive: it only ends one that something else keeps alive for too long. */
-function giveUpAfter({ shutdownGraceSeconds }: Config): void {
-  const giveUp = () => {
-    process.stderr.write(`Not everything in flight was finished within ${shutdownGraceSeconds} s: giving up.\n`);
-    process.exit(EXIT.failed);
-  };
-  setTimeout(giveUp, shutdownGraceSeconds * 1000).unref();
+/**
+ * Ends what is in flight when the grace period does, so that the stop goes on and leaves no Postgres running. Neither
+ * timer keeps the process alive: they only end one that something else keeps alive for too long.
+ */
+function cutOffAfterGrace({ http }: Millrace, { shutdownGraceSeconds }: Config): AbortSignal {
+  const overdue = AbortSignal.timeout(shutdownGraceSeconds * 1000);
+  overdue.addEventListener("abort", () => {
+    process.stderr.write(`Not everything in flight was finished within ${shutdownGraceSeconds} s: cutting it off.\n`);
+    http.server.closeAllConnections();
+    setTimeout(exitHard, CUT_OFF_MS_MAX).unref();
+  });
+  return overdue;
+}
+
+function exitHard(): void {
+  process.stderr.write(`Something still does not stop after another ${CUT_OFF_MS_MAX / 1000} s: exiting without it.\n`);
+  process.exit(EXIT.failed);
 }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
-import { meetingOf, signal } from "../../test/until.ts";
+import { meetingOf, signal, until } from "../../test/until.ts";
 import { type Db, type DbOptions, isUnavailable, openDb, type Queryable, sqlState } from "./db.ts";
 import { statement } from "./statement.ts";
 
@@ -14,6 +14,8 @@ const SUM = statement<{ sum: number }>("test.db.sum", "select coalesce(sum(amoun
 const SERIALIZABLE = statement("test.db.serializable", "set transaction isolation level serializable");
 const CONFLICT = statement("test.db.conflict", "select conflict($1)");
 const PID = statement<{ pid: number }>("test.db.pid", "select pg_backend_pid() as pid");
+const FAIL = statement("test.db.fail", "select fail($1)");
+const IDLE_SOON = statement("test.db.idle_soon", "set local idle_in_transaction_session_timeout = '1ms'");
 const SLEEP = statement("test.db.sleep", "select pg_sleep(60)");
 
 let db: Db;
@@ -25,6 +27,11 @@ beforeAll(async () => {
   await database.query(
     `create function conflict(failures int) returns void language plpgsql as $$ begin
        if nextval('tries') <= failures then raise serialization_failure; end if;
+     end $$`,
+  );
+  await database.query(
+    `create function fail(code text) returns void language plpgsql as $$ begin
+       raise exception 'not now' using errcode = code;
      end $$`,
   );
 });
@@ -69,7 +76,7 @@ describe("a transaction", () => {
         if (row?.sum === 20) await tx.rows(ADD, [id, -15]);
       });
     await Promise.all([withdraw(1), withdraw(2)]);
-    expect(attempts).toBe(3);
+    expect(attempts).toBeGreaterThanOrEqual(3); // On a busy machine the two may meet again.
     expect(new Set(await amounts())).toEqual(new Set([-5, 10]));
   });
 
@@ -85,7 +92,7 @@ describe("a transaction", () => {
         await tx.rows(ADD, [to, 1]);
       });
     await Promise.all([move(1, 2), move(2, 1)]);
-    expect(attempts).toBe(3);
+    expect(attempts).toBeGreaterThanOrEqual(3); // On a busy machine the two may meet again.
     expect(await amounts()).toEqual([0, 0]);
   });
 
@@ -151,7 +158,8 @@ describe("a single statement", () => {
 
 describe("the read pool", () => {
   test("refuses to write", async () => {
-    await expect(db.read(INSERT, [1, 10])).rejects.toMatchObject({ code: "25006" });
+    const refused = expect(db.read(INSERT, [1, 10])).rejects;
+    await refused.toThrow("test.db.insert writes, but was run in the read-only pool");
     expect(await amounts()).toEqual([]);
   });
 
@@ -217,6 +225,45 @@ test("a database that nobody serves is unavailable", async () => {
   await expect(nowhere.rows(PID)).rejects.toSatisfy(isUnavailable);
   await expect(nowhere.tx((tx) => tx.rows(PID))).rejects.toSatisfy(isUnavailable);
   await nowhere.close();
+});
+
+describe("a server that cannot work at the moment", () => {
+  test.each([
+    ["its disk is full", "53100"],
+    ["it is out of memory", "53200"],
+    ["it has no connection left", "53300"],
+    ["it ended a transaction that was idle for too long", "25P03"],
+  ])("is unavailable: %s", async (_, code) => {
+    await expect(db.rows(FAIL, [code])).rejects.toSatisfy((error) => sqlState(error) === code && isUnavailable(error));
+  });
+
+  test("is unavailable to a transaction that was idle for too long, once", async () => {
+    const [before] = await db.rows(PID);
+    const idle = db.tx(async (tx) => {
+      await tx.rows(IDLE_SOON);
+      await until(async () => (await alive(before?.pid)) === 0, "the server to end the connection");
+      await tx.rows(PID);
+    });
+    await expect(idle).rejects.toSatisfy(isUnavailable);
+    expect(await db.rows(PID)).not.toEqual([before]);
+  });
+
+  test("is unavailable for writing while it is a standby, and is reached anew by those who come later", async () => {
+    const single = open({ poolSize: 1 });
+    const name = (await database.query<{ name: string }>("select current_database() as name"))[0]?.name;
+    await database.query(`alter database ${name} set default_transaction_read_only = on`);
+    const [before] = await single.rows(PID);
+    const writing = single.tx((tx) => tx.rows(INSERT, [1, 10]));
+    await expect(writing).rejects.toSatisfy((error) => sqlState(error) === "25006" && isUnavailable(error));
+    await database.query(`alter database ${name} reset default_transaction_read_only`);
+    await single.tx((tx) => tx.rows(INSERT, [1, 10]));
+    expect(await amounts()).toEqual([10]);
+    expect(await single.rows(PID)).not.toEqual([before]);
+    await single.close();
+  });
+
+  const alive = async (pid: number | undefined) =>
+    (await database.query("select from pg_stat_activity where pid = $1", [pid])).length;
 });
 
 test.each([

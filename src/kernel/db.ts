@@ -56,6 +56,15 @@ const CONFLICT_RETRY: RetryPolicy = { maxAttempts: 8, baseMs: 5, factor: 2, capM
 const UNREACHABLE = new Set(
   "ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT ENOENT ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH".split(" "),
 );
+/** The server is there but cannot do it now: SQLSTATEs outside the classes that mean a lost connection or a stop. */
+const UNABLE = new Set([
+  "25P03", // The transaction was idle for too long, and its connection was ended.
+  "53100", // The disk is full.
+  "53200", // Out of memory.
+  "53300", // Too many connections.
+]);
+/** In the work pool this server is not, or no longer, the primary; in the read-only pool it is a bug of ours. */
+const READ_ONLY = "25006";
 const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";
 
@@ -110,7 +119,11 @@ export function openDb(options: DbOptions): Db {
 
   return {
     rows: (statement, values) => retried(() => run(work, statement, values)),
-    read: (statement, values) => run(reads, statement, values),
+    read: (statement, values) =>
+      run(reads, statement, values).catch((error: unknown) => {
+        if (sqlState(error) !== READ_ONLY) throw error;
+        throw new Error(`${statement.name} writes, but was run in the read-only pool`, { cause: error });
+      }),
     tx: (body) => retried(() => transaction(work, body)),
     async exclusive(body) {
       const client = await connect(`${applicationName} migrate`);
@@ -156,9 +169,11 @@ export function openDb(options: DbOptions): Db {
       await client.query("rollback").catch((rollbackError: Error) => {
         broken = rollbackError;
       });
+      // One that leads to a server that was demoted would fail for as long as it lives.
+      if (sqlState(error) === READ_ONLY) broken = error as Error;
       throw error;
     } finally {
-      client.release(broken); // A connection whose rollback failed is thrown away.
+      client.release(broken); // Thrown away if it is broken.
     }
   }
 }
@@ -183,14 +198,15 @@ export function sqlState(error: unknown): string | undefined {
 }
 
 /**
- * Whether the database could not be reached or went away, as opposed to having refused the statement. The outcome of a
- * write that fails like this is unknown, so it is never repeated here: the caller is told to, and repeats are harmless.
+ * Whether the database could not be reached, went away or cannot work at the moment, as opposed to having refused the
+ * statement. The outcome of a write that fails like this is unknown, so it is never repeated here: the caller is told to,
+ * and repeats are harmless.
  */
 export function isUnavailable(error: unknown): boolean {
   const code = sqlState(error);
   if (code !== undefined) {
-    const gone = code.startsWith("08") || code.startsWith("57P") || code === "53300";
-    return gone || UNREACHABLE.has(code);
+    const gone = code.startsWith("08") || code.startsWith("57P");
+    return gone || UNABLE.has(code) || code === READ_ONLY || UNREACHABLE.has(code);
   }
   // node-postgres gives these two no code.
   const message = error instanceof Error ? error.message : "";

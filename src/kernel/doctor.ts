@@ -5,6 +5,7 @@
 import { statfs } from "node:fs/promises";
 import type { Db } from "./db.ts";
 import { latestVersion } from "./migrate.ts";
+import { nodeAdvice } from "./node-version.ts";
 import { statement } from "./statement.ts";
 
 export interface Finding {
@@ -22,7 +23,6 @@ export interface DoctorCheck {
   look(db: Db): Promise<Omit<Finding, "check">>;
 }
 
-const NODE_MAJOR_MIN = 20;
 const DISK_FREE_BYTES_WARN = 1024 ** 3;
 const CLOCK_SKEW_MS_WARN = 1_000;
 const DEAD_ROWS_WARN = 100_000;
@@ -60,9 +60,8 @@ function versionCheck(version: string): DoctorCheck {
     name: "version",
     async look() {
       const found = `Millrace ${version} on Node ${process.versions.node}.`;
-      const major = Number(process.versions.node.split(".")[0]);
-      if (major >= NODE_MAJOR_MIN) return { verdict: "ok", found };
-      return { verdict: "broken", found, advice: `Run it on Node ${NODE_MAJOR_MIN} or newer.` };
+      const advice = nodeAdvice();
+      return advice === undefined ? { verdict: "ok", found } : { verdict: "broken", found, advice };
     },
   };
 }

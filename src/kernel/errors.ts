@@ -12,13 +12,13 @@ export const CATALOGUE = {
   INVALID_TEXT: { status: 400, sentence: "{where} contains {what}, which cannot be stored. Send well-formed Unicode." },
   VALIDATION_FAILED: { status: 400, sentence: "{reason}." },
   UNAUTHENTICATED: { status: 401, sentence: "{reason} Send `Authorization: Bearer <key>`." },
-  FORBIDDEN: { status: 403, sentence: "This key may not do that: it lacks the scope {scope}." },
+  FORBIDDEN: { status: 403, sentence: "This key may not do that: {because}." },
   ROUTE_NOT_FOUND: { status: 404, sentence: "There is no {method} {path} here. {hint}" },
   BODY_TOO_LARGE: { status: 413, sentence: "The body is larger than the limit of {limit} bytes. Send less at a time." },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, sentence: "The body must be JSON: send `Content-Type: application/json`." },
   RATE_LIMITED: {
     status: 429,
-    sentence: "This key made more than {limit} requests in a minute. Try again in {seconds} s.",
+    sentence: "{who} made more than {limit} {what} in a minute. Try again in {seconds} s.",
   },
   DATABASE_UNAVAILABLE: {
     status: 503,

@@ -41,7 +41,11 @@ export interface LeaseSpec {
   fence: string;
   hold: { by: "item"; owner: string; until: string } | { by: "session"; session: string };
   /** Silent holders, counted apart from failures, so that an item that kills its workers is put aside. */
-  lost: { column: string };
+  lost: {
+    column: string;
+    /** A text column that says why, when an item is put aside. */
+    error?: string;
+  };
   /** Further assignments made by a claim, for example `attempt = t.attempt + 1`. */
   onClaim?: string;
   /** Further assignments made by release and reclaim. */
@@ -58,8 +62,6 @@ export interface Outcome {
   /** Assignments; an item's own values are `i.<column>`. */
   set: string;
   values?: Columns;
-  /** When the outcome is open to items in other states too. Default: leased. */
-  from?: readonly string[];
 }
 
 /** A key with the fence under which it is held. A null fence is a hold without a lease, which a module may permit. */
@@ -120,7 +122,7 @@ export function leaseOn<Key extends object, Item extends object = object>(spec: 
   const take = `update ${table} t
      set ${state.column} = ${quote(state.leased)}, ${spec.fence} = nextval('kernel.fence'), ${holding.take}${also(spec.onClaim)}
      from picked p where ${sameKey} ${returning}`;
-  // "materialized" is a planner fence: inlined, the locking subquery may run again and lock more rows than the limit.
+  // "materialized" says aloud what must hold: run twice, the locking subquery would lock more rows than the limit.
   const claim: Statement<Key & Item & { fence: string }> = statement(
     `${spec.name}.claim`,
     `with picked as materialized (
@@ -168,18 +170,17 @@ export function leaseOn<Key extends object, Item extends object = object>(spec: 
   let lastKey = ""; // Where the next walk over the keys begins, so that the keys at the end get their turn.
 
   const update = guardedUpdate<Held<Key>, Key>;
-  const guard = (states: readonly string[]) =>
-    `${stateIn(states.map(quote))} and t.${spec.fence} is not distinct from i.fence`;
+  const stillHeld = `${leased} and t.${spec.fence} is not distinct from i.fence`;
   const byFence = { table, key: spec.key };
   const finish = new Map(
-    Object.entries(spec.outcomes).map(([outcome, { set, values, from }]) => [
+    Object.entries(spec.outcomes).map(([outcome, { set, values }]) => [
       outcome,
       update({
         ...byFence,
         name: `${spec.name}.${outcome}`,
         values: { fence: "int8", ...values },
         set: `${holding.drop}, ${set}`,
-        where: guard(from ?? [state.leased]),
+        where: stillHeld,
       }),
     ]),
   );
@@ -188,7 +189,7 @@ export function leaseOn<Key extends object, Item extends object = object>(spec: 
     name: `${spec.name}.release`,
     values: { fence: "int8" },
     set: `${state.column} = ${readyStates[0]}, ${spec.fence} = null, ${holding.drop}${also(spec.onReturn)}`,
-    where: guard([state.leased]),
+    where: stillHeld,
   });
   const extend =
     hold.by === "item"
@@ -198,17 +199,20 @@ export function leaseOn<Key extends object, Item extends object = object>(spec: 
           values: { fence: "int8", seconds: "float8" },
           set: `${hold.until} = now() + make_interval(secs => i.seconds)`,
           // A lease that ran out but was not reclaimed yet may still be extended: nobody else has had the item.
-          where: `${guard([state.leased])} and i.fence is not null`,
+          where: `${stillHeld} and i.fence is not null`,
         })
       : undefined;
+  const tooOften = `t.${spec.lost.column} + 1 >= $2`;
+  const reason =
+    spec.lost.error &&
+    `${spec.lost.error} = case when ${tooOften} then 'lost ' || t.${spec.lost.column} + 1 || ' workers in a row' else t.${spec.lost.error} end`;
   const reclaim: Statement<Key & { state: string }> = statement(
     `${spec.name}.reclaim`,
     `with picked as materialized (
        select ${key("t")} from ${table} t where ${leased} and ${holding.expired} limit $1 for update skip locked
      ) update ${table} t
-     set ${state.column} = case when t.${spec.lost.column} + 1 >= $2
-                                then ${quote(state.dead)} else ${readyStates[0]} end,
-         ${spec.lost.column} = t.${spec.lost.column} + 1, ${spec.fence} = null, ${holding.drop}${also(spec.onReturn)}
+     set ${state.column} = case when ${tooOften} then ${quote(state.dead)} else ${readyStates[0]} end,
+         ${spec.lost.column} = t.${spec.lost.column} + 1, ${spec.fence} = null, ${holding.drop}${also(spec.onReturn)}${also(reason)}
      from picked p where ${sameKey} returning ${key("t")}, t.${state.column} as state`,
   );
 

@@ -74,7 +74,7 @@ const spec = {
   orderBy: "due_at, id",
   fence: "fence",
   hold: { by: "session", session: "session_id" },
-  lost: { column: "lost_count" },
+  lost: { column: "lost_count", error: "last_error" },
   returning: "t.event_id, t.topic, t.payload, t.attempt",
   outcomes: {
     retry_later: {

@@ -6,6 +6,8 @@ import { setMaxListeners } from "node:events";
 
 export type Counts = Readonly<Record<string, number>>;
 
+export type OnRun = (service: string, outcome: "succeeded" | "failed", counts: Counts) => void;
+
 export interface ServiceLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -21,7 +23,7 @@ export interface ServiceOptions {
   /** Whether to run again at once, because the last run found a full batch. */
   more?: (counts: Counts) => boolean;
   /** For metrics: after each run, failed ones included. */
-  onRun?: (name: string, outcome: "succeeded" | "failed", counts: Counts) => void;
+  onRun?: OnRun;
 }
 
 export interface Service {

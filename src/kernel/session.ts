@@ -4,7 +4,7 @@
  */
 import { hostname } from "node:os";
 import type { Db } from "./db.ts";
-import { createService, type Service, type ServiceLog } from "./service.ts";
+import { createService, type OnRun, type Service, type ServiceLog } from "./service.ts";
 import { statement } from "./statement.ts";
 
 export const SESSION_TTL_SECONDS = 15;
@@ -24,8 +24,7 @@ export interface SessionOptions {
   log: ServiceLog;
   version: string;
   roles: readonly string[];
-  /** Called when this process was silent for too long: whatever it held has been given to others. */
-  onLost?: () => void;
+  onRun?: OnRun;
 }
 
 const OPEN = statement<{ id: string }>(
@@ -57,6 +56,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     name: "session",
     intervalMs: HEARTBEAT_INTERVAL_MS,
     log: options.log,
+    ...(options.onRun ? { onRun: options.onRun } : {}),
     async runOnce() {
       const [alive] = await db.rows(BEAT, [id, SESSION_TTL_SECONDS, FORGET_AFTER_SECONDS]);
       if (alive) return { beaten: 1 };
@@ -65,7 +65,6 @@ export async function openSession(options: SessionOptions): Promise<Session> {
         { session: id },
         "this process was silent for too long and lost its leases; it goes on with a new session",
       );
-      options.onLost?.();
       return { reopened: 1 };
     },
   });

@@ -7,6 +7,7 @@ import type { Answer } from "../../test/client.ts";
 import { useDatabase } from "../../test/database.ts";
 import { startMillrace, type TestMillrace, useMillrace } from "../../test/millrace.ts";
 import { newFilename, reached, trackingTable } from "../../test/tracking.ts";
+import { until } from "../../test/until.ts";
 
 const database = useDatabase();
 const millrace = useMillrace(database);
@@ -47,7 +48,7 @@ async function standInLine({ on = millrace, limit = 1 }: { on?: TestMillrace; li
   const before = await claimsTried(on);
   const answer = claim(30, { on, limit, signal: leaver.signal });
   answer.catch(() => undefined);
-  while ((await claimsTried(on)) === before) await sleep(5);
+  await until(async () => (await claimsTried(on)) > before, "the claim to stand in line");
   return { answer, hangUp: () => leaver.abort() };
 }
 
@@ -166,7 +167,7 @@ describe("one who hangs up", () => {
         once(response as ServerResponse, "close"),
       );
       const answer = claim(30, { signal: leaver.signal });
-      while ((await lockWaits()) === 0) await sleep(5);
+      await until(lockWaits, "the claim to be under way");
       leaver.abort();
       await expect(answer).rejects.toThrow("aborted");
       await noticed;
@@ -177,11 +178,9 @@ describe("one who hangs up", () => {
     expect(await table.row(filename)).toMatchObject({ lost_count: 0 });
   });
 
-  async function lockWaits(): Promise<number | undefined> {
-    const [row] = await database.query<{ n: number }>(
-      "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-    );
-    return row?.n;
+  async function lockWaits(): Promise<boolean> {
+    const blocked = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+    return (await database.query(blocked)).length > 0;
   }
 });
 
@@ -195,4 +194,14 @@ describe("a server that stops", () => {
     const filename = await fileArrives();
     expect(filesOf(await promptly(elsewhere.answer))).toEqual([filename]);
   });
+});
+
+test("a claim that waits hears of trouble with the database, instead of an empty queue", async () => {
+  const { answer } = await standInLine();
+  await database.query("alter table tracking.pipeline_tracking rename to mislaid");
+  try {
+    expect((await answer).status).toBe(500); // At the next look, which the safety net takes within 5 s.
+  } finally {
+    await database.query("alter table tracking.mislaid rename to pipeline_tracking");
+  }
 });

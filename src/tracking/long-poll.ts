@@ -3,6 +3,7 @@
  * so that a hundred of them do not all run for the same item. The line moves on a wake-up hint; a slow poll, only while
  * somebody waits, is the safety net.
  */
+import { ApiError } from "../kernel/errors.ts";
 import type { Wake } from "../kernel/wake.ts";
 import { QUEUE_STAGES, type QueueStage } from "./states.ts";
 import { type ClaimedItem, queueTopic, type Tracking } from "./tracking.ts";
@@ -26,6 +27,8 @@ export interface LongPoll {
 }
 
 const POLL_INTERVAL_MS = 5_000;
+const LINE_LENGTH_MAX = 1_000;
+const RETRY_AFTER_SECONDS = 5;
 
 interface Line {
   places: Place[];
@@ -39,6 +42,7 @@ interface Place {
   request: WaitingClaim;
   gone: boolean;
   leave(items: ClaimedItem[]): void;
+  fail(error: unknown): void;
 }
 
 export function createLongPoll(deps: { tracking: Tracking; wake: Wake }): LongPoll {
@@ -67,7 +71,8 @@ export function createLongPoll(deps: { tracking: Tracking; wake: Wake }): LongPo
     if (line.serving || line.places.length === 0) return;
     const hintsSeen = line.hints;
     line.serving = serveInTurn(stage, line)
-      .catch(() => undefined) // The database is away: the poll tries again, and each request ends by its own time-out.
+      // The database is away: an empty answer would look like an empty queue.
+      .catch((error: unknown) => line.places.slice().forEach((place) => place.fail(error)))
       .finally(() => {
         line.serving = undefined;
         if (line.hints === hintsSeen) keepPolling(stage);
@@ -86,12 +91,15 @@ export function createLongPoll(deps: { tracking: Tracking; wake: Wake }): LongPo
 
   function keepPolling(stage: QueueStage): void {
     const line = lines[stage];
-    clearTimeout(line.timer);
-    if (line.places.length > 0) line.timer = setTimeout(serve, POLL_INTERVAL_MS, stage);
+    if (line.places.length === 0) return;
+    line.timer ??= setTimeout(() => {
+      line.timer = undefined;
+      serve(stage);
+    }, POLL_INTERVAL_MS);
   }
 
   function join(stage: QueueStage, request: WaitingClaim): Promise<ClaimedItem[]> {
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       const { places } = lines[stage];
       const giveUp = () => place.leave([]);
       const timer = setTimeout(giveUp, request.waitSeconds * 1000);
@@ -99,13 +107,20 @@ export function createLongPoll(deps: { tracking: Tracking; wake: Wake }): LongPo
         request,
         gone: false,
         leave(items) {
-          place.gone = true;
-          clearTimeout(timer);
-          request.signal.removeEventListener("abort", giveUp);
-          places.splice(places.indexOf(place), 1);
+          goAway();
           resolve(items);
         },
+        fail(error) {
+          goAway();
+          reject(error);
+        },
       };
+      function goAway(): void {
+        place.gone = true;
+        clearTimeout(timer);
+        request.signal.removeEventListener("abort", giveUp);
+        places.splice(places.indexOf(place), 1);
+      }
       request.signal.addEventListener("abort", giveUp);
       places.push(place);
       keepPolling(stage);
@@ -117,6 +132,9 @@ export function createLongPoll(deps: { tracking: Tracking; wake: Wake }): LongPo
       const hintsSeen = lines[stage].hints;
       const items = await claimFor(stage, request);
       if (items.length > 0 || request.waitSeconds === 0 || stopped || request.signal.aborted) return items;
+      const { length } = lines[stage].places;
+      if (length >= LINE_LENGTH_MAX)
+        throw new ApiError("OVERLOADED", { waiting: length, seconds: RETRY_AFTER_SECONDS });
       const waiting = join(stage, request);
       if (lines[stage].hints !== hintsSeen) serve(stage); // Something came between the first try and joining the line.
       return waiting;
@@ -127,7 +145,7 @@ export function createLongPoll(deps: { tracking: Tracking; wake: Wake }): LongPo
         clearTimeout(line.timer);
         for (const place of line.places.slice()) place.leave([]); // Leaving changes the line.
       }
-      await Promise.all(Object.values(lines).map((line) => line.serving));
+      for (const { serving } of Object.values(lines)) await serving;
     },
   };
 }

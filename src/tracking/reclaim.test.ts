@@ -67,6 +67,7 @@ describe("a shard whose lease ran out", () => {
     expect(await table.row(filename)).toMatchObject({
       shard_worker_status: "failed",
       lost_count: LOST_LIMIT,
+      last_error: `lost ${LOST_LIMIT} workers in a row`,
       leased: false,
     });
     await post("/stages/shard-worker/retry", { filename, shard: 0 });
@@ -84,13 +85,15 @@ describe("a shard whose lease ran out", () => {
 });
 
 describe("a shard that is left alone", () => {
-  test("has a lease that still runs", async () => {
-    const filename = await table.put(reached("shard-worker", "new"));
-    await post("/queues/shard-worker/claim", { worker: "w", lease_seconds: 1 });
-    const row = await table.row(filename);
-    await database.query("update tracking.pipeline_tracking set leased_until = now() + interval '1 s'");
-    expect(await reclaim()).toEqual({ reclaimed: 0, failed: 0 });
-    expect(await table.row(filename)).toEqual(row);
+  test("has a lease that still runs, while another's ran out", async () => {
+    const expired = await table.put(reached("shard-worker", "new"));
+    await claimAndFallSilent("shard-worker", expired);
+    const running = await table.put(reached("shard-worker", "new"));
+    await post("/queues/shard-worker/claim", { worker: "w" });
+    const row = await table.row(running);
+    expect(await reclaim()).toEqual({ reclaimed: 1, failed: 0 });
+    expect(await table.row(running)).toEqual(row);
+    expect(row).toMatchObject({ shard_worker_status: "started", leased: true });
   });
 
   test("was started without a lease, however long ago", async () => {

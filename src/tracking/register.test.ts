@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { useMillrace } from "../../test/millrace.ts";
 import { newFilename, reached, trackingTable } from "../../test/tracking.ts";
+import { until } from "../../test/until.ts";
 import { FILE_TRANSITIONS } from "./states.ts";
 
 const database = useDatabase();
@@ -119,6 +120,27 @@ describe("event-ingest of a whole file", () => {
       status: 400,
       body: { code: "TRANSITION_UNKNOWN", error: expect.stringContaining("Registering a file starts it") },
     });
+  });
+
+  test("done that had to wait for a retry moves what the retry brought back", async () => {
+    const filename = await table.put(reached("event-ingest", "failed"), { shards: [0, 1] });
+    let done: ReturnType<typeof post> | undefined;
+    await database.db.exclusive(async (client) => {
+      await client.query("begin");
+      await client.query("update tracking.pipeline_tracking set event_ingest_status = 'started' where filename = $1", [
+        filename,
+      ]);
+      done = post("/stages/event-ingest/done", { filename });
+      await until(async () => {
+        const waiting = await database.query(
+          "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+        );
+        return waiting.length > 0;
+      }, "done to wait for the retry");
+      await client.query("commit");
+    });
+    expect(await done).toMatchObject({ status: 200, body: { filename, updated_rows: 2 } });
+    expect(await table.row(filename, 1)).toMatchObject({ event_ingest_status: "done" });
   });
 
   test("races of done and fail have one winner, for all shards alike", async () => {

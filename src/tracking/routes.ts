@@ -10,7 +10,7 @@ import * as schemas from "./schemas.ts";
 import { FILE_TRANSITIONS, QUEUE_STAGES, type QueueStage, TRANSITIONS } from "./states.ts";
 import { listFiles, shardsOfFile, stageStores } from "./store.ts";
 import { summary } from "./summary.ts";
-import type { Move, Moved, Tracking } from "./tracking.ts";
+import { identity, type Move, type Moved, type Tracking } from "./tracking.ts";
 
 export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; longPoll: LongPoll }): void {
   const { db, tracking, longPoll } = deps;
@@ -149,7 +149,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
     },
     async ({ params, body: { items, lease_seconds } }) => {
       const stage = queueStage(params.stage);
-      return heldReply(stage, items, await tracking.heartbeat(stage, distinct(items), lease_seconds));
+      return heldReply(stage, items, await tracking.heartbeat(stage, refuseRepeated(items), lease_seconds));
     },
   );
 
@@ -167,7 +167,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
     },
     async ({ params, body: { items } }) => {
       const stage = queueStage(params.stage);
-      return heldReply(stage, items, await tracking.release(stage, distinct(items)));
+      return heldReply(stage, items, await tracking.release(stage, refuseRepeated(items)));
     },
   );
 
@@ -274,22 +274,18 @@ function manyMoves({ items = [], ...single }: schemas.MoveBody): Move[] {
       { reason: `The body has both \`items\` and \`${field}\`; put it into each item` },
     );
   }
-  return distinct(items as Move[]);
+  return refuseRepeated(items as Move[]);
 }
 
 /** Of two equal shards in one statement only one would be looked at, and both would seem to have succeeded. */
-function distinct<Cell extends { filename: string; shard: number }>(items: Cell[]): Cell[] {
+function refuseRepeated<Cell extends { filename: string; shard: number }>(items: Cell[]): Cell[] {
   const seen = new Set<string>();
-  for (const { filename, shard } of items) {
-    const identity = `${filename}/${shard}`;
-    if (seen.has(identity)) {
-      throw new ApiError(
-        "VALIDATION_FAILED",
-        {},
-        { reason: `The field \`items\` names ${filename}, shard ${shard} twice` },
-      );
+  for (const item of items) {
+    if (seen.has(identity(item))) {
+      const reason = `The field \`items\` names ${item.filename}, shard ${item.shard} twice`;
+      throw new ApiError("VALIDATION_FAILED", {}, { reason });
     }
-    seen.add(identity);
+    seen.add(identity(item));
   }
   return items;
 }
@@ -310,8 +306,8 @@ function batchItem(stage: QueueStage, { filename, shard }: Move, outcome: Moved 
 
 /** Splits the items into those still held and those lost; when all are lost, that is the answer. */
 function heldReply(stage: QueueStage, asked: readonly Move[], held: { filename: string; shard: number }[]) {
-  const still = new Set(held.map(({ filename, shard }) => `${filename}/${shard}`));
-  const lost = asked.filter(({ filename, shard }) => !still.has(`${filename}/${shard}`));
+  const still = new Set(held.map(identity));
+  const lost = asked.filter((item) => !still.has(identity(item)));
   const [first] = lost;
   if (first && held.length === 0) {
     const { filename, shard } = first;
@@ -327,6 +323,7 @@ function heldReply(stage: QueueStage, asked: readonly Move[], held: { filename: 
 /** Aborts when the caller closes the connection before it has its answer. */
 function hangUp(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
+  if (reply.raw.destroyed) controller.abort(); // Already gone, while its key was looked up.
   reply.raw.on("close", () => {
     if (!reply.raw.writableFinished) controller.abort();
   });

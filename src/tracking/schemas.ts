@@ -140,9 +140,7 @@ export const FilesQuery = Body({
   ...PageQuery,
   stage: Type.Optional(Type.Enum(STAGES)),
   status: Type.Optional(Status),
-  q: Type.Optional(
-    Type.String({ maxLength: 255, pattern: "^[^\\u0000]*$", description: "The beginning of the file's name." }),
-  ),
+  q: Type.Optional(Type.String({ maxLength: 255, description: "The beginning of the file's name." })),
 });
 export const FilesReply = Page(
   Type.Object({

@@ -2,7 +2,7 @@
  * The life of one shard of a file in one stage.
  *
  *     new ──start──▶ started ──done──▶ done
- *      │                │
+ *      │                │└── its worker fell silent, or gave it back ──▶ new
  *      └─────fail───────┴──fail──▶ failed ──retry──▶ new
  *
  * A stage starts only when the one before it is done, and `done` is final. `start` has exactly one winner. The first

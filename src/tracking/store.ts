@@ -60,7 +60,7 @@ export const columnPrefix = (stage: Stage) => stage.replace("-", "_");
 const statusColumn = (stage: Stage) => `${columnPrefix(stage)}_status`;
 
 export interface StageStore {
-  lease: Lease<CellKey, QueuedCell & { leased_until: Date }>;
+  lease: Lease<CellKey, ClaimedCell>;
   /** Starts cells without a lease. `seconds` is how long a silent worker may keep one; null is for ever. */
   start(
     db: Queryable,
@@ -69,7 +69,7 @@ export interface StageStore {
   fail(db: Queryable, items: readonly (Held<CellKey> & { error: string | null })[]): Promise<CellKey[]>;
   retry(db: Queryable, items: readonly CellKey[]): Promise<CellKey[]>;
   present(db: Queryable, keys: readonly CellKey[]): Promise<PresentCell[]>;
-  queue(db: Db, page: { limit: number; offset: number; updatedAfter: Date | null }): Promise<QueuedCell[]>;
+  queue(db: Queryable, page: { limit: number; offset: number; updatedAfter: Date | null }): Promise<QueuedCell[]>;
 }
 
 export const stageStores: Record<QueueStage, StageStore> = Object.fromEntries(
@@ -82,7 +82,7 @@ function stageStore(stage: QueueStage): StageStore {
   const fence = `${columnPrefix(stage)}_fence`;
   const before = `${statusColumn(stageBefore(stage))} = 'done'`;
 
-  const lease = leaseOn<CellKey, QueuedCell & { leased_until: Date }>({
+  const lease = leaseOn<CellKey, ClaimedCell>({
     name,
     table: TABLE,
     key: CELL_KEY,
@@ -91,7 +91,7 @@ function stageStore(stage: QueueStage): StageStore {
     orderBy: "created_at, filename, shard",
     fence,
     hold: { by: "item", owner: "worker", until: "leased_until" },
-    lost: { column: "lost_count" },
+    lost: { column: "lost_count", error: "last_error" },
     onClaim: "updated_at = now()",
     onReturn: "updated_at = now()",
     returning: "t.created_at, t.leased_until",
@@ -142,7 +142,7 @@ function stageStore(stage: QueueStage): StageStore {
       where: `t.${status} = 'failed'`,
     }),
     present: (db, keys) => db.rows(present, toArrays(CELL_KEY, keys)),
-    queue: (db, { limit, offset, updatedAfter }) => db.read(queue, [limit, offset, updatedAfter]),
+    queue: (db, { limit, offset, updatedAfter }) => db.rows(queue, [limit, offset, updatedAfter]),
   };
 }
 
@@ -164,34 +164,54 @@ export async function register(db: Queryable, filename: string, shards: readonly
   return row?.created ?? false;
 }
 
-/** Moves the shards of a file in event-ingest, and tells how many were in each status just before. */
+/** How many shards of a file are in each status of event-ingest. */
+export interface FileCounts {
+  started: number;
+  done: number;
+  failed: number;
+}
+
+const LOCK_FILE = statement<FileCounts>(
+  "tracking.event_ingest.lock",
+  `with cells as materialized (
+     select event_ingest_status as status from ${TABLE} where filename = $1 order by shard for update
+   )
+   select count(*) filter (where status = 'started')::int as started,
+          count(*) filter (where status = 'done')::int as done,
+          count(*) filter (where status = 'failed')::int as failed
+   from cells`,
+);
+
+/** Counts, and keeps the counts true until the transaction ends. */
+export async function lockFile(tx: Queryable, filename: string): Promise<FileCounts> {
+  return oneRow(await tx.rows(LOCK_FILE, [filename]));
+}
+
 const fileMoves = Object.fromEntries(
   Object.entries(FILE_MOVES).map(([transition, { from, to }]) => [
     transition,
-    statement<{ updated: number; started: number; done: number; failed: number }>(
+    statement<{ updated: number }>(
       `tracking.event_ingest.${transition}`,
-      // Rows are locked first, in key order, so that the counts are those of the moment of the move.
-      `with cells as materialized (
-         select shard, event_ingest_status as status from ${TABLE} where filename = $1 order by shard for update
-       ), moved as (
-         update ${TABLE} t set event_ingest_status = '${to}', updated_at = now(), last_error = $2
-         from cells where t.filename = $1 and t.shard = cells.shard and t.event_ingest_status = '${from}'
-         ${transition === "done" ? "and not exists (select from cells where status = 'failed')" : ""}
-         returning 1
+      `with moved as (
+         update ${TABLE} set event_ingest_status = '${to}', updated_at = now(), last_error = $2
+         where filename = $1 and event_ingest_status = '${from}' returning 1
        )
-       select (select count(*) from moved)::int as updated,
-              count(*) filter (where status = 'started')::int as started,
-              count(*) filter (where status = 'done')::int as done,
-              count(*) filter (where status = 'failed')::int as failed
-       from cells`,
+       select count(*)::int as updated from moved`,
     ),
   ]),
-) as Record<FileTransition, Statement<{ updated: number; started: number; done: number; failed: number }>>;
+) as Record<FileTransition, Statement<{ updated: number }>>;
 
-export async function moveFile(db: Queryable, transition: FileTransition, filename: string, error: string | null) {
-  const [row] = await db.rows(fileMoves[transition], [filename, error]);
-  if (!row) throw new Error("an aggregate returned no row");
-  return row;
+/**
+ * Moves the shards of a file that is locked. This must be a statement of its own: one that waited for the lock would still
+ * see the rows as they were before it waited.
+ */
+export async function moveFile(
+  tx: Queryable,
+  transition: FileTransition,
+  filename: string,
+  error: string | null,
+): Promise<number> {
+  return oneRow(await tx.rows(fileMoves[transition], [filename, error])).updated;
 }
 
 const SHARDS_OF_FILE = statement<ShardStatuses>(
@@ -240,14 +260,18 @@ const ANY_STATUS = STAGES.map(statusColumn).join(", ");
 /** A file matches when one of its shards has the status in the stage, or in any stage when none is named. */
 function fileCondition({ stage, status }: Pick<FileFilter, "stage" | "status">): string {
   if (!stage && !status) return "true";
-  const conditions = [
-    // The words of the partial indexes, so that the few files under way or in trouble are found without a scan.
-    status && `'${status}' in (${ANY_STATUS})`,
-    stage && status && `${statusColumn(stage)} = '${status}'`,
-    // A stage alone means the files that are in it: neither before it nor past it.
-    stage && !status && `${statusColumn(stage)} in ('started', 'failed')`,
-  ];
-  return `f.filename in (select filename from ${TABLE} where ${conditions.filter(Boolean).join(" and ")})`;
+  // A stage alone means the files that are in it: neither before it nor past it.
+  const inStage =
+    stage && (status ? `${statusColumn(stage)} = '${status}'` : `${statusColumn(stage)} in ('started', 'failed')`);
+  const condition = inStage ?? `'${status}' in (${ANY_STATUS})`;
+  if (status === "done") {
+    // Nearly all of history matches, so the newest files are tried one by one. "offset 0" keeps the planner from
+    // collecting the matches of ten million rows first.
+    return `exists (select from ${TABLE} t where t.filename = f.filename and ${condition} offset 0)`;
+  }
+  // The others are few. These are the words of the partial indexes that know them.
+  const few = status === "failed" ? `'failed' in (${ANY_STATUS})` : "mysql_sender_status <> 'done'";
+  return `f.filename in (select filename from ${TABLE} where ${few} and ${condition})`;
 }
 
 function filesStatements(filter: Pick<FileFilter, "stage" | "status">) {
@@ -293,19 +317,26 @@ export async function listFiles(db: Db, filter: FileFilter, page: { size: number
   return { items, total: count?.total ?? 0 };
 }
 
-const STATUS_TOTALS = statement<Record<`${string}_status`, Status> & { n: number }>(
-  "tracking.status_totals",
-  `select ${ANY_STATUS}, sum(n)::float8 as n from tracking.status_tally group by ${ANY_STATUS} having sum(n) <> 0`,
-);
-const SHARD_TOTALS = statement<{ shard: number; total: number; done: number; failed: number }>(
-  "tracking.shard_totals",
-  `select shard, sum(total)::float8 as total, sum(done)::float8 as done, sum(failed)::float8 as failed
-   from tracking.shard_tally group by shard having sum(total) <> 0 order by shard`,
+interface Totals {
+  by_status: (Record<`${string}_status`, Status> & { n: number })[];
+  by_shard: { shard: number; total: number; done: number; failed: number }[];
+}
+
+// One statement, so that both halves tell of the same moment.
+const TOTALS = statement<Totals>(
+  "tracking.totals",
+  `select
+     (select coalesce(json_agg(t), '[]') from (
+        select ${ANY_STATUS}, sum(n) as n from tracking.status_tally group by ${ANY_STATUS} having sum(n) <> 0
+      ) t) as by_status,
+     (select coalesce(json_agg(t order by shard), '[]') from (
+        select shard, sum(total) as total, sum(done) as done, sum(failed) as failed
+        from tracking.shard_tally group by shard having sum(total) <> 0
+      ) t) as by_shard`,
 );
 
-export async function totals(db: Db) {
-  const [byStatus, byShard] = await Promise.all([db.read(STATUS_TOTALS), db.read(SHARD_TOTALS)]);
-  return { byStatus, byShard };
+export async function totals(db: Db): Promise<Totals> {
+  return oneRow(await db.read(TOTALS));
 }
 
 const ANY_LEASE_EXPIRED = statement<{ expired: boolean }>(
@@ -327,7 +358,11 @@ const LEASE_HEALTH = statement<{ leased: number; overdue_seconds: number; repeat
 );
 
 export async function leaseHealth(db: Db) {
-  const [row] = await db.read(LEASE_HEALTH);
+  return oneRow(await db.read(LEASE_HEALTH));
+}
+
+function oneRow<Row>(rows: readonly Row[]): Row {
+  const [row] = rows;
   if (!row) throw new Error("an aggregate returned no row");
   return row;
 }

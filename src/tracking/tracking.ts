@@ -152,17 +152,12 @@ export function createTracking(deps: { db: Db; wake: Wake; metrics: Metrics; set
     },
 
     async moveFile(transition, filename, error) {
-      const { updated, started, done, failed } = await store.moveFile(db, transition, filename, error ?? null);
-      const shards = started + done + failed;
-      if (shards === 0) throw new ApiError("FILE_NOT_FOUND", { filename });
-      const refuse = (because: string) =>
-        new ApiError("FILE_WRONG_STATUS", { transition, filename, started, done, failed }, { because });
-      if (transition === "done" && failed > 0) {
-        throw refuse(`${failed} of its ${shards} shards are \`failed\`; retry them first`);
-      }
-      if (transition !== "done" && done === shards) throw refuse("all its shards are `done`");
-      if (updated > 0) hintAfter("event-ingest", transition);
-      return { updatedRows: updated };
+      const updatedRows = await db.tx(async (tx) => {
+        refuseFileMove(transition, filename, await store.lockFile(tx, filename));
+        return store.moveFile(tx, transition, filename, error ?? null);
+      });
+      if (updatedRows > 0) hintAfter("event-ingest", transition);
+      return { updatedRows };
     },
 
     async move(stage, transition, move) {
@@ -209,6 +204,19 @@ export function createTracking(deps: { db: Db; wake: Wake; metrics: Metrics; set
   };
 }
 
-function identity({ filename, shard }: CellKey): string {
+/** Shards that stand elsewhere are left there, but a file is not done while some of it failed, and done is final. */
+function refuseFileMove(transition: FileTransition, filename: string, counts: store.FileCounts): void {
+  const { started, done, failed } = counts;
+  const shards = started + done + failed;
+  if (shards === 0) throw new ApiError("FILE_NOT_FOUND", { filename });
+  const refuse = (because: string) =>
+    new ApiError("FILE_WRONG_STATUS", { transition, filename, ...counts }, { because });
+  if (transition === "done" && failed > 0) {
+    throw refuse(`${failed} of its ${shards} shards are \`failed\`; retry them first`);
+  }
+  if (transition !== "done" && done === shards) throw refuse("all its shards are `done`");
+}
+
+export function identity({ filename, shard }: CellKey): string {
   return `${filename}/${shard}`; // A filename holds no slash, so this is unique.
 }

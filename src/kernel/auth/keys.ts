@@ -9,6 +9,7 @@ import { ApiError } from "../errors.ts";
 import { systemIds } from "../ids.ts";
 import { statement } from "../statement.ts";
 import type { Wake } from "../wake.ts";
+import { createGuesses } from "./guesses.ts";
 import type { Caller, Scope } from "./scopes.ts";
 
 export interface NewKey {
@@ -35,8 +36,8 @@ export interface KeyRow {
 }
 
 export interface Keys {
-  /** Who holds this key, or nobody. */
-  find(key: string): Promise<Caller | undefined>;
+  /** Who holds this key, or nobody. Refuses to look for the keys of an address that has sent too many wrong ones. */
+  find(key: string, address: string): Promise<Caller | undefined>;
   create(tx: Queryable, key: NewKey, createdBy: string): Promise<KeyRow & { key: string }>;
   list(): Promise<KeyRow[]>;
   /** Call `forget` after the commit, or the key would live on in the processes' memory for some seconds. */
@@ -48,6 +49,8 @@ export interface Keys {
 
 const PREFIX = "mlr_";
 const KEY_BYTES = 32;
+/** What `newKey` makes. Anything else cannot be a stored key and is refused without asking the database. */
+const SHAPE = /^mlr_[\w-]{43}$/;
 const HINT_LENGTH = 8;
 const REMEMBER_MS = 10_000;
 const REMEMBERED_MAX = 10_000;
@@ -64,6 +67,8 @@ const INSERT = statement<KeyRow>(
   `insert into kernel.api_key (id, name, hash, hint, scopes, tenant_id, source, rate_limit_per_minute, created_by)
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ${COLUMNS}`,
 );
+// Two processes that start on an empty database would otherwise both see no key, and both make one.
+const LOCK = statement("kernel.keys.lock", "lock table kernel.api_key in share row exclusive mode");
 const INSERT_FIRST = statement<{ id: string }>(
   "kernel.keys.insert_first",
   `insert into kernel.api_key (id, name, hash, hint, scopes, created_by)
@@ -81,19 +86,33 @@ const REVOKE = statement<KeyRow>(
 export function createKeys(deps: { db: Db; wake: Wake; clock: Clock; adminKey: string | undefined }): Keys {
   const { db, wake, clock } = deps;
   const remembered = new Map<string, { caller: Caller; until: number }>();
-  wake.on(REVOKED_TOPIC, () => remembered.clear());
+  const guesses = createGuesses({ clock });
+  let revocations = 0;
+  wake.on(REVOKED_TOPIC, () => {
+    revocations += 1;
+    // Looked up again at their next use, but still known not to be guesses.
+    for (const known of remembered.values()) known.until = 0;
+  });
   const adminHash = deps.adminKey === undefined ? undefined : hashOf(deps.adminKey);
 
   return {
-    async find(key) {
+    async find(key, address) {
       const hash = hashOf(key);
       // The key from the environment is compared here and never stored, so removing the setting removes the key.
       if (adminHash && timingSafeEqual(hash, adminHash)) return ENVIRONMENT_ADMIN;
+      if (!SHAPE.test(key)) return undefined;
       const id = hash.toString("base64");
       const known = remembered.get(id);
       if (known && known.until > clock.now()) return known.caller;
+      if (!known) guesses.check(address);
+      const revocationsBefore = revocations;
       const [row] = await db.rows(FIND, [hash]);
-      if (!row) return undefined;
+      if (!row) {
+        remembered.delete(id);
+        guesses.count(address);
+        return undefined;
+      }
+      if (revocations !== revocationsBefore) return callerOf(row); // It may be this one that was revoked meanwhile.
       if (remembered.size >= REMEMBERED_MAX) remembered.clear();
       remembered.set(id, { caller: callerOf(row), until: clock.now() + REMEMBER_MS });
       return callerOf(row);
@@ -130,8 +149,11 @@ export function createKeys(deps: { db: Db; wake: Wake; clock: Clock; adminKey: s
     async bootstrap() {
       if (adminHash) return undefined;
       const { key, hint } = newKey();
-      const [row] = await db.rows(INSERT_FIRST, [systemIds.uuid(), hashOf(key), hint]);
-      return row ? key : undefined;
+      return db.tx(async (tx) => {
+        await tx.rows(LOCK);
+        const [row] = await tx.rows(INSERT_FIRST, [systemIds.uuid(), hashOf(key), hint]);
+        return row ? key : undefined;
+      });
     },
   };
 }

@@ -31,7 +31,12 @@ export interface Caller {
   rateLimitPerMinute: number | null;
 }
 
-export function mayDo({ scopes, tenantId }: Caller, scope: Scope): boolean {
-  if (tenantId !== null && !scope.startsWith("lineage:")) return false;
-  return scopes.includes("admin") || scopes.includes(scope);
+export function mayDo(caller: Caller, scope: Scope): boolean {
+  return whyNot(caller, scope) === undefined;
+}
+
+/** Why the caller may not do it, to be said after "This key may not do that: "; nothing if it may. */
+export function whyNot({ scopes, tenantId }: Caller, scope: Scope): string | undefined {
+  if (tenantId !== null && !scope.startsWith("lineage:")) return "it is bound to a tenant and reaches lineage only";
+  return scopes.includes("admin") || scopes.includes(scope) ? undefined : `it lacks the scope ${scope}`;
 }

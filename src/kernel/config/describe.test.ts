@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { environmentHelp, flagHelp, SETTINGS, settingsAsMarkdown } from "./index.ts";
-import type { Setting } from "./settings.ts";
+import { environmentHelp, flagHelp, settingsAsMarkdown } from "./describe.ts";
+import { SETTINGS, type Setting } from "./settings.ts";
 
 const settings = Object.entries<Setting>(SETTINGS);
 

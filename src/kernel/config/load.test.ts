@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { Type } from "typebox";
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
 import { OperatorError } from "../errors.ts";
-import { type Flags, loadClientConfig, loadConfig } from "./index.ts";
+import { loadClientConfig } from "./client.ts";
+import { loadConfig } from "./load.ts";
+import type { Flags } from "./read-settings.ts";
 
 const SECRET = "correct-horse-battery-staple-correct-horse";
 const StageTimeout = Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 }));
@@ -120,20 +122,9 @@ describe("settings", () => {
     expect(config.databaseUrl).toBeUndefined();
   });
 
-  test("are taken from flags just as the command line's parser gives them", () => {
-    expect(load({ flags: { port: "0", "data-dir": "/data", dbPoolSize: "4" } })).toMatchObject({
-      port: 0,
-      dataDir: "/data",
-      dbPoolSize: 4,
-    });
-    expect(problemsOf({ flags: { port: true } })).toEqual([
+  test("left empty in a flag are refused: someone meant to give a value", () => {
+    expect(problemsOf({ flags: { port: "" } })).toEqual([
       "--port has no value. Accepted: a whole number from 0 to 65535.",
-    ]);
-    expect(problemsOf({ flags: { port: ["1", "2"] } })).toEqual([
-      "--port is `1,2`. Accepted: a whole number from 0 to 65535.",
-    ]);
-    expect(problemsOf({ flags: { "dta-dir": "/data" } })).toEqual([
-      "--dta-dir is not a flag here. Did you mean `--data-dir`?",
     ]);
   });
 
@@ -145,10 +136,9 @@ describe("settings", () => {
       MILLRACE_PROT: "7400",
       MILLRACE_ROLES: "api,wroker",
     };
-    const flags = { "db-pool-size": 1, colour: "blue" };
+    const flags = { "db-pool-size": "1" };
     expect(problemsOf({ env, flags })).toEqual([
       "MILLRACE_PROT is not a setting. Did you mean `MILLRACE_PORT`?",
-      "--colour is not a flag here.",
       "MILLRACE_PORT is `74OO`. Accepted: a whole number from 0 to 65535.",
       "MILLRACE_ROLES is `api,wroker`. Accepted: a comma list of api, scheduler, worker. Did you mean `worker`?",
       "MILLRACE_LOG_LEVEL is `inof`. Accepted: one of fatal, error, warn, info, debug, trace. Did you mean `info`?",
@@ -203,13 +193,6 @@ describe("secrets", () => {
     expect(others).toEqual([]);
     expect(problem).toMatch(new RegExp(`^${name} is not accepted as it is \\(a secret, so not shown\\)\\. Accepted: `));
     expect(problem).not.toContain("horse");
-  });
-
-  test("are not taken from flags, which every user of the machine can read", () => {
-    expect(problemsOf({ flags: { adminKey: SECRET, "database-url": `postgres://${SECRET}@db/x` } })).toEqual([
-      "--admin-key is not a flag here. Set MILLRACE_ADMIN_KEY in the environment instead.",
-      "--database-url is not a flag here. Set DATABASE_URL in the environment instead.",
-    ]);
   });
 
   test("inside a URL that is wrong are left out of the complaint", () => {
@@ -380,12 +363,9 @@ describe("loadClientConfig", () => {
     expect(loadClient({ flags: { url: "http://other:1" } })).toEqual({ url: "http://other:1" });
   });
 
-  test("refuses unknown names, bad values and the server's flags", () => {
-    expect(
-      problems(() => loadClient({ env: { MILLRACE_ULR: "x", MILLRACE_URL: "here" }, flags: { port: 1 } })),
-    ).toEqual([
+  test("refuses unknown names and bad values", () => {
+    expect(problems(() => loadClient({ env: { MILLRACE_ULR: "x", MILLRACE_URL: "here" } }))).toEqual([
       "MILLRACE_ULR is not a setting. Did you mean `MILLRACE_URL`?",
-      "--port is not a flag here.",
       "MILLRACE_URL is `here`. Accepted: a URL such as http://127.0.0.1:7400.",
     ]);
   });

@@ -1,15 +1,12 @@
 /** Reads the table's settings: flags win over the environment, the environment over defaults. */
 import { OperatorError } from "../errors.ts";
-import { didYouMean, nearest } from "../nearest.ts";
+import { nearest } from "../nearest.ts";
 import { type Reader, SETTINGS, type Setting, type Settings, settingsFor } from "./settings.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/**
- * The flags of one command that are meant as settings, by name in either spelling (`data-dir`, `dataDir`) and as the
- * command line's parser gives them: text, `true` for one without a value, an array for one given twice.
- */
-export type Flags = Readonly<Record<string, unknown>>;
+/** By name without dashes (`data-dir`). The command line's parser has refused names that are not flags. */
+export type Flags = Readonly<Record<string, string>>;
 
 const PREFIX = "MILLRACE_";
 /** For the switches of the project's own tests. */
@@ -24,11 +21,10 @@ export function readSettings<R extends Reader>(
   env: Environment,
   flags: Flags,
 ): { values: Settings<R>; problems: string[] } {
-  const given = new Map(Object.entries(flags).map(([name, value]) => [kebabCase(name), value]));
-  const problems = [...unknownNames(env), ...unknownFlags(reader, given.keys())];
+  const problems = unknownNames(env);
   const values: Record<string, unknown> = {};
   for (const [name, setting] of settingsFor(reader)) {
-    const source = sourceOf(setting, env, given);
+    const source = sourceOf(setting, env, flags);
     if (!source) continue;
     const value = setting.kind.parse(source.text);
     if (value === undefined) problems.push(badValue(setting, source));
@@ -51,18 +47,13 @@ interface Source {
   text: string;
 }
 
-function sourceOf(setting: Setting, env: Environment, flags: ReadonlyMap<string, unknown>): Source | undefined {
+function sourceOf(setting: Setting, env: Environment, flags: Flags): Source | undefined {
   const { flag } = setting;
-  const flagged = flag === undefined ? undefined : flags.get(flag);
-  if (flagged !== undefined) return { name: `--${flag}`, text: flagText(flagged) };
+  const flagged = flag === undefined ? undefined : flags[flag];
+  if (flagged !== undefined) return { name: `--${flag}`, text: flagged.trim() };
   // An empty variable counts as unset: `MILLRACE_PORT=${PORT:-}` is how shells and compose files leave one out.
   const text = env[setting.env]?.trim() || setting.default;
   return text === undefined ? undefined : { name: setting.env, text };
-}
-
-/** A flag without a value is empty text; one given twice is a comma list, which only lists accept. */
-function flagText(value: unknown): string {
-  return typeof value === "boolean" ? "" : String(value).trim();
 }
 
 function badValue({ kind, secret }: Setting, { name, text }: Source): string {
@@ -88,29 +79,6 @@ function unknownNames(env: Environment): string[] {
     });
 }
 
-function unknownFlags(reader: Reader, given: Iterable<string>): string[] {
-  const settings = settingsFor(reader).map(([, setting]) => setting);
-  const known = settings.flatMap(({ flag }) => flag ?? []);
-  return [...given]
-    .filter((name) => name !== "--" && !known.includes(name)) // What stands behind `--` comes under that name.
-    .map((name) => {
-      const unflagged = settings.find(({ env, flag }) => flag === undefined && kebabCase(withoutPrefix(env)) === name);
-      const hint = unflagged
-        ? ` Set ${unflagged.env} in the environment instead.`
-        : didYouMean(
-            `--${name}`,
-            known.map((flag) => `--${flag}`),
-          );
-      return `--${name} is not a flag here.${hint}`;
-    });
-}
-
 function withoutPrefix(name: string): string {
   return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name;
-}
-
-/** `dataDir` and `DATA_DIR` to `data-dir`. */
-function kebabCase(name: string): string {
-  const separated = name.replaceAll(/([a-z])([A-Z])/g, "$1-$2").replaceAll("_", "-");
-  return separated.toLowerCase();
 }

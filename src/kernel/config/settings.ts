@@ -57,8 +57,7 @@ export const SETTINGS = {
     flag: "data-dir",
     kind: path,
     readBy: "server",
-    description:
-      "Where the embedded Postgres and its secret key live; without it `.millrace` in the working directory.",
+    description: "Where the embedded Postgres keeps its files; without it `.millrace` in the working directory.",
   },
   adminKey: {
     env: "MILLRACE_ADMIN_KEY",

@@ -14,8 +14,9 @@ const SETTINGS = {
 
   // The hot indexes of a few million rows fit; more would be taken from the page cache of a small machine.
   shared_buffers: "256MB",
-  // Several pools and a person with psql; each idle connection costs a few MB.
-  max_connections: "60",
+  // The largest pool (100), the reads (4), the listener, the lock on the server and a migration (3), what Postgres
+  // keeps for superusers (3), and people with psql (10). One that is allowed but not open costs a few kB.
+  max_connections: "120",
   // Nobody replicates to or from this server, so it need not write what only a replica reads.
   wal_level: "minimal",
   max_wal_senders: "0",

@@ -53,7 +53,7 @@ describe("size", () => {
       headers: { authorization: `Bearer ${ADMIN_KEY}`, "content-type": "application/json" },
       body: new Blob([ofLength(LIMIT), " "]).stream(),
       duplex: "half",
-    } as RequestInit);
+    });
     expect(response.status).toBe(413);
   });
 

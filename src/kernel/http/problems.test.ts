@@ -102,9 +102,7 @@ describe("a path that is not there", () => {
       "There is no POST /files/registre here. Did you mean POST /files/register?",
     );
     expect(await hintFor("/confict?x=1")).toBe("There is no GET /confict here. Did you mean GET /conflict?");
-    expect(await hintFor("/something/else")).toBe(
-      "There is no GET /something/else here. The reference is at /docs.",
-    );
+    expect(await hintFor("/something/else")).toBe("There is no GET /something/else here. The reference is at /docs.");
   });
 
   test("with this method is answered with the methods that it has", async () => {

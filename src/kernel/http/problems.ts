@@ -26,9 +26,7 @@ export function useProblems(http: FastifyInstance, bodyLimitBytes: number): void
   http.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?", 1)[0] ?? "";
     const near = nearest(path, methodsOf.keys());
-    const hint = near
-      ? `Did you mean ${methodsOf.get(near)?.join(" or ")} ${near}?`
-      : "The reference is at /docs.";
+    const hint = near ? `Did you mean ${methodsOf.get(near)?.join(" or ")} ${near}?` : "The reference is at /docs.";
     return answer(
       reply,
       new ApiError("ROUTE_NOT_FOUND", {}, { method: request.method, path: path.slice(0, 256), hint }),
@@ -36,7 +34,7 @@ export function useProblems(http: FastifyInstance, bodyLimitBytes: number): void
   });
 }
 
-export function answer(reply: FastifyReply, problem: ApiError): FastifyReply {
+function answer(reply: FastifyReply, problem: ApiError): FastifyReply {
   if (problem.retryAfterSeconds !== undefined) reply.header("retry-after", problem.retryAfterSeconds);
   if (problem.status === 401) reply.header("www-authenticate", "Bearer");
   return reply.code(problem.status).send(bodyOf(problem));
@@ -57,13 +55,15 @@ export function answerBadAddress(error: FastifyError, request: FastifyRequest, r
   void answer(reply, new ApiError("VALIDATION_FAILED", {}, { reason }));
 }
 
+const UNREADABLE: Record<string, string> = {
+  HPE_HEADER_OVERFLOW: "The address and the headers are too long together",
+  ERR_HTTP_REQUEST_TIMEOUT: "The request took too long to come in whole",
+};
+
 /** Answers what Node could not read as a request, on the bare socket. */
 export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code !== "ECONNRESET" && socket.writable) {
-    const reason =
-      error.code === "HPE_HEADER_OVERFLOW"
-        ? "The address and the headers are too long together"
-        : "This is not a complete HTTP request";
+    const reason = UNREADABLE[error.code ?? ""] ?? "This is not a complete HTTP request";
     const body = JSON.stringify(bodyOf(new ApiError("VALIDATION_FAILED", {}, { reason })));
     socket.write(
       `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json; charset=utf-8\r\n` +
@@ -83,12 +83,8 @@ function toApiError(error: unknown, request: FastifyRequest, bodyLimitBytes: num
     return new ApiError("DATABASE_UNAVAILABLE", { seconds: RETRY_AFTER_SECONDS });
   }
   const { code, statusCode, message } = (error ?? {}) as Partial<FastifyError>; // Anything can be thrown, even nothing.
-  switch (code) {
-    case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return new ApiError("BODY_TOO_LARGE", { limit: bodyLimitBytes });
-    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
-      return new ApiError("UNSUPPORTED_MEDIA_TYPE");
-  }
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return new ApiError("BODY_TOO_LARGE", { limit: bodyLimitBytes });
+  if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return new ApiError("UNSUPPORTED_MEDIA_TYPE");
   // What Fastify itself refuses, such as a wrong content length.
   if (code?.startsWith("FST_") && statusCode !== undefined && statusCode < 500) {
     return new ApiError("VALIDATION_FAILED", {}, { reason: message?.replace(/\.$/, "") ?? code });

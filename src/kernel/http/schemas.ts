@@ -1,9 +1,15 @@
 /** Schemas that every module's routes share. */
 import { type TSchema, Type } from "typebox";
 
-/** Routes refuse unknown fields. */
+/** Routes refuse unknown fields. One with a default may be left out, which TypeBox does not conclude by itself. */
 export function Body<Fields extends Record<string, TSchema>>(fields: Fields, description?: string) {
-  return Type.Object(fields, { additionalProperties: false, ...(description ? { description } : {}) });
+  const schema = Type.Object(fields, { additionalProperties: false, ...(description ? { description } : {}) });
+  const required = Object.keys(fields).filter((name) => {
+    const field = fields[name] as TSchema;
+    return !Type.IsOptional(field) && !("default" in field);
+  });
+  Object.assign(schema, { required });
+  return schema;
 }
 
 /** A time that a caller sends. */

@@ -6,13 +6,12 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import rateLimit from "@fastify/rate-limit";
-import swagger from "@fastify/swagger";
-import swaggerUi from "@fastify/swagger-ui";
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { Span } from "@opentelemetry/api";
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
   fastify,
   LogController,
@@ -20,15 +19,15 @@ import {
 } from "fastify";
 import type { Actor } from "../auth/audit.ts";
 import type { Keys } from "../auth/keys.ts";
-import { type Caller, mayDo, type Scope } from "../auth/scopes.ts";
+import { type Caller, mayDo, type Scope, whyNot } from "../auth/scopes.ts";
 import { ApiError } from "../errors.ts";
 import { systemIds } from "../ids.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { endRequestSpan, inSpan, startRequestSpan } from "../telemetry/tracing.ts";
 import { parseJson } from "./body.ts";
+import { isReference, useOpenApi } from "./openapi.ts";
 import { answerBadAddress, answerUnreadable, useProblems } from "./problems.ts";
-import { ErrorBody } from "./schemas.ts";
 import { useStrictValidation } from "./validation.ts";
 
 export type Http = FastifyInstance<
@@ -64,9 +63,13 @@ export interface HttpOptions {
 }
 
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
-const REFERENCE = "/docs";
 const RETRY_AFTER_SECONDS = 2;
-const PARAMETER_LENGTH_MAX = 2_048; // A filename of 255 characters may take 12 bytes each when percent-encoded.
+/** Measured after decoding. Well above every name that a schema allows, so that the schema answers, and tells its limit. */
+const PARAMETER_LENGTH_MAX = 2_048;
+/** To send a whole request; a body that trickles in would hold its connection for ever. Answers may take longer. */
+const REQUEST_TIMEOUT_MS = 60_000;
+/** What nginx logs, and so what people look for, when a caller hung up before its answer. */
+const CALLER_HUNG_UP = 499;
 
 export async function createHttp(options: HttpOptions): Promise<Http> {
   const { log, metrics, keys } = options;
@@ -75,6 +78,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }), // Metrics and traces tell of requests.
     bodyLimit: options.bodyLimitBytes,
+    requestTimeout: REQUEST_TIMEOUT_MS,
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     return503OnClosing: false, // The hook below answers with the catalogue's sentence.
     forceCloseConnections: "idle",
@@ -95,11 +99,12 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
   useProblems(http, options.bodyLimitBytes);
 
   http.decorateRequest("span", undefined);
-  http.addHook("onRoute", ({ url, config, schema }) => {
+  http.addHook("onRoute", ({ url, config }) => {
     if (config?.scope === undefined && !isReference(url)) throw new Error(`route ${url} names no scope`);
-    if (schema?.response) schema.response = withDescriptions(schema.response as Record<string, object>);
   });
   http.addHook("onRequest", async (request, reply) => {
+    // Not `onResponse`, which is never called when the caller hangs up.
+    reply.raw.once("close", () => conclude(request, reply));
     reply.header("x-request-id", request.id);
     if (options.isStopping()) throw new ApiError("SHUTTING_DOWN", { seconds: RETRY_AFTER_SECONDS });
     const route = request.routeOptions.url ?? "unknown";
@@ -113,15 +118,13 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     if (options.isStopping()) reply.header("connection", "close");
     done(null, payload);
   });
-  http.addHook("onResponse", async (request, reply) => {
-    const labels = {
-      method: request.method,
-      route: request.routeOptions.url ?? "unknown",
-      status: String(reply.statusCode),
-    };
+
+  function conclude(request: FastifyRequest, reply: FastifyReply): void {
+    const status = reply.raw.writableFinished ? reply.statusCode : CALLER_HUNG_UP;
+    const labels = { method: request.method, route: request.routeOptions.url ?? "unknown", status: String(status) };
     metrics.observe("millrace_http_request_seconds", labels, reply.elapsedTime / 1000);
-    if (request.span) endRequestSpan(request.span, reply.statusCode);
-  });
+    if (request.span) endRequestSpan(request.span, status);
+  }
 
   async function authenticate(request: FastifyRequest): Promise<Caller> {
     const scope = request.routeOptions.config.scope ?? "public";
@@ -133,26 +136,30 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     }
     if (scope === "public") return anonymous; // Health and metrics answer even while the database is away.
     const key = /^Bearer (\S+)$/i.exec(authorization)?.[1];
-    const caller = key === undefined ? undefined : await keys.find(key);
+    const caller = key === undefined ? undefined : await keys.find(key, request.ip);
     if (!caller) throw new ApiError("UNAUTHENTICATED", {}, { reason: "This key is not known, or it was revoked." });
-    if (!mayDo(caller, scope)) throw new ApiError("FORBIDDEN", { scope });
+    const because = whyNot(caller, scope);
+    if (because !== undefined) throw new ApiError("FORBIDDEN", { scope }, { because });
     return caller;
   }
 
-  if (options.rateLimitPerMinute > 0) {
-    await http.register(rateLimit, {
-      hook: "preValidation",
-      timeWindow: "1 minute",
-      cache: 10_000,
-      allowList: ({ routeOptions: { url, config } }) => config.scope === "public" || isReference(url),
-      keyGenerator: ({ caller, ip }) => caller.keyId ?? `${caller.name} ${ip}`,
-      max: ({ caller }) => caller.rateLimitPerMinute ?? options.rateLimitPerMinute,
-      errorResponseBuilder: (_request, { max, ttl }) =>
-        new ApiError("RATE_LIMITED", { limit: max, seconds: Math.max(1, Math.ceil(ttl / 1000)) }),
-    });
-  }
-  http.addSchema(ErrorBody);
-  await describe(http, options.version);
+  const limitOf = ({ rateLimitPerMinute }: Caller) => rateLimitPerMinute ?? options.rateLimitPerMinute;
+  await http.register(rateLimit, {
+    hook: "preValidation",
+    timeWindow: "1 minute",
+    cache: 10_000,
+    allowList: ({ caller, routeOptions: { url, config } }) =>
+      config.scope === "public" || isReference(url) || limitOf(caller) === 0,
+    keyGenerator: ({ caller, ip }) => caller.keyId ?? `${caller.name} ${ip}`,
+    max: ({ caller }) => limitOf(caller),
+    errorResponseBuilder: ({ caller }, { max, ttl }) =>
+      new ApiError(
+        "RATE_LIMITED",
+        { limit: max, seconds: Math.max(1, Math.ceil(ttl / 1000)) },
+        { who: isAnonymous(caller) ? "This address" : "This key", what: "requests" },
+      ),
+  });
+  await useOpenApi(http, options.version);
   return http;
 }
 
@@ -165,63 +172,12 @@ const ANONYMOUS: Caller = {
   rateLimitPerMinute: null,
 };
 
+/** A stored key may bear any name. */
+function isAnonymous({ name, keyId }: Caller): boolean {
+  return keyId === null && name === ANONYMOUS.name;
+}
+
 /** Who acts, for the audit log. */
 export function actorOf({ caller, ip, id }: FastifyRequest): Actor {
   return { caller, address: ip, requestId: id };
-}
-
-const ANSWERS: Record<string, string> = {
-  200: "Done",
-  400: "Malformed or invalid",
-  401: "The key is missing or unknown",
-  403: "The key lacks the scope",
-  404: "Unknown",
-  409: "Not possible in the present state",
-  503: "Not now; try again after `Retry-After`",
-};
-
-function withDescriptions(answers: Record<string, object>): Record<string, object> {
-  return Object.fromEntries(
-    Object.entries(answers).map(([status, schema]) => [status, { description: ANSWERS[status] ?? "", ...schema }]),
-  );
-}
-
-/** The pages of the reference come with their library and are open to everyone. */
-function isReference(url = ""): boolean {
-  return url === REFERENCE || url.startsWith(`${REFERENCE}/`);
-}
-
-/** `/openapi.json` for machines and `/docs` for people, both made from the routes' schemas. */
-async function describe(http: Http, version: string): Promise<void> {
-  await http.register(swagger, {
-    openapi: {
-      openapi: "3.1.0",
-      info: {
-        title: "Millrace",
-        version,
-        description: "The control plane between a data source and a published metric.",
-        license: { name: "Apache-2.0", identifier: "Apache-2.0" },
-      },
-      components: { securitySchemes: { key: { type: "http", scheme: "bearer" } } },
-      security: [{ key: [] }],
-      tags: [
-        { name: "pipeline", description: "Files and shards on their way through the stages" },
-        { name: "admin", description: "Keys, the audit log and the doctor" },
-        { name: "server", description: "Health and metrics, open to everyone" },
-      ],
-    },
-    refResolver: {
-      buildLocalReference: (json, _baseUri, _fragment, i) =>
-        typeof json["$id"] === "string" ? json["$id"] : `schema-${i}`,
-    },
-  });
-  await http.register(swaggerUi, {
-    routePrefix: REFERENCE,
-    theme: {
-      title: "Millrace API",
-      css: [{ filename: "millrace.css", content: ".swagger-ui .topbar { display: none }" }],
-    },
-    uiConfig: { docExpansion: "list", defaultModelsExpandDepth: -1, tryItOutEnabled: true, persistAuthorization: true },
-  });
-  http.get("/openapi.json", { config: { scope: "public" }, schema: { hide: true } }, async () => http.swagger());
 }

@@ -1,15 +1,12 @@
-/** The routes that belong to no module: health, metrics, the front page, keys, the audit log and the doctor. */
+/** The routes that are open to everyone: health, metrics and the front page. */
 import { Type } from "typebox";
-import { audit, listAudit } from "../auth/audit.ts";
-import type { Keys } from "../auth/keys.ts";
-import { SCOPES } from "../auth/scopes.ts";
 import type { Db } from "../db.ts";
-import { type DoctorCheck, examine } from "../doctor.ts";
 import { statement } from "../statement.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { type FrontPage, frontPage } from "./front-page.ts";
-import { Body, errors, ReplyTime } from "./schemas.ts";
-import { actorOf, type Http } from "./server.ts";
+import type { Http } from "./server.ts";
+
+export { adminSurfaces } from "./admin.ts";
 
 const PING = statement("kernel.ping", "select 1");
 
@@ -28,7 +25,7 @@ export function publicSurfaces(http: Http, deps: { db: Db; metrics: Metrics; pag
     "/readyz",
     {
       ...open,
-      schema: { tags: ["server"], summary: "Whether it can serve", response: { 200: Alive, ...errors(503) } },
+      schema: { tags: ["server"], summary: "Whether it can serve", response: { 200: Alive } },
     },
     async () => {
       await deps.db.rows(PING);
@@ -39,7 +36,11 @@ export function publicSurfaces(http: Http, deps: { db: Db; metrics: Metrics; pag
     "/metrics",
     {
       ...open,
-      schema: { tags: ["server"], summary: "Metrics in the Prometheus text format", produces: ["text/plain"] },
+      schema: {
+        tags: ["server"],
+        summary: "Metrics in the Prometheus text format",
+        response: { 200: { content: { "text/plain": { schema: Type.String() } } } },
+      },
     },
     async (_request, reply) => reply.type(deps.metrics.contentType).send(await deps.metrics.render()),
   );
@@ -49,172 +50,4 @@ export function publicSurfaces(http: Http, deps: { db: Db; metrics: Metrics; pag
       .header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'")
       .send(frontPage(deps.page)),
   );
-}
-
-const Key = {
-  id: Type.String(),
-  name: Type.String(),
-  hint: Type.String({ description: "Its first characters." }),
-  scopes: Type.Array(Type.String()),
-  tenantId: Type.Optional(Type.Number()),
-  source: Type.Optional(Type.String()),
-  rateLimitPerMinute: Type.Optional(Type.Integer()),
-  createdAt: ReplyTime,
-  createdBy: Type.String(),
-  revokedAt: Type.Optional(ReplyTime),
-};
-const NewKey = Body({
-  name: Type.String({
-    minLength: 1,
-    maxLength: 128,
-    pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]+$",
-    description: "A name without control characters.",
-  }),
-  scopes: Type.Array(Type.Enum(SCOPES), { minItems: 1, maxItems: SCOPES.length }),
-  tenantId: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  source: Type.Optional(Type.Enum(["GRAVITINO", "COMPUTE_ENGINE"] as const)),
-  rateLimitPerMinute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
-});
-const AUDIT_LIMIT_MAX = 1_000;
-
-export function adminSurfaces(http: Http, deps: { db: Db; keys: Keys; checks: readonly DoctorCheck[] }): void {
-  const { db, keys } = deps;
-  const config = { scope: "admin" } as const;
-
-  http.post(
-    "/keys",
-    {
-      config,
-      schema: {
-        tags: ["admin"],
-        summary: "Make a key; it is shown only in this answer",
-        body: NewKey,
-        response: { 200: Type.Object({ ...Key, key: Type.String() }), ...errors(400, 401, 403) },
-      },
-    },
-    async (request) => {
-      const actor = actorOf(request);
-      return db.tx(async (tx) => {
-        const { key, ...row } = await keys.create(tx, request.body, actor.caller.name);
-        await audit(tx, actor, "key.create", row.id, { name: row.name, scopes: row.scopes });
-        return { ...keyReply(row), key };
-      });
-    },
-  );
-
-  http.get(
-    "/keys",
-    {
-      config,
-      schema: {
-        tags: ["admin"],
-        summary: "List keys, newest first",
-        response: { 200: Type.Object({ items: Type.Array(Type.Object(Key)) }), ...errors(401, 403) },
-      },
-    },
-    async () => ({ items: (await keys.list()).map(keyReply) }),
-  );
-
-  http.delete(
-    "/keys/:id",
-    {
-      config,
-      schema: {
-        tags: ["admin"],
-        summary: "Revoke a key; it stops working at once",
-        params: Body({ id: Type.String({ format: "uuid" }) }),
-        response: { 200: Type.Object(Key), ...errors(400, 401, 403, 404) },
-      },
-    },
-    async (request) => {
-      const { id } = request.params;
-      const revoked = await db.tx(async (tx) => {
-        const row = await keys.revoke(tx, id);
-        await audit(tx, actorOf(request), "key.revoke", id, { name: row.name });
-        return row;
-      });
-      keys.forget();
-      return keyReply(revoked);
-    },
-  );
-
-  http.get(
-    "/audit",
-    {
-      config,
-      schema: {
-        tags: ["admin"],
-        summary: "Who did what, newest first",
-        querystring: Body({
-          limit: Type.Integer({ minimum: 1, maximum: AUDIT_LIMIT_MAX, default: 100 }),
-          before: Type.Optional(Type.String({ pattern: "^\\d{1,18}$", description: "The `next` of the page before." })),
-        }),
-        response: {
-          200: Type.Object({
-            items: Type.Array(
-              Type.Object({
-                id: Type.String(),
-                at: ReplyTime,
-                actor: Type.String(),
-                action: Type.String(),
-                target: Type.String(),
-                details: Type.Unknown(),
-                address: Type.String(),
-                requestId: Type.String(),
-              }),
-            ),
-            next: Type.Union([Type.String(), Type.Null()]),
-          }),
-          ...errors(400, 401, 403),
-        },
-      },
-    },
-    async ({ query: { limit, before } }) => {
-      const rows = await listAudit(db, { limit, before: before ?? null });
-      const items = rows.map(({ request_id, key_id: _keyId, ...row }) => ({ ...row, requestId: request_id }));
-      return { items, next: rows.length === limit ? (rows.at(-1)?.id ?? null) : null };
-    },
-  );
-
-  http.get(
-    "/doctor",
-    {
-      config,
-      schema: {
-        tags: ["admin"],
-        summary: "Examine this installation",
-        response: {
-          200: Type.Object({
-            findings: Type.Array(
-              Type.Object({
-                check: Type.String(),
-                verdict: Type.Enum(["ok", "warning", "broken"] as const),
-                found: Type.String(),
-                advice: Type.Optional(Type.String()),
-              }),
-            ),
-          }),
-          ...errors(401, 403),
-        },
-      },
-    },
-    async () => ({ findings: await examine(db, deps.checks) }),
-  );
-}
-
-type KeyRow = Awaited<ReturnType<Keys["list"]>>[number];
-
-function keyReply(row: KeyRow) {
-  return {
-    id: row.id,
-    name: row.name,
-    hint: row.hint,
-    scopes: row.scopes,
-    ...(row.tenant_id === null ? {} : { tenantId: Number(row.tenant_id) }),
-    ...(row.source === null ? {} : { source: row.source }),
-    ...(row.rate_limit_per_minute === null ? {} : { rateLimitPerMinute: row.rate_limit_per_minute }),
-    createdAt: row.created_at,
-    createdBy: row.created_by,
-    ...(row.revoked_at === null ? {} : { revokedAt: row.revoked_at }),
-  };
 }

@@ -91,7 +91,9 @@ describe("a body", () => {
   });
 
   test("with an unknown field is refused, with the field that was probably meant", async () => {
-    expect(await refusal("/body", { shrad: 1 })).toBe("The body has the unknown field `shrad` (did you mean `shard`?).");
+    expect(await refusal("/body", { shrad: 1 })).toBe(
+      "The body has the unknown field `shrad` (did you mean `shard`?).",
+    );
     expect(await refusal("/body", { nothingLikeIt: 1 })).toBe("The body has the unknown field `nothingLikeIt`.");
     expect(await refusal("/body", { items: [{ filename: "a", filenam: "b" }] })).toBe(
       "The field `items[0]` has the unknown field `filenam` (did you mean `filename`?).",

@@ -39,11 +39,11 @@ export function useStrictValidation(http: FastifyInstance): void {
   http.setValidatorCompiler(({ schema, httpPart }) =>
     (httpPart === "body" ? exact : converting).compile(schema as object),
   );
-  http.addHook("preValidation", async ({ url }) => {
+  http.addHook("preValidation", ({ url }, _reply, done) => {
     // Postgres cannot store it, and only an escape can bring it in.
-    if (url.includes("%00")) {
-      throw new ApiError("INVALID_TEXT", {}, { where: "The address", what: "a NUL character (`%00`)" });
-    }
+    const hasNul = url.includes("%00");
+    const phrases = { where: "The address", what: "a NUL character (`%00`)" };
+    done(hasNul ? new ApiError("INVALID_TEXT", {}, phrases) : undefined);
   });
   http.setSchemaErrorFormatter(
     (errors, part) => new ApiError("VALIDATION_FAILED", {}, { reason: sentence(errors, part) }),

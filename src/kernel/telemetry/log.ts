@@ -3,8 +3,27 @@ import { type Logger, pino } from "pino";
 
 export type Log = Logger;
 
-/** Where secrets could travel. They are cut out here as well, in case someone logs a whole request. */
-const REDACTED = ["req.headers.authorization", "req.headers.cookie", "*.secret", "*.password", "*.key"];
+/** Where secrets could travel. They are cut out here as well, in case someone logs a whole request or a whole row. */
+const SECRET = [
+  "accessToken",
+  "adminKey",
+  "apiKey",
+  "authorization",
+  "connectionString",
+  "cookie",
+  "DATABASE_URL",
+  "databaseUrl",
+  "key",
+  "MILLRACE_ADMIN_KEY",
+  "MILLRACE_API_KEY",
+  "MILLRACE_SECRET_KEY",
+  "password",
+  "PGPASSWORD",
+  "secret",
+  "secretKey",
+  "token",
+];
+const REDACTED = ["", "*.", "*.*."].flatMap((place) => SECRET.map((name) => place + name));
 
 export function createLog(options: { level: string }): Log {
   return pino(

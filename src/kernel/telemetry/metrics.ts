@@ -9,7 +9,7 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export const METRICS = {
   millrace_http_request_seconds: {
     kind: "histogram",
-    help: "Time to answer a request, long polls included.",
+    help: "Time to answer a request, long polls included; the status is 499 if the caller hung up before.",
     labels: ["method", "route", "status"],
   },
   millrace_db_statement_seconds: {

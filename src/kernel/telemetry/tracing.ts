@@ -4,18 +4,26 @@
  */
 import { context, propagation, type Span, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 
+/** All tries to send one batch together; it also bounds how long a missing collector can hold up the end of the process. */
+const EXPORT_TIMEOUT_MS = 3_000;
+
 const tracer = trace.getTracer("millrace");
 
 /** Starts exporting; returns the function that flushes and ends it. */
 export async function startTracing(options: { endpoint: string; serviceName: string }): Promise<() => Promise<void>> {
-  const [{ NodeTracerProvider, BatchSpanProcessor }, { OTLPTraceExporter }] = await Promise.all([
-    import("@opentelemetry/sdk-trace-node"),
-    import("@opentelemetry/exporter-trace-otlp-http"),
-  ]);
-  process.env["OTEL_SERVICE_NAME"] ??= options.serviceName; // Where the SDK looks for the service's name.
+  const [{ NodeTracerProvider, BatchSpanProcessor }, { OTLPTraceExporter }, { resourceFromAttributes }] =
+    await Promise.all([
+      import("@opentelemetry/sdk-trace-node"),
+      import("@opentelemetry/exporter-trace-otlp-http"),
+      import("@opentelemetry/resources"),
+    ]);
   const url = new URL("v1/traces", options.endpoint.endsWith("/") ? options.endpoint : `${options.endpoint}/`);
   const provider = new NodeTracerProvider({
-    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter({ url: url.href }))],
+    // The SDK does not read the name from the environment by itself.
+    resource: resourceFromAttributes({ "service.name": options.serviceName, "telemetry.sdk.language": "nodejs" }),
+    spanProcessors: [
+      new BatchSpanProcessor(new OTLPTraceExporter({ url: url.href, timeoutMillis: EXPORT_TIMEOUT_MS })),
+    ],
   });
   provider.register(); // Also sets the W3C propagator and the async context.
   return async () => {

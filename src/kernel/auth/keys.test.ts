@@ -1,0 +1,300 @@
+/** The life of a key: made, found, remembered, revoked in every process, and the first one of all. */
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { useDatabase } from "../../../test/database.ts";
+import { silentLog } from "../../../test/log.ts";
+import { signal, until } from "../../../test/until.ts";
+import type { Clock } from "../clock.ts";
+import { type Db, openDb } from "../db.ts";
+import { statement } from "../statement.ts";
+import { createWake } from "../wake.ts";
+import { createKeys, type Keys } from "./keys.ts";
+
+const ADMIN_KEY = "a-key-that-only-the-tests-know-of";
+const REMEMBERED_MS = 10_000;
+const ADDRESS = "127.0.0.1";
+
+const CLOSE_GATE = statement("test.keys.close_gate", "select pg_advisory_xact_lock(1)");
+
+const database = useDatabase();
+/** Counts what is asked of the database. */
+let statements: string[] = [];
+let counting: Db;
+let nowMs = 0;
+const clock: Clock = { now: () => nowMs };
+let keys: Keys;
+
+beforeAll(() => {
+  counting = openDb({ connection: database.connection, onStatement: (name) => statements.push(name) });
+});
+afterAll(() => counting.close());
+beforeEach(async () => {
+  await database.query("delete from kernel.api_key");
+  keys = await startProcess({});
+  statements = [];
+});
+
+/** The keys as one process of several on the same database sees them. */
+async function startProcess({ db = counting, adminKey }: { db?: Db; adminKey?: string }): Promise<Keys> {
+  const wake = createWake({ db, log: silentLog });
+  await wake.start();
+  onTestFinished(wake.stop);
+  return createKeys({ db, wake, clock, adminKey });
+}
+
+const make = () => keys.create(database.db, { name: "loader", scopes: ["pipeline:write"] }, "me");
+const waitingLocks = async () =>
+  (
+    await database.query(
+      "select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())",
+    )
+  ).length;
+const rowCount = async () => (await database.query("select from kernel.api_key")).length;
+
+describe("a key", () => {
+  test("is told once and stored only as a hash", async () => {
+    const { key, hint } = await make();
+    expect(key).toMatch(/^mlr_[\w-]{43}$/);
+    expect(key.startsWith(hint)).toBe(true);
+    expect(hint).toHaveLength(8);
+    const stored = JSON.stringify(await database.query("select *, encode(hash, 'escape') as text from kernel.api_key"));
+    expect(stored).not.toContain(key.slice(8));
+    expect(JSON.stringify(await keys.list())).not.toContain(key.slice(8));
+  });
+
+  test("is found with all that it was given", async () => {
+    const given = { name: "spark", scopes: ["lineage:write"] as const, tenantId: 7, source: "COMPUTE_ENGINE" };
+    const { id, key } = await keys.create(database.db, { ...given, rateLimitPerMinute: 60 }, "me");
+    expect(await keys.find(key, ADDRESS)).toEqual({
+      name: "spark",
+      keyId: id,
+      scopes: ["lineage:write"],
+      tenantId: "7",
+      source: "COMPUTE_ENGINE",
+      rateLimitPerMinute: 60,
+    });
+    expect(await keys.list()).toMatchObject([{ id, name: "spark", created_by: "me", revoked_at: null }]);
+  });
+
+  test("is asked for once and then remembered for ten seconds", async () => {
+    const { key } = await make();
+    for (let i = 0; i < 5; i += 1) expect(await keys.find(key, ADDRESS)).toMatchObject({ name: "loader" });
+    expect(statements).toEqual(["kernel.keys.find"]);
+    nowMs += REMEMBERED_MS - 1;
+    await keys.find(key, ADDRESS);
+    expect(statements).toHaveLength(1);
+    nowMs += 1;
+    await keys.find(key, ADDRESS);
+    expect(statements).toHaveLength(2);
+  });
+
+  test("that was changed by one letter is unknown", async () => {
+    const { key } = await make();
+    const other = key.slice(0, -2) + (key.at(-2) === "A" ? "B" : "A") + key.at(-1);
+    expect(await keys.find(other, ADDRESS)).toBeUndefined();
+  });
+});
+
+describe("a key that cannot be ours", () => {
+  test.each([
+    "",
+    "x",
+    "mlr_",
+    `mlr_${"A".repeat(42)}`,
+    `mlr_${"A".repeat(44)}`,
+    `mlr_${"A".repeat(42)}!`,
+    "x".repeat(47),
+  ])("is refused without a statement: %j", async (key) => {
+    expect(await keys.find(key, ADDRESS)).toBeUndefined();
+    expect(statements).toEqual([]);
+  });
+
+  test("has another shape than every key that is made", async () => {
+    for (let i = 0; i < 20; i += 1) expect(await keys.find((await make()).key, ADDRESS)).toBeDefined();
+  });
+});
+
+describe("an address that sends many unknown keys", () => {
+  const unknown = () => `mlr_${randomBytes(32).toString("base64url")}`;
+  const refused = { code: "RATE_LIMITED" };
+  async function guess(times: number): Promise<void> {
+    for (let i = 0; i < times; i += 1) expect(await keys.find(unknown(), ADDRESS)).toBeUndefined();
+  }
+
+  test("is refused without a statement from then on, and other addresses are not", async () => {
+    const { key } = await make();
+    await guess(60);
+    statements = [];
+    await expect(keys.find(unknown(), ADDRESS)).rejects.toMatchObject(refused);
+    await expect(keys.find(key, ADDRESS)).rejects.toMatchObject(refused);
+    expect(statements).toEqual([]);
+    expect(await keys.find(key, "127.0.0.2")).toBeDefined();
+    nowMs += 60_000;
+    expect(await keys.find(unknown(), ADDRESS)).toBeUndefined();
+  });
+
+  test("keeps the keys that were good, even when they are looked up again", async () => {
+    const { key } = await make();
+    const { id } = await make();
+    await keys.find(key, ADDRESS);
+    await guess(60);
+    expect(await keys.find(key, ADDRESS)).toBeDefined();
+    nowMs += REMEMBERED_MS;
+    expect(await keys.find(key, ADDRESS)).toBeDefined();
+    await keys.revoke(database.db, id);
+    keys.forget();
+    expect(await keys.find(key, ADDRESS)).toBeDefined();
+  });
+
+  test("cannot go on with a key that was revoked", async () => {
+    const { id, key } = await make();
+    await keys.find(key, ADDRESS);
+    await guess(59);
+    await keys.revoke(database.db, id);
+    keys.forget();
+    expect(await keys.find(key, ADDRESS)).toBeUndefined();
+    await expect(keys.find(key, ADDRESS)).rejects.toMatchObject(refused);
+  });
+
+  test("may send as much as it likes of what cannot be a key", async () => {
+    for (let i = 0; i < 100; i += 1) expect(await keys.find(`mlr_${i}`, ADDRESS)).toBeUndefined();
+    expect(await keys.find((await make()).key, ADDRESS)).toBeDefined();
+  });
+});
+
+describe("the key from the environment", () => {
+  test("is an admin that needs no statement and leaves no row, whatever its shape", async () => {
+    const ofEnvironment = await startProcess({ adminKey: ADMIN_KEY });
+    expect(await ofEnvironment.find(ADMIN_KEY, ADDRESS)).toMatchObject({ scopes: ["admin"], keyId: null });
+    expect(await ofEnvironment.find(`${ADMIN_KEY}x`, ADDRESS)).toBeUndefined();
+    expect(await keys.find(ADMIN_KEY, ADDRESS)).toBeUndefined();
+    expect(statements).toEqual([]);
+  });
+
+  test("makes a first key needless", async () => {
+    expect(await (await startProcess({ adminKey: ADMIN_KEY })).bootstrap()).toBeUndefined();
+    expect(await rowCount()).toBe(0);
+  });
+});
+
+describe("a revocation", () => {
+  test("takes effect at once here, and as soon as the hint arrives in other processes", async () => {
+    const other = await startProcess({});
+    const { id, key } = await make();
+    expect(await keys.find(key, ADDRESS)).toBeDefined();
+    expect(await other.find(key, ADDRESS)).toBeDefined();
+    await keys.revoke(database.db, id);
+    keys.forget();
+    expect(await keys.find(key, ADDRESS)).toBeUndefined();
+    // The clock stands still, so only the hint can make the other one forget.
+    await until(async () => (await other.find(key, ADDRESS)) === undefined, "the other process to refuse the key");
+  });
+
+  test("is not undone by a look-up that was on its way meanwhile", async () => {
+    const { id, key } = await make();
+    const [asked, goOn] = [signal(), signal()];
+    const slow: Db = {
+      ...counting,
+      async rows(asking, values) {
+        const rows = await counting.rows(asking, values);
+        if (asking.name === "kernel.keys.find") {
+          asked.resolve();
+          await goOn.promise;
+        }
+        return rows;
+      },
+    };
+    const process = await startProcess({ db: slow });
+    const lookup = process.find(key, ADDRESS);
+    await asked.promise;
+    await process.revoke(database.db, id);
+    process.forget();
+    goOn.resolve();
+    await lookup;
+    expect(await process.find(key, ADDRESS)).toBeUndefined();
+  });
+
+  test("keeps its time when it is repeated", async () => {
+    const { id } = await make();
+    const { revoked_at: first } = await keys.revoke(database.db, id);
+    expect((await keys.revoke(database.db, id)).revoked_at).toEqual(first);
+  });
+
+  test("of an unknown key says so", async () => {
+    const id = "01890000-0000-7000-8000-000000000000";
+    await expect(keys.revoke(database.db, id)).rejects.toMatchObject({
+      code: "KEY_NOT_FOUND",
+      message: `There is no key with the id ${id}.`,
+    });
+  });
+});
+
+describe("the first key", () => {
+  test("is an admin, and is made only where there is no key at all", async () => {
+    const key = await keys.bootstrap();
+    expect(await keys.find(key ?? "", ADDRESS)).toMatchObject({ name: "first admin", scopes: ["admin"] });
+    expect(await keys.bootstrap()).toBeUndefined();
+    expect(await rowCount()).toBe(1);
+  });
+
+  test("is not made again when all keys were revoked: someone wanted it so", async () => {
+    await keys.bootstrap();
+    await database.query("update kernel.api_key set revoked_at = now()");
+    expect(await keys.bootstrap()).toBeUndefined();
+  });
+
+  test("is one even if eight processes start at the same moment", async () => {
+    const pools = Array.from({ length: 8 }, () => openDb({ connection: database.connection, poolSize: 1 }));
+    onTestFinished(async () => void (await Promise.all(pools.map((pool) => pool.close()))));
+    const processes = await Promise.all(pools.map((db) => startProcess({ db })));
+    // An insertion has already seen whether there is a key when it comes to this gate.
+    await database.query(`create function gate() returns trigger language plpgsql as
+                          $$ begin perform pg_advisory_xact_lock_shared(1); return new; end $$`);
+    await database.query("create trigger gate before insert on kernel.api_key for each row execute function gate()");
+    onTestFinished(async () => void (await database.query("drop function gate() cascade")));
+    const [closed, open] = [signal(), signal()];
+    const gate = database.db.tx(async (tx) => {
+      await tx.rows(CLOSE_GATE);
+      closed.resolve();
+      await open.promise;
+    });
+    await closed.promise;
+    const starting = Promise.all(processes.map((process) => process.bootstrap()));
+    await until(async () => (await waitingLocks()) === 8, "all eight to wait, at the gate or for each other");
+    open.resolve();
+    await gate;
+    expect((await starting).filter((key) => key !== undefined)).toHaveLength(1);
+    expect(await rowCount()).toBe(1);
+  });
+
+  test("is not made beside one that someone is just making", async () => {
+    const [inserted, commit] = [signal(), signal()];
+    const making = database.db.tx(async (tx) => {
+      await keys.create(tx, { name: "by hand", scopes: ["admin"] }, "me");
+      inserted.resolve();
+      await commit.promise;
+    });
+    await inserted.promise;
+    const first = keys.bootstrap();
+    await until(async () => (await waitingLocks()) === 1, "the first key to wait for the other");
+    commit.resolve();
+    await making;
+    expect(await first).toBeUndefined();
+  });
+});
+
+test("a memory of many keys stays bounded, and forgetting loses none", async () => {
+  const count = 10_001;
+  const made = Array.from({ length: count }, () => `mlr_${randomBytes(32).toString("base64url")}`);
+  await database.query(
+    `insert into kernel.api_key (id, name, hash, hint, scopes, created_by)
+     select gen_random_uuid(), 'many', sha256(convert_to(key, 'UTF8')), 'mlr_xxxx', '{}', 'test' from unnest($1::text[]) key`,
+    [made],
+  );
+  for (let i = 0; i < count; i += 100) await Promise.all(made.slice(i, i + 100).map((key) => keys.find(key, ADDRESS)));
+  expect(statements).toHaveLength(count);
+  expect(await keys.find(made.at(-1) as string, ADDRESS)).toBeDefined();
+  expect(statements).toHaveLength(count);
+  expect(await keys.find(made[0] as string, ADDRESS)).toBeDefined();
+  expect(statements).toHaveLength(count + 1);
+});

@@ -1,0 +1,90 @@
+/** `/openapi.json` for machines and `/docs` for people, both made from the routes' schemas. */
+import swagger from "@fastify/swagger";
+import swaggerUi from "@fastify/swagger-ui";
+import type { FastifySchema } from "fastify";
+import { ErrorBody, errors } from "./schemas.ts";
+import type { Http } from "./server.ts";
+
+const REFERENCE = "/docs";
+
+/** The pages of the reference come with their library and are open to everyone. */
+export function isReference(url = ""): boolean {
+  return url === REFERENCE || url.startsWith(`${REFERENCE}/`);
+}
+
+const ANSWERS: Record<string, string> = {
+  200: "Done",
+  400: "Malformed or invalid",
+  401: "The key is missing or unknown",
+  403: "The key may not do this",
+  404: "Unknown",
+  409: "Not possible in the present state",
+  413: "The body is too large",
+  415: "The body is not JSON",
+  429: "Too many requests; try again after `Retry-After`",
+  503: "Not now; try again after `Retry-After`",
+};
+
+/** The answers that the server itself gives on a route, so that the route lists only its own. */
+function commonAnswers({ isPublic, hasBody }: { isPublic: boolean; hasBody: boolean }): Record<string, object> {
+  return {
+    ...(isPublic ? {} : errors(401, 403, 429)),
+    ...(hasBody ? errors(413, 415) : {}),
+    ...errors(503),
+  };
+}
+
+/** Completes the answers that a route lists; one that lists none is left as it is. */
+function completeAnswers(schema: FastifySchema, isPublic: boolean): void {
+  const own = schema.response as Record<string, object> | undefined;
+  if (!own) return;
+  const all = { ...commonAnswers({ isPublic, hasBody: schema.body !== undefined }), ...own };
+  schema.response = Object.fromEntries(
+    Object.entries(all).map(([status, answer]) => [status, { description: ANSWERS[status] ?? "", ...answer }]),
+  );
+}
+
+/** Call it before there are routes. */
+export async function useOpenApi(http: Http, version: string): Promise<void> {
+  http.addSchema(ErrorBody);
+  http.addHook("onRoute", ({ schema, config }) => {
+    if (schema) completeAnswers(schema, config?.scope === "public");
+  });
+  await http.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title: "Millrace",
+        version,
+        description: "The control plane between a data source and a published metric.",
+        license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+      },
+      components: { securitySchemes: { key: { type: "http", scheme: "bearer" } } },
+      security: [{ key: [] }],
+      tags: [
+        { name: "pipeline", description: "Files and shards on their way through the stages" },
+        { name: "admin", description: "Keys, the audit log and the doctor" },
+        { name: "server", description: "Health and metrics, open to everyone" },
+      ],
+    },
+    refResolver: {
+      buildLocalReference: (json, _baseUri, _fragment, i) =>
+        typeof json["$id"] === "string" ? json["$id"] : `schema-${i}`,
+    },
+  });
+  await http.register(swaggerUi, {
+    routePrefix: REFERENCE,
+    theme: {
+      title: "Millrace API",
+      css: [{ filename: "millrace.css", content: ".swagger-ui .topbar { display: none }" }],
+    },
+    // An admin key that is typed in there must not outlive the page in the browser's storage.
+    uiConfig: {
+      docExpansion: "list",
+      defaultModelsExpandDepth: -1,
+      tryItOutEnabled: true,
+      persistAuthorization: false,
+    },
+  });
+  http.get("/openapi.json", { config: { scope: "public" }, schema: { hide: true } }, async () => http.swagger());
+}

@@ -1,0 +1,56 @@
+/** A script of this folder in a process of its own: told what to do line by line, answering in lines of JSON. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+import type { Server } from "../server.ts";
+
+export interface Child<Line> {
+  pid: number;
+  /** What it has told so far. */
+  told: readonly Line[];
+  /** The next line that nobody has waited for yet. */
+  next(): Promise<Line>;
+  say(line: string): void;
+  kill(signal: NodeJS.Signals): void;
+  /** Ends its standard input, and waits for it to exit by itself: its exit code. */
+  finish(): Promise<number | null>;
+}
+
+/** It does not outlive the test, not even suspended. */
+export function startChild<Line>(script: string, args: readonly string[], server: Server): Child<Line> {
+  const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url)), ...args], {
+    stdio: ["pipe", "pipe", "inherit"],
+    env: { PATH: process.env["PATH"], MILLRACE_URL: server.url, MILLRACE_KEY: server.adminKey },
+  });
+  const exited = once(child, "close").then(([code]: (number | null)[]) => code ?? null);
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await exited;
+  });
+
+  const told: Line[] = [];
+  let waitedFor = 0;
+  const lines = createInterface({ input: child.stdout });
+  lines.on("line", (line) => told.push(JSON.parse(line) as Line));
+  return {
+    pid: child.pid as number,
+    told,
+    async next() {
+      const index = waitedFor;
+      waitedFor += 1;
+      while (told.length <= index) {
+        const line = await Promise.race([once(lines, "line"), exited]);
+        if (!Array.isArray(line)) throw new Error(`${script} ended with ${line} and told nothing more`);
+      }
+      return told[index] as Line;
+    },
+    say: (line) => void child.stdin.write(`${line}\n`),
+    kill: (signal) => void child.kill(signal),
+    async finish() {
+      child.stdin.end();
+      return exited;
+    },
+  };
+}

@@ -1,0 +1,9 @@
+/** The same server, another database. */
+import type { Connection } from "../src/kernel/db.ts";
+
+export function withDatabase(connection: Connection, database: string): Connection {
+  if (!("connectionString" in connection)) return { ...connection, database };
+  const url = new URL(connection.connectionString);
+  url.pathname = `/${database}`;
+  return { connectionString: url.href };
+}

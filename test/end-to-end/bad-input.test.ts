@@ -1,0 +1,369 @@
+/**
+ * Whatever is sent to whichever route: the answer is 4xx with a sentence and a code, and nothing in the database changes.
+ * The routes are those of `/openapi.json`.
+ */
+import { type IncomingMessage, request } from "node:http";
+import { text as textOf } from "node:stream/consumers";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { CATALOGUE } from "../../src/kernel/errors.ts";
+import { useDatabase } from "../database.ts";
+import { ADMIN_KEY, useMillrace } from "../millrace.ts";
+import { reached, trackingTable } from "../tracking.ts";
+import {
+  example,
+  type Operation,
+  operationsOf,
+  pathOf,
+  pathsOf,
+  readDocument,
+  required,
+  type Schema,
+  wrongValues,
+} from "./operations.ts";
+
+const BODY_LIMIT = 65_536;
+const PUBLIC = ["GET /healthz", "GET /metrics", "GET /readyz"];
+
+const database = useDatabase();
+const millrace = useMillrace(database, { env: { MILLRACE_BODY_LIMIT_BYTES: String(BODY_LIMIT) } });
+const table = trackingTable(database);
+let operations: Operation[] = [];
+let chainKey = "";
+let before: unknown;
+
+/** Everything that is stored, sessions aside: they are renewed all the time. */
+async function everything(): Promise<unknown> {
+  const tables = await database.query<{ name: string }>(
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables
+     where schemaname in ('kernel', 'tracking') and tablename <> 'session' order by 1`,
+  );
+  const sums = tables.map(async ({ name }) => {
+    const [row] = await database.query<{ sum: string }>(
+      `select md5(string_agg(t::text, '|' order by t::text)) as sum from ${name} t`,
+    );
+    return [name, row?.sum];
+  });
+  return Object.fromEntries(await Promise.all(sums));
+}
+
+beforeAll(async () => {
+  operations = operationsOf(await readDocument(millrace.url));
+  const { body } = await millrace.api.post("/api/v1/keys", { name: "chains only", scopes: ["chain:read"] });
+  chainKey = String(body["key"]);
+  // Under the name that the examples use, so that what should be refused would find something to spoil: a shard that
+  // can be finished, one whose ingest can, and one that can be claimed.
+  const { body: registration } = operations.find(({ path }) => path.endsWith("/files/register")) ?? {};
+  const filename = String(example(registration?.properties?.["filename"] ?? {}));
+  await table.put(reached("shard-worker", "started"), { filename });
+  await millrace.api.post("/api/v1/pipeline/files/register", { filename, shards: [1] });
+  await table.put(reached("shard-splitter", "new"));
+  before = await everything();
+});
+afterEach(async () => {
+  expect(await everything()).toEqual(before);
+});
+
+interface Sent {
+  method: string;
+  path: string;
+  body?: string | Buffer;
+  headers?: Record<string, string>;
+}
+
+/** Not `fetch`, which would correct the path. */
+async function send({ method, path, body, headers }: Sent): Promise<{ status: number; type: string; text: string }> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const sent = request(millrace.url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${ADMIN_KEY}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+    });
+    sent.on("response", resolve).on("error", reject).end(body);
+  });
+  return {
+    status: response.statusCode ?? 0,
+    type: response.headers["content-type"] ?? "",
+    text: await textOf(response),
+  };
+}
+
+/** What is wrong with an answer to bad input; nothing, if it is as it should be. */
+function flaw(
+  { status, type, text }: Awaited<ReturnType<typeof send>>,
+  statuses: readonly number[],
+): string | undefined {
+  if (!statuses.includes(status)) return `${status} instead of ${statuses.join(" or ")}: ${text.slice(0, 200)}`;
+  if (!type.startsWith("application/json")) return `${type} instead of JSON`;
+  const { error, code } = JSON.parse(text) as { error?: unknown; code?: unknown };
+  if (typeof code !== "string" || CATALOGUE[code as keyof typeof CATALOGUE]?.status !== status)
+    return `the code ${String(code)}`;
+  if (typeof error !== "string" || !/^[A-Z].{10,}[.?]$/s.test(error)) return `no sentence: ${String(error)}`;
+  return undefined;
+}
+
+class Walk {
+  readonly flaws: string[] = [];
+  count = 0;
+
+  async try(what: string, sent: Sent, statuses: readonly number[]): Promise<void> {
+    this.count += 1;
+    const found = flaw(await send(sent), statuses);
+    if (found) this.flaws.push(`${sent.method} ${sent.path.slice(0, 100)}, ${what}: ${found}`);
+  }
+
+  end(atLeast: number): void {
+    expect(this.flaws).toEqual([]);
+    expect(this.count, "requests").toBeGreaterThan(atLeast);
+  }
+}
+
+const withBody = () =>
+  operations.flatMap((operation) => (operation.body ? [{ ...operation, body: operation.body }] : []));
+const guarded = () => operations.filter(({ method, path }) => !PUBLIC.includes(`${method} ${path}`));
+
+describe("a body", () => {
+  test("that is not JSON, not an object or not text is refused everywhere", async () => {
+    const walk = new Walk();
+    const deep = (depth: number) => `{"a":${"[".repeat(depth)}"\\u0000"${"]".repeat(depth)}}`;
+    const bodies: [string, string | Buffer][] = [
+      ...["", " ", "{", "[1,", "nul", "NaN", "{'a':1}", '{"a":1}{"b":2}', '{"a":1,}', '"\\x"', "<xml/>"].map(
+        (body): [string, string] => [body, body],
+      ),
+      ...["null", "1", "true", '"x"', "[]", "[{}]"].map((body): [string, string] => [body, body]),
+      ["bytes that are not UTF-8", Buffer.from('{"filename":"\xff\xfe"}', "latin1")],
+      ["an overlong encoding", Buffer.from([0x7b, 0xc0, 0xaf, 0x7d])],
+      ["an encoded surrogate", Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])],
+      ["an escaped NUL", '{"filename":"a\\u0000b"}'],
+      ["an unpaired surrogate", '{"filename":"a\\ud800b"}'],
+      ["an unpaired surrogate in a field name", '{"a\\udc00":1}'],
+      ["a NUL byte", '{"filename":"a\0b"}'],
+      ["a prototype", '{"__proto__":{"filename":"x","shard":0,"name":"x"}}'],
+      ["UTF-16", Buffer.from('{"filename":"x"}', "utf16le")],
+      ...[100, 1_000, 4_000, 6_000, 8_000, 12_000, 30_000].map((depth): [string, string] => [
+        `nested ${depth} deep`,
+        deep(depth),
+      ]),
+    ];
+    for (const { method, ...operation } of withBody()) {
+      for (const [what, body] of bodies)
+        await walk.try(what, { method, path: pathOf({ ...operation, method }), body }, [400]);
+    }
+    walk.end(200);
+  });
+
+  test("with a wrong, missing or unknown field is refused everywhere", async () => {
+    const walk = new Walk();
+    for (const operation of withBody()) {
+      const bodies = wrongValues(operation.body).map(([why, value]) => ({ why, body: JSON.stringify(value) }));
+      for (const path of pathsOf(operation)) {
+        for (const { why, body } of bodies) await walk.try(why, { method: operation.method, path, body }, [400]);
+      }
+    }
+    walk.end(200);
+  });
+
+  test("of another type, or none, is refused everywhere", async () => {
+    const walk = new Walk();
+    for (const operation of withBody()) {
+      const { method } = operation;
+      const path = pathOf(operation);
+      const body = JSON.stringify(required(operation.body));
+      for (const type of [
+        "text/plain",
+        "application/xml",
+        "multipart/form-data; boundary=x",
+        "application/x-www-form-urlencoded",
+        "nonsense",
+      ]) {
+        await walk.try(type, { method, path, body, headers: { "content-type": type } }, [415]);
+      }
+      await walk.try("no body", { method, path }, [400]);
+      await walk.try(
+        "said to be compressed",
+        { method, path, body: "\x1f\x8b\x08", headers: { "content-encoding": "gzip" } },
+        [400, 415],
+      );
+    }
+    walk.end(40);
+  });
+
+  test("that is larger than the limit is refused everywhere", async () => {
+    const walk = new Walk();
+    const body = JSON.stringify({ filename: "x".repeat(BODY_LIMIT) });
+    for (const operation of withBody()) {
+      const { method } = operation;
+      const path = pathOf(operation);
+      await walk.try("with its length", { method, path, body }, [413]);
+      await walk.try("in chunks", { method, path, body, headers: { "transfer-encoding": "chunked" } }, [413]);
+    }
+    walk.end(10);
+  });
+});
+
+describe("a parameter", () => {
+  test("that is absurd is refused everywhere", async () => {
+    const walk = new Walk();
+    const numbers = [
+      "",
+      "-1",
+      "1.5",
+      "NaN",
+      "Infinity",
+      "1e400",
+      "9".repeat(30),
+      "one",
+      "%00",
+      "null",
+      "1;drop table x",
+    ];
+    const unstorable = ["%00", "x".repeat(3_000)];
+    const undecodable = ["%FF", "%ED%A0%80", "%"]; // In the query string these arrive as odd but harmless characters.
+    for (const operation of operations) {
+      const { method, body, parameters } = operation;
+      const sent = { method, ...(body ? { body: JSON.stringify(example(body)) } : {}) };
+      for (const { name, in: place, schema } of parameters) {
+        const texts = place === "path" ? [...unstorable, ...undecodable] : unstorable;
+        for (const value of isNumber(schema) ? numbers : texts) {
+          const path = withParameter(operation, place, name, value);
+          await walk.try(`${name}=${value.slice(0, 20)}`, { ...sent, path }, [400, 404, 414]);
+        }
+        if (place === "query")
+          await walk.try(`${name} twice`, { ...sent, path: `${pathOf(operation)}?${name}=1&${name}=2` }, [400]);
+      }
+    }
+    walk.end(40);
+  });
+
+  test("that is unknown is refused wherever there are parameters in the query", async () => {
+    const walk = new Walk();
+    for (const operation of operations.filter(({ parameters }) =>
+      parameters.some((parameter) => parameter.in === "query"),
+    )) {
+      await walk.try("unknown", { method: operation.method, path: `${pathOf(operation)}?no_such_parameter=1` }, [400]);
+    }
+    walk.end(1);
+  });
+
+  test("cannot make a route of what is none", async () => {
+    const walk = new Walk();
+    for (const path of [
+      "/api",
+      "/api/v1/pipeline",
+      "/api/v1/pipeline/files/",
+      "/api/v1/pipeline//files",
+      "/api/v1/pipeline/stages/x",
+      "/%2e%2e/etc/passwd",
+      "/api/v1/pipeline/files/a/b",
+      "/?x",
+      "//x",
+    ]) {
+      for (const method of ["POST", "PUT", "PATCH", "DELETE"]) await walk.try("", { method, path }, [404, 400]);
+    }
+    walk.end(30);
+  });
+});
+
+describe("a key", () => {
+  test("is needed everywhere but for health and metrics", async () => {
+    const open: string[] = [];
+    for (const operation of operations) {
+      const { method, body } = operation;
+      const answer = await fetch(millrace.url + pathOf(operation), {
+        method,
+        ...(body ? { body: JSON.stringify(example(body)) } : {}),
+      });
+      if (answer.status !== 401) open.push(`${method} ${operation.path}`);
+    }
+    expect(open.sort()).toEqual(PUBLIC);
+  });
+
+  test("that is wrong, malformed or lacks the scope is refused everywhere", async () => {
+    const walk = new Walk();
+    const wrong = [
+      "",
+      "Bearer",
+      "Bearer ",
+      ADMIN_KEY,
+      `Basic ${ADMIN_KEY}`,
+      `Bearer ${ADMIN_KEY}x`,
+      `Bearer ${ADMIN_KEY} x`,
+      `Bearer ${"k".repeat(5_000)}`,
+      "Bearer \xe9\xff",
+      "Bearer ' or true --",
+    ];
+    for (const operation of guarded()) {
+      const { method, body } = operation;
+      const sent = { method, path: pathOf(operation), ...(body ? { body: JSON.stringify(example(body)) } : {}) };
+      for (const authorization of wrong)
+        await walk.try(`as "${authorization}"`, { ...sent, headers: { authorization } }, [401]);
+      await walk.try("without the scope", { ...sent, headers: { authorization: `Bearer ${chainKey}` } }, [403]);
+    }
+    walk.end(100);
+  });
+});
+
+describe("SQL", () => {
+  test("in any text is text", async () => {
+    const nasty = [
+      "'; drop table tracking.pipeline_tracking; --",
+      "' or '1'='1",
+      '"; select pg_sleep(60); --',
+      "$1",
+      "\\'",
+      "%s",
+      "x' union select hash from kernel.api_key --",
+    ];
+    const kept = await everything();
+    await table.put(reached("mysql-sender", "done"), { filename: "kept" });
+    const flaws: string[] = [];
+    let count = 0;
+    for (const operation of operations) {
+      const { method, body } = operation;
+      for (const sql of nasty) {
+        const bodies = body ? withText(body, sql) : [undefined];
+        const parameters = operation.parameters.filter(({ schema }) => !isNumber(schema));
+        const inParameters = parameters.map(({ name, in: place }) =>
+          withParameter(operation, place, name, encodeURIComponent(sql)),
+        );
+        const paths = [pathOf(operation), ...inParameters];
+        for (const path of paths) {
+          for (const value of bodies) {
+            count += 1;
+            const { status, text } = await send({
+              method,
+              path,
+              ...(value === undefined ? {} : { body: JSON.stringify(value) }),
+            });
+            if (status >= 500) flaws.push(`${method} ${path}: ${status} ${text.slice(0, 200)}`);
+          }
+        }
+      }
+    }
+    expect(flaws).toEqual([]);
+    expect(count).toBeGreaterThan(100);
+    expect(await table.row("kept")).toMatchObject({ mysql_sender_status: "done" });
+    expect(Object.keys(kept as object)).toEqual(Object.keys((await everything()) as object));
+    before = await everything(); // Names like these are good names: some were registered, some keys made.
+  });
+});
+
+function withParameter(operation: Operation, place: string, name: string, value: string): string {
+  return place === "path" ? pathOf(operation, { [name]: value }) : `${pathOf(operation)}?${name}=${value}`;
+}
+
+function isNumber({ type }: Schema): boolean {
+  return type === "integer" || type === "number";
+}
+
+/** The body once for each of its texts, with the given text there. The file named is one that does not exist. */
+function withText(schema: Schema, given: string): unknown[] {
+  const base = { ...required(schema) };
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    if (field.type === "string" && !field.enum) return [{ ...base, [name]: given }];
+    if (field.items?.properties) return withText(field.items, given).map((item) => ({ ...base, [name]: [item] }));
+    return [];
+  });
+}

@@ -1,0 +1,171 @@
+/** Reads `/openapi.json` and makes requests from it, so that a new route is covered by the tests without a word about it. */
+
+export interface Schema {
+  type?: "string" | "integer" | "number" | "boolean" | "array" | "object";
+  enum?: unknown[];
+  anyOf?: Schema[];
+  format?: string;
+  pattern?: string;
+  minLength?: number;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  minItems?: number;
+  maxItems?: number;
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  default?: unknown;
+  examples?: unknown[];
+}
+
+interface Parameter {
+  name: string;
+  in: "path" | "query" | "header";
+  required?: boolean;
+  schema: Schema;
+  examples?: Record<string, { value: unknown }>;
+}
+
+export interface Operation {
+  method: string;
+  /** As in the document: `/files/{filename}`. */
+  path: string;
+  tags?: string[];
+  summary?: string;
+  responses: Record<string, unknown>;
+  parameters: Parameter[];
+  body: Schema | undefined;
+}
+
+interface Document {
+  openapi: string;
+  paths: Record<string, Record<string, DescribedOperation>>;
+}
+interface DescribedOperation extends Omit<Operation, "method" | "path" | "body" | "parameters"> {
+  parameters?: Parameter[];
+  requestBody?: RequestBody;
+}
+interface RequestBody {
+  content: { "application/json": { schema: Schema } };
+}
+
+export async function readDocument(url: string): Promise<Document> {
+  return (await (await fetch(`${url}/openapi.json`)).json()) as Document;
+}
+
+export function operationsOf({ paths }: Document): Operation[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { requestBody, parameters = [], ...operation }]) => ({
+      ...operation,
+      method: method.toUpperCase(),
+      path,
+      parameters,
+      body: requestBody?.content["application/json"].schema,
+    })),
+  );
+}
+
+const TEXTS = ["x", "1", "00000000-0000-4000-8000-000000000000", "2025-01-01T00:00:00Z"];
+
+/** A value that the schema accepts. */
+export function example(schema: Schema): unknown {
+  const chosen = schema.enum?.[0] ?? schema.examples?.[0];
+  if (chosen !== undefined) return chosen;
+  if (schema.anyOf) return example(schema.anyOf[0] as Schema);
+  switch (schema.type) {
+    case "integer":
+    case "number":
+      return schema.minimum ?? 1;
+    case "boolean":
+      return true;
+    case "array":
+      return [example(schema.items ?? {})];
+    case "object":
+      return required(schema);
+    case "string":
+    case undefined:
+      return textLike(schema);
+  }
+}
+
+function textLike({ format, pattern = "" }: Schema): string {
+  if (format === "uuid") return TEXTS[2] as string;
+  if (format === "date-time") return TEXTS[3] as string;
+  const text = TEXTS.find((candidate) => new RegExp(pattern, "u").test(candidate));
+  if (text === undefined) throw new Error(`no example for the pattern ${pattern}: add one to TEXTS`);
+  return text;
+}
+
+/** An object with only what it must have. */
+export function required({ properties = {}, required: names = [] }: Schema): Record<string, unknown> {
+  const needed = names.filter((name) => properties[name]?.default === undefined);
+  return Object.fromEntries(needed.map((name) => [name, example(properties[name] ?? {})]));
+}
+
+/** An object with all its plain fields: no lists, which are for many of the same. */
+function plain({ properties = {} }: Schema): Record<string, unknown> {
+  const fields = Object.entries(properties).filter(([, { type }]) => type !== "array");
+  return Object.fromEntries(fields.map(([name, field]) => [name, example(field)]));
+}
+
+/** The path with acceptable parameters, except those given, which are put in as they are. */
+export function pathOf(operation: Operation, given: Record<string, string> = {}): string {
+  return operation.path.replaceAll(
+    /\{(\w+)\}/g,
+    (_, name: string) => given[name] ?? examplesOf(operation, name)[0] ?? "x",
+  );
+}
+
+/** The path with each documented word for each parameter, for example every stage with every transition. */
+export function pathsOf(operation: Operation): string[] {
+  const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+  const combinations = names.reduce<Record<string, string>[]>(
+    (some, name) => some.flatMap((given) => examplesOf(operation, name).map((value) => ({ ...given, [name]: value }))),
+    [{}],
+  );
+  return combinations.map((given) => pathOf(operation, given));
+}
+
+function examplesOf({ parameters }: Operation, name: string): string[] {
+  const parameter = parameters.find((candidate) => candidate.in === "path" && candidate.name === name);
+  const documented = Object.values(parameter?.examples ?? {}).map(({ value }) => value);
+  const values = documented.length > 0 ? documented : [example(parameter?.schema ?? {})];
+  return values.map((value) => encodeURIComponent(String(value)));
+}
+
+/** Values that the schema must refuse, each with the reason. */
+export function wrongValues(schema: Schema): [why: string, value: unknown][] {
+  const wrong: [string, unknown][] = [["null", null]];
+  const ofTypes = { string: "x", number: 1.5, boolean: true, array: [], object: {} };
+  for (const [type, value] of Object.entries(ofTypes)) if (type !== schema.type) wrong.push([`a ${type}`, value]);
+  const { type, minimum, maximum, minLength, maxLength, minItems, maxItems, items, properties } = schema;
+  if (minimum !== undefined) wrong.push(["too small", minimum - 1]);
+  if (maximum !== undefined) wrong.push(["too large", maximum + 1]);
+  if (minLength) wrong.push(["too short", "x".repeat(minLength - 1)]);
+  if (maxLength !== undefined) wrong.push(["too long", "x".repeat(maxLength + 1)]);
+  if (type === "string") wrong.push(["with a NUL", "a\u0000b"], ["with an unpaired surrogate", "a\ud800b"]);
+  if (schema.enum) wrong.push(["none of the words", "nonsense"]);
+  if (minItems) wrong.push(["too few", []]);
+  if (maxItems !== undefined) wrong.push(["too many", Array(maxItems + 1).fill(example(items ?? {}))]);
+  if (items) wrong.push(...wrongValues(items).map(([why, value]): [string, unknown] => [`an item: ${why}`, [value]]));
+  if (properties) wrong.push(...wrongFields(schema));
+  return wrong;
+}
+
+/** Objects of which one field is wrong, missing or unknown, while all else is as it should be. */
+function wrongFields(schema: Schema): [why: string, value: unknown][] {
+  const fields = Object.entries(schema.properties ?? {});
+  const least = required(schema);
+  const withWrong = (base: object) =>
+    fields.flatMap(([name, field]) =>
+      wrongValues(field).map(([why, value]): [string, unknown] => [`${name}: ${why}`, { ...base, [name]: value }]),
+    );
+  return [
+    ...withWrong(least),
+    ...withWrong(plain(schema)),
+    ...Object.keys(least).map((name): [string, unknown] => [`${name} missing`, { ...least, [name]: undefined }]),
+    ["an unknown field", { ...least, unknown_field: 1 }],
+    ["an unknown field", { ...plain(schema), unknown_field: 1 }],
+  ];
+}
