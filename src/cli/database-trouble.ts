@@ -8,6 +8,9 @@ const REFUSALS: Readonly<Record<string, string>> = {
   "28P01": "refuses the user or the password of DATABASE_URL.",
   "28000": "refuses the user of DATABASE_URL.",
   "3D000": "does not exist. Create it, or correct DATABASE_URL.",
+  "25006": "is read-only, as a standby is. DATABASE_URL must name the primary server.",
+  "53100": "has no space left on its disk.",
+  "53200": "has no memory left.",
   "42501": "does not let this user do what Millrace needs. Make it the database's owner, or grant it CREATE on it.",
 };
 

@@ -26,7 +26,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
         tags,
         summary: "Register a file, or add shards to it",
         body: schemas.RegisterBody,
-        response: { 200: schemas.RegisterReply, ...errors(400, 401, 403) },
+        response: { 200: schemas.RegisterReply, ...errors(400) },
       },
     },
     async ({ body: { filename, shards } }) => {
@@ -44,7 +44,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
         summary: "Finish, fail or retry the ingest of a whole file",
         params: schemas.FileMoveParams,
         body: schemas.FileMoveBody,
-        response: { 200: schemas.FileMoveReply, ...errors(400, 401, 403, 404, 409) },
+        response: { 200: schemas.FileMoveReply, ...errors(400, 404, 409) },
       },
     },
     async ({ params, body: { filename, error } }) => {
@@ -70,7 +70,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
         summary: "Start, finish, fail or retry one shard, or many",
         params: schemas.MoveParams,
         body: schemas.MoveBody,
-        response: { 200: schemas.MoveReply, ...errors(400, 401, 403, 404, 409) },
+        response: { 200: schemas.MoveReply, ...errors(400, 404, 409) },
       },
     },
     async ({ params, body }) => {
@@ -99,7 +99,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
         summary: "List what is ready for a stage, oldest first",
         params: schemas.QueueParams,
         querystring: schemas.QueueQuery,
-        response: { 200: schemas.QueueReply, ...errors(400, 401, 403) },
+        response: { 200: schemas.QueueReply, ...errors(400) },
       },
     },
     async ({ params, query: { limit, offset, updated_after } }) => {
@@ -119,7 +119,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
         summary: "Start shards and hold them under a lease, waiting for work if asked to",
         params: schemas.QueueParams,
         body: schemas.ClaimBody,
-        response: { 200: schemas.ClaimReply, ...errors(400, 401, 403) },
+        response: { 200: schemas.ClaimReply, ...errors(400) },
       },
     },
     async ({ params, body: { limit, worker, lease_seconds, wait_seconds } }, reply) => {
@@ -144,7 +144,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
         summary: "Extend leases",
         params: schemas.QueueParams,
         body: schemas.HeartbeatBody,
-        response: { 200: schemas.HeldReply, ...errors(400, 401, 403, 409) },
+        response: { 200: schemas.HeldReply, ...errors(400, 409) },
       },
     },
     async ({ params, body: { items, lease_seconds } }) => {
@@ -162,7 +162,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
         summary: "Give claimed shards back to the queue",
         params: schemas.QueueParams,
         body: schemas.ReleaseBody,
-        response: { 200: schemas.HeldReply, ...errors(400, 401, 403, 409) },
+        response: { 200: schemas.HeldReply, ...errors(400, 409) },
       },
     },
     async ({ params, body: { items } }) => {
@@ -180,7 +180,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
         summary: "List files, newest first",
         description: "`total` is counted up to 10,000. A `stage` without a `status` means started or failed there.",
         querystring: schemas.FilesQuery,
-        response: { 200: schemas.FilesReply, ...errors(400, 401, 403) },
+        response: { 200: schemas.FilesReply, ...errors(400) },
       },
     },
     async ({ query: { page, size, stage, status, q } }) => {
@@ -201,7 +201,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
         tags,
         summary: "Show the status of every shard of a file",
         params: schemas.FileParams,
-        response: { 200: schemas.FileReply, ...errors(400, 401, 403, 404) },
+        response: { 200: schemas.FileReply, ...errors(400, 404) },
       },
     },
     async ({ params: { filename } }) => {
@@ -218,7 +218,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
       schema: {
         tags,
         summary: "Totals by stage and by shard",
-        response: { 200: schemas.SummaryReply, ...errors(401, 403) },
+        response: { 200: schemas.SummaryReply },
       },
     },
     () => summary(db),

@@ -6,8 +6,6 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import { type FrontPage, frontPage } from "./front-page.ts";
 import type { Http } from "./server.ts";
 
-export { adminSurfaces } from "./admin.ts";
-
 const PING = statement("kernel.ping", "select 1");
 
 export function publicSurfaces(http: Http, deps: { db: Db; metrics: Metrics; page: FrontPage }): void {
