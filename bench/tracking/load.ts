@@ -8,8 +8,9 @@ const { url, key, filename, amount } = JSON.parse(process.argv[2] ?? "{}") as {
   amount: number;
 };
 let shard = 0;
+let lastResponseAt = 0;
 const started = performance.now();
-const result = await autocannon({
+const options: autocannon.Options = {
   url,
   amount,
   connections: 50,
@@ -24,7 +25,13 @@ const result = await autocannon({
       },
     },
   ],
+};
+// It reports at the next full second, so the time is taken here.
+const result = await new Promise<autocannon.Result>((resolve, reject) => {
+  const load = autocannon(options, (error: Error | null, outcome) => (error ? reject(error) : resolve(outcome)));
+  load.on("response", () => {
+    lastResponseAt = performance.now();
+  });
 });
-const seconds = (performance.now() - started) / 1000;
 if (result["2xx"] !== amount) throw new Error(`${result["2xx"]} of ${amount} requests succeeded`);
-process.stdout.write(String(amount / seconds));
+process.stdout.write(String(amount / ((lastResponseAt - started) / 1000)));
