@@ -147,7 +147,7 @@ const summary = clientCommand<Summary>({
       ]),
     );
     const shards = table(
-      ["SHARD", "TOTAL", "DONE", "FAILED"],
+      ["SHARD", "TOTAL", "DONE IN LAST STAGE", "FAILED IN LAST STAGE"],
       by_shard.map((row) => [row.shard, row.total, row.done, row.failed]),
     );
     return `${stages}\n\n${shards}`;

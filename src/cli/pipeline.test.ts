@@ -261,7 +261,7 @@ test("summary counts by stage and by shard", async () => {
   expect(exit).toBe(0);
   expect(stdout).toMatch(/^STAGE +NEW +STARTED +DONE +FAILED$/m);
   expect(stdout).toMatch(/^shard-worker +0 +0 +1 +2$/m);
-  expect(stdout).toMatch(/^SHARD +TOTAL +DONE +FAILED$/m);
+  expect(stdout).toMatch(/^SHARD +TOTAL +DONE IN LAST STAGE +FAILED IN LAST STAGE$/m);
   expect(stdout).toMatch(/^0 +2 +1 +0$/m);
   const { stdout: json } = await millrace("summary", "--json");
   expect(JSON.parse(json)).toEqual((await server.api.get("/api/v1/pipeline/metrics/summary")).body);

@@ -55,7 +55,16 @@ describe("the schema", () => {
 describe("processes", () => {
   test("that live are named with their roles", async () => {
     await session("host:1", "1 minute");
-    expect(await findingOf("processes")).toMatchObject({ verdict: "ok", found: "1 alive: host:1 (api, worker)." });
+    expect(await findingOf("processes")).toMatchObject({ verdict: "ok", found: "1 alive: host:1 (api, scheduler)." });
+  });
+
+  test("of which none takes work back from the silent are a warning", async () => {
+    await session("host:1", "1 minute");
+    await database.query("update kernel.session set roles = '{api}'");
+    expect(await findingOf("processes")).toMatchObject({
+      verdict: "warning",
+      found: "1 alive: host:1 (api). None has the role `scheduler`.",
+    });
   });
 
   test("that fell silent are a warning", async () => {
@@ -63,7 +72,7 @@ describe("processes", () => {
     await session("host:2", "-1 minute");
     expect(await findingOf("processes")).toMatchObject({
       verdict: "warning",
-      found: "1 alive: host:1 (api, worker). 1 fell silent in the last hour.",
+      found: "1 alive: host:1 (api, scheduler). 1 fell silent in the last hour.",
     });
   });
 });
@@ -128,7 +137,7 @@ function answers(rows: object[] | (() => object[])): Db {
 function session(process: string, expiresIn: string): Promise<unknown> {
   return database.query(
     `insert into kernel.session (process, roles, version, expires_at)
-     values ($1, '{api,worker}', '1.2.3', now() + $2::interval)`,
+     values ($1, '{api,scheduler}', '1.2.3', now() + $2::interval)`,
     [process, expiresIn],
   );
 }

@@ -194,12 +194,17 @@ const processCheck: DoctorCheck = {
     const processes = await db.read(PROCESSES);
     const alive = processes.filter(({ silent }) => !silent);
     const found = `${alive.length} alive: ${alive.map(({ process, roles }) => `${process} (${roles.join(", ")})`).join("; ") || "none"}.`;
+    if (alive.length > 0 && !alive.some(({ roles }) => roles.includes("scheduler"))) {
+      const advice = "Nothing takes work back from the silent: start a process with the role `scheduler`.";
+      return { verdict: "warning", found: `${found} None has the role \`scheduler\`.`, advice };
+    }
     const silent = processes.length - alive.length;
     if (silent === 0) return { verdict: "ok", found };
     return {
       verdict: "warning",
       found: `${found} ${silent} fell silent in the last hour.`,
-      advice: "They were killed, suspended or cut off from the database. Their work has been given to the others.",
+      advice:
+        "They were killed, suspended or cut off from the database. A process with the role `scheduler` gives their work to the others.",
     };
   },
 };

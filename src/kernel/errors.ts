@@ -50,12 +50,12 @@ export const CATALOGUE = {
   },
   WRONG_STATUS: {
     status: 409,
-    sentence: "Cannot {transition} {stage} of {filename}, shard {shard}: it is `{status}`{because}.",
+    sentence: "Cannot {verb} {stage} of {filename}, shard {shard}: it is `{status}`{because}.",
   },
-  FILE_WRONG_STATUS: { status: 409, sentence: "Cannot {transition} event-ingest of {filename}: {because}." },
+  FILE_WRONG_STATUS: { status: 409, sentence: "Cannot {verb} event-ingest of {filename}: {because}." },
   LEASE_LOST: {
     status: 409,
-    sentence: "The lease on {stage} of {filename}, shard {shard} is not yours: it is `{status}`{because}.",
+    sentence: "The lease on {stage} of {filename}, shard {shard} is not yours: {because}.",
   },
 } as const satisfies Record<string, { status: number; sentence: string }>;
 

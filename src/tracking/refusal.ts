@@ -4,6 +4,12 @@ import { MOVES, type QueueStage, type Status, stageBefore, type Transition } fro
 import type { PresentCell } from "./store.ts";
 import type { Move, Moved } from "./tracking.ts";
 
+/** The transitions as words of a sentence. */
+export const VERBS = { start: "start", done: "finish", fail: "fail", retry: "retry" } as const satisfies Record<
+  Transition,
+  string
+>;
+
 /** A pure function of what was asked and what is, so that every combination can be tried in a test. */
 export function explainRefusal(
   stage: QueueStage,
@@ -17,10 +23,13 @@ export function explainRefusal(
   const finishes = transition === "done" || transition === "fail";
 
   if (finishes && (move.fence ?? null) !== present.fence) {
-    return new ApiError("LEASE_LOST", details, { because: fenceReason(move, present) });
+    return new ApiError("LEASE_LOST", details, { because: `it is \`${status}\` ${fenceReason(move, present)}` });
   }
   if (isRepeat(transition, move, present)) return { filename, shard, status, changed: false };
-  return new ApiError("WRONG_STATUS", details, { because: statusReason(stage, transition, present) });
+  return new ApiError("WRONG_STATUS", details, {
+    verb: VERBS[transition],
+    because: statusReason(stage, transition, present),
+  });
 }
 
 function statusReason(
@@ -33,6 +42,8 @@ function statusReason(
   }
   const departures: readonly Status[] = MOVES[transition].from;
   if (departures.includes(status)) return " now, but was not a moment ago. Try again";
+  if (transition === "done" && status === "new") return ". Claim or start it first";
+  if (transition === "done" && status === "failed") return ". Retry it first";
   return status === "started" && worker ? `, held by ${worker}` : "";
 }
 
@@ -45,7 +56,7 @@ function isRepeat(transition: Transition, move: Move, present: PresentCell): boo
 }
 
 function fenceReason(move: Move, present: PresentCell): string {
-  if (move.fence === undefined) return " under a lease. Send the `fence` that the claim returned";
-  if (present.fence === null) return " and no longer leased. Drop it and claim again";
-  return " under a newer lease. Drop it and claim again";
+  if (move.fence === undefined) return "under a lease. Send the `fence` that the claim returned";
+  if (present.fence === null) return "and no longer leased. Drop it and claim again";
+  return "under a newer lease. Drop it and claim again";
 }

@@ -236,11 +236,10 @@ function oneOf<Word extends string>(
 }
 
 function queueStage(word: string): QueueStage {
-  return oneOf(
-    QUEUE_STAGES,
-    word,
-    (allowed, hint) => new ApiError("STAGE_UNKNOWN", { stage: word }, { allowed, hint }),
-  );
+  return oneOf(QUEUE_STAGES, word, (allowed, near) => {
+    const hint = word === "event-ingest" ? " Event-ingest is a matter of the whole file and has no queue." : near;
+    return new ApiError("STAGE_UNKNOWN", { stage: word }, { allowed, hint });
+  });
 }
 
 function unknownTransition(stage: string, transition: string, allowed: string, hint: string): ApiError {
@@ -314,7 +313,7 @@ function heldReply(stage: QueueStage, asked: readonly Move[], held: { filename: 
     throw new ApiError(
       "LEASE_LOST",
       { stage, filename, shard },
-      { status: "not leased", because: " under this fence. Drop it and claim again" },
+      { because: "it is not leased under this fence. Drop it and claim again" },
     );
   }
   return { stage, items: held, lost: lost.map(({ filename, shard }) => ({ filename, shard })) };

@@ -15,7 +15,7 @@ const Filename = Type.String({
   maxLength: 255,
   pattern: "^(?!\\.{1,2}$)[^/\\u0000-\\u001f\\u007f-\\u009f]+$",
   examples: ["20250101000000"],
-  description: "A file name has 1 to 255 characters, no `/` and no control characters.",
+  description: "A file name has 1 to 255 characters, no `/` and no control characters, and is not `.` or `..`.",
 });
 const Shard = Type.Integer({ minimum: 0, maximum: 2_147_483_647 });
 const Worker = Type.String({
@@ -156,7 +156,12 @@ export const SummaryReply = Type.Object({
   total: Type.Integer(),
   by_stage: Type.Record(Type.String(), Counts),
   by_shard: Type.Array(
-    Type.Object({ shard: Type.Integer(), total: Type.Integer(), done: Type.Integer(), failed: Type.Integer() }),
+    Type.Object({
+      shard: Type.Integer(),
+      total: Type.Integer(),
+      done: Type.Integer({ description: "In the last stage." }),
+      failed: Type.Integer({ description: "In the last stage." }),
+    }),
   ),
 });
 

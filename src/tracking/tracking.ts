@@ -7,7 +7,7 @@ import { ApiError } from "../kernel/errors.ts";
 import { createGroupCommit, type GroupCommit } from "../kernel/group-commit.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
-import { explainRefusal } from "./refusal.ts";
+import { explainRefusal, VERBS } from "./refusal.ts";
 import type { TrackingSettings } from "./settings.ts";
 import {
   type FileTransition,
@@ -210,7 +210,7 @@ function refuseFileMove(transition: FileTransition, filename: string, counts: st
   const shards = started + done + failed;
   if (shards === 0) throw new ApiError("FILE_NOT_FOUND", { filename });
   const refuse = (because: string) =>
-    new ApiError("FILE_WRONG_STATUS", { transition, filename, ...counts }, { because });
+    new ApiError("FILE_WRONG_STATUS", { transition, filename, ...counts }, { verb: VERBS[transition], because });
   if (transition === "done" && failed > 0) {
     throw refuse(`${failed} of its ${shards} shards are \`failed\`; retry them first`);
   }

@@ -83,18 +83,18 @@ describe("a key", () => {
   });
 
   test.each([
-    ["that nobody made", `Bearer mlr_${"A".repeat(43)}`],
-    ["of another shape", "Bearer secret"],
-    ["in another scheme", "Basic dXNlcjpwYXNz"],
-    ["without its scheme", `mlr_${"A".repeat(43)}`],
-    ["that is empty", "Bearer"],
-    ["with something behind it", `Bearer mlr_${"A".repeat(43)} x`],
-  ])("%s is refused", async (_, authorization) => {
+    ["that nobody made", `Bearer mlr_${"A".repeat(43)}`, "This key is not known, or it was revoked."],
+    ["of another shape", "Bearer secret", "This key is not known, or it was revoked."],
+    ["in another scheme", "Basic dXNlcjpwYXNz", "The header holds no bearer key."],
+    ["without its scheme", `mlr_${"A".repeat(43)}`, "The header holds no bearer key."],
+    ["that is empty", "Bearer", "The header holds no bearer key."],
+    ["with something behind it", `Bearer mlr_${"A".repeat(43)} x`, "The header holds no bearer key."],
+  ])("%s is refused", async (_, authorization, reason) => {
     expect(await http.send("/needs/pipeline:read", { headers: { authorization } })).toMatchObject({
       status: 401,
       body: {
         code: "UNAUTHENTICATED",
-        error: "This key is not known, or it was revoked. Send `Authorization: Bearer <key>`.",
+        error: `${reason} Send \`Authorization: Bearer <key>\`.`,
       },
     });
   });

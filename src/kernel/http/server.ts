@@ -136,7 +136,8 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     }
     if (scope === "public") return anonymous; // Health and metrics answer even while the database is away.
     const key = /^Bearer (\S+)$/i.exec(authorization)?.[1];
-    const caller = key === undefined ? undefined : await keys.find(key, request.ip);
+    if (key === undefined) throw new ApiError("UNAUTHENTICATED", {}, { reason: "The header holds no bearer key." });
+    const caller = await keys.find(key, request.ip);
     if (!caller) throw new ApiError("UNAUTHENTICATED", {}, { reason: "This key is not known, or it was revoked." });
     const because = whyNot(caller, scope);
     if (because !== undefined) throw new ApiError("FORBIDDEN", { scope }, { because });
