@@ -40,7 +40,7 @@ describe("the documents", () => {
       .map((name) => readFileSync(join("src", name), "utf8"))
       .join("\n");
     expect(messages.length).toBeGreaterThan(5);
-    for (const message of messages) expect(sources, message).toContain(`"${message}"`);
+    expect(messages.filter((message) => !sources.includes(`"${message}"`))).toEqual([]);
   });
 
   test("link only to files that exist", () => {

@@ -5,9 +5,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Answer } from "../../test/client.ts";
 import { useDatabase } from "../../test/database.ts";
+import { silentLog } from "../../test/log.ts";
 import { startMillrace, type TestMillrace, useMillrace } from "../../test/millrace.ts";
 import { newFilename, reached, trackingTable } from "../../test/tracking.ts";
 import { until } from "../../test/until.ts";
+import { createMetrics } from "../kernel/telemetry/metrics.ts";
+import { createWake } from "../kernel/wake.ts";
+import { createLongPoll } from "./long-poll.ts";
+import { createTracking } from "./tracking.ts";
 
 const database = useDatabase();
 const millrace = useMillrace(database);
@@ -204,4 +209,24 @@ test("a claim that waits hears of trouble with the database, instead of an empty
   } finally {
     await database.query("alter table tracking.mislaid rename to pipeline_tracking");
   }
+});
+
+test("a line of a thousand is full: the next is told to try again later", async () => {
+  const { db } = database;
+  const wake = createWake({ db, log: silentLog });
+  const settings = { lostLimit: 10, stageTimeoutSeconds: {} };
+  const longPoll = createLongPoll({
+    tracking: createTracking({ db, wake, metrics: createMetrics(), settings }),
+    wake,
+  });
+  const { signal } = new AbortController();
+  const claimOne = () =>
+    longPoll.claim("mysql-sender", { limit: 1, worker: "w", leaseSeconds: 60, waitSeconds: 60, signal });
+  let refused: unknown;
+  const line = Array.from({ length: 1_001 }, () => claimOne().catch((error: unknown) => void (refused = error)));
+  await until(() => refused !== undefined, "the line to be full");
+  expect(refused).toMatchObject({ code: "OVERLOADED", status: 503, retryAfterSeconds: 5 });
+  await longPoll.stop();
+  const answers = await Promise.all(line);
+  expect(answers.filter((items) => Array.isArray(items) && items.length === 0)).toHaveLength(1_000);
 });
