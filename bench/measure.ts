@@ -31,6 +31,13 @@ export async function interleave(
   return figures;
 }
 
+/** How many of `items` were done in each second of `work`. */
+export async function perSecond(items: number, work: () => Promise<void>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return items / ((performance.now() - started) / 1000);
+}
+
 export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }

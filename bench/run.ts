@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 const SUITES: Record<string, () => Promise<{ run(rounds: number): Promise<void> }>> = {
   lease: () => import("./lease/suite.ts"),
   tracking: () => import("./tracking/suite.ts"),
+  chains: () => import("./chains/suite.ts"),
   start: () => import("./start/suite.ts"),
 };
 

@@ -1,5 +1,22 @@
 /** Wires the modules to one database and one HTTP server, starts them in order, and stops them in the reverse order. */
 import type { AddressInfo } from "node:net";
+import { dirname, join, resolve } from "node:path";
+import {
+  type Chains,
+  ChainsSettings,
+  chainRoutes,
+  chainsChecks,
+  createChains,
+  createRunStreams,
+  httpType,
+  loadUserTypes,
+  poolRoutes,
+  runRoutes,
+  scheduleRoutes,
+  shell,
+  sqlType,
+} from "./chains/index.ts";
+import { createEngines, EnginesSettings } from "./engines/index.ts";
 import { createKeys } from "./kernel/auth/keys.ts";
 import { systemClock } from "./kernel/clock.ts";
 import type { ServerConfig } from "./kernel/config/index.ts";
@@ -11,12 +28,13 @@ import { adminSurfaces } from "./kernel/http/admin.ts";
 import { createHttp, type Http } from "./kernel/http/server.ts";
 import { publicSurfaces } from "./kernel/http/surfaces.ts";
 import { migrate } from "./kernel/migrate.ts";
+import { createOutbound } from "./kernel/outbound.ts";
 import type { OnRun, Service } from "./kernel/service.ts";
-import { openSession } from "./kernel/session.ts";
+import { openSession, type Session } from "./kernel/session.ts";
 import { createLog, type Log } from "./kernel/telemetry/log.ts";
 import { createMetrics, type Metrics } from "./kernel/telemetry/metrics.ts";
 import { recordStatement, startTracing } from "./kernel/telemetry/tracing.ts";
-import { createWake } from "./kernel/wake.ts";
+import { createWake, type Wake } from "./kernel/wake.ts";
 import {
   createLongPoll,
   createReclaimer,
@@ -28,7 +46,7 @@ import {
 import { VERSION } from "./version.ts";
 
 /** What each module accepts in `millrace.yaml`. */
-export const SECTIONS = { tracking: TrackingSettings };
+export const SECTIONS = { tracking: TrackingSettings, chains: ChainsSettings, engines: EnginesSettings };
 export type Config = ServerConfig<typeof SECTIONS>;
 
 export interface Millrace {
@@ -59,7 +77,7 @@ export async function start({ config, cwd, tell }: StartOptions): Promise<Millra
     const database = await openDatabase({ config, cwd, tell, log, metrics });
     cleanup.add("database", database.close);
     await migrate(database.db);
-    return await serve({ config, log, metrics, cleanup, database });
+    return await serve({ config, cwd, log, metrics, cleanup, database });
   } catch (error) {
     await cleanup.run();
     throw error;
@@ -108,6 +126,7 @@ export async function openDatabase(deps: StartOptions & { log: Log; metrics?: Me
 
 async function serve(deps: {
   config: Config;
+  cwd: string;
   log: Log;
   metrics: Metrics;
   cleanup: Cleanup;
@@ -143,8 +162,15 @@ async function serve(deps: {
   cleanup.add("moves in flight", tracking.drain);
   cleanup.add("claims in flight", longPoll.stop);
 
+  const chains = await openChains({ ...deps, wake, session, onRun });
+  const runStreams = createRunStreams({ db, wake });
+  if (config.roles.includes("worker")) {
+    chains.worker.start();
+    cleanup.add("nodes in flight", chains.worker.stop);
+  }
+
   const services: Service[] = [session.service];
-  if (config.roles.includes("scheduler")) services.push(createReclaimer(tracking, { log, onRun }));
+  if (config.roles.includes("scheduler")) services.push(createReclaimer(tracking, { log, onRun }), chains.timers);
   for (const service of services) {
     service.start();
     cleanup.add(service.name, service.stop);
@@ -163,8 +189,18 @@ async function serve(deps: {
   const page = { version: VERSION, roles: config.roles, database: description, startedAt: new Date() };
   publicSurfaces(http, { db, metrics, page });
   if (config.roles.includes("api")) {
-    const checks = [...kernelChecks({ version: VERSION, dataDir }), ...trackingChecks];
-    await http.register(async (scope) => adminSurfaces(scope as Http, { db, keys, checks }), { prefix: "/api/v1" });
+    const checks = [...kernelChecks({ version: VERSION, dataDir }), ...trackingChecks, ...chainsChecks];
+    await http.register(
+      async (scope) => {
+        const api = scope as Http;
+        adminSurfaces(api, { db, keys, checks });
+        chainRoutes(api, { db, chains });
+        scheduleRoutes(api, { chains });
+        poolRoutes(api, { db, wake });
+        runRoutes(api, { db, chains, streams: runStreams });
+      },
+      { prefix: "/api/v1" },
+    );
     await http.register(async (scope) => trackingRoutes(scope as Http, { db, tracking, longPoll }), {
       prefix: "/api/v1/pipeline",
     });
@@ -182,11 +218,43 @@ async function serve(deps: {
     async stop() {
       if (stopping) return;
       stopping = true;
-      void longPoll.stop(); // First of all: a request that waits for work would keep the server open.
+      // First of all: a request that waits for work, or watches a run, would keep the server open.
+      void longPoll.stop();
+      runStreams.stop();
       await cleanup.run();
       log.info({}, "millrace has stopped");
     },
   };
+}
+
+async function openChains(deps: {
+  config: Config;
+  cwd: string;
+  log: Log;
+  metrics: Metrics;
+  cleanup: Cleanup;
+  database: Database;
+  wake: Wake;
+  session: Session;
+  onRun: OnRun;
+}): Promise<Chains> {
+  const { config, cwd, cleanup, database } = deps;
+  const settings = config.sections.chains;
+  const lakeDir = database.dataDir ?? (config.dataDir && resolve(cwd, config.dataDir));
+  const engines = createEngines(config.sections.engines, { lakeDir: lakeDir && join(lakeDir, "lake") });
+  cleanup.add("engines", engines.close);
+  const outbound = createOutbound({ allowPrivate: config.webhooksAllowPrivate });
+  cleanup.add("outgoing requests", outbound.close);
+  const besideConfig = config.configFile === undefined ? cwd : dirname(resolve(cwd, config.configFile));
+  const types = [
+    httpType(outbound),
+    sqlType(engines),
+    ...(config.allowShell ? [shell] : []),
+    ...(await loadUserTypes(settings.nodeTypes, besideConfig)),
+  ];
+  // Until tables announce themselves, none has arrived before.
+  const hasArrived = async () => new Set<string>();
+  return createChains({ ...deps, db: database.db, settings, types, hasArrived });
 }
 
 async function listen(http: Http, { host, port }: Config): Promise<string> {

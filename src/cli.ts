@@ -18,6 +18,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | Family>>> = {
   keys: async () => (await import("./cli/keys.ts")).keys,
   doctor: async () => (await import("./cli/doctor.ts")).doctor,
   pipeline: async () => (await import("./cli/pipeline.ts")).pipeline,
+  chain: async () => (await import("./cli/chain.ts")).chain,
 };
 
 async function main([word, ...rest]: readonly string[]): Promise<number> {

@@ -10,29 +10,37 @@ export type Json = Record<string, unknown>;
 
 export interface Api {
   get<Body = Json>(path: string): Promise<Answer<Body>>;
-  /** `signal` hangs up. */
-  post<Body = Json>(path: string, body: unknown, signal?: AbortSignal): Promise<Answer<Body>>;
+  /** Without a body it sends an empty one, as many clients do, and calls it JSON. `signal` hangs up. */
+  post<Body = Json>(path: string, body?: unknown, signal?: AbortSignal): Promise<Answer<Body>>;
+  put<Body = Json>(path: string, body: unknown): Promise<Answer<Body>>;
   delete<Body = Json>(path: string): Promise<Answer<Body>>;
+  /** Whatever else a caller may send. */
+  send<Body = Json>(path: string, request: Sent): Promise<Answer<Body>>;
+}
+
+export interface Sent extends Omit<RequestInit, "headers"> {
+  headers?: Record<string, string>;
 }
 
 export function api(url: string, key: string): Api {
-  const authorization = `Bearer ${key}`;
-
-  async function call<Body>(path: string, init: RequestInit): Promise<Answer<Body>> {
-    const response = await fetch(url + path, init);
+  const send: Api["send"] = async <Body>(path: string, request: Sent) => {
+    const headers = { authorization: `Bearer ${key}`, ...request.headers };
+    const response = await fetch(url + path, { ...request, headers });
     const text = await response.text();
     return { status: response.status, body: (text === "" ? {} : JSON.parse(text)) as Body, headers: response.headers };
-  }
+  };
+
+  const json = (method: string, body: unknown) => ({
+    method,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
 
   return {
-    get: (path) => call(path, { headers: { authorization } }),
-    post: (path, body, signal) =>
-      call(path, {
-        method: "POST",
-        headers: { authorization, "content-type": "application/json" },
-        body: JSON.stringify(body),
-        ...(signal ? { signal } : {}),
-      }),
-    delete: (path) => call(path, { method: "DELETE", headers: { authorization } }),
+    get: (path) => send(path, {}),
+    post: (path, body, signal) => send(path, { ...json("POST", body), ...(signal ? { signal } : {}) }),
+    put: (path, body) => send(path, json("PUT", body)),
+    delete: (path) => send(path, { method: "DELETE" }),
+    send,
   };
 }

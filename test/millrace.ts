@@ -17,6 +17,7 @@ export interface TestMillrace {
 export interface MillraceOptions {
   env?: Record<string, string>;
   tracking?: Partial<Config["sections"]["tracking"]>;
+  chains?: Partial<Config["sections"]["chains"]>;
 }
 
 /** Call at the top of a test file, after `useDatabase`. Only the role `api` runs unless `env` says otherwise: no reclaim in between. */
@@ -40,7 +41,11 @@ export async function startMillrace(database: TestDatabase, options: MillraceOpt
     ...options.env,
   };
   const config = loadConfig({ env, flags: {}, cwd: import.meta.dirname, sections: SECTIONS });
-  const tracking = { ...config.sections.tracking, ...options.tracking };
-  const app = await start({ config: { ...config, sections: { tracking } }, cwd: import.meta.dirname, tell: () => {} });
+  const sections = {
+    ...config.sections,
+    tracking: { ...config.sections.tracking, ...options.tracking },
+    chains: { ...config.sections.chains, ...options.chains },
+  };
+  const app = await start({ config: { ...config, sections }, cwd: import.meta.dirname, tell: () => {} });
   return { app, url: app.url, api: api(app.url, ADMIN_KEY) };
 }

@@ -56,14 +56,14 @@ const rules: Rule[] = [
     },
   },
   {
-    sentence: "SQL lives in store.ts and in the kernel",
+    sentence: "SQL lives in store.ts, or in the files of store/, and in the kernel",
     violations: (files) =>
       paths(
         files.filter(
           ({ path, text }) =>
             moduleOf(path) !== undefined &&
             !isTest(path) &&
-            !path.endsWith("/store.ts") &&
+            !/\/store(\.ts|\/\w[\w-]*\.ts)$/.test(path) &&
             /kernel\/(statement|batch)\.ts"|`\s*(select|insert into|update|delete from|with)\s/i.test(text),
         ),
       ),

@@ -5,27 +5,19 @@
 import { Logger, makeWorkerUtils, run as runGraphile } from "graphile-worker";
 import pg from "pg";
 import PgBoss from "pg-boss";
-import { unnest } from "../../src/kernel/batch.ts";
 import type { Connection } from "../../src/kernel/db.ts";
 import { leaseOn } from "../../src/kernel/lease.ts";
 import { statement } from "../../src/kernel/statement.ts";
-import type { Contender } from "../measure.ts";
+import { BATCH, inLoops, LOOPS } from "../bare-loop.ts";
+import { type Contender, perSecond } from "../measure.ts";
 import type { BenchPostgres } from "../postgres.ts";
 
 export const ITEMS = 20_000;
-const BATCH = 100;
-const LOOPS = 4;
 export const quietGraphile = new Logger(() => () => {});
 
 /** Items for each second of `work`. */
-async function timed(work: () => Promise<void>): Promise<number> {
-  const started = performance.now();
-  await work();
-  return ITEMS / ((performance.now() - started) / 1000);
-}
-
-async function inLoops(loop: () => Promise<void>): Promise<void> {
-  await Promise.all(Array.from({ length: LOOPS }, loop));
+function timed(work: () => Promise<void>): Promise<number> {
+  return perSecond(ITEMS, work);
 }
 
 /** The kernel's lease by session, as the modules use it. Finished rows stay. */
@@ -70,41 +62,6 @@ export async function millrace({ db, sql }: BenchPostgres): Promise<Contender> {
             if (items.length === 0) return;
             const finished = await lease.finish(db, "done", items);
             if (finished.length !== items.length) throw new Error("a lease was lost");
-          }
-        }),
-      );
-    },
-  };
-}
-
-/** The physical limit: one claim statement and one completion statement, no owner, no fence, no guard. */
-export async function bareLoop({ db, sql }: BenchPostgres): Promise<Contender> {
-  await sql(`
-    create table bench.bare (id bigint generated always as identity primary key, state text not null default 'ready');
-    create index bare_ready on bench.bare (id) where state = 'ready'`);
-  const claim = statement<{ id: string }>(
-    "bench.bare.claim",
-    `with picked as materialized (select id from bench.bare where state = 'ready' order by id limit $1 for update skip locked)
-     update bench.bare b set state = 'running' from picked p where b.id = p.id returning b.id`,
-  );
-  const complete = statement(
-    "bench.bare.complete",
-    `update bench.bare b set state = 'done' from ${unnest({ id: "int8" }, "i")} where b.id = i.id`,
-  );
-  return {
-    name: "bare loop (limit)",
-    async round() {
-      await sql(
-        "truncate bench.bare",
-        `insert into bench.bare (state) select 'ready' from generate_series(1, ${ITEMS})`,
-        "vacuum analyze bench.bare",
-      );
-      return timed(() =>
-        inLoops(async () => {
-          for (;;) {
-            const items = await db.rows(claim, [BATCH]);
-            if (items.length === 0) return;
-            await db.rows(complete, [items.map(({ id }) => id)]);
           }
         }),
       );

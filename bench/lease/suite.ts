@@ -1,7 +1,8 @@
 /** `npm run bench -- lease`: throughput of no-op items, and the latency of a single one. */
+import { bareLoop } from "../bare-loop.ts";
 import { interleave, printTable, ratioRows } from "../measure.ts";
 import { type BenchPostgres, withPostgres } from "../postgres.ts";
-import { bareLoop, graphileWorker, ITEMS, millrace, pgBoss } from "./contenders.ts";
+import { graphileWorker, ITEMS, millrace, pgBoss } from "./contenders.ts";
 import { graphileLatency, millraceLatency } from "./latency.ts";
 
 export function run(rounds: number): Promise<void> {
@@ -13,7 +14,7 @@ async function compare(postgres: BenchPostgres, rounds: number): Promise<void> {
   const throughput = await interleave(
     [
       ours,
-      await bareLoop(postgres),
+      await bareLoop(postgres, ITEMS),
       await graphileWorker(postgres, true),
       await graphileWorker(postgres, false),
       await pgBoss(postgres),

@@ -11,23 +11,34 @@ const JSON_FLAG: Flag = { usage: "--json", description: "Print the server's repl
 export const CLIENT_FLAGS: readonly Flag[] = flagHelp("client");
 export const CLIENT_ENVIRONMENT = environmentHelp("client");
 
-export interface ClientCommand<Reply> extends Omit<Command, "run" | "environment"> {
-  request(given: Given): Request;
+interface ShownReply<Reply> extends Omit<Command, "run" | "environment"> {
   /** The reply for a person; nothing is printed when it is empty. */
   show(reply: Reply, given: Given): string;
   /** When success has more than one meaning. */
   exitCode?(reply: Reply): number;
 }
 
-export function clientCommand<Reply>(definition: ClientCommand<Reply>): Command {
-  const { request, show, exitCode, ...command } = definition;
+export interface ClientCommand<Reply> extends ShownReply<Reply> {
+  request(given: Given): Request;
+}
+
+/** For a command that needs several calls. */
+export interface TalkingCommand<Reply> extends ShownReply<Reply> {
+  talk(client: Client, given: Given): Promise<Reply>;
+}
+
+export function clientCommand<Reply>({ request, ...command }: ClientCommand<Reply>): Command {
+  return talkingCommand<Reply>({ ...command, talk: async (client, given) => client.call(request(given)) });
+}
+
+export function talkingCommand<Reply>(definition: TalkingCommand<Reply>): Command {
+  const { talk, show, exitCode, ...command } = definition;
   return {
     ...command,
     flags: [...command.flags, JSON_FLAG, ...CLIENT_FLAGS],
     environment: CLIENT_ENVIRONMENT,
     async run(given) {
-      const asked = request(given);
-      const reply = await call<Reply>(clientFor(given), asked, given.isOn("--json"));
+      const reply = await refusalsAsJson(given, () => talk(clientFor(given), given));
       const text = given.isOn("--json") ? JSON.stringify(reply) : show(reply, given);
       if (text !== "") print(text);
       return exitCode?.(reply) ?? EXIT.ok;
@@ -40,11 +51,12 @@ export function clientFor(given: Given): Client {
   return createClient({ env: process.env, flags: url === undefined ? {} : { url } });
 }
 
-async function call<Reply>(client: Client, request: Request, json: boolean): Promise<Reply> {
+/** With `--json` a refusal is printed as the server sent it, beside the sentence. */
+async function refusalsAsJson<Reply>(given: Given, work: () => Promise<Reply>): Promise<Reply> {
   try {
-    return await client.call<Reply>(request);
+    return await work();
   } catch (error) {
-    if (json && error instanceof Refusal) print(JSON.stringify(error.body));
+    if (given.isOn("--json") && error instanceof Refusal) print(JSON.stringify(error.body));
     throw error;
   }
 }

@@ -5,10 +5,12 @@ import { OperatorError } from "../kernel/errors.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 
 export interface Request {
-  method: "GET" | "POST" | "DELETE";
+  method: "GET" | "POST" | "PUT" | "DELETE";
   /** Made with `pathTo`. */
   path: string;
-  query?: Readonly<Record<string, string | number | undefined>>;
+  query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** Beside those that every call has. */
+  headers?: Readonly<Record<string, string>>;
   /** Fields that are undefined are not sent. */
   body?: object;
   /** How long the server may take on purpose, as in a long poll. */
@@ -24,6 +26,11 @@ export interface Client {
   hasKey: boolean;
   /** The reply to a call that succeeded; throws a sentence otherwise. */
   call<Reply>(request: Request): Promise<Reply>;
+  /**
+   * The text of an event stream, piece by piece, until the server ends it; the first piece is empty and says that it is
+   * open. Throws like `call`, also when nothing, not even a sign of life, came for `timeoutMs`.
+   */
+  stream(request: Request): AsyncGenerator<string, void>;
 }
 
 /** The server answered, but not with success. */
@@ -33,14 +40,21 @@ export class Refusal extends OperatorError {
   readonly body: unknown;
 
   constructor(sentence: string, status: number, body: unknown) {
-    super(sentence, exitCodeOf(status));
+    const code = (body as { code?: unknown } | null)?.code;
+    super(sentence, exitCodeOf(status, typeof code === "string" ? code : undefined));
     this.name = "Refusal";
     this.status = status;
     this.body = body;
   }
+
+  /** The same refusal for someone who knows the matter by other names. */
+  inOtherWords(sentence: string): Refusal {
+    return new Refusal(sentence, this.status, this.body);
+  }
 }
 
 const TIMEOUT_MS = 30_000;
+const EVENT_STREAM = "text/event-stream";
 
 export function createClient({ flags, env }: { flags: Flags; env: NodeJS.ProcessEnv }): Client {
   const { url: server, key } = loadClientConfig({ env, flags });
@@ -52,38 +66,74 @@ export function createClient({ flags, env }: { flags: Flags; env: NodeJS.Process
     );
   }
 
-  async function send({ method, path, query = {}, body, waitSeconds = 0, timeoutMs = TIMEOUT_MS, signal }: Request) {
+  async function send(
+    { method, path, query = {}, headers = {}, body }: Request,
+    signal: AbortSignal,
+  ): Promise<Response> {
     const url = new URL(path, base);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value));
-    const limit = AbortSignal.timeout(timeoutMs + waitSeconds * 1000);
-    try {
-      const response = await fetch(url, {
-        method,
-        redirect: "manual",
-        headers: {
-          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-          ...(body === undefined ? {} : { "content-type": "application/json" }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
-      });
-      return { response, text: await response.text() };
-    } catch (error) {
-      signal?.throwIfAborted();
-      throw unreachable(base, error);
-    }
+    return fetch(url, {
+      method,
+      redirect: "manual",
+      headers: {
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal,
+    });
+  }
+
+  function replyIn<Reply>(response: Response, text: string): Reply {
+    const reply = parseJson(text);
+    if (reply === undefined || (response.status >= 300 && response.status < 400)) throw stranger(base, response);
+    if (!response.ok) throw new Refusal(refusalSentence(reply, response.status, key), response.status, reply);
+    return reply as Reply;
+  }
+
+  function trouble(error: unknown, signal: AbortSignal | undefined): unknown {
+    if (error instanceof OperatorError) return error;
+    return signal?.aborted ? signal.reason : unreachable(base, error);
   }
 
   return {
     url: base.href,
     hasKey: key !== undefined,
     async call<Reply>(request: Request) {
-      const { response, text } = await send(request);
-      const reply = parseJson(text);
-      if (reply === undefined || (response.status >= 300 && response.status < 400)) throw stranger(base, response);
-      if (!response.ok) throw new Refusal(refusalSentence(reply, response.status, key), response.status, reply);
-      return reply as Reply;
+      const { waitSeconds = 0, timeoutMs = TIMEOUT_MS, signal } = request;
+      const limit = AbortSignal.timeout(timeoutMs + waitSeconds * 1000);
+      try {
+        const response = await send(request, signal === undefined ? limit : AbortSignal.any([limit, signal]));
+        return replyIn<Reply>(response, await response.text());
+      } catch (error) {
+        throw trouble(error, signal);
+      }
+    },
+    async *stream(request) {
+      const { timeoutMs = TIMEOUT_MS, signal } = request;
+      const hangUp = new AbortController();
+      const silence = setTimeout(() => hangUp.abort(new DOMException("silence", "TimeoutError")), timeoutMs);
+      try {
+        const either = signal === undefined ? hangUp.signal : AbortSignal.any([hangUp.signal, signal]);
+        const response = await send({ ...request, headers: { accept: EVENT_STREAM, ...request.headers } }, either);
+        if (!response.ok || !response.headers.get("content-type")?.startsWith(EVENT_STREAM) || response.body === null) {
+          replyIn(response, await response.text());
+          throw stranger(base, response);
+        }
+        yield "";
+        const decoder = new TextDecoder();
+        for await (const bytes of response.body) {
+          silence.refresh();
+          yield decoder.decode(bytes as Uint8Array, { stream: true });
+        }
+      } catch (error) {
+        throw trouble(error, signal);
+      } finally {
+        clearTimeout(silence);
+        hangUp.abort(); // A reader that has seen enough leaves no connection behind.
+      }
     },
   };
 }
@@ -123,7 +173,7 @@ function stranger(base: URL, { status, headers }: Response): OperatorError {
 }
 
 function refusalSentence(body: unknown, status: number, key: string | undefined): string {
-  const { error, code } = body as { error?: unknown; code?: unknown };
+  const { error, code } = (body ?? {}) as { error?: unknown; code?: unknown };
   const sentence = typeof error === "string" ? error : `The server answered with HTTP ${status}.`;
   const advice = status === 401 ? keyAdvice(key) : "";
   return `${sentence}${advice} [${typeof code === "string" ? code : status}]`;

@@ -9,6 +9,7 @@ export const EXIT = {
   notAllowed: 5,
   unreachable: 6,
   nothingToClaim: 7,
+  runStopped: 8,
 } as const;
 
 /** For `--help`. */
@@ -21,6 +22,7 @@ export const EXIT_CODES: readonly [code: number, meaning: string][] = [
   [EXIT.notAllowed, "the key is missing or may not do that"],
   [EXIT.unreachable, "the server cannot be reached or is busy: try again later"],
   [EXIT.nothingToClaim, "there was nothing to claim"],
+  [EXIT.runStopped, "the run that was watched has been stopped"],
 ];
 
 const BY_STATUS: Readonly<Record<number, number>> = {
@@ -38,6 +40,8 @@ const BY_STATUS: Readonly<Record<number, number>> = {
   504: EXIT.unreachable,
 };
 
-export function exitCodeOf(httpStatus: number): number {
+/** The code tells more than the status: what chains do not find is answered with 400, as their first users expect. */
+export function exitCodeOf(httpStatus: number, errorCode?: string): number {
+  if (errorCode?.endsWith("_NOT_FOUND")) return EXIT.notFound;
   return BY_STATUS[httpStatus] ?? EXIT.failed;
 }

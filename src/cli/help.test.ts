@@ -5,6 +5,7 @@ import { cliFor, startCli } from "../../test/cli.ts";
 import { useDatabase } from "../../test/database.ts";
 import { useMillrace } from "../../test/millrace.ts";
 import { OperatorError } from "../kernel/errors.ts";
+import { chain } from "./chain.ts";
 import type { Command, Family } from "./command.ts";
 import { doctor } from "./doctor.ts";
 import { EXIT_CODES } from "./exit-codes.ts";
@@ -15,7 +16,11 @@ import { parse } from "./parse.ts";
 import { pipeline } from "./pipeline.ts";
 import { serve } from "./serve.ts";
 
-const families: Record<string, Family> = { "millrace keys": keys, "millrace pipeline": pipeline };
+const families: Record<string, Family> = {
+  "millrace keys": keys,
+  "millrace pipeline": pipeline,
+  "millrace chain": chain,
+};
 const commands: [path: string, command: Command][] = [
   ["millrace serve", serve],
   ["millrace migrate", migrate],
@@ -80,7 +85,7 @@ describe("millrace", () => {
   test("--help lists the commands and the exit codes", async () => {
     const { exit, stdout, stderr } = await millrace("--help");
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: "" });
-    for (const name of ["serve", "migrate", "keys", "doctor", "pipeline"])
+    for (const name of ["serve", "migrate", "keys", "doctor", "pipeline", "chain"])
       expect(stdout).toMatch(new RegExp(`^  ${name} +\\w`, "m"));
     for (const [code, meaning] of EXIT_CODES) expect(stdout).toContain(`  ${code}  ${meaning}`);
   });

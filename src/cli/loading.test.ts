@@ -23,7 +23,7 @@ function loadedBy(entry: string): Set<string> {
 
 const packagesIn = (loaded: Set<string>) => [...loaded].filter((name) => name.startsWith("package "));
 
-test.each(["src/cli.ts", "src/cli/pipeline.ts", "src/cli/keys.ts", "src/cli/doctor.ts"])(
+test.each(["src/cli.ts", "src/cli/pipeline.ts", "src/cli/chain.ts", "src/cli/keys.ts", "src/cli/doctor.ts"])(
   "%s loads no package",
   (path) => {
     const loaded = loadedBy(path);

@@ -1,6 +1,6 @@
 /** What tables look like, and what becomes of hostile text in them. */
 import { expect, test } from "vitest";
-import { printable, table, toSeconds } from "./output.ts";
+import { clip, displayWidth, printable, table, toSeconds } from "./output.ts";
 
 test("columns line up, wide letters included, and no line ends in spaces", () => {
   const rows = [
@@ -25,7 +25,19 @@ test("control characters and marks of direction are shown, not obeyed", () => {
   expect(printable("naïve 订单 🚚")).toBe("naïve 订单 🚚");
 });
 
+test("text is clipped to the cells it takes, never through a letter", () => {
+  expect(clip("orders", 6)).toBe("orders");
+  expect(clip("orders.csv", 6)).toBe("order…");
+  expect(clip("订单订单", 6)).toBe("订单…");
+  expect(clip("订单订单", 8)).toBe("订单订单");
+  expect(clip("cafe\u0301s", 5)).toBe("cafe\u0301s");
+  expect(["ab", "订单", "e\u0301e\u0301"].map((text) => clip(text, 1))).toEqual(["…", "…", "…"]);
+  expect(clip("ab", 0)).toBe("");
+  expect(displayWidth(clip("a订b单c", 4))).toBe(4);
+});
+
 test("times are shown to the second", () => {
   expect(toSeconds("2025-01-01T00:00:00.123Z")).toBe("2025-01-01T00:00:00Z");
   expect(toSeconds(undefined)).toBeUndefined();
+  expect(toSeconds(null)).toBeUndefined();
 });

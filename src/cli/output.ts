@@ -10,11 +10,15 @@ export function remark(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`${text}\n`);
 }
 
-type Style = Extract<Parameters<typeof styleText>[0], string>;
+export type Style = Extract<Parameters<typeof styleText>[0], string>;
 
-/** Colours, only on a terminal whose user did not refuse them (no-color.org). */
+/** Only on a terminal whose user did not refuse them (no-color.org). */
+export function hasColours(): boolean {
+  return process.stdout.isTTY && !process.env["NO_COLOR"];
+}
+
 export function paint(style: Style, text: string): string {
-  return process.stdout.isTTY && !process.env["NO_COLOR"] ? styleText(style, text) : text;
+  return hasColours() ? styleText(style, text) : text;
 }
 
 /** Control characters could move the cursor or recolour the terminal, and marks of direction could reorder a line. */
@@ -55,14 +59,31 @@ const graphemes = new Intl.Segmenter();
 const WIDE =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 
+/** The letters, lines and signs of our own output; measuring each for itself would slow down a long tree. */
+const NARROW = /^[ -~\u2500-\u25ff…✓✗↻⊘]*$/;
+
 /** Cells of a terminal: Chinese, Japanese and Korean letters and pictures take two, combining marks none of their own. */
-function displayWidth(text: string): number {
+export function displayWidth(text: string): number {
+  if (NARROW.test(text)) return text.length;
   let width = 0;
   for (const { segment } of graphemes.segment(text)) width += WIDE.test(segment) ? 2 : 1;
   return width;
 }
 
+/** No wider than `width`; an ellipsis stands for what was cut off. */
+export function clip(text: string, width: number): string {
+  if (displayWidth(text) <= width) return text;
+  let clipped = "";
+  let left = width - 1;
+  for (const { segment } of graphemes.segment(text)) {
+    left -= displayWidth(segment);
+    if (left < 0) break;
+    clipped += segment;
+  }
+  return width < 1 ? "" : `${clipped}…`;
+}
+
 /** A time of the server's, to the second: `2025-01-01T00:00:00Z`. */
-export function toSeconds(time: string | undefined): string | undefined {
+export function toSeconds(time: string | null | undefined): string | undefined {
   return time?.replace(/\.\d+/, "");
 }

@@ -29,10 +29,11 @@ export function toArrays(columns: Columns, items: readonly object[]): unknown[][
  * the day on which a table was small and reading one of its indexes whole seemed cheaper: a limit that the planner does
  * not know it takes for one row, and then nothing is cheaper than going to the key.
  */
-export function itemsByKey(key: Columns, values: Columns = {}): string {
+export function itemsByKey(key: Columns, values: Columns = {}, firstParameter = 1): string {
   const [first] = Object.values(key);
   const order = Object.keys(key).join(", ");
-  return `(select * from ${unnest({ ...key, ...values }, "u")} order by ${order} limit cardinality($1::${first}[])) i`;
+  const items = unnest({ ...key, ...values }, "u", firstParameter);
+  return `(select * from ${items} order by ${order} limit cardinality($${firstParameter}::${first}[])) i`;
 }
 
 export interface GuardedUpdate {

@@ -57,10 +57,46 @@ export const CATALOGUE = {
     status: 409,
     sentence: "The lease on {stage} of {filename}, shard {shard} is not yours: {because}.",
   },
+
+  // Chains. An unknown chain, run or node is 400, as the callers of these endpoints expect.
+  CHAIN_NOT_FOUND: { status: 400, sentence: "There is no chain {chainId}." },
+  CHAIN_NAME_TAKEN: {
+    status: 400,
+    sentence: "There is already a chain named `{name}`. Choose another name or update it.",
+  },
+  DAG_INVALID: { status: 400, sentence: "{reason}." },
+  CHAIN_DISABLED: { status: 409, sentence: "Chain `{name}` is disabled. Enable it first (chain is disabled)." },
+  VERSION_CONFLICT: {
+    status: 409,
+    sentence:
+      "Chain {chainId} is at version {version}, but the update was made from version {yours}. Read it again and repeat the change.",
+  },
+  CHAIN_VERSION_NOT_FOUND: { status: 400, sentence: "Chain {chainId} has no version {version}." },
+  RUN_NOT_FOUND: { status: 400, sentence: "There is no run {runId}." },
+  NODE_NOT_FOUND: { status: 400, sentence: "Run {runId} has no node `{nodeId}`.{hint}" },
+  RUN_WRONG_STATE: { status: 409, sentence: "Cannot {verb} run {runId}: {because}." },
+  NODE_WRONG_STATE: { status: 409, sentence: "Cannot {verb} node `{nodeId}` of run {runId}: {because}." },
+  OP_TIME_NEEDED: {
+    status: 400,
+    sentence: "Chain `{name}` waits for tables ({tables}), so a run of it needs an `opTime`.",
+  },
+  OP_TIME_RANGE: { status: 400, sentence: "{reason}." },
+  IDEMPOTENCY_CONFLICT: {
+    status: 409,
+    sentence: "The Idempotency-Key `{key}` was used for another start of this chain (run {runId}). Use a new key.",
+  },
+  SCHEDULE_NOT_FOUND: { status: 400, sentence: "Chain {chainId} has no schedule {scheduleId}." },
+  SCHEDULE_NAME_TAKEN: { status: 400, sentence: "The chain has a schedule named `{name}` already." },
+  SCHEDULE_INVALID: { status: 400, sentence: "{reason}." },
+  POOL_NOT_FOUND: { status: 400, sentence: "There is no pool `{name}`." },
+  POOL_IN_USE: {
+    status: 409,
+    sentence: "Pool `{name}` is used by {count} chains, `{chain}` for one. Change them first.",
+  },
 } as const satisfies Record<string, { status: number; sentence: string }>;
 
 export type ErrorCode = keyof typeof CATALOGUE;
-export type ErrorDetails = Record<string, string | number | boolean | null>;
+export type ErrorDetails = Record<string, string | number | boolean | null | readonly object[]>;
 
 /** An answer other than success. The HTTP layer turns it into `{ error, code, details? }` with the catalogue's status. */
 export class ApiError extends Error {

@@ -75,15 +75,24 @@ export interface ClaimRequest {
   seconds?: number;
 }
 
+/** Writes that belong to a claim, made in its transaction. */
+export type AlsoOnClaim<Claimed> = (tx: Queryable, claimed: Claimed[]) => Promise<void>;
+
 export interface Lease<Key extends object, Item extends object> {
   readonly name: string;
-  claim(db: Db, request: ClaimRequest): Promise<(Key & Item & { fence: string })[]>;
+  claim(
+    db: Db,
+    request: ClaimRequest,
+    also?: AlsoOnClaim<Key & Item & { fence: string }>,
+  ): Promise<(Key & Item & { fence: string })[]>;
   /** Pushes the end of item leases into the future; returns the items still held. */
   extend(db: Queryable, held: readonly Held<Key>[], seconds: number): Promise<Key[]>;
   /** Writes an outcome; returns the items that were still held, so missing ones are lost leases. */
   finish(db: Queryable, outcome: string, items: readonly Held<Key>[]): Promise<Key[]>;
   /** Gives items back untouched, as on shutdown; this is not counted as a loss. */
   release(db: Queryable, held: readonly Held<Key>[]): Promise<Key[]>;
+  /** What silent holders left behind, untouched: for a module whose own transition takes it back, guarded by the fence. */
+  expired(db: Queryable, limit: number): Promise<(Key & { fence: string })[]>;
   /** Takes back what silent holders left behind; an item that lost `lostLimit` holders is dead. */
   reclaim(db: Queryable, request: { limit: number; lostLimit: number }): Promise<(Key & { state: string })[]>;
 }
@@ -206,6 +215,10 @@ export function leaseOn<Key extends object, Item extends object = object>(spec: 
   const reason =
     spec.lost.error &&
     `${spec.lost.error} = case when ${tooOften} then 'lost ' || t.${spec.lost.column} + 1 || ' workers in a row' else t.${spec.lost.error} end`;
+  const expired: Statement<Key & { fence: string }> = statement(
+    `${spec.name}.expired`,
+    `select ${key("t")}, t.${spec.fence}::text as fence from ${table} t where ${leased} and ${holding.expired} limit $1`,
+  );
   const reclaim: Statement<Key & { state: string }> = statement(
     `${spec.name}.reclaim`,
     `with picked as materialized (
@@ -218,14 +231,21 @@ export function leaseOn<Key extends object, Item extends object = object>(spec: 
 
   return {
     name: spec.name,
-    async claim(db, { limit, holder, seconds }) {
+    async claim(db, { limit, holder, seconds }, also) {
       const values = hold.by === "item" ? [limit, holder, seconds] : [limit, holder];
-      if (!claimByKey) return db.rows(claim, values);
+      const withAlso = async (tx: Queryable, claimed: (Key & Item & { fence: string })[]) => {
+        if (claimed.length > 0) await also?.(tx, claimed);
+        return claimed;
+      };
+      if (!claimByKey) {
+        return also ? db.tx(async (tx) => withAlso(tx, await tx.rows(claim, values))) : db.rows(claim, values);
+      }
       const claimFrom = (firstKey: string) =>
         db.tx(async (tx) => {
           const keys = await tx.rows(claimByKey.lockKeys, [firstKey, CONCURRENCY_KEYS_MAX]);
           lastKey = keys.length < CONCURRENCY_KEYS_MAX ? "" : (keys.at(-1)?.key ?? "");
-          return keys.length === 0 ? [] : tx.rows(claimByKey.claimIn, [...values, keys.map((row) => row.key)]);
+          if (keys.length === 0) return [];
+          return withAlso(tx, await tx.rows(claimByKey.claimIn, [...values, keys.map((row) => row.key)]));
         });
       const firstKey = lastKey;
       const claimed = await claimFrom(firstKey);
@@ -244,6 +264,7 @@ export function leaseOn<Key extends object, Item extends object = object>(spec: 
       return write(db, items);
     },
     release,
+    expired: (db, limit) => db.rows(expired, [limit]),
     reclaim: (db, { limit, lostLimit }) => db.rows(reclaim, [limit, lostLimit]),
   };
 }

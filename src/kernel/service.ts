@@ -22,6 +22,8 @@ export interface ServiceOptions {
   log: ServiceLog;
   /** Whether to run again at once, because the last run found a full batch. */
   more?: (counts: Counts) => boolean;
+  /** Milliseconds until something is due that the last run knew of, if that is before the interval ends. */
+  nextDueMs?: () => number | undefined;
   /** For metrics: after each run, failed ones included. */
   onRun?: OnRun;
 }
@@ -41,6 +43,8 @@ export interface Service {
 
 /** So short that after an outage of the database reclaims and heartbeats are back well before a lease runs out. */
 const BACKOFF_MAX_MS = 5_000;
+/** Something that is due but does not go away must not turn the loop into a spin. */
+const DUE_PAUSE_MIN_MS = 10;
 
 export function createService(options: ServiceOptions): Service {
   const { name, intervalMs, log } = options;
@@ -69,6 +73,7 @@ export function createService(options: ServiceOptions): Service {
         const counts = await runOnce();
         failuresInARow = 0;
         if (options.more?.(counts)) pauseMs = 0;
+        else pauseMs = Math.min(intervalMs, Math.max(DUE_PAUSE_MIN_MS, options.nextDueMs?.() ?? intervalMs));
       } catch (error) {
         failuresInARow += 1;
         options.onRun?.(name, "failed", {});

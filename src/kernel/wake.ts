@@ -22,9 +22,11 @@ export interface Wake {
   stop(): Promise<void>;
 }
 
+// A NOTIFY makes its transaction write to the log, and waiting for the disk would be the longest part of it. A hint that a
+// power cut swallows is no loss.
 const NOTIFY = statement(
   "kernel.wake.notify",
-  `select pg_notify('${CHANNEL}', topic) from unnest($1::text[]) as t(topic)`,
+  `select pg_notify('${CHANNEL}', topic), set_config('synchronous_commit', 'off', true) from unnest($1::text[]) as t(topic)`,
 );
 
 export function createWake(options: { db: Db; log: ServiceLog }): Wake {

@@ -28,14 +28,15 @@ const database = useDatabase();
 const millrace = useMillrace(database, { env: { MILLRACE_BODY_LIMIT_BYTES: String(BODY_LIMIT) } });
 const table = trackingTable(database);
 let operations: Operation[] = [];
-let chainKey = "";
+/** Keys that lack every scope of the routes with this tag. */
+const strangers = new Map<string, string>();
 let before: unknown;
 
 /** Everything that is stored, sessions aside: they are renewed all the time. */
 async function everything(): Promise<unknown> {
   const tables = await database.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables
-     where schemaname in ('kernel', 'tracking') and tablename <> 'session' order by 1`,
+     where schemaname in ('kernel', 'tracking', 'chains') and tablename <> 'session' order by 1`,
   );
   const sums = tables.map(async ({ name }) => {
     const [row] = await database.query<{ sum: string }>(
@@ -46,12 +47,35 @@ async function everything(): Promise<unknown> {
   return Object.fromEntries(await Promise.all(sums));
 }
 
+/** A key with all scopes of a module. */
+async function keyFor(...scopes: string[]): Promise<string> {
+  const { body } = await millrace.api.post("/api/v1/keys", { name: scopes.join(" "), scopes });
+  return String(body["key"]);
+}
+
+/** What should be refused would find something to spoil: a chain with a schedule, and a stopped run, that could go on. */
+async function makeChain(): Promise<Record<string, string>> {
+  const { body: chain } = await millrace.api.post("/api/v1/chains", {
+    name: "one of the test's own",
+    dagJson: { nodes: [{ id: "load", type: "noop" }] },
+  });
+  const chainId = String(chain["chainId"]);
+  const schedule = { name: "nightly", cron: "0 3 * * *" };
+  const { body: scheduled } = await millrace.api.post(`/api/v1/chains/${chainId}/schedules`, schedule);
+  const { body: run } = await millrace.api.post(`/api/v1/chains/${chainId}:start`);
+  const runId = String(run["runId"]);
+  await millrace.api.post(`/api/v1/runs/${runId}:stop`);
+  return { chainId, scheduleId: String(scheduled["scheduleId"]), runId, nodeId: "load" };
+}
+
 beforeAll(async () => {
-  operations = operationsOf(await readDocument(millrace.url));
-  const { body } = await millrace.api.post("/api/v1/keys", { name: "chains only", scopes: ["chain:read"] });
-  chainKey = String(body["key"]);
-  // Under the name that the examples use, so that what should be refused would find something to spoil: a shard that
-  // can be finished, one whose ingest can, and one that can be claimed.
+  operations = operationsOf(await readDocument(millrace.url), await makeChain());
+  const forChains = await keyFor("chain:read", "chain:write", "run:read", "run:write", "run:control");
+  const forPipeline = await keyFor("pipeline:read", "pipeline:write");
+  for (const tag of ["pipeline", "admin"]) strangers.set(tag, forChains);
+  for (const tag of ["chains", "runs"]) strangers.set(tag, forPipeline);
+  // Under the name that the examples use, so that here too there is something to spoil: a shard that can be finished,
+  // one whose ingest can, and one that can be claimed.
   const { body: registration } = operations.find(({ path }) => path.endsWith("/files/register")) ?? {};
   const filename = String(example(registration?.properties?.["filename"] ?? {}));
   await table.put(reached("shard-worker", "started"), { filename });
@@ -83,11 +107,10 @@ async function send({ method, path, body, headers }: Sent): Promise<{ status: nu
     });
     sent.on("response", resolve).on("error", reject).end(body);
   });
-  return {
-    status: response.statusCode ?? 0,
-    type: response.headers["content-type"] ?? "",
-    text: await textOf(response),
-  };
+  const type = response.headers["content-type"] ?? "";
+  const endless = type.startsWith("text/event-stream");
+  if (endless) response.destroy();
+  return { status: response.statusCode ?? 0, type, text: endless ? "" : await textOf(response) };
 }
 
 /** What is wrong with an answer to bad input; nothing, if it is as it should be. */
@@ -147,9 +170,12 @@ describe("a body", () => {
         deep(depth),
       ]),
     ];
-    for (const { method, ...operation } of withBody()) {
-      for (const [what, body] of bodies)
-        await walk.try(what, { method, path: pathOf({ ...operation, method }), body }, [400]);
+    for (const operation of withBody()) {
+      const { method, bodyOptional } = operation;
+      for (const [what, body] of bodies) {
+        if (bodyOptional && (body === "" || body === "null")) continue;
+        await walk.try(what, { method, path: pathOf(operation), body }, [400]);
+      }
     }
     walk.end(200);
   });
@@ -170,7 +196,7 @@ describe("a body", () => {
     for (const operation of withBody()) {
       const { method } = operation;
       const path = pathOf(operation);
-      const body = JSON.stringify(required(operation.body));
+      const body = JSON.stringify(example(operation.body));
       for (const type of [
         "text/plain",
         "application/xml",
@@ -180,7 +206,7 @@ describe("a body", () => {
       ]) {
         await walk.try(type, { method, path, body, headers: { "content-type": type } }, [415]);
       }
-      await walk.try("no body", { method, path }, [400]);
+      if (!operation.bodyOptional) await walk.try("no body", { method, path }, [400]);
       await walk.try(
         "said to be compressed",
         { method, path, body: "\x1f\x8b\x08", headers: { "content-encoding": "gzip" } },
@@ -221,14 +247,18 @@ describe("a parameter", () => {
     ];
     const unstorable = ["%00", "x".repeat(3_000)];
     const undecodable = ["%FF", "%ED%A0%80", "%"]; // In the query string these arrive as odd but harmless characters.
+    const texts = {
+      path: [...unstorable, ...undecodable],
+      query: unstorable,
+      header: ["", "x".repeat(3_000), "a b", "\xe9"],
+    };
     for (const operation of operations) {
       const { method, body, parameters } = operation;
       const sent = { method, ...(body ? { body: JSON.stringify(example(body)) } : {}) };
       for (const { name, in: place, schema } of parameters) {
-        const texts = place === "path" ? [...unstorable, ...undecodable] : unstorable;
-        for (const value of isNumber(schema) ? numbers : texts) {
-          const path = withParameter(operation, place, name, value);
-          await walk.try(`${name}=${value.slice(0, 20)}`, { ...sent, path }, [400, 404, 414]);
+        for (const value of isNumber(schema) ? numbers : texts[place]) {
+          const address = withParameter(operation, place, name, value);
+          await walk.try(`${name}=${value.slice(0, 20)}`, { ...sent, ...address }, [400, 404, 414]);
         }
         if (place === "query")
           await walk.try(`${name} twice`, { ...sent, path: `${pathOf(operation)}?${name}=1&${name}=2` }, [400]);
@@ -299,7 +329,8 @@ describe("a key", () => {
       const sent = { method, path: pathOf(operation), ...(body ? { body: JSON.stringify(example(body)) } : {}) };
       for (const authorization of wrong)
         await walk.try(`as "${authorization}"`, { ...sent, headers: { authorization } }, [401]);
-      await walk.try("without the scope", { ...sent, headers: { authorization: `Bearer ${chainKey}` } }, [403]);
+      const stranger = strangers.get(operation.tags?.[0] ?? "") ?? "";
+      await walk.try("without the scope", { ...sent, headers: { authorization: `Bearer ${stranger}` } }, [403]);
     }
     walk.end(100);
   });
@@ -326,18 +357,14 @@ describe("SQL", () => {
         const bodies = body ? withText(body, sql) : [undefined];
         const parameters = operation.parameters.filter(({ schema }) => !isNumber(schema));
         const inParameters = parameters.map(({ name, in: place }) =>
-          withParameter(operation, place, name, encodeURIComponent(sql)),
+          withParameter(operation, place, name, place === "header" ? sql : encodeURIComponent(sql)),
         );
-        const paths = [pathOf(operation), ...inParameters];
-        for (const path of paths) {
+        for (const address of [{ path: pathOf(operation) }, ...inParameters]) {
           for (const value of bodies) {
             count += 1;
-            const { status, text } = await send({
-              method,
-              path,
-              ...(value === undefined ? {} : { body: JSON.stringify(value) }),
-            });
-            if (status >= 500) flaws.push(`${method} ${path}: ${status} ${text.slice(0, 200)}`);
+            const sent = value === undefined ? {} : { body: JSON.stringify(value) };
+            const { status, text } = await send({ method, ...address, ...sent });
+            if (status >= 500) flaws.push(`${method} ${address.path}: ${status} ${text.slice(0, 200)}`);
           }
         }
       }
@@ -350,20 +377,23 @@ describe("SQL", () => {
   });
 });
 
-function withParameter(operation: Operation, place: string, name: string, value: string): string {
-  return place === "path" ? pathOf(operation, { [name]: value }) : `${pathOf(operation)}?${name}=${value}`;
+function withParameter(operation: Operation, place: string, name: string, value: string) {
+  if (place === "path") return { path: pathOf(operation, { [name]: value }) };
+  const path = pathOf(operation);
+  return place === "header" ? { path, headers: { [name]: value } } : { path: `${path}?${name}=${value}` };
 }
 
 function isNumber({ type }: Schema): boolean {
   return type === "integer" || type === "number";
 }
 
-/** The body once for each of its texts, with the given text there. The file named is one that does not exist. */
+/** The value once for each of its texts, with the given text there. The file named is one that does not exist. */
 function withText(schema: Schema, given: string): unknown[] {
-  const base = { ...required(schema) };
-  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
-    if (field.type === "string" && !field.enum) return [{ ...base, [name]: given }];
-    if (field.items?.properties) return withText(field.items, given).map((item) => ({ ...base, [name]: [item] }));
-    return [];
-  });
+  if (schema.anyOf) return schema.anyOf.flatMap((alternative) => withText(alternative, given));
+  if (schema.items) return withText(schema.items, given).map((item) => [item]);
+  if (schema.type === "string") return schema.enum ? [] : [given];
+  const base = required(schema);
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) =>
+    withText(field, given).map((value) => ({ ...base, [name]: value })),
+  );
 }

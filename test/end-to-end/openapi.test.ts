@@ -1,6 +1,7 @@
 /** The description of the API is valid, complete, and fit to be read. */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, test } from "vitest";
+import { shownRoute } from "../../src/kernel/http/action-path.ts";
 import { useDatabase } from "../database.ts";
 import { useMillrace } from "../millrace.ts";
 import { operationsOf, readDocument } from "./operations.ts";
@@ -22,7 +23,7 @@ function registeredRoutes(): string[] {
       const depth = branches.length / 4;
       if (depth === 0) return [];
       parts.splice(depth - 1, Infinity, segment);
-      const path = parts.join("").replaceAll(/:(\w+)/g, "{$1}");
+      const path = shownRoute(parts.join("")).replaceAll(/\/:(\w+)/g, "/{$1}");
       return methods === "" ? [] : methods.split(", ").map((method) => `${method} ${path}`);
     });
 }
@@ -57,6 +58,16 @@ describe("/openapi.json", () => {
       const errors = PUBLIC.includes(path) ? [] : input ? ["400", "401", "403"] : ["401", "403"];
       expect(Object.keys(responses), what).toEqual(expect.arrayContaining(errors));
     }
+  });
+
+  test("tells which bodies may be left out", async () => {
+    const actions = operationsOf(await readDocument(millrace.url)).filter(({ path }) => path.includes("}:"));
+    const optional = (wanted: boolean) =>
+      actions.filter(({ bodyOptional }) => bodyOptional === wanted).map(({ path }) => path.split(":")[1]);
+    expect(new Set(optional(true))).toEqual(
+      new Set(["enable", "disable", "start", "pause", "unpause", "stop", "resume", "retry", "complete"]),
+    );
+    expect(optional(false)).toEqual(["backfill"]);
   });
 
   test("tells that a field with a default may be left out", async () => {

@@ -1,7 +1,8 @@
 /** Reads `/openapi.json` and makes requests from it, so that a new route is covered by the tests without a word about it. */
+import { Ajv } from "ajv";
 
 export interface Schema {
-  type?: "string" | "integer" | "number" | "boolean" | "array" | "object";
+  type?: "string" | "integer" | "number" | "boolean" | "array" | "object" | "null";
   enum?: unknown[];
   anyOf?: Schema[];
   format?: string;
@@ -36,17 +37,20 @@ export interface Operation {
   responses: Record<string, unknown>;
   parameters: Parameter[];
   body: Schema | undefined;
+  /** Whether it may be left out. */
+  bodyOptional: boolean;
 }
 
 interface Document {
   openapi: string;
   paths: Record<string, Record<string, DescribedOperation>>;
 }
-interface DescribedOperation extends Omit<Operation, "method" | "path" | "body" | "parameters"> {
+interface DescribedOperation extends Omit<Operation, "method" | "path" | "body" | "bodyOptional" | "parameters"> {
   parameters?: Parameter[];
   requestBody?: RequestBody;
 }
 interface RequestBody {
+  required?: boolean;
   content: { "application/json": { schema: Schema } };
 }
 
@@ -54,14 +58,20 @@ export async function readDocument(url: string): Promise<Document> {
   return (await (await fetch(`${url}/openapi.json`)).json()) as Document;
 }
 
-export function operationsOf({ paths }: Document): Operation[] {
+/** `known` are values for parameters in paths, such as the id of something that exists. */
+export function operationsOf({ paths }: Document, known: Record<string, string> = {}): Operation[] {
+  const withKnown = (parameter: Parameter): Parameter => {
+    const value = parameter.in === "path" ? known[parameter.name] : undefined;
+    return value === undefined ? parameter : { ...parameter, examples: { known: { value } } };
+  };
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { requestBody, parameters = [], ...operation }]) => ({
       ...operation,
       method: method.toUpperCase(),
       path,
-      parameters,
+      parameters: parameters.map(withKnown),
       body: requestBody?.content["application/json"].schema,
+      bodyOptional: requestBody?.required === false,
     })),
   );
 }
@@ -83,6 +93,8 @@ export function example(schema: Schema): unknown {
       return [example(schema.items ?? {})];
     case "object":
       return required(schema);
+    case "null":
+      return null;
     case "string":
     case undefined:
       return textLike(schema);
@@ -134,37 +146,54 @@ function examplesOf({ parameters }: Operation, name: string): string[] {
   return values.map((value) => encodeURIComponent(String(value)));
 }
 
-/** Values that the schema must refuse, each with the reason. */
-export function wrongValues(schema: Schema): [why: string, value: unknown][] {
-  const wrong: [string, unknown][] = [["null", null]];
+type WrongValue = [why: string, value: unknown];
+
+/** Values that must be refused, each with the reason: what the schema does not allow, and what nobody can store. */
+export function wrongValues(schema: Schema): WrongValue[] {
+  const fits = new Ajv({ strict: false, validateFormats: false }).compile(schema);
+  return [...misfits(schema).filter(([, value]) => !fits(value)), ...unstorable(schema)];
+}
+
+function unstorable(schema: Schema): WrongValue[] {
+  const alternatives = schema.anyOf ?? [schema];
+  if (!alternatives.some(({ type, enum: words }) => (type === "string" || type === undefined) && !words)) return [];
+  return [
+    ["with a NUL", "a\u0000b"],
+    ["with an unpaired surrogate", "a\ud800b"],
+  ];
+}
+
+/** Among these are values that another part of the schema allows. */
+function misfits(schema: Schema): WrongValue[] {
+  if (schema.anyOf) return schema.anyOf.flatMap(wrongValues);
+  const wrong: WrongValue[] = [["null", null]];
   const ofTypes = { string: "x", number: 1.5, boolean: true, array: [], object: {} };
   for (const [type, value] of Object.entries(ofTypes)) if (type !== schema.type) wrong.push([`a ${type}`, value]);
-  const { type, minimum, maximum, minLength, maxLength, minItems, maxItems, items, properties } = schema;
+  const { minimum, maximum, minLength, maxLength, minItems, maxItems, items, properties } = schema;
   if (minimum !== undefined) wrong.push(["too small", minimum - 1]);
   if (maximum !== undefined) wrong.push(["too large", maximum + 1]);
   if (minLength) wrong.push(["too short", "x".repeat(minLength - 1)]);
   if (maxLength !== undefined) wrong.push(["too long", "x".repeat(maxLength + 1)]);
-  if (type === "string") wrong.push(["with a NUL", "a\u0000b"], ["with an unpaired surrogate", "a\ud800b"]);
   if (schema.enum) wrong.push(["none of the words", "nonsense"]);
   if (minItems) wrong.push(["too few", []]);
   if (maxItems !== undefined) wrong.push(["too many", Array(maxItems + 1).fill(example(items ?? {}))]);
-  if (items) wrong.push(...wrongValues(items).map(([why, value]): [string, unknown] => [`an item: ${why}`, [value]]));
+  if (items) wrong.push(...wrongValues(items).map(([why, value]): WrongValue => [`an item: ${why}`, [value]]));
   if (properties) wrong.push(...wrongFields(schema));
   return wrong;
 }
 
 /** Objects of which one field is wrong, missing or unknown, while all else is as it should be. */
-function wrongFields(schema: Schema): [why: string, value: unknown][] {
+function wrongFields(schema: Schema): WrongValue[] {
   const fields = Object.entries(schema.properties ?? {});
   const least = required(schema);
   const withWrong = (base: object) =>
     fields.flatMap(([name, field]) =>
-      wrongValues(field).map(([why, value]): [string, unknown] => [`${name}: ${why}`, { ...base, [name]: value }]),
+      wrongValues(field).map(([why, value]): WrongValue => [`${name}: ${why}`, { ...base, [name]: value }]),
     );
   return [
     ...withWrong(least),
     ...withWrong(plain(schema)),
-    ...Object.keys(least).map((name): [string, unknown] => [`${name} missing`, { ...least, [name]: undefined }]),
+    ...Object.keys(least).map((name): WrongValue => [`${name} missing`, { ...least, [name]: undefined }]),
     ["an unknown field", { ...least, unknown_field: 1 }],
     ["an unknown field", { ...plain(schema), unknown_field: 1 }],
   ];

@@ -3,6 +3,7 @@
  * `execute`. The engine does the rest: templates, conditions, retries, time-outs, leases, logs.
  */
 import type { Static, TSchema } from "typebox";
+import type { Dag } from "../dag.ts";
 
 export interface NodeType<Cfg extends TSchema = TSchema> {
   /** What a definition writes under `type`. */
@@ -11,6 +12,10 @@ export interface NodeType<Cfg extends TSchema = TSchema> {
   readonly summary: string;
   /** The schema of `cfg`, checked when a chain is defined and again once its templates are filled in. */
   readonly cfg: Cfg;
+  /** Knows its parents only through templates: then their results are read only if there are any. */
+  readonly blind?: true;
+  /** Fields of `cfg` whose templates are not for this node to fill in: the `node` of a map is for its items. */
+  readonly untouched?: readonly string[];
   /**
    * Does the work. May be called again with the same input after a crash, so an effect that must not happen twice needs a
    * key of its own: `ctx.key` is the same over all calls of one attempt.
@@ -47,6 +52,15 @@ export interface NodeResult {
   artifact?: unknown;
   /** Kept beside the node, for its next attempt. Any JSON. */
   checkpoint?: unknown;
+  /** A run to start and to wait for. The node takes up no slot meanwhile and ends as that run does. */
+  subRun?: SubRun;
+}
+
+export interface SubRun {
+  /** A chain by its name, or a DAG made up on the spot. */
+  of: { chain: string } | { dag: Dag };
+  params: Record<string, unknown>;
+  opTime: string | null;
 }
 
 /** A failure that the next try would only repeat, such as a refused request: it uses up all attempts at once. */

@@ -4,6 +4,7 @@ import { nodeType } from "./node-type.ts";
 
 export const noop = nodeType({
   type: "noop",
+  blind: true,
   summary: "Does nothing and succeeds.",
   cfg: Type.Object({}, { additionalProperties: false }),
   execute: async () => ({}),

@@ -7,6 +7,7 @@ const MS_MAX = 7 * 24 * 3_600_000;
 
 export const sleep = nodeType({
   type: "sleep",
+  blind: true,
   summary: "Waits for a number of milliseconds.",
   cfg: Type.Object({ ms: Type.Integer({ minimum: 0, maximum: MS_MAX }) }, { additionalProperties: false }),
   async execute({ signal }, { ms }) {

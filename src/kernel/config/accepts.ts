@@ -2,7 +2,7 @@
 
 /** The keywords that are put into words. */
 export interface JsonSchema {
-  type?: string;
+  type?: string | readonly string[];
   const?: string | number | boolean;
   enum?: readonly (string | number)[];
   anyOf?: readonly JsonSchema[];
@@ -23,6 +23,7 @@ export function accepts(schema: JsonSchema = {}): string {
   if (schema.enum) return `one of ${schema.enum.join(", ")}`;
   if (schema.anyOf) return schema.anyOf.map(accepts).join(" or ");
   const { type = "" } = schema;
+  if (Array.isArray(type)) return type.map((one: string) => accepts({ ...schema, type: one })).join(" or ");
   switch (type) {
     case "integer":
       return `a whole number${range(schema.minimum, schema.maximum)}`;
@@ -33,9 +34,11 @@ export function accepts(schema: JsonSchema = {}): string {
     case "array":
       return `a list${range(schema.minItems, schema.maxItems, " items")}, each ${accepts(schema.items)}`;
     case "object":
-      return `settings ${Object.keys(schema.properties ?? {}).join(", ")}`;
+      return schema.properties ? `settings ${Object.keys(schema.properties).join(", ")}` : "named values";
     case "boolean":
       return "true or false";
+    case "null":
+      return "null";
     default:
       return "a value";
   }

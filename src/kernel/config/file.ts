@@ -18,7 +18,7 @@ const DEFAULT_NAME = "millrace.yaml";
 export function readConfigFile(configured: string | undefined, cwd: string): ConfigFile | { problems: string[] } {
   const name = configured ?? DEFAULT_NAME;
   try {
-    return parse(name, readFileSync(resolve(cwd, name), "utf8"));
+    return parseConfigText(name, readFileSync(resolve(cwd, name), "utf8"));
   } catch (error) {
     if (!(error instanceof Error && "code" in error)) throw error;
     if (error.code !== "ENOENT") return { problems: [`${name} cannot be read: ${error.message}.`] };
@@ -27,7 +27,8 @@ export function readConfigFile(configured: string | undefined, cwd: string): Con
   }
 }
 
-function parse(name: string, text: string): ConfigFile | { problems: string[] } {
+/** YAML, of which JSON is a part; `name` is what its complaints call it. */
+export function parseConfigText(name: string, text: string): ConfigFile | { problems: string[] } {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const place = (offset: number) => {

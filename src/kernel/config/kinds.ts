@@ -32,6 +32,14 @@ export function oneOf<Word extends string>(words: readonly Word[]): Kind<Word> {
   };
 }
 
+/** No other spellings: a switch that opens something up should not be turned on by a guess. */
+export const trueOrFalse: Kind<boolean> = {
+  accepts: "true or false",
+  placeholder: "true|false",
+  parse: (text) => (text === "true" || text === "false" ? text === "true" : undefined),
+  hint: (text) => didYouMean(text, ["true", "false"]),
+};
+
 /** A comma list, each word at most once in the result. `none` says whether the list may be empty. */
 export function someOf<Word extends string>(
   words: readonly Word[],

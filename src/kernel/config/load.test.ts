@@ -63,6 +63,8 @@ describe("settings", () => {
       bodyLimitBytes: 1_048_576,
       rateLimitPerMinute: 600_000,
       shutdownGraceSeconds: 20,
+      webhooksAllowPrivate: false,
+      allowShell: false,
       serviceName: "millrace",
       sections: { tracking: { stageTimeoutSeconds: {}, lostLimit: 10 } },
     });
@@ -71,6 +73,7 @@ describe("settings", () => {
   test("are typed by their kinds, and undefined only where there is no default", () => {
     const config = load();
     expectTypeOf(config.port).toEqualTypeOf<number>();
+    expectTypeOf(config.allowShell).toEqualTypeOf<boolean>();
     expectTypeOf(config.databaseUrl).toEqualTypeOf<string | undefined>();
     expectTypeOf(config.secretKey).toEqualTypeOf<Buffer | undefined>();
     expectTypeOf(config.roles).toEqualTypeOf<readonly ("api" | "scheduler" | "worker")[]>();
@@ -102,6 +105,8 @@ describe("settings", () => {
       MILLRACE_ANONYMOUS_SCOPES: "pipeline:read,,pipeline:write,pipeline:read",
       MILLRACE_LOG_LEVEL: " debug\n",
       MILLRACE_RATE_LIMIT_PER_MINUTE: "0",
+      MILLRACE_WEBHOOKS_ALLOW_PRIVATE: "true",
+      MILLRACE_ALLOW_SHELL: "false",
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318",
     };
     expect(load({ env })).toMatchObject({
@@ -111,6 +116,8 @@ describe("settings", () => {
       anonymousScopes: ["pipeline:read", "pipeline:write"],
       logLevel: "debug",
       rateLimitPerMinute: 0,
+      webhooksAllowPrivate: true,
+      allowShell: false,
       otlpEndpoint: "http://127.0.0.1:4318",
     });
   });
@@ -136,13 +143,14 @@ describe("settings", () => {
       MILLRACE_PROT: "7400",
       MILLRACE_ROLES: "api,wroker",
     };
-    const flags = { "db-pool-size": "1" };
+    const flags = { "db-pool-size": "1", "allow-shell": "True" };
     expect(problemsOf({ env, flags })).toEqual([
       "MILLRACE_PROT is not a setting. Did you mean `MILLRACE_PORT`?",
       "MILLRACE_PORT is `74OO`. Accepted: a whole number from 0 to 65535.",
       "MILLRACE_ROLES is `api,wroker`. Accepted: a comma list of api, scheduler, worker. Did you mean `worker`?",
       "MILLRACE_LOG_LEVEL is `inof`. Accepted: one of fatal, error, warn, info, debug, trace. Did you mean `info`?",
       "--db-pool-size is `1`. Accepted: a whole number from 2 to 100.",
+      "--allow-shell is `True`. Accepted: true or false. Did you mean `true`?",
       "millrace.yaml:2:3: `tracking.lostLimit` is 0. Accepted: a whole number of 1 or more.",
     ]);
   });
@@ -154,6 +162,8 @@ describe("settings", () => {
     ["MILLRACE_PORT", "7400.5"],
     ["MILLRACE_ROLES", ","],
     ["MILLRACE_HOST", "local host"],
+    ["MILLRACE_ALLOW_SHELL", "yes"],
+    ["MILLRACE_WEBHOOKS_ALLOW_PRIVATE", "1"],
     ["MILLRACE_ANONYMOUS_SCOPES", "everything"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://127.0.0.1:4317"],

@@ -4,7 +4,7 @@
  */
 import { SCOPES } from "../auth/scopes.ts";
 import { parseSecretKey } from "../secret-key.ts";
-import { type Kind, matching, oneOf, someOf, url, wholeNumber } from "./kinds.ts";
+import { type Kind, matching, oneOf, someOf, trueOrFalse, url, wholeNumber } from "./kinds.ts";
 
 /** Who reads a setting: the processes of `serve` and `migrate`, or the commands that call a running server. */
 export type Reader = "server" | "client";
@@ -137,6 +137,23 @@ export const SETTINGS = {
     default: "20",
     readBy: "server",
     description: "How long a stopping process waits for what is in flight.",
+  },
+  webhooksAllowPrivate: {
+    env: "MILLRACE_WEBHOOKS_ALLOW_PRIVATE",
+    flag: "webhooks-allow-private",
+    kind: trueOrFalse,
+    default: "false",
+    readBy: "server",
+    description:
+      "Whether webhooks and chain nodes of type `http` may call loopback, private and other addresses that are not public.",
+  },
+  allowShell: {
+    env: "MILLRACE_ALLOW_SHELL",
+    flag: "allow-shell",
+    kind: trueOrFalse,
+    default: "false",
+    readBy: "server",
+    description: "Whether chain nodes of type `shell` may run commands on the workers.",
   },
   otlpEndpoint: {
     env: "OTEL_EXPORTER_OTLP_ENDPOINT",

@@ -44,6 +44,22 @@ function completeAnswers(schema: FastifySchema, isPublic: boolean): void {
   );
 }
 
+interface Described {
+  paths?: Record<string, Record<string, { requestBody?: { required?: boolean; content: Record<string, Content> } }>>;
+}
+interface Content {
+  schema?: { anyOf?: { type?: string }[] };
+}
+
+/** The library calls every body required; one that may be `null` may as well be left out. */
+function markOptionalBodies(document: Described): Described {
+  for (const { requestBody } of Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))) {
+    const { anyOf = [] } = requestBody?.content["application/json"]?.schema ?? {};
+    if (requestBody && anyOf.some(({ type }) => type === "null")) requestBody.required = false;
+  }
+  return document;
+}
+
 /** Call it before there are routes. */
 export async function useOpenApi(http: Http, version: string): Promise<void> {
   http.addSchema(ErrorBody);
@@ -62,10 +78,16 @@ export async function useOpenApi(http: Http, version: string): Promise<void> {
       components: { securitySchemes: { key: { type: "http", scheme: "bearer" } } },
       security: [{ key: [] }],
       tags: [
+        { name: "chains", description: "Definitions of chains, their schedules and pools" },
+        { name: "runs", description: "Runs of chains and their nodes" },
         { name: "pipeline", description: "Files and shards on their way through the stages" },
         { name: "admin", description: "Keys, the audit log and the doctor" },
         { name: "server", description: "Health and metrics, open to everyone" },
       ],
+    },
+    transformObject: (made) => {
+      if (!("openapiObject" in made)) throw new Error("the description is not OpenAPI 3");
+      return markOptionalBodies(made.openapiObject as Described) as typeof made.openapiObject;
     },
     refResolver: {
       buildLocalReference: (json, _baseUri, _fragment, i) =>

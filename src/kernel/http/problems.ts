@@ -4,6 +4,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { isUnavailable, sqlState } from "../db.ts";
 import { ApiError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
+import { shownRoute } from "./action-path.ts";
 
 const RETRY_AFTER_SECONDS = 2;
 const QUERY_CANCELED = "57014";
@@ -21,7 +22,8 @@ export function useProblems(http: FastifyInstance, bodyLimitBytes: number): void
   const methodsOf = new Map<string, string[]>();
   http.addHook("onRoute", ({ url, method }) => {
     const methods = [method].flat().filter((name) => name !== "HEAD");
-    methodsOf.set(url, [...(methodsOf.get(url) ?? []), ...methods]);
+    const shown = shownRoute(url);
+    methodsOf.set(shown, [...(methodsOf.get(shown) ?? []), ...methods]);
   });
   http.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?", 1)[0] ?? "";

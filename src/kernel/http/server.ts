@@ -25,6 +25,7 @@ import { systemIds } from "../ids.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { endRequestSpan, inSpan, startRequestSpan } from "../telemetry/tracing.ts";
+import { shownRoute } from "./action-path.ts";
 import { parseJson } from "./body.ts";
 import { isReference, useOpenApi } from "./openapi.ts";
 import { answerBadAddress, answerUnreadable, useProblems } from "./problems.ts";
@@ -42,6 +43,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** The scope that a caller needs, or `public` for everyone. */
     scope?: Scope | "public";
+    /** Whether the body may be left out; an empty one is then none, whatever its content type. */
+    bodyOptional?: true;
   }
   interface FastifyRequest {
     caller: Caller;
@@ -92,8 +95,8 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
   }).withTypeProvider<TypeBoxTypeProvider>();
 
   http.removeAllContentTypeParsers();
-  http.addContentTypeParser("application/json", { parseAs: "buffer" }, async (_request: FastifyRequest, body: Buffer) =>
-    parseJson(body),
+  http.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) =>
+    body.length === 0 && request.routeOptions.config.bodyOptional ? null : parseJson(body),
   );
   useStrictValidation(http);
   useProblems(http, options.bodyLimitBytes);
@@ -107,7 +110,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     reply.raw.once("close", () => conclude(request, reply));
     reply.header("x-request-id", request.id);
     if (options.isStopping()) throw new ApiError("SHUTTING_DOWN", { seconds: RETRY_AFTER_SECONDS });
-    const route = request.routeOptions.url ?? "unknown";
+    const route = shownRoute(request.routeOptions.url);
     request.span = startRequestSpan(`${request.method} ${route}`, request.headers, { "http.route": route });
     request.caller = await inSpan(request.span, () => authenticate(request));
   });
@@ -121,7 +124,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
 
   function conclude(request: FastifyRequest, reply: FastifyReply): void {
     const status = reply.raw.writableFinished ? reply.statusCode : CALLER_HUNG_UP;
-    const labels = { method: request.method, route: request.routeOptions.url ?? "unknown", status: String(status) };
+    const labels = { method: request.method, route: shownRoute(request.routeOptions.url), status: String(status) };
     metrics.observe("millrace_http_request_seconds", labels, reply.elapsedTime / 1000);
     if (request.span) endRequestSpan(request.span, status);
   }

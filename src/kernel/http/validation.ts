@@ -6,6 +6,7 @@ import { Ajv, type ErrorObject } from "ajv";
 import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
 import { ApiError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
+import { knownKeys, stepsOf, written } from "../schema-errors.ts";
 
 const FORMATS = {
   "date-time": isTime,
@@ -63,12 +64,12 @@ function sentence(errors: FastifySchemaValidationError[], part: string): string 
   switch (error.keyword) {
     case "required": {
       const missing = String(params["missingProperty"]);
-      const near = nearest(missing, unknownFields(error));
+      const near = nearest(missing, unknownKeys(error));
       return `${place} lacks the field \`${missing}\`${near ? ` (you sent \`${near}\`)` : ""}`;
     }
     case "additionalProperties": {
       const name = String(params["additionalProperty"]);
-      const near = nearest(name, knownFields(error));
+      const near = nearest(name, knownKeys(error));
       return `${place} has the unknown field \`${name.slice(0, 64)}\`${near ? ` (did you mean \`${near}\`?)` : ""}`;
     }
     case "enum":
@@ -86,12 +87,8 @@ function sentence(errors: FastifySchemaValidationError[], part: string): string 
   }
 }
 
-function knownFields({ parentSchema }: ErrorObject): string[] {
-  return Object.keys((parentSchema?.["properties"] as object | undefined) ?? {});
-}
-
-function unknownFields(error: ErrorObject): string[] {
-  const known = new Set(knownFields(error));
+function unknownKeys(error: ErrorObject): string[] {
+  const known = new Set(knownKeys(error));
   return Object.keys(error.data as object).filter((name) => !known.has(name));
 }
 
@@ -99,14 +96,7 @@ function describePlace(path: string, part: string): string {
   const whole =
     { querystring: "The query string", params: "The path", headers: "The request's headers" }[part] ?? "The body";
   if (path === "") return whole;
-  const steps = path
-    .slice(1)
-    .split("/")
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
-  const name = steps.reduce(
-    (text, step) => (/^\d+$/.test(step) ? `${text}[${step}]` : text ? `${text}.${step}` : step),
-    "",
-  );
+  const name = written(stepsOf(path));
   return part === "params"
     ? `The path's \`${name}\``
     : part === "querystring"

@@ -34,6 +34,17 @@ export const METRICS = {
     labels: ["stage", "transition", "outcome"],
   },
   millrace_tracking_claimed_total: { kind: "counter", help: "Shards handed out by claims.", labels: ["stage"] },
+  millrace_chains_runs_total: {
+    kind: "counter",
+    help: "Runs of chains that started, succeeded, failed or were stopped.",
+    labels: ["outcome"],
+  },
+  millrace_chains_node_seconds: {
+    kind: "histogram",
+    help: "Time from the claim of a node to its end, by its type and what became of it.",
+    labels: ["type", "outcome"],
+  },
+  millrace_chains_nodes_in_flight: { kind: "gauge", help: "Nodes that this process runs at the moment.", labels: [] },
 } as const satisfies Record<
   string,
   { kind: "counter" | "gauge" | "histogram"; help: string; labels: readonly string[] }

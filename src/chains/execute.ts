@@ -1,0 +1,115 @@
+/** Runs one prepared node to its end: condition, templates, the type's own work, time-out. Answers what to report. */
+import { ExpressionError } from "../kernel/cel.ts";
+import { isUnavailable } from "../kernel/db.ts";
+import type { NodeOutput } from "./node-output.ts";
+import { storable } from "./node-output.ts";
+import { type PreparedNode, render } from "./prepare.ts";
+import { mayRetry, type NodeContext, type NodeResult, type SubRun } from "./types/node-type.ts";
+import type { Registry } from "./types/registry.ts";
+
+export type Outcome =
+  | { kind: "succeeded"; artifact: unknown; checkpoint?: unknown }
+  | { kind: "sub-run"; subRun: SubRun }
+  | { kind: "skipped"; reason: string }
+  | { kind: "failed"; error: string; final: boolean };
+
+const ARTIFACT_BYTES_MAX = 1_048_576;
+const ERROR_LENGTH_MAX = 4_000;
+/** What a time-out leaves a node to put its things in order before it is given up. */
+const TIMEOUT_GRACE_MS = 5_000;
+
+export interface ExecuteDeps {
+  registry: Registry;
+  output: NodeOutput;
+  saveCheckpoint(item: PreparedNode, value: unknown): Promise<void>;
+}
+
+export async function execute(deps: ExecuteDeps, item: PreparedNode, stopped: AbortSignal): Promise<Outcome> {
+  const timeout = new AbortController();
+  try {
+    const rendered = render(item, deps.registry);
+    if ("skippedBecause" in rendered) return { kind: "skipped", reason: rendered.skippedBecause };
+    const { type, cfg } = rendered;
+    const { timeoutMs } = item.node.def;
+    const context = contextOf(
+      deps,
+      item,
+      timeoutMs === undefined ? stopped : AbortSignal.any([stopped, timeout.signal]),
+    );
+    const work = type.execute(context, cfg as never);
+    return outcomeOf(timeoutMs === undefined ? await work : await within(work, timeoutMs, timeout));
+  } catch (error) {
+    return failureOf(error);
+  }
+}
+
+/** Ends the wait when the time is up, whether the node listens to its signal or not. */
+async function within(work: Promise<NodeResult>, timeoutMs: number, timeout: AbortController): Promise<NodeResult> {
+  const tooLate = new Error(`it took longer than its ${timeoutMs} ms`);
+  let timer: NodeJS.Timeout | undefined;
+  let hopeless: NodeJS.Timeout | undefined;
+  const givenUp = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      timeout.abort(tooLate);
+      hopeless = setTimeout(() => reject(tooLate), TIMEOUT_GRACE_MS);
+    }, timeoutMs);
+  });
+  try {
+    return await Promise.race([work, givenUp]);
+  } catch (error) {
+    throw timeout.signal.aborted ? tooLate : error;
+  } finally {
+    clearTimeout(timer);
+    clearTimeout(hopeless);
+  }
+}
+
+function contextOf(deps: ExecuteDeps, item: PreparedNode, signal: AbortSignal): NodeContext {
+  const { run_id, node_id, fence, attempt, parents, checkpoint, run } = item;
+  const held = { run_id, node_id, fence };
+  return {
+    runId: run_id,
+    nodeId: node_id,
+    attempt,
+    key: `${run_id}/${node_id}/${attempt}`,
+    opTime: run.facts.op_time,
+    params: run.facts.params,
+    parents,
+    checkpoint,
+    signal,
+    log: (text, level = "info") => deps.output.line({ ...held, attempt, level, line: String(text) }),
+    progress: (share, note) =>
+      deps.output.progress({ ...held, progress: Math.min(1, Math.max(0, share)), note: note ?? null }),
+    saveCheckpoint: (value) => deps.saveCheckpoint(item, storableJson(value, "checkpoint")),
+  };
+}
+
+function outcomeOf({ artifact, checkpoint, subRun }: NodeResult): Outcome {
+  if (subRun) return { kind: "sub-run", subRun };
+  return {
+    kind: "succeeded",
+    artifact: artifact === undefined ? null : storableJson(artifact, "artifact"),
+    ...(checkpoint === undefined ? {} : { checkpoint: storableJson(checkpoint, "checkpoint") }),
+  };
+}
+
+/** A copy that Postgres can store: what a program or a server answers may hold anything. */
+function storableJson(value: unknown, what: string): unknown {
+  const text =
+    JSON.stringify(value, (_, item: unknown) => (typeof item === "string" ? storable(item) : item)) ?? "null";
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= ARTIFACT_BYTES_MAX) return JSON.parse(text);
+  const sentence = `its ${what} has ${bytes} bytes, more than the ${ARTIFACT_BYTES_MAX} that are kept; keep large results elsewhere and bring their address`;
+  throw Object.assign(new Error(sentence), { retry: false });
+}
+
+function failureOf(error: unknown): Outcome {
+  const message = error instanceof Error ? error.message : String(error);
+  // A condition or template that cannot be evaluated will not be the next time: what it looks at has ended.
+  const final = !mayRetry(error) || (error instanceof ExpressionError && !isUnavailable(error));
+  return {
+    kind: "failed",
+    error: storable(message || "it failed without a message").slice(0, ERROR_LENGTH_MAX),
+    final,
+  };
+}

@@ -1,0 +1,140 @@
+/** Makes a claimed node ready to run: its condition, its templates, what it needs of its parents and of its last attempt. */
+import { compileExpression, type Expression } from "../kernel/cel.ts";
+import type { Db } from "../kernel/db.ts";
+import { compileTemplate, type Template } from "../kernel/template.ts";
+import type { GraphNode } from "./graph.ts";
+import type { KnownRun, RunCache } from "./run-cache.ts";
+import { readCheckpoints, readResults } from "./store/history.ts";
+import type { ClaimedNode, NodeKey } from "./store/live.ts";
+import { FinalFailure, type NodeType } from "./types/node-type.ts";
+import type { Registry } from "./types/registry.ts";
+import { VARIABLES } from "./variables.ts";
+
+export interface PreparedNode extends ClaimedNode {
+  run: KnownRun;
+  node: GraphNode;
+  checkpoint: unknown;
+  parents: Record<string, { status: string; artifact: unknown }>;
+}
+
+interface Compiled {
+  condition: Expression | undefined;
+  template: Template;
+  /** Written as it is; see `untouched` of a node type. */
+  untouched: Record<string, unknown>;
+  needsParents: boolean;
+  /** Checked and completed once, where nothing is to be filled in; every attempt is given the same, frozen. */
+  constant: unknown;
+}
+
+const compiledNodes = new WeakMap<GraphNode, Compiled>();
+
+function compile(node: GraphNode, registry: Registry): Compiled {
+  const known = compiledNodes.get(node);
+  if (known) return known;
+  const { cfg = {}, if: condition, type } = node.def;
+  const nodeType = registry.get(type);
+  const kept = nodeType?.untouched ?? [];
+  const fields = Object.entries(cfg);
+  const untouched = Object.fromEntries(fields.filter(([name]) => kept.includes(name)));
+  const result = compileTemplate(Object.fromEntries(fields.filter(([name]) => !kept.includes(name))), VARIABLES);
+  if ("problems" in result) throw new FinalFailure(`its cfg cannot be read: ${result.problems[0]?.message}`);
+  const expression = condition === undefined ? undefined : compileExpression(condition, VARIABLES);
+  const compiled = {
+    condition: expression,
+    template: result.template,
+    untouched,
+    needsParents: usesNodes(result.template) || (expression !== undefined && usesNodes(expression)),
+    constant: result.template.isConstant ? deepFreeze(completed(registry, type, cfg)) : undefined,
+  };
+  compiledNodes.set(node, compiled);
+  return compiled;
+}
+
+function usesNodes({ references }: { references: ReadonlySet<string> }): boolean {
+  return references.has("nodes");
+}
+
+/** Reads what the nodes need, in two statements at most whatever their number, and none if they need nothing. */
+export async function prepare(
+  deps: { db: Db; runs: RunCache; registry: Registry },
+  claimed: readonly ClaimedNode[],
+): Promise<PreparedNode[]> {
+  const { db, runs, registry } = deps;
+  const known = await runs.get(db, [...new Set(claimed.map(({ run_id }) => run_id))]);
+  const prepared = claimed.map((item): PreparedNode => {
+    const run = known.get(item.run_id);
+    const node = run?.graph.byId.get(item.node_id);
+    if (!run || !node) throw new Error(`node ${item.node_id} of run ${item.run_id} was claimed but does not exist`);
+    return { ...item, run, node, checkpoint: null, parents: {} };
+  });
+  const retried = prepared.filter(({ attempt }) => attempt > 1);
+  const curious = prepared.filter((item) => needsParents(item, registry));
+  const [checkpoints, results] = await Promise.all([
+    retried.length > 0 ? readCheckpoints(db, retried) : [],
+    curious.length > 0 ? readResults(db, curious.flatMap(parentKeys)) : [],
+  ]);
+  const checkpointOf = new Map(checkpoints.map((row) => [`${row.run_id}/${row.node_id}`, row.checkpoint]));
+  const resultOf = new Map(results.map((row) => [`${row.run_id}/${row.node_id}`, row]));
+  for (const item of retried) item.checkpoint = checkpointOf.get(`${item.run_id}/${item.node_id}`) ?? null;
+  for (const item of curious) {
+    for (const { id } of item.node.parents) {
+      const row = resultOf.get(`${item.run_id}/${id}`);
+      if (row) item.parents[id] = { status: row.status, artifact: row.artifact };
+    }
+  }
+  return prepared;
+}
+
+function needsParents({ node }: PreparedNode, registry: Registry): boolean {
+  if (node.parents.length === 0) return false;
+  if (!registry.get(node.def.type)?.blind) return true;
+  try {
+    return compile(node, registry).needsParents;
+  } catch {
+    return false; // It fails when it runs, and is told why.
+  }
+}
+
+function parentKeys({ run_id, node }: PreparedNode): NodeKey[] {
+  return node.parents.map(({ id }) => ({ run_id, node_id: id }));
+}
+
+/** Its type and its cfg, all templates filled in; or the reason why it does not run. */
+export function render(
+  item: PreparedNode,
+  registry: Registry,
+): { type: NodeType; cfg: unknown } | { skippedBecause: string } {
+  const { node, run, parents, attempt } = item;
+  const type = registry.get(node.def.type);
+  if (!type) throw new FinalFailure(`this process has no node type \`${node.def.type}\``);
+  const { condition, template, untouched, constant } = compile(node, registry);
+  const values = {
+    params: run.facts.params,
+    opTime: run.facts.op_time,
+    nodes: parents,
+    run: { id: run.facts.run_id },
+    node: { id: node.id, attempt },
+  };
+  if (condition) {
+    const verdict = condition.evaluate(values);
+    if (typeof verdict !== "boolean") throw new FinalFailure(`its \`if\` is neither true nor false: ${node.def.if}`);
+    if (!verdict) return { skippedBecause: `its \`if\` is false: ${node.def.if}` };
+  }
+  if (constant !== undefined) return { type, cfg: constant };
+  const rendered = { ...(template.render(values) as object), ...untouched };
+  return { type, cfg: completed(registry, type.type, rendered) };
+}
+
+function completed(registry: Registry, type: string, cfg: unknown): unknown {
+  const complete = registry.complete(type, cfg);
+  if ("cfg" in complete) return complete.cfg;
+  const [problem] = complete.problems;
+  throw new FinalFailure(`its cfg is not valid: ${problem?.path ? `${problem.path}: ` : ""}${problem?.message}`);
+}
+
+function deepFreeze(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  for (const item of Object.values(value)) deepFreeze(item);
+  return Object.freeze(value);
+}

@@ -1,0 +1,205 @@
+/** Schedules: what people do with them, and firing those whose time has come, each exactly once over all processes. */
+import { type Actor, audit } from "../kernel/auth/audit.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { type Db, sqlState } from "../kernel/db.ts";
+import { ApiError } from "../kernel/errors.ts";
+import type { Ids } from "../kernel/ids.ts";
+import { type Grain, opTimeAt } from "../kernel/op-time.ts";
+import type { ServiceLog } from "../kernel/service.ts";
+import type { Wake } from "../kernel/wake.ts";
+import type { Definitions } from "./definitions.ts";
+import { TIMER_TOPIC } from "./engine.ts";
+import { checkCron, type MissedPolicy, nextFire, planFires } from "./schedule-times.ts";
+import { insertChainRuns } from "./store/runs.ts";
+import * as store from "./store/schedules.ts";
+
+export interface ScheduleInput {
+  name: string;
+  cron: string;
+  timeZone: string;
+  missed: MissedPolicy;
+  /** The opTime of its runs: that of the time it fires, moved by so many grains. */
+  opTime?: { grain: Grain; offset: number } | null;
+  params?: Record<string, unknown>;
+  priority?: number;
+  paused?: boolean;
+}
+
+export interface Schedules {
+  create(chainId: string, input: ScheduleInput, actor: Actor): Promise<store.ScheduleRow>;
+  update(chainId: string, scheduleId: string, input: ScheduleInput, actor: Actor): Promise<store.ScheduleRow>;
+  setPaused(chainId: string, scheduleId: string, paused: boolean, actor: Actor): Promise<store.ScheduleRow>;
+  remove(chainId: string, scheduleId: string, actor: Actor): Promise<void>;
+  list(chainId: string): Promise<store.ScheduleRow[]>;
+  get(chainId: string, scheduleId: string): Promise<store.ScheduleRow>;
+  /** Starts the runs of schedules that are due; answers how many schedules were looked at and how many runs were made. */
+  fire(limit: number): Promise<{ due: number; fired: number }>;
+}
+
+const CATCH_UP_MAX = 100;
+const UNIQUE_VIOLATION = "23505";
+
+export function createSchedules(deps: {
+  db: Db;
+  wake: Wake;
+  clock: Clock;
+  ids: Ids;
+  definitions: Definitions;
+  log: ServiceLog;
+}): Schedules {
+  const { db, wake, clock, ids, definitions, log } = deps;
+
+  function written(chainId: string, scheduleId: string, input: ScheduleInput): store.ScheduleWrite {
+    const wrong = checkCron(input.cron, input.timeZone);
+    if (wrong !== undefined) throw new ApiError("SCHEDULE_INVALID", {}, { reason: wrong });
+    return {
+      schedule_id: scheduleId,
+      chain_id: chainId,
+      name: input.name,
+      cron: input.cron,
+      time_zone: input.timeZone,
+      missed: input.missed,
+      op_time: input.opTime ?? null,
+      params: input.params ?? {},
+      priority: input.priority ?? 0,
+      paused: input.paused ?? false,
+      next_at: nextAt(input.cron, input.timeZone),
+    };
+  }
+
+  function nextAt(cron: string, timeZone: string): Date | null {
+    const ms = nextFire(cron, timeZone, clock.now());
+    return ms === undefined ? null : new Date(ms);
+  }
+
+  async function find(chainId: string, scheduleId: string): Promise<store.ScheduleRow> {
+    const row = await store.findSchedule(db, chainId, scheduleId);
+    if (!row) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
+    return row;
+  }
+
+  return {
+    async create(chainId, input, actor) {
+      const row = written(chainId, ids.uuid(), input);
+      await definitions.get(chainId);
+      const made = await db.tx(async (tx) => {
+        const inserted = await store.insertSchedule(tx, row);
+        if (!inserted) throw new ApiError("SCHEDULE_NAME_TAKEN", { name: input.name });
+        await audit(tx, actor, "schedule.create", row.schedule_id, { chainId, name: input.name, cron: input.cron });
+        return inserted;
+      });
+      wake.hint(TIMER_TOPIC);
+      return made;
+    },
+
+    async update(chainId, scheduleId, input, actor) {
+      const row = written(chainId, scheduleId, input);
+      try {
+        const made = await db.tx(async (tx) => {
+          const updated = await store.updateSchedule(tx, row);
+          if (!updated) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
+          await audit(tx, actor, "schedule.update", scheduleId, { chainId, name: input.name, cron: input.cron });
+          return updated;
+        });
+        wake.hint(TIMER_TOPIC);
+        return made;
+      } catch (error) {
+        if (sqlState(error) === UNIQUE_VIOLATION) throw new ApiError("SCHEDULE_NAME_TAKEN", { name: input.name });
+        throw error;
+      }
+    },
+
+    async setPaused(chainId, scheduleId, paused, actor) {
+      const made = await db.tx(async (tx) => {
+        const row = await store.findSchedule(tx, chainId, scheduleId);
+        if (!row) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
+        if (row.paused === paused) return row;
+        // What lies in the pause was not missed: it was not wanted.
+        const next_at = paused ? row.next_at : nextAt(row.cron, row.time_zone);
+        const updated = await store.updateSchedule(tx, { ...row, paused, next_at });
+        await audit(tx, actor, paused ? "schedule.pause" : "schedule.unpause", scheduleId, { chainId, name: row.name });
+        return updated ?? row;
+      });
+      wake.hint(TIMER_TOPIC);
+      return made;
+    },
+
+    async remove(chainId, scheduleId, actor) {
+      await db.tx(async (tx) => {
+        const name = await store.deleteSchedule(tx, chainId, scheduleId);
+        if (name === undefined) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
+        await audit(tx, actor, "schedule.delete", scheduleId, { chainId, name });
+      });
+    },
+
+    async list(chainId) {
+      await definitions.get(chainId);
+      return store.listSchedules(db, chainId);
+    },
+
+    get: find,
+
+    async fire(limit) {
+      const result = await db.tx(async (tx) => {
+        const due = await store.dueSchedules(tx, limit);
+        let fired = 0;
+        for (const row of due) fired += await fireOne(tx, row);
+        return { due: due.length, fired };
+      });
+      if (result.fired > 0) wake.hint(TIMER_TOPIC);
+      return result;
+    },
+  };
+
+  async function fireOne(
+    tx: Parameters<typeof store.markFired>[0],
+    row: Awaited<ReturnType<typeof store.dueSchedules>>[number],
+  ): Promise<number> {
+    const {
+      schedule_id: scheduleId,
+      chain_id: chainId,
+      cron,
+      time_zone: timeZone,
+      missed: policy,
+      next_at,
+      op_time,
+    } = row;
+    if (!next_at) return 0;
+    const plan = planFires({
+      cron,
+      timeZone,
+      policy,
+      dueMs: next_at.getTime(),
+      nowMs: Number(row.now_ms),
+      catchUpMax: CATCH_UP_MAX,
+    });
+    const runs = plan.fires.map((fireMs) => ({
+      run_id: ids.uuid(),
+      chain_id: chainId,
+      job_id: scheduleId,
+      params: row.params,
+      op_time: op_time && opTimeAt(fireMs, op_time.grain, timeZone, op_time.offset),
+      priority: row.priority,
+      trigger: "schedule",
+      triggered_by: `schedule ${row.name}`,
+      parent_run_id: null,
+      parent_node_id: null,
+      depth: 0,
+    }));
+    const made = row.enabled && runs.length > 0 ? await insertChainRuns(tx, runs) : [];
+    if (row.enabled && made.length < runs.length) {
+      log.warn(
+        { chainId, scheduleId },
+        "a schedule could not start its run: the chain waits for tables and needs an opTime",
+      );
+    }
+    const lastFireMs = plan.fires.at(-1);
+    await store.markFired(tx, {
+      scheduleId,
+      nextAt: plan.nextMs === undefined ? null : new Date(plan.nextMs),
+      lastAt: lastFireMs === undefined ? null : new Date(lastFireMs),
+      lastRunId: made.at(-1) ?? null,
+    });
+    return made.length;
+  }
+}

@@ -1,0 +1,332 @@
+/** The bodies of chains and runs, with the field names of the JobChain API. */
+import { type Static, Type } from "typebox";
+import { Body, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
+import { GRAINS, OP_TIME_PATTERN } from "../kernel/op-time.ts";
+import { NODE_STATUSES, RUN_STATUSES } from "./states.ts";
+
+const PRIORITY_MAX = 1_000_000;
+const RUN_TIMEOUT_MS_MAX = 30 * 86_400_000;
+const OFFSET_MAX = 10_000;
+const VERSION_MAX = 2 ** 53 - 1;
+
+/** In a path any text is taken: what is no id belongs to no chain or run, and is answered like an unknown one. */
+const AnyId = Type.String({ minLength: 1, maxLength: 256 });
+const Nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
+  Type.Union([schema, Type.Null()]);
+
+const Name = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  pattern: "^(?=.*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]+$",
+  examples: ["nightly-orders"],
+  description: "A name has 1 to 128 characters, at least one that is no space, and no control characters.",
+});
+const Description = Nullable(Type.String({ maxLength: 10_000 }));
+const DagJson = Type.Union([Type.String({ minLength: 1 }), Type.Object({}, { additionalProperties: true })], {
+  description: "The DAG, as JSON text or as an object: `{ nodes: [...] }`.",
+  examples: [
+    {
+      nodes: [
+        { id: "a", type: "noop" },
+        { id: "b", type: "noop", dependsOn: ["a"] },
+      ],
+    },
+  ],
+});
+const MaxActiveRuns = Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000 }));
+const RunTimeoutMs = Nullable(Type.Integer({ minimum: 1, maximum: RUN_TIMEOUT_MS_MAX }));
+const Params = Type.Object(
+  {},
+  { additionalProperties: true, description: "Any JSON; nodes read it as `${params.x}`." },
+);
+const OpTime = Type.String({
+  pattern: OP_TIME_PATTERN,
+  examples: ["20250101"],
+  description: "An opTime has 1 to 255 of `A-Z a-z 0-9 _ . : -`.",
+});
+const Priority = Type.Integer({
+  minimum: -PRIORITY_MAX,
+  maximum: PRIORITY_MAX,
+  description: "Smaller goes first; 0 without one.",
+});
+const Reason = Nullable(Type.String({ maxLength: 2_000 }));
+const AnyJson = Type.Unknown({ description: "Any JSON." });
+
+/** Of an action that takes nothing: what is sent with it all the same is more likely a mistake than meant to be ignored. */
+export const NoBody = Nullable(Body({}));
+
+export const ChainParams = Body({ chainId: AnyId });
+export const VersionParams = Body({ chainId: AnyId, version: Type.Integer({ minimum: 1, maximum: VERSION_MAX }) });
+export const DryRunQuery = Body({ dryRun: Type.Boolean({ default: false }) });
+
+const chainFields = {
+  name: Name,
+  description: Type.Optional(Description),
+  dagJson: DagJson,
+  maxActiveRuns: Type.Optional(MaxActiveRuns),
+  runTimeoutMs: Type.Optional(RunTimeoutMs),
+};
+export const CreateChainBody = Body({ ...chainFields, enabled: Type.Optional(Nullable(Type.Boolean())) });
+export const UpdateChainBody = Body({ ...chainFields, version: Type.Integer({ minimum: 1, maximum: VERSION_MAX }) });
+
+const Summary = {
+  chainId: Type.String(),
+  name: Type.String(),
+  description: Nullable(Type.String()),
+  enabled: Type.Boolean(),
+  version: Type.Integer(),
+  maxActiveRuns: Nullable(Type.Integer()),
+  runTimeoutMs: Nullable(Type.Integer()),
+  createdAt: ReplyTime,
+  updatedAt: ReplyTime,
+};
+export const ChainDetail = Type.Object({ ...Summary, dagJson: Type.String(), dag: AnyJson });
+/** With `dryRun` there is no chain to tell of. */
+export const ChainOrVerdict = Type.Union([ChainDetail, Type.Object({ valid: Type.Boolean(), nodes: Type.Integer() })]);
+export const ChainsQuery = Body({
+  ...PageQuery,
+  keyword: Type.Optional(Type.String({ maxLength: 128, description: "Part of the name or the description." })),
+  enabled: Type.Optional(Type.Union([Type.Boolean(), Type.Literal("")])),
+  name: Type.Optional(Type.String({ maxLength: 128, description: "The exact name." })),
+});
+export const ChainsReply = Page(
+  Type.Object({
+    ...Summary,
+    nodeCount: Type.Integer(),
+    lastRun: Nullable(Type.Object({ runId: Type.String(), status: Type.String(), createdAt: Type.String() })),
+  }),
+);
+
+const Version = Type.Object({
+  version: Type.Integer(),
+  name: Type.String(),
+  description: Nullable(Type.String()),
+  dagJson: Type.String(),
+  dag: AnyJson,
+  createdAt: ReplyTime,
+  createdBy: Type.String(),
+});
+export const VersionsQuery = Body({
+  before: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: VERSION_MAX, description: "The `next` of the page before." }),
+  ),
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+});
+export const VersionReply = Version;
+export const VersionsReply = Type.Object({ items: Type.Array(Version), next: Nullable(Type.Integer()) });
+
+const startFields = {
+  params: Type.Optional(Params),
+  priority: Type.Optional(Priority),
+};
+export const StartBody = Nullable(Body({ ...startFields, opTime: Type.Optional(Nullable(OpTime)) }));
+export const StartHeaders = Type.Object({
+  "idempotency-key": Type.Optional(Type.String({ minLength: 1, maxLength: 255, pattern: "^[!-~]+$" })),
+});
+export const StartReply = Type.Object({ runId: Type.String() });
+export const BackfillBody = Body({
+  from: OpTime,
+  to: OpTime,
+  grain: Type.Optional(Type.Enum(GRAINS)),
+  ...startFields,
+  dryRun: Type.Boolean({ default: false }),
+});
+export const BackfillReply = Type.Object({
+  opTimes: Type.Array(Type.String()),
+  runs: Type.Array(Type.Object({ opTime: Type.String(), runId: Type.String() })),
+});
+
+export const ScheduleParams = Body({ chainId: AnyId, scheduleId: AnyId });
+export const ScheduleBody = Body({
+  name: Name,
+  cron: Type.String({ minLength: 1, maxLength: 128, examples: ["0 3 * * *"] }),
+  timeZone: Type.String({ minLength: 1, maxLength: 64, default: "UTC", examples: ["Asia/Shanghai"] }),
+  missed: Type.Enum(["skip", "last", "all"] as const, {
+    default: "last",
+    description: "Which of the times that passed while no server ran still start a run.",
+  }),
+  opTime: Type.Optional(
+    Nullable(
+      Body({
+        grain: Type.Enum(GRAINS),
+        offset: Type.Integer({ minimum: -OFFSET_MAX, maximum: OFFSET_MAX, default: 0 }),
+      }),
+    ),
+  ),
+  ...startFields,
+  paused: Type.Optional(Type.Boolean()),
+});
+export const ScheduleReply = Type.Object({
+  scheduleId: Type.String(),
+  chainId: Type.String(),
+  name: Type.String(),
+  cron: Type.String(),
+  timeZone: Type.String(),
+  missed: Type.String(),
+  opTime: Nullable(Type.Object({ grain: Type.String(), offset: Type.Integer() })),
+  params: AnyJson,
+  priority: Type.Integer(),
+  paused: Type.Boolean(),
+  nextAt: Nullable(ReplyTime),
+  lastAt: Nullable(ReplyTime),
+  lastRunId: Nullable(Type.String()),
+  createdAt: ReplyTime,
+  updatedAt: ReplyTime,
+});
+export const SchedulesReply = Type.Object({ items: Type.Array(ScheduleReply) });
+
+export const PoolParams = Body({ name: Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$" }) });
+export const PoolBody = Body({ size: Type.Integer({ minimum: 0, maximum: 1_000_000 }) });
+const Pool = { name: Type.String(), size: Type.Integer() };
+export const PoolReply = Type.Object(Pool);
+export const PoolsReply = Type.Object({
+  items: Type.Array(Type.Object({ ...Pool, running: Type.Integer(), ready: Type.Integer() })),
+});
+
+// Runs
+
+export const RunParams = Body({ runId: AnyId });
+export const NodeParams = Body({ runId: AnyId, nodeId: AnyId });
+
+const Run = {
+  runId: Type.String(),
+  chainId: Nullable(Type.String()),
+  chainVersion: Nullable(Type.Integer()),
+  jobId: Nullable(Type.String()),
+  jobName: Type.String(),
+  status: Type.Enum(RUN_STATUSES),
+  reason: Nullable(Type.String({ description: "Why it ended as it did, or why it has not begun." })),
+  params: AnyJson,
+  opTime: Nullable(Type.String()),
+  priority: Type.Integer(),
+  trigger: Type.String(),
+  triggeredBy: Type.String(),
+  parentRunId: Nullable(Type.String()),
+  parentNodeId: Nullable(Type.String()),
+  createdAt: ReplyTime,
+  updatedAt: ReplyTime,
+  startedAt: Nullable(ReplyTime),
+  endedAt: Nullable(ReplyTime),
+};
+export const RunSummary = Type.Object(Run);
+export const RunDetail = Type.Object({
+  ...Run,
+  counts: Type.Record(Type.String(), Type.Integer()),
+  dagJson: Type.String(),
+  dag: AnyJson,
+});
+export const RunsQuery = Body({
+  ...PageQuery,
+  chainId: Type.Optional(AnyId),
+  status: Type.Optional(Type.Enum(RUN_STATUSES)),
+  opTime: Type.Optional(OpTime),
+  from: Type.Optional(Time),
+  to: Type.Optional(Time),
+  q: Type.Optional(
+    Type.String({ maxLength: 128, description: "Part of the chain's name, or the beginning of a run's id." }),
+  ),
+  parentRunId: Type.Optional(AnyId),
+});
+export type RunsQuery = Static<typeof RunsQuery>;
+export const RunsReply = Page(RunSummary);
+
+const NodeStatus = Type.Enum(NODE_STATUSES);
+export const NodeReply = Type.Object({
+  nodeId: Type.String(),
+  type: Type.String(),
+  dependsOn: Type.Array(Type.String()),
+  status: NodeStatus,
+  attempt: Type.Integer(),
+  maxAttempts: Type.Integer(),
+  lastError: Nullable(Type.String()),
+  artifactJson: Nullable(Type.String()),
+  artifact: AnyJson,
+  startedAt: Nullable(ReplyTime),
+  endedAt: Nullable(ReplyTime),
+  dueAt: Nullable(ReplyTime),
+  waitingFor: Nullable(Type.String({ description: "Why it does not run yet, as a sentence." })),
+  progress: Nullable(Type.Number()),
+  progressNote: Nullable(Type.String()),
+  worker: Nullable(Type.String()),
+  childRunId: Nullable(Type.String()),
+});
+export const NodesReply = Type.Array(NodeReply);
+export const StreamReply = {
+  description: "`run` is a run of the list with its `counts`, `nodes` an array as above, `end` is `{ status }`.",
+  content: { "text/event-stream": { schema: Type.String() } },
+};
+
+export const RunStatusReply = Type.Object({ runId: Type.String(), status: Type.Enum(RUN_STATUSES) });
+const Move = Type.Object({ nodeId: Type.String(), from: NodeStatus, to: NodeStatus });
+export const RunRetryReply = Type.Object({
+  runId: Type.String(),
+  status: Type.Enum(RUN_STATUSES),
+  dryRun: Type.Boolean(),
+  nodes: Type.Array(Move),
+});
+export const StopBody = Nullable(Body({ reason: Type.Optional(Reason) }));
+export const NodeActionBody = Nullable(
+  Body({
+    artifactJson: Type.Optional(Type.Unknown({ description: "JSON text, or any other JSON value." })),
+    reason: Type.Optional(Reason),
+  }),
+);
+export type NodeActionBody = Static<typeof NodeActionBody>;
+export const RetryQuery = Body({
+  downstream: Type.Boolean({ default: false, description: "Also run again what succeeded behind the node." }),
+  dryRun: Type.Boolean({ default: false, description: "Only list what would change." }),
+});
+const NodeAction = {
+  runId: Type.String(),
+  nodeId: Type.String(),
+  status: NodeStatus,
+  attempt: Type.Integer(),
+};
+export const NodeActionReply = Type.Object(NodeAction);
+export const NodeRetryReply = Type.Object({ ...NodeAction, dryRun: Type.Boolean(), nodes: Type.Array(Move) });
+
+export const AttemptsReply = Type.Array(
+  Type.Object({
+    attempt: Type.Integer(),
+    status: Type.String(),
+    error: Nullable(Type.String()),
+    worker: Nullable(Type.String()),
+    startedAt: Nullable(ReplyTime),
+    endedAt: Nullable(ReplyTime),
+  }),
+);
+const Cursor = Type.String({ pattern: "^\\d{1,18}$", description: "The `next` of the page before." });
+export const LogsQuery = Body({
+  attempt: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })),
+  after: Type.Optional(Cursor),
+  limit: Type.Integer({ minimum: 1, maximum: 5_000, default: 1_000 }),
+});
+export const LogsReply = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      at: ReplyTime,
+      attempt: Type.Integer(),
+      level: Type.String(),
+      text: Type.String(),
+    }),
+  ),
+  next: Nullable(Type.String()),
+});
+export const EventsQuery = Body({
+  after: Type.Optional(Type.String({ pattern: "^\\d{1,9}$", description: "The `next` of the page before." })),
+  limit: Type.Integer({ minimum: 1, maximum: 5_000, default: 1_000 }),
+});
+export const EventsReply = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      at: ReplyTime,
+      kind: Type.String(),
+      nodeId: Nullable(Type.String()),
+      attempt: Nullable(Type.Integer()),
+      actor: Nullable(Type.String()),
+      detail: AnyJson,
+    }),
+  ),
+  next: Nullable(Type.String()),
+});

@@ -1,0 +1,220 @@
+/** SQL for the definitions of chains, their versions, and pools. */
+import type { Db, Queryable } from "../../kernel/db.ts";
+import { statement } from "../../kernel/statement.ts";
+import type { Dag } from "../dag.ts";
+import type { RunStatus } from "../states.ts";
+
+export interface ChainRow {
+  chain_id: string;
+  name: string;
+  description: string | null;
+  enabled: boolean;
+  version: number;
+  dag: Dag;
+  max_active_runs: number | null;
+  run_timeout_ms: number | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const COLUMNS = `chain_id, name, description, enabled, version::float8 as version, dag_json as dag, max_active_runs,
+          run_timeout_ms::float8 as run_timeout_ms, created_at, updated_at`;
+
+const VERSION_OF = (source: string) => `insert into chains.job_chain_version
+       (chain_id, version, name, description, dag_json, created_by)
+     select chain_id, version, name, description, dag_json, $1 from ${source}`;
+
+const INSERT = statement<ChainRow>(
+  "chains.definition.insert",
+  `with made as (
+     insert into chains.job_chain_definition
+       (chain_id, name, description, enabled, dag_json, max_active_runs, run_timeout_ms)
+     values ($2, $3, $4, $5, $6::jsonb, $7, $8)
+     on conflict (name) do nothing
+     returning *
+   ), kept as (${VERSION_OF("made")})
+   select ${COLUMNS} from made`,
+);
+
+export interface ChainWrite {
+  chainId: string;
+  name: string;
+  description: string | null;
+  dag: Dag;
+  maxActiveRuns: number | null;
+  runTimeoutMs: number | null;
+  by: string;
+}
+
+/** Answers nothing when the name is taken. */
+export async function insertChain(
+  db: Queryable,
+  chain: ChainWrite & { enabled: boolean },
+): Promise<ChainRow | undefined> {
+  const { chainId, name, description, dag, maxActiveRuns, runTimeoutMs, by, enabled } = chain;
+  const values = [by, chainId, name, description, enabled, JSON.stringify(dag), maxActiveRuns, runTimeoutMs];
+  return (await db.rows(INSERT, values))[0];
+}
+
+const UPDATE = statement<ChainRow>(
+  "chains.definition.update",
+  `with made as (
+     update chains.job_chain_definition
+     set name = $3, description = $4, dag_json = $5::jsonb, max_active_runs = $6, run_timeout_ms = $7,
+         version = version + 1, updated_at = now()
+     where chain_id = $2 and version = $8
+     returning *
+   ), kept as (${VERSION_OF("made")})
+   select ${COLUMNS} from made`,
+);
+
+/** Answers nothing when the chain is at another version. A name that is taken is a unique violation. */
+export async function updateChain(
+  db: Queryable,
+  chain: ChainWrite & { version: number },
+): Promise<ChainRow | undefined> {
+  const { chainId, name, description, dag, maxActiveRuns, runTimeoutMs, by, version } = chain;
+  const values = [by, chainId, name, description, JSON.stringify(dag), maxActiveRuns, runTimeoutMs, version];
+  return (await db.rows(UPDATE, values))[0];
+}
+
+const SET_ENABLED = statement<ChainRow>(
+  "chains.definition.set_enabled",
+  `update chains.job_chain_definition
+   set enabled = $2, updated_at = case when enabled = $2 then updated_at else now() end
+   where chain_id = $1 returning ${COLUMNS}`,
+);
+
+export async function setEnabled(db: Queryable, chainId: string, enabled: boolean): Promise<ChainRow | undefined> {
+  return (await db.rows(SET_ENABLED, [chainId, enabled]))[0];
+}
+
+const BY_ID = statement<ChainRow>(
+  "chains.definition.by_id",
+  `select ${COLUMNS} from chains.job_chain_definition where chain_id = $1`,
+);
+
+export async function findChain(db: Queryable, chainId: string): Promise<ChainRow | undefined> {
+  return (await db.rows(BY_ID, [chainId]))[0];
+}
+
+export interface ChainSummaryRow extends Omit<ChainRow, "dag"> {
+  node_count: number;
+  last_run: { runId: string; status: RunStatus; createdAt: string } | null;
+}
+
+const MATCHING = `($1 = '' or strpos(lower(name), lower($1)) > 0 or strpos(lower(coalesce(description, '')), lower($1)) > 0)
+   and ($2::boolean is null or enabled = $2) and ($3::text is null or name = $3)`;
+const PAGE = statement<ChainSummaryRow>(
+  "chains.definition.page",
+  `select d.chain_id, d.name, d.description, d.enabled, d.version::float8 as version, d.max_active_runs,
+          d.run_timeout_ms::float8 as run_timeout_ms, d.created_at, d.updated_at,
+          jsonb_array_length(d.dag_json -> 'nodes') as node_count,
+          (select json_build_object('runId', r.run_id, 'status', r.status, 'createdAt', r.created_at)
+           from chains.job_run r where r.chain_id = d.chain_id order by r.created_at desc limit 1) as last_run
+   from (select * from chains.job_chain_definition where ${MATCHING} order by name limit $4 offset $5) d
+   order by d.name`,
+);
+const TOTAL = statement<{ total: number }>(
+  "chains.definition.total",
+  `select count(*)::int as total from chains.job_chain_definition where ${MATCHING}`,
+);
+
+export interface ChainFilter {
+  keyword: string;
+  enabled: boolean | null;
+  name: string | null;
+}
+
+export async function listChains(
+  db: Db,
+  { keyword, enabled, name }: ChainFilter,
+  page: { size: number; offset: number },
+) {
+  const [items, [count]] = await Promise.all([
+    db.read(PAGE, [keyword, enabled, name, page.size, page.offset]),
+    db.read(TOTAL, [keyword, enabled, name]),
+  ]);
+  return { items, total: count?.total ?? 0 };
+}
+
+export interface VersionRow {
+  version: number;
+  name: string;
+  description: string | null;
+  dag: Dag;
+  created_at: Date;
+  created_by: string;
+}
+const VERSIONS = statement<VersionRow>(
+  "chains.definition.versions",
+  `select version::float8 as version, name, description, dag_json as dag, created_at, created_by
+   from chains.job_chain_version where chain_id = $1 and ($2::bigint is null or version < $2)
+   order by version desc limit $3`,
+);
+
+/** Newest first; `before` is the last version already seen. */
+export function listVersions(
+  db: Db,
+  chainId: string,
+  page: { before: number | null; limit: number },
+): Promise<VersionRow[]> {
+  return db.read(VERSIONS, [chainId, page.before, page.limit]);
+}
+
+// Pools
+
+export interface PoolRow {
+  name: string;
+  size: number;
+  running: number;
+  ready: number;
+}
+const POOLS = statement<PoolRow>(
+  "chains.pool.list",
+  `select p.name, p.size,
+          (select count(*)::int from chains.live_node n where n.state = 'leased' and n.pool = p.name) as running,
+          (select count(*)::int from chains.live_node n where n.state = 'ready' and n.pool = p.name) as ready
+   from chains.pool p order by p.name`,
+);
+
+export function listPools(db: Db): Promise<PoolRow[]> {
+  return db.read(POOLS);
+}
+
+const POOL_NAMES = statement<{ name: string }>("chains.pool.names", "select name from chains.pool");
+
+export async function poolNames(db: Queryable): Promise<Set<string>> {
+  return new Set((await db.rows(POOL_NAMES)).map(({ name }) => name));
+}
+
+const SET_POOL = statement(
+  "chains.pool.set",
+  `insert into chains.pool (name, size) values ($1, $2)
+   on conflict (name) do update set size = excluded.size, updated_at = now()`,
+);
+
+export async function setPool(db: Queryable, name: string, size: number): Promise<void> {
+  await db.rows(SET_POOL, [name, size]);
+}
+
+const POOL_USERS = statement<{ name: string; count: number }>(
+  "chains.pool.users",
+  `select min(name) as name, count(*)::int as count from chains.job_chain_definition
+   where dag_json @> jsonb_build_object('nodes', jsonb_build_array(jsonb_build_object('pool', $1::text)))
+   having count(*) > 0`,
+);
+const DELETE_POOL = statement<{ name: string }>(
+  "chains.pool.delete",
+  "delete from chains.pool where name = $1 returning name",
+);
+
+/** The chains that use it, if any; else it is deleted, if it was there. */
+export async function deletePool(
+  tx: Queryable,
+  name: string,
+): Promise<{ usedBy?: { name: string; count: number }; deleted: boolean }> {
+  const [usedBy] = await tx.rows(POOL_USERS, [name]);
+  if (usedBy) return { usedBy, deleted: false };
+  return { deleted: (await tx.rows(DELETE_POOL, [name])).length > 0 };
+}

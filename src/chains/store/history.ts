@@ -1,0 +1,126 @@
+/** SQL for what stays behind when the work is done: statuses of runs, attempts, checkpoints, events. */
+import { itemsByKey, toArrays, unnest } from "../../kernel/batch.ts";
+import type { Db, Queryable } from "../../kernel/db.ts";
+import { statement } from "../../kernel/statement.ts";
+import type { NodeStatus, RunStatus } from "../states.ts";
+import type { NodeKey } from "./live.ts";
+
+const NODE_KEY = { run_id: "uuid", node_id: "text" };
+
+const FOLLOWED = { ...NODE_KEY, status: "text", error: "text" };
+// A node that never began has no attempt to keep.
+const KEEP_ATTEMPTS = statement(
+  "chains.attempt.keep",
+  `insert into chains.job_run_attempt (run_id, node_id, attempt, status, error, worker, started_at, ended_at)
+   select n.run_id, n.node_id, n.attempt, i.status, coalesce(i.error, n.last_error), n.worker, n.started_at,
+          coalesce(n.ended_at, now())
+   from ${itemsByKey(NODE_KEY, { status: "text", error: "text" })}
+   join chains.job_run_node n on n.run_id = i.run_id and n.node_id = i.node_id
+   where n.started_at is not null
+   on conflict do nothing`,
+);
+
+/** Keeps the attempts that another one follows. Call it before the nodes themselves are written. */
+export async function keepAttempts(
+  tx: Queryable,
+  followed: readonly (NodeKey & { status: NodeStatus | "LOST"; error: string | null })[],
+): Promise<void> {
+  await tx.rows(KEEP_ATTEMPTS, toArrays(FOLLOWED, followed));
+}
+
+const CHECKPOINT = { ...NODE_KEY, checkpoint: "jsonb" };
+const SAVE_CHECKPOINTS = statement(
+  "chains.checkpoint.save",
+  `insert into chains.job_run_checkpoint (run_id, node_id, checkpoint_json) select * from ${unnest(CHECKPOINT, "i")}
+   on conflict (run_id, node_id) do update set checkpoint_json = excluded.checkpoint_json, updated_at = now()`,
+);
+
+export async function saveCheckpoints(
+  tx: Queryable,
+  checkpoints: readonly (NodeKey & { checkpoint: unknown })[],
+): Promise<void> {
+  if (checkpoints.length > 0) await tx.rows(SAVE_CHECKPOINTS, toArrays(CHECKPOINT, checkpoints));
+}
+
+const HELD_CHECKPOINT = statement<{ node_id: string }>(
+  "chains.checkpoint.save_held",
+  `insert into chains.job_run_checkpoint (run_id, node_id, checkpoint_json)
+   select n.run_id, n.node_id, $4::jsonb from chains.live_node n
+   where n.run_id = $1 and n.node_id = $2 and n.fence = $3::bigint and n.state = 'leased'
+   on conflict (run_id, node_id) do update set checkpoint_json = excluded.checkpoint_json, updated_at = now()
+   returning node_id`,
+);
+
+/** In the middle of an attempt, by its holder. Answers false when the node is no longer the caller's. */
+export async function saveHeldCheckpoint(
+  db: Db,
+  held: NodeKey & { fence: string },
+  checkpoint: unknown,
+): Promise<boolean> {
+  const rows = await db.rows(HELD_CHECKPOINT, [held.run_id, held.node_id, held.fence, JSON.stringify(checkpoint)]);
+  return rows.length > 0;
+}
+
+const CHECKPOINTS = statement<NodeKey & { checkpoint: unknown }>(
+  "chains.checkpoint.read",
+  `select c.run_id, c.node_id, c.checkpoint_json as checkpoint
+   from ${itemsByKey(NODE_KEY)} join chains.job_run_checkpoint c on c.run_id = i.run_id and c.node_id = i.node_id`,
+);
+
+export function readCheckpoints(db: Db, keys: readonly NodeKey[]) {
+  return db.rows(CHECKPOINTS, toArrays(NODE_KEY, keys));
+}
+
+const RESULTS = statement<NodeKey & { status: NodeStatus; artifact: unknown }>(
+  "chains.node.results",
+  `select n.run_id, n.node_id, n.status, n.artifact_json as artifact
+   from ${itemsByKey(NODE_KEY)} join chains.job_run_node n on n.run_id = i.run_id and n.node_id = i.node_id`,
+);
+
+/** How nodes ended and what they brought. */
+export function readResults(db: Db, keys: readonly NodeKey[]) {
+  return db.rows(RESULTS, toArrays(NODE_KEY, keys));
+}
+
+export interface EventWrite {
+  run_id: string;
+  kind: string;
+  node_id: string | null;
+  actor: string | null;
+  detail: unknown;
+}
+const EVENT = { run_id: "uuid", kind: "text", node_id: "text", actor: "text", detail: "jsonb" };
+const WRITE_EVENTS = statement(
+  "chains.event.write",
+  `insert into chains.job_run_event (run_id, kind, node_id, actor, detail) select * from ${unnest(EVENT, "i")}`,
+);
+
+export async function writeEvents(tx: Queryable, events: readonly EventWrite[]): Promise<void> {
+  await tx.rows(WRITE_EVENTS, toArrays(EVENT, events));
+}
+
+const RUN_KEY = { run_id: "uuid" };
+const RUN_STATUS = { status: "text", has_reason: "bool", reason: "text", first: "bool" };
+const MOVE_RUNS = statement(
+  "chains.run.move",
+  `update chains.job_run t
+   set status = i.status, updated_at = now(),
+       started_at = case when i.status = 'RUNNING' then coalesce(t.started_at, now()) else t.started_at end,
+       ended_at = case when i.status in ('SUCCESS', 'FAILED', 'STOPPED') then now() end,
+       reason = case when not i.has_reason then t.reason when i.first then coalesce(t.reason, i.reason) else i.reason end
+   from ${itemsByKey(RUN_KEY, RUN_STATUS)} where t.run_id = i.run_id`,
+);
+
+export interface RunMove {
+  run_id: string;
+  status: RunStatus;
+  /** Whether there is something to say about the reason. */
+  has_reason: boolean;
+  reason: string | null;
+  /** Yields to a reason that is already there. */
+  first: boolean;
+}
+
+export async function moveRuns(tx: Queryable, runs: readonly RunMove[]): Promise<void> {
+  await tx.rows(MOVE_RUNS, toArrays({ ...RUN_KEY, ...RUN_STATUS }, runs));
+}

@@ -1,0 +1,322 @@
+/**
+ * The engine's SQL: claim what is ready, read a run's live rows under its lock, write the difference back. A run is changed
+ * by one transaction at a time, which holds an advisory lock on its id; a claim needs no lock, since it takes only rows
+ * that nobody else holds.
+ */
+import { type Columns, itemsByKey, toArrays, unnest } from "../../kernel/batch.ts";
+import type { Db, Queryable } from "../../kernel/db.ts";
+import { type Lease, type LeaseSpec, leaseOn } from "../../kernel/lease.ts";
+import { statement } from "../../kernel/statement.ts";
+import type { LiveState } from "../book.ts";
+import type { NodeStatus, RunStatus } from "../states.ts";
+
+export interface NodeKey {
+  run_id: string;
+  node_id: string;
+}
+
+export interface ClaimedNode extends NodeKey {
+  fence: string;
+  attempt: number;
+}
+
+const NODE_KEY = { run_id: "uuid", node_id: "text" };
+
+const spec = {
+  table: "chains.live_node",
+  key: NODE_KEY,
+  fence: "fence",
+  hold: { by: "session", session: "session_id" },
+  lost: { column: "lost_count" },
+  returning: "t.attempt",
+  outcomes: {},
+} as const satisfies Partial<LeaseSpec>;
+
+/** A lease whose items end by a transition of their run, which also takes back what was lost; so nothing is ever `dead`. */
+const state = { column: "state", ready: ["ready"], leased: "leased", dead: "ready" } as const;
+
+const free: Lease<NodeKey, { attempt: number }> = leaseOn({
+  ...spec,
+  name: "chains.node",
+  state,
+  readyWhen: "t.pool is null",
+  orderBy: "t.priority, t.run_id, t.node_id",
+});
+const pooled: Lease<NodeKey, { attempt: number }> = leaseOn({
+  ...spec,
+  name: "chains.pooled_node",
+  state,
+  readyWhen: "t.pool is not null",
+  orderBy: "t.pool, t.priority, t.run_id, t.node_id",
+  concurrency: { column: "pool", limit: "select p.size from chains.pool p where p.name = k.key" },
+});
+
+const STARTED = { ...NODE_KEY, attempt: "int4" };
+const MARK_STARTED = statement(
+  "chains.node.mark_started",
+  `update chains.job_run_node t
+   set status = 'RUNNING', attempt = i.attempt, started_at = now(), ended_at = null, updated_at = now(), worker = $4,
+       progress = null, progress_note = null
+   from ${itemsByKey(NODE_KEY, { attempt: "int4" })} where t.run_id = i.run_id and t.node_id = i.node_id`,
+);
+
+export interface ClaimNodes {
+  limit: number;
+  session: string;
+  /** The process, for people. */
+  worker: string;
+}
+
+export function claimNodes(
+  db: Db,
+  kind: "free" | "pooled",
+  { limit, session, worker }: ClaimNodes,
+): Promise<ClaimedNode[]> {
+  const lease = kind === "free" ? free : pooled;
+  return lease.claim(db, { limit, holder: session }, async (tx, claimed) => {
+    await tx.rows(MARK_STARTED, [...toArrays(STARTED, claimed), worker]);
+  });
+}
+
+/** Nodes whose worker fell silent. */
+export function lostNodes(db: Queryable, limit: number): Promise<(NodeKey & { fence: string })[]> {
+  return free.expired(db, limit); // The condition is the same for both leases.
+}
+
+const HELD = statement<NodeKey & { fence: string; stopping: boolean }>(
+  "chains.node.held",
+  `select n.run_id, n.node_id, n.fence::text as fence, r.status = 'STOPPING' as stopping
+   from chains.live_node n join chains.live_run r on r.run_id = n.run_id
+   where n.state = 'leased' and n.session_id = $1::bigint`,
+);
+
+/** What a process still holds, and whether it should let go. */
+export function heldNodes(db: Queryable, session: string) {
+  return db.rows(HELD, [session]);
+}
+
+const LOCK = statement(
+  "chains.run.lock",
+  `select pg_advisory_xact_lock(hashtextextended('chains.run ' || run_id, 0))
+   from (select run_id::text from unnest($1::uuid[]) as r(run_id) order by run_id offset 0) r`,
+);
+
+/** Call it before anything is read: what a statement sees that waited for a lock may be older than the lock. */
+export async function lockRuns(tx: Queryable, runIds: readonly string[]): Promise<void> {
+  await tx.rows(LOCK, [runIds]);
+}
+
+export interface LiveRow extends NodeKey {
+  state: LiveState;
+  waiting: number;
+  failed: number;
+  skipped: number;
+  attempt: number;
+  tries: number;
+  lost: number;
+  fence: string | null;
+  child_run_id: string | null;
+}
+
+export interface LiveRunRow {
+  run_id: string;
+  run_status: RunStatus;
+  open: number;
+  run_failed: number;
+  stopped: number;
+  timed_out: boolean;
+}
+
+const LIVE_COLUMNS = `n.run_id, n.node_id, n.state, n.waiting, n.failed, n.skipped, n.attempt, n.tries, n.lost_count as lost,
+          n.fence::text as fence, n.child_run_id`;
+const LIVE_RUN_COLUMNS = "r.status as run_status, r.open, r.failed as run_failed, r.stopped, r.timed_out";
+
+// The rows are locked against claims, which skip them.
+const READ_LIVE = statement<LiveRow & LiveRunRow>(
+  "chains.live.read",
+  `select ${LIVE_COLUMNS}, ${LIVE_RUN_COLUMNS}
+   from ${itemsByKey(NODE_KEY)} join chains.live_run r on r.run_id = i.run_id
+   join chains.live_node n on n.run_id = i.run_id and n.node_id = i.node_id
+   for update of n`,
+);
+
+export function readLive(tx: Queryable, keys: readonly NodeKey[]): Promise<(LiveRow & LiveRunRow)[]> {
+  return tx.rows(READ_LIVE, toArrays(NODE_KEY, keys));
+}
+
+const READ_ALL_LIVE = statement<LiveRow>(
+  "chains.live.read_all",
+  `select ${LIVE_COLUMNS} from chains.live_node n where n.run_id = $1 order by n.node_id for update`,
+);
+const READ_LIVE_RUN = statement<LiveRunRow>(
+  "chains.live.read_run",
+  `select r.run_id, ${LIVE_RUN_COLUMNS} from chains.live_run r where r.run_id = $1`,
+);
+
+export async function readWholeLive(tx: Queryable, runId: string) {
+  const [run] = await tx.rows(READ_LIVE_RUN, [runId]);
+  return { run, nodes: run ? await tx.rows(READ_ALL_LIVE, [runId]) : [] };
+}
+
+/** A row of a node that has not ended, as it is to be. */
+export interface LiveWrite extends NodeKey {
+  state: LiveState;
+  waiting: number;
+  failed: number;
+  skipped: number;
+  attempt: number;
+  tries: number;
+  lost: number;
+  /** Null keeps the time that is there. */
+  delay_ms: number | null;
+  child_run_id: string | null;
+  /** Leases it to this session, under a new fence. Null keeps the lease that is there. */
+  session_id: string | null;
+}
+
+export interface NodeWrite extends NodeKey {
+  status: NodeStatus;
+  attempt: number;
+  error: string | null;
+  artifact: unknown;
+}
+
+export interface RunWrite {
+  run_id: string;
+  status: "RUNNING" | "STOPPING";
+  open: number;
+  failed: number;
+  stopped: number;
+  timed_out: boolean;
+  grace_ms: number | null;
+}
+
+const LIVE_VALUES: Columns = {
+  state: "text",
+  waiting: "int4",
+  failed: "int4",
+  skipped: "int4",
+  attempt: "int4",
+  tries: "int4",
+  lost: "int4",
+  delay_ms: "float8",
+  child_run_id: "uuid",
+  session_id: "int8",
+};
+const NODE_VALUES: Columns = { status: "text", attempt: "int4", error: "text", artifact: "jsonb" };
+const RUN_KEY = { run_id: "uuid" };
+const RUN_VALUES: Columns = {
+  status: "text",
+  open: "int4",
+  failed: "int4",
+  stopped: "int4",
+  timed_out: "bool",
+  grace_ms: "float8",
+};
+
+const LIVE_AT = 3;
+const NODE_AT = LIVE_AT + 2 + Object.keys(LIVE_VALUES).length;
+const RUN_AT = NODE_AT + 2 + Object.keys(NODE_VALUES).length;
+const WORKER_AT = RUN_AT + 1 + Object.keys(RUN_VALUES).length;
+
+// One round trip for what nearly every change writes. The parts touch different rows, so their order does not matter.
+const WRITE = statement<ClaimedNode>(
+  "chains.live.write",
+  `with gone as (
+     delete from chains.live_node t using ${itemsByKey(NODE_KEY)} where t.run_id = i.run_id and t.node_id = i.node_id
+   ), kept as (
+     update chains.live_node t
+     set state = i.state, waiting = i.waiting, failed = i.failed, skipped = i.skipped, attempt = i.attempt, tries = i.tries,
+         lost_count = i.lost, child_run_id = i.child_run_id,
+         session_id = case when i.state = 'leased' then coalesce(i.session_id, t.session_id) end,
+         fence = case when i.state <> 'leased' then null when i.session_id is null then t.fence else nextval('kernel.fence') end,
+         due_at = case when i.state = 'delayed' then coalesce(now() + make_interval(secs => i.delay_ms / 1000), t.due_at) end
+     from ${itemsByKey(NODE_KEY, LIVE_VALUES, LIVE_AT)} where t.run_id = i.run_id and t.node_id = i.node_id
+     returning t.run_id, t.node_id, t.fence, t.attempt, i.session_id is not null as taken
+   ), told as (
+     update chains.job_run_node t
+     set status = i.status, attempt = i.attempt, last_error = i.error, artifact_json = i.artifact, updated_at = now(),
+         started_at = case when i.status = 'RUNNING' then now() when i.status in ('SUCCESS', 'FAILED', 'STOPPED') then t.started_at end,
+         ended_at = case when i.status in ('SUCCESS', 'FAILED', 'STOPPED', 'SKIPPED') then now() end,
+         worker = case when i.status = 'RUNNING' then $${WORKER_AT} else t.worker end,
+         progress = null, progress_note = null
+     from ${itemsByKey(NODE_KEY, NODE_VALUES, NODE_AT)} where t.run_id = i.run_id and t.node_id = i.node_id
+   ), counted as (
+     update chains.live_run t
+     set status = i.status, open = i.open, failed = i.failed, stopped = i.stopped, timed_out = i.timed_out,
+         grace_at = case when i.status = 'STOPPING' then coalesce(now() + make_interval(secs => i.grace_ms / 1000), t.grace_at) end
+     from ${itemsByKey(RUN_KEY, RUN_VALUES, RUN_AT)} where t.run_id = i.run_id
+   )
+   select run_id, node_id, fence::text as fence, attempt from kept where taken`,
+);
+
+export interface LiveDifference {
+  gone: readonly NodeKey[];
+  kept: readonly LiveWrite[];
+  told: readonly NodeWrite[];
+  runs: readonly RunWrite[];
+  /** Who runs the nodes that are leased by this, for people. */
+  worker: string | null;
+}
+
+/** Answers the nodes that were leased by this. */
+export function writeLive(tx: Queryable, { gone, kept, told, runs, worker }: LiveDifference): Promise<ClaimedNode[]> {
+  return tx.rows(WRITE, [
+    ...toArrays(NODE_KEY, gone),
+    ...toArrays({ ...NODE_KEY, ...LIVE_VALUES }, kept),
+    ...toArrays({ ...NODE_KEY, ...NODE_VALUES }, told),
+    ...toArrays({ ...RUN_KEY, ...RUN_VALUES }, runs),
+    worker,
+  ]);
+}
+
+const NEW_LIVE = {
+  ...NODE_KEY,
+  state: "text",
+  waiting: "int4",
+  failed: "int4",
+  skipped: "int4",
+  attempt: "int4",
+  tries: "int4",
+  lost: "int4",
+  pool: "text",
+};
+const INSERT_LIVE = statement(
+  "chains.live.insert",
+  `insert into chains.live_node
+     (run_id, node_id, state, waiting, failed, skipped, attempt, tries, lost_count, pool, priority)
+   select i.run_id, i.node_id, i.state, i.waiting, i.failed, i.skipped, i.attempt, i.tries, i.lost, i.pool, r.priority
+   from ${unnest(NEW_LIVE, "i")} join chains.live_run r on r.run_id = i.run_id`,
+);
+
+export async function insertLive(
+  tx: Queryable,
+  nodes: readonly (Omit<LiveWrite, "delay_ms" | "child_run_id" | "session_id"> & { pool: string | null })[],
+): Promise<void> {
+  await tx.rows(INSERT_LIVE, toArrays(NEW_LIVE, nodes));
+}
+
+const INSERT_LIVE_RUN = statement(
+  "chains.live.insert_run",
+  `insert into chains.live_run (run_id, open, failed, stopped, priority, deadline_at)
+   select i.run_id, i.open, i.failed, i.stopped, r.priority, now() + make_interval(secs => r.run_timeout_ms / 1000.0)
+   from ${unnest({ run_id: "uuid", open: "int4", failed: "int4", stopped: "int4" }, "i")}
+   join chains.job_run r on r.run_id = i.run_id`,
+);
+
+export async function insertLiveRuns(
+  tx: Queryable,
+  runs: readonly Pick<RunWrite, "run_id" | "open" | "failed" | "stopped">[],
+): Promise<void> {
+  await tx.rows(INSERT_LIVE_RUN, toArrays({ run_id: "uuid", open: "int4", failed: "int4", stopped: "int4" }, runs));
+}
+
+const DELETE_LIVE_RUNS = statement(
+  "chains.live.delete_runs",
+  `with waits as (delete from chains.live_wait where run_id = any($1::uuid[]))
+   delete from chains.live_run where run_id = any($1::uuid[])`,
+);
+
+export async function deleteLiveRuns(tx: Queryable, runIds: readonly string[]): Promise<void> {
+  await tx.rows(DELETE_LIVE_RUNS, [runIds]);
+}

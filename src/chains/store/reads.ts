@@ -1,0 +1,235 @@
+/** SQL for what people look at: runs, their nodes, attempts and events. */
+import type { Db } from "../../kernel/db.ts";
+import { type Statement, statement } from "../../kernel/statement.ts";
+import type { Dag } from "../dag.ts";
+import type { NodeStatus, RunStatus } from "../states.ts";
+
+export interface RunRow {
+  run_id: string;
+  chain_id: string | null;
+  chain_version: number | null;
+  job_id: string | null;
+  job_name: string;
+  status: RunStatus;
+  reason: string | null;
+  params: Record<string, unknown>;
+  op_time: string | null;
+  priority: number;
+  trigger: string;
+  triggered_by: string;
+  parent_run_id: string | null;
+  parent_node_id: string | null;
+  created_at: Date;
+  updated_at: Date;
+  started_at: Date | null;
+  ended_at: Date | null;
+}
+
+const COLUMNS = `r.run_id, r.chain_id, r.chain_version::float8 as chain_version, r.job_id, r.job_name, r.status, r.reason,
+          r.params, r.op_time, r.priority, r.trigger, r.triggered_by, r.parent_run_id, r.parent_node_id,
+          r.created_at, r.updated_at, r.started_at, r.ended_at`;
+
+const RUN = statement<
+  RunRow & { counts: Partial<Record<NodeStatus, number>>; active: number; max_active_runs: number | null }
+>(
+  "chains.read.run",
+  `select ${COLUMNS},
+          (select coalesce(json_object_agg(status, n), '{}') from (
+             select status, count(*) as n from chains.job_run_node where run_id = r.run_id group by status) c) as counts,
+          d.max_active_runs,
+          (select count(*)::int from chains.job_run a
+           where r.status = 'PENDING' and a.chain_id = r.chain_id and a.status in ('RUNNING', 'STOPPING')) as active
+   from chains.job_run r left join chains.job_chain_definition d on d.chain_id = r.chain_id
+   where r.run_id = $1`,
+);
+
+export async function readRun(db: Db, runId: string) {
+  return (await db.read(RUN, [runId]))[0];
+}
+
+const DAG = statement<{ dag: Dag }>("chains.read.dag", "select dag_json as dag from chains.job_run where run_id = $1");
+
+export async function readRunDag(db: Db, runId: string): Promise<Dag | undefined> {
+  return (await db.read(DAG, [runId]))[0]?.dag;
+}
+
+export interface RunFilter {
+  chainId: string | null;
+  status: RunStatus | null;
+  opTime: string | null;
+  from: Date | null;
+  to: Date | null;
+  /** Part of the chain's name, or the beginning of a run's id. */
+  q: string;
+  parentRunId: string | null;
+}
+
+/** Totals of a list are counted up to here: a page does not need the difference between many and very many. */
+const RUNS_COUNTED_MAX = 10_000;
+
+// Each part that is not asked for is left out, so that the plan can use the index of what is.
+const CONDITIONS: Record<keyof RunFilter, (parameter: string) => string> = {
+  chainId: (p) => `r.chain_id = ${p}::uuid`,
+  status: (p) => `r.status = ${p}`,
+  opTime: (p) => `r.op_time = ${p}`,
+  from: (p) => `r.created_at >= ${p}`,
+  to: (p) => `r.created_at < ${p}`,
+  q: (p) => `(strpos(lower(r.job_name), lower(${p})) > 0 or starts_with(r.run_id::text, lower(${p})))`,
+  parentRunId: (p) => `r.parent_run_id = ${p}::uuid`,
+};
+
+interface RunsStatements {
+  page: Statement<RunRow>;
+  total: Statement<{ total: number }>;
+}
+const runsBy = new Map<string, RunsStatements>();
+
+function runsStatements(fields: readonly (keyof RunFilter)[]): RunsStatements {
+  const name = fields.length === 0 ? "all" : fields.join("_").toLowerCase();
+  const known = runsBy.get(name);
+  if (known) return known;
+  const where = fields.map((field, index) => CONDITIONS[field](`$${index + 1}`)).join(" and ") || "true";
+  const next = fields.length + 1;
+  const made = {
+    page: statement<RunRow>(
+      `chains.read.runs.${name}`,
+      `select ${COLUMNS} from chains.job_run r where ${where}
+       order by r.created_at desc, r.run_id desc limit $${next} offset $${next + 1}`,
+    ),
+    total: statement<{ total: number }>(
+      `chains.read.runs_total.${name}`,
+      `select count(*)::int as total from (select from chains.job_run r where ${where} limit ${RUNS_COUNTED_MAX}) counted`,
+    ),
+  };
+  runsBy.set(name, made);
+  return made;
+}
+
+export async function listRuns(db: Db, filter: RunFilter, page: { size: number; offset: number }) {
+  const fields = (Object.keys(CONDITIONS) as (keyof RunFilter)[]).filter(
+    (field) => filter[field] !== null && filter[field] !== "",
+  );
+  const statements = runsStatements(fields);
+  const values = fields.map((field) => filter[field]);
+  const [items, [count]] = await Promise.all([
+    db.read(statements.page, [...values, page.size, page.offset]),
+    db.read(statements.total, values),
+  ]);
+  return { items, total: count?.total ?? 0 };
+}
+
+export interface NodeRow {
+  node_id: string;
+  status: NodeStatus;
+  attempt: number;
+  last_error: string | null;
+  artifact: unknown;
+  started_at: Date | null;
+  ended_at: Date | null;
+  worker: string | null;
+  progress: number | null;
+  progress_note: string | null;
+  /** What the engine knows of a node that has not ended. */
+  state: string | null;
+  waiting: number | null;
+  pool: string | null;
+  due_at: Date | null;
+  child_run_id: string | null;
+  missing_tables: string[] | null;
+}
+
+const NODE_COLUMNS = `n.node_id, n.status, n.attempt, n.last_error, n.artifact_json as artifact, n.started_at, n.ended_at,
+          n.worker, n.progress, n.progress_note, l.state, l.waiting, l.pool, l.due_at,
+          (select c.run_id from chains.job_run c where c.parent_run_id = n.run_id and c.parent_node_id = n.node_id
+           order by c.created_at desc limit 1) as child_run_id,
+          (select array_agg(w.table_name::text order by w.table_name) from chains.live_wait w
+           where l.waiting > 0 and w.run_id = n.run_id and w.node_id = n.node_id) as missing_tables`;
+const NODES = statement<NodeRow>(
+  "chains.read.nodes",
+  `select ${NODE_COLUMNS}
+   from chains.job_run_node n left join chains.live_node l on l.run_id = n.run_id and l.node_id = n.node_id
+   where n.run_id = $1 order by n.node_no`,
+);
+const CHANGED_NODES = statement<NodeRow & { updated_at: Date }>(
+  "chains.read.changed_nodes",
+  `select ${NODE_COLUMNS}, n.updated_at
+   from chains.job_run_node n left join chains.live_node l on l.run_id = n.run_id and l.node_id = n.node_id
+   where n.run_id = $1 and n.updated_at >= $2 order by n.node_no`,
+);
+
+/** In the order of the definition. */
+export function readNodes(db: Db, runId: string): Promise<NodeRow[]> {
+  return db.read(NODES, [runId]);
+}
+
+/** Those that were touched at that time or later. */
+export function readChangedNodes(db: Db, runId: string, since: Date) {
+  return db.read(CHANGED_NODES, [runId, since]);
+}
+
+export interface AttemptRow {
+  attempt: number;
+  status: string;
+  error: string | null;
+  worker: string | null;
+  started_at: Date | null;
+  ended_at: Date | null;
+}
+const ATTEMPTS = statement<AttemptRow>(
+  "chains.read.attempts",
+  `select attempt, status, error, worker, started_at, ended_at from chains.job_run_attempt
+   where run_id = $1 and node_id = $2
+   union all
+   select attempt, status, last_error, worker, started_at, ended_at from chains.job_run_node
+   where run_id = $1 and node_id = $2 and started_at is not null
+   order by attempt`,
+);
+
+/** Oldest first; the last may still run. */
+export function readAttempts(db: Db, runId: string, nodeId: string): Promise<AttemptRow[]> {
+  return db.read(ATTEMPTS, [runId, nodeId]);
+}
+
+export interface EventRow {
+  at: Date;
+  kind: string;
+  node_id: string | null;
+  attempt: number | null;
+  actor: string | null;
+  detail: Record<string, unknown>;
+}
+// What people and timers did is written down; the plain course of the nodes is told by their own times.
+const EVENTS = statement<EventRow>(
+  "chains.read.events",
+  `select at, kind, node_id, attempt, actor, detail from (
+     select at, id as tie, kind, node_id, (detail ->> 'attempt')::int as attempt, actor, detail
+     from chains.job_run_event where run_id = $1
+     union all
+     select created_at, 0, 'run created', null, null, triggered_by, jsonb_build_object('trigger', trigger)
+     from chains.job_run where run_id = $1
+     union all
+     select started_at, 1, 'run started', null, null, null, '{}' from chains.job_run
+     where run_id = $1 and started_at is not null
+     union all
+     select ended_at, 9223372036854775807, 'run ended', null, null, null,
+            jsonb_strip_nulls(jsonb_build_object('status', status, 'reason', reason))
+     from chains.job_run where run_id = $1 and ended_at is not null
+     union all
+     select started_at, 2, 'node started', node_id, attempt, null, jsonb_strip_nulls(jsonb_build_object('worker', worker))
+     from (select node_id, attempt, started_at, worker from chains.job_run_node where run_id = $1
+           union all select node_id, attempt, started_at, worker from chains.job_run_attempt where run_id = $1) s
+     where started_at is not null
+     union all
+     select ended_at, 3, 'node ended', node_id, attempt, null,
+            jsonb_strip_nulls(jsonb_build_object('status', status, 'error', error))
+     from (select node_id, attempt, ended_at, status, last_error as error from chains.job_run_node where run_id = $1
+           union all select node_id, attempt, ended_at, status, error from chains.job_run_attempt where run_id = $1) e
+     where ended_at is not null
+   ) all_events
+   order by at, tie, node_id nulls first, attempt limit $2 offset $3`,
+);
+
+/** What happened, in order. */
+export function readEvents(db: Db, runId: string, page: { limit: number; offset: number }): Promise<EventRow[]> {
+  return db.read(EVENTS, [runId, page.limit, page.offset]);
+}

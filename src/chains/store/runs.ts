@@ -1,0 +1,226 @@
+/** SQL for starting runs, admitting them, and for what the engine needs to know about one. */
+import { toArrays, unnest } from "../../kernel/batch.ts";
+import type { Db, Queryable } from "../../kernel/db.ts";
+import { statement } from "../../kernel/statement.ts";
+import type { Dag } from "../dag.ts";
+import type { NodeStatus, RunStatus } from "../states.ts";
+
+/** What never changes about a run. */
+export interface RunFacts {
+  run_id: string;
+  chain_id: string | null;
+  chain_version: string | null;
+  params: Record<string, unknown>;
+  op_time: string | null;
+  priority: number;
+  run_timeout_ms: number | null;
+  trigger: string;
+  parent_run_id: string | null;
+  parent_node_id: string | null;
+  depth: number;
+}
+
+const FACTS = statement<RunFacts>(
+  "chains.run.facts",
+  `select run_id, chain_id, chain_version, params, op_time, priority, run_timeout_ms::float8 as run_timeout_ms, trigger,
+          parent_run_id, parent_node_id, depth
+   from chains.job_run where run_id = any($1::uuid[])`,
+);
+
+export function readFacts(db: Queryable, runIds: readonly string[]): Promise<RunFacts[]> {
+  return db.rows(FACTS, [runIds]);
+}
+
+const DAG_OF_RUN = statement<{ dag: Dag }>(
+  "chains.run.dag",
+  "select dag_json as dag from chains.job_run where run_id = $1",
+);
+
+export async function readDag(db: Queryable, runId: string): Promise<Dag> {
+  const [row] = await db.rows(DAG_OF_RUN, [runId]);
+  if (!row) throw new Error(`run ${runId} does not exist`);
+  return row.dag;
+}
+
+const NAMED = statement<{ chain_id: string; enabled: boolean; waits: boolean }>(
+  "chains.run.chain_named",
+  `select chain_id, enabled, jsonb_path_exists(dag_json, '$.nodes[*].waitsFor[*]') as waits
+   from chains.job_chain_definition where name = $1`,
+);
+
+export async function findChainToRun(db: Queryable, name: string) {
+  return (await db.rows(NAMED, [name]))[0];
+}
+
+const STATUS = statement<{ status: RunStatus }>(
+  "chains.run.status",
+  "select status from chains.job_run where run_id = $1",
+);
+
+export async function readStatus(db: Queryable, runId: string): Promise<RunStatus | undefined> {
+  const [row] = await db.rows(STATUS, [runId]);
+  return row?.status;
+}
+
+const NODES = statement<{ node_id: string; status: NodeStatus; attempt: number }>(
+  "chains.run.nodes",
+  "select node_id, status, attempt from chains.job_run_node where run_id = $1",
+);
+
+export function readNodeStatuses(db: Queryable, runId: string) {
+  return db.rows(NODES, [runId]);
+}
+
+export interface NewRun {
+  run_id: string;
+  /** The chain to run; null for a run of a DAG of its own. */
+  chain_id: string | null;
+  job_id: string | null;
+  params: Record<string, unknown>;
+  op_time: string | null;
+  priority: number;
+  trigger: string;
+  triggered_by: string;
+  parent_run_id: string | null;
+  parent_node_id: string | null;
+  depth: number;
+}
+const NEW_RUN = {
+  run_id: "uuid",
+  chain_id: "uuid",
+  job_id: "text",
+  params: "jsonb",
+  op_time: "text",
+  priority: "int4",
+  trigger: "text",
+  triggered_by: "text",
+  parent_run_id: "uuid",
+  parent_node_id: "text",
+  depth: "int4",
+};
+const COLUMNS = Object.keys(NEW_RUN).join(", ");
+const OF_I = Object.keys(NEW_RUN)
+  .map((name) => `i.${name}`)
+  .join(", ");
+const DAG_AT = Object.keys(NEW_RUN).length + 1;
+
+// The definition is copied inside the database: it may be large, and the run must have the version that it names.
+const INSERT_CHAIN_RUNS = statement<{ run_id: string }>(
+  "chains.run.insert",
+  `with runs as (
+     insert into chains.job_run (${COLUMNS}, chain_version, job_name, dag_json, run_timeout_ms)
+     select ${OF_I}, d.version, d.name, d.dag_json, d.run_timeout_ms
+     from ${unnest(NEW_RUN, "i")} join chains.job_chain_definition d on d.chain_id = i.chain_id
+     where (i.parent_run_id is not null or (
+       d.enabled and (i.op_time is not null or not jsonb_path_exists(d.dag_json, '$.nodes[*].waitsFor[*]'))
+     ))
+     returning run_id, dag_json
+   ), nodes as (
+     insert into chains.job_run_node (run_id, node_id, node_no)
+     select r.run_id, n.node ->> 'id', n.no - 1
+     from runs r, jsonb_array_elements(r.dag_json -> 'nodes') with ordinality as n(node, no)
+   )
+   select run_id from runs`,
+);
+
+/**
+ * Answers the ids of the runs that were made: not of a chain that is unknown or disabled, or that needs an opTime. A run
+ * that another one waits for is made in any case; whether it may was looked at before.
+ */
+export async function insertChainRuns(tx: Queryable, runs: readonly NewRun[]): Promise<string[]> {
+  const rows = await tx.rows(INSERT_CHAIN_RUNS, toArrays(NEW_RUN, runs));
+  return rows.map(({ run_id }) => run_id);
+}
+
+const INSERT_DAG_RUN = statement(
+  "chains.run.insert_dag",
+  `with runs as (
+     insert into chains.job_run (${COLUMNS}, job_name, dag_json)
+     select ${OF_I}, $${DAG_AT + 1}, $${DAG_AT}::jsonb from ${unnest(NEW_RUN, "i")}
+     returning run_id, dag_json
+   )
+   insert into chains.job_run_node (run_id, node_id, node_no)
+   select r.run_id, n.node ->> 'id', n.no - 1
+   from runs r, jsonb_array_elements(r.dag_json -> 'nodes') with ordinality as n(node, no)`,
+);
+
+/** A run of a DAG that belongs to no chain. */
+export async function insertDagRun(tx: Queryable, run: NewRun, dag: Dag, name: string): Promise<void> {
+  await tx.rows(INSERT_DAG_RUN, [...toArrays(NEW_RUN, [run]), JSON.stringify(dag), name]);
+}
+
+const ADMISSION_LOCK = statement(
+  "chains.admit.lock",
+  "select pg_advisory_xact_lock(hashtextextended('chains.admit', 0))",
+);
+const CHAINS_AT_ONCE = 1_000;
+// Goes from chain to chain along the index, so that ten thousand runs that wait behind one busy chain cost one step.
+const ADMISSIBLE = statement<{ run_id: string }>(
+  "chains.admit.pick",
+  `with recursive chain(chain_id, n) as (
+     (select chain_id, 1 from chains.job_run where status = 'PENDING' and chain_id is not null order by 1 limit 1)
+     union all
+     select (select q.chain_id from chains.job_run q where q.status = 'PENDING' and q.chain_id > chain.chain_id
+             order by 1 limit 1), n + 1
+     from chain where chain_id is not null and n < ${CHAINS_AT_ONCE}
+   ), room as (
+     select d.chain_id,
+            coalesce(d.max_active_runs - (
+              select count(*) from chains.job_run a where a.chain_id = d.chain_id and a.status in ('RUNNING', 'STOPPING')
+            ), $1) as free
+     from chain join chains.job_chain_definition d on d.chain_id = chain.chain_id
+   ), candidates as (
+     select q.* from room, lateral (
+       select run_id, priority, created_at from chains.job_run
+       where status = 'PENDING' and chain_id = room.chain_id
+       order by priority, created_at, run_id limit greatest(least(room.free, $1), 0)
+     ) q
+     union all
+     (select run_id, priority, created_at from chains.job_run
+      where status = 'PENDING' and chain_id is null order by priority, created_at, run_id limit $1)
+   )
+   select run_id from candidates order by priority, created_at, run_id limit $1`,
+);
+
+/** Runs for which there is room. One process at a time looks and admits, so no limit is exceeded. */
+export async function pickAdmissible(tx: Queryable, limit: number): Promise<string[]> {
+  await tx.rows(ADMISSION_LOCK);
+  return (await tx.rows(ADMISSIBLE, [limit])).map(({ run_id }) => run_id);
+}
+
+const STILL_PENDING = statement<{ run_id: string }>(
+  "chains.admit.still_pending",
+  "select run_id from chains.job_run where run_id = any($1::uuid[]) and status = 'PENDING' order by priority, created_at, run_id",
+);
+
+/** Under their locks: some may have been stopped in the moment before. */
+export async function stillPending(tx: Queryable, runIds: readonly string[]): Promise<string[]> {
+  return (await tx.rows(STILL_PENDING, [runIds])).map(({ run_id }) => run_id);
+}
+
+const CHILDREN = statement<{ run_id: string; status: RunStatus }>(
+  "chains.run.children",
+  `select run_id, status from chains.job_run where parent_run_id = $1 and parent_node_id = $2
+   order by created_at desc limit 1`,
+);
+
+/** The newest run that a node has started. */
+export async function newestChild(db: Db, runId: string, nodeId: string) {
+  const [row] = await db.rows(CHILDREN, [runId, nodeId]);
+  return row;
+}
+
+const CHILD_RESULT = statement<{ status: RunStatus; reason: string | null }>(
+  "chains.run.child_result",
+  "select status, reason from chains.job_run where run_id = $1",
+);
+const ARTIFACTS = statement<{ node_id: string; artifact: unknown }>(
+  "chains.run.artifacts",
+  `select node_id, artifact_json as artifact from chains.job_run_node where run_id = $1 order by node_no`,
+);
+
+export async function readOutcome(db: Db, runId: string) {
+  const [[run], nodes] = await Promise.all([db.rows(CHILD_RESULT, [runId]), db.rows(ARTIFACTS, [runId])]);
+  if (!run) throw new Error(`run ${runId} does not exist`);
+  return { ...run, nodes };
+}

@@ -1,0 +1,138 @@
+/** SQL for schedules. */
+import type { Db, Queryable } from "../../kernel/db.ts";
+import type { Grain } from "../../kernel/op-time.ts";
+import { statement } from "../../kernel/statement.ts";
+import type { MissedPolicy } from "../schedule-times.ts";
+
+export interface ScheduleRow {
+  schedule_id: string;
+  chain_id: string;
+  name: string;
+  cron: string;
+  time_zone: string;
+  missed: MissedPolicy;
+  op_time: { grain: Grain; offset: number } | null;
+  params: Record<string, unknown>;
+  priority: number;
+  paused: boolean;
+  next_at: Date | null;
+  last_at: Date | null;
+  last_run_id: string | null;
+  created_at: Date;
+  updated_at: Date;
+}
+export type ScheduleWrite = Pick<
+  ScheduleRow,
+  | "schedule_id"
+  | "chain_id"
+  | "name"
+  | "cron"
+  | "time_zone"
+  | "missed"
+  | "op_time"
+  | "params"
+  | "priority"
+  | "paused"
+  | "next_at"
+>;
+
+const COLUMNS = `schedule_id, chain_id, name, cron, time_zone, missed, op_time, params, priority, paused, next_at, last_at,
+          last_run_id, created_at, updated_at`;
+const values = (row: ScheduleWrite) => [
+  row.schedule_id,
+  row.chain_id,
+  row.name,
+  row.cron,
+  row.time_zone,
+  row.missed,
+  row.op_time === null ? null : JSON.stringify(row.op_time),
+  JSON.stringify(row.params),
+  row.priority,
+  row.paused,
+  row.next_at,
+];
+
+const INSERT = statement<ScheduleRow>(
+  "chains.schedule.insert",
+  `insert into chains.schedule
+     (schedule_id, chain_id, name, cron, time_zone, missed, op_time, params, priority, paused, next_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+   on conflict (chain_id, name) do nothing
+   returning ${COLUMNS}`,
+);
+
+/** Answers nothing when the chain has a schedule of that name. */
+export async function insertSchedule(db: Queryable, row: ScheduleWrite): Promise<ScheduleRow | undefined> {
+  return (await db.rows(INSERT, values(row)))[0];
+}
+
+const UPDATE = statement<ScheduleRow>(
+  "chains.schedule.update",
+  `update chains.schedule
+   set name = $3, cron = $4, time_zone = $5, missed = $6, op_time = $7, params = $8, priority = $9, paused = $10,
+       next_at = $11, updated_at = now()
+   where schedule_id = $1 and chain_id = $2
+   returning ${COLUMNS}`,
+);
+
+export async function updateSchedule(db: Queryable, row: ScheduleWrite): Promise<ScheduleRow | undefined> {
+  return (await db.rows(UPDATE, values(row)))[0];
+}
+
+const FIND = statement<ScheduleRow>(
+  "chains.schedule.find",
+  `select ${COLUMNS} from chains.schedule where schedule_id = $2 and chain_id = $1 for update`,
+);
+
+/** Locked until the transaction ends. */
+export async function findSchedule(
+  tx: Queryable,
+  chainId: string,
+  scheduleId: string,
+): Promise<ScheduleRow | undefined> {
+  return (await tx.rows(FIND, [chainId, scheduleId]))[0];
+}
+
+const LIST = statement<ScheduleRow>(
+  "chains.schedule.list",
+  `select ${COLUMNS} from chains.schedule where chain_id = $1 order by name`,
+);
+
+export function listSchedules(db: Db, chainId: string): Promise<ScheduleRow[]> {
+  return db.read(LIST, [chainId]);
+}
+
+const DELETE = statement<{ name: string }>(
+  "chains.schedule.delete",
+  "delete from chains.schedule where schedule_id = $2 and chain_id = $1 returning name",
+);
+
+export async function deleteSchedule(db: Queryable, chainId: string, scheduleId: string): Promise<string | undefined> {
+  return (await db.rows(DELETE, [chainId, scheduleId]))[0]?.name;
+}
+
+// A schedule of a disabled chain fires no run, but its time goes on.
+const DUE = statement<ScheduleRow & { enabled: boolean; now_ms: number }>(
+  "chains.schedule.due",
+  `select s.*, d.enabled, extract(epoch from now()) * 1000 as now_ms
+   from chains.schedule s join chains.job_chain_definition d on d.chain_id = s.chain_id
+   where not s.paused and s.next_at <= now() order by s.next_at limit $1 for update of s skip locked`,
+);
+
+/** Schedules whose time has come, locked: exactly one process fires each. */
+export function dueSchedules(tx: Queryable, limit: number) {
+  return tx.rows(DUE, [limit]);
+}
+
+const FIRED = statement(
+  "chains.schedule.fired",
+  `update chains.schedule set next_at = $2, last_at = coalesce($3, last_at), last_run_id = coalesce($4, last_run_id)
+   where schedule_id = $1`,
+);
+
+export async function markFired(
+  tx: Queryable,
+  fired: { scheduleId: string; nextAt: Date | null; lastAt: Date | null; lastRunId: string | null },
+): Promise<void> {
+  await tx.rows(FIRED, [fired.scheduleId, fired.nextAt, fired.lastAt, fired.lastRunId]);
+}

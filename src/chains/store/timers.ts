@@ -1,0 +1,101 @@
+/** SQL for what becomes due. One look tells whether there is anything to do at all, so an idle system asks one question. */
+import type { Db, Queryable } from "../../kernel/db.ts";
+import { statement } from "../../kernel/statement.ts";
+
+export interface Look {
+  now_ms: number;
+  pending: boolean;
+  ready: boolean;
+  ready_in_pool: boolean;
+  lost: boolean;
+  ended_children: boolean;
+  next_delayed_ms: number | null;
+  next_deadline_ms: number | null;
+  next_grace_ms: number | null;
+  next_fire_ms: number | null;
+}
+
+const inMs = (time: string) => `extract(epoch from ${time} - now()) * 1000`;
+
+const LOOK = statement<Look>(
+  "chains.timers.look",
+  `select extract(epoch from now()) * 1000 as now_ms,
+          exists (select from chains.job_run where status = 'PENDING') as pending,
+          exists (select from chains.live_node where state = 'ready' and pool is null) as ready,
+          exists (select from chains.live_node where state = 'ready' and pool is not null) as ready_in_pool,
+          exists (select from chains.live_node n where n.state = 'leased' and not exists (
+            select from kernel.session s where s.id = n.session_id and s.expires_at > now())) as lost,
+          exists (select from chains.live_node n join chains.job_run r on r.run_id = n.child_run_id
+            where n.state = 'parked' and r.status in ('SUCCESS', 'FAILED', 'STOPPED')) as ended_children,
+          (select ${inMs("min(due_at)")} from chains.live_node where state = 'delayed')::float8 as next_delayed_ms,
+          (select ${inMs("min(deadline_at)")} from chains.live_run where deadline_at is not null and status = 'RUNNING')::float8
+            as next_deadline_ms,
+          (select ${inMs("min(grace_at)")} from chains.live_run where grace_at is not null)::float8 as next_grace_ms,
+          (select ${inMs("min(next_at)")} from chains.schedule where not paused and next_at is not null)::float8 as next_fire_ms`,
+);
+
+export async function look(db: Db): Promise<Look> {
+  const [row] = await db.rows(LOOK);
+  if (!row) throw new Error("the look at the timers came back empty");
+  return row;
+}
+
+// A delayed node changes into work without a change of its status, so it needs no transition and no lock of its run.
+const RIPEN = statement<{ pool: string | null }>(
+  "chains.timers.ripen",
+  `with due as materialized (
+     select run_id, node_id from chains.live_node where state = 'delayed' and due_at <= now()
+     order by due_at limit $1 for update skip locked
+   )
+   update chains.live_node t set state = 'ready', due_at = null
+   from due where t.run_id = due.run_id and t.node_id = due.node_id returning t.pool`,
+);
+
+/** Makes delayed nodes whose time has come ready; answers their pools. */
+export function ripen(db: Queryable, limit: number): Promise<{ pool: string | null }[]> {
+  return db.rows(RIPEN, [limit]);
+}
+
+const OVERDUE = statement<{ run_id: string; timeout_ms: number }>(
+  "chains.timers.overdue",
+  `select l.run_id, r.run_timeout_ms::float8 as timeout_ms
+   from chains.live_run l join chains.job_run r on r.run_id = l.run_id
+   where l.deadline_at <= now() and l.status = 'RUNNING' order by l.deadline_at limit $1`,
+);
+
+/** Runs that have taken longer than they may. */
+export function overdueRuns(db: Queryable, limit: number) {
+  return db.rows(OVERDUE, [limit]);
+}
+
+const OUT_OF_GRACE = statement<{ run_id: string }>(
+  "chains.timers.out_of_grace",
+  "select run_id from chains.live_run where grace_at <= now() order by grace_at limit $1",
+);
+
+export async function runsOutOfGrace(db: Queryable, limit: number): Promise<string[]> {
+  return (await db.rows(OUT_OF_GRACE, [limit])).map(({ run_id }) => run_id);
+}
+
+const ENDED_CHILDREN = statement<{ child_run_id: string }>(
+  "chains.timers.ended_children",
+  `select n.child_run_id from chains.live_node n join chains.job_run r on r.run_id = n.child_run_id
+   where n.state = 'parked' and r.status in ('SUCCESS', 'FAILED', 'STOPPED') limit $1`,
+);
+
+/** Runs that have ended without the node that waits for them having been told. */
+export async function endedChildren(db: Queryable, limit: number): Promise<string[]> {
+  return (await db.rows(ENDED_CHILDREN, [limit])).map(({ child_run_id }) => child_run_id);
+}
+
+const CHILDREN_TO_STOP = statement<{ child_run_id: string }>(
+  "chains.timers.children_to_stop",
+  `select n.child_run_id from chains.live_run l join chains.live_node n on n.run_id = l.run_id and n.state = 'parked'
+   join chains.job_run c on c.run_id = n.child_run_id
+   where l.grace_at is not null and c.status in ('PENDING', 'RUNNING') limit $1`,
+);
+
+/** Runs that go on although the run that waits for them is being stopped. */
+export async function childrenToStop(db: Queryable, limit: number): Promise<string[]> {
+  return (await db.rows(CHILDREN_TO_STOP, [limit])).map(({ child_run_id }) => child_run_id);
+}

@@ -1,0 +1,45 @@
+/** SQL for the tables that nodes wait for. */
+import { toArrays, unnest } from "../../kernel/batch.ts";
+import type { Db, Queryable } from "../../kernel/db.ts";
+import { statement } from "../../kernel/statement.ts";
+import type { NodeKey } from "./live.ts";
+
+const WAIT = { run_id: "uuid", node_id: "text", table_name: "text" };
+const INSERT = statement(
+  "chains.wait.insert",
+  `insert into chains.live_wait (run_id, node_id, table_name, op_time)
+   select i.run_id, i.node_id, i.table_name, r.op_time
+   from ${unnest(WAIT, "i")} join chains.job_run r on r.run_id = i.run_id`,
+);
+
+export async function insertWaits(
+  tx: Queryable,
+  waits: readonly (NodeKey & { tables: readonly string[] })[],
+): Promise<void> {
+  const rows = waits.flatMap(({ run_id, node_id, tables }) =>
+    tables.map((table_name) => ({ run_id, node_id, table_name })),
+  );
+  await tx.rows(INSERT, toArrays(WAIT, rows));
+}
+
+const WAITING = statement<NodeKey>(
+  "chains.wait.find",
+  "select run_id, node_id from chains.live_wait where table_name = $1 and op_time = $2",
+);
+
+/** The nodes that wait for this table and opTime. */
+export function findWaiting(db: Db, table: string, opTime: string): Promise<NodeKey[]> {
+  return db.rows(WAITING, [table, opTime]);
+}
+
+const MET = statement<NodeKey>(
+  "chains.wait.met",
+  `delete from chains.live_wait w using ${unnest(WAIT, "i")}
+   where w.run_id = i.run_id and w.node_id = i.node_id and w.table_name = i.table_name
+   returning w.run_id, w.node_id`,
+);
+
+/** Takes the wait away, under the run's lock; answers those that were there, so that none is counted twice. */
+export function meetWaits(tx: Queryable, waits: readonly (NodeKey & { table_name: string })[]): Promise<NodeKey[]> {
+  return tx.rows(MET, toArrays(WAIT, waits));
+}

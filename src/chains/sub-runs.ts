@@ -1,0 +1,104 @@
+/**
+ * Nodes that wait for a run of their own. Such a node is parked: it holds no slot and no lease, and goes on when that run
+ * has ended. The run is made in the transaction that parks the node, so a crash leaves neither without the other; that it
+ * ended is told after the commit, and looked for again by the timers in case nobody lived to tell.
+ */
+import type { Db } from "../kernel/db.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { ServiceLog } from "../kernel/service.ts";
+import type { ChildStart, Engine, Report } from "./engine.ts";
+import type { PreparedNode } from "./prepare.ts";
+import type { KnownRun } from "./run-cache.ts";
+import type { Runs } from "./runs.ts";
+import { ENDED_RUN, type RunStatus } from "./states.ts";
+import { findChainToRun, type NewRun, newestChild, readOutcome } from "./store/runs.ts";
+import type { ChildOutcome } from "./transition.ts";
+import { FinalFailure, type SubRun } from "./types/node-type.ts";
+
+export interface SubRuns {
+  /** What to report for a node that wants to wait for a run: it is made, or an earlier one of the node goes on. */
+  begin(item: PreparedNode, subRun: SubRun): Promise<Report>;
+  /** Tells the node that waits for it, if one does. */
+  ended(known: KnownRun, status: RunStatus): Promise<void>;
+}
+
+/** How deep runs may start runs: a chain that runs itself would go on for ever. */
+const DEPTH_MAX = 10;
+
+export function createSubRuns(deps: { db: Db; engine: Engine; runs: Runs; ids: Ids; log: ServiceLog }): SubRuns {
+  const { db, engine, runs, ids, log } = deps;
+
+  async function childStart(item: PreparedNode, { of, params, opTime }: SubRun): Promise<ChildStart> {
+    const { facts } = item.run;
+    if (facts.depth >= DEPTH_MAX) throw new FinalFailure(`runs are nested more than ${DEPTH_MAX} deep`);
+    const run: NewRun = {
+      run_id: ids.uuid(),
+      chain_id: null,
+      job_id: null,
+      params,
+      op_time: opTime,
+      priority: facts.priority,
+      trigger: "chain" in of ? "chain" : "map",
+      triggered_by: `run ${item.run_id}, node ${item.node_id}`,
+      parent_run_id: item.run_id,
+      parent_node_id: item.node_id,
+      depth: facts.depth + 1,
+    };
+    if ("dag" in of) return { run, own: { dag: of.dag, name: `items of ${item.node_id}` } };
+    const chain = await findChainToRun(db, of.chain);
+    if (!chain) throw new FinalFailure(`there is no chain named \`${of.chain}\``);
+    if (!chain.enabled) throw new FinalFailure(`chain \`${of.chain}\` is disabled`);
+    if (chain.waits && opTime === null)
+      throw new FinalFailure(`chain \`${of.chain}\` waits for tables and needs an opTime`);
+    return { run: { ...run, chain_id: chain.chain_id } };
+  }
+
+  /** The run of the attempt before, brought back to life if it can be. */
+  async function earlierChild(item: PreparedNode): Promise<string | undefined> {
+    if (item.attempt === 1) return undefined;
+    const child = await newestChild(db, item.run_id, item.node_id);
+    if (!child || child.status === "SUCCESS") return undefined;
+    if (child.status === "FAILED" || child.status === "STOPPED") {
+      return (await runs.retryChild(child.run_id)) ? child.run_id : undefined;
+    }
+    return child.run_id; // It still runs: whoever waited for it was lost.
+  }
+
+  return {
+    async begin(item, subRun) {
+      const { run_id: runId, node_id: nodeId, fence } = item;
+      const earlier = await earlierChild(item);
+      const child = earlier === undefined ? await childStart(item, subRun) : undefined;
+      const childRunId = earlier ?? child?.run.run_id ?? "";
+      return { runId, event: { kind: "parked", nodeId, fence, childRunId }, ...(child ? { child } : {}) };
+    },
+
+    async ended({ facts }, status) {
+      const { parent_run_id: runId, parent_node_id: nodeId, run_id: childRunId, trigger } = facts;
+      if (runId === null || nodeId === null || !ENDED_RUN.has(status)) return;
+      try {
+        const outcome = await outcomeOf(db, childRunId, trigger);
+        await engine.report({ runId, event: { kind: "child ended", nodeId, childRunId, outcome } });
+      } catch (err) {
+        log.warn(
+          { err, runId, nodeId, childRunId },
+          "a waiting node could not be told that its run ended; it will be tried again",
+        );
+      }
+    },
+  };
+}
+
+async function outcomeOf(db: Db, childRunId: string, trigger: string): Promise<ChildOutcome> {
+  const { status, reason, nodes } = await readOutcome(db, childRunId);
+  if (status !== "SUCCESS") {
+    const error = `run ${childRunId} ended with ${status}${reason === null ? "" : `: ${reason}`}`;
+    return { status: status === "STOPPED" ? "STOPPED" : "FAILED", error };
+  }
+  const brought = nodes.filter(({ artifact }) => artifact !== null);
+  const artifact =
+    trigger === "map"
+      ? { runId: childRunId, items: nodes.map((node) => node.artifact) }
+      : { runId: childRunId, artifacts: Object.fromEntries(brought.map((node) => [node.node_id, node.artifact])) };
+  return { status, artifact };
+}

@@ -1,0 +1,433 @@
+import { describe, expect, test } from "vitest";
+import { claim, entryOf, liveOf, type Nodes, newBook, runningBook, statuses } from "./book.fixture.ts";
+import type { Book } from "./book.ts";
+import { type NodeEvent, onNodeEvent, onRunEvent, reach } from "./transition.ts";
+
+const GRACE_MS = 30_000;
+const LOST_LIMIT = 3;
+const unjittered = () => 0;
+const report = (book: Book, event: NodeEvent) => onNodeEvent(book, event, unjittered);
+
+function succeed(book: Book, nodeId: string, artifact: unknown = null): void {
+  expect(report(book, { kind: "succeeded", nodeId, fence: claim(book, nodeId), artifact })).toBe(true);
+}
+function fail(book: Book, nodeId: string, { error = "it broke", final = false } = {}): void {
+  expect(report(book, { kind: "failed", nodeId, fence: claim(book, nodeId), error, final })).toBe(true);
+}
+function lose(book: Book, nodeId: string): void {
+  expect(report(book, { kind: "lost", nodeId, fence: claim(book, nodeId), lostLimit: LOST_LIMIT })).toBe(true);
+}
+function park(book: Book, nodeId: string, childRunId = "child-1"): void {
+  expect(report(book, { kind: "parked", nodeId, fence: claim(book, nodeId), childRunId })).toBe(true);
+}
+const stop = (book: Book) =>
+  onRunEvent(book, { kind: "stop", graceMs: GRACE_MS, actor: "anna", reason: "stopped by anna" });
+const settle = (book: Book) => onRunEvent(book, { kind: "settle" });
+
+describe("a node that succeeds", () => {
+  test("keeps what it brought, and lets a child go that waits for nobody else", () => {
+    const book = runningBook({ a: [], b: [], c: ["a"], d: ["a", "b"] });
+    succeed(book, "a", { rows: 7 });
+    expect(statuses(book)).toEqual({ a: "SUCCESS", b: "PENDING", c: "PENDING", d: "PENDING" });
+    expect(entryOf(book, "a")).toMatchObject({ artifact: { rows: 7 }, error: null, live: null, attempt: 1 });
+    expect(liveOf(book, "c")).toMatchObject({ state: "ready", waiting: 0 });
+    expect(liveOf(book, "d")).toMatchObject({ state: "waiting", waiting: 1 });
+  });
+
+  test("ends the run with SUCCESS if it was the last", () => {
+    const book = runningBook({ a: [], b: ["a"] });
+    succeed(book, "a");
+    expect(book.status).toBe("RUNNING");
+    succeed(book, "b");
+    expect(book).toMatchObject({ status: "SUCCESS", open: 0, failed: 0 });
+  });
+
+  test("skips a child that was there for its failure, and all that needs that one", () => {
+    const book = runningBook({ a: [], alarm: { dependsOn: ["a"], runWhen: "one_failed" }, after: ["alarm"] });
+    succeed(book, "a");
+    expect(statuses(book)).toEqual({ a: "SUCCESS", alarm: "SKIPPED", after: "SKIPPED" });
+    expect(entryOf(book, "alarm").error).toBe("none of its parents failed");
+    expect(entryOf(book, "after").error).toBe("a parent failed or was skipped");
+    expect(book.status).toBe("SUCCESS");
+  });
+});
+
+describe("a node that fails", () => {
+  const patient: Nodes = { a: { retry: { maxAttempts: 3, backoffMs: 1_000, factor: 2 } }, b: ["a"] };
+
+  test("tries again, after a delay that grows, as often as it may", () => {
+    const book = runningBook(patient);
+    fail(book, "a", { error: "once" });
+    expect(entryOf(book, "a")).toMatchObject({
+      status: "RETRYING",
+      attempt: 2,
+      error: "once",
+      followed: { status: "FAILED", error: "once" },
+      live: { state: "delayed", delayMs: 1_000, attempt: 2, tries: 1, fence: null },
+    });
+    ripen(book, "a");
+    fail(book, "a", { error: "twice" });
+    expect(liveOf(book, "a")).toMatchObject({ delayMs: 2_000, attempt: 3, tries: 2 });
+    ripen(book, "a");
+    fail(book, "a", { error: "thrice" });
+    expect(entryOf(book, "a")).toMatchObject({ status: "FAILED", attempt: 3, error: "thrice", live: null });
+    expect(book).toMatchObject({
+      status: "FAILED",
+      reason: { text: "node `a` failed: thrice", first: true },
+    });
+  });
+
+  test("is ready at once where no pause is asked for", () => {
+    const book = runningBook({ a: { retry: { maxAttempts: 2, backoffMs: 0 } } });
+    fail(book, "a");
+    expect(liveOf(book, "a")).toMatchObject({ state: "ready", delayMs: null });
+  });
+
+  test("has one attempt if nothing is said of more", () => {
+    const book = runningBook({ a: [] });
+    fail(book, "a");
+    expect(statuses(book)).toEqual({ a: "FAILED" });
+  });
+
+  test("does not try again what can only fail again", () => {
+    const book = runningBook(patient);
+    fail(book, "a", { final: true });
+    expect(entryOf(book, "a")).toMatchObject({ status: "FAILED", attempt: 1 });
+  });
+
+  test("skips what needed it, at once and however deep, while the rest goes on", () => {
+    const book = runningBook({ a: [], slow: [], b: ["a", "slow"], c: ["b"] });
+    fail(book, "a");
+    expect(statuses(book)).toEqual({ a: "FAILED", slow: "PENDING", b: "SKIPPED", c: "SKIPPED" });
+    expect(book).toMatchObject({ status: "RUNNING", open: 1, failed: 1 });
+    succeed(book, "slow");
+    expect(book.status).toBe("FAILED");
+  });
+
+  test("lets those go that run in any case, or because of it, without waiting for others", () => {
+    const book = runningBook({
+      a: [],
+      slow: [],
+      alarm: { dependsOn: ["a", "slow"], runWhen: "one_failed" },
+      tidy: { dependsOn: ["a", "slow"], runWhen: "all_done" },
+    });
+    fail(book, "a");
+    expect(liveOf(book, "alarm")).toMatchObject({ state: "ready", failed: 1, waiting: 1 });
+    expect(liveOf(book, "tidy")).toMatchObject({ state: "waiting", failed: 1, waiting: 1 });
+    const fence = claim(book, "alarm");
+    succeed(book, "slow");
+    expect(liveOf(book, "alarm")).toMatchObject({ state: "leased", fence, waiting: 0 });
+    expect(liveOf(book, "tidy").state).toBe("ready");
+  });
+
+  test("gives the reason of the run, if it is the first", () => {
+    const book = runningBook({ a: [], b: [] });
+    fail(book, "b", { error: "first" });
+    fail(book, "a", { error: "second" });
+    expect(book.reason).toEqual({ text: "node `b` failed: first", first: true });
+  });
+
+  test("takes ten thousand others with it without filling the stack", () => {
+    const nodes = Array.from({ length: 10_000 }, (_, index) => [`n${index}`, index === 0 ? [] : [`n${index - 1}`]]);
+    const book = runningBook(Object.fromEntries(nodes) as Nodes);
+    fail(book, "n0");
+    expect(book).toMatchObject({ status: "FAILED", open: 0 });
+    expect(entryOf(book, "n9999").status).toBe("SKIPPED");
+  });
+});
+
+describe("a node whose `if` says no", () => {
+  test("is skipped with the reason, and has not tried", () => {
+    const book = runningBook({ a: [], b: ["a"], tidy: { dependsOn: ["a"], runWhen: "all_done" } });
+    const fence = claim(book, "a");
+    expect(entryOf(book, "a").attempt).toBe(1);
+    report(book, { kind: "skipped", nodeId: "a", fence, reason: "its `if` is false" });
+    expect(entryOf(book, "a")).toMatchObject({ status: "SKIPPED", attempt: 0, error: "its `if` is false" });
+    expect(entryOf(book, "b").status).toBe("SKIPPED");
+    expect(liveOf(book, "tidy")).toMatchObject({ state: "ready", skipped: 1 });
+  });
+});
+
+describe("a node that waits for a run of its own", () => {
+  test("stays RUNNING without a fence, and ends as that run does", () => {
+    const book = runningBook({ a: [], b: ["a"] });
+    park(book, "a");
+    expect(entryOf(book, "a")).toMatchObject({
+      status: "RUNNING",
+      live: { state: "parked", fence: null, childRunId: "child-1" },
+    });
+    const outcome = { status: "SUCCESS", artifact: { items: [1] } } as const;
+    expect(report(book, { kind: "child ended", nodeId: "a", childRunId: "child-1", outcome })).toBe(true);
+    expect(entryOf(book, "a")).toMatchObject({ status: "SUCCESS", artifact: { items: [1] } });
+    expect(liveOf(book, "b").state).toBe("ready");
+  });
+
+  test.each(["FAILED", "STOPPED"] as const)("fails if that run ends with %s, and may try again", (status) => {
+    const book = runningBook({ a: { retry: { maxAttempts: 2, backoffMs: 0 } } });
+    park(book, "a");
+    const outcome = { status, error: "run child-1 ended badly" };
+    report(book, { kind: "child ended", nodeId: "a", childRunId: "child-1", outcome });
+    expect(entryOf(book, "a")).toMatchObject({
+      status: "RETRYING",
+      error: "run child-1 ended badly",
+      live: { state: "ready", childRunId: null, attempt: 2 },
+    });
+    park(book, "a", "child-2");
+    report(book, { kind: "child ended", nodeId: "a", childRunId: "child-2", outcome });
+    expect(entryOf(book, "a").status).toBe("FAILED");
+  });
+});
+
+describe("a node whose worker goes away", () => {
+  test("is taken up by another at once, and its budget is as it was", () => {
+    const book = runningBook({ a: [] });
+    report(book, { kind: "released", nodeId: "a", fence: claim(book, "a") });
+    expect(entryOf(book, "a")).toMatchObject({
+      status: "RETRYING",
+      attempt: 2,
+      followed: { status: "STOPPED", error: "its worker was shut down" },
+      live: { state: "ready", tries: 0, lost: 0, fence: null },
+    });
+  });
+
+  test("is tried again when a worker fell silent, and told apart from a failure", () => {
+    const book = runningBook({ a: [] });
+    lose(book, "a");
+    expect(entryOf(book, "a")).toMatchObject({
+      status: "RETRYING",
+      attempt: 2,
+      followed: { status: "LOST", error: "its worker fell silent" },
+      live: { state: "ready", tries: 0, lost: 1 },
+    });
+    expect(book.events).toMatchObject([
+      { kind: "node lost its worker", nodeId: "a", detail: { attempt: 1, inARow: 1 } },
+    ]);
+  });
+
+  test("is given up when it has silenced as many as may be, one after the other", () => {
+    const book = runningBook({ a: [] });
+    for (let lost = 1; lost < LOST_LIMIT; lost += 1) lose(book, "a");
+    expect(entryOf(book, "a").status).toBe("RETRYING");
+    lose(book, "a");
+    expect(entryOf(book, "a")).toMatchObject({ status: "FAILED", error: "3 workers in a row fell silent" });
+    expect(book.status).toBe("FAILED");
+  });
+
+  test("is no longer under suspicion when it has failed in the ordinary way", () => {
+    const book = runningBook({ a: { retry: { maxAttempts: 9, backoffMs: 0 } } });
+    for (let lost = 1; lost < LOST_LIMIT; lost += 1) lose(book, "a");
+    fail(book, "a");
+    lose(book, "a");
+    expect(entryOf(book, "a").status).toBe("RETRYING");
+  });
+});
+
+describe("a table that arrives", () => {
+  test("counts as a parent that has succeeded", () => {
+    const book = runningBook({ a: [], b: { dependsOn: ["a"], waitsFor: ["t", "u"] } }, { b: ["t", "u"] });
+    expect(liveOf(book, "b").waiting).toBe(3);
+    report(book, { kind: "arrived", nodeId: "b", table: "t" });
+    succeed(book, "a");
+    expect(liveOf(book, "b")).toMatchObject({ state: "waiting", waiting: 1 });
+    report(book, { kind: "arrived", nodeId: "b", table: "u" });
+    expect(liveOf(book, "b")).toMatchObject({ state: "ready", waiting: 0 });
+  });
+
+  test("changes nothing for a node that was skipped meanwhile", () => {
+    const book = runningBook({ a: [], b: { dependsOn: ["a"], waitsFor: ["t"] } }, { b: ["t"] });
+    fail(book, "a");
+    expect(report(book, { kind: "arrived", nodeId: "b", table: "t" })).toBe(false);
+    expect(entryOf(book, "b").status).toBe("SKIPPED");
+  });
+});
+
+describe("an event that comes too late", () => {
+  const of = (fence: string): NodeEvent[] => [
+    { kind: "succeeded", nodeId: "a", fence, artifact: 1 },
+    { kind: "failed", nodeId: "a", fence, error: "no", final: true },
+    { kind: "skipped", nodeId: "a", fence, reason: "no" },
+    { kind: "parked", nodeId: "a", fence, childRunId: "child-9" },
+    { kind: "released", nodeId: "a", fence },
+    { kind: "lost", nodeId: "a", fence, lostLimit: 1 },
+  ];
+  function changesNothing(book: Book, events: readonly NodeEvent[]): void {
+    const before = structuredClone(book);
+    for (const event of events) expect(report(book, event), event.kind).toBe(false);
+    expect(book).toEqual(before);
+  }
+
+  test("changes nothing under a fence that is not the node's", () => {
+    const book = runningBook({ a: [], b: ["a"] });
+    const old = claim(book, "a");
+    report(book, { kind: "released", nodeId: "a", fence: old });
+    changesNothing(book, of(old)); // It waits to be claimed.
+    claim(book, "a");
+    changesNothing(book, of(old)); // Another holds it.
+  });
+
+  test("changes nothing when the node has ended, or was never there", () => {
+    const book = runningBook({ a: [], b: ["a"] });
+    const fence = claim(book, "a");
+    report(book, { kind: "succeeded", nodeId: "a", fence, artifact: null });
+    changesNothing(book, of(fence));
+    changesNothing(book, [{ kind: "succeeded", nodeId: "ghost", fence, artifact: null }]);
+  });
+
+  test("changes nothing when the node waits for another run by now, or for none", () => {
+    const book = runningBook({ a: [] });
+    const event = { kind: "child ended", nodeId: "a", childRunId: "child-1" } as const;
+    const ended: NodeEvent = { ...event, outcome: { status: "SUCCESS", artifact: null } };
+    changesNothing(book, [ended]);
+    const fence = claim(book, "a");
+    changesNothing(book, [ended]);
+    report(book, { kind: "parked", nodeId: "a", fence, childRunId: "child-2" });
+    changesNothing(book, [ended, ...of(fence)]);
+  });
+});
+
+describe("a stop", () => {
+  test("stops at once what does not run, and asks the rest", () => {
+    const book = runningBook({ a: [], parked: [], ready: [], late: { retry: { maxAttempts: 2 } }, b: ["a"], c: ["b"] });
+    claim(book, "a");
+    park(book, "parked");
+    fail(book, "late");
+    stop(book);
+    expect(statuses(book)).toEqual({
+      a: "RUNNING",
+      parked: "RUNNING",
+      ready: "STOPPED",
+      late: "STOPPED",
+      b: "STOPPED",
+      c: "STOPPED",
+    });
+    expect(book).toMatchObject({
+      status: "STOPPING",
+      graceMs: GRACE_MS,
+      open: 2,
+      stopped: 4,
+      reason: { text: "stopped by anna", first: false },
+      events: [{ kind: "stop asked for", actor: "anna" }],
+    });
+  });
+
+  test("of a run where nothing runs is STOPPING all the same, until it is settled", () => {
+    const book = runningBook({ a: [] });
+    stop(book);
+    expect(book.status).toBe("STOPPING");
+    settle(book);
+    expect(book.status).toBe("STOPPED");
+  });
+
+  test("of a run that has not begun ends it", () => {
+    const book = newBook({ a: [], b: ["a"] });
+    stop(book);
+    expect(book).toMatchObject({ status: "STOPPED", graceMs: null, open: 0, stopped: 2 });
+  });
+
+  test("leaves a success that came before the node could be stopped, and the run is STOPPED for the others", () => {
+    const book = runningBook({ a: [], b: ["a"] });
+    const fence = claim(book, "a");
+    stop(book);
+    report(book, { kind: "succeeded", nodeId: "a", fence, artifact: 1 });
+    expect(statuses(book)).toEqual({ a: "SUCCESS", b: "STOPPED" });
+    expect(book.status).toBe("STOPPED");
+  });
+
+  test("of a run whose last node then succeeds is a success", () => {
+    const book = runningBook({ a: [] });
+    const fence = claim(book, "a");
+    stop(book);
+    report(book, { kind: "succeeded", nodeId: "a", fence, artifact: null });
+    expect(book.status).toBe("SUCCESS");
+  });
+
+  test.each<[string, (fence: string) => NodeEvent]>([
+    ["failed", (fence) => ({ kind: "failed", nodeId: "a", fence, error: "aborted", final: false })],
+    ["released", (fence) => ({ kind: "released", nodeId: "a", fence })],
+    ["lost", (fence) => ({ kind: "lost", nodeId: "a", fence, lostLimit: LOST_LIMIT })],
+  ])("makes a node STOPPED that is then %s, without another attempt", (_, event) => {
+    const book = runningBook({ a: { retry: { maxAttempts: 5 } } });
+    const fence = claim(book, "a");
+    stop(book);
+    expect(report(book, event(fence))).toBe(true);
+    expect(entryOf(book, "a")).toMatchObject({ status: "STOPPED", attempt: 1, live: null });
+    expect(book.status).toBe("STOPPED");
+  });
+
+  test("gives up what does not end in its grace period, and a late result bounces", () => {
+    const book = runningBook({ a: [], b: ["a"] });
+    const fence = claim(book, "a");
+    stop(book);
+    onRunEvent(book, { kind: "grace is over" });
+    expect(entryOf(book, "a")).toMatchObject({ status: "STOPPED", error: "did not stop in time, and was given up" });
+    expect(book.status).toBe("STOPPED");
+    expect(report(book, { kind: "succeeded", nodeId: "a", fence, artifact: 1 })).toBe(false);
+  });
+
+  test("of a run with a failed node ends STOPPED, for that is what was asked for", () => {
+    const book = runningBook({ bad: [], a: [], b: ["a"] });
+    fail(book, "bad");
+    stop(book);
+    settle(book);
+    expect(book.status).toBe("STOPPED");
+  });
+
+  test("of a run in which nothing was left to stop ends as it would have: FAILED", () => {
+    const book = runningBook({ bad: [], a: [] });
+    fail(book, "bad");
+    const fence = claim(book, "a");
+    stop(book);
+    report(book, { kind: "succeeded", nodeId: "a", fence, artifact: null });
+    expect(book.status).toBe("FAILED");
+  });
+});
+
+describe("a run that takes too long", () => {
+  test("stops like any other, but ends FAILED and says why", () => {
+    const book = runningBook({ a: [], b: ["a"] });
+    const fence = claim(book, "a");
+    onRunEvent(book, { kind: "time is up", graceMs: GRACE_MS, timeoutMs: 60_000 });
+    expect(book.status).toBe("STOPPING");
+    report(book, { kind: "failed", nodeId: "a", fence, error: "aborted", final: false });
+    expect(statuses(book)).toEqual({ a: "STOPPED", b: "STOPPED" });
+    expect(book).toMatchObject({
+      status: "FAILED",
+      reason: { text: "the run took longer than its 60000 ms" },
+      events: [{ kind: "run timed out", detail: { timeoutMs: 60_000 } }],
+    });
+  });
+});
+
+describe("the reach of an event", () => {
+  const { graph } = newBook({
+    a: [],
+    b: ["a"],
+    alarm: { dependsOn: ["a"], runWhen: "one_failed" },
+    c: ["b"],
+    after: ["alarm"],
+  });
+  const of = (event: Partial<NodeEvent>) => reach(graph, { nodeId: "a", fence: "1", ...event } as NodeEvent).sort();
+
+  test("of a success are the children, and what lies behind those that are skipped by it", () => {
+    expect(of({ kind: "succeeded" })).toEqual(["a", "after", "alarm", "b"]);
+    const outcome = { status: "SUCCESS", artifact: null } as const;
+    expect(of({ kind: "child ended", outcome })).toEqual(["a", "after", "alarm", "b"]);
+  });
+
+  test.each<NodeEvent["kind"]>(["failed", "skipped", "lost"])("of one that %s is everything behind it", (kind) => {
+    expect(of({ kind } as Partial<NodeEvent>)).toEqual(["a", "after", "alarm", "b", "c"]);
+  });
+
+  test.each<NodeEvent["kind"]>(["parked", "released", "arrived"])("of one that %s is the node alone", (kind) => {
+    expect(of({ kind } as Partial<NodeEvent>)).toEqual(["a"]);
+  });
+
+  test("of a node that is not there is nothing", () => {
+    expect(of({ kind: "failed", nodeId: "ghost" })).toEqual([]);
+  });
+});
+
+/** Its time has come. */
+function ripen(book: Book, nodeId: string): void {
+  Object.assign(liveOf(book, nodeId), { state: "ready", delayMs: null });
+}

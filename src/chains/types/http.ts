@@ -1,0 +1,153 @@
+/** A node that makes one HTTP request and checks the answer. Its artifact is what the answer said. */
+import { type Static, Type } from "typebox";
+import { compileExpression, type Expression, ExpressionError } from "../../kernel/cel.ts";
+import { type Outbound, type OutboundAnswer, OutboundRefused, shownUrl } from "../../kernel/outbound.ts";
+import { FinalFailure, type NodeContext, type NodeType, nodeType } from "./node-type.ts";
+
+const BODY_LIMIT_BYTES = 1_048_576;
+const EXCERPT_LENGTH = 500;
+const DAY_MS = 86_400_000;
+
+/** What a later node may need. The others would only make every artifact longer. */
+const KEPT_HEADERS = ["content-type", "etag", "last-modified", "link", "location", "retry-after", "x-request-id"];
+
+/** Statuses below 500 that tell of the moment and not of the request. */
+const PASSING_STATUSES = [408, 425, 429];
+
+const Status = Type.Union([
+  Type.Integer({ minimum: 200, maximum: 599 }),
+  Type.Enum(["2xx", "3xx", "4xx", "5xx"] as const),
+]);
+type Status = Static<typeof Status>;
+
+const CfgSchema = Type.Object(
+  {
+    method: Type.Enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const, { default: "GET" }),
+    url: Type.String({ minLength: 1, maxLength: 8_192 }),
+    headers: Type.Record(Type.String(), Type.String(), { maxProperties: 100, default: {} }),
+    body: Type.Optional(Type.Unknown({ description: "Text is sent as it is, anything else as JSON." })),
+    expectStatus: Type.Union([Status, Type.Array(Status, { minItems: 1, maxItems: 100 })], {
+      default: "2xx",
+      description: "The status, or a list of which one must fit.",
+    }),
+    expectBody: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 4_096,
+        description: "A CEL expression over `status`, `headers` and `body` that must be true.",
+      }),
+    ),
+    timeoutMs: Type.Integer({ minimum: 1, maximum: DAY_MS, default: 60_000, description: "For the whole exchange." }),
+  },
+  { additionalProperties: false },
+);
+type Cfg = Static<typeof CfgSchema>;
+
+export function httpType(outbound: Outbound): NodeType<typeof CfgSchema> {
+  return nodeType({
+    type: "http",
+    blind: true,
+    summary: "Makes an HTTP request and checks the status and the body of the answer.",
+    cfg: CfgSchema,
+    async execute(ctx, cfg) {
+      const call = `${cfg.method} ${shownUrl(cfg.url)}`;
+      // Before the request is sent: an expression that cannot be read should not cost an effect.
+      const condition = cfg.expectBody === undefined ? undefined : compileCondition(cfg.expectBody);
+      ctx.log(call);
+      const answer = await send(outbound, ctx, cfg, call);
+      const { status, headers } = answer;
+      ctx.log(`${status}, ${answer.body.length} bytes${answer.truncated ? " and more" : ""}`);
+
+      const text = new TextDecoder().decode(answer.body);
+      const answered = `${call} answered ${status}`;
+      checkStatus(status, [cfg.expectStatus].flat(), answered, text);
+      if (answer.truncated) throw new FinalFailure(`${answered} with more than ${BODY_LIMIT_BYTES} bytes.`);
+      const body = parseBody(headers["content-type"], text, ctx);
+      if (condition) checkBody(condition, { status, headers, body }, answered, text);
+      const kept = Object.entries(headers).filter(([name]) => KEPT_HEADERS.includes(name));
+      return { artifact: { status, headers: Object.fromEntries(kept), body } };
+    },
+  });
+}
+
+async function send(outbound: Outbound, ctx: NodeContext, cfg: Cfg, call: string): Promise<OutboundAnswer> {
+  const { method, url, body, timeoutMs } = cfg;
+  const isJson = body !== undefined && typeof body !== "string";
+  const given = Object.entries(cfg.headers).map(([name, value]) => [name.toLowerCase(), value]);
+  try {
+    return await outbound.request({
+      method,
+      url,
+      headers: {
+        "idempotency-key": ctx.key,
+        ...(isJson ? { "content-type": "application/json" } : {}),
+        ...Object.fromEntries(given),
+      },
+      ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : body }),
+      timeoutMs,
+      bodyLimitBytes: BODY_LIMIT_BYTES,
+      signal: ctx.signal,
+    });
+  } catch (error) {
+    if (ctx.signal.aborted) throw error;
+    const sentence = `${call} failed: ${reasonOf(error)}`;
+    throw error instanceof OutboundRefused
+      ? new FinalFailure(sentence, { cause: error })
+      : new Error(sentence, { cause: error });
+  }
+}
+
+/** When every address of a name fails, Node gives an error without words around the ones that have them. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join("; ");
+  return error instanceof Error ? error.message : String(error);
+}
+
+function checkStatus(status: number, expected: readonly Status[], answered: string, text: string): void {
+  if (expected.some((one) => one === status || one === `${Math.floor(status / 100)}xx`)) return;
+  const hint = status >= 300 && status < 400 ? " (redirects are not followed)" : "";
+  const sentence = `${answered}${hint}${excerptOf(text)}`;
+  throw status >= 500 || PASSING_STATUSES.includes(status) ? new Error(sentence) : new FinalFailure(sentence);
+}
+
+function parseBody(contentType = "", text: string, ctx: NodeContext): unknown {
+  if (text === "") return null;
+  if (!/[/+]json\s*(;|$)/i.test(contentType)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    ctx.log(`the body is said to be ${contentType}, but is not JSON; it is kept as text`, "warn");
+    return text;
+  }
+}
+
+function compileCondition(source: string): Expression {
+  try {
+    return compileExpression(source, ["status", "headers", "body"]);
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    throw new FinalFailure(`expectBody: ${error.message}`, { cause: error });
+  }
+}
+
+/** Throws no final failure: an answer that is not the wanted one yet is how a node waits for something elsewhere. */
+function checkBody(condition: Expression, values: Record<string, unknown>, answered: string, text: string): void {
+  let verdict: unknown;
+  try {
+    verdict = condition.evaluate(values);
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    throw new Error(`${answered}, but expectBody ${error.message}`, { cause: error });
+  }
+  if (verdict !== true) throw new Error(`${answered}, but \`${condition.source}\` is not true${excerptOf(text)}`);
+}
+
+/** The beginning of a body as the end of a sentence, in one line of characters that can be stored. */
+function excerptOf(text: string): string {
+  const line = text
+    .slice(0, EXCERPT_LENGTH)
+    .toWellFormed()
+    .replaceAll(/[\s\p{Cc}]+/gu, " ")
+    .trim();
+  return line === "" ? "." : `: ${line}`;
+}

@@ -1,0 +1,264 @@
+/**
+ * The part of a process that does the work: claims ready nodes up to its slots, runs them, reports what became of them,
+ * and lets go of those that were stopped or taken away. A node's slot is free as soon as its work is done; that this is
+ * written is waited for without holding up the next one.
+ */
+import type { Db } from "../kernel/db.ts";
+import { isUnavailable } from "../kernel/db.ts";
+import { type RetryPolicy, withRetry } from "../kernel/retry.ts";
+import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/service.ts";
+import type { Session } from "../kernel/session.ts";
+import type { Metrics } from "../kernel/telemetry/metrics.ts";
+import type { Wake } from "../kernel/wake.ts";
+import { type Engine, LET_GO_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC, type Report } from "./engine.ts";
+import { type ExecuteDeps, execute, type Outcome } from "./execute.ts";
+import { createNodeOutput } from "./node-output.ts";
+import { type PreparedNode, prepare } from "./prepare.ts";
+import type { RunCache } from "./run-cache.ts";
+import type { ChainsSettings } from "./settings.ts";
+import { saveHeldCheckpoint } from "./store/history.ts";
+import { type ClaimedNode, claimNodes, heldNodes } from "./store/live.ts";
+import type { SubRuns } from "./sub-runs.ts";
+import { mayRetry } from "./types/node-type.ts";
+import type { Registry } from "./types/registry.ts";
+
+export interface WorkerDeps {
+  db: Db;
+  wake: Wake;
+  session: Session;
+  engine: Engine;
+  runs: RunCache;
+  registry: Registry;
+  subRuns: SubRuns;
+  settings: ChainsSettings;
+  metrics: Metrics;
+  log: ServiceLog;
+  onRun: OnRun;
+  /** This process, for people. */
+  name: string;
+}
+
+export interface Worker {
+  start(): void;
+  /** Takes no more, waits for what runs, and gives back what does not end in time. */
+  stop(): Promise<void>;
+}
+
+interface Running {
+  item: PreparedNode;
+  control: AbortController;
+  /** Set when somebody else decides what becomes of the node. */
+  takenAway: boolean;
+}
+
+const KINDS = ["free", "pooled"] as const;
+type Kind = (typeof KINDS)[number];
+
+const CLAIM_MAX = 500;
+/** Hints bring work within milliseconds; this is for the one that was lost. */
+const POLL_INTERVAL_MS = 60_000;
+const WATCH_INTERVAL_MS = 5_000;
+/** Longer in all than a session lives without its heartbeat: by then the node is not ours to report any more. */
+const REPORT_RETRY: RetryPolicy = { maxAttempts: 20, baseMs: 100, factor: 2, capMs: 2_000, jitter: 0.2 };
+
+export function createWorker(deps: WorkerDeps): Worker {
+  const { db, wake, session, engine, registry, settings, metrics, log, onRun } = deps;
+  const running = new Map<string, Running>(); // By fence, which no two items share.
+  const reporting = new Set<Promise<void>>();
+  const backlog = new Set<Kind>();
+  let busySlots = 0;
+  let stopping = false;
+  const output = createNodeOutput({ db, log });
+  const executeDeps: ExecuteDeps = {
+    registry,
+    output,
+    async saveCheckpoint(item, value) {
+      if (!(await saveHeldCheckpoint(db, item, value))) throw new Error("the node is no longer held by this attempt");
+    },
+  };
+
+  const claimers = Object.fromEntries(
+    KINDS.map((kind) => [
+      kind,
+      createService({
+        name: kind === "free" ? "chains.claim" : "chains.claim_in_pools",
+        intervalMs: POLL_INTERVAL_MS,
+        log,
+        onRun,
+        runOnce: () => claim(kind),
+      }),
+    ]),
+  ) as Record<Kind, Service>;
+  const watcher = createService({ name: "chains.watch", intervalMs: WATCH_INTERVAL_MS, log, onRun, runOnce: watch });
+  const unlisten: (() => void)[] = [];
+
+  async function claim(kind: Kind): Promise<{ claimed: number }> {
+    const limit = Math.min(settings.slots - busySlots, CLAIM_MAX);
+    if (stopping || limit <= 0) {
+      backlog.add(kind);
+      return { claimed: 0 };
+    }
+    busySlots += limit; // Held while the claim is under way, for the other kind claims too.
+    let claimed: ClaimedNode[] = [];
+    try {
+      claimed = await claimNodes(db, kind, { limit, session: session.id(), worker: deps.name });
+    } finally {
+      if (claimed.length < limit) backlog.delete(kind);
+      else backlog.add(kind);
+      freeSlots(limit - claimed.length); // The other kind may have come while all of them were held.
+    }
+    if (claimed.length > 0) await begin(claimed);
+    return { claimed: claimed.length };
+  }
+
+  async function begin(claimed: readonly ClaimedNode[]): Promise<void> {
+    let prepared: PreparedNode[];
+    try {
+      prepared = await prepare(deps, claimed);
+    } catch (error) {
+      freeSlots(claimed.length);
+      for (const item of claimed) await giveBack(item);
+      throw error;
+    }
+    for (const item of prepared) {
+      const done = run(item);
+      reporting.add(done);
+      void done.finally(() => reporting.delete(done));
+    }
+  }
+
+  function freeSlots(count: number): void {
+    busySlots -= count;
+    if (count === 0) return;
+    for (const kind of backlog) claimers[kind].wake();
+  }
+
+  async function run(item: PreparedNode): Promise<void> {
+    const current: Running = { item, control: new AbortController(), takenAway: false };
+    running.set(item.fence, current);
+    const startedAt = performance.now();
+    const outcome = await execute(executeDeps, item, current.control.signal);
+    freeSlots(1);
+    const labels = { type: item.node.def.type, outcome: current.takenAway ? "taken away" : outcome.kind };
+    metrics.observe("millrace_chains_node_seconds", labels, (performance.now() - startedAt) / 1000);
+    try {
+      await output.flush();
+      if (!current.takenAway) await report(await reportOf(item, outcome));
+    } catch (err) {
+      log.error(
+        { err, runId: item.run_id, nodeId: item.node_id },
+        "a node's end could not be written; it will be taken back",
+      );
+    } finally {
+      running.delete(item.fence);
+    }
+  }
+
+  async function reportOf(item: PreparedNode, outcome: Outcome): Promise<Report> {
+    const { run_id: runId, node_id: nodeId, fence } = item;
+    switch (outcome.kind) {
+      case "succeeded": {
+        const { artifact, checkpoint } = outcome;
+        const event = { kind: "succeeded", nodeId, fence, artifact } as const;
+        return checkpoint === undefined ? { runId, event } : { runId, event, checkpoint };
+      }
+      case "skipped":
+        return { runId, event: { kind: "skipped", nodeId, fence, reason: outcome.reason } };
+      case "failed":
+        return { runId, event: { kind: "failed", nodeId, fence, error: outcome.error, final: outcome.final } };
+      case "sub-run":
+        try {
+          return await deps.subRuns.begin(item, outcome.subRun);
+        } catch (error) {
+          if (isUnavailable(error)) throw error;
+          const message = error instanceof Error ? error.message : String(error);
+          return { runId, event: { kind: "failed", nodeId, fence, error: message, final: !mayRetry(error) } };
+        }
+    }
+  }
+
+  async function report(said: Report): Promise<void> {
+    const counted = await withRetry(() => engine.report(said), { policy: REPORT_RETRY, retryOn: isUnavailable });
+    if (!counted) {
+      const { runId, event } = said;
+      log.info({ runId, nodeId: event.nodeId, event: event.kind }, "a node's end came too late and was dropped");
+    }
+  }
+
+  function giveBack({ run_id: runId, node_id: nodeId, fence }: ClaimedNode): Promise<void> {
+    return report({ runId, event: { kind: "released", nodeId, fence } });
+  }
+
+  /** Aborts what should stop, and what is no longer ours. */
+  async function watch(): Promise<{ let_go: number }> {
+    const mine = [...running.values()];
+    if (mine.length === 0) return { let_go: 0 };
+    const held = new Map((await heldNodes(db, session.id())).map((row) => [row.fence, row]));
+    let letGo = 0;
+    for (const current of mine) {
+      const row = held.get(current.item.fence);
+      if (row && !row.stopping) continue;
+      if (!row && running.has(current.item.fence)) current.takenAway = true;
+      if (current.control.signal.aborted) continue;
+      current.control.abort(new Error(row ? "the run was stopped" : "the node was taken away"));
+      letGo += 1;
+    }
+    return { let_go: letGo };
+  }
+
+  async function stop(): Promise<void> {
+    stopping = true;
+    for (const end of unlisten) end();
+    await Promise.all(KINDS.map((kind) => claimers[kind].stop()));
+    await settled(settings.drainSeconds * 1000);
+    const left = [...running.values()];
+    for (const current of left) {
+      current.takenAway = true; // What it says from now on does not count: we speak for it.
+      current.control.abort(new Error("this process is shutting down"));
+    }
+    await Promise.allSettled(left.map(({ item }) => giveBack(item)));
+    await watcher.stop();
+    await engine.drain();
+  }
+
+  function settled(ms: number): Promise<void> {
+    if (reporting.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      void Promise.allSettled(reporting).then(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
+  engine.handOverTo({
+    session: session.id,
+    name: deps.name,
+    reserve(wanted) {
+      // With a backlog, what is ready longer or matters more goes first, and the database knows which that is.
+      const room = stopping || backlog.has("free") ? 0 : Math.min(wanted, settings.slots - busySlots);
+      busySlots += room;
+      return room;
+    },
+    take(nodes, reserved) {
+      busySlots -= reserved - nodes.length;
+      if (nodes.length === 0) return;
+      void begin(nodes).catch((err: unknown) => log.error({ err }, "nodes that were taken over could not be begun"));
+    },
+  });
+
+  metrics.gauge("millrace_chains_nodes_in_flight", () => [{ labels: {}, value: running.size }]);
+  return {
+    start() {
+      unlisten.push(
+        wake.on(READY_TOPIC, claimers.free.wake),
+        wake.on(READY_IN_POOL_TOPIC, claimers.pooled.wake),
+        wake.on(LET_GO_TOPIC, watcher.wake),
+      );
+      for (const kind of KINDS) claimers[kind].start();
+      watcher.start();
+    },
+    stop,
+  };
+}

@@ -1,0 +1,91 @@
+/** `millrace chain ls` and `runs`: what chains there are, and what became of them. */
+import { type ChainSummary, chainIdOf, type Page, type Run } from "./chain-api.ts";
+import { durationOf, firstLine } from "./chain-words.ts";
+import { clientCommand, talkingCommand } from "./client-command.ts";
+import type { Flag, Given } from "./command.ts";
+import { table, toSeconds } from "./output.ts";
+
+const PAGE_FLAGS: readonly Flag[] = [
+  { usage: "--page <number>", description: "Which page (default 1)." },
+  { usage: "--size <number>", description: "How many to a page (default 20)." },
+];
+
+const pageOf = (given: Given) => ({ page: given.maybeNumber("--page"), size: given.maybeNumber("--size") });
+
+const ls = clientCommand<Page<ChainSummary>>({
+  summary: "List chains, with the last run of each",
+  args: "",
+  flags: [{ usage: "--q <text>", description: "Chains with this in their names." }, ...PAGE_FLAGS],
+  examples: ["millrace chain ls", "millrace chain ls --q daily"],
+  request: (given) => ({
+    method: "GET",
+    path: "api/v1/chains",
+    query: { keyword: given.maybeText("--q"), ...pageOf(given) },
+  }),
+  show: (page) =>
+    listing(page, "chain", () =>
+      table(
+        ["NAME", "ENABLED", "VERSION", "NODES", "LAST RUN", "STATUS", "CREATED"],
+        page.items.map(({ name, enabled, version, nodeCount, lastRun }) => [
+          name,
+          enabled ? "yes" : "no",
+          version,
+          nodeCount,
+          lastRun?.runId,
+          lastRun?.status,
+          toSeconds(lastRun?.createdAt),
+        ]),
+      ),
+    ),
+});
+
+const runs = talkingCommand<Page<Run>>({
+  summary: "List runs, newest first",
+  details: "NAME is the name or the id of a chain; without it the runs of all chains are listed.",
+  args: "[NAME]",
+  flags: [
+    {
+      usage: "--status <status>",
+      description: "Runs that are PENDING, RUNNING, SUCCESS, FAILED, STOPPING or STOPPED.",
+    },
+    { usage: "--op-time <time>", description: "Runs about this time." },
+    ...PAGE_FLAGS,
+  ],
+  examples: ["millrace chain runs daily", "millrace chain runs --status FAILED"],
+  async talk(client, given) {
+    const name = given.maybeText("NAME");
+    return client.call<Page<Run>>({
+      method: "GET",
+      path: "api/v1/runs",
+      query: {
+        chainId: name === undefined ? undefined : await chainIdOf(client, name),
+        status: given.maybeText("--status")?.toUpperCase(),
+        opTime: given.maybeText("--op-time"),
+        ...pageOf(given),
+      },
+    });
+  },
+  show: (page) =>
+    listing(page, "run", () =>
+      table(
+        ["RUN", "CHAIN", "STATUS", "OPTIME", "STARTED", "DURATION", "REASON"],
+        page.items.map((run) => [
+          run.runId,
+          run.jobName,
+          run.status,
+          run.opTime ?? undefined,
+          toSeconds(run.startedAt),
+          durationOf(run, Date.now()),
+          firstLine(run.reason),
+        ]),
+      ),
+    ),
+});
+
+export const lists = { ls, runs };
+
+function listing({ items, page, size, total }: Page<unknown>, noun: string, rows: () => string): string {
+  if (items.length === 0) return page === 1 ? `There are no such ${noun}s.` : `There is no page ${page}.`;
+  const pages = Math.ceil(total / size);
+  return pages <= 1 ? rows() : `${rows()}\n\nPage ${page} of ${pages}, ${total} ${noun}s.`;
+}

@@ -1,0 +1,7 @@
+/**
+ * The door of engines: where the SQL of models and of chain nodes runs. Which engines there are is configuration; whoever
+ * uses one knows its name and nothing of its kind.
+ */
+export { EngineRefusal, type Engines } from "./engine.ts";
+export { createEngines } from "./engines.ts";
+export { EnginesSettings } from "./settings.ts";

@@ -1,0 +1,78 @@
+/** Postgres's values as JSON. engine.ts says by which rules. */
+import pg from "pg";
+import { exactNumber } from "./exact-number.ts";
+
+type Parser = (text: string) => unknown;
+
+const asNumber: Parser = (text) => (Number.isFinite(Number(text)) ? Number(text) : text);
+const asJson: Parser = (text) => JSON.parse(text);
+const asIso: Parser = (text) => text.replace(" ", "T");
+const { BOOL, BYTEA, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, JSON: JSON_TYPE, JSONB, NUMERIC, OID } = pg.types.builtins;
+const { TIMESTAMP, TIMESTAMPTZ, TEXT, UUID, VARCHAR } = pg.types.builtins;
+
+/** By type; whatever is not listed stays the text that Postgres prints. */
+const SCALARS: Readonly<Record<number, Parser>> = {
+  [BOOL]: (text) => text === "t",
+  [INT2]: asNumber,
+  [INT4]: asNumber,
+  [OID]: asNumber,
+  [INT8]: exactNumber,
+  [FLOAT4]: asNumber,
+  [FLOAT8]: asNumber,
+  [NUMERIC]: exactNumber,
+  [JSON_TYPE]: asJson,
+  [JSONB]: asJson,
+  [TIMESTAMP]: asIso,
+  [TIMESTAMPTZ]: (text) =>
+    String(asIso(text)).replace(/([+-]\d\d)$/, (offset) => (offset === "+00" ? "Z" : `${offset}:00`)),
+  [BYTEA]: (text) => Buffer.from(text.slice(2), "hex").toString("base64"),
+};
+
+/** The type of an array and that of its items: Postgres numbers them apart. */
+const ARRAYS: Readonly<Record<number, number>> = {
+  199: JSON_TYPE,
+  1000: BOOL,
+  1001: BYTEA,
+  1005: INT2,
+  1007: INT4,
+  1009: TEXT,
+  1015: VARCHAR,
+  1016: INT8,
+  1021: FLOAT4,
+  1022: FLOAT8,
+  1028: OID,
+  1115: TIMESTAMP,
+  1182: DATE,
+  1185: TIMESTAMPTZ,
+  1231: NUMERIC,
+  2951: UUID,
+  3807: JSONB,
+};
+
+type Texts = (string | null | Texts)[];
+const TEXT_ARRAY: number = 1009;
+// oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- the typings list no type of arrays
+const asTexts = pg.types.getTypeParser(TEXT_ARRAY) as (text: string) => Texts;
+
+export function parserOf(type: number): Parser {
+  const itemType = ARRAYS[type];
+  if (itemType === undefined) return SCALARS[type] ?? String;
+  const item = SCALARS[itemType] ?? String;
+  return (text) => deeply(asTexts(text), item);
+}
+
+/** An array may have several dimensions. */
+function deeply(value: Texts, item: Parser): unknown[] {
+  return value.map((entry) => (Array.isArray(entry) ? deeply(entry, item) : entry === null ? null : item(entry)));
+}
+
+/** `a`, `a`, `b` as `a`, `a:1`, `b`, which is how DuckDB names them. */
+export function uniqueNames(names: readonly string[]): string[] {
+  const taken = new Set<string>();
+  return names.map((name) => {
+    let unique = name;
+    for (let number = 1; taken.has(unique); number += 1) unique = `${name}:${number}`;
+    taken.add(unique);
+    return unique;
+  });
+}

@@ -1,0 +1,53 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, expectTypeOf, test } from "vitest";
+import { loadConfig } from "../kernel/config/index.ts";
+import { EnginesSettings } from "./settings.ts";
+
+let cwd: string;
+beforeEach(async () => {
+  cwd = await mkdtemp(join(tmpdir(), "millrace-engines-"));
+});
+afterEach(() => rm(cwd, { recursive: true }));
+
+async function load(yaml: string) {
+  await writeFile(join(cwd, "millrace.yaml"), yaml);
+  return loadConfig({ env: {}, flags: {}, cwd, sections: { engines: EnginesSettings } }).sections.engines;
+}
+
+test("name engines as people like", async () => {
+  const engines = await load(
+    `engines:
+      warehouse: { kind: postgres, url: "postgres://me:pw@db:5432/dw?sslmode=require" }
+      big one: { kind: duckdb, path: /data/big.duckdb, memoryLimit: 2GB, threads: 2 }
+      duckdb: { kind: duckdb }
+    `,
+  );
+  expect(engines).toEqual({
+    warehouse: { kind: "postgres", url: "postgres://me:pw@db:5432/dw?sslmode=require" },
+    "big one": { kind: "duckdb", path: "/data/big.duckdb", memoryLimit: "2GB", threads: 2 },
+    duckdb: { kind: "duckdb" },
+  });
+  expectTypeOf(engines).toEqualTypeOf<EnginesSettings>();
+  expect(await load("")).toEqual({});
+  expect(await load("engines:\n")).toEqual({});
+});
+
+test.each([
+  "{ kind: mysql, url: postgres://me:SECRET@db/x }",
+  "{ kind: postgres, url: mysql://me:SECRET@db/x }",
+  "{ kind: postgres, ulr: postgres://me:SECRET@db/x }",
+  "{ kind: postgres, url: postgres://me@db/x, password: SECRET }",
+  "{ kind: postgres, url: [SECRET] }",
+  "{ url: postgres://me:SECRET@db/x }",
+  "{ kind: duckdb, memoryLimit: SECRET }",
+  "{ kind: duckdb, threads: 0, path: SECRET }",
+  "postgres://me:SECRET@db/x",
+  "[SECRET]",
+])("that are wrong are told with their place but not their text: %s", async (yaml) => {
+  await expect(load(`engines:\n  warehouse: ${yaml}\n`)).rejects.toThrow(
+    /^millrace\.yaml:2:3: `engines\.warehouse` is .*Accepted: .*kind/,
+  );
+  await expect(load(`engines:\n  warehouse: ${yaml}\n`)).rejects.not.toThrow("SECRET");
+});

@@ -1,0 +1,189 @@
+/**
+ * The one way in which Millrace calls an address that a user gave it: a chain node of type `http`, a webhook. Such an
+ * address must not become a door into the network that Millrace runs in, so the guard sits where a connection is made,
+ * on the address it is made to. A name that resolves differently the second time gains nothing; redirects are not followed.
+ */
+import { lookup as systemLookup } from "node:dns";
+import { isIP, type LookupFunction } from "node:net";
+import { urlToHttpOptions } from "node:url";
+import { Agent, buildConnector, type Dispatcher, errors } from "undici";
+import { isPublic } from "./public-address.ts";
+
+export interface Outbound {
+  request(request: OutboundRequest): Promise<OutboundAnswer>;
+  /** Fails the requests that are still under way. */
+  close(): Promise<void>;
+}
+
+interface OutboundRequest {
+  method: Dispatcher.HttpMethod;
+  /** A user and password in it are sent as basic authentication, unless `headers` has an authorization of its own. */
+  url: string;
+  /** Names in lower case. */
+  headers: Readonly<Record<string, string>>;
+  body?: string | Buffer;
+  /** For the whole exchange: from the look-up of the name to the last byte of the answer. */
+  timeoutMs: number;
+  /** How much of the answer's body is read. */
+  bodyLimitBytes: number;
+  /** Ends the exchange; `request` then throws the signal's reason. */
+  signal: AbortSignal;
+}
+
+export interface OutboundAnswer {
+  status: number;
+  /** Names in lower case; the values of a repeated header are joined by commas. */
+  headers: Record<string, string>;
+  body: Buffer;
+  /** Whether the body went on after `bodyLimitBytes`. */
+  truncated: boolean;
+}
+
+/** A request that is not sent, and would not be the next time either. Any other error may pass by itself. */
+export class OutboundRefused extends Error {
+  constructor(sentence: string, options?: ErrorOptions) {
+    super(sentence, options);
+    this.name = "OutboundRefused";
+  }
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Some services answer nobody who gives no name; and a compressed answer is of no use to those who read it here. */
+const DEFAULT_HEADERS = { "user-agent": "millrace", "accept-encoding": "identity" };
+
+export function createOutbound({ allowPrivate }: { allowPrivate: boolean }): Outbound {
+  const agent = new Agent({
+    connect: allowPrivate ? { timeout: CONNECT_TIMEOUT_MS } : connectToPublic(),
+    // One clock for the whole exchange replaces undici's clocks for its parts.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+
+  return {
+    async request(request) {
+      const { timeoutMs, signal } = request;
+      signal.throwIfAborted();
+      const ending = new AbortController();
+      const onAbort = () => ending.abort(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      const timer = setTimeout(
+        () => ending.abort(new Error(`there was no complete answer within ${timeoutMs} ms`)),
+        timeoutMs,
+      );
+      try {
+        // undici hears the signal only once it is connected; before that, the race ends the waiting.
+        return await Promise.race([exchange(agent, request, ending.signal), whenAborted(ending.signal)]);
+      } catch (error) {
+        throw isMalformed(error) ? new OutboundRefused(error.message, { cause: error }) : error;
+      } finally {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", onAbort);
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+async function exchange(agent: Agent, request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {
+  const { method, body = null, bodyLimitBytes } = request;
+  const url = parseUrl(request.url);
+  const headers = { ...DEFAULT_HEADERS, ...basicAuthentication(url), ...request.headers };
+  const answer = await agent.request({
+    origin: url.origin,
+    path: url.pathname + url.search,
+    method,
+    headers,
+    body,
+    signal,
+  });
+  return {
+    status: answer.statusCode,
+    headers: Object.fromEntries(
+      Object.entries(answer.headers).map(([name, value]) => [name, [value].flat().join(", ")]),
+    ),
+    ...(await readUpTo(bodyLimitBytes, answer.body)),
+  };
+}
+
+async function readUpTo(limit: number, stream: AsyncIterable<Buffer>): Promise<{ body: Buffer; truncated: boolean }> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+    length += chunk.length;
+    // Leaving the loop closes the connection: the rest is not read, however long it is.
+    if (length > limit) break;
+  }
+  return { body: Buffer.concat(chunks, Math.min(length, limit)), truncated: length > limit };
+}
+
+function whenAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+  });
+}
+
+/** What undici says about a request that it cannot put into HTTP, such as a line break in a header. It quotes no values. */
+function isMalformed(error: unknown): error is Error {
+  return (
+    error instanceof errors.InvalidArgumentError ||
+    error instanceof errors.NotSupportedError ||
+    error instanceof errors.RequestContentLengthMismatchError
+  );
+}
+
+/** The URL as messages and logs may show it: without user, password and query, where people put secrets. */
+export function shownUrl(url: string): string {
+  if (!URL.canParse(url)) return "(no valid URL)";
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}
+
+function parseUrl(text: string): URL {
+  if (!URL.canParse(text)) throw new OutboundRefused("The URL is not valid; write it whole, as in https://host/path.");
+  const url = new URL(text);
+  if (url.protocol === "http:" || url.protocol === "https:") return url;
+  throw new OutboundRefused(`Only http and https URLs are called, and this one begins with ${url.protocol}`);
+}
+
+function basicAuthentication(url: URL): { authorization?: string } {
+  if (url.username === "" && url.password === "") return {};
+  let credentials: string;
+  try {
+    credentials = String(urlToHttpOptions(url).auth);
+  } catch {
+    throw new OutboundRefused("The user or password in the URL has a % that is not followed by two hex digits.");
+  }
+  return { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` };
+}
+
+function connectToPublic(): buildConnector.connector {
+  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: publicOnly(systemLookup) });
+  return (options, callback) => {
+    // What is an address already is not looked up. (The URL parser has turned forms such as 0x7f.1 into 127.0.0.1.)
+    const { hostname } = options;
+    if (isIP(hostname) !== 0 && !isPublic(hostname)) callback(refusal(`${hostname} is`), null);
+    else connect(options, callback);
+  };
+}
+
+/** Leaves only public addresses in what a look-up finds; an error if there are none. */
+export function publicOnly(lookup: typeof systemLookup): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, found) => {
+      if (error) return callback(error, []);
+      const addresses = found.filter(({ address }) => isPublic(address));
+      const [first] = addresses;
+      if (!first) {
+        const refused = found.map(({ address }) => address).join(", ");
+        callback(refusal(`${hostname} resolves to ${refused}, which is`), []);
+      } else if (options.all) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+function refusal(subject: string): OutboundRefused {
+  return new OutboundRefused(`${subject} not a public address; set MILLRACE_WEBHOOKS_ALLOW_PRIVATE=true to permit it.`);
+}

@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import { isPublic } from "./public-address.ts";
+
+describe("an address is public", () => {
+  test.each([
+    "1.1.1.1",
+    "9.255.255.255",
+    "11.0.0.0",
+    "100.63.255.255",
+    "100.128.0.0",
+    "168.63.129.17",
+    "172.15.255.255",
+    "172.32.0.0",
+    "192.167.255.255",
+    "192.169.0.0",
+    "223.255.255.255",
+    "2001:4860:4860::8888",
+    "2606:4700:4700::1111",
+    "2a00:1450:4001:82a::200e",
+  ])("%s", (address) => expect(isPublic(address)).toBe(true));
+});
+
+describe("an address is not public", () => {
+  test.each([
+    ["0.0.0.0", "this host"],
+    ["0.1.2.3", "this network"],
+    ["10.0.0.5", "private"],
+    ["100.64.0.1", "shared by a carrier's customers"],
+    ["100.100.100.200", "a metadata service"],
+    ["127.0.0.1", "loopback"],
+    ["127.255.255.254", "loopback"],
+    ["168.63.129.16", "a cloud's control channel"],
+    ["169.254.169.254", "a metadata service"],
+    ["172.16.0.1", "private"],
+    ["172.31.255.255", "private"],
+    ["192.0.0.192", "a metadata service"],
+    ["192.0.2.1", "documentation"],
+    ["192.88.99.1", "a relay"],
+    ["192.168.1.1", "private"],
+    ["198.19.255.255", "benchmarks"],
+    ["198.51.100.1", "documentation"],
+    ["203.0.113.1", "documentation"],
+    ["224.0.0.1", "multicast"],
+    ["239.255.255.250", "multicast"],
+    ["240.0.0.1", "reserved"],
+    ["255.255.255.255", "broadcast"],
+    ["::", "unspecified"],
+    ["::1", "loopback"],
+    ["::7f00:1", "an IPv4 address in the old notation"],
+    ["::ffff:10.0.0.5", "an IPv4 address in disguise"],
+    ["::ffff:7f00:1", "an IPv4 address in disguise"],
+    ["::ffff:8.8.8.8", "an IPv4 address in disguise"],
+    ["64:ff9b::a00:5", "an IPv4 address behind NAT64"],
+    ["64:ff9b:1::a00:5", "an IPv4 address behind NAT64"],
+    ["100::1", "discarded"],
+    ["2001::1", "Teredo"],
+    ["2001:db8::1", "documentation"],
+    ["2002:a00:5::1", "an IPv4 address behind 6to4"],
+    ["3fff::1", "documentation"],
+    ["5f00::1", "segment routing"],
+    ["fc00::1", "private"],
+    ["fd00:ec2::254", "a metadata service"],
+    ["fe80::1", "link-local"],
+    ["fe80::1%eth0", "link-local"],
+    ["fec0::1", "site-local"],
+    ["ff02::1", "multicast"],
+  ])("%s: %s", (address) => expect(isPublic(address)).toBe(false));
+});

@@ -1,0 +1,211 @@
+/**
+ * Processes of chains inside the test's process: each has its own connections, session, worker and timers, as a server
+ * has. Their nodes of type `act` do what the test tells them to.
+ */
+import { Type } from "typebox";
+import { afterEach, beforeEach, expect } from "vitest";
+import { type Chains, type ChainsSettings, createChains } from "../src/chains/index.ts";
+import { ENDED_RUN, type NodeStatus, type RunStatus } from "../src/chains/states.ts";
+import { findViolations } from "../src/chains/store/invariants.ts";
+import { type NodeContext, type NodeResult, nodeType } from "../src/chains/types/node-type.ts";
+import { openDb } from "../src/kernel/db.ts";
+import { openSession } from "../src/kernel/session.ts";
+import { createMetrics } from "../src/kernel/telemetry/metrics.ts";
+import { createWake } from "../src/kernel/wake.ts";
+import type { TestDatabase } from "./database.ts";
+import { type LogLine, rememberingLog } from "./log.ts";
+import { signal, until } from "./until.ts";
+
+export const ACTOR = {
+  caller: { name: "test", keyId: null, scopes: [], tenantId: null, source: null, rateLimitPerMinute: null },
+  address: "",
+  requestId: "",
+};
+
+export type Act = (ctx: NodeContext, cfg: Record<string, unknown>) => Promise<NodeResult> | NodeResult;
+
+export interface ChainProcess extends Chains {
+  /** The names of the statements that it sent, in order. */
+  statements: string[];
+  logged: LogLine[];
+  /** How many acts ran at the same time, at the most. */
+  mostAtOnce: number;
+  /** As after `kill -9`, in the eyes of the others: its session has run out. */
+  fallSilent(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface ProcessOptions extends Partial<ChainsSettings> {
+  /** What runs in it. Without `scheduler` the test calls `timers.runOnce()`; without `worker` nothing is claimed. */
+  roles?: readonly ("scheduler" | "worker")[];
+}
+
+export interface Seen {
+  status: RunStatus;
+  reason: string | null;
+  nodes: Record<string, { status: NodeStatus; attempt: number; error: string | null; artifact: unknown }>;
+}
+
+export interface ChainProcesses {
+  open(options?: ProcessOptions): Promise<ChainProcess>;
+  /** What nodes do, by their id; one that is not here succeeds at once. */
+  acts: Map<string, Act>;
+  /** Every act that began: `<run id>/<node id>/<attempt>`. */
+  begun: string[];
+  /** Tables that `hasArrived` answers, as `table opTime`. */
+  arrivals: Set<string>;
+  define(process: ChainProcess, nodes: readonly object[], options?: object): Promise<string>;
+  look(runId: string): Promise<Seen>;
+  /** Waits for the run's end. */
+  ended(runId: string): Promise<Seen>;
+  /** The numbers of the nodes that began, in that order. */
+  begunNodes(): string[];
+}
+
+const SETTINGS = { slots: 100, stopGraceSeconds: 30, drainSeconds: 0, lostLimit: 5, nodeTypes: [] };
+
+/** Call at the top of a test file. What must always hold is checked after each test, and the tables are emptied. */
+export function useChainProcesses(database: TestDatabase): ChainProcesses {
+  const open: ChainProcess[] = [];
+  const acts = new Map<string, Act>();
+  const arrivals = new Set<string>();
+  const begun: string[] = [];
+  let chainsMade = 0;
+
+  beforeEach(() => {
+    acts.clear();
+    arrivals.clear();
+    begun.length = 0;
+  });
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((process) => process.stop()));
+    expect(await findViolations(database.db)).toEqual([]);
+    await database.query(
+      "truncate chains.live_node, chains.live_wait, chains.pool, chains.job_chain_definition cascade",
+    );
+  });
+
+  async function look(runId: string): Promise<Seen> {
+    const [run] = await database.query<Pick<Seen, "status" | "reason">>(
+      "select status, reason from chains.job_run where run_id = $1",
+      [runId],
+    );
+    if (!run) throw new Error(`run ${runId} does not exist`);
+    const nodes = await database.query<Seen["nodes"][string] & { id: string }>(
+      `select node_id as id, status, attempt, last_error as error, artifact_json as artifact
+       from chains.job_run_node where run_id = $1 order by node_no`,
+      [runId],
+    );
+    return { ...run, nodes: Object.fromEntries(nodes.map(({ id, ...node }) => [id, node])) };
+  }
+
+  return {
+    acts,
+    arrivals,
+    begun,
+    look,
+    begunNodes: () => begun.map((key) => key.split("/")[1] ?? ""),
+
+    async open({ roles = ["scheduler", "worker"], ...settings } = {}) {
+      const statements: string[] = [];
+      const log = rememberingLog();
+      const db = openDb({
+        connection: database.connection,
+        poolSize: 6,
+        onStatement: (name) => void statements.push(name),
+      });
+      const wake = createWake({ db, log });
+      await wake.start();
+      const session = await openSession({ db, log, version: "test", roles });
+      const setExpiry = (seconds: number) =>
+        database.query("update kernel.session set expires_at = now() + make_interval(secs => $2) where id = $1", [
+          session.id(),
+          seconds,
+        ]);
+      await setExpiry(3_600); // Instead of a heartbeat, which would be among the statements.
+      let running = 0;
+      const act = nodeType({
+        type: "act",
+        summary: "Does what the test says.",
+        cfg: Type.Object({}, { additionalProperties: true }),
+        async execute(ctx, cfg) {
+          begun.push(ctx.key);
+          running += 1;
+          process.mostAtOnce = Math.max(process.mostAtOnce, running);
+          try {
+            return (await acts.get(ctx.nodeId)?.(ctx, { ...cfg })) ?? {};
+          } finally {
+            running -= 1;
+          }
+        },
+      });
+      const chains = createChains({
+        db,
+        wake,
+        session,
+        log,
+        metrics: createMetrics(),
+        onRun: () => {},
+        settings: { ...SETTINGS, ...settings },
+        types: [act],
+        hasArrived: async (_tx, tables, opTime) =>
+          new Set(tables.filter((table) => arrivals.has(`${table} ${opTime}`))),
+      });
+      const process: ChainProcess = {
+        ...chains,
+        statements,
+        logged: log.lines,
+        mostAtOnce: 0,
+        fallSilent: async () => void (await setExpiry(-1)),
+        async stop() {
+          await chains.timers.stop();
+          await chains.worker.stop();
+          await session.close();
+          await wake.stop();
+          await db.close();
+        },
+      };
+      open.push(process);
+      if (roles.includes("worker")) chains.worker.start();
+      if (roles.includes("scheduler")) chains.timers.start();
+      return process;
+    },
+
+    async define(process, nodes, options = {}) {
+      chainsMade += 1;
+      const dagJson = { nodes: nodes.map((node) => ({ type: "act", ...node })) };
+      const { chain_id } = await process.definitions.create(
+        { name: `chain ${chainsMade}`, dagJson, ...options },
+        ACTOR,
+      );
+      return chain_id;
+    },
+
+    ended: (runId) =>
+      until(async () => {
+        const seen = await look(runId);
+        return ENDED_RUN.has(seen.status) && seen;
+      }, `run ${runId} to end`),
+  };
+}
+
+/** An act that goes on until the test lets it go, or until it is aborted unless it is `stubborn`. */
+export function held({ stubborn = false } = {}) {
+  const contexts: NodeContext[] = [];
+  const gate = signal();
+  const act: Act = async (ctx) => {
+    contexts.push(ctx);
+    const aborted = signal<never>();
+    ctx.signal.addEventListener("abort", () => aborted.reject(ctx.signal.reason), { once: true });
+    aborted.promise.catch(() => {});
+    await (stubborn ? gate.promise : Promise.race([gate.promise, aborted.promise]));
+    return {};
+  };
+  return {
+    act,
+    contexts,
+    release: gate.resolve,
+    /** When so many have begun. */
+    begun: (count = 1) => until(() => contexts.length >= count && contexts, `${count} held acts to begin`),
+  };
+}

@@ -1,0 +1,320 @@
+/**
+ * The rules of a run once more, in memory and from their definitions: what the engine is compared with. It keeps no
+ * counters and no queue; whether a node may run is asked anew of its parents each time.
+ */
+import type { NodeDef } from "../src/chains/dag.ts";
+import type { NodeStatus, RunStatus } from "../src/chains/states.ts";
+
+/** A node in the hands of a worker. */
+export interface Grip {
+  nodeId: string;
+  fence: string;
+  session: string;
+}
+
+export interface ModelNode {
+  def: NodeDef;
+  status: NodeStatus;
+  attempt: number;
+  /** Failures, and silent workers in a row, since it last began anew. */
+  tries: number;
+  lost: number;
+  delayed: boolean;
+  grip: Grip | null;
+  /** The run that it is parked for. */
+  child: string | null;
+  missing: Set<string>;
+}
+
+export type Outcome = "succeeded" | "failed" | "failed for good" | "skipped" | "released" | "parked";
+export type Refusal = "RUN_WRONG_STATE" | "NODE_WRONG_STATE";
+export type Asked = { nodeId: string | undefined; downstream: boolean };
+type Rule = NonNullable<NodeDef["runWhen"]>;
+
+const ENDED: readonly NodeStatus[] = ["SUCCESS", "FAILED", "SKIPPED", "STOPPED"];
+
+/** `defs` has parents before their children. */
+export function createModel(defs: readonly NodeDef[], options: { lostLimit: number; pools: Record<string, number> }) {
+  const nodes = defs.map(newNode);
+  const arrived = new Set<string>();
+  const dead = new Set<string>();
+  const spent: Grip[] = [];
+  const run: { status: RunStatus; timedOut: boolean } = { status: "PENDING", timedOut: false };
+
+  const get = (id: string) => nodes.find(({ def }) => def.id === id) as ModelNode;
+  const parentsOf = ({ def }: ModelNode) => (def.dependsOn ?? []).map(get);
+  const has = (status: NodeStatus) => nodes.some((node) => node.status === status);
+  const waits = ({ status }: ModelNode) => status === "PENDING" || status === "RETRYING";
+
+  function mayRun(node: ModelNode): "yes" | "never" | "not yet" {
+    const parents = parentsOf(node).map(({ status }) => status);
+    const allEnded = parents.every((status) => ENDED.includes(status) && status !== "STOPPED");
+    const allHere = allEnded && node.missing.size === 0;
+    const rules: Record<Rule, "yes" | "never" | "not yet"> = {
+      all_success: parents.some((status) => status === "FAILED" || status === "SKIPPED")
+        ? "never"
+        : allHere
+          ? "yes"
+          : "not yet",
+      all_done: allHere ? "yes" : "not yet",
+      one_failed: parents.includes("FAILED") ? "yes" : allHere ? "never" : "not yet",
+    };
+    return rules[node.def.runWhen ?? "all_success"];
+  }
+
+  function letGo(node: ModelNode): void {
+    if (node.grip) spent.push(node.grip);
+    Object.assign(node, { grip: null, child: null });
+  }
+
+  function end(node: ModelNode, status: NodeStatus): void {
+    if (node.status === "RETRYING") node.attempt -= 1; // That try was never begun.
+    letGo(node);
+    Object.assign(node, { status, delayed: false });
+  }
+
+  function beginAnew(node: ModelNode, status: "PENDING" | "RETRYING"): void {
+    const attempt = node.attempt + Number(status === "RETRYING");
+    const missing = new Set(node.def.waitsFor?.filter((table) => !arrived.has(table)));
+    Object.assign(node, { status, attempt, missing, tries: 0, lost: 0 });
+  }
+
+  function tryAgain(node: ModelNode, delayed: boolean): void {
+    letGo(node);
+    Object.assign(node, { status: "RETRYING", attempt: node.attempt + 1, delayed });
+  }
+
+  function fail(node: ModelNode, final: boolean): void {
+    const { maxAttempts = 1, backoffMs = 0 } = node.def.retry ?? {};
+    node.tries += 1;
+    node.lost = 0;
+    if (run.status === "STOPPING") end(node, "STOPPED");
+    else if (final || node.tries >= maxAttempts) end(node, "FAILED");
+    else tryAgain(node, backoffMs > 0);
+  }
+
+  /** What follows for the others, and for the run. */
+  function follow(): void {
+    for (const node of nodes.filter(waits)) {
+      if (mayRun(node) === "never") end(node, "SKIPPED");
+      if (mayRun(node) === "not yet") node.delayed = false;
+    }
+    if (nodes.some(({ status }) => !ENDED.includes(status))) return;
+    if (run.status !== "RUNNING" && run.status !== "STOPPING") return;
+    if (run.timedOut) run.status = "FAILED";
+    else if (run.status === "STOPPING" && has("STOPPED")) run.status = "STOPPED";
+    else run.status = has("FAILED") ? "FAILED" : has("STOPPED") ? "STOPPED" : "SUCCESS";
+  }
+
+  function stopWhatWaits(): void {
+    for (const node of nodes.filter(waits)) end(node, "STOPPED");
+    run.status = run.status === "PENDING" ? "STOPPED" : "STOPPING";
+  }
+
+  function goOn(): void {
+    Object.assign(run, { status: "RUNNING", timedOut: false });
+    follow();
+  }
+
+  /** Everything behind these; they themselves are not. */
+  function behind(from: ReadonlySet<ModelNode>): ModelNode[] {
+    const reached = new Set(from);
+    for (const node of nodes) if (parentsOf(node).some((parent) => reached.has(parent))) reached.add(node);
+    return nodes.filter((node) => reached.has(node) && !from.has(node));
+  }
+
+  /** What was put aside behind these gets another chance; what waits for a stopped node has it later. */
+  function resetBehind(from: ReadonlySet<ModelNode>, downstream: boolean): void {
+    for (const node of behind(from)) {
+      const putAside = node.status === "SKIPPED" || node.status === "STOPPED";
+      if (!putAside && !(downstream && ENDED.includes(node.status))) continue;
+      if (!parentsOf(node).some(({ status }) => status === "STOPPED")) beginAnew(node, "PENDING");
+      else if (node.status === "SKIPPED") node.status = "STOPPED";
+    }
+  }
+
+  /** Undoes what is done after it. */
+  function keep(): () => void {
+    const before = nodes.map((node) => ({ ...node, missing: new Set(node.missing) }));
+    const { status, timedOut } = run;
+    return () => {
+      for (const [index, node] of nodes.entries()) Object.assign(node, before[index]);
+      Object.assign(run, { status, timedOut });
+    };
+  }
+
+  function rowOf(node: ModelNode): string {
+    const { def, status, attempt, grip, delayed } = node;
+    const waiting = delayed ? "delayed" : mayRun(node) === "yes" ? "ready" : "waiting";
+    const state = status === "RUNNING" ? (grip ? "leased" : "parked") : waiting;
+    const live = run.status !== "PENDING" && !ENDED.includes(status);
+    return [def.id, status, attempt, ...(live ? [state] : [])].join(" ");
+  }
+
+  function retry({ nodeId, downstream }: Asked): Refusal | undefined {
+    const refusal = nodeId === undefined ? "RUN_WRONG_STATE" : "NODE_WRONG_STATE";
+    const asked = nodes.filter(({ def, status }) => {
+      return (nodeId === undefined || def.id === nodeId) && (status === "FAILED" || status === "STOPPED");
+    });
+    if (run.status === "STOPPING" || asked.length === 0) return refusal;
+    const again = new Set(asked);
+    for (const node of nodes.toReversed()) {
+      if (!again.has(node)) continue;
+      for (const parent of parentsOf(node)) if (parent.status === "STOPPED") again.add(parent);
+    }
+    for (const node of again) beginAnew(node, asked.includes(node) || node.attempt > 0 ? "RETRYING" : "PENDING");
+    resetBehind(again, downstream);
+    goOn();
+    return nodeId !== undefined && asked[0]?.status === "SKIPPED" ? refusal : undefined;
+  }
+
+  return {
+    run,
+    nodes,
+    arrived,
+    dead,
+    spent,
+    get,
+    /** As the tables tell it: id, status, attempt and, of a node under way, what the engine does with it. */
+    rows: () => ({ run: run.status, nodes: nodes.map(rowOf) }),
+    held: () => nodes.flatMap(({ grip }) => grip ?? []),
+    parked: () => nodes.filter(({ child }) => child !== null),
+
+    admit(): void {
+      if (run.status !== "PENDING") return;
+      for (const node of nodes) beginAnew(node, "PENDING");
+      goOn();
+    },
+
+    /** What a claim gets. */
+    ready(kind: "free" | "pooled", limit: number): string[] {
+      const ready = nodes.filter((node) => {
+        return run.status === "RUNNING" && waits(node) && !node.delayed && mayRun(node) === "yes";
+      });
+      const inPool = (pool: string) => ready.filter(({ def }) => def.pool === pool);
+      const roomIn = (pool: string, size: number) =>
+        Math.max(0, size - nodes.filter(({ def, grip }) => def.pool === pool && grip).length);
+      const wanted =
+        kind === "free"
+          ? ready.filter(({ def }) => def.pool === undefined)
+          : Object.entries(options.pools).flatMap(([pool, size]) => inPool(pool).slice(0, roomIn(pool, size)));
+      return wanted.slice(0, limit).map(({ def }) => def.id);
+    },
+
+    claimed(grip: Grip): number {
+      const node = get(grip.nodeId);
+      if (node.status === "PENDING") node.attempt += 1;
+      Object.assign(node, { status: "RUNNING", grip });
+      return node.attempt;
+    },
+
+    /** Answers whether it counts. */
+    report(grip: Grip, outcome: Outcome, child: string): boolean {
+      const node = get(grip.nodeId);
+      if (node.grip !== grip) return false;
+      if (outcome === "succeeded") end(node, "SUCCESS");
+      else if (outcome === "failed" || outcome === "failed for good") fail(node, outcome === "failed for good");
+      else if (outcome === "skipped") {
+        node.attempt -= 1;
+        end(node, "SKIPPED");
+      } else if (outcome === "parked") {
+        letGo(node);
+        node.child = child;
+      } else if (run.status === "STOPPING") end(node, "STOPPED");
+      else tryAgain(node, false);
+      follow();
+      return true;
+    },
+
+    childEnded(nodeId: string, child: string, status: "SUCCESS" | "FAILED" | "STOPPED"): boolean {
+      const node = get(nodeId);
+      if (node.child !== child) return false;
+      if (status === "SUCCESS") end(node, "SUCCESS");
+      else fail(node, false);
+      follow();
+      return true;
+    },
+
+    reclaim(): void {
+      const lost = nodes.filter(({ grip }) => grip && dead.has(grip.session));
+      for (const node of lost) {
+        node.lost += 1;
+        if (run.status === "STOPPING") end(node, "STOPPED");
+        else if (node.lost >= options.lostLimit) end(node, "FAILED");
+        else tryAgain(node, false);
+      }
+      if (lost.length > 0) follow();
+    },
+
+    /** The table is here; `told` says whether those who wait know it already. Answers how many had waited. */
+    arrive(table: string, told: boolean): number {
+      arrived.add(table);
+      const waiting = nodes.filter((node) => told && !ENDED.includes(node.status) && node.missing.delete(table));
+      return run.status === "PENDING" ? 0 : waiting.length;
+    },
+
+    ripen(): void {
+      for (const node of nodes) node.delayed = false;
+    },
+
+    stop(): RunStatus | Refusal {
+      if (run.status === "SUCCESS" || run.status === "FAILED") return "RUN_WRONG_STATE";
+      if (run.status === "PENDING" || run.status === "RUNNING") stopWhatWaits();
+      return run.status;
+    },
+
+    timeOut(): void {
+      if (run.status !== "RUNNING") return;
+      run.timedOut = true;
+      stopWhatWaits();
+      follow();
+    },
+
+    graceOver(): void {
+      if (run.status !== "STOPPING") return;
+      for (const node of nodes) if (node.status === "RUNNING") end(node, "STOPPED");
+      follow();
+    },
+
+    settle: follow,
+
+    /** A refusal changes nothing, and a dry run neither. Answers the run's status as it is or would be. */
+    retry(asked: Asked, dryRun: boolean): RunStatus | Refusal {
+      const undo = keep();
+      const answer = retry(asked) ?? run.status;
+      if (dryRun || answer.endsWith("WRONG_STATE")) undo();
+      return answer;
+    },
+
+    resume(): RunStatus | Refusal {
+      if (run.status !== "STOPPED") return "RUN_WRONG_STATE";
+      const stopped = nodes.filter(({ status }) => status === "STOPPED");
+      for (const node of stopped) beginAnew(node, node.attempt > 0 ? "RETRYING" : "PENDING");
+      goOn();
+      return run.status;
+    },
+
+    complete(nodeId: string): NodeStatus | Refusal {
+      const node = get(nodeId);
+      if (node.status === "SUCCESS") return node.status;
+      if (!["FAILED", "STOPPED", "RUNNING"].includes(node.status)) return "NODE_WRONG_STATE";
+      end(node, "SUCCESS");
+      if (run.status !== "STOPPING") {
+        resetBehind(new Set([node]), false);
+        goOn();
+        return node.status;
+      }
+      // Whatever it kept from running is stopped like the rest, and goes on when the run is resumed.
+      for (const other of behind(new Set([node]))) if (other.status === "SKIPPED") other.status = "STOPPED";
+      follow();
+      return node.status;
+    },
+  };
+}
+
+export type Model = ReturnType<typeof createModel>;
+
+function newNode(def: NodeDef): ModelNode {
+  const fresh = { tries: 0, lost: 0, delayed: false, grip: null, child: null, missing: new Set<string>() };
+  return { def, status: "PENDING", attempt: 0, ...fresh };
+}

@@ -1,0 +1,80 @@
+/**
+ * Workers are killed at random moments while runs go on. Whatever they held is done by another within 30 s, nothing counts
+ * twice, and every run ends as it should. The long suite waits for the sessions of the dead to run out by themselves.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { findViolations } from "../../src/chains/store/invariants.ts";
+import { useDatabase } from "../database.ts";
+import { seededRandom } from "../random.ts";
+import { until } from "../until.ts";
+import { contradictions } from "./chains-audit.ts";
+import { createChainsLoad } from "./chains-load.ts";
+import { endSessionOf, heldBy, type Move, moves, type NodeTry, noteMoves, nowMs, openPlant } from "./chains-plant.ts";
+
+const LONG = process.env["MILLRACE_TEST_LONG"] !== undefined;
+const SECONDS = LONG ? 60 : 8;
+const [BETWEEN_KILLS_MS_MIN, BETWEEN_KILLS_MS_MAX] = LONG ? [500, 5_000] : [200, 1_200];
+const RECOVERY_MS_MAX = 30_000;
+const ROLES = "scheduler,worker";
+
+const database = useDatabase();
+
+test(`runs end right while workers are killed for ${SECONDS} s`, { timeout: 120_000 + SECONDS * 1_000 }, async () => {
+  const random = seededRandom();
+  const plant = await openPlant(database, { slots: 10, lostLimit: 1_000 });
+  await noteMoves(database);
+  const api = await plant.start("api");
+  const workers = await Promise.all([plant.start(ROLES), plant.start(ROLES)]);
+  const load = await createChainsLoad({ store: database, random }, api);
+  const orphans: (NodeTry & { killedAtMs: number })[] = [];
+
+  async function killOne(): Promise<void> {
+    const index = random.between(0, workers.length - 1);
+    const victim = workers[index];
+    if (!victim) throw new Error("there is no such worker");
+    victim.kill("SIGKILL");
+    expect(await victim.exited).toBe("SIGKILL");
+    const killedAtMs = await nowMs(database);
+    for (const held of await heldBy(database, victim.pid)) orphans.push({ ...held, killedAtMs });
+    if (!LONG) await endSessionOf(database, victim.pid);
+    workers[index] = await plant.start(ROLES);
+  }
+
+  load.start(api);
+  let kills = 0;
+  const end = performance.now() + SECONDS * 1_000;
+  while (performance.now() < end) {
+    await sleep(random.between(BETWEEN_KILLS_MS_MIN, BETWEEN_KILLS_MS_MAX));
+    await killOne();
+    kills += 1;
+  }
+  await load.stop();
+  const recoveries = async () => {
+    const made = await moves(database);
+    return orphans.map((orphan) => recoveryMs(orphan, made));
+  };
+  await until(async () => (await recoveries()).every(Boolean), "everything that was left behind to be taken up");
+  await load.ended();
+
+  const slowestMs = Math.max(...(await recoveries()).map((ms) => ms ?? Number.POSITIVE_INFINITY));
+  console.info(
+    `${kills} kills, ${load.acknowledged.size} runs, ${orphans.length} nodes left behind, taken up after ${Math.round(slowestMs)} ms at most`,
+  );
+  expect(slowestMs).toBeLessThan(RECOVERY_MS_MAX);
+  expect(orphans.length).toBeGreaterThan(0);
+  expect(await contradictions(database, plant, load.acknowledged)).toEqual([]);
+  expect(await findViolations(database.db)).toEqual([]);
+  expect(await Promise.all([api, ...workers].map((server) => server.stop()))).toEqual([0, 0, 0]);
+});
+
+/** How long it took until another worker began the node again; or the dead one's last word was that it is done. */
+function recoveryMs(orphan: NodeTry & { killedAtMs: number }, made: readonly Move[]): number | undefined {
+  const next = made.find(
+    ({ runId, nodeId, attempt, after }) =>
+      runId === orphan.runId &&
+      nodeId === orphan.nodeId &&
+      (after === "RUNNING" ? attempt > orphan.attempt : after === "SUCCESS"),
+  );
+  return next && Math.max(1, next.atMs - orphan.killedAtMs);
+}
