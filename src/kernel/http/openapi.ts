@@ -52,12 +52,11 @@ interface Content {
 }
 
 /** The library calls every body required; one that may be `null` may as well be left out. */
-function markOptionalBodies(document: Described): Described {
-  for (const { requestBody } of Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))) {
+function markOptionalBodies({ paths = {} }: Described): void {
+  for (const { requestBody } of Object.values(paths).flatMap((path) => Object.values(path))) {
     const { anyOf = [] } = requestBody?.content["application/json"]?.schema ?? {};
     if (requestBody && anyOf.some(({ type }) => type === "null")) requestBody.required = false;
   }
-  return document;
 }
 
 /** Call it before there are routes. */
@@ -87,7 +86,8 @@ export async function useOpenApi(http: Http, version: string): Promise<void> {
     },
     transformObject: (made) => {
       if (!("openapiObject" in made)) throw new Error("the description is not OpenAPI 3");
-      return markOptionalBodies(made.openapiObject as Described) as typeof made.openapiObject;
+      markOptionalBodies(made.openapiObject as Described);
+      return made.openapiObject;
     },
     refResolver: {
       buildLocalReference: (json, _baseUri, _fragment, i) =>
