@@ -154,6 +154,7 @@ async function serve(deps: {
     for (const [kind, n] of Object.entries(counts)) metrics.count("millrace_service_items_total", { service, kind }, n);
   };
   const session = await openSession({ db, log, onRun, version: VERSION, roles: config.roles });
+  session.service.start(); // Closing the session ends it: the heart beats until the last node in flight is let go.
   cleanup.add("session", session.close);
   const keys = createKeys({ db, wake, clock: systemClock, adminKey: config.adminKey });
 
@@ -169,7 +170,7 @@ async function serve(deps: {
     cleanup.add("nodes in flight", chains.worker.stop);
   }
 
-  const services: Service[] = [session.service];
+  const services: Service[] = [];
   if (config.roles.includes("scheduler")) services.push(createReclaimer(tracking, { log, onRun }), chains.timers);
   for (const service of services) {
     service.start();

@@ -38,6 +38,8 @@ export interface ChainProcess extends Chains {
 export interface ProcessOptions extends Partial<ChainsSettings> {
   /** What runs in it. Without `scheduler` the test calls `timers.runOnce()`; without `worker` nothing is claimed. */
   roles?: readonly ("scheduler" | "worker")[];
+  /** Happens after the question which tables have arrived, before its answer is used. */
+  meanwhile?: () => Promise<unknown>;
 }
 
 export interface Seen {
@@ -79,10 +81,11 @@ export function useChainProcesses(database: TestDatabase): ChainProcesses {
   });
   afterEach(async () => {
     await Promise.all(open.splice(0).map((process) => process.stop()));
-    expect(await findViolations(database.db)).toEqual([]);
+    const violations = await findViolations(database.db);
     await database.query(
       "truncate chains.live_node, chains.live_wait, chains.pool, chains.job_chain_definition cascade",
     );
+    expect(violations).toEqual([]);
   });
 
   async function look(runId: string): Promise<Seen> {
@@ -106,7 +109,7 @@ export function useChainProcesses(database: TestDatabase): ChainProcesses {
     look,
     begunNodes: () => begun.map((key) => key.split("/")[1] ?? ""),
 
-    async open({ roles = ["scheduler", "worker"], ...settings } = {}) {
+    async open({ roles = ["scheduler", "worker"], meanwhile, ...settings } = {}) {
       const statements: string[] = [];
       const log = rememberingLog();
       const db = openDb({
@@ -148,8 +151,11 @@ export function useChainProcesses(database: TestDatabase): ChainProcesses {
         onRun: () => {},
         settings: { ...SETTINGS, ...settings },
         types: [act],
-        hasArrived: async (_tx, tables, opTime) =>
-          new Set(tables.filter((table) => arrivals.has(`${table} ${opTime}`))),
+        async hasArrived(_tx, tables, opTime) {
+          const here = new Set(tables.filter((table) => arrivals.has(`${table} ${opTime}`)));
+          await meanwhile?.();
+          return here;
+        },
       });
       const process: ChainProcess = {
         ...chains,

@@ -177,7 +177,10 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
     get,
     /** As the tables tell it: id, status, attempt and, of a node under way, what the engine does with it. */
     rows: () => ({ run: run.status, nodes: nodes.map(rowOf) }),
+    /** Those that wait for others. */
+    waiting: () => nodes.filter((node) => waits(node) && mayRun(node) === "not yet").map(({ def }) => def.id),
     held: () => nodes.flatMap(({ grip }) => grip ?? []),
+    delayed: () => nodes.filter(({ delayed }) => delayed).map(({ def }) => def.id),
     parked: () => nodes.filter(({ child }) => child !== null),
 
     admit(): void {
@@ -188,9 +191,7 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
 
     /** What a claim gets. */
     ready(kind: "free" | "pooled", limit: number): string[] {
-      const ready = nodes.filter((node) => {
-        return run.status === "RUNNING" && waits(node) && !node.delayed && mayRun(node) === "yes";
-      });
+      const ready = nodes.filter((node) => rowOf(node).endsWith(" ready"));
       const inPool = (pool: string) => ready.filter(({ def }) => def.pool === pool);
       const roomIn = (pool: string, size: number) =>
         Math.max(0, size - nodes.filter(({ def, grip }) => def.pool === pool && grip).length);
@@ -253,8 +254,8 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
       return run.status === "PENDING" ? 0 : waiting.length;
     },
 
-    ripen(): void {
-      for (const node of nodes) node.delayed = false;
+    ripen(nodeId: string): void {
+      get(nodeId).delayed = false;
     },
 
     stop(): RunStatus | Refusal {

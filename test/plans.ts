@@ -16,6 +16,7 @@ interface PlanNode {
   "Index Name"?: string;
   "Shared Hit Blocks": number;
   "Shared Read Blocks": number;
+  "Parent Relationship"?: string;
   Plans?: PlanNode[];
 }
 
@@ -32,7 +33,7 @@ export async function explain(db: Db, call: string): Promise<PlanFacts> {
   return {
     nodes: nodes.map((node) => node["Node Type"]),
     indexes: [...new Set(nodes.flatMap((node) => node["Index Name"] ?? []))].sort(),
-    pages: plan["Shared Hit Blocks"] + plan["Shared Read Blocks"],
+    pages: [plan, ...nodes.filter(isDetached)].reduce((sum, node) => sum + pagesOf(node), 0),
   };
 }
 
@@ -45,6 +46,15 @@ const GENERIC_PLANS = statement<{ n: number }>(
 export async function hasGenericPlan(db: Db, name: string): Promise<boolean> {
   const [row] = await db.rows(GENERIC_PLANS, [name]);
   return (row?.n ?? 0) > 0;
+}
+
+/** A `with` part that writes: it may run after the rest, and then the whole does not count its pages. */
+function isDetached(node: PlanNode): boolean {
+  return node["Node Type"] === "ModifyTable" && node["Parent Relationship"] === "InitPlan";
+}
+
+function pagesOf(node: PlanNode): number {
+  return node["Shared Hit Blocks"] + node["Shared Read Blocks"];
 }
 
 function flatten(node: PlanNode): PlanNode[] {

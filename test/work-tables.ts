@@ -3,7 +3,7 @@
  * named by a number, which each table turns into its own kind of key.
  */
 import type { Db } from "../src/kernel/db.ts";
-import { type Held, type Lease, leaseOn } from "../src/kernel/lease.ts";
+import { type AlsoOnClaim, type Held, type Lease, leaseOn } from "../src/kernel/lease.ts";
 import type { TestDatabase } from "./database.ts";
 
 export interface Key {
@@ -43,7 +43,12 @@ export interface WorkTable {
   keyOf(n: number): Key;
   /** Someone who can claim. */
   holder(database: TestDatabase): Promise<string>;
-  claim(db: Db, holder: string, limit: number): Promise<(Claimed & { claims: number })[]>;
+  claim(
+    db: Db,
+    holder: string,
+    limit: number,
+    also?: AlsoOnClaim<Claimed & { claims: number }>,
+  ): Promise<(Claimed & { claims: number })[]>;
   /** Lets the holder's leases run out, without waiting for it. */
   silence(database: TestDatabase, holder: string): Promise<void>;
 }
@@ -98,7 +103,7 @@ const jobs: WorkTable = {
     holders += 1;
     return `worker ${holders}`;
   },
-  claim: (db, holder, limit) => jobs.lease.claim(db, { holder, limit, seconds: 60 }),
+  claim: (db, holder, limit, also) => jobs.lease.claim(db, { holder, limit, seconds: 60 }, also),
   silence: async ({ query }, holder) =>
     void (await query("update job set leased_until = now() - interval '1 second' where worker = $1", [holder])),
 };
@@ -144,7 +149,7 @@ const tasks: WorkTable = {
     );
     return session?.id ?? "";
   },
-  claim: (db, holder, limit) => tasks.lease.claim(db, { holder, limit }),
+  claim: (db, holder, limit, also) => tasks.lease.claim(db, { holder, limit }, also),
   silence: async ({ query }, holder) =>
     void (await query("update kernel.session set expires_at = now() - interval '1 second' where id = $1", [holder])),
 };

@@ -2,7 +2,6 @@
 import { describe, expect, test } from "vitest";
 import { ACTOR, held, useChainProcesses } from "../../test/chain-process.ts";
 import { useDatabase } from "../../test/database.ts";
-import { until } from "../../test/until.ts";
 
 const database = useDatabase();
 const chains = useChainProcesses(database);
@@ -17,7 +16,10 @@ describe("a chain with maxActiveRuns", () => {
     const [process] = processes as [(typeof processes)[0]];
     const chainId = await define(process, [{ id: "n0" }], { maxActiveRuns: 3 });
     for (let round = 0; round < 5; round += 1) {
-      await process.runs.startMany(chainId, Array.from({ length: 10 }, () => BY));
+      await process.runs.startMany(
+        chainId,
+        Array.from({ length: 10 }, () => BY),
+      );
       const admitted = await Promise.all([...processes, ...processes].map(({ timers }) => timers.runOnce()));
       expect(admitted.reduce((sum, counts) => sum + (counts["admitted"] ?? 0), 0)).toBe(round === 0 ? 3 : 0);
       expect(await count("RUNNING")).toBe(3);
@@ -56,7 +58,7 @@ describe("a chain with maxActiveRuns", () => {
       await process.runs.stop(context?.runId ?? "", ACTOR);
     }
     const ends = [(await ended(first)).status, (await ended(second)).status];
-    expect(ends.sort()).toEqual(how === "STOPPED" ? ["STOPPED", "SUCCESS"] : ["FAILED", "FAILED"].sort());
+    expect(ends.sort()).toEqual(how === "STOPPED" ? ["STOPPED", "SUCCESS"] : ["FAILED", "FAILED"]);
   });
 
   test("counts a run that is stopping as one under way", async () => {
@@ -77,21 +79,19 @@ describe("a chain with maxActiveRuns", () => {
 
   test("does not hold up another chain", async () => {
     const process = await chains.open();
-    const { act, begun: begin, release } = held();
+    const { act, begun: begin } = held();
     acts.set("busy", act);
     const busy = await define(process, [{ id: "busy" }], { maxActiveRuns: 1 });
     const other = await define(process, [{ id: "n0" }]);
     await process.runs.start(busy, BY);
     await begin();
-    await process.runs.startMany(busy, Array.from({ length: 1_000 }, () => ({ ...BY, priority: -1 })));
+    await process.runs.startMany(
+      busy,
+      Array.from({ length: 1_000 }, () => ({ ...BY, priority: -1 })),
+    );
     const { runId } = await process.runs.start(other, BY);
     expect((await ended(runId)).status).toBe("SUCCESS");
     expect(await count("PENDING")).toBe(1_000);
-    const { runs } = process;
-    await until(async () => (await count("PENDING")) === 1_000, "the others to wait");
-    const rows = await database.query<{ run_id: string }>("select run_id from chains.job_run where status = 'PENDING'");
-    await Promise.all(rows.slice(0, 5).map(({ run_id }) => runs.stop(run_id, ACTOR)));
-    release();
   });
 
   test("is asked anew at each admission: more room is used at once", async () => {

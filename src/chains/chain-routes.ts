@@ -6,11 +6,14 @@ import { errors } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import { grainOf, opTimesBetween } from "../kernel/op-time.ts";
 import type { Chains } from "./chains.ts";
+import { DAG_BYTES_MAX } from "./dag.ts";
 import { chainIdOf } from "./ids.ts";
 import * as schemas from "./schemas.ts";
 import { type ChainRow, type ChainSummaryRow, listChains, listVersions, type VersionRow } from "./store/definitions.ts";
 
 const BACKFILL_AT_ONCE = 500;
+/** What a DAG of the largest size may take up in a body: as a text its quotes are escaped, and its letters may be too. */
+const DAG_BODY_BYTES_MAX = 4 * DAG_BYTES_MAX;
 
 export function chainRoutes(http: Http, { db, chains }: { db: Db; chains: Chains }): void {
   const { definitions, runs } = chains;
@@ -23,6 +26,7 @@ export function chainRoutes(http: Http, { db, chains }: { db: Db; chains: Chains
     "/chains",
     {
       config: write,
+      bodyLimit: DAG_BODY_BYTES_MAX,
       schema: {
         tags,
         summary: "Create a chain; with `dryRun`, only check it",
@@ -42,6 +46,7 @@ export function chainRoutes(http: Http, { db, chains }: { db: Db; chains: Chains
     "/chains/:chainId",
     {
       config: write,
+      bodyLimit: DAG_BODY_BYTES_MAX,
       schema: {
         tags,
         summary: "Update a chain from the version that was read; makes the next version",

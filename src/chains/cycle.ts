@@ -16,7 +16,7 @@ export function findCycle(nodes: ParentIds): string[] | undefined {
     [id = ""] = left.get(id) ?? [];
   }
   const followed = [...trail];
-  const cycle = followed.slice(followed.indexOf(id)).reverse();
+  const cycle = followed.slice(followed.indexOf(id)).toReversed();
   const inCycle = new Set(cycle);
   const first = cycle.indexOf([...left.keys()].find((candidate) => inCycle.has(candidate)) ?? id);
   return [...cycle.slice(first), ...cycle.slice(0, first)];

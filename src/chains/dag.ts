@@ -7,7 +7,7 @@ const PARENTS_MAX = 1_000;
 const TABLES_MAX = 100;
 const DAY_MS = 86_400_000;
 
-export const NODE_ID_PATTERN = "^[A-Za-z0-9_.-]{1,64}$";
+const NODE_ID_PATTERN = "^[A-Za-z0-9_.-]{1,64}$";
 export const RUN_WHEN = ["all_success", "all_done", "one_failed"] as const;
 export type RunWhen = (typeof RUN_WHEN)[number];
 

@@ -105,7 +105,7 @@ function parseDag(text: string): unknown {
     return parseJson(Buffer.from(text));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    throw invalid([{ path: "", message: error.message }]);
+    throw invalid([{ path: "", message: error.message.replace(/^The body/, "its text") }]);
   }
 }
 

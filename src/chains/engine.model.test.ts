@@ -6,6 +6,7 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
+import { anyCommands, anyDag, type Command, isOfUse, NEVER_MS, POOLS } from "../../test/chains-commands.ts";
 import { createModel, type Grip, type Model, type Outcome } from "../../test/chains-model.ts";
 import { useDatabase } from "../../test/database.ts";
 import { silentLog } from "../../test/log.ts";
@@ -15,15 +16,15 @@ import { systemIds } from "../kernel/ids.ts";
 import { statement } from "../kernel/statement.ts";
 import { createMetrics } from "../kernel/telemetry/metrics.ts";
 import { createWake } from "../kernel/wake.ts";
-import { type NodeDef, RUN_WHEN } from "./dag.ts";
 import { createDefinitions } from "./definitions.ts";
 import { createEngine, type Engine } from "./engine.ts";
 import { createRunCache } from "./run-cache.ts";
 import { createRuns } from "./runs.ts";
 import { createSchedules } from "./schedules.ts";
+import type { NodeStatus } from "./states.ts";
 import { setPool } from "./store/definitions.ts";
 import { findViolations } from "./store/invariants.ts";
-import { claimNodes } from "./store/live.ts";
+import { type ClaimedNode, claimNodes } from "./store/live.ts";
 import { findWaiting } from "./store/waits.ts";
 import { createSubRuns } from "./sub-runs.ts";
 import { createTimers } from "./timers.ts";
@@ -35,107 +36,12 @@ const RUNS = process.env["MILLRACE_TEST_LONG"] ? 2_000 : 100;
 const TIME_LIMIT_MS = 600_000;
 const STEPS_BETWEEN_LOOKS = 10;
 const LOST_LIMIT = 2;
-const POOLS = { narrow: 1, wide: 2 };
-const TABLES = ["T", "U"];
 const OP_TIME = "20240102";
-/** Nothing becomes due by itself while a sequence runs. */
-const NEVER_MS = 86_400_000;
 const ACTOR = {
   caller: { name: "test", keyId: null, scopes: [], tenantId: null, source: null, rateLimitPerMinute: null },
   address: "",
   requestId: "",
 };
-
-type Command = { by: number } & (
-  | { kind: "claim"; from: "free" | "pooled"; limit: number }
-  /** Several arrive in one batch. */
-  | { kind: "report"; reports: { pick: number; outcome: Outcome }[] }
-  | { kind: "late report"; pick: number; outcome: Outcome }
-  | { kind: "child ended"; pick: number; status: "SUCCESS" | "FAILED" | "STOPPED"; right: boolean }
-  | { kind: "arrive"; table: string; told: boolean }
-  | { kind: "crash"; how: "delete" | "expire" }
-  | { kind: "clock"; jumpsTo: "now" | "due" | "deadline" | "grace" }
-  | { kind: "stop"; dies: boolean }
-  | { kind: "resume" }
-  | { kind: "retry"; pick: number; downstream: boolean; dryRun: boolean }
-  | { kind: "retry run"; downstream: boolean; dryRun: boolean }
-  | { kind: "complete"; pick: number }
-);
-
-/** Parents before children. */
-function anyDag(): fc.Arbitrary<NodeDef[]> {
-  const node = fc.record({
-    parents: fc.uniqueArray(fc.nat(11), { maxLength: 3 }),
-    runWhen: fc.constantFrom(...RUN_WHEN, "all_success" as const),
-    maxAttempts: fc.integer({ min: 1, max: 3 }),
-    backoffMs: fc.constantFrom(0, NEVER_MS),
-    pool: fc.constantFrom(undefined, undefined, undefined, ...Object.keys(POOLS)),
-    waitsFor: fc.oneof({ weight: 4, arbitrary: fc.constant<string[]>([]) }, { weight: 1, arbitrary: fc.subarray(TABLES) }),
-  });
-  return fc.array(node, { minLength: 1, maxLength: 12, size: "max" }).map((nodes) =>
-    nodes.map(({ parents, runWhen, maxAttempts, backoffMs, pool, waitsFor }, index): NodeDef => {
-      const dependsOn = parents.filter((parent) => parent < index).map(idOf);
-      const rule = runWhen === "one_failed" && dependsOn.length === 0 ? "all_success" : runWhen;
-      return {
-        id: idOf(index),
-        type: "noop",
-        dependsOn,
-        runWhen: rule,
-        retry: { maxAttempts, backoffMs, maxBackoffMs: NEVER_MS },
-        waitsFor: rule === "one_failed" ? [] : waitsFor,
-        ...(pool === undefined ? {} : { pool }),
-      };
-    }),
-  );
-}
-
-const idOf = (index: number) => `n${String(index).padStart(2, "0")}`;
-
-function anyCommands(): fc.Arbitrary<Command[]> {
-  const by = fc.nat(1);
-  const pick = fc.nat(23);
-  const outcome = fc.constantFrom<Outcome>(
-    ...(["succeeded", "succeeded", "succeeded", "failed", "failed", "failed for good", "skipped"] as const),
-    ...(["released", "parked"] as const),
-  );
-  const reports = fc.uniqueArray(fc.record({ pick, outcome }), { minLength: 1, maxLength: 4, selector: (r) => r.pick });
-  const kind = <const Kind extends Command["kind"]>(name: Kind) => fc.constant(name);
-  const sometimes = fc.nat(4).map((n) => n === 0);
-  const downstream = fc.boolean();
-  const weighted: [number, fc.Arbitrary<Command>][] = [
-    [
-      9,
-      fc.record({
-        by,
-        kind: kind("claim"),
-        from: fc.constantFrom("free", "free", "pooled"),
-        limit: fc.integer({ min: 1, max: 4 }),
-      }),
-    ],
-    [9, fc.record({ by, kind: kind("report"), reports })],
-    [1, fc.record({ by, kind: kind("late report"), pick, outcome })],
-    [
-      1,
-      fc.record({
-        by,
-        kind: kind("child ended"),
-        pick,
-        status: fc.constantFrom("SUCCESS", "FAILED", "STOPPED"),
-        right: fc.boolean(),
-      }),
-    ],
-    [2, fc.record({ by, kind: kind("arrive"), table: fc.constantFrom(...TABLES), told: fc.boolean() })],
-    [1, fc.record({ by, kind: kind("crash"), how: fc.constantFrom("delete", "expire") })],
-    [3, fc.record({ by, kind: kind("clock"), jumpsTo: fc.constantFrom("now", "due", "due", "grace", "deadline") })],
-    [2, fc.record({ by, kind: kind("stop"), dies: sometimes })],
-    [2, fc.record({ by, kind: kind("resume") })],
-    [4, fc.record({ by, kind: kind("retry"), pick, downstream, dryRun: sometimes })],
-    [1, fc.record({ by, kind: kind("retry run"), downstream, dryRun: sometimes })],
-    [3, fc.record({ by, kind: kind("complete"), pick })],
-  ];
-  const command = fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight, arbitrary })));
-  return fc.array(command, { minLength: 5, maxLength: 40, size: "max" });
-}
 
 const database = useDatabase();
 /** What has arrived, as the processes are told it. */
@@ -162,6 +68,13 @@ async function openProcess() {
   const known = createRunCache();
   const hasArrived = async () => arrived;
   const real = createEngine({ db, wake, metrics: createMetrics(), runs: known, hasArrived, random: () => 0.5 });
+  const hands = { room: 0, taken: [] as ClaimedNode[], session: await newSession() };
+  real.handOverTo({
+    session: () => hands.session,
+    name: "test",
+    reserve: (wanted) => Math.min(wanted, hands.room),
+    take: (nodes) => void hands.taken.push(...nodes),
+  });
   const life = { changesLeft: Number.POSITIVE_INFINITY, lastChange: Promise.resolve() as Promise<unknown> };
   const engine: Engine = {
     ...real,
@@ -186,7 +99,7 @@ async function openProcess() {
     nodeTypes: [],
   };
   const timers = createTimers({ db, wake, engine, runs, known, schedules, subRuns, settings, log, onRun: () => {} });
-  return { engine, definitions, runs, timers, life, session: await newSession() };
+  return { engine, definitions, runs, timers, life, hands };
 }
 
 beforeAll(async () => {
@@ -194,6 +107,7 @@ beforeAll(async () => {
   processes.push(await openProcess(), await openProcess());
 });
 
+const ADMIT: Command = { kind: "timers", by: 0, anyway: true, due: "nothing", pick: 0 };
 const CLEAR = [
   statement("test.chains.clear_live", "truncate chains.live_node, chains.live_wait, kernel.audit_log"),
   statement("test.chains.clear", "truncate chains.job_chain_definition cascade"),
@@ -210,48 +124,53 @@ const LOOK = statement<{ run: string; nodes: string[] }>(
 test("random commands leave exactly what the rules say", { timeout: 2 * TIME_LIMIT_MS }, async () => {
   const { db } = database;
   const anyStart = fc.record({ reversed: fc.boolean(), admitted: fc.nat(7).map((n) => n < 7) });
-  const property = fc.asyncProperty(anyDag(), anyStart, anyCommands(), async (nodes, { reversed, admitted }, commands) => {
-    arrived.clear();
-    for (const clear of CLEAR) await db.rows(clear);
-    const [first] = processes as [Process];
-    const dagJson = { nodes: reversed ? nodes.toReversed() : nodes };
-    const chain = await first.definitions.create({ name: "any", dagJson, runTimeoutMs: NEVER_MS }, ACTOR);
-    const { runId } = await first.runs.start(chain.chain_id, { by: "test", opTime: OP_TIME });
-    const model = createModel(nodes, { lostLimit: LOST_LIMIT, pools: POOLS });
-    if (admitted) await run(model, runId, { by: 0, kind: "clock", jumpsTo: "now" });
-    for (const [step, command] of commands.entries()) {
-      await run(model, runId, command);
-      const [row] = await db.rows(LOOK, [runId]);
-      expect(row, `after step ${step}, ${command.kind}`).toEqual(model.rows());
-      if (step % STEPS_BETWEEN_LOOKS === 0) expect(await findViolations(db), `after step ${step}`).toEqual([]);
-    }
-    expect(await findViolations(db)).toEqual([]);
-  });
+  const property = fc.asyncProperty(
+    anyDag(),
+    anyStart,
+    anyCommands(),
+    async (nodes, { reversed, admitted }, commands) => {
+      arrived.clear();
+      for (const clear of CLEAR) await db.rows(clear);
+      const [first] = processes as [Process];
+      const dagJson = { nodes: reversed ? nodes.toReversed() : nodes };
+      const chain = await first.definitions.create({ name: "any", dagJson, runTimeoutMs: NEVER_MS }, ACTOR);
+      const { runId } = await first.runs.start(chain.chain_id, { by: "test", opTime: OP_TIME });
+      const model = createModel(nodes, { lostLimit: LOST_LIMIT, pools: POOLS });
+      for (const [step, command] of (admitted ? [ADMIT, ...commands] : commands).entries()) {
+        if (!command.anyway && !isOfUse(model, command)) continue;
+        await run(model, runId, command);
+        const [row] = await db.rows(LOOK, [runId]);
+        expect(row, `after step ${step}, ${command.kind}`).toEqual(model.rows());
+        if (step % STEPS_BETWEEN_LOOKS === 0) expect(await findViolations(db), `after step ${step}`).toEqual([]);
+      }
+      expect(await findViolations(db)).toEqual([]);
+    },
+  );
   await fc.assert(property, { numRuns: RUNS, interruptAfterTimeLimit: TIME_LIMIT_MS });
 });
 
 async function run(model: Model, runId: string, command: Command): Promise<void> {
   const process = processes[command.by] as Process;
-  const { engine, runs, life } = process;
-  const nodeAt = (pick: number) => model.nodes[pick % model.nodes.length]?.def.id as string;
+  const { engine, runs, life, hands } = process;
+  const { session } = hands;
   switch (command.kind) {
-    case "claim": {
-      const { from, limit } = command;
-      const expected = model.ready(from, limit);
-      const claimed = await claimNodes(database.db, from, { limit, session: process.session, worker: "test" });
-      expect(claimed.map(({ node_id }) => node_id).sort()).toEqual(expected.sort());
-      for (const { node_id: nodeId, fence, attempt } of claimed) {
-        expect(attempt).toBe(model.claimed({ nodeId, fence, session: process.session }));
-      }
-      return;
-    }
+    case "claim":
+      return claim(model, session, command.limit);
     case "report": {
       const held = model.held();
       const said = new Map(command.reports.map(({ pick, outcome }) => [held[pick % held.length], outcome]));
       const reports = [...said].flatMap(([grip, outcome]) => (grip ? [{ grip, outcome, child: randomUUID() }] : []));
+      const waited = model.waiting();
       const expected = reports.map(({ grip, outcome, child }) => model.report(grip, outcome, child));
+      hands.room = command.room;
       const counted = reports.map((report) => engine.report({ runId, event: eventOf(report) }));
       expect(await Promise.all(counted)).toEqual(expected);
+      const ends = reports.filter(({ outcome }) => outcome === "succeeded" || outcome === "skipped").length;
+      const offered = model.ready("free", model.nodes.length).filter((id) => waited.includes(id));
+      const taken = hands.taken.splice(0);
+      expect(offered).toEqual(expect.arrayContaining(taken.map(({ node_id }) => node_id)));
+      expect(taken).toHaveLength(Math.min(ends, command.room, offered.length));
+      begin(model, session, taken);
       return;
     }
     case "late report": {
@@ -287,19 +206,24 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
       return;
     }
     case "crash":
-      model.dead.add(process.session);
-      await database.db.rows(CRASH[command.how], [process.session]);
-      process.session = await newSession();
+      await claim(model, session, command.limit);
+      model.dead.add(session);
+      await database.db.rows(CRASH[command.how], [session]);
+      hands.session = await newSession();
       return;
-    case "clock":
-      if (command.jumpsTo === "due") model.ripen();
-      if (command.jumpsTo === "deadline") model.timeOut();
-      if (command.jumpsTo === "grace") model.graceOver();
+    case "timers": {
+      const { due, pick } = command;
+      const delayed = model.delayed();
+      const nodeId = delayed[pick % delayed.length];
+      if (due === "a retry" && nodeId !== undefined) model.ripen(nodeId);
+      if (due === "the deadline") model.timeOut();
+      if (due === "the grace") model.graceOver();
       model.admit();
       model.reclaim();
-      if (command.jumpsTo !== "now") await database.db.rows(JUMP[command.jumpsTo]);
+      if (due !== "nothing") await database.db.rows(JUMP[due], due === "a retry" ? [nodeId] : []);
       await process.timers.runOnce();
       return;
+    }
     case "stop":
       life.changesLeft = command.dies ? 1 : Number.POSITIVE_INFINITY;
       expect(await answered(runs.stop(runId, ACTOR))).toBe(model.stop());
@@ -313,14 +237,14 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
     case "retry":
     case "retry run": {
       const { downstream, dryRun } = command;
-      const asked = command.kind === "retry" ? { nodeId: nodeAt(command.pick) } : {};
+      const asked = command.kind === "retry" ? { nodeId: aim(model, command.pick, ["FAILED", "STOPPED"]) } : {};
       const answer = await answered(runs.retry(runId, { ...asked, downstream, dryRun, reason: null }, ACTOR));
       const expected = model.retry({ nodeId: asked.nodeId, downstream }, dryRun);
       expect(typeof answer === "string" ? answer : answer.status).toBe(expected);
       return;
     }
     case "complete": {
-      const nodeId = nodeAt(command.pick);
+      const nodeId = aim(model, command.pick, ["FAILED", "STOPPED", "RUNNING"]);
       const answer = await answered(runs.complete(runId, { nodeId, artifact: null, reason: null }, ACTOR));
       expect(typeof answer === "string" ? answer : answer.status).toBe(model.complete(nodeId));
       return;
@@ -328,14 +252,39 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
   }
 }
 
+async function claim(model: Model, session: string, limit: number): Promise<void> {
+  for (const kind of ["free", "pooled"] as const) {
+    const expected = model.ready(kind, limit);
+    const claimed = await claimNodes(database.db, kind, { limit, session, worker: "test" });
+    expect(claimed.map(({ node_id }) => node_id).sort()).toEqual(expected.sort());
+    begin(model, session, claimed);
+  }
+}
+
+function begin(model: Model, session: string, claimed: readonly ClaimedNode[]): void {
+  for (const { node_id: nodeId, fence, attempt } of claimed) {
+    expect(attempt).toBe(model.claimed({ nodeId, fence, session }));
+  }
+}
+
+/** Mostly a node of which this may be asked. */
+function aim(model: Model, pick: number, statuses: readonly NodeStatus[]): string {
+  const fit = model.nodes.filter(({ status }) => statuses.includes(status));
+  const among = fit.length > 0 && pick % 6 > 0 ? fit : model.nodes;
+  return among[pick % among.length]?.def.id as string;
+}
+
 const CRASH = {
   delete: statement("test.chains.delete_session", "delete from kernel.session where id = $1"),
   expire: statement("test.chains.expire_session", "update kernel.session set expires_at = now() where id = $1"),
 };
 const JUMP = {
-  due: statement("test.chains.jump.due", "update chains.live_node set due_at = now() where state = 'delayed'"),
-  deadline: statement("test.chains.jump.deadline", "update chains.live_run set deadline_at = now()"),
-  grace: statement("test.chains.jump.grace", "update chains.live_run set grace_at = now() where grace_at is not null"),
+  "a retry": statement(
+    "test.chains.due",
+    "update chains.live_node set due_at = now() where state = 'delayed' and node_id = $1",
+  ),
+  "the deadline": statement("test.chains.deadline", "update chains.live_run set deadline_at = now()"),
+  "the grace": statement("test.chains.grace", "update chains.live_run set grace_at = now() where status = 'STOPPING'"),
 };
 
 function eventOf({ grip, outcome, child }: { grip: Grip; outcome: Outcome; child: string }): NodeEvent {

@@ -23,7 +23,7 @@ import {
   readStatus,
   stillPending,
 } from "./store/runs.ts";
-import { meetWaits } from "./store/waits.ts";
+import { holdArrivals, meetWaits, readWaits } from "./store/waits.ts";
 import { type NodeEvent, onNodeEvent, reach } from "./transition.ts";
 import { writeBooks } from "./write-books.ts";
 
@@ -181,7 +181,7 @@ export function createEngine({ db, wake, metrics, runs, hasArrived, random }: En
       failed: count("FAILED"),
       stopped: count("STOPPED"),
       timedOut: live.run?.timed_out ?? false,
-      missingTables: await missingTables(tx, { facts, graph }),
+      missingTables: await stillMissing(tx, { facts, graph }, live.nodes),
     });
     const liveById = new Map(live.nodes.map((row) => [row.node_id, row]));
     for (const { node_id, status: nodeStatus, attempt } of nodes) {
@@ -191,8 +191,22 @@ export function createEngine({ db, wake, metrics, runs, hasArrived, random }: En
     return book;
   }
 
+  /** What is under way waits for what it was found to wait for, until it is told; what begins anew asks again. */
+  async function stillMissing(
+    tx: Queryable,
+    known: KnownRun,
+    live: readonly NodeKey[],
+  ): Promise<Map<string, string[]>> {
+    const missing = await missingTables(tx, known);
+    if (!known.graph.usesTables) return missing;
+    for (const { node_id } of live) missing.delete(node_id);
+    for (const { node_id, tables } of await readWaits(tx, known.facts.run_id)) missing.set(node_id, tables);
+    return missing;
+  }
+
   async function missingTables(tx: Queryable, { facts, graph }: KnownRun): Promise<Map<string, string[]>> {
     if (!graph.usesTables || facts.op_time === null) return new Map();
+    await holdArrivals(tx, facts.op_time);
     const tables = [...new Set(graph.nodes.flatMap(({ waitsFor }) => waitsFor))];
     const here = await hasArrived(tx, tables, facts.op_time);
     const missing = graph.nodes.map(({ id, waitsFor }) => [id, waitsFor.filter((table) => !here.has(table))] as const);

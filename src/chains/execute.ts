@@ -2,9 +2,9 @@
 import { ExpressionError } from "../kernel/cel.ts";
 import { isUnavailable } from "../kernel/db.ts";
 import type { NodeOutput } from "./node-output.ts";
-import { storable } from "./node-output.ts";
 import { type PreparedNode, render } from "./prepare.ts";
-import { mayRetry, type NodeContext, type NodeResult, type SubRun } from "./types/node-type.ts";
+import { storableJson, storableText } from "./storable.ts";
+import { FinalFailure, mayRetry, type NodeContext, type NodeResult, type SubRun } from "./types/node-type.ts";
 import type { Registry } from "./types/registry.ts";
 
 export type Outcome =
@@ -36,7 +36,7 @@ export async function execute(deps: ExecuteDeps, item: PreparedNode, stopped: Ab
       item,
       timeoutMs === undefined ? stopped : AbortSignal.any([stopped, timeout.signal]),
     );
-    const work = type.execute(context, cfg as never);
+    const work = type.execute(context, cfg);
     return outcomeOf(timeoutMs === undefined ? await work : await within(work, timeoutMs, timeout));
   } catch (error) {
     return failureOf(error);
@@ -55,13 +55,15 @@ async function within(work: Promise<NodeResult>, timeoutMs: number, timeout: Abo
     }, timeoutMs);
   });
   try {
-    return await Promise.race([work, givenUp]);
+    const result = await Promise.race([work, givenUp]);
+    if (!timeout.signal.aborted) return result;
   } catch (error) {
-    throw timeout.signal.aborted ? tooLate : error;
+    if (!timeout.signal.aborted) throw error;
   } finally {
     clearTimeout(timer);
     clearTimeout(hopeless);
   }
+  throw tooLate; // Whatever became of it after that: a part of the work is no result.
 }
 
 function contextOf(deps: ExecuteDeps, item: PreparedNode, signal: AbortSignal): NodeContext {
@@ -77,30 +79,39 @@ function contextOf(deps: ExecuteDeps, item: PreparedNode, signal: AbortSignal): 
     parents,
     checkpoint,
     signal,
-    log: (text, level = "info") => deps.output.line({ ...held, attempt, level, line: String(text) }),
+    log: (text, level = "info") => deps.output.line({ ...held, attempt, level, line: text }),
     progress: (share, note) =>
-      deps.output.progress({ ...held, progress: Math.min(1, Math.max(0, share)), note: note ?? null }),
-    saveCheckpoint: (value) => deps.saveCheckpoint(item, storableJson(value, "checkpoint")),
+      deps.output.progress({
+        ...held,
+        progress: Math.min(1, Math.max(0, share)),
+        note: note ?? null,
+      }),
+    saveCheckpoint: (value) => deps.saveCheckpoint(item, kept(value, "checkpoint")),
   };
 }
 
 function outcomeOf({ artifact, checkpoint, subRun }: NodeResult): Outcome {
-  if (subRun) return { kind: "sub-run", subRun };
+  if (subRun) return { kind: "sub-run", subRun: copyOf(subRun, "run").copy as SubRun };
   return {
     kind: "succeeded",
-    artifact: artifact === undefined ? null : storableJson(artifact, "artifact"),
-    ...(checkpoint === undefined ? {} : { checkpoint: storableJson(checkpoint, "checkpoint") }),
+    artifact: artifact === undefined ? null : kept(artifact, "artifact"),
+    ...(checkpoint === undefined ? {} : { checkpoint: kept(checkpoint, "checkpoint") }),
   };
 }
 
-/** A copy that Postgres can store: what a program or a server answers may hold anything. */
-function storableJson(value: unknown, what: string): unknown {
-  const text =
-    JSON.stringify(value, (_, item: unknown) => (typeof item === "string" ? storable(item) : item)) ?? "null";
-  const bytes = Buffer.byteLength(text);
-  if (bytes <= ARTIFACT_BYTES_MAX) return JSON.parse(text);
-  const sentence = `its ${what} has ${bytes} bytes, more than the ${ARTIFACT_BYTES_MAX} that are kept; keep large results elsewhere and bring their address`;
-  throw Object.assign(new Error(sentence), { retry: false });
+/** A copy that can be stored, and that later changes do not reach. */
+function copyOf(value: unknown, what: string): { copy: unknown; bytes: number } {
+  const json = storableJson(value);
+  if ("reason" in json) throw new FinalFailure(`its ${what} cannot be kept: it is ${json.reason}`);
+  return json;
+}
+
+function kept(value: unknown, what: string): unknown {
+  const { copy, bytes } = copyOf(value, what);
+  if (bytes <= ARTIFACT_BYTES_MAX) return copy;
+  throw new FinalFailure(
+    `its ${what} has ${bytes} bytes, more than the ${ARTIFACT_BYTES_MAX} that are kept; keep large results elsewhere and bring their address`,
+  );
 }
 
 function failureOf(error: unknown): Outcome {
@@ -109,7 +120,7 @@ function failureOf(error: unknown): Outcome {
   const final = !mayRetry(error) || (error instanceof ExpressionError && !isUnavailable(error));
   return {
     kind: "failed",
-    error: storable(message || "it failed without a message").slice(0, ERROR_LENGTH_MAX),
+    error: storableText(message || "it failed without a message", ERROR_LENGTH_MAX),
     final,
   };
 }

@@ -42,7 +42,7 @@ describe("a graph", () => {
   });
 
   test("may be a chain of ten thousand, written backwards", () => {
-    const { nodes } = buildGraph({ nodes: dagOf(chainOf(DEEP)).nodes.reverse() });
+    const { nodes } = buildGraph({ nodes: dagOf(chainOf(DEEP)).nodes.toReversed() });
     expect(nodes[0]?.id).toBe("n0");
     expect(nodes.at(-1)?.id).toBe(`n${DEEP - 1}`);
   });

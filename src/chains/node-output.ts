@@ -4,6 +4,9 @@
  */
 import type { Db } from "../kernel/db.ts";
 import type { ServiceLog } from "../kernel/service.ts";
+import type { Wake } from "../kernel/wake.ts";
+import { PROGRESS_TOPIC } from "./engine.ts";
+import { storableText } from "./storable.ts";
 import { type LogLine, type ProgressWrite, writeLines, writeProgress } from "./store/logs.ts";
 
 export interface NodeOutput {
@@ -15,11 +18,13 @@ export interface NodeOutput {
 
 const FLUSH_MS = 500;
 const LINE_LENGTH_MAX = 8_192;
+const NOTE_LENGTH_MAX = 500;
 /** Lines that wait to be written; a node that outruns the database loses lines, and the log says so. */
 const LINES_WAITING_MAX = 20_000;
 const LINES_AT_ONCE = 2_000;
 
-export function createNodeOutput({ db, log }: { db: Db; log: ServiceLog }): NodeOutput {
+export function createNodeOutput(deps: { db: Db; wake: Pick<Wake, "hint">; log: ServiceLog }): NodeOutput {
+  const { db, wake, log } = deps;
   let lines: LogLine[] = [];
   let dropped = 0;
   const latest = new Map<string, ProgressWrite>();
@@ -46,7 +51,10 @@ export function createNodeOutput({ db, log }: { db: Db; log: ServiceLog }): Node
       for (let from = 0; from < said.length; from += LINES_AT_ONCE) {
         await writeLines(db, said.slice(from, from + LINES_AT_ONCE));
       }
-      if (progress.length > 0) await writeProgress(db, progress);
+      if (progress.length > 0) {
+        await writeProgress(db, progress);
+        wake.hint(PROGRESS_TOPIC);
+      }
     } catch (error) {
       log.warn({ err: error, lines: said.length }, "log lines of chain nodes were not written");
     }
@@ -60,11 +68,13 @@ export function createNodeOutput({ db, log }: { db: Db; log: ServiceLog }): Node
         dropped += 1;
         return;
       }
-      lines.push({ ...line, at: new Date(), line: storable(line.line).slice(0, LINE_LENGTH_MAX) });
+      lines.push({ ...line, at: new Date(), line: storableText(line.line, LINE_LENGTH_MAX) });
       soon();
     },
     progress(progress) {
-      latest.set(`${progress.run_id}/${progress.node_id}/${progress.fence}`, progress);
+      const { run_id, node_id, fence, note } = progress;
+      const kept = note === null ? null : storableText(note, NOTE_LENGTH_MAX);
+      latest.set(`${run_id}/${node_id}/${fence}`, { ...progress, note: kept });
       soon();
     },
     async flush() {
@@ -72,9 +82,4 @@ export function createNodeOutput({ db, log }: { db: Db; log: ServiceLog }): Node
       else await writing;
     },
   };
-}
-
-/** Postgres stores neither NUL nor half a surrogate pair. */
-export function storable(text: string): string {
-  return text.replaceAll("\0", "\uFFFD").toWellFormed();
 }

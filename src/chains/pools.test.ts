@@ -16,7 +16,8 @@ const setPool = (name: string, size: number) =>
   );
 const inPool = (count: number, pool: string) =>
   Array.from({ length: count }, (_, index) => ({ id: `${pool}${index}`, pool }));
-const leased = async () => (await database.query("select from chains.live_node where state = 'leased'")).length;
+const leased = async () =>
+  (await database.query("select from chains.live_node where state = 'leased' and pool is not null")).length;
 /** What a change of the size through the API sets off in all processes. */
 const hint = () => database.query("select pg_notify('millrace_wake', 'test chains.ready_in_pool')");
 

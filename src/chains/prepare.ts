@@ -45,7 +45,9 @@ function compile(node: GraphNode, registry: Registry): Compiled {
     template: result.template,
     untouched,
     needsParents: usesNodes(result.template) || (expression !== undefined && usesNodes(expression)),
-    constant: result.template.isConstant ? deepFreeze(completed(registry, type, cfg)) : undefined,
+    constant: result.template.isConstant
+      ? deepFreeze(completed(registry, type, { ...(result.template.render({}) as object), ...untouched }))
+      : undefined,
   };
   compiledNodes.set(node, compiled);
   return compiled;

@@ -38,7 +38,10 @@ export function createRunCache(): RunCache {
 
   async function graphOf(db: Queryable, facts: RunFacts): Promise<Graph> {
     const key = facts.chain_id === null ? facts.run_id : `${facts.chain_id}/${facts.chain_version}`;
-    return graphs.get(key) ?? remember(key, buildGraph(await readDag(db, facts.run_id)));
+    const known = graphs.get(key);
+    if (known) return known;
+    const graph = buildGraph(await readDag(db, facts.run_id));
+    return graphs.get(key) ?? remember(key, graph); // Another may have been quicker.
   }
 
   return {

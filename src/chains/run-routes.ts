@@ -58,7 +58,7 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
       const runId = runIdOf(params);
       const [row, dag] = await Promise.all([readRun(db, runId), readRunDag(db, runId)]);
       if (!row || !dag) throw new ApiError("RUN_NOT_FOUND", { runId });
-      return { ...runReply(row), counts: row.counts as Record<string, number>, dagJson: JSON.stringify(dag), dag };
+      return { ...runReply(row), counts: row.counts, dagJson: JSON.stringify(dag), dag };
     },
   );
 
@@ -292,6 +292,7 @@ function artifactOf(body: schemas.NodeActionBody): unknown {
     return parseJson(Buffer.from(given));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    throw new ApiError("VALIDATION_FAILED", {}, { reason: `\`artifactJson\` is text but not JSON: ${error.message}` });
+    const because = error.message.replace(/^The body/, "it").replace(/\.$/, "");
+    throw new ApiError("VALIDATION_FAILED", {}, { reason: `The text of \`artifactJson\` cannot be used: ${because}` });
   }
 }

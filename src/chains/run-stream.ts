@@ -25,11 +25,12 @@ const KEEP_ALIVE_MS = 15_000;
 /** A row may be committed a moment after the time that it bears. What was sent before is not sent again. */
 const OVERLAP_MS = 10_000;
 const STREAMS_MAX = 1_000;
-const RETRY_AFTER_SECONDS = 10;
+const RETRY_AFTER_SECONDS = 5;
 
 export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number }): RunStreams {
   const { db, wake, streamsMax = STREAMS_MAX } = deps;
   const open = new Set<AbortController>();
+  let stopped = false;
 
   async function follow(
     runId: string,
@@ -40,7 +41,7 @@ export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number
     const toReply = nodeReplies(dag);
     const sent = new Map<string, string>();
     let lastRun = "";
-    let since: Date | undefined;
+    let newestMs: number | undefined; // Among the rows seen, by the database's clock.
     let changed = true;
     let wakeUp = () => {};
     const unlisten = wake.on(PROGRESS_TOPIC, () => {
@@ -51,11 +52,13 @@ export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number
       while (!signal.aborted) {
         if (changed) {
           changed = false;
-          const readAt = Date.now();
           const run = await readRun(db, runId);
           if (!run) return;
-          const rows = since ? await readChangedNodes(db, runId, since) : await readNodes(db, runId);
-          since = new Date(readAt - OVERLAP_MS);
+          const rows =
+            newestMs === undefined
+              ? await readNodes(db, runId)
+              : await readChangedNodes(db, runId, new Date(newestMs - OVERLAP_MS));
+          for (const { updated_at } of rows) newestMs = Math.max(newestMs ?? 0, updated_at.getTime());
           const nodes = rows.map(toReply).filter((node) => {
             const text = JSON.stringify(node);
             const news = sent.get(node.nodeId) !== text;
@@ -100,6 +103,7 @@ export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number
 
   return {
     async send(runId, reply) {
+      if (stopped) throw new ApiError("SHUTTING_DOWN", { seconds: RETRY_AFTER_SECONDS });
       if (open.size >= streamsMax) {
         throw new ApiError("OVERLOADED", { waiting: open.size, seconds: RETRY_AFTER_SECONDS });
       }
@@ -112,6 +116,7 @@ export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number
         "content-type": "text/event-stream; charset=utf-8",
         "cache-control": "no-store",
         "x-accel-buffering": "no",
+        connection: "close", // Nobody asks again on it, and a stopping server would wait until they do not.
         "x-request-id": String(reply.getHeader("x-request-id") ?? ""),
       });
       const write = (event: string, data: unknown) => {
@@ -129,6 +134,7 @@ export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number
       }
     },
     stop() {
+      stopped = true;
       for (const control of open) control.abort();
     },
   };

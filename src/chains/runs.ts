@@ -1,7 +1,7 @@
 /** What people do with runs: start, stop, resume, retry, complete, backfill. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import { fingerprint } from "../kernel/canonical.ts";
-import type { Db, Queryable } from "../kernel/db.ts";
+import { type Db, type Queryable, sqlState } from "../kernel/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { createGroupCommit } from "../kernel/group-commit.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -67,6 +67,7 @@ export interface CompleteRequest {
 
 const SYSTEM = "millrace";
 const TABLES_SHOWN = 5;
+const FOREIGN_KEY_VIOLATION = "23503";
 
 export function createRuns(deps: {
   db: Db;
@@ -147,7 +148,12 @@ export function createRuns(deps: {
 
   async function startOnce(run: NewRun, chainId: string, key: string, request: StartRequest) {
     const earlier = await db.tx(async (tx) => {
-      const repeated = await takeStartKey(tx, { chainId, key, request: digest(request), runId: run.run_id });
+      const repeated = await takeStartKey(tx, { chainId, key, request: digest(request), runId: run.run_id }).catch(
+        (error: unknown) => {
+          const noChain = sqlState(error) === FOREIGN_KEY_VIOLATION; // The key would belong to it.
+          throw noChain ? new ApiError("CHAIN_NOT_FOUND", { chainId }) : error;
+        },
+      );
       if (repeated && !repeated.same) throw new ApiError("IDEMPOTENCY_CONFLICT", { key, runId: repeated.runId });
       if (repeated) return repeated.runId;
       if (!(await insert(tx, [run]))[0]) throw await whyNotStarted(chainId);

@@ -208,7 +208,7 @@ const Run = {
   startedAt: Nullable(ReplyTime),
   endedAt: Nullable(ReplyTime),
 };
-export const RunSummary = Type.Object(Run);
+const RunSummary = Type.Object(Run);
 export const RunDetail = Type.Object({
   ...Run,
   counts: Type.Record(Type.String(), Type.Integer()),
@@ -231,7 +231,7 @@ export type RunsQuery = Static<typeof RunsQuery>;
 export const RunsReply = Page(RunSummary);
 
 const NodeStatus = Type.Enum(NODE_STATUSES);
-export const NodeReply = Type.Object({
+const NodeReply = Type.Object({
   nodeId: Type.String(),
   type: Type.String(),
   dependsOn: Type.Array(Type.String()),

@@ -20,8 +20,7 @@ async function childrenOf(runId: string): Promise<string[]> {
   );
   return rows.map(({ run_id }) => run_id);
 }
-const childOf = (runId: string) =>
-  until(async () => (await childrenOf(runId))[0], `a run of a node of ${runId}`);
+const childOf = (runId: string) => until(async () => (await childrenOf(runId))[0], `a run of a node of ${runId}`);
 
 /** A chain named `child`, and a run of another that waits for it in its node `sub`. */
 async function startParent(process: ChainProcess, child: readonly object[], sub: object = {}, request: object = {}) {
@@ -59,9 +58,10 @@ describe("a chain node", () => {
       nodes: { sub: { attempt: 1, artifact: { runId: childId, artifacts: { a: { rows: 3 } } } } },
     });
     expect(seen).toEqual([{ day: "monday" }, "20250101"]);
-    const [child] = await database.query("select trigger, priority, depth, job_name from chains.job_run where run_id = $1", [
-      childId,
-    ]);
+    const [child] = await database.query(
+      "select trigger, priority, depth, job_name from chains.job_run where run_id = $1",
+      [childId],
+    );
     expect(child).toEqual({ trigger: "chain", priority: 3, depth: 1, job_name: "child" });
   });
 
@@ -90,7 +90,10 @@ describe("a chain node", () => {
     expect(await ended(runId)).toMatchObject({ status: "SUCCESS", nodes: { sub: { attempt: 2 } } });
     expect(await childrenOf(runId)).toEqual([childId]);
     expect(begunNodes()).toEqual(["bad", "behind", "after"]);
-    expect(await look(childId)).toMatchObject({ status: "SUCCESS", nodes: { good: { attempt: 1 }, bad: { attempt: 2 } } });
+    expect(await look(childId)).toMatchObject({
+      status: "SUCCESS",
+      nodes: { good: { attempt: 1 }, bad: { attempt: 2 } },
+    });
   });
 
   test("tries again by itself as often as its retry says", async () => {
@@ -164,7 +167,10 @@ describe("a stop of a run whose node waits for another", () => {
     const [context] = await begin();
     expect(await process.runs.stop(runId, ACTOR)).toBe("STOPPING");
     const run = await ended(runId);
-    expect(run).toMatchObject({ status: "STOPPED", nodes: { sub: { status: "STOPPED" }, after: { status: "STOPPED" } } });
+    expect(run).toMatchObject({
+      status: "STOPPED",
+      nodes: { sub: { status: "STOPPED" }, after: { status: "STOPPED" } },
+    });
     expect(context?.signal.aborted).toBe(true);
     expect(await look(await childOf(runId))).toMatchObject({
       status: "STOPPED",
@@ -219,7 +225,11 @@ describe("a stop of a run whose node waits for another", () => {
 });
 
 describe("a map node", () => {
-  const mapOver = async (process: ChainProcess, over: unknown, { node = {}, ...cfg }: Record<string, object | number> = {}) => {
+  const mapOver = async (
+    process: ChainProcess,
+    over: unknown,
+    { node = {}, ...cfg }: Record<string, object | number> = {},
+  ) => {
     const item = {
       type: "act",
       // biome-ignore lint/suspicious/noTemplateCurlyInString: templates of chains.
@@ -257,7 +267,11 @@ describe("a map node", () => {
     const process = await chains.open();
     const { act, begun: begin, release } = held();
     actForAll(12, act);
-    const runId = await mapOver(process, Array.from({ length: 12 }, (_, index) => index), { maxParallel: 3 });
+    const runId = await mapOver(
+      process,
+      Array.from({ length: 12 }, (_, index) => index),
+      { maxParallel: 3 },
+    );
     await begin(3);
     expect((await database.query("select from chains.live_node where state = 'leased'")).length).toBe(3);
     release();

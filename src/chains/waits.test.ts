@@ -1,4 +1,5 @@
 /** Nodes that wait for tables: each arrival counts once, whenever and however often it is told. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { ACTOR, type ChainProcess, held, useChainProcesses } from "../../test/chain-process.ts";
 import { useDatabase } from "../../test/database.ts";
@@ -46,7 +47,10 @@ describe("a node with waitsFor", () => {
   test("waits for all of its tables when they arrive at the same time", async () => {
     const process = await chains.open();
     const tables = Array.from({ length: 20 }, (_, index) => `T${index}`);
-    const runId = await startRun(process, [{ id: "n0", waitsFor: tables }, { id: "n1", waitsFor: tables }]);
+    const runId = await startRun(process, [
+      { id: "n0", waitsFor: tables },
+      { id: "n1", waitsFor: tables },
+    ]);
     const counts = await Promise.all(tables.map((table) => process.arrived(table, DAY)));
     expect(counts).toEqual(tables.map(() => 2));
     expect((await ended(runId)).status).toBe("SUCCESS");
@@ -71,13 +75,28 @@ describe("a node with waitsFor", () => {
     expect((await ended(runId)).status).toBe("SUCCESS");
   });
 
+  test("hears of an arrival that comes between its question and its wait", async () => {
+    const teller = await chains.open({ roles: [] });
+    let told: Promise<number> | undefined;
+    const process = await chains.open({
+      async meanwhile() {
+        arrivals.add(`A ${DAY}`);
+        told = teller.arrived("A", DAY);
+        await Promise.race([told, sleep(200)]); // It must wait for us: that it does has no other sign than silence.
+      },
+    });
+    const runId = await startRun(process, [{ id: "n0", waitsFor: ["A"] }]);
+    expect(await told).toBe(1);
+    expect((await ended(runId)).status).toBe("SUCCESS");
+  });
+
   test("needs an opTime", async () => {
     const process = await chains.open();
     const chainId = await define(process, [{ id: "n0", waitsFor: ["A"] }]);
     await expect(process.runs.start(chainId, { by: "test" })).rejects.toMatchObject({ code: "OP_TIME_NEEDED" });
   });
 
-  test("lets the chain's disabled or foreign runs alone: each run has its own opTime", async () => {
+  test("leaves the runs of another opTime waiting", async () => {
     const process = await chains.open();
     const nodes = [{ id: "n0", waitsFor: ["A"] }];
     const monday = await startRun(process, nodes);

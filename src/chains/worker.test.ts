@@ -1,6 +1,6 @@
 /** The worker on a real Postgres: what it claims, in which order, what its nodes are given, and how they end. */
 import { describe, expect, test } from "vitest";
-import { ACTOR, held, useChainProcesses } from "../../test/chain-process.ts";
+import { held, useChainProcesses } from "../../test/chain-process.ts";
 import { useDatabase } from "../../test/database.ts";
 import { until } from "../../test/until.ts";
 import { FinalFailure } from "./types/node-type.ts";
@@ -19,12 +19,18 @@ describe("a worker", () => {
     const chainId = await define(process, ids(20));
     const { runId } = await process.runs.start(chainId, BY);
     await begin(3);
+    const other = await process.runs.start(chainId, BY);
+    await until(async () => (await look(other.runId)).status === "RUNNING", "more work to be ready");
+    for (let round = 0; round < 3; round += 1) await process.timers.runOnce(); // Each says that there is work.
     const [counted] = await database.query("select count(*)::int as n from chains.live_node where state = 'leased'");
     expect(counted).toEqual({ n: 3 });
+    const released = performance.now();
     release();
     expect((await ended(runId)).status).toBe("SUCCESS");
+    expect(performance.now() - released).toBeLessThan(5_000);
+    expect((await ended(other.runId)).status).toBe("SUCCESS");
     expect(process.mostAtOnce).toBe(3);
-    expect(begun).toHaveLength(20);
+    expect(begun).toHaveLength(40);
   });
 
   test("takes runs with the smaller number first", async () => {
@@ -43,7 +49,24 @@ describe("a worker", () => {
     await Promise.all(runIds.map(ended));
     const order = begun.map((key) => runIds.indexOf(key.split("/")[0] ?? ""));
     expect(order.slice(0, 3)).toEqual([4, 1, 2]);
-    expect(order.slice(3).sort()).toEqual([0, 3]);
+    expect(new Set(order.slice(3))).toEqual(new Set([0, 3]));
+  });
+
+  test("takes a run with a smaller number before the next node of one that it works on", async () => {
+    const process = await chains.open({ slots: 1 });
+    const { act, begun: begin, release } = held();
+    acts.set("a0", act);
+    const long = Array.from({ length: 5 }, (_, index) => ({
+      id: `a${index}`,
+      dependsOn: index === 0 ? [] : [`a${index - 1}`],
+    }));
+    const { runId } = await process.runs.start(await define(process, long), BY);
+    await begin();
+    const urgent = await process.runs.start(await define(process, [{ id: "urgent" }]), { ...BY, priority: -1 });
+    await until(async () => (await look(urgent.runId)).status === "RUNNING", "the urgent one to be admitted");
+    release();
+    await ended(runId);
+    expect(chains.begunNodes()).toEqual(["a0", "urgent", "a1", "a2", "a3", "a4"]);
   });
 
   test("shares the work with another process, and no node is done by both", async () => {
@@ -129,14 +152,22 @@ describe("a node", () => {
     expect(kept).toEqual({ checkpoint_json: { page: "the end" } });
   });
 
-  test("cannot keep a checkpoint once it was taken away", async () => {
-    const first = await chains.open({ roles: ["scheduler", "worker"] });
+  test("cannot keep a checkpoint once another has taken over", async () => {
+    const first = await chains.open({ roles: ["worker"], slots: 1 });
     const { act, begun: begin, release } = held({ stubborn: true });
     acts.set("n0", act);
-    const { runId } = await first.runs.start(await define(first, ids(1)), BY);
-    const [context] = await begin();
-    await first.runs.complete(runId, { nodeId: "n0", artifact: null, reason: null }, ACTOR);
-    await expect(context?.saveCheckpoint({ page: 1 })).rejects.toThrow("no longer held");
+    const scheduler = await chains.open({ roles: ["scheduler"] });
+    await scheduler.runs.start(await define(scheduler, ids(1)), BY);
+    await begin(1);
+    await chains.open({ roles: ["worker"], slots: 1 });
+    await first.fallSilent();
+    await scheduler.timers.runOnce();
+    const [late, current] = await begin(2);
+    await current?.saveCheckpoint({ page: 2 });
+    await expect(late?.saveCheckpoint({ page: 1 })).rejects.toThrow("no longer held");
+    expect(await database.query("select checkpoint_json from chains.job_run_checkpoint")).toEqual([
+      { checkpoint_json: { page: 2 } },
+    ]);
     release();
   });
 
@@ -226,26 +257,26 @@ describe("a node", () => {
 
   test("whose worker fell silent is done by another, and its late end is dropped", async () => {
     const first = await chains.open({ roles: ["worker"], slots: 1 });
-    const { act, begun: begin, release } = held({ stubborn: true });
-    acts.set("n0", async (ctx) => {
-      await act(ctx, {});
-      return { artifact: "late" };
+    const gates = [held({ stubborn: true }), held()] as const;
+    acts.set("n0", async (ctx, cfg) => {
+      await gates[ctx.attempt === 1 ? 0 : 1].act(ctx, cfg);
+      return { artifact: ctx.attempt === 1 ? "late" : "in time" };
     });
     const scheduler = await chains.open({ roles: ["scheduler"] });
     const { runId } = await scheduler.runs.start(await define(scheduler, ids(1)), BY);
-    await begin();
-    acts.set("n0", () => ({ artifact: "in time" }));
-    await chains.open({ roles: ["worker"] });
+    await gates[0].begun();
+    await chains.open({ roles: ["worker"], slots: 1 });
     await first.fallSilent();
     await scheduler.timers.runOnce();
-    const run = await ended(runId);
-    expect(run).toMatchObject({ status: "SUCCESS", nodes: { n0: { attempt: 2, artifact: "in time" } } });
-    release();
+    await gates[1].begun();
+    gates[0].release();
     await until(
       () => first.logged.some(({ message }) => message.includes("came too late")),
       "the late end to be dropped",
     );
-    expect(await look(runId)).toEqual(run);
+    expect((await look(runId)).nodes["n0"]).toMatchObject({ status: "RUNNING", attempt: 2 });
+    gates[1].release();
+    expect(await ended(runId)).toMatchObject({ status: "SUCCESS", nodes: { n0: { attempt: 2, artifact: "in time" } } });
     const [kept] = await database.query("select attempt, status, error from chains.job_run_attempt");
     expect(kept).toEqual({ attempt: 1, status: "LOST", error: "its worker fell silent" });
   });

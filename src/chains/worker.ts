@@ -10,7 +10,7 @@ import { createService, type OnRun, type Service, type ServiceLog } from "../ker
 import type { Session } from "../kernel/session.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
-import { type Engine, LET_GO_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC, type Report } from "./engine.ts";
+import { type Engine, LET_GO_TOPIC, PROGRESS_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC, type Report } from "./engine.ts";
 import { type ExecuteDeps, execute, type Outcome } from "./execute.ts";
 import { createNodeOutput } from "./node-output.ts";
 import { type PreparedNode, prepare } from "./prepare.ts";
@@ -51,6 +51,8 @@ interface Running {
   takenAway: boolean;
 }
 
+type HeldNode = Pick<ClaimedNode, "run_id" | "node_id" | "fence">;
+
 const KINDS = ["free", "pooled"] as const;
 type Kind = (typeof KINDS)[number];
 
@@ -58,6 +60,10 @@ const CLAIM_MAX = 500;
 /** Hints bring work within milliseconds; this is for the one that was lost. */
 const POLL_INTERVAL_MS = 60_000;
 const WATCH_INTERVAL_MS = 5_000;
+/** After a write whose outcome is unknown: longer than the database may take to come to its end. */
+const UNSURE_MS = 60_000;
+/** What is ours and does not run may be about to; after this time it is not. Two looks of the watch are further apart. */
+const STRAY_MS = 3_000;
 /** Longer in all than a session lives without its heartbeat: by then the node is not ours to report any more. */
 const REPORT_RETRY: RetryPolicy = { maxAttempts: 20, baseMs: 100, factor: 2, capMs: 2_000, jitter: 0.2 };
 
@@ -66,9 +72,12 @@ export function createWorker(deps: WorkerDeps): Worker {
   const running = new Map<string, Running>(); // By fence, which no two items share.
   const reporting = new Set<Promise<void>>();
   const backlog = new Set<Kind>();
+  /** Nodes that are leased to us and do not run, by fence: since when. */
+  const strays = new Map<string, number>();
+  let unsureUntilMs = 0;
   let busySlots = 0;
   let stopping = false;
-  const output = createNodeOutput({ db, log });
+  const output = createNodeOutput({ db, wake, log });
   const executeDeps: ExecuteDeps = {
     registry,
     output,
@@ -102,12 +111,18 @@ export function createWorker(deps: WorkerDeps): Worker {
     let claimed: ClaimedNode[] = [];
     try {
       claimed = await claimNodes(db, kind, { limit, session: session.id(), worker: deps.name });
+    } catch (error) {
+      beUnsure();
+      throw error;
     } finally {
       if (claimed.length < limit) backlog.delete(kind);
       else backlog.add(kind);
       freeSlots(limit - claimed.length); // The other kind may have come while all of them were held.
     }
-    if (claimed.length > 0) await begin(claimed);
+    if (claimed.length > 0) {
+      wake.hint(PROGRESS_TOPIC);
+      await begin(claimed);
+    }
     return { claimed: claimed.length };
   }
 
@@ -145,6 +160,7 @@ export function createWorker(deps: WorkerDeps): Worker {
       await output.flush();
       if (!current.takenAway) await report(await reportOf(item, outcome));
     } catch (err) {
+      beUnsure();
       log.error(
         { err, runId: item.run_id, nodeId: item.node_id },
         "a node's end could not be written; it will be taken back",
@@ -185,15 +201,17 @@ export function createWorker(deps: WorkerDeps): Worker {
     }
   }
 
-  function giveBack({ run_id: runId, node_id: nodeId, fence }: ClaimedNode): Promise<void> {
+  function giveBack({ run_id: runId, node_id: nodeId, fence }: HeldNode): Promise<void> {
     return report({ runId, event: { kind: "released", nodeId, fence } });
   }
 
   /** Aborts what should stop, and what is no longer ours. */
   async function watch(): Promise<{ let_go: number }> {
     const mine = [...running.values()];
-    if (mine.length === 0) return { let_go: 0 };
+    const unsure = performance.now() < unsureUntilMs;
+    if (mine.length === 0 && !unsure) return { let_go: 0 };
     const held = new Map((await heldNodes(db, session.id())).map((row) => [row.fence, row]));
+    if (unsure) await giveBackStrays([...held.values()]);
     let letGo = 0;
     for (const current of mine) {
       const row = held.get(current.item.fence);
@@ -204,6 +222,26 @@ export function createWorker(deps: WorkerDeps): Worker {
       letGo += 1;
     }
     return { let_go: letGo };
+  }
+
+  function beUnsure(): void {
+    unsureUntilMs = performance.now() + UNSURE_MS;
+    watcher.wake();
+  }
+
+  /** The answer to a claim may be lost after its commit. Nobody else takes back what is ours while we live. */
+  async function giveBackStrays(held: readonly HeldNode[]): Promise<void> {
+    const now = performance.now();
+    const seenBefore = new Map(strays);
+    strays.clear();
+    const givenBack: Promise<void>[] = [];
+    for (const node of held) {
+      if (running.has(node.fence)) continue;
+      const since = seenBefore.get(node.fence) ?? now;
+      strays.set(node.fence, since);
+      if (now - since >= STRAY_MS) givenBack.push(giveBack(node));
+    }
+    await Promise.all(givenBack);
   }
 
   async function stop(): Promise<void> {

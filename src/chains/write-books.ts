@@ -13,13 +13,14 @@ import {
   type RunWrite,
   writeLive,
 } from "./store/live.ts";
-import { insertWaits } from "./store/waits.ts";
+import { dropWaits, insertWaits } from "./store/waits.ts";
 
 /** Answers the nodes that this leased to `worker`. */
 export async function writeBooks(tx: Queryable, books: readonly Book[], worker: string | null): Promise<ClaimedNode[]> {
   const difference = { gone: [] as NodeKey[], kept: [] as LiveWrite[], told: [] as NodeWrite[] };
   const followed: Followed[] = [];
   const fresh: FreshNode[] = [];
+  const waitNoMore: NodeKey[] = [];
   for (const book of books) {
     for (const entry of book.nodes.values()) collect(book, entry);
   }
@@ -31,6 +32,7 @@ export async function writeBooks(tx: Queryable, books: readonly Book[], worker: 
   if (born.length > 0) await insertLiveRuns(tx, born.map(runWrite));
   const taken = await writeLive(tx, { ...difference, runs: lasting.map(runWrite), worker });
   if (fresh.length > 0) await insertLive(tx, fresh);
+  if (waitNoMore.length > 0) await dropWaits(tx, waitNoMore);
   const waits = fresh.filter(({ tables }) => tables.length > 0);
   if (waits.length > 0) await insertWaits(tx, waits);
   if (over.length > 0)
@@ -56,6 +58,7 @@ export async function writeBooks(tx: Queryable, books: readonly Book[], worker: 
       difference.told.push({ run_id, node_id, status, attempt, error, artifact: artifact ?? null });
     }
     if (was.live && !live) difference.gone.push({ run_id, node_id });
+    if (was.live && !live && node.waitsFor.length > 0) waitNoMore.push({ run_id, node_id });
     if (was.live && live && differs(was.live, live)) difference.kept.push(liveWrite(book, node_id, live));
     if (!was.live && live) {
       const { pool = null } = node.def;

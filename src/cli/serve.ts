@@ -11,6 +11,8 @@ import { stopSignals } from "./stop-signals.ts";
 
 /** From cutting off what was in flight to leaving behind whatever still does not stop. */
 const CUT_OFF_MS_MAX = 10_000;
+/** Time for the last lines to be written. */
+const LAST_WORDS_MS = 500;
 
 export const serve: Command = {
   summary: "Run the server, with a Postgres of its own unless DATABASE_URL names one",
@@ -58,7 +60,10 @@ more.`,
     const overdue = cutOffAfterGrace(millrace, config);
     await millrace.stop();
     print("Stopped.");
-    return overdue.aborted ? EXIT.failed : EXIT.ok;
+    const code = overdue.aborted ? EXIT.failed : EXIT.ok;
+    // A node that does not listen was given back, and must not keep the process alive.
+    setTimeout(() => process.exit(code), LAST_WORDS_MS).unref();
+    return code;
   },
 };
 

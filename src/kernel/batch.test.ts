@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
-import { guardedUpdate, toArrays, unnest } from "./batch.ts";
+import { guardedUpdate, itemsByKey, toArrays, unnest } from "./batch.ts";
 import type { Queryable } from "./db.ts";
 import { statement } from "./statement.ts";
 
@@ -75,6 +75,44 @@ test("parameters are numbered from where the statement wants them", () => {
   expect(unnest({ filename: "text", shard: "int4" }, "i", 3)).toBe(
     "unnest($3::text[], $4::int4[]) as i(filename, shard)",
   );
+});
+
+describe("the items of a batch by their key", () => {
+  const key = { a: "text", b: "int4" };
+  const values = { word: "text" };
+  const items = [
+    { a: "y", b: 1, word: "third" },
+    { a: "x", b: 2, word: "second" },
+    { a: "x", b: 1, word: "first" },
+  ];
+
+  test("come in the order of the key, whatever the order in which they are given", async () => {
+    const rows = await database.db.rows(
+      statement("test.batch.by_key", `select i.* from ${itemsByKey(key, values)}`),
+      toArrays({ ...key, ...values }, items),
+    );
+    expect(rows).toEqual(items.toReversed());
+  });
+
+  test("may begin at a later parameter, behind those of the statement itself", async () => {
+    const rows = await database.db.rows(
+      statement(
+        "test.batch.by_key_from",
+        `select $1 || i.word as word, $2::int + i.b as b from ${itemsByKey(key, values, 3)}`,
+      ),
+      ["the ", 10, ...toArrays({ ...key, ...values }, items)],
+    );
+    expect(rows).toEqual([
+      { word: "the first", b: 11 },
+      { word: "the second", b: 12 },
+      { word: "the third", b: 11 },
+    ]);
+  });
+
+  test("are none when none are given", async () => {
+    const none = statement("test.batch.by_key_none", `select i.* from ${itemsByKey(key)}`);
+    expect(await database.db.rows(none, toArrays(key, []))).toEqual([]);
+  });
 });
 
 describe("a guarded update", () => {

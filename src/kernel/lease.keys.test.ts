@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { useDatabase } from "../../test/database.ts";
 import { explain } from "../../test/plans.ts";
 import { type Db, openDb } from "./db.ts";
-import { type LeaseSpec, leaseOn } from "./lease.ts";
+import { type AlsoOnClaim, type LeaseSpec, leaseOn } from "./lease.ts";
+import { statement } from "./statement.ts";
 
 const database = useDatabase();
 const CLAIMERS = 8;
@@ -34,6 +35,8 @@ const bySession = leaseOn<{ id: string }, { pool: string }>({
   concurrency: { column: "pool", limit: "select p.slots from pool p where p.name = k.key" },
 });
 
+const RAISE = statement("test.errand.raise", "update errand set priority = priority + 1");
+
 let db: Db;
 beforeAll(async () => {
   db = openDb({ connection: database.connection, poolSize: CLAIMERS });
@@ -52,12 +55,16 @@ beforeEach(async () => {
   await database.query("truncate errand, pool restart identity");
 });
 
+type Also = AlsoOnClaim<{ id: string; pool: string; fence: string }>;
 const KINDS = [
   {
     kind: "a constant limit, item by item",
-    claim: (limit: number) => byItem.claim(db, { limit, holder: "worker", seconds: 60 }),
+    claim: (limit: number, also?: Also) => byItem.claim(db, { limit, holder: "worker", seconds: 60 }, also),
   },
-  { kind: "limits from a table, by session", claim: (limit: number) => bySession.claim(db, { limit, holder: "1" }) },
+  {
+    kind: "limits from a table, by session",
+    claim: (limit: number, also?: Also) => bySession.claim(db, { limit, holder: "1" }, also),
+  },
 ];
 
 describe.each(KINDS)("with $kind", ({ claim }) => {
@@ -119,6 +126,33 @@ describe.each(KINDS)("with $kind", ({ claim }) => {
     expect(await claim(500)).toHaveLength(500);
     await add([{ pool: "first" }]);
     expect(pools(await claim(10))).toEqual(["first"]);
+  });
+
+  test("what is also done is part of the claim: if it fails, nothing was claimed and the room is still there", async () => {
+    await slots({ a: 2, b: 2 });
+    await add([{ pool: "a" }, { pool: "a" }, { pool: "b" }]);
+    const told: string[][] = [];
+    const failing = claim(10, async (tx, claimed) => {
+      told.push(pools(claimed));
+      await tx.rows(RAISE);
+      throw new Error("no");
+    });
+    await expect(failing).rejects.toThrow("no");
+    expect(await database.query("select distinct state, priority from errand")).toEqual([
+      { state: "ready", priority: 0 },
+    ]);
+    await claim(10, async (tx, claimed) => {
+      told.push(pools(claimed));
+      await tx.rows(RAISE);
+    });
+    expect(await database.query("select distinct state, priority from errand")).toEqual([
+      { state: "leased", priority: 1 },
+    ]);
+    await claim(10, async () => expect.unreachable("nothing was claimed"));
+    expect(told).toEqual([
+      ["a", "a", "b"],
+      ["a", "a", "b"],
+    ]);
   });
 
   test("an empty name is a key like any other", async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { type Claimed, type NewItem, numbersOf, WORK_TABLES } from "../../test/work-tables.ts";
-import { type Db, openDb } from "./db.ts";
+import { type Db, openDb, type Queryable } from "./db.ts";
 import { statement } from "./statement.ts";
 
 const database = useDatabase();
@@ -98,6 +98,52 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
         );
         expect(numbersOf(await claim(bob))).toEqual([2]);
       });
+    });
+  });
+
+  describe("what is also done on a claim", () => {
+    const NOTE = statement(
+      `${lease.name}.note`,
+      `update ${lease.name.split(".")[1]} set note = $1 where n = any($2::int[])`,
+    );
+    const note = (text: string) => async (tx: Queryable, claimed: readonly Claimed[]) => {
+      await tx.rows(NOTE, [text, numbersOf(claimed)]);
+    };
+
+    test("is written with it, for the items that were claimed", async () => {
+      await addMany(3);
+      expect(numbersOf(await work.claim(db, alice, 2, note("seen")))).toEqual([1, 2]);
+      expect((await look()).map((item) => [item.state, item.note])).toEqual([
+        [states.leased, "seen"],
+        [states.leased, "seen"],
+        [ready, null],
+      ]);
+    });
+
+    test("takes the claim back when it fails, and leaves nothing of itself", async () => {
+      await addMany(2);
+      const failing = work.claim(db, alice, 2, async (tx, claimed) => {
+        await note("half")(tx, claimed);
+        throw new Error("no");
+      });
+      await expect(failing).rejects.toThrow("no");
+      const untouched = { state: ready, held: false, fenced: false, claims: 0, note: null };
+      expect(await look()).toMatchObject([untouched, untouched]);
+      expect(numbersOf(await claim(bob))).toEqual([1, 2]);
+    });
+
+    test("is not seen by others before the claim is", async () => {
+      await addMany(1);
+      await work.claim(db, alice, 1, async (tx, claimed) => {
+        await note("soon")(tx, claimed);
+        expect(await look()).toMatchObject([{ state: ready, note: null }]);
+      });
+      expect(await look()).toMatchObject([{ state: states.leased, note: "soon" }]);
+    });
+
+    test("is left out when nothing was claimed", async () => {
+      const unwanted = () => Promise.reject(new Error("called"));
+      expect(await work.claim(db, alice, 1, unwanted)).toEqual([]);
     });
   });
 
@@ -218,6 +264,35 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       const reclaimed = await Promise.all(Array.from({ length: 8 }, reclaim));
       expect(reclaimed.flat()).toHaveLength(50);
       expect((await look()).every(({ lost }) => lost === 1)).toBe(true);
+    });
+  });
+
+  describe("what has expired", () => {
+    test("is what silent holders left, with the fence it was held under, and stays as it is", async () => {
+      await addMany(2);
+      const [first] = await claim(alice, 1);
+      await claim(bob, 1);
+      expect(await lease.expired(db, 100)).toEqual([]);
+      await work.silence(database, alice);
+      const before = await look();
+      expect(await lease.expired(db, 100)).toEqual([{ ...work.keyOf(1), fence: first?.fence }]);
+      expect(await look()).toEqual(before);
+    });
+
+    test("is no more than asked for", async () => {
+      await addMany(5);
+      await claim(alice);
+      await work.silence(database, alice);
+      expect(await lease.expired(db, 2)).toHaveLength(2);
+    });
+
+    test("is not what was given back or finished", async () => {
+      await addMany(2);
+      const items = await claim(alice);
+      await work.silence(database, alice);
+      await lease.release(db, items.slice(0, 1));
+      await lease.finish(db, "done", items.slice(1));
+      expect(await lease.expired(db, 100)).toEqual([]);
     });
   });
 

@@ -3,11 +3,14 @@
  * command, a route, a stage) can offer the right one.
  */
 
-/** Beyond three edits two words have nothing to do with each other; it also bounds the work for hostile input. */
+/** Beyond three edits two words have nothing to do with each other. */
 const MAX_EDITS = 3;
+/** Longer than any name, and short enough that a hostile word costs no time: two are compared letter by letter. */
+const WORD_LENGTH_MAX = 256;
 
 /** The candidate that takes the fewest edits to reach from `word`, if any is near; the earlier one when two are as near. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  if (word.length > WORD_LENGTH_MAX) return undefined;
   let best: string | undefined;
   let limit = Math.min(MAX_EDITS, Math.ceil(word.length / 4));
   for (const candidate of candidates) {

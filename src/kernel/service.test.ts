@@ -76,6 +76,46 @@ describe("a service", () => {
     await service.stop();
   });
 
+  test("runs when something is due that the last run knew of, and not later than its interval", async () => {
+    const due: (number | undefined)[] = [250, undefined, 3 * INTERVAL_MS];
+    const { service, runs } = serviceOf({ nextDueMs: () => due.shift() });
+    service.start();
+    await pass(249);
+    expect(runs()).toBe(1);
+    await pass(1);
+    expect(runs()).toBe(2);
+    await pass(INTERVAL_MS - 1);
+    expect(runs()).toBe(2);
+    await pass(1);
+    expect(runs()).toBe(3);
+    await pass(INTERVAL_MS);
+    expect(runs()).toBe(4);
+    await service.stop();
+  });
+
+  test("does not spin when what is due does not go away", async () => {
+    const { service, runs } = serviceOf({ nextDueMs: () => -5 });
+    service.start();
+    await pass(100);
+    expect(runs()).toBe(11);
+    await service.stop();
+  });
+
+  test("asks what is due only after a run that found no more, and that did not fail", async () => {
+    const nextDueMs = vi.fn(() => INTERVAL_MS);
+    const outcomes = [() => Promise.resolve({ n: 100 }), fail, () => Promise.resolve({ n: 0 })];
+    const { service } = serviceOf({
+      nextDueMs,
+      more: ({ n = 0 }) => n === 100,
+      runOnce: () => outcomes.shift()?.() ?? never(),
+    });
+    service.start();
+    await pass(999);
+    expect(nextDueMs).not.toHaveBeenCalled();
+    await pass(1);
+    expect(nextDueMs).toHaveBeenCalledOnce();
+  });
+
   test("reports each run, with what it counted", async () => {
     const reports: unknown[] = [];
     const outcomes = [() => Promise.resolve({ claimed: 3 }), fail];

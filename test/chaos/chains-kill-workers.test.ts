@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { findViolations } from "../../src/chains/store/invariants.ts";
 import { useDatabase } from "../database.ts";
 import { seededRandom } from "../random.ts";
+import type { Server } from "../server.ts";
 import { until } from "../until.ts";
 import { contradictions } from "./chains-audit.ts";
 import { createChainsLoad } from "./chains-load.ts";
@@ -25,20 +26,21 @@ test(`runs end right while workers are killed for ${SECONDS} s`, { timeout: 120_
   const plant = await openPlant(database, { slots: 10, lostLimit: 1_000 });
   await noteMoves(database);
   const api = await plant.start("api");
-  const workers = await Promise.all([plant.start(ROLES), plant.start(ROLES)]);
+  const workers = [plant.start(ROLES), plant.start(ROLES)];
+  await Promise.all(workers);
   const load = await createChainsLoad({ store: database, random }, api);
   const orphans: (NodeTry & { killedAtMs: number })[] = [];
 
+  /** Its successor may still be on its way when the other one is killed: then nobody works for a while. */
   async function killOne(): Promise<void> {
     const index = random.between(0, workers.length - 1);
-    const victim = workers[index];
-    if (!victim) throw new Error("there is no such worker");
+    const victim = (await workers[index]) as Server;
     victim.kill("SIGKILL");
     expect(await victim.exited).toBe("SIGKILL");
     const killedAtMs = await nowMs(database);
     for (const held of await heldBy(database, victim.pid)) orphans.push({ ...held, killedAtMs });
     if (!LONG) await endSessionOf(database, victim.pid);
-    workers[index] = await plant.start(ROLES);
+    workers[index] = plant.start(ROLES);
   }
 
   load.start(api);
@@ -65,7 +67,8 @@ test(`runs end right while workers are killed for ${SECONDS} s`, { timeout: 120_
   expect(orphans.length).toBeGreaterThan(0);
   expect(await contradictions(database, plant, load.acknowledged)).toEqual([]);
   expect(await findViolations(database.db)).toEqual([]);
-  expect(await Promise.all([api, ...workers].map((server) => server.stop()))).toEqual([0, 0, 0]);
+  const servers = [api, ...(await Promise.all(workers))];
+  expect(await Promise.all(servers.map((server) => server.stop()))).toEqual([0, 0, 0]);
 });
 
 /** How long it took until another worker began the node again; or the dead one's last word was that it is done. */

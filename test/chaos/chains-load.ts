@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeDef } from "../../src/chains/dag.ts";
+import { isUnavailable } from "../../src/kernel/db.ts";
 import type { Random } from "../random.ts";
 import type { Server } from "../server.ts";
 import { until } from "../until.ts";
@@ -36,13 +37,14 @@ interface Chain {
   nodes: NodeDef[];
 }
 
-export async function createChainsLoad({ store, random }: { store: Store; random: Random }, server: Server) {
+/** Defines its chains through the first server. */
+export async function createChainsLoad({ store, random }: { store: Store; random: Random }, first: Server) {
   console.info(`MILLRACE_TEST_SEED=${random.seed}`); // To repeat a run that failed.
   await store.query("insert into chains.pool (name, size) values ($1, $2)", [POOL, POOL_SIZE]);
   const chains: Chain[] = [];
   for (let n = 0; n < CHAINS; n += 1) {
     const nodes = randomNodes(random);
-    chains.push({ chainId: await define(server, nodes), nodes });
+    chains.push({ chainId: await define(first, nodes), nodes });
   }
   const acknowledged = new Map<string, NodeDef[]>();
   let unanswered: (Chain & { key: string }) | undefined;
@@ -104,9 +106,9 @@ export async function createChainsLoad({ store, random }: { store: Store; random
   return load;
 }
 
-/** Whoever was to answer was killed. */
+/** Whoever was to answer, server or Postgres, was killed. */
 function isSilence(error: unknown): boolean {
-  return error instanceof TypeError && /fetch failed|terminated/.test(error.message);
+  return isUnavailable(error) || (error instanceof TypeError && /^(fetch failed|terminated)$/.test(error.message));
 }
 
 /** Each node depends on some of those before it. Some fail at first, some share a pool. */

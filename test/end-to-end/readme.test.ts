@@ -1,26 +1,50 @@
 /** The README's first steps, done as it says: whoever follows it sees what it promises. */
 import { readFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
 import { startScript } from "../cli.ts";
 import { useDatabase } from "../database.ts";
 import { ADMIN_KEY, useMillrace } from "../millrace.ts";
 
-const millrace = useMillrace(useDatabase());
+const millrace = useMillrace(useDatabase(), { env: { MILLRACE_ROLES: "api,scheduler,worker" } });
 
-/** The lines of the first shell block behind these words. */
-function shellBlock(heading: string): string[] {
+/** The first block of a language behind these words. */
+function block(language: string, heading: string): string {
   const [, section = ""] = readFileSync("README.md", "utf8").split(heading);
-  return /```sh\n(.*?)```/s.exec(section)?.[1]?.trim().split("\n") ?? [];
+  return new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, "s").exec(section)?.[1]?.trim() ?? "";
+}
+
+/** The commands of ours in the first shell block behind these words. */
+function commandsOf(heading: string, family: string): string[] {
+  const lines = block("sh", heading).split("\n");
+  return lines.filter((line) => line.startsWith(`npx millrace ${family} `)).map((line) => line.replace("npx ", ""));
+}
+
+function run(commands: readonly string[]) {
+  const script = ["set -e", ...commands].join("\n");
+  return startScript(script, { MILLRACE_URL: millrace.url, MILLRACE_KEY: ADMIN_KEY }).ended;
 }
 
 test("a registered file, once ingested, waits with all its shards in the next stage's queue", async () => {
-  const commands = shellBlock("**It tracks files").filter((line) => line.startsWith("npx millrace pipeline "));
+  const commands = commandsOf("**It tracks files", "pipeline");
   expect(commands).toHaveLength(3);
-  const script = ["set -e", ...commands.map((line) => line.replace("npx ", ""))].join("\n");
-  const { exit, stdout, stderr } = await startScript(script, { MILLRACE_URL: millrace.url, MILLRACE_KEY: ADMIN_KEY })
-    .ended;
+  const { exit, stdout, stderr } = await run(commands);
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: "" });
   expect(stdout).toContain("Registered 20250101000000, 4 shards.");
   const queue = [...stdout.matchAll(/^20250101000000 +(\d+)/gm)].map(([, shard]) => shard);
   expect(new Set(queue)).toEqual(new Set(["0", "1", "2", "3"]));
+});
+
+test("the chain is applied, started and watched to its end", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "millrace-readme-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, "orders.yaml"), block("yaml", "**It runs chains of work.**"));
+  const commands = commandsOf("**It runs chains of work.**", "chain");
+  expect(commands).toHaveLength(2);
+  const { exit, stdout, stderr } = await run([`cd ${folder}`, ...commands]);
+  expect({ exit, stderr }).toEqual({ exit: 0, stderr: "" });
+  for (const node of ["extract", "check", "pause", "publish"]) expect(stdout).toContain(node);
+  expect(stdout).toContain("SUCCESS");
 });

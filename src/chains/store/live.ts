@@ -85,8 +85,9 @@ export function lostNodes(db: Queryable, limit: number): Promise<(NodeKey & { fe
 
 const HELD = statement<NodeKey & { fence: string; stopping: boolean }>(
   "chains.node.held",
-  `select n.run_id, n.node_id, n.fence::text as fence, r.status = 'STOPPING' as stopping
-   from chains.live_node n join chains.live_run r on r.run_id = n.run_id
+  `select n.run_id, n.node_id, n.fence::text as fence,
+          (select r.status from chains.live_run r where r.run_id = n.run_id) = 'STOPPING' as stopping
+   from chains.live_node n
    where n.state = 'leased' and n.session_id = $1::bigint`,
 );
 

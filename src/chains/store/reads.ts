@@ -126,6 +126,7 @@ export interface NodeRow {
   artifact: unknown;
   started_at: Date | null;
   ended_at: Date | null;
+  updated_at: Date;
   worker: string | null;
   progress: number | null;
   progress_note: string | null;
@@ -139,7 +140,7 @@ export interface NodeRow {
 }
 
 const NODE_COLUMNS = `n.node_id, n.status, n.attempt, n.last_error, n.artifact_json as artifact, n.started_at, n.ended_at,
-          n.worker, n.progress, n.progress_note, l.state, l.waiting, l.pool, l.due_at,
+          n.updated_at, n.worker, n.progress, n.progress_note, l.state, l.waiting, l.pool, l.due_at,
           (select c.run_id from chains.job_run c where c.parent_run_id = n.run_id and c.parent_node_id = n.node_id
            order by c.created_at desc limit 1) as child_run_id,
           (select array_agg(w.table_name::text order by w.table_name) from chains.live_wait w
@@ -150,9 +151,9 @@ const NODES = statement<NodeRow>(
    from chains.job_run_node n left join chains.live_node l on l.run_id = n.run_id and l.node_id = n.node_id
    where n.run_id = $1 order by n.node_no`,
 );
-const CHANGED_NODES = statement<NodeRow & { updated_at: Date }>(
+const CHANGED_NODES = statement<NodeRow>(
   "chains.read.changed_nodes",
-  `select ${NODE_COLUMNS}, n.updated_at
+  `select ${NODE_COLUMNS}
    from chains.job_run_node n left join chains.live_node l on l.run_id = n.run_id and l.node_id = n.node_id
    where n.run_id = $1 and n.updated_at >= $2 order by n.node_no`,
 );
@@ -163,7 +164,7 @@ export function readNodes(db: Db, runId: string): Promise<NodeRow[]> {
 }
 
 /** Those that were touched at that time or later. */
-export function readChangedNodes(db: Db, runId: string, since: Date) {
+export function readChangedNodes(db: Db, runId: string, since: Date): Promise<NodeRow[]> {
   return db.read(CHANGED_NODES, [runId, since]);
 }
 

@@ -164,11 +164,11 @@ const ADMISSIBLE = statement<{ run_id: string }>(
              order by 1 limit 1), n + 1
      from chain where chain_id is not null and n < ${CHAINS_AT_ONCE}
    ), room as (
-     select d.chain_id,
-            coalesce(d.max_active_runs - (
-              select count(*) from chains.job_run a where a.chain_id = d.chain_id and a.status in ('RUNNING', 'STOPPING')
+     select chain_id,
+            coalesce((select d.max_active_runs from chains.job_chain_definition d where d.chain_id = chain.chain_id) - (
+              select count(*) from chains.job_run a where a.chain_id = chain.chain_id and a.status in ('RUNNING', 'STOPPING')
             ), $1) as free
-     from chain join chains.job_chain_definition d on d.chain_id = chain.chain_id
+     from chain where chain_id is not null
    ), candidates as (
      select q.* from room, lateral (
        select run_id, priority, created_at from chains.job_run

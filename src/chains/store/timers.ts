@@ -15,6 +15,8 @@ export interface Look {
   next_fire_ms: number | null;
 }
 
+/** Looked up run by run: a join whose plan was made on a young database could walk through all of history. */
+const CHILD_STATUS = "(select r.status from chains.job_run r where r.run_id = n.child_run_id)";
 const inMs = (time: string) => `extract(epoch from ${time} - now()) * 1000`;
 
 const LOOK = statement<Look>(
@@ -25,8 +27,8 @@ const LOOK = statement<Look>(
           exists (select from chains.live_node where state = 'ready' and pool is not null) as ready_in_pool,
           exists (select from chains.live_node n where n.state = 'leased' and not exists (
             select from kernel.session s where s.id = n.session_id and s.expires_at > now())) as lost,
-          exists (select from chains.live_node n join chains.job_run r on r.run_id = n.child_run_id
-            where n.state = 'parked' and r.status in ('SUCCESS', 'FAILED', 'STOPPED')) as ended_children,
+          exists (select from chains.live_node n where n.state = 'parked' and ${CHILD_STATUS} in ('SUCCESS', 'FAILED', 'STOPPED'))
+            as ended_children,
           (select ${inMs("min(due_at)")} from chains.live_node where state = 'delayed')::float8 as next_delayed_ms,
           (select ${inMs("min(deadline_at)")} from chains.live_run where deadline_at is not null and status = 'RUNNING')::float8
             as next_deadline_ms,
@@ -58,8 +60,8 @@ export function ripen(db: Queryable, limit: number): Promise<{ pool: string | nu
 
 const OVERDUE = statement<{ run_id: string; timeout_ms: number }>(
   "chains.timers.overdue",
-  `select l.run_id, r.run_timeout_ms::float8 as timeout_ms
-   from chains.live_run l join chains.job_run r on r.run_id = l.run_id
+  `select l.run_id, (select r.run_timeout_ms from chains.job_run r where r.run_id = l.run_id)::float8 as timeout_ms
+   from chains.live_run l
    where l.deadline_at <= now() and l.status = 'RUNNING' order by l.deadline_at limit $1`,
 );
 
@@ -79,8 +81,8 @@ export async function runsOutOfGrace(db: Queryable, limit: number): Promise<stri
 
 const ENDED_CHILDREN = statement<{ child_run_id: string }>(
   "chains.timers.ended_children",
-  `select n.child_run_id from chains.live_node n join chains.job_run r on r.run_id = n.child_run_id
-   where n.state = 'parked' and r.status in ('SUCCESS', 'FAILED', 'STOPPED') limit $1`,
+  `select n.child_run_id from chains.live_node n
+   where n.state = 'parked' and ${CHILD_STATUS} in ('SUCCESS', 'FAILED', 'STOPPED') limit $1`,
 );
 
 /** Runs that have ended without the node that waits for them having been told. */
@@ -90,9 +92,9 @@ export async function endedChildren(db: Queryable, limit: number): Promise<strin
 
 const CHILDREN_TO_STOP = statement<{ child_run_id: string }>(
   "chains.timers.children_to_stop",
-  `select n.child_run_id from chains.live_run l join chains.live_node n on n.run_id = l.run_id and n.state = 'parked'
-   join chains.job_run c on c.run_id = n.child_run_id
-   where l.grace_at is not null and c.status in ('PENDING', 'RUNNING') limit $1`,
+  `select n.child_run_id from chains.live_node n
+   where n.state = 'parked' and ${CHILD_STATUS} in ('PENDING', 'RUNNING')
+     and (select l.grace_at from chains.live_run l where l.run_id = n.run_id) is not null limit $1`,
 );
 
 /** Runs that go on although the run that waits for them is being stopped. */

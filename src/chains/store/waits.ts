@@ -22,14 +22,49 @@ export async function insertWaits(
   await tx.rows(INSERT, toArrays(WAIT, rows));
 }
 
+const READ = statement<{ node_id: string; tables: string[] }>(
+  "chains.wait.read",
+  "select node_id, array_agg(table_name) as tables from chains.live_wait where run_id = $1 group by node_id",
+);
+
+export function readWaits(tx: Queryable, runId: string) {
+  return tx.rows(READ, [runId]);
+}
+
+const ENDED = { run_id: "uuid", node_id: "text" };
+const DROP = statement(
+  "chains.wait.drop",
+  `delete from chains.live_wait w using ${unnest(ENDED, "i")} where w.run_id = i.run_id and w.node_id = i.node_id`,
+);
+
+/** For nodes that have ended and wait no more. */
+export async function dropWaits(tx: Queryable, nodes: readonly NodeKey[]): Promise<void> {
+  await tx.rows(DROP, toArrays(ENDED, nodes));
+}
+
+const ARRIVALS = (mode: string) => `select pg_advisory_xact_lock${mode}(hashtextextended('chains.wait ' || $1, 0))`;
+const HOLD_ARRIVALS = statement("chains.wait.hold_arrivals", ARRIVALS("_shared"));
+const LOCK_ARRIVALS = statement("chains.wait.lock_arrivals", ARRIVALS(""));
+
+/**
+ * Call it before asking which tables are here. A table that arrives between the question and the commit of the wait would
+ * find nobody who waits for it; so who tells of it waits for that commit.
+ */
+export async function holdArrivals(tx: Queryable, opTime: string): Promise<void> {
+  await tx.rows(HOLD_ARRIVALS, [opTime]);
+}
+
 const WAITING = statement<NodeKey>(
   "chains.wait.find",
   "select run_id, node_id from chains.live_wait where table_name = $1 and op_time = $2",
 );
 
-/** The nodes that wait for this table and opTime. */
+/** The nodes that wait for this table and opTime. Call it when the arrival is committed. */
 export function findWaiting(db: Db, table: string, opTime: string): Promise<NodeKey[]> {
-  return db.rows(WAITING, [table, opTime]);
+  return db.tx(async (tx) => {
+    await tx.rows(LOCK_ARRIVALS, [opTime]);
+    return tx.rows(WAITING, [table, opTime]);
+  });
 }
 
 const MET = statement<NodeKey>(

@@ -9,6 +9,8 @@ import { ITEM_VARIABLES } from "../variables.ts";
 import { FinalFailure, nodeType } from "./node-type.ts";
 
 const PARALLEL_DEFAULT = 20;
+/** Of all items together: a large value that is written into each of ten thousand would fill the memory. */
+const ITEMS_BYTES_MAX = 16 * 1024 * 1024;
 
 export const map = nodeType({
   type: "map",
@@ -30,10 +32,17 @@ export const map = nodeType({
     const compiled = compileTemplate(node.cfg ?? {}, ITEM_VARIABLES);
     if ("problems" in compiled) throw new FinalFailure(`the node's cfg: ${compiled.problems[0]?.message}`);
     const values = { params: ctx.params, opTime: ctx.opTime, nodes: ctx.parents, run: { id: ctx.runId } };
+    let bytes = 0;
     const nodes = over.map((item, index): NodeDef => {
       const cfg = literal(
         compiled.template.render({ ...values, node: { id: ctx.nodeId, attempt: ctx.attempt }, item, index }),
       );
+      bytes += Buffer.byteLength(JSON.stringify(cfg));
+      if (bytes > ITEMS_BYTES_MAX) {
+        throw new FinalFailure(
+          `the cfg of its items has more than ${ITEMS_BYTES_MAX} bytes in all; bring addresses instead of large values`,
+        );
+      }
       const before = index - maxParallel;
       // As many lanes as may run at once; in each, an item begins when the one before it has ended, however it ended.
       const lane = before < 0 ? {} : { dependsOn: [String(before)], runWhen: "all_done" as const };

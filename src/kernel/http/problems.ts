@@ -9,9 +9,9 @@ import { shownRoute } from "./action-path.ts";
 const RETRY_AFTER_SECONDS = 2;
 const QUERY_CANCELED = "57014";
 
-export function useProblems(http: FastifyInstance, bodyLimitBytes: number): void {
+export function useProblems(http: FastifyInstance): void {
   http.setErrorHandler((error: unknown, request, reply) => {
-    const problem = toApiError(error, request, bodyLimitBytes);
+    const problem = toApiError(error, request);
     if (problem.status >= 500 && problem.code !== "SHUTTING_DOWN") {
       const level = problem.code === "INTERNAL" ? "error" : "warn";
       request.log[level]({ err: error, requestId: request.id }, "a request failed");
@@ -75,7 +75,7 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
   socket.destroy(error);
 }
 
-function toApiError(error: unknown, request: FastifyRequest, bodyLimitBytes: number): ApiError {
+function toApiError(error: unknown, request: FastifyRequest): ApiError {
   if (error instanceof ApiError) return error;
   // The caller hung up. Nobody reads this answer, but the log should not blame the database for it.
   if (request.raw.destroyed && !request.raw.complete) {
@@ -85,7 +85,9 @@ function toApiError(error: unknown, request: FastifyRequest, bodyLimitBytes: num
     return new ApiError("DATABASE_UNAVAILABLE", { seconds: RETRY_AFTER_SECONDS });
   }
   const { code, statusCode, message } = (error ?? {}) as Partial<FastifyError>; // Anything can be thrown, even nothing.
-  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return new ApiError("BODY_TOO_LARGE", { limit: bodyLimitBytes });
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
+    return new ApiError("BODY_TOO_LARGE", { limit: request.routeOptions.bodyLimit });
+  }
   if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return new ApiError("UNSUPPORTED_MEDIA_TYPE");
   // What Fastify itself refuses, such as a wrong content length.
   if (code?.startsWith("FST_") && statusCode !== undefined && statusCode < 500) {

@@ -99,7 +99,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     body.length === 0 && request.routeOptions.config.bodyOptional ? null : parseJson(body),
   );
   useStrictValidation(http);
-  useProblems(http, options.bodyLimitBytes);
+  useProblems(http);
 
   http.decorateRequest("span", undefined);
   http.addHook("onRoute", ({ url, config }) => {

@@ -1,0 +1,203 @@
+/** The statements of the hot path touch as few pages on a full database as on an empty one. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../../test/database.ts";
+import { explain } from "../../test/plans.ts";
+import { type Db, openDb, type Queryable } from "../kernel/db.ts";
+import { systemIds } from "../kernel/ids.ts";
+import type { Statement } from "../kernel/statement.ts";
+import { claimNodes, heldNodes, lostNodes, type NodeKey, readLive, writeLive } from "./store/live.ts";
+import { pickAdmissible } from "./store/runs.ts";
+import { look, overdueRuns, ripen, runsOutOfGrace } from "./store/timers.ts";
+import { findWaiting } from "./store/waits.ts";
+
+const HISTORY = 100_000;
+const LIVE = 20_000;
+
+const database = useDatabase();
+let db: Db;
+const calls = new Map<string, readonly unknown[]>();
+
+/** Remembers the values that each statement was last called with. */
+function recording(queryable: Queryable): Queryable["rows"] {
+  return (statement, values = []) => {
+    calls.set(statement.name, values);
+    return queryable.rows(statement as Statement<never>, values);
+  };
+}
+
+beforeAll(() => {
+  const plain = openDb({ connection: database.connection, poolSize: 1 }); // Each connection has its own plans.
+  db = { ...plain, rows: recording(plain), tx: (work) => plain.tx((tx) => work({ rows: recording(tx) })) };
+});
+afterAll(() => db.close());
+
+/** What the engine does all the time, once around. */
+async function turn(session: string): Promise<void> {
+  await look(db);
+  await db.tx((tx) => pickAdmissible(tx, 10));
+  const claimed = [
+    ...(await claimNodes(db, "free", { limit: 5, session, worker: "w" })),
+    ...(await claimNodes(db, "pooled", { limit: 5, session, worker: "w" })),
+  ];
+  await heldNodes(db, session);
+  await lostNodes(db, 10);
+  await ripen(db, 10);
+  await overdueRuns(db, 10);
+  await runsOutOfGrace(db, 10);
+  await findWaiting(db, "T", "20250101");
+  const [first, ...others] = claimed;
+  await db.tx(async (tx) => {
+    await readLive(tx, claimed);
+    await writeLive(tx, {
+      gone: first ? [first] : [],
+      kept: others.map((item) => kept(item)),
+      told: claimed.map((item) => ({ ...item, status: "SUCCESS" as const, error: null, artifact: null })),
+      runs: first ? [{ ...runCounts, run_id: first.run_id }] : [],
+      worker: null,
+    });
+  });
+}
+const runCounts = { status: "RUNNING", open: 5, failed: 0, stopped: 0, timed_out: false, grace_ms: null } as const;
+const kept = ({ run_id, node_id }: NodeKey) => {
+  const counts = { waiting: 0, failed: 0, skipped: 0, attempt: 1, tries: 0, lost: 0 };
+  return { run_id, node_id, state: "ready" as const, ...counts, delay_ms: null, child_run_id: null, session_id: null };
+};
+
+/** So many runs of a chain, each with one node, in rows as the engine leaves them behind. */
+async function addHistory(chainId: string, count: number): Promise<void> {
+  await database.query(
+    `with runs as (
+       insert into chains.job_run (run_id, chain_id, chain_version, job_name, status, dag_json, trigger, triggered_by,
+         created_at, started_at, ended_at)
+       select gen_random_uuid(), $1, 1, 'c', (array['SUCCESS', 'FAILED', 'STOPPED'])[1 + n % 3], '{"nodes": []}', 'api', 't',
+         now() - make_interval(secs => n), now(), now()
+       from generate_series(1, $2::int) n returning run_id
+     )
+     insert into chains.job_run_node (run_id, node_id, node_no, status, attempt, started_at, ended_at)
+     select run_id, 'n0', 0, 'SUCCESS', 1, now(), now() from runs`,
+    [chainId, count],
+  );
+}
+
+/** Runs under way and waiting, with nodes in every state; the last of the runs are overdue, and late to stop. */
+async function addLive(chainId: string, busyChainId: string, count: number): Promise<void> {
+  await database.query(
+    `with runs as (
+       insert into chains.job_run (run_id, chain_id, chain_version, job_name, status, dag_json, trigger, triggered_by, started_at,
+         priority)
+       select gen_random_uuid(), $1, 1, 'c', 'RUNNING', '{"nodes": []}', 'api', 't', now(), n
+       from generate_series(1, $2::int / 10) n returning run_id, priority as n
+     ), live as (
+       insert into chains.live_run (run_id, open, failed, stopped, priority, deadline_at, status, grace_at)
+       select run_id, 10, 0, 0, 0, now() + make_interval(secs => (n - 10) * 100),
+         case when n <= 3 then 'STOPPING' else 'RUNNING' end, case when n <= 3 then now() end
+       from runs
+     ), nodes as (
+       insert into chains.job_run_node (run_id, node_id, node_no) select run_id, 'n' || no, no from runs, generate_series(0, 9) no
+     )
+     insert into chains.live_node (run_id, node_id, state, waiting, priority, pool, due_at, child_run_id)
+     select run_id, 'n' || no, states[no + 1], 0, random() * 1000000, case when no in (3, 4, 5) then 'pool' || no end,
+       case states[no + 1] when 'delayed' then now() + make_interval(secs => random() * 1000 - 1) end,
+       case states[no + 1] when 'parked' then run_id end
+     from runs, generate_series(0, 9) no, lateral (select array['ready', 'ready', 'ready', 'ready', 'ready', 'ready',
+       'delayed', 'delayed', 'waiting', case when n <= 20 then 'parked' else 'waiting' end]) s(states)`,
+    [chainId, count],
+  );
+  await database.query(
+    `insert into chains.job_run (run_id, chain_id, chain_version, job_name, status, dag_json, trigger, triggered_by)
+     select gen_random_uuid(), $1, 1, 'busy', 'PENDING', '{"nodes": []}', 'api', 't' from generate_series(1, $2::int / 20)`,
+    [busyChainId, count],
+  );
+  await database.query(
+    `insert into chains.live_wait (run_id, node_id, table_name, op_time)
+     select gen_random_uuid(), 'n0', 'T' || n, '20250101' from generate_series(1, $1::int) n`,
+    [count],
+  );
+}
+
+test("plans made on an empty database go by the index on a full one", async () => {
+  const [chainId, busyChainId] = [systemIds.uuid(), systemIds.uuid()];
+  for (const [id, name, room] of [
+    [chainId, "c", null],
+    [busyChainId, "busy", 1],
+  ]) {
+    await database.query(
+      "insert into chains.job_chain_definition (chain_id, name, dag_json, max_active_runs) values ($1, $2, '{}', $3)",
+      [id, name, room],
+    );
+  }
+  await database.query("insert into chains.pool (name, size) select 'pool' || n, 1000 from generate_series(0, 9) n");
+  const [session] = await database.query<{ id: string }>(
+    `insert into kernel.session (process, roles, version, expires_at)
+     values ('w', '{}', '0', now() + interval '1 hour') returning id`,
+  );
+  const sessionId = session?.id ?? "";
+  for (const table of ["job_run", "job_run_node", "live_run", "live_node", "live_wait"]) {
+    // Nothing makes the connection plan anew, as on the day of a sudden load.
+    await database.query(`alter table chains.${table} set (autovacuum_enabled = false)`);
+  }
+  await addHistory(chainId, 20);
+  await addLive(chainId, busyChainId, 40);
+  await database.query("analyze");
+  for (let round = 0; round < 12; round += 1) await turn(sessionId); // Postgres settles on a plan after five.
+  await addHistory(chainId, HISTORY);
+  await addLive(chainId, busyChainId, LIVE);
+  await turn(sessionId);
+
+  for (const [name, { pages: pagesMax, indexes }] of Object.entries(EXPECTED)) {
+    const values = calls.get(name);
+    expect(values, `${name} was called`).toBeDefined();
+    const facts = await explain(db, `"${name}"${values?.length ? `(${values.map(literal).join(", ")})` : ""}`);
+    expect(facts.nodes, name).not.toContain("Seq Scan");
+    expect(facts.pages, `pages of ${name}`).toBeLessThan(pagesMax);
+    expect(facts.indexes, name).toEqual(indexes);
+  }
+});
+
+/** About three times as many pages as were seen. A walk over history reads 100,000, one over what is under way 2,000. */
+const EXPECTED: Record<string, { pages: number; indexes: string[] }> = {
+  "chains.timers.look": {
+    pages: 500,
+    indexes: [
+      "job_run_pkey",
+      "job_run_queue",
+      "live_node_delayed",
+      "live_node_held",
+      "live_node_parked",
+      "live_node_pooled",
+      "live_node_ready",
+      "live_run_deadline",
+      "live_run_grace_at",
+      "schedule_due",
+      "session_pkey",
+    ],
+  },
+  "chains.admit.pick": { pages: 50, indexes: ["job_chain_definition_pkey", "job_run_active", "job_run_queue"] },
+  "chains.node.claim": { pages: 250, indexes: ["live_node_pkey", "live_node_ready"] },
+  "chains.pooled_node.lock_keys": { pages: 50, indexes: ["live_node_pooled"] },
+  "chains.pooled_node.claim_in_keys": {
+    pages: 400,
+    indexes: ["live_node_in_pool", "live_node_pkey", "live_node_pooled", "pool_pkey"],
+  },
+  "chains.node.mark_started": { pages: 150, indexes: ["job_run_node_pkey"] },
+  "chains.node.held": { pages: 150, indexes: ["live_node_held", "live_run_pkey"] },
+  "chains.node.expired": { pages: 150, indexes: ["live_node_held", "session_pkey"] },
+  "chains.live.read": { pages: 250, indexes: ["live_node_pkey", "live_run_pkey"] },
+  "chains.live.write": { pages: 800, indexes: ["job_run_node_pkey", "live_node_pkey", "live_run_pkey"] },
+  "chains.timers.ripen": { pages: 300, indexes: ["live_node_delayed", "live_node_pkey"] },
+  "chains.timers.overdue": { pages: 50, indexes: ["job_run_pkey", "live_run_deadline"] },
+  "chains.timers.out_of_grace": { pages: 20, indexes: ["live_run_grace_at"] },
+  "chains.wait.find": { pages: 20, indexes: ["live_wait_arrival"] },
+};
+
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (Array.isArray(value)) {
+    return quoted(`{${value.map((item) => (item === null ? "null" : JSON.stringify(String(item)))).join(",")}}`);
+  }
+  return quoted(typeof value === "string" ? value : JSON.stringify(value));
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,33 @@
+import { describe, expect, test } from "vitest";
+import { nodeContext } from "./node-context.fixture.ts";
+import { createRegistry } from "./registry.ts";
+import { sleep } from "./sleep.ts";
+
+const HOUR_MS = 3_600_000;
+/** A timer may fire a little before its time, in the eyes of another clock. */
+const ROUNDING_MS = 1;
+
+describe("a sleep", () => {
+  test("takes as long as it is told, and brings nothing", async () => {
+    const before = performance.now();
+    expect(await sleep.execute(nodeContext(), { ms: 20 })).toEqual({});
+    expect(performance.now() - before).toBeGreaterThanOrEqual(20 - ROUNDING_MS);
+  });
+
+  test("ends at once when it is told to stop", async () => {
+    const stop = new AbortController();
+    const asleep = sleep.execute(nodeContext({ signal: stop.signal }), { ms: HOUR_MS });
+    stop.abort();
+    await expect(asleep).rejects.toMatchObject({ name: "AbortError" });
+  });
+
+  test.each([-1, 7 * 24 * HOUR_MS + 1, 1.5, "soon", null])("cannot take %j milliseconds", (ms) => {
+    expect(createRegistry([sleep]).check("sleep", { ms }, { templates: false })).toMatchObject([{ path: "ms" }]);
+  });
+
+  test("may take none, and at most a week", () => {
+    for (const ms of [0, 7 * 24 * HOUR_MS]) {
+      expect(createRegistry([sleep]).check("sleep", { ms }, { templates: false })).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,69 @@
+/**
+ * A worker that is suspended for longer than its session lives, and then goes on as if nothing had happened. Its nodes have
+ * gone on without it: what it has to say about them does not count, and it works on with a new session.
+ */
+import { expect, test } from "vitest";
+import { findViolations } from "../../src/chains/store/invariants.ts";
+import { useDatabase } from "../database.ts";
+import { until } from "../until.ts";
+import { contradictions } from "./chains-audit.ts";
+import { define, moves, noteMoves, nowMs, openPlant, runReaches, startRun } from "./chains-plant.ts";
+
+const RECOVERY_MS_MAX = 30_000;
+const NODES = [
+  { id: "ended", type: "gated" },
+  { id: "running", type: "gated" },
+  { id: "last", type: "work", cfg: { ms: 0 }, dependsOn: ["ended", "running"] },
+];
+
+const database = useDatabase();
+
+test("a worker suspended past its session changes nothing, and works on", { timeout: 90_000 }, async () => {
+  const plant = await openPlant(database, {});
+  await noteMoves(database);
+  const [api, zombie] = await Promise.all([plant.start("api,scheduler"), plant.start("worker")]);
+  const chainId = await define(api, NODES);
+  const runId = await startRun(api, chainId);
+  const tries = (attempt: number) => ["ended", "running"].map((nodeId) => ({ runId, nodeId, attempt }));
+  for (const one of tries(1)) expect(await plant.began(one)).toBe(zombie.pid);
+  zombie.kill("SIGSTOP");
+  const suspendedAtMs = await nowMs(database);
+
+  const successor = await plant.start("worker");
+  for (const one of tries(2)) expect(await plant.began(one)).toBe(successor.pid);
+  for (const { after, attempt, atMs } of await moves(database)) {
+    if (after === "RUNNING" && attempt === 2) expect(atMs - suspendedAtMs).toBeLessThan(RECOVERY_MS_MAX);
+  }
+  await plant.openGate({ runId, nodeId: "ended", attempt: 2 });
+  await until(async () => (await moves(database)).some(({ after }) => after === "SUCCESS"), "the first node to end");
+
+  // Both gates are open before it wakes, so it has its results before it can learn how late it is.
+  const rows = () => database.query("select * from chains.job_run_node where run_id = $1 order by node_no", [runId]);
+  const before = await rows();
+  expect(before).toMatchObject([
+    { status: "SUCCESS", attempt: 2, artifact_json: { pid: successor.pid } },
+    { status: "RUNNING", attempt: 2 },
+    { status: "PENDING", attempt: 0 },
+  ]);
+  for (const one of tries(1)) await plant.openGate(one);
+  zombie.kill("SIGCONT");
+  const late = () => zombie.logged("a node's end came too late and was dropped");
+  await until(() => late().length === 2, "both late results to be dropped");
+  expect(await rows()).toEqual(before);
+
+  await plant.openGate({ runId, nodeId: "running", attempt: 2 });
+  await runReaches(database, runId, "SUCCESS");
+  expect(await successor.stop()).toBe(0);
+
+  const again = await startRun(api, chainId);
+  const begun = await plant.began({ runId: again, nodeId: "running", attempt: 1 });
+  expect(begun).toBe(zombie.pid);
+  for (const { nodeId } of tries(1)) await plant.openGate({ runId: again, nodeId, attempt: 1 });
+  await runReaches(database, again, "SUCCESS");
+  expect(zombie.output()).toContain("it goes on with a new session");
+
+  const expected = new Map([runId, again].map((id) => [id, NODES]));
+  expect(await contradictions(database, plant, expected)).toEqual([]);
+  expect(await findViolations(database.db)).toEqual([]);
+  expect(await Promise.all([zombie.stop(), api.stop()])).toEqual([0, 0]);
+});
