@@ -48,6 +48,8 @@ create table chains.job_run (
   parent_run_id  uuid,
   parent_node_id varchar(64),
   depth          integer not null default 0,
+  -- What a node asked for that waits for this run: its next attempt goes on with it only if it asks for the same.
+  request        text,
   reason         text,
   created_at     timestamptz not null default now(),
   updated_at     timestamptz not null default now(),
@@ -62,8 +64,11 @@ create index idx_job_run_chain_id on chains.job_run (chain_id, created_at desc);
 create index idx_job_run_job_id on chains.job_run (job_id) where job_id is not null;
 create index job_run_newest on chains.job_run (created_at desc, run_id);
 create index job_run_op_time on chains.job_run (op_time, created_at desc) where op_time is not null;
-create index job_run_failed on chains.job_run (created_at desc) where status = 'FAILED';
-create index job_run_children on chains.job_run (parent_run_id) where parent_run_id is not null;
+create index job_run_failed on chains.job_run (status, created_at desc) where status in ('FAILED', 'STOPPED');
+create index job_run_children on chains.job_run (parent_run_id, parent_node_id, created_at desc)
+  where parent_run_id is not null;
+create index job_run_live_children on chains.job_run (run_id)
+  where parent_run_id is not null and status in ('PENDING', 'RUNNING');
 -- Runs that wait to be admitted, chain by chain, and those that take up a chain's room.
 create index job_run_queue on chains.job_run (chain_id, priority, created_at, run_id) where status = 'PENDING';
 create index job_run_active on chains.job_run (chain_id) where status in ('RUNNING', 'STOPPING');
@@ -158,7 +163,8 @@ create index live_run_grace_at on chains.live_run (grace_at) where grace_at is n
 
 -- waiting, failed and skipped count the node's parents: those that have not ended, ended badly, were skipped. Tables that
 -- it waits for count as parents too. `attempt` is the number of the try that runs or comes next, `tries` those that failed
--- since a person last said "again".
+-- since a person last said "again", `returned` those that came back without a result since one last had any: their worker
+-- fell silent (`lost_count` in a row) or was shut down.
 create table chains.live_node (
   run_id       uuid not null,
   node_id      varchar(64) not null,
@@ -169,6 +175,7 @@ create table chains.live_node (
   attempt      integer not null default 1,
   tries        integer not null default 0,
   lost_count   integer not null default 0,
+  returned     integer not null default 0,
   priority     integer not null,
   pool         varchar(64),
   due_at       timestamptz,
@@ -178,7 +185,9 @@ create table chains.live_node (
   primary key (run_id, node_id),
   constraint live_node_states check (state in ('waiting', 'delayed', 'ready', 'leased', 'parked')),
   constraint live_node_held check ((state = 'leased') = (session_id is not null and fence is not null)),
-  constraint live_node_due check ((state = 'delayed') = (due_at is not null)),
+  constraint live_node_due check (
+    (state <> 'delayed' or due_at is not null) and (due_at is null or state in ('delayed', 'parked'))
+  ),
   constraint live_node_child check ((state = 'parked') = (child_run_id is not null)),
   constraint live_node_counts check (waiting >= 0 and failed >= 0 and skipped >= 0 and attempt > 0)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 1000);
@@ -186,7 +195,7 @@ create index live_node_ready on chains.live_node (priority, run_id, node_id) whe
 create index live_node_pooled on chains.live_node (pool, priority, run_id, node_id) where state = 'ready' and pool is not null;
 create index live_node_held on chains.live_node (session_id) where state = 'leased';
 create index live_node_in_pool on chains.live_node (pool) where state = 'leased' and pool is not null;
-create index live_node_delayed on chains.live_node (due_at) where state = 'delayed';
+create index live_node_due_at on chains.live_node (due_at) where due_at is not null;
 create index live_node_parked on chains.live_node (child_run_id) where state = 'parked';
 
 -- Tables that a node still waits for.

@@ -255,7 +255,8 @@ async function openChains(deps: {
   ];
   // Until tables announce themselves, none has arrived before.
   const hasArrived = async () => new Set<string>();
-  return createChains({ ...deps, db: database.db, settings, types, hasArrived });
+  const switchedOff = config.allowShell ? {} : { shell: "it is switched off; MILLRACE_ALLOW_SHELL=true permits it" };
+  return createChains({ ...deps, db: database.db, settings, types, switchedOff, hasArrived });
 }
 
 async function listen(http: Http, { host, port }: Config): Promise<string> {

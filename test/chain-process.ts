@@ -132,7 +132,7 @@ export function useChainProcesses(database: TestDatabase): ChainProcesses {
         summary: "Does what the test says.",
         cfg: Type.Object({}, { additionalProperties: true }),
         async execute(ctx, cfg) {
-          begun.push(ctx.key);
+          begun.push(`${ctx.runId}/${ctx.nodeId}/${ctx.attempt}`);
           running += 1;
           process.mostAtOnce = Math.max(process.mostAtOnce, running);
           try {

@@ -2,9 +2,11 @@
 import * as fc from "fast-check";
 import { type NodeDef, RUN_WHEN } from "../src/chains/dag.ts";
 import type { NodeStatus } from "../src/chains/states.ts";
-import type { Model, Outcome } from "./chains-model.ts";
+import type { ChildOutcome, Model, Outcome } from "./chains-model.ts";
 
 export const POOLS = { narrow: 1, wide: 2 };
+const DUE = ["nothing", "a retry", "a child", "the deadline", "the grace"] as const;
+const NODES_MAX = 12;
 const TABLES = ["T", "U"];
 /** Nothing becomes due by itself while a sequence runs. */
 export const NEVER_MS = 86_400_000;
@@ -15,12 +17,12 @@ export type Command = { by: number; anyway: boolean } & (
   /** Several make one batch. With `room` the engine may hand the process what becomes ready by it. */
   | { kind: "report"; reports: { pick: number; outcome: Outcome }[]; room: number }
   | { kind: "late report"; pick: number; outcome: Outcome }
-  | { kind: "child ended"; pick: number; status: "SUCCESS" | "FAILED" | "STOPPED"; right: boolean }
+  | { kind: "child ended"; pick: number; outcome: ChildOutcome; right: boolean }
   | { kind: "arrive"; table: string; told: boolean }
-  /** The process claims some more and is gone. */
-  | { kind: "crash"; how: "delete" | "expire"; limit: number }
+  /** The process claims some more and is gone; whether that is noticed at once is another matter. */
+  | { kind: "crash"; how: "delete" | "expire"; limit: number; noticed: boolean }
   /** The clock jumps to when something is due, and the timers look. */
-  | { kind: "timers"; due: "nothing" | "a retry" | "the deadline" | "the grace"; pick: number }
+  | { kind: "timers"; due: (typeof DUE)[number]; pick: number }
   | { kind: "stop"; dies: boolean }
   | { kind: "resume" }
   | { kind: "retry"; pick: number; downstream: boolean; dryRun: boolean }
@@ -31,8 +33,8 @@ export type Command = { by: number; anyway: boolean } & (
 /** Parents before children. */
 export function anyDag(): fc.Arbitrary<NodeDef[]> {
   const node = fc.record({
-    parents: fc.uniqueArray(fc.nat(11), { maxLength: 3 }),
-    runWhen: fc.constantFrom(...RUN_WHEN, "all_success" as const),
+    parents: fc.uniqueArray(fc.nat(NODES_MAX - 1), { maxLength: 3 }),
+    runWhen: fc.constantFrom(...RUN_WHEN),
     maxAttempts: fc.integer({ min: 1, max: 3 }),
     backoffMs: fc.constantFrom(0, NEVER_MS),
     pool: fc.constantFrom(undefined, undefined, undefined, ...Object.keys(POOLS)),
@@ -41,7 +43,9 @@ export function anyDag(): fc.Arbitrary<NodeDef[]> {
       { weight: 1, arbitrary: fc.subarray(TABLES) },
     ),
   });
-  return fc.array(node, { minLength: 1, maxLength: 12, size: "max" }).map((nodes) =>
+  const sizes = fc.constantFrom(3, 6, NODES_MAX);
+  const some = sizes.chain((maxLength) => fc.array(node, { minLength: 1, maxLength, size: "max" }));
+  return some.map((nodes) =>
     nodes.map(({ parents, runWhen, maxAttempts, backoffMs, pool, waitsFor }, index): NodeDef => {
       const dependsOn = index === 0 ? [] : [...new Set(parents.map((parent) => idOf(parent % index)))];
       const rule = runWhen === "one_failed" && dependsOn.length === 0 ? "all_success" : runWhen;
@@ -50,6 +54,7 @@ export function anyDag(): fc.Arbitrary<NodeDef[]> {
         type: "noop",
         dependsOn,
         runWhen: rule,
+        timeoutMs: NEVER_MS,
         retry: { maxAttempts, backoffMs, maxBackoffMs: NEVER_MS },
         waitsFor: rule === "one_failed" ? [] : waitsFor,
         ...(pool === undefined ? {} : { pool }),
@@ -61,15 +66,15 @@ export function anyDag(): fc.Arbitrary<NodeDef[]> {
 const idOf = (index: number) => `n${String(index).padStart(2, "0")}`;
 
 export function anyCommands(): fc.Arbitrary<Command[]> {
-  const pick = fc.nat(23);
+  const pick = fc.nat(59);
   const limit = fc.integer({ min: 1, max: 4 });
   const outcome = fc.constantFrom<Outcome>(
     ...(["succeeded", "succeeded", "succeeded", "failed", "failed", "failed", "failed for good"] as const),
-    ...(["succeeded", "skipped", "released", "parked"] as const),
+    ...(["failed for good", "skipped", "released", "parked"] as const),
   );
   const reports = fc.uniqueArray(fc.record({ pick, outcome }), { minLength: 1, maxLength: 3, selector: (r) => r.pick });
-  const status = fc.constantFrom("SUCCESS" as const, "FAILED" as const, "STOPPED" as const);
-  const due = fc.constantFrom("nothing" as const, "a retry" as const, "the deadline" as const, "the grace" as const);
+  const childOutcome = fc.constantFrom<ChildOutcome>("succeeded", "failed", "failed for good");
+  const due = fc.constantFrom(...DUE);
   const mostly = fc.nat(4).map((n) => n > 0);
   const sometimes = mostly.map((yes) => !yes);
   const downstream = fc.boolean();
@@ -87,9 +92,9 @@ export function anyCommands(): fc.Arbitrary<Command[]> {
     of(9, "claim", { limit }),
     of(9, "report", { reports, room: fc.nat(2) }),
     of(1, "late report", { pick, outcome }),
-    of(2, "child ended", { pick, status, right: mostly }),
+    of(2, "child ended", { pick, outcome: childOutcome, right: mostly }),
     of(2, "arrive", { table, told: fc.boolean() }),
-    of(2, "crash", { how, limit }),
+    of(3, "crash", { how, limit, noticed: mostly }),
     of(6, "timers", { due, pick }),
     of(1, "stop", { dies: sometimes }),
     of(2, "resume", {}),
@@ -118,6 +123,7 @@ export function isOfUse(model: Model, command: Command): boolean {
       return model.nodes.some(({ missing }) => missing.has(command.table));
     case "timers":
       if (command.due === "a retry") return model.delayed().length > 0;
+      if (command.due === "a child") return model.parked().length > 0;
       if (command.due === "the deadline") return status === "RUNNING";
       if (command.due === "the grace") return status === "STOPPING";
       return status === "PENDING" || model.held().some(({ session }) => model.dead.has(session));

@@ -12,7 +12,7 @@ export interface Grip {
   session: string;
 }
 
-export interface ModelNode {
+interface ModelNode {
   def: NodeDef;
   status: NodeStatus;
   attempt: number;
@@ -27,9 +27,9 @@ export interface ModelNode {
 }
 
 export type Outcome = "succeeded" | "failed" | "failed for good" | "skipped" | "released" | "parked";
-export type Refusal = "RUN_WRONG_STATE" | "NODE_WRONG_STATE";
-export type Asked = { nodeId: string | undefined; downstream: boolean };
-type Rule = NonNullable<NodeDef["runWhen"]>;
+export type ChildOutcome = Extract<Outcome, "succeeded" | "failed" | "failed for good">;
+type Refusal = "RUN_WRONG_STATE" | "NODE_WRONG_STATE";
+type Asked = { nodeId: string | undefined; downstream: boolean };
 
 const ENDED: readonly NodeStatus[] = ["SUCCESS", "FAILED", "SKIPPED", "STOPPED"];
 
@@ -48,18 +48,11 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
 
   function mayRun(node: ModelNode): "yes" | "never" | "not yet" {
     const parents = parentsOf(node).map(({ status }) => status);
-    const allEnded = parents.every((status) => ENDED.includes(status) && status !== "STOPPED");
-    const allHere = allEnded && node.missing.size === 0;
-    const rules: Record<Rule, "yes" | "never" | "not yet"> = {
-      all_success: parents.some((status) => status === "FAILED" || status === "SKIPPED")
-        ? "never"
-        : allHere
-          ? "yes"
-          : "not yet",
-      all_done: allHere ? "yes" : "not yet",
-      one_failed: parents.includes("FAILED") ? "yes" : allHere ? "never" : "not yet",
-    };
-    return rules[node.def.runWhen ?? "all_success"];
+    const over = parents.every((status) => ENDED.includes(status) && status !== "STOPPED") && node.missing.size === 0;
+    if (node.def.runWhen === "all_done") return over ? "yes" : "not yet";
+    const failed = parents.includes("FAILED");
+    if (node.def.runWhen === "one_failed") return failed ? "yes" : over ? "never" : "not yet";
+    return failed || parents.includes("SKIPPED") ? "never" : over ? "yes" : "not yet";
   }
 
   function letGo(node: ModelNode): void {
@@ -91,6 +84,15 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
     if (run.status === "STOPPING") end(node, "STOPPED");
     else if (final || node.tries >= maxAttempts) end(node, "FAILED");
     else tryAgain(node, backoffMs > 0);
+  }
+
+  function childEnded(nodeId: string, child: string, outcome: ChildOutcome): boolean {
+    const node = get(nodeId);
+    if (node.child !== child) return false;
+    if (outcome === "succeeded") end(node, "SUCCESS");
+    else fail(node, outcome === "failed for good");
+    follow();
+    return true;
   }
 
   /** What follows for the others, and for the run. */
@@ -171,16 +173,16 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
   return {
     run,
     nodes,
-    arrived,
+    /** Sessions that have ended. */
     dead,
+    /** What was let go of, kept by whoever had it. */
     spent,
-    get,
     /** As the tables tell it: id, status, attempt and, of a node under way, what the engine does with it. */
     rows: () => ({ run: run.status, nodes: nodes.map(rowOf) }),
     /** Those that wait for others. */
     waiting: () => nodes.filter((node) => waits(node) && mayRun(node) === "not yet").map(({ def }) => def.id),
     held: () => nodes.flatMap(({ grip }) => grip ?? []),
-    delayed: () => nodes.filter(({ delayed }) => delayed).map(({ def }) => def.id),
+    delayed: () => nodes.filter(({ delayed }) => delayed),
     parked: () => nodes.filter(({ child }) => child !== null),
 
     admit(): void {
@@ -192,13 +194,12 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
     /** What a claim gets. */
     ready(kind: "free" | "pooled", limit: number): string[] {
       const ready = nodes.filter((node) => rowOf(node).endsWith(" ready"));
-      const inPool = (pool: string) => ready.filter(({ def }) => def.pool === pool);
-      const roomIn = (pool: string, size: number) =>
-        Math.max(0, size - nodes.filter(({ def, grip }) => def.pool === pool && grip).length);
-      const wanted =
-        kind === "free"
-          ? ready.filter(({ def }) => def.pool === undefined)
-          : Object.entries(options.pools).flatMap(([pool, size]) => inPool(pool).slice(0, roomIn(pool, size)));
+      const inPool = ([pool, size]: [string, number]) => {
+        const taken = nodes.filter(({ def, grip }) => def.pool === pool && grip).length;
+        return ready.filter(({ def }) => def.pool === pool).slice(0, Math.max(0, size - taken));
+      };
+      const free = ready.filter(({ def }) => def.pool === undefined);
+      const wanted = kind === "free" ? free : Object.entries(options.pools).flatMap(inPool);
       return wanted.slice(0, limit).map(({ def }) => def.id);
     },
 
@@ -213,28 +214,20 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
     report(grip: Grip, outcome: Outcome, child: string): boolean {
       const node = get(grip.nodeId);
       if (node.grip !== grip) return false;
-      if (outcome === "succeeded") end(node, "SUCCESS");
-      else if (outcome === "failed" || outcome === "failed for good") fail(node, outcome === "failed for good");
-      else if (outcome === "skipped") {
-        node.attempt -= 1;
-        end(node, "SKIPPED");
-      } else if (outcome === "parked") {
+      if (outcome === "skipped") node.attempt -= 1;
+      if (outcome === "succeeded" || outcome === "skipped") end(node, outcome === "skipped" ? "SKIPPED" : "SUCCESS");
+      else if (run.status === "STOPPING") end(node, "STOPPED");
+      else if (outcome === "released") tryAgain(node, false);
+      else if (outcome !== "parked") fail(node, outcome === "failed for good");
+      else {
         letGo(node);
         node.child = child;
-      } else if (run.status === "STOPPING") end(node, "STOPPED");
-      else tryAgain(node, false);
+      }
       follow();
       return true;
     },
 
-    childEnded(nodeId: string, child: string, status: "SUCCESS" | "FAILED" | "STOPPED"): boolean {
-      const node = get(nodeId);
-      if (node.child !== child) return false;
-      if (status === "SUCCESS") end(node, "SUCCESS");
-      else fail(node, false);
-      follow();
-      return true;
-    },
+    childEnded,
 
     reclaim(): void {
       const lost = nodes.filter(({ grip }) => grip && dead.has(grip.session));
@@ -254,8 +247,10 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
       return run.status === "PENDING" ? 0 : waiting.length;
     },
 
-    ripen(nodeId: string): void {
-      get(nodeId).delayed = false;
+    /** The time has come of a retry, or of the run that a node is parked for. */
+    due(node: ModelNode): void {
+      node.delayed = false;
+      if (node.child !== null) childEnded(node.def.id, node.child, "failed");
     },
 
     stop(): RunStatus | Refusal {
@@ -289,8 +284,9 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
 
     resume(): RunStatus | Refusal {
       if (run.status !== "STOPPED") return "RUN_WRONG_STATE";
-      const stopped = nodes.filter(({ status }) => status === "STOPPED");
-      for (const node of stopped) beginAnew(node, node.attempt > 0 ? "RETRYING" : "PENDING");
+      for (const node of nodes.filter(({ status }) => status === "STOPPED")) {
+        beginAnew(node, node.attempt > 0 ? "RETRYING" : "PENDING");
+      }
       goOn();
       return run.status;
     },

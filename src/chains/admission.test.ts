@@ -2,6 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { ACTOR, held, useChainProcesses } from "../../test/chain-process.ts";
 import { useDatabase } from "../../test/database.ts";
+import { until } from "../../test/until.ts";
+import { lockRuns } from "./store/live.ts";
 
 const database = useDatabase();
 const chains = useChainProcesses(database);
@@ -24,6 +26,28 @@ describe("a chain with maxActiveRuns", () => {
       expect(admitted.reduce((sum, counts) => sum + (counts["admitted"] ?? 0), 0)).toBe(round === 0 ? 3 : 0);
       expect(await count("RUNNING")).toBe(3);
     }
+  });
+
+  test("has room for one only, although a second process finds another candidate while the first still admits", async () => {
+    const [first, second] = [await chains.open({ roles: [] }), await chains.open({ roles: [] })];
+    const chainId = await define(first, [{ id: "n0" }], { maxActiveRuns: 1 });
+    const { runId } = await first.runs.start(chainId, BY);
+    const blocked = (n: number) =>
+      until(async () => {
+        const waiting = await database.query("select from pg_locks where locktype = 'advisory' and not granted");
+        return waiting.length >= n || (await count("RUNNING")) > 0;
+      }, `${n} to wait`);
+    const admissions = await database.db.tx(async (tx) => {
+      await lockRuns(tx, [runId]); // The first has picked it, and has to wait before it can admit it.
+      const one = first.timers.runOnce();
+      await blocked(1);
+      await second.runs.start(chainId, { ...BY, priority: -1 });
+      const other = second.timers.runOnce();
+      await blocked(2);
+      return [one, other];
+    });
+    await Promise.all(admissions);
+    expect(await count("RUNNING")).toBe(1);
   });
 
   test("takes the next one when one ends, the smaller number and then the older first", async () => {

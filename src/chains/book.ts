@@ -18,8 +18,10 @@ export interface Live {
   /** Tries that failed since a person last said "again". */
   tries: number;
   lost: number;
+  /** Tries that came back without a result since one last had any. */
+  returned: number;
   fence: string | null;
-  /** From now, while `delayed`. */
+  /** From now: when a `delayed` one is due, or a `parked` one has taken too long. Null keeps what is there. */
   delayMs: number | null;
   childRunId: string | null;
   /** The session that takes it now, while `leased`; null for one that holds it already. */

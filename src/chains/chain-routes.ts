@@ -9,7 +9,14 @@ import type { Chains } from "./chains.ts";
 import { DAG_BYTES_MAX } from "./dag.ts";
 import { chainIdOf } from "./ids.ts";
 import * as schemas from "./schemas.ts";
-import { type ChainRow, type ChainSummaryRow, listChains, listVersions, type VersionRow } from "./store/definitions.ts";
+import {
+  type ChainRow,
+  type ChainSummaryRow,
+  findVersion,
+  listChains,
+  listVersions,
+  type VersionRow,
+} from "./store/definitions.ts";
 
 const BACKFILL_AT_ONCE = 500;
 /** What a DAG of the largest size may take up in a body: as a text its quotes are escaped, and its letters may be too. */
@@ -114,7 +121,7 @@ export function chainRoutes(http: Http, { db, chains }: { db: Db; chains: Chains
       config: read,
       schema: {
         tags,
-        summary: "List the versions of a chain, newest first",
+        summary: "List the versions of a chain, newest first, without their DAGs",
         params: schemas.ChainParams,
         querystring: schemas.VersionsQuery,
         response: { 200: schemas.VersionsReply, ...errors(400) },
@@ -133,15 +140,15 @@ export function chainRoutes(http: Http, { db, chains }: { db: Db; chains: Chains
       config: read,
       schema: {
         tags,
-        summary: "Show one version of a chain",
+        summary: "Show one version of a chain, with its DAG",
         params: schemas.VersionParams,
         response: { 200: schemas.VersionReply, ...errors(400) },
       },
     },
     async ({ params }) => {
       const chainId = chainIdOf(params);
-      const [row] = await listVersions(db, chainId, { before: params.version + 1, limit: 1 });
-      if (row?.version === params.version) return versionReply(row);
+      const row = await findVersion(db, chainId, params.version);
+      if (row) return { ...versionReply(row), dagJson: JSON.stringify(row.dag), dag: row.dag };
       await definitions.get(chainId);
       throw new ApiError("CHAIN_VERSION_NOT_FOUND", { chainId, version: params.version });
     },
@@ -235,7 +242,6 @@ function summaryReply(row: ChainSummaryRow) {
   return { ...common(row), nodeCount: row.node_count, lastRun: row.last_run };
 }
 
-function versionReply({ version, name, description, dag, created_at, created_by }: VersionRow) {
-  const told = { version, name, description, dagJson: JSON.stringify(dag), dag };
-  return { ...told, createdAt: created_at, createdBy: created_by };
+function versionReply({ version, name, description, created_at, created_by }: VersionRow) {
+  return { version, name, description, createdAt: created_at, createdBy: created_by };
 }

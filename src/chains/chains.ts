@@ -8,7 +8,8 @@ import type { Session } from "../kernel/session.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
 import { createDefinitions, type Definitions } from "./definitions.ts";
-import { createEngine, type HasArrived } from "./engine.ts";
+import { createEngine } from "./engine.ts";
+import type { HasArrived } from "./open-books.ts";
 import { createRunCache } from "./run-cache.ts";
 import { createRuns, type Runs } from "./runs.ts";
 import { createSchedules, type Schedules } from "./schedules.ts";
@@ -46,13 +47,15 @@ export interface ChainsDeps {
   settings: ChainsSettings;
   /** Beside those that need nothing from outside. */
   types: readonly NodeType[];
+  /** Types that are known but not to be used here, with what to do about it. */
+  switchedOff?: Readonly<Record<string, string>>;
   /** Which tables have arrived before a run begins to wait for them. */
   hasArrived: HasArrived;
 }
 
 export function createChains(deps: ChainsDeps): Chains {
   const { db, wake, metrics, settings, log } = deps;
-  const registry = createRegistry([noop, sleep, chain, map, ...deps.types]);
+  const registry = createRegistry([noop, sleep, chain, map, ...deps.types], deps.switchedOff);
   const known = createRunCache();
   const ids = systemIds;
   const engine = createEngine({ db, wake, metrics, runs: known, hasArrived: deps.hasArrived, random: Math.random });

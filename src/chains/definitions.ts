@@ -1,11 +1,12 @@
 /** What people do with definitions: create, update, enable, disable, look at. Every version is kept. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
-import { type Db, sqlState } from "../kernel/db.ts";
+import { type Db, type Queryable, sqlState } from "../kernel/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { parseJson } from "../kernel/http/body.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Dag, DagProblem } from "./dag.ts";
 import * as store from "./store/definitions.ts";
+import { map } from "./types/map.ts";
 import type { Registry } from "./types/registry.ts";
 import { validateDag } from "./validate.ts";
 
@@ -13,6 +14,7 @@ export interface ChainInput {
   name: string;
   description?: string | null;
   dagJson: string | object;
+  /** In an update: what is absent stays, null clears it. */
   maxActiveRuns?: number | null;
   runTimeoutMs?: number | null;
 }
@@ -42,10 +44,18 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
     name: input.name,
     description: input.description ?? null,
     dag,
-    maxActiveRuns: input.maxActiveRuns ?? null,
-    runTimeoutMs: input.runTimeoutMs ?? null,
     by: actor.caller.name,
   });
+
+  /** A pool may have been deleted since the check; from here on it cannot be. */
+  async function holdPools(tx: Queryable, dag: Dag): Promise<void> {
+    const named = poolsOf(dag);
+    if (named.size === 0) return;
+    const pools = await store.lockPools(tx, [...named]);
+    if (pools.size === named.size) return;
+    const checked = validateDag(dag, { registry, pools });
+    if ("problems" in checked) throw invalid(checked.problems);
+  }
 
   return {
     check,
@@ -53,9 +63,12 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
     async create(input, actor) {
       const dag = await check(input.dagJson);
       return db.tx(async (tx) => {
+        await holdPools(tx, dag);
         const chainId = ids.uuid();
         const row = await store.insertChain(tx, {
           ...written(input, dag, actor),
+          maxActiveRuns: input.maxActiveRuns ?? null,
+          runTimeoutMs: input.runTimeoutMs ?? null,
           chainId,
           enabled: input.enabled ?? true,
         });
@@ -69,7 +82,10 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
       const dag = await check(input.dagJson);
       try {
         return await db.tx(async (tx) => {
-          const row = await store.updateChain(tx, { ...written(input, dag, actor), chainId, version: input.version });
+          await holdPools(tx, dag);
+          const { version, maxActiveRuns, runTimeoutMs } = input;
+          const limits = { maxActiveRuns, runTimeoutMs };
+          const row = await store.updateChain(tx, { ...written(input, dag, actor), ...limits, chainId, version });
           if (row) {
             await audit(tx, actor, "chain.update", chainId, { name: input.name, version: row.version });
             return row;
@@ -98,6 +114,14 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
       return row;
     },
   };
+}
+
+function poolsOf({ nodes }: Dag): Set<string> {
+  const named = nodes.flatMap(({ type, pool, cfg }) => [
+    pool,
+    type === map.type ? (cfg as { node?: { pool?: string } } | undefined)?.node?.pool : undefined,
+  ]);
+  return new Set(named.filter((name) => name !== undefined));
 }
 
 function parseDag(text: string): unknown {

@@ -1,6 +1,6 @@
 /** What can go wrong in chains without anybody noticing. */
 import type { DoctorCheck } from "../kernel/doctor.ts";
-import { findViolations, leaseHealth } from "./store/invariants.ts";
+import { findViolations, leaseHealth, nodesWithoutPool } from "./store/invariants.ts";
 
 const OVERDUE_SECONDS_WARN = 30;
 
@@ -19,6 +19,18 @@ export const chainsChecks: DoctorCheck[] = [
         verdict: "broken",
         found: `${found} ${late}`,
         advice: "No process takes work back: check that one runs with the role `scheduler`, and its log.",
+      };
+    },
+  },
+  {
+    name: "chain pools",
+    async look(db) {
+      const { nodes, pool } = await nodesWithoutPool(db);
+      if (nodes === 0) return { verdict: "ok", found: "Every node that is ready to run has its pool." };
+      return {
+        verdict: "broken",
+        found: `Nodes that are ready but will not run, because their pool does not exist: ${nodes}, for instance of \`${pool}\`.`,
+        advice: `Make the pool: PUT /api/v1/pools/${pool} {"size": 1}, or stop their runs.`,
       };
     },
   },

@@ -32,7 +32,7 @@ import type { NodeEvent } from "./transition.ts";
 import { noop } from "./types/noop.ts";
 import { createRegistry } from "./types/registry.ts";
 
-const RUNS = process.env["MILLRACE_TEST_LONG"] ? 2_000 : 100;
+const RUNS = process.env["MILLRACE_TEST_LONG"] ? 3_000 : 150;
 const TIME_LIMIT_MS = 600_000;
 const STEPS_BETWEEN_LOOKS = 10;
 const LOST_LIMIT = 2;
@@ -74,6 +74,7 @@ async function openProcess() {
     name: "test",
     reserve: (wanted) => Math.min(wanted, hands.room),
     take: (nodes) => void hands.taken.push(...nodes),
+    unsure: () => {},
   });
   const life = { changesLeft: Number.POSITIVE_INFINITY, lastChange: Promise.resolve() as Promise<unknown> };
   const engine: Engine = {
@@ -157,8 +158,7 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
     case "claim":
       return claim(model, session, command.limit);
     case "report": {
-      const held = model.held();
-      const said = new Map(command.reports.map(({ pick, outcome }) => [held[pick % held.length], outcome]));
+      const said = new Map(command.reports.map(({ pick, outcome }) => [at(model.held(), pick), outcome]));
       const reports = [...said].flatMap(([grip, outcome]) => (grip ? [{ grip, outcome, child: randomUUID() }] : []));
       const waited = model.waiting();
       const expected = reports.map(({ grip, outcome, child }) => model.report(grip, outcome, child));
@@ -174,23 +174,20 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
       return;
     }
     case "late report": {
-      const { spent } = model;
-      const grip = spent[command.pick % spent.length];
+      const grip = at(model.spent, command.pick);
       if (!grip) return;
       const event = eventOf({ grip, outcome: command.outcome, child: randomUUID() });
       expect(await engine.report({ runId, event })).toBe(false);
       return;
     }
     case "child ended": {
-      const parked = model.parked();
-      const node = parked[command.pick % parked.length];
+      const { pick, outcome, right } = command;
+      const node = at(model.parked(), pick);
       if (!node?.child) return;
-      const { status, right } = command;
-      const childRunId = right ? node.child : randomUUID();
       const nodeId = node.def.id;
-      const outcome = status === "SUCCESS" ? { status, artifact: null } : { status, error: "the child did not" };
-      const expected = model.childEnded(nodeId, childRunId, status);
-      const event = { kind: "child ended", nodeId, childRunId, outcome } as const;
+      const childRunId = right ? node.child : randomUUID();
+      const expected = model.childEnded(nodeId, childRunId, outcome);
+      const event = { kind: "child ended", nodeId, childRunId, outcome: childOutcomeOf(outcome) } as const;
       expect(await engine.report({ runId, event })).toBe(expected);
       return;
     }
@@ -210,19 +207,14 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
       model.dead.add(session);
       await database.db.rows(CRASH[command.how], [session]);
       hands.session = await newSession();
+      if (command.noticed) await look(model, process, undefined);
       return;
     case "timers": {
       const { due, pick } = command;
-      const delayed = model.delayed();
-      const nodeId = delayed[pick % delayed.length];
-      if (due === "a retry" && nodeId !== undefined) model.ripen(nodeId);
-      if (due === "the deadline") model.timeOut();
-      if (due === "the grace") model.graceOver();
-      model.admit();
-      model.reclaim();
-      if (due !== "nothing") await database.db.rows(JUMP[due], due === "a retry" ? [nodeId] : []);
-      await process.timers.runOnce();
-      return;
+      const node = due === "a retry" ? at(model.delayed(), pick) : due === "a child" ? at(model.parked(), pick) : null;
+      if (node) await database.db.rows(NODE_IS_DUE, [node.def.id]);
+      if (due === "the deadline" || due === "the grace") await database.db.rows(RUN_IS_DUE[due]);
+      return look(model, process, node ?? due);
     }
     case "stop":
       life.changesLeft = command.dies ? 1 : Number.POSITIVE_INFINITY;
@@ -252,6 +244,20 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
   }
 }
 
+/** The timers look once, and find this due beside what silent processes have left behind. */
+async function look(
+  model: Model,
+  { timers }: Process,
+  due: Model["nodes"][number] | string | undefined,
+): Promise<void> {
+  model.reclaim();
+  model.admit();
+  if (typeof due === "object") model.due(due);
+  if (due === "the deadline") model.timeOut();
+  if (due === "the grace") model.graceOver();
+  await timers.runOnce();
+}
+
 async function claim(model: Model, session: string, limit: number): Promise<void> {
   for (const kind of ["free", "pooled"] as const) {
     const expected = model.ready(kind, limit);
@@ -267,22 +273,25 @@ function begin(model: Model, session: string, claimed: readonly ClaimedNode[]): 
   }
 }
 
-/** Mostly a node of which this may be asked. */
+const at = <T>(all: readonly T[], pick: number): T | undefined => all[pick % all.length];
+
+/** A node of which this may be asked, each status as likely as the other; or any, now and then or if there is none. */
 function aim(model: Model, pick: number, statuses: readonly NodeStatus[]): string {
-  const fit = model.nodes.filter(({ status }) => statuses.includes(status));
-  const among = fit.length > 0 && pick % 6 > 0 ? fit : model.nodes;
-  return among[pick % among.length]?.def.id as string;
+  const groups = statuses.map((wanted) => model.nodes.filter(({ status }) => status === wanted));
+  const fit = groups.filter(({ length }) => length > 0);
+  const group = (pick % 10 > 0 && at(fit, pick)) || model.nodes;
+  return at(group, pick)?.def.id as string;
 }
 
 const CRASH = {
   delete: statement("test.chains.delete_session", "delete from kernel.session where id = $1"),
   expire: statement("test.chains.expire_session", "update kernel.session set expires_at = now() where id = $1"),
 };
-const JUMP = {
-  "a retry": statement(
-    "test.chains.due",
-    "update chains.live_node set due_at = now() where state = 'delayed' and node_id = $1",
-  ),
+const NODE_IS_DUE = statement(
+  "test.chains.node_is_due",
+  "update chains.live_node set due_at = now() where due_at is not null and node_id = $1",
+);
+const RUN_IS_DUE = {
   "the deadline": statement("test.chains.deadline", "update chains.live_run set deadline_at = now()"),
   "the grace": statement("test.chains.grace", "update chains.live_run set grace_at = now() where status = 'STOPPING'"),
 };
@@ -302,6 +311,11 @@ function eventOf({ grip, outcome, child }: { grip: Grip; outcome: Outcome; child
     case "parked":
       return { kind: outcome, nodeId, fence, childRunId: child };
   }
+}
+
+function childOutcomeOf(outcome: Outcome) {
+  if (outcome === "succeeded") return { status: "SUCCESS", artifact: null } as const;
+  return { status: "FAILED", error: "the child broke", final: outcome === "failed for good" } as const;
 }
 
 /** A refusal is an answer too. */

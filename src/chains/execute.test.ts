@@ -49,6 +49,7 @@ async function run(
     node_id: "x",
     fence: "9",
     attempt: 2,
+    returned: 0,
     checkpoint: { offset: 3 },
     parents: { a: { status: "SUCCESS", artifact: 1 } },
     node: graph.byId.get("x") as GraphNode,

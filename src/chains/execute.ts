@@ -13,7 +13,7 @@ export type Outcome =
   | { kind: "skipped"; reason: string }
   | { kind: "failed"; error: string; final: boolean };
 
-const ARTIFACT_BYTES_MAX = 1_048_576;
+export const ARTIFACT_BYTES_MAX = 1_048_576;
 const ERROR_LENGTH_MAX = 4_000;
 /** What a time-out leaves a node to put its things in order before it is given up. */
 const TIMEOUT_GRACE_MS = 5_000;
@@ -73,7 +73,8 @@ function contextOf(deps: ExecuteDeps, item: PreparedNode, signal: AbortSignal): 
     runId: run_id,
     nodeId: node_id,
     attempt,
-    key: `${run_id}/${node_id}/${attempt}`,
+    // Tries that came back without a result do not count: what they may have done is done over under the same key.
+    key: `${run_id}/${node_id}/${attempt - item.returned}`,
     opTime: run.facts.op_time,
     params: run.facts.params,
     parents,

@@ -1,7 +1,6 @@
 /** Ids from a path. What is no UUID belongs to nothing, and is answered like an unknown one: with 400, as callers expect. */
 import { ApiError } from "../kernel/errors.ts";
-
-const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
+import { UUID } from "../kernel/ids.ts";
 
 export function isUuid(text: string): boolean {
   return UUID.test(text);

@@ -4,10 +4,10 @@ import { rememberingLog } from "../../test/log.ts";
 import { until } from "../../test/until.ts";
 import type { Db } from "../kernel/db.ts";
 import type { ServiceLog } from "../kernel/service.ts";
-import { PROGRESS_TOPIC } from "./engine.ts";
 import { createNodeOutput } from "./node-output.ts";
 import { addRun, hold } from "./run.fixture.ts";
 import type { ClaimedNode } from "./store/live.ts";
+import { progressTopic } from "./topics.ts";
 
 const database = useDatabase();
 let held: ClaimedNode;
@@ -53,7 +53,7 @@ describe("what a node says", () => {
     expect(await lines()).toEqual(Array.from({ length: 1_000 }, (_, n) => `line ${n}`));
     expect(await told()).toMatchObject({ progress: 1, note: "step 10" });
     expect(statements).toEqual(["chains.log.write", "chains.node.progress"]);
-    expect(output.hints).toEqual([PROGRESS_TOPIC]);
+    expect(output.hints).toEqual([progressTopic(held.run_id)]);
   });
 
   test("is written soon, even if nobody asks for it", async () => {
@@ -121,4 +121,21 @@ test("a flush waits for what is being written already", async () => {
   void output.flush();
   await output.flush();
   expect(await lines()).toEqual(["hello"]);
+});
+
+test("what the holder says while it loses the node is not written", async () => {
+  const output = outputTo(database.db);
+  const thief = await database.db.dedicated("test");
+  try {
+    await thief.query("begin");
+    await thief.query("update chains.live_node set fence = nextval('kernel.fence') where run_id = $1", [held.run_id]);
+    output.line(lineOf("too late"));
+    output.progress(progressOf(0.5));
+    await output.flush();
+    await thief.query("commit");
+  } finally {
+    await thief.end();
+  }
+  expect(await lines()).toEqual([]);
+  expect((await told())?.progress).toBeNull();
 });

@@ -5,9 +5,10 @@
 import type { Db } from "../kernel/db.ts";
 import type { ServiceLog } from "../kernel/service.ts";
 import type { Wake } from "../kernel/wake.ts";
-import { PROGRESS_TOPIC } from "./engine.ts";
+
 import { storableText } from "./storable.ts";
 import { type LogLine, type ProgressWrite, writeLines, writeProgress } from "./store/logs.ts";
+import { progressTopic } from "./topics.ts";
 
 export interface NodeOutput {
   line(line: Omit<LogLine, "at">): void;
@@ -53,7 +54,7 @@ export function createNodeOutput(deps: { db: Db; wake: Pick<Wake, "hint">; log: 
       }
       if (progress.length > 0) {
         await writeProgress(db, progress);
-        wake.hint(PROGRESS_TOPIC);
+        for (const topic of new Set(progress.map(({ run_id }) => progressTopic(run_id)))) wake.hint(topic);
       }
     } catch (error) {
       log.warn({ err: error, lines: said.length }, "log lines of chain nodes were not written");

@@ -11,7 +11,7 @@ import { look, overdueRuns, ripen, runsOutOfGrace } from "./store/timers.ts";
 import { findWaiting } from "./store/waits.ts";
 
 const HISTORY = 100_000;
-const LIVE = 20_000;
+const LIVE = 60_000;
 
 const database = useDatabase();
 let db: Db;
@@ -59,18 +59,19 @@ async function turn(session: string): Promise<void> {
 }
 const runCounts = { status: "RUNNING", open: 5, failed: 0, stopped: 0, timed_out: false, grace_ms: null } as const;
 const kept = ({ run_id, node_id }: NodeKey) => {
-  const counts = { waiting: 0, failed: 0, skipped: 0, attempt: 1, tries: 0, lost: 0 };
+  const counts = { waiting: 0, failed: 0, skipped: 0, attempt: 1, tries: 0, lost: 0, returned: 0 };
   return { run_id, node_id, state: "ready" as const, ...counts, delay_ms: null, child_run_id: null, session_id: null };
 };
 
-/** So many runs of a chain, each with one node, in rows as the engine leaves them behind. */
+/** So many runs, each with one node, half of them started by a node, in rows as the engine leaves them behind. */
 async function addHistory(chainId: string, count: number): Promise<void> {
   await database.query(
     `with runs as (
        insert into chains.job_run (run_id, chain_id, chain_version, job_name, status, dag_json, trigger, triggered_by,
-         created_at, started_at, ended_at)
+         created_at, started_at, ended_at, parent_run_id, parent_node_id, depth)
        select gen_random_uuid(), $1, 1, 'c', (array['SUCCESS', 'FAILED', 'STOPPED'])[1 + n % 3], '{"nodes": []}', 'api', 't',
-         now() - make_interval(secs => n), now(), now()
+         now() - make_interval(secs => n), now(), now(),
+         case when n % 2 = 0 then gen_random_uuid() end, case when n % 2 = 0 then 'n0' end, (n + 1) % 2
        from generate_series(1, $2::int) n returning run_id
      )
      insert into chains.job_run_node (run_id, node_id, node_no, status, attempt, started_at, ended_at)
@@ -159,21 +160,24 @@ const EXPECTED: Record<string, { pages: number; indexes: string[] }> = {
   "chains.timers.look": {
     pages: 500,
     indexes: [
+      "job_run_live_children",
       "job_run_pkey",
       "job_run_queue",
-      "live_node_delayed",
+      "live_node_due_at",
       "live_node_held",
       "live_node_parked",
+      "live_node_pkey",
       "live_node_pooled",
       "live_node_ready",
       "live_run_deadline",
       "live_run_grace_at",
+      "live_run_pkey",
       "schedule_due",
       "session_pkey",
     ],
   },
   "chains.admit.pick": { pages: 50, indexes: ["job_chain_definition_pkey", "job_run_active", "job_run_queue"] },
-  "chains.node.claim": { pages: 250, indexes: ["live_node_pkey", "live_node_ready"] },
+  "chains.node.claim": { pages: 200, indexes: ["live_node_pkey", "live_node_ready"] },
   "chains.pooled_node.lock_keys": { pages: 50, indexes: ["live_node_pooled"] },
   "chains.pooled_node.claim_in_keys": {
     pages: 400,
@@ -184,8 +188,8 @@ const EXPECTED: Record<string, { pages: number; indexes: string[] }> = {
   "chains.node.expired": { pages: 150, indexes: ["live_node_held", "session_pkey"] },
   "chains.live.read": { pages: 250, indexes: ["live_node_pkey", "live_run_pkey"] },
   "chains.live.write": { pages: 800, indexes: ["job_run_node_pkey", "live_node_pkey", "live_run_pkey"] },
-  "chains.timers.ripen": { pages: 300, indexes: ["live_node_delayed", "live_node_pkey"] },
-  "chains.timers.overdue": { pages: 50, indexes: ["job_run_pkey", "live_run_deadline"] },
+  "chains.timers.ripen": { pages: 400, indexes: ["live_node_due_at", "live_node_pkey"] },
+  "chains.timers.overdue": { pages: 120, indexes: ["job_run_pkey", "live_run_deadline"] },
   "chains.timers.out_of_grace": { pages: 20, indexes: ["live_run_grace_at"] },
   "chains.wait.find": { pages: 20, indexes: ["live_wait_arrival"] },
 };

@@ -51,7 +51,7 @@ async function prepareOne(given: Preparation): Promise<{ item: PreparedNode; ask
   const asked: string[] = [];
   const rows: Db["rows"] = (statement, values) => (asked.push(statement.name), database.db.rows(statement, values));
   const db = { ...database.db, rows };
-  const claimed = { run_id: runId, node_id: nodeId, fence: "1", attempt };
+  const claimed = { run_id: runId, node_id: nodeId, fence: "1", attempt, returned: 0 };
   const [item] = await prepare({ db, runs: createRunCache(), registry }, [claimed]);
   if (!item) throw new Error("nothing was prepared");
   return { item, asked: asked.filter((name) => !name.startsWith("chains.run.")) };
@@ -109,7 +109,7 @@ describe("prepare", () => {
     const runIds = [await addRun(database, { a: [], x }), await addRun(database, { a: [], x })];
     const asked: string[] = [];
     const rows: Db["rows"] = (statement, values) => (asked.push(statement.name), database.db.rows(statement, values));
-    const claimed = runIds.map((run_id) => ({ run_id, node_id: "x", fence: "1", attempt: 2 }));
+    const claimed = runIds.map((run_id) => ({ run_id, node_id: "x", fence: "1", attempt: 2, returned: 0 }));
     const prepared = await prepare({ db: { ...database.db, rows }, runs: createRunCache(), registry }, claimed);
     expect(prepared.map(({ run_id }) => run_id)).toEqual(runIds);
     expect(asked.filter((name) => !name.startsWith("chains.run."))).toEqual([
@@ -120,7 +120,7 @@ describe("prepare", () => {
 
   test("does not go on with what does not exist", async () => {
     const runId = await addRun(database, { a: [] });
-    const claimed = [{ run_id: runId, node_id: "ghost", fence: "1", attempt: 1 }];
+    const claimed = [{ run_id: runId, node_id: "ghost", fence: "1", attempt: 1, returned: 0 }];
     const deps = { db: database.db, runs: createRunCache(), registry };
     await expect(prepare(deps, claimed)).rejects.toThrow(`node ghost of run ${runId} was claimed but does not exist`);
   });

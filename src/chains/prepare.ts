@@ -109,7 +109,10 @@ export function render(
 ): { type: NodeType; cfg: unknown } | { skippedBecause: string } {
   const { node, run, parents, attempt } = item;
   const type = registry.get(node.def.type);
-  if (!type) throw new FinalFailure(`this process has no node type \`${node.def.type}\``);
+  if (!type) {
+    const how = registry.howToHave(node.def.type);
+    throw new FinalFailure(`this process has no node type \`${node.def.type}\`${how === undefined ? "" : `: ${how}`}`);
+  }
   const { condition, template, untouched, constant } = compile(node, registry);
   const values = {
     params: run.facts.params,

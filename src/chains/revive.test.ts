@@ -50,7 +50,7 @@ describe("a resume", () => {
     expect(book).toMatchObject({ status: "RUNNING", open: 2, stopped: 0, reason: { text: null } });
     expect(entryOf(book, "ran")).toMatchObject({ attempt: 2, live: { state: "ready", attempt: 2, tries: 0 } });
     expect(liveOf(book, "b")).toMatchObject({ state: "waiting", waiting: 1, attempt: 1 });
-    expect(book.events.at(-1)).toMatchObject({ kind: "resumed", actor: ACTOR });
+    expect(book.events.at(-1)).toMatchObject({ kind: "run resumed", actor: ACTOR });
     succeed(book, "ran", "b");
     expect(book.status).toBe("SUCCESS");
   });
@@ -166,6 +166,45 @@ describe("a retry of a node", () => {
     resume(book, ACTOR);
     succeed(book, "slow", "end");
     expect(book.status).toBe("SUCCESS");
+  });
+
+  test("keeps for a resume whatever lies behind a node that waits for a stopped one", () => {
+    const book = runningBook({ bad: [], slow: [], end: ["bad", "slow"], last: ["end"] });
+    fail(book, "bad");
+    stop(book);
+    again(book, "bad");
+    expect(statuses(book)).toEqual({ bad: "RETRYING", slow: "STOPPED", end: "STOPPED", last: "STOPPED" });
+    succeed(book, "bad");
+    resume(book, ACTOR);
+    succeed(book, "slow", "end", "last");
+    expect(book.status).toBe("SUCCESS");
+  });
+
+  test("gives what was stopped behind it another chance, also if something between the two ran", () => {
+    const book = runningBook({ a: [], tidy: { dependsOn: ["a"], runWhen: "all_done" }, after: ["tidy"] });
+    fail(book, "a");
+    succeed(book, "tidy");
+    stop(book);
+    again(book, "a");
+    expect(statuses(book)).toEqual({ a: "RETRYING", tidy: "SUCCESS", after: "PENDING" });
+  });
+
+  test("makes a node that runs wait for it, should that have to be tried again, and skips it if it has no reason left", () => {
+    const retry = { maxAttempts: 2 };
+    const meanwhile = (change: (book: Book) => unknown) => {
+      const book = runningBook({ a: [], alarm: { dependsOn: ["a"], runWhen: "one_failed", retry }, after: ["alarm"] });
+      fail(book, "a");
+      const fence = claim(book, "alarm");
+      change(book);
+      onNodeEvent(book, { kind: "failed", nodeId: "alarm", fence, error: "no", final: false }, unjittered);
+      return book;
+    };
+    const waiting = meanwhile((book) => again(book, "a"));
+    expect(entryOf(waiting, "alarm")).toMatchObject({ status: "RETRYING", attempt: 2, live: { state: "waiting" } });
+    const skipped = meanwhile((book) => finish(book, "a"));
+    expect(statuses(skipped)).toEqual({ a: "SUCCESS", alarm: "SKIPPED", after: "SKIPPED" });
+    expect(entryOf(skipped, "alarm")).toMatchObject({ attempt: 1, followed: { status: "FAILED" } });
+    expect(skipped.status).toBe("SUCCESS");
   });
 
   test("forgets that the run took too long", () => {
@@ -287,6 +326,20 @@ describe("a completion by hand", () => {
     finish(book, "a");
     expect(statuses(book)).toEqual({ a: "SUCCESS", b: "STOPPED" });
     expect(book.status).toBe("STOPPED");
+  });
+
+  test("while the run is stopping keeps for a resume what was skipped behind the node", () => {
+    const book = runningBook({ a: [], b: ["a"], other: [] });
+    fail(book, "a");
+    const fence = claim(book, "other");
+    onRunEvent(book, { kind: "stop", graceMs: 1, actor: ACTOR, reason: "stopped" });
+    finish(book, "a");
+    expect(statuses(book)).toEqual({ a: "SUCCESS", b: "STOPPED", other: "RUNNING" });
+    onNodeEvent(book, { kind: "succeeded", nodeId: "other", fence, artifact: null }, unjittered);
+    expect(book.status).toBe("STOPPED");
+    resume(book, ACTOR);
+    succeed(book, "b");
+    expect(book.status).toBe("SUCCESS");
   });
 
   test.each<[string, (book: Book) => void]>([

@@ -1,12 +1,12 @@
 /**
- * What a person may ask of a run: admit it, resume it, try nodes again, call one complete. All of these set some nodes to a
- * new beginning and then count anew who waits for whom, over the whole run, which must be in the book.
+ * Beginnings: a run is admitted, resumed, tried again, or a node called complete. All of these set some nodes to a new
+ * beginning and then count anew who waits for whom, over the whole run, which must be in the book.
  */
 import { type Book, type Live, moveNode, moveRun, type NodeEntry, tell } from "./book.ts";
 import { descendants, type GraphNode } from "./graph.ts";
 import { judge } from "./rules.ts";
 import { ENDED_NODE, type NodeStatus } from "./states.ts";
-import { onRunEvent, whySkipped } from "./transition.ts";
+import { close, onRunEvent, whySkipped } from "./transition.ts";
 
 /** A plain course of events is that it works; else the sentence says why not. */
 export type Refused = { because: string };
@@ -21,7 +21,7 @@ export function admit(book: Book): void {
 export function resume(book: Book, actor: string): Refused | undefined {
   if (book.status !== "STOPPED") return { because: `it is ${book.status}, and only a STOPPED run can be resumed` };
   for (const entry of entries(book)) if (entry.status === "STOPPED") beginAgain(book, entry, entry.attempt > 0);
-  tell(book, "resumed", { actor });
+  tell(book, "run resumed", { actor, detail: { runWas: book.was.status } });
   goOn(book);
   return undefined;
 }
@@ -54,7 +54,7 @@ export function retry(book: Book, { nodeId, downstream, actor, reason }: RetryRe
   tell(book, nodeId === undefined ? "run retried" : "node retried", {
     nodeId: nodeId ?? null,
     actor,
-    detail: { downstream, ...(reason === null ? {} : { reason }) },
+    detail: { runWas: book.was.status, downstream, ...(reason === null ? {} : { reason }) },
   });
   goOn(book);
   // Asked for by name, and yet it would not run: better said than done.
@@ -77,10 +77,15 @@ export function complete(book: Book, { nodeId, artifact, actor, reason }: Comple
   if (entry.status !== "FAILED" && entry.status !== "STOPPED" && entry.status !== "RUNNING") {
     return { because: `node \`${nodeId}\` is ${entry.status}, and only FAILED, STOPPED or RUNNING can be completed` };
   }
+  const { status } = entry;
+  // What really happened is kept as an attempt: the success is a person's word.
+  entry.followed = status === "RUNNING" ? { status: "STOPPED", error: "completed by hand" } : { status, error: null };
   moveNode(book, entry, "SUCCESS");
   Object.assign(entry, { artifact, error: null, live: null });
-  tell(book, "node completed", { nodeId, actor, detail: reason === null ? {} : { reason } });
+  const detail = { runWas: book.was.status, nodeWas: entry.was.status, ...(reason === null ? {} : { reason }) };
+  tell(book, "node completed", { nodeId, actor, detail });
   if (book.status === "STOPPING") {
+    stopBehind(book, entry.node);
     onRunEvent(book, { kind: "settle" });
     return undefined;
   }
@@ -123,20 +128,21 @@ function beginAgain(book: Book, entry: NodeEntry, asRetry: boolean): void {
 
 /** What was skipped or stopped behind the nodes that begin again gets another chance, unless it waits for a stopped one. */
 function resetBehind(book: Book, again: ReadonlySet<GraphNode>, downstream: boolean): void {
-  const reset = new Set(again);
   for (const node of descendants(book.graph, again)) {
     const entry = entryOf(book, node.id);
     const comesAlong = downstream ? ENDED_NODE.has(entry.status) : isPutAside(entry.status);
     if (!comesAlong) continue;
-    if (!node.parents.some((parent) => reset.has(parent))) continue; // What lies between ran, and stays as it is.
     const waitsForEver = node.parents.some((parent) => entryOf(book, parent.id).status === "STOPPED");
-    if (!waitsForEver) {
-      beginAgain(book, entry, false);
-      reset.add(node);
-    } else if (entry.status === "SKIPPED") {
-      moveNode(book, entry, "STOPPED");
-      entry.error = "waits for a node that was stopped";
-    }
+    if (!waitsForEver) beginAgain(book, entry, false);
+    else if (entry.status === "SKIPPED") close(book, entry, "STOPPED", "waits for a node that was stopped");
+  }
+}
+
+/** What was skipped behind a node that succeeded after all stops with the rest of the run, so that it can be resumed. */
+function stopBehind(book: Book, completed: GraphNode): void {
+  for (const node of descendants(book.graph, [completed])) {
+    const entry = entryOf(book, node.id);
+    if (entry.status === "SKIPPED") close(book, entry, "STOPPED", "the run was stopped before it");
   }
 }
 
@@ -150,7 +156,9 @@ function goOn(book: Book): void {
   countAnew(book);
   onRunEvent(book, { kind: "settle" });
   const stillFailed = entries(book).find(({ status }) => status === "FAILED");
-  book.reason = { text: stillFailed ? `node \`${stillFailed.node.id}\` failed` : null, first: false };
+  // The reason of a run that failed before may be this very node, with its error.
+  const known = stillFailed && book.was.status === "FAILED";
+  book.reason = known ? null : { text: stillFailed ? `node \`${stillFailed.node.id}\` failed` : null, first: false };
 }
 
 /** Parents come before their children, so one walk settles everything. */
@@ -169,10 +177,7 @@ function countAnew(book: Book): void {
     if (verdict === "run" && live.state === "delayed") continue;
     live.state = verdict === "run" ? "ready" : "waiting";
     live.delayMs = null;
-    if (verdict !== "skip") continue;
-    moveNode(book, entry, "SKIPPED");
-    entry.error = whySkipped(entry.node);
-    entry.live = null;
+    if (verdict === "skip") close(book, entry, "SKIPPED", whySkipped(entry.node));
   }
 }
 
@@ -185,6 +190,7 @@ function freshLive(attempt: number): Live {
     attempt,
     tries: 0,
     lost: 0,
+    returned: 0,
     fence: null,
     delayMs: null,
     childRunId: null,

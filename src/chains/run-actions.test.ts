@@ -104,9 +104,19 @@ describe("a run in any state", () => {
     await chains.reaches(runs.STOPPING, "SUCCESS");
   });
 
-  test("that is PENDING can be stopped at once, and resumed", async () => {
+  test("that is PENDING can be stopped at once", async () => {
     expect((await post(`/runs/${runs.PENDING}:stop`)).body["status"]).toBe("STOPPED");
     expect(await chains.node(runs.PENDING, "work")).toMatchObject({ status: "STOPPED", attempt: 0 });
+  });
+
+  test("that is STOPPED waits to be resumed until its chain has room", async () => {
+    await post(`/runs/${runs.PENDING}:stop`);
+    for (const action of ["resume", "retry"]) {
+      expect(refusal(await post(`/runs/${runs.PENDING}:${action}`))).toEqual([409, "CHAIN_FULL"]);
+    }
+    expect(await statusOf(runs.PENDING)).toBe("STOPPED");
+    await post(`/runs/${runs.RUNNING}/nodes/work:complete`);
+    await chains.reaches(runs.RUNNING, "SUCCESS");
     expect((await post(`/runs/${runs.PENDING}:resume`)).status).toBe(200);
     await chains.nodeReaches(runs.PENDING, "work", "RUNNING");
   });

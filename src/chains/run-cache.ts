@@ -1,6 +1,6 @@
 /**
  * What never changes about a run, kept in memory: its facts and its graph. Runs of one version of a chain share a graph.
- * Both caches are bounded; what falls out is read again.
+ * Both caches are bounded, each by what it holds; what falls out is read again.
  */
 import type { Queryable } from "../kernel/db.ts";
 import { buildGraph, type Graph } from "./graph.ts";
@@ -16,50 +16,55 @@ export interface RunCache {
   get(db: Queryable, runIds: readonly string[]): Promise<Map<string, KnownRun>>;
 }
 
-const RUNS_MAX = 20_000;
+/** Characters of parameters, and a little for the rest of each run. */
+const FACTS_SIZE_MAX = 32_000_000;
+const FACTS_SIZE_MIN = 500;
 /** Over all graphs; a node takes about a kilobyte. */
 const NODES_MAX = 200_000;
 
 export function createRunCache(): RunCache {
-  const runs = new Map<string, KnownRun>();
-  const graphs = new Map<string, Graph>();
-  let nodes = 0;
+  const facts = createBounded<RunFacts>(FACTS_SIZE_MAX, ({ params }) => FACTS_SIZE_MIN + JSON.stringify(params).length);
+  const graphs = createBounded<Graph>(NODES_MAX, ({ nodes }) => nodes.length);
 
-  function remember(key: string, graph: Graph): Graph {
-    graphs.set(key, graph);
-    nodes += graph.nodes.length;
-    for (const [oldest, old] of graphs) {
-      if (nodes <= NODES_MAX || oldest === key) break;
-      graphs.delete(oldest);
-      nodes -= old.nodes.length;
-    }
-    return graph;
-  }
-
-  async function graphOf(db: Queryable, facts: RunFacts): Promise<Graph> {
-    const key = facts.chain_id === null ? facts.run_id : `${facts.chain_id}/${facts.chain_version}`;
+  async function graphOf(db: Queryable, run: RunFacts): Promise<Graph> {
+    const key = run.chain_id === null ? run.run_id : `${run.chain_id}/${run.chain_version}`;
     const known = graphs.get(key);
     if (known) return known;
-    const graph = buildGraph(await readDag(db, facts.run_id));
-    return graphs.get(key) ?? remember(key, graph); // Another may have been quicker.
+    const graph = buildGraph(await readDag(db, run.run_id));
+    return graphs.get(key) ?? graphs.add(key, graph); // Another may have been quicker.
   }
 
   return {
     async get(db, runIds) {
+      const wanted = new Map(runIds.map((runId) => [runId, facts.get(runId)]));
+      const unknown = runIds.filter((runId) => !wanted.get(runId));
+      for (const run of unknown.length > 0 ? await readFacts(db, unknown) : []) {
+        wanted.set(run.run_id, facts.add(run.run_id, run));
+      }
       const found = new Map<string, KnownRun>();
-      const unknown = runIds.filter((runId) => !runs.has(runId));
-      for (const facts of unknown.length > 0 ? await readFacts(db, unknown) : []) {
-        runs.set(facts.run_id, { facts, graph: await graphOf(db, facts) });
-      }
-      for (const runId of runIds) {
-        const run = runs.get(runId);
-        if (run) found.set(runId, run);
-      }
-      for (const oldest of runs.keys()) {
-        if (runs.size <= RUNS_MAX) break;
-        runs.delete(oldest);
-      }
+      for (const [runId, run] of wanted) if (run) found.set(runId, { facts: run, graph: await graphOf(db, run) });
       return found;
+    },
+  };
+}
+
+/** A map that forgets its oldest entries when all together are larger than `sizeMax`; the newest always stays. */
+function createBounded<Value>(sizeMax: number, sizeOf: (value: Value) => number) {
+  const entries = new Map<string, { value: Value; size: number }>();
+  let size = 0;
+  return {
+    get: (key: string) => entries.get(key)?.value,
+    add(key: string, value: Value): Value {
+      const entry = { value, size: sizeOf(value) };
+      size += entry.size - (entries.get(key)?.size ?? 0);
+      entries.delete(key);
+      entries.set(key, entry);
+      for (const [oldest, old] of entries) {
+        if (size <= sizeMax || oldest === key) break;
+        entries.delete(oldest);
+        size -= old.size;
+      }
+      return value;
     },
   };
 }

@@ -29,6 +29,7 @@ describe("a run", () => {
       status: "FAILED",
       reason: "node `bad` failed: it was told to fail",
       params: { n: 1 },
+      paramsBytes: 8,
       opTime: "20250101",
       priority: 3,
       trigger: "api",
@@ -61,6 +62,16 @@ describe("a run", () => {
       counts: { PENDING: 1 },
     });
     for (const runId of [second, first]) await post(`/runs/${runId}:stop`);
+  });
+
+  test("whose params are large shows them alone, and not in the list", async () => {
+    const chainId = await chains.define([{ id: "a", type: "noop" }]);
+    const params = { names: Array.from({ length: 5_000 }, (_, index) => `name ${index}`) };
+    const runId = await chains.start(chainId, { params });
+    expect((await get(`/runs/${runId}`)).body["params"]).toEqual(params);
+    const { items } = (await get<{ items: Json[] }>(`/runs?chainId=${chainId}`)).body;
+    expect(items).toMatchObject([{ runId, params: null }]);
+    expect(items[0]?.["paramsBytes"]).toBeGreaterThan(0);
   });
 
   test("is found by its id in capitals, too", async () => {
@@ -170,6 +181,7 @@ describe("the nodes of a run", () => {
       lastError: null,
       artifactJson: null,
       artifact: null,
+      artifactBytes: null,
       startedAt: null,
       endedAt: null,
       dueAt: null,
@@ -194,6 +206,7 @@ describe("the nodes of a run", () => {
         endedAt: aTime,
         artifactJson: '{"rows":3}',
         artifact: { rows: 3 },
+        artifactBytes: 11,
       },
       {
         ...scriptedNode,
@@ -208,6 +221,24 @@ describe("the nodes of a run", () => {
       },
     ]);
     await post(`/runs/${runId}:stop`);
+  });
+});
+
+describe("one node of a run", () => {
+  test("is told like among all, and with an artifact that is too large for the list", async () => {
+    const rows = Array.from({ length: 10_000 }, (_, index) => `row ${index}`);
+    const runId = await chains.run([
+      scripted("small", () => ({ artifact: { rows: 1 } })),
+      scripted("large", () => ({ artifact: { rows } })),
+    ]);
+    await chains.reaches(runId, "SUCCESS");
+    const [small, large] = await chains.nodes(runId);
+    expect((await get(`/runs/${runId}/nodes/small`)).body).toEqual(small);
+    expect(large).toMatchObject({ artifact: null, artifactJson: null });
+    expect(large?.["artifactBytes"]).toBeGreaterThan(0);
+    const { body } = await get(`/runs/${runId}/nodes/large`);
+    const artifactJson = JSON.stringify({ rows });
+    expect(body).toMatchObject({ nodeId: "large", artifact: { rows }, artifactJson });
   });
 });
 
@@ -343,7 +374,7 @@ describe("the events of a run", () => {
       ["run created", "MILLRACE_ADMIN_KEY", undefined],
       ["run started", null, undefined],
       ["stop asked for", "ada", "lunch"],
-      ["resumed", "ada", undefined],
+      ["run resumed", "ada", undefined],
       ["run ended", null, "SUCCESS"],
     ]);
     expect(told("bad")).toEqual([
@@ -351,10 +382,11 @@ describe("the events of a run", () => {
       ["node ended", 1, "FAILED"],
       ["node retried", "MILLRACE_ADMIN_KEY", "mended"],
       ["node started", 2, undefined],
+      ["node ended", 2, "FAILED"],
       ["node ended", 2, "SUCCESS"],
       ["node completed", "ada", "by hand"],
     ]);
-    expect(told("long").map(([kind]) => kind)).toEqual([
+    expect(told("long")).toEqual([
       "node started",
       "node ended",
       "node started",
@@ -386,4 +418,16 @@ describe("the events of a run", () => {
     expect(paged).toEqual(all);
     expect(refusal(await get(`/runs/${runId}/events?after=x`))).toEqual([400, "VALIDATION_FAILED"]);
   });
+});
+
+test("the list says of a run that has not begun why, too", async () => {
+  const chainId = await chains.define([scripted("work", holds)], { maxActiveRuns: 1 });
+  const first = await chains.start(chainId);
+  await chains.reaches(first, "RUNNING");
+  const second = await chains.start(chainId);
+  expect((await get(`/runs?chainId=${chainId}`)).body["items"]).toMatchObject([
+    { runId: second, reason: "waits for its turn: 1 of at most 1 runs of this chain are active" },
+    { runId: first, reason: null },
+  ]);
+  for (const runId of [second, first]) await post(`/runs/${runId}:stop`);
 });

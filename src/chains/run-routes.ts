@@ -9,10 +9,20 @@ import { didYouMean } from "../kernel/nearest.ts";
 import type { Chains } from "./chains.ts";
 import { isUuid, runIdOf } from "./ids.ts";
 import type { RunStreams } from "./run-stream.ts";
-import { nodeReplies, runReply } from "./run-view.ts";
+import { nodeReplies, nodeReply, runReply } from "./run-view.ts";
 import * as schemas from "./schemas.ts";
 import { readLog } from "./store/logs.ts";
-import { listRuns, readAttempts, readEvents, readNodes, readRun, readRunDag } from "./store/reads.ts";
+import {
+  hasNode,
+  listRuns,
+  readAttempts,
+  readEvents,
+  readNode,
+  readNodeIds,
+  readNodes,
+  readRun,
+  readRunDag,
+} from "./store/reads.ts";
 
 export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: RunStreams }): void {
   const { db, streams } = deps;
@@ -28,7 +38,7 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
       schema: {
         tags,
         summary: "List and search runs, newest first",
-        description: "`total` is counted up to 10,000.",
+        description: "`total` is counted up to 10,000. `params` of more than 8 KB are shown with the run alone.",
         querystring: schemas.RunsQuery,
         response: { 200: schemas.RunsReply, ...errors(400) },
       },
@@ -69,6 +79,7 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
       schema: {
         tags,
         summary: "Show all nodes of a run, in the order of its definition",
+        description: "An artifact of more than 64 KB is shown with its node alone.",
         params: schemas.RunParams,
         response: { 200: schemas.NodesReply, ...errors(400) },
       },
@@ -78,6 +89,26 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
       const [rows, dag] = await Promise.all([readNodes(db, runId), readRunDag(db, runId)]);
       if (!dag) throw new ApiError("RUN_NOT_FOUND", { runId });
       return rows.map(nodeReplies(dag));
+    },
+  );
+
+  http.get(
+    "/runs/:runId/nodes/:nodeId",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show one node of a run, with its artifact however large",
+        params: schemas.NodeParams,
+        response: { 200: schemas.NodeReply, ...errors(400) },
+      },
+    },
+    async ({ params }) => {
+      const { nodeId } = params;
+      const runId = runIdOf(params);
+      const row = await readNode(db, runId, nodeId);
+      if (!row) throw await noNode(runId, nodeId);
+      return nodeReply(row, row.def);
     },
   );
 
@@ -268,20 +299,22 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
   async function needNode(params: { runId: string; nodeId: string }): Promise<{ runId: string; nodeId: string }> {
     const runId = runIdOf(params);
     const { nodeId } = params;
-    const dag = await readRunDag(db, runId);
-    if (!dag) throw new ApiError("RUN_NOT_FOUND", { runId });
-    const ids = dag.nodes.map(({ id }) => id);
-    if (!ids.includes(nodeId))
-      throw new ApiError("NODE_NOT_FOUND", { runId, nodeId }, { hint: didYouMean(nodeId, ids) });
+    if (!(await hasNode(db, runId, nodeId))) throw await noNode(runId, nodeId);
     return { runId, nodeId };
+  }
+
+  async function noNode(runId: string, nodeId: string): Promise<ApiError> {
+    const ids = await readNodeIds(db, runId);
+    if (ids.length === 0 && !(await readRun(db, runId))) return new ApiError("RUN_NOT_FOUND", { runId });
+    return new ApiError("NODE_NOT_FOUND", { runId, nodeId }, { hint: didYouMean(nodeId, ids) });
   }
 }
 
 function filterOf(query: Omit<schemas.RunsQuery, "page" | "size">) {
   // A `+` that was not encoded arrives as a space.
   const time = (text: string | undefined) => (text === undefined ? null : new Date(text.replace(" ", "+")));
-  const { chainId = null, status = null, opTime = null, from, to, q = "", parentRunId = null } = query;
-  return { chainId, status, opTime, from: time(from), to: time(to), q, parentRunId };
+  const { chainId = null, status = null, opTime = null, from, to, q = "", parentRunId = null, jobId = null } = query;
+  return { chainId, status, opTime, from: time(from), to: time(to), q, parentRunId, jobId };
 }
 
 /** JSON text, as the API always took it, or the value itself. */

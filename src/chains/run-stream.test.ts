@@ -1,5 +1,7 @@
 /** A run as it happens: what a watcher is sent, when the stream ends, and what it takes from the server. */
+import { EventEmitter } from "node:events";
 import { Agent, get as httpGet, type IncomingMessage } from "node:http";
+import type { FastifyReply } from "fastify";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { fails, holds, scripted, useChains } from "../../test/chains.ts";
 import type { Json } from "../../test/client.ts";
@@ -207,4 +209,41 @@ describe("the server", () => {
     await app.stop();
     await ended;
   });
+});
+
+test("a watcher sees what a node waits for change while the node itself does not", async () => {
+  const gates = [signal(), signal()] as const;
+  const runId = await chains.run([
+    ...gates.map((gate, n) => scripted(`p${n}`, async () => ({ artifact: await gate.promise }))),
+    { id: "child", type: "noop", dependsOn: ["p0", "p1"] },
+  ]);
+  const { nodes, ended } = await watchRun(runId);
+  await until(() => nodes()["child"]?.["waitingFor"] === "2 parents to end", "the first look");
+  gates[0].resolve();
+  await until(() => nodes()["child"]?.["waitingFor"] === "1 parent to end", "one parent less");
+  gates[1].resolve();
+  await ended;
+  expect(nodes()["child"]).toMatchObject({ status: "SUCCESS", waitingFor: null });
+});
+
+test("a watcher that reads slowly is sent no more until it has read", async () => {
+  const runId = await chains.run([scripted("work", holds)]);
+  await chains.nodeReaches(runId, "work", "RUNNING");
+  const written: string[] = [];
+  const raw = Object.assign(new EventEmitter(), {
+    writeHead: () => {},
+    write: (text: string) => written.push(text) === 0,
+    end: () => {},
+  });
+  const reply = { hijack: () => {}, getHeader: () => "", raw } as unknown as FastifyReply;
+  const streams = createRunStreams({ db: database.db, wake: createWake({ db: database.db, log: silentLog }) });
+  const sending = streams.send(runId, reply);
+  await until(() => written.length > 0, "the first event");
+  await new Promise(setImmediate);
+  expect(written).toEqual([expect.stringMatching(/^event: run/)]);
+  raw.emit("drain");
+  await until(() => written.length > 1, "the next");
+  expect(written[1]).toMatch(/^event: nodes/);
+  streams.stop();
+  await sending;
 });

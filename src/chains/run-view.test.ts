@@ -13,6 +13,7 @@ const run: RunRow = {
   status: "RUNNING",
   reason: null,
   params: { day: 7 },
+  params_bytes: 10,
   op_time: "2026030100",
   priority: 5,
   trigger: "api",
@@ -23,6 +24,8 @@ const run: RunRow = {
   updated_at: AT,
   started_at: AT,
   ended_at: null,
+  active: 0,
+  max_active_runs: null,
 };
 const row: NodeRow = {
   node_id: "load",
@@ -30,6 +33,7 @@ const row: NodeRow = {
   attempt: 0,
   last_error: null,
   artifact: null,
+  artifact_bytes: null,
   started_at: null,
   ended_at: null,
   updated_at: AT,
@@ -58,6 +62,7 @@ describe("a run", () => {
       status: "RUNNING",
       reason: null,
       params: { day: 7 },
+      paramsBytes: 10,
       opTime: "2026030100",
       priority: 5,
       trigger: "api",

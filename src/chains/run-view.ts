@@ -1,10 +1,8 @@
 /** How runs and nodes are told: the rows, the pinned definition and, for what does not move, the reason in a sentence. */
-import type { Dag } from "./dag.ts";
+import type { Dag, NodeDef } from "./dag.ts";
 import type { NodeRow, RunRow } from "./store/reads.ts";
 
-type WithRoom = RunRow & { active?: number; max_active_runs?: number | null };
-
-export function runReply(row: WithRoom) {
+export function runReply(row: RunRow) {
   return {
     runId: row.run_id,
     chainId: row.chain_id,
@@ -14,6 +12,7 @@ export function runReply(row: WithRoom) {
     status: row.status,
     reason: row.reason ?? whyPending(row),
     params: row.params,
+    paramsBytes: row.params_bytes,
     opTime: row.op_time,
     priority: row.priority,
     trigger: row.trigger,
@@ -27,18 +26,20 @@ export function runReply(row: WithRoom) {
   };
 }
 
-function whyPending({ status, active = 0, max_active_runs = null }: WithRoom): string | null {
+function whyPending({ status, active, max_active_runs }: RunRow): string | null {
   if (status !== "PENDING" || max_active_runs === null || active < max_active_runs) return null;
   return `waits for its turn: ${active} of at most ${max_active_runs} runs of this chain are active`;
 }
 
+export type NodeReply = ReturnType<typeof nodeReply>;
+
 /** Answers rows to replies, for the nodes of one DAG. */
-export function nodeReplies(dag: Dag): (row: NodeRow) => ReturnType<typeof nodeReply> {
+export function nodeReplies(dag: Dag): (row: NodeRow) => NodeReply {
   const defs = new Map(dag.nodes.map((def) => [def.id, def]));
   return (row) => nodeReply(row, defs.get(row.node_id));
 }
 
-function nodeReply(row: NodeRow, def: Dag["nodes"][number] | undefined) {
+export function nodeReply(row: NodeRow, def: NodeDef | undefined) {
   return {
     nodeId: row.node_id,
     type: def?.type ?? "",
@@ -49,6 +50,7 @@ function nodeReply(row: NodeRow, def: Dag["nodes"][number] | undefined) {
     lastError: row.last_error,
     artifactJson: row.artifact === null ? null : JSON.stringify(row.artifact),
     artifact: row.artifact,
+    artifactBytes: row.artifact_bytes,
     startedAt: row.started_at,
     endedAt: row.ended_at,
     dueAt: row.due_at,
@@ -77,7 +79,8 @@ function waitingFor({ state, waiting, pool, missing_tables, due_at, child_run_id
       return `its next attempt, due at ${due_at?.toISOString()}`;
     case "parked":
       return `run ${child_run_id}`;
-    default:
+    case "leased":
+    case null:
       return null;
   }
 }

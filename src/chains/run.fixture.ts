@@ -19,6 +19,7 @@ function newRun(fields: Partial<NewRun>): NewRun {
     parent_run_id: null,
     parent_node_id: null,
     depth: 0,
+    request: null,
     ...fields,
   };
 }
@@ -51,5 +52,5 @@ export async function hold({ query }: TestDatabase, runId: string, nodeId: strin
      values ($1, $2, 'leased', 0, $3, 0, 1, nextval('kernel.fence')) returning fence::text as fence`,
     [runId, nodeId, attempt],
   );
-  return { run_id: runId, node_id: nodeId, attempt, fence: row?.fence ?? "" };
+  return { run_id: runId, node_id: nodeId, attempt, returned: 0, fence: row?.fence ?? "" };
 }

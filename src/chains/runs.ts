@@ -9,11 +9,12 @@ import { didYouMean } from "../kernel/nearest.ts";
 import type { Wake } from "../kernel/wake.ts";
 import type { Book } from "./book.ts";
 import type { Definitions } from "./definitions.ts";
-import { type Changed, type Engine, TIMER_TOPIC } from "./engine.ts";
+import type { Changed, Engine } from "./engine.ts";
 import { complete, type Refused, resume, retry } from "./revive.ts";
 import { ENDED_RUN, type NodeStatus, type RunStatus } from "./states.ts";
 import { insertChainRuns, type NewRun } from "./store/runs.ts";
 import { takeStartKey } from "./store/starts.ts";
+import { TIMER_TOPIC } from "./topics.ts";
 import { onRunEvent } from "./transition.ts";
 
 export interface StartRequest {
@@ -67,6 +68,13 @@ export interface CompleteRequest {
 
 const SYSTEM = "millrace";
 const TABLES_SHOWN = 5;
+/** Nodes that one statement makes: a thousand runs of a large chain in one would run into its time-out. */
+const NODES_AT_ONCE = 50_000;
+
+type Also = NonNullable<Changed<unknown>["also"]>;
+
+/** The chain is disabled, or needs an opTime; which of them is asked afterwards. */
+class NotStarted extends Error {}
 const FOREIGN_KEY_VIOLATION = "23503";
 
 export function createRuns(deps: {
@@ -92,6 +100,7 @@ export function createRuns(deps: {
       parent_run_id: null,
       parent_node_id: null,
       depth: 0,
+      request: null,
     };
   }
 
@@ -127,38 +136,40 @@ export function createRuns(deps: {
     });
   }
 
-  async function stop(runId: string, by: string, reason: string): Promise<{ status: RunStatus; changed: boolean }> {
-    const answer = await change(runId, (book) => {
-      const { status } = book;
-      if (status === "STOPPING" || status === "STOPPED") return { answer: { status, changed: false }, dry: true };
-      if (ENDED_RUN.has(status)) {
-        throw new ApiError(
-          "RUN_WRONG_STATE",
-          { runId, status },
-          { verb: "stop", because: `it has ended with ${status}` },
-        );
+  async function stop(runId: string, by: string, reason: string, also: Also = async () => {}): Promise<RunStatus> {
+    const status = await change(runId, (book): Changed<RunStatus> => {
+      const { status: present } = book;
+      if (present === "STOPPING" || present === "STOPPED") return { answer: present, dry: true };
+      if (ENDED_RUN.has(present)) {
+        const because = `it has ended with ${present}`;
+        throw new ApiError("RUN_WRONG_STATE", { runId, status: present }, { verb: "stop", because });
       }
       onRunEvent(book, { kind: "stop", graceMs: stopGraceMs, actor: by, reason });
-      return { answer: { status: book.status, changed: true } };
+      return { answer: book.status, also };
     });
     // The caller has its answer already; if this is lost, the timer does it when the grace period is over.
-    if (answer.status === "STOPPING") settle(runId).catch(() => wake.hint(TIMER_TOPIC));
-    return answer;
+    if (status === "STOPPING") settle(runId).catch(() => wake.hint(TIMER_TOPIC));
+    return status;
   }
 
   async function startOnce(run: NewRun, chainId: string, key: string, request: StartRequest) {
-    const earlier = await db.tx(async (tx) => {
-      const repeated = await takeStartKey(tx, { chainId, key, request: digest(request), runId: run.run_id }).catch(
-        (error: unknown) => {
-          const noChain = sqlState(error) === FOREIGN_KEY_VIOLATION; // The key would belong to it.
-          throw noChain ? new ApiError("CHAIN_NOT_FOUND", { chainId }) : error;
-        },
-      );
-      if (repeated && !repeated.same) throw new ApiError("IDEMPOTENCY_CONFLICT", { key, runId: repeated.runId });
-      if (repeated) return repeated.runId;
-      if (!(await insert(tx, [run]))[0]) throw await whyNotStarted(chainId);
-      return undefined;
-    });
+    const earlier = await db
+      .tx(async (tx) => {
+        const repeated = await takeStartKey(tx, { chainId, key, request: digest(request), runId: run.run_id }).catch(
+          (error: unknown) => {
+            const noChain = sqlState(error) === FOREIGN_KEY_VIOLATION; // The key would belong to it.
+            throw noChain ? new ApiError("CHAIN_NOT_FOUND", { chainId }) : error;
+          },
+        );
+        if (repeated && !repeated.same) throw new ApiError("IDEMPOTENCY_CONFLICT", { key, runId: repeated.runId });
+        if (repeated) return repeated.runId;
+        if (!(await insert(tx, [run]))[0]) throw new NotStarted();
+        return undefined;
+      })
+      .catch(async (error: unknown) => {
+        // Asked outside the transaction, which would need a second connection for it.
+        throw error instanceof NotStarted ? await whyNotStarted(chainId) : error;
+      });
     if (earlier === undefined) wake.hint(TIMER_TOPIC);
     return { runId: earlier ?? run.run_id, repeated: earlier !== undefined };
   }
@@ -175,30 +186,33 @@ export function createRuns(deps: {
 
     async startMany(chainId, requests) {
       const runs = requests.map((request) => newRun(chainId, request));
-      const made = await insert(db, runs);
-      if (made.includes(false)) throw await whyNotStarted(chainId);
-      wake.hint(TIMER_TOPIC);
+      const { dag } = await definitions.get(chainId);
+      const atOnce = Math.max(1, Math.floor(NODES_AT_ONCE / dag.nodes.length));
+      for (let from = 0; from < runs.length; from += atOnce) {
+        const made = await insert(db, runs.slice(from, from + atOnce));
+        if (made.includes(false)) throw await whyNotStarted(chainId);
+        wake.hint(TIMER_TOPIC);
+      }
       return runs.map(({ run_id }) => run_id);
     },
 
     async stop(runId, actor, reason) {
       const by = actor.caller.name;
-      const { status, changed } = await stop(runId, by, reason ?? `stopped by ${by}`);
-      if (changed) await audit(db, actor, "run.stop", runId, reason === undefined ? {} : { reason });
-      return status;
+      const details = reason === undefined ? {} : { reason };
+      return stop(runId, by, reason ?? `stopped by ${by}`, (tx) => audit(tx, actor, "run.stop", runId, details));
     },
 
     async resume(runId, actor) {
-      const status = await change(runId, (book) => {
+      return change(runId, (book) => {
         refuseRun(runId, "resume", book, resume(book, actor.caller.name));
-        return { answer: book.status };
+        return { answer: book.status, also: (tx) => audit(tx, actor, "run.resume", runId) };
       });
-      await audit(db, actor, "run.resume", runId);
-      return status;
     },
 
     async retry(runId, { nodeId, downstream, dryRun, reason }, actor) {
-      const retried = await change(runId, (book): Changed<Retried> => {
+      const [action, target] = nodeId === undefined ? ["run.retry", runId] : ["node.retry", `${runId}/${nodeId}`];
+      const also: Also = (tx) => audit(tx, actor, action, target, { downstream, reason });
+      return change(runId, (book): Changed<Retried> => {
         if (nodeId !== undefined) needNode(book, nodeId);
         const { status: runStatus } = book;
         const nodeStatus = nodeId === undefined ? undefined : book.nodes.get(nodeId)?.status;
@@ -210,20 +224,16 @@ export function createRuns(deps: {
         refuseRun(runId, "retry", { status: runStatus }, refused);
         const entry = nodeId === undefined ? undefined : book.nodes.get(nodeId);
         const node = entry && { status: entry.status, attempt: entry.attempt };
-        return { answer: { status: book.status, node, nodes: movesOf(book) }, dry: dryRun };
+        return { answer: { status: book.status, node, nodes: movesOf(book) }, dry: dryRun, also };
       });
-      if (!dryRun) {
-        const target = nodeId === undefined ? runId : `${runId}/${nodeId}`;
-        await audit(db, actor, nodeId === undefined ? "run.retry" : "node.retry", target, { downstream, reason });
-      }
-      return retried;
     },
 
     async complete(runId, { nodeId, artifact, reason }, actor) {
-      const completed = await change(runId, (book) => {
+      const also: Also = (tx) => audit(tx, actor, "node.complete", `${runId}/${nodeId}`, { reason });
+      return change(runId, (book): Changed<{ status: NodeStatus; attempt: number }> => {
         const entry = needNode(book, nodeId);
         const { status, attempt } = entry;
-        if (status === "SUCCESS") return { answer: { status, attempt, changed: false }, dry: true };
+        if (status === "SUCCESS") return { answer: { status, attempt }, dry: true };
         const refused = complete(book, { nodeId, artifact, actor: actor.caller.name, reason });
         if (refused) {
           throw new ApiError(
@@ -232,10 +242,8 @@ export function createRuns(deps: {
             { verb: "complete", because: refused.because },
           );
         }
-        return { answer: { status: entry.status, attempt, changed: true } };
+        return { answer: { status: entry.status, attempt }, also };
       });
-      if (completed.changed) await audit(db, actor, "node.complete", `${runId}/${nodeId}`, { reason });
-      return { status: completed.status, attempt: completed.attempt };
     },
 
     async stopChild(runId, reason) {

@@ -159,6 +159,16 @@ describe("a schedule", () => {
       triggeredBy: "schedule minutely",
     });
     await post(`${path}:pause`);
+    const { items } = (await get<{ items: Json[] }>(`/runs?jobId=${scheduleId}`)).body;
+    expect(items.map(({ runId }) => runId)).toContain(run["runId"]);
+  });
+
+  test("keeps what a change does not name", async () => {
+    const chainId = await chains.define(NODES);
+    const given = { missed: "all", timeZone: "Asia/Shanghai", params: { n: 1 }, priority: 4, paused: true };
+    const { body: made } = await post(`/chains/${chainId}/schedules`, { ...NIGHTLY, ...given });
+    const path = `/chains/${chainId}/schedules/${String(made["scheduleId"])}`;
+    expect((await put(path, { ...NIGHTLY, name: "renamed" })).body).toMatchObject({ ...given, name: "renamed" });
   });
 });
 
@@ -184,7 +194,7 @@ describe("a pool", () => {
     const chainId = await chains.define([{ id: "a", type: "noop", pool }], { name });
     const answer = await remove(`/pools/${pool}`);
     expect(refusal(answer)).toEqual([409, "POOL_IN_USE"]);
-    expect(answer.body["details"]).toEqual({ name: pool, count: 1, chain: name });
+    expect(answer.body["details"]).toMatchObject({ name: pool, chains: 1, chain: name });
     await put(`/chains/${chainId}`, { name, dagJson: { nodes: NODES }, version: 1 });
     expect((await remove(`/pools/${pool}`)).status).toBe(200);
   });
@@ -232,4 +242,52 @@ describe("a pool", () => {
     expect(refusal(await put("/pools/wrong", body))).toEqual([400, "VALIDATION_FAILED"]);
     expect(refusal(await remove("/pools/wrong"))).toEqual([400, "POOL_NOT_FOUND"]);
   });
+});
+
+describe("changing a schedule", () => {
+  const FULL = {
+    ...NIGHTLY,
+    timeZone: "Asia/Shanghai",
+    missed: "all",
+    opTime: { grain: "day", offset: -1 },
+    params: { full: true },
+    priority: -3,
+    paused: true,
+  };
+
+  test("keeps what is absent and clears what is null", async () => {
+    const chainId = await chains.define(NODES);
+    const { body: made } = await post(`/chains/${chainId}/schedules`, FULL);
+    const path = `/chains/${chainId}/schedules/${String(made["scheduleId"])}`;
+    const { body: kept } = await put(path, { name: "other", cron: NIGHTLY.cron });
+    expect(kept).toEqual({ ...made, name: "other", updatedAt: aTime });
+    const { body: cleared } = await put(path, { ...NIGHTLY, opTime: null, params: {}, priority: 0, paused: false });
+    expect(cleared).toMatchObject({ opTime: null, params: {}, priority: 0, paused: false, missed: "all" });
+  });
+
+  test("is refused when its runs could never begin: the chain waits for tables and there is no opTime", async () => {
+    const chainId = await chains.define([{ id: "load", type: "noop", waitsFor: ["DW_A"] }]);
+    const without = await post(`/chains/${chainId}/schedules`, NIGHTLY);
+    expect(refusal(without)).toEqual([400, "SCHEDULE_INVALID"]);
+    expect(without.body["error"]).toContain("waits for tables, `DW_A` for one");
+    const { status, body } = await post(`/chains/${chainId}/schedules`, FULL);
+    expect(status).toBe(200);
+    const path = `/chains/${chainId}/schedules/${String(body["scheduleId"])}`;
+    expect((await put(path, NIGHTLY)).status).toBe(200);
+    expect(refusal(await put(path, { ...NIGHTLY, opTime: null }))).toEqual([400, "SCHEDULE_INVALID"]);
+  });
+});
+
+test("a schedule is read while a transaction holds it", async () => {
+  const chainId = await chains.define(NODES);
+  const { body: made } = await post(`/chains/${chainId}/schedules`, NIGHTLY);
+  const scheduleId = String(made["scheduleId"]);
+  const holder = await database.db.dedicated("test");
+  try {
+    await holder.query("begin");
+    await holder.query("select from chains.schedule where schedule_id = $1 for update", [scheduleId]);
+    expect((await get(`/chains/${chainId}/schedules/${scheduleId}`)).body).toEqual(made);
+  } finally {
+    await holder.end();
+  }
 });

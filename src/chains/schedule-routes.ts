@@ -7,12 +7,11 @@ import { errors } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import type { Wake } from "../kernel/wake.ts";
 import type { Chains } from "./chains.ts";
-import { READY_IN_POOL_TOPIC } from "./engine.ts";
 import { chainIdOf, scheduleIdOf } from "./ids.ts";
-import type { ScheduleInput } from "./schedules.ts";
 import * as schemas from "./schemas.ts";
-import { deletePool, listPools, setPool } from "./store/definitions.ts";
+import { deletePool, listPools, type PoolUsers, setPool } from "./store/definitions.ts";
 import type { ScheduleRow } from "./store/schedules.ts";
+import { READY_IN_POOL_TOPIC } from "./topics.ts";
 
 export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: Chains }): void {
   const read = { scope: "chain:read" } as const;
@@ -69,9 +68,9 @@ export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: 
       config: write,
       schema: {
         tags,
-        summary: "Change a schedule",
+        summary: "Change a schedule; what is absent stays as it is",
         params: schemas.ScheduleParams,
-        body: schemas.ScheduleBody,
+        body: schemas.ScheduleChangeBody,
         response: { 200: schemas.ScheduleReply, ...errors(400) },
       },
     },
@@ -167,7 +166,7 @@ export function poolRoutes(http: Http, { db, wake }: { db: Db; wake: Wake }): vo
       config: { scope: "chain:write" },
       schema: {
         tags,
-        summary: "Delete a pool that no chain uses",
+        summary: "Delete a pool that no chain and no node uses",
         params: schemas.PoolParams,
         response: { 200: schemas.PoolReply, ...errors(400, 409) },
       },
@@ -175,9 +174,10 @@ export function poolRoutes(http: Http, { db, wake }: { db: Db; wake: Wake }): vo
     async (request) => {
       const { name } = request.params;
       return db.tx(async (tx) => {
-        const { usedBy, deleted } = await deletePool(tx, name);
-        if (usedBy) throw new ApiError("POOL_IN_USE", { name, count: usedBy.count, chain: usedBy.name });
-        if (!deleted) throw new ApiError("POOL_NOT_FOUND", { name });
+        const users = await deletePool(tx, name);
+        if (!users) throw new ApiError("POOL_NOT_FOUND", { name });
+        const because = whoUses(users);
+        if (because !== undefined) throw new ApiError("POOL_IN_USE", { name, ...users }, { because });
         await audit(tx, actorOf(request), "pool.delete", name);
         return { name, size: 0 };
       });
@@ -185,7 +185,15 @@ export function poolRoutes(http: Http, { db, wake }: { db: Db; wake: Wake }): vo
   );
 }
 
-function inputOf({ params, ...body }: Omit<ScheduleInput, "params"> & { params?: object | undefined }): ScheduleInput {
+function whoUses({ chains, chain, nodes, runs }: PoolUsers): string | undefined {
+  const held = nodes === 1 ? "1 node waits for it or runs in it" : `${nodes} nodes wait for it or run in it`;
+  const named = chains === 1 ? `chain \`${chain}\` names it` : `${chains} chains name it, \`${chain}\` for one`;
+  if (chains > 0) return nodes > 0 ? `${named}, and ${held}` : named;
+  if (nodes > 0) return held;
+  return runs > 0 ? `of the runs that have not ended ${runs} may still need it` : undefined;
+}
+
+function inputOf<Sent extends { params?: object }>({ params, ...body }: Sent) {
   return { ...body, ...(params === undefined ? {} : { params: params as Record<string, unknown> }) };
 }
 

@@ -108,6 +108,7 @@ describe("a schedule", () => {
     await process.schedules.setPaused(chainId, scheduleId, true, ACTOR);
     await missHours(scheduleId, 3);
     expect(await process.timers.runOnce()).toMatchObject({ fired: 0 });
+    expect(await process.schedules.fire(10)).toEqual({ fired: 0 });
     const { next_at } = await process.schedules.setPaused(chainId, scheduleId, false, ACTOR);
     expect(next_at?.getTime()).toBeGreaterThan(Date.now());
     expect(await process.timers.runOnce()).toMatchObject({ fired: 0 });
@@ -126,9 +127,11 @@ describe("a schedule", () => {
     expect(await runs()).toEqual([]);
   });
 
-  test("that gives no opTime to a chain that needs one says so in the log", async () => {
-    chainId = await define(process, [{ id: "n0", waitsFor: ["A"] }]);
+  test("that gives no opTime to a chain that has come to need one says so in the log", async () => {
     const scheduleId = await create();
+    const { name } = await process.definitions.get(chainId);
+    const dagJson = { nodes: [{ id: "n0", type: "act", waitsFor: ["A"] }] };
+    await process.definitions.update(chainId, { name, dagJson, version: 1 }, ACTOR);
     await setNext(scheduleId, new Date());
     expect(await process.timers.runOnce()).toMatchObject({ fired: 0 });
     expect(process.logged.map(({ message }) => message)).toEqual([expect.stringContaining("needs an opTime")]);
@@ -205,4 +208,17 @@ describe("the opTime of a run", () => {
     const [first] = await database.query("select op_time from chains.job_run order by run_id limit 1");
     expect(first).toEqual({ op_time: expected });
   });
+});
+
+test("a schedule that cannot be planned is put off and said in the log, and the others fire", async () => {
+  const strange = await create({ name: "strange" });
+  const good = await create({ name: "good" });
+  await database.query("update chains.schedule set time_zone = 'Mars/Olympus' where schedule_id = $1", [strange]);
+  await setNext(strange, new Date(Date.now() - 1_000));
+  await setNext(good, new Date());
+  expect(await process.schedules.fire(10)).toEqual({ fired: 1 });
+  expect((await runs()).map(({ job_id }) => job_id)).toEqual([good]);
+  const { next_at } = await look(strange);
+  expect(next_at?.getTime()).toBeGreaterThan(Date.now() + HOUR_MS / 2);
+  expect(process.logged).toMatchObject([{ level: "error", fields: { scheduleId: strange } }]);
 });

@@ -1,17 +1,18 @@
 /** Schedules: what people do with them, and firing those whose time has come, each exactly once over all processes. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { type Db, sqlState } from "../kernel/db.ts";
+import { type Db, isUnavailable, type Queryable, sqlState } from "../kernel/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { type Grain, opTimeAt } from "../kernel/op-time.ts";
 import type { ServiceLog } from "../kernel/service.ts";
 import type { Wake } from "../kernel/wake.ts";
 import type { Definitions } from "./definitions.ts";
-import { TIMER_TOPIC } from "./engine.ts";
 import { checkCron, type MissedPolicy, nextFire, planFires } from "./schedule-times.ts";
+import { type ChainRow, findChain } from "./store/definitions.ts";
 import { insertChainRuns } from "./store/runs.ts";
 import * as store from "./store/schedules.ts";
+import { TIMER_TOPIC } from "./topics.ts";
 
 export interface ScheduleInput {
   name: string;
@@ -24,19 +25,23 @@ export interface ScheduleInput {
   priority?: number;
   paused?: boolean;
 }
+/** What is absent stays as it is. */
+export type ScheduleChange = Pick<ScheduleInput, "name" | "cron"> & Partial<ScheduleInput>;
 
 export interface Schedules {
   create(chainId: string, input: ScheduleInput, actor: Actor): Promise<store.ScheduleRow>;
-  update(chainId: string, scheduleId: string, input: ScheduleInput, actor: Actor): Promise<store.ScheduleRow>;
+  update(chainId: string, scheduleId: string, input: ScheduleChange, actor: Actor): Promise<store.ScheduleRow>;
   setPaused(chainId: string, scheduleId: string, paused: boolean, actor: Actor): Promise<store.ScheduleRow>;
   remove(chainId: string, scheduleId: string, actor: Actor): Promise<void>;
   list(chainId: string): Promise<store.ScheduleRow[]>;
   get(chainId: string, scheduleId: string): Promise<store.ScheduleRow>;
-  /** Starts the runs of schedules that are due; answers how many schedules were looked at and how many runs were made. */
-  fire(limit: number): Promise<{ due: number; fired: number }>;
+  /** Starts the runs of schedules that are due; answers how many. */
+  fire(limit: number): Promise<{ fired: number }>;
 }
 
 const CATCH_UP_MAX = 100;
+/** How long a schedule rests that could not be fired, for instance in a time zone that this Node does not know. */
+const POSTPONED_SECONDS = 3_600;
 const UNIQUE_VIOLATION = "23505";
 
 export function createSchedules(deps: {
@@ -49,12 +54,12 @@ export function createSchedules(deps: {
 }): Schedules {
   const { db, wake, clock, ids, definitions, log } = deps;
 
-  function written(chainId: string, scheduleId: string, input: ScheduleInput): store.ScheduleWrite {
-    const wrong = checkCron(input.cron, input.timeZone);
+  function written(chain: ChainRow, scheduleId: string, input: ScheduleInput): store.ScheduleWrite {
+    const wrong = checkCron(input.cron, input.timeZone) ?? lacksOpTime(chain, input);
     if (wrong !== undefined) throw new ApiError("SCHEDULE_INVALID", {}, { reason: wrong });
     return {
       schedule_id: scheduleId,
-      chain_id: chainId,
+      chain_id: chain.chain_id,
       name: input.name,
       cron: input.cron,
       time_zone: input.timeZone,
@@ -73,15 +78,14 @@ export function createSchedules(deps: {
   }
 
   async function find(chainId: string, scheduleId: string): Promise<store.ScheduleRow> {
-    const row = await store.findSchedule(db, chainId, scheduleId);
+    const row = await store.readSchedule(db, chainId, scheduleId);
     if (!row) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
     return row;
   }
 
   return {
     async create(chainId, input, actor) {
-      const row = written(chainId, ids.uuid(), input);
-      await definitions.get(chainId);
+      const row = written(await definitions.get(chainId), ids.uuid(), input);
       const made = await db.tx(async (tx) => {
         const inserted = await store.insertSchedule(tx, row);
         if (!inserted) throw new ApiError("SCHEDULE_NAME_TAKEN", { name: input.name });
@@ -93,11 +97,13 @@ export function createSchedules(deps: {
     },
 
     async update(chainId, scheduleId, input, actor) {
-      const row = written(chainId, scheduleId, input);
       try {
         const made = await db.tx(async (tx) => {
-          const updated = await store.updateSchedule(tx, row);
-          if (!updated) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
+          const present = await store.lockSchedule(tx, chainId, scheduleId);
+          const chain = present && (await findChain(tx, chainId));
+          if (!chain) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
+          const updated = await store.updateSchedule(tx, written(chain, scheduleId, { ...inputOf(present), ...input }));
+          if (!updated) throw new Error(`schedule ${scheduleId} is locked but gone`);
           await audit(tx, actor, "schedule.update", scheduleId, { chainId, name: input.name, cron: input.cron });
           return updated;
         });
@@ -111,7 +117,7 @@ export function createSchedules(deps: {
 
     async setPaused(chainId, scheduleId, paused, actor) {
       const made = await db.tx(async (tx) => {
-        const row = await store.findSchedule(tx, chainId, scheduleId);
+        const row = await store.lockSchedule(tx, chainId, scheduleId);
         if (!row) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
         if (row.paused === paused) return row;
         // What lies in the pause was not missed: it was not wanted.
@@ -140,21 +146,29 @@ export function createSchedules(deps: {
     get: find,
 
     async fire(limit) {
-      const result = await db.tx(async (tx) => {
-        const due = await store.dueSchedules(tx, limit);
-        let fired = 0;
-        for (const row of due) fired += await fireOne(tx, row);
-        return { due: due.length, fired };
-      });
-      if (result.fired > 0) wake.hint(TIMER_TOPIC);
-      return result;
+      let fired = 0;
+      for (const scheduleId of await store.dueSchedules(db, limit)) fired += await fireOne(scheduleId);
+      if (fired > 0) wake.hint(TIMER_TOPIC);
+      return { fired };
     },
   };
 
-  async function fireOne(
-    tx: Parameters<typeof store.markFired>[0],
-    row: Awaited<ReturnType<typeof store.dueSchedules>>[number],
-  ): Promise<number> {
+  /** Each in a transaction of its own, so that one that cannot be fired does not keep the others from it. */
+  async function fireOne(scheduleId: string): Promise<number> {
+    try {
+      return await db.tx(async (tx) => {
+        const row = await store.lockDue(tx, scheduleId);
+        return row ? startRuns(tx, row) : 0;
+      });
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+      log.error({ err: error, scheduleId, seconds: POSTPONED_SECONDS }, "a schedule could not be fired; it is put off");
+      await store.postponeSchedule(db, scheduleId, POSTPONED_SECONDS);
+      return 0;
+    }
+  }
+
+  async function startRuns(tx: Queryable, row: store.DueRow): Promise<number> {
     const {
       schedule_id: scheduleId,
       chain_id: chainId,
@@ -164,13 +178,12 @@ export function createSchedules(deps: {
       next_at,
       op_time,
     } = row;
-    if (!next_at) return 0;
     const plan = planFires({
       cron,
       timeZone,
       policy,
       dueMs: next_at.getTime(),
-      nowMs: Number(row.now_ms),
+      nowMs: row.now_ms,
       catchUpMax: CATCH_UP_MAX,
     });
     const runs = plan.fires.map((fireMs) => ({
@@ -185,6 +198,7 @@ export function createSchedules(deps: {
       parent_run_id: null,
       parent_node_id: null,
       depth: 0,
+      request: null,
     }));
     const made = row.enabled && runs.length > 0 ? await insertChainRuns(tx, runs) : [];
     if (row.enabled && made.length < runs.length) {
@@ -202,4 +216,16 @@ export function createSchedules(deps: {
     });
     return made.length;
   }
+}
+
+function inputOf(row: store.ScheduleRow): ScheduleInput {
+  const { name, cron, missed, params, priority, paused } = row;
+  return { name, cron, timeZone: row.time_zone, missed, opTime: row.op_time, params, priority, paused };
+}
+
+/** Its runs could never begin. */
+function lacksOpTime({ name, dag }: ChainRow, { opTime }: ScheduleInput): string | undefined {
+  const table = dag.nodes.flatMap(({ waitsFor = [] }) => waitsFor)[0];
+  if (opTime || table === undefined) return undefined;
+  return `Chain \`${name}\` waits for tables, \`${table}\` for one, so a schedule of it needs an \`opTime\``;
 }

@@ -97,23 +97,21 @@ export const ChainsReply = Page(
   }),
 );
 
-const Version = Type.Object({
+const Version = {
   version: Type.Integer(),
   name: Type.String(),
   description: Nullable(Type.String()),
-  dagJson: Type.String(),
-  dag: AnyJson,
   createdAt: ReplyTime,
   createdBy: Type.String(),
-});
+};
 export const VersionsQuery = Body({
   before: Type.Optional(
     Type.Integer({ minimum: 1, maximum: VERSION_MAX, description: "The `next` of the page before." }),
   ),
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
 });
-export const VersionReply = Version;
-export const VersionsReply = Type.Object({ items: Type.Array(Version), next: Nullable(Type.Integer()) });
+export const VersionReply = Type.Object({ ...Version, dagJson: Type.String(), dag: AnyJson });
+export const VersionsReply = Type.Object({ items: Type.Array(Type.Object(Version)), next: Nullable(Type.Integer()) });
 
 const startFields = {
   params: Type.Optional(Params),
@@ -137,14 +135,12 @@ export const BackfillReply = Type.Object({
 });
 
 export const ScheduleParams = Body({ chainId: AnyId, scheduleId: AnyId });
-export const ScheduleBody = Body({
+const timeZone = { minLength: 1, maxLength: 64, examples: ["Asia/Shanghai"] };
+const MISSED = ["skip", "last", "all"] as const;
+const missed = { description: "Which of the times that passed while no server ran still start a run." };
+const scheduleFields = {
   name: Name,
   cron: Type.String({ minLength: 1, maxLength: 128, examples: ["0 3 * * *"] }),
-  timeZone: Type.String({ minLength: 1, maxLength: 64, default: "UTC", examples: ["Asia/Shanghai"] }),
-  missed: Type.Enum(["skip", "last", "all"] as const, {
-    default: "last",
-    description: "Which of the times that passed while no server ran still start a run.",
-  }),
   opTime: Type.Optional(
     Nullable(
       Body({
@@ -155,6 +151,16 @@ export const ScheduleBody = Body({
   ),
   ...startFields,
   paused: Type.Optional(Type.Boolean()),
+};
+export const ScheduleBody = Body({
+  ...scheduleFields,
+  timeZone: Type.String({ ...timeZone, default: "UTC" }),
+  missed: Type.Enum(MISSED, { ...missed, default: "last" }),
+});
+export const ScheduleChangeBody = Body({
+  ...scheduleFields,
+  timeZone: Type.Optional(Type.String(timeZone)),
+  missed: Type.Optional(Type.Enum(MISSED, missed)),
 });
 export const ScheduleReply = Type.Object({
   scheduleId: Type.String(),
@@ -196,7 +202,8 @@ const Run = {
   jobName: Type.String(),
   status: Type.Enum(RUN_STATUSES),
   reason: Nullable(Type.String({ description: "Why it ended as it did, or why it has not begun." })),
-  params: AnyJson,
+  params: Type.Unknown({ description: "Any JSON. In a list, null where it takes more than 8 KB." }),
+  paramsBytes: Type.Integer(),
   opTime: Nullable(Type.String()),
   priority: Type.Integer(),
   trigger: Type.String(),
@@ -226,12 +233,13 @@ export const RunsQuery = Body({
     Type.String({ maxLength: 128, description: "Part of the chain's name, or the beginning of a run's id." }),
   ),
   parentRunId: Type.Optional(AnyId),
+  jobId: Type.Optional(AnyId),
 });
 export type RunsQuery = Static<typeof RunsQuery>;
 export const RunsReply = Page(RunSummary);
 
 const NodeStatus = Type.Enum(NODE_STATUSES);
-const NodeReply = Type.Object({
+export const NodeReply = Type.Object({
   nodeId: Type.String(),
   type: Type.String(),
   dependsOn: Type.Array(Type.String()),
@@ -240,7 +248,10 @@ const NodeReply = Type.Object({
   maxAttempts: Type.Integer(),
   lastError: Nullable(Type.String()),
   artifactJson: Nullable(Type.String()),
-  artifact: AnyJson,
+  artifact: Type.Unknown({ description: "Any JSON. Among all nodes, null where it takes more than 64 KB." }),
+  artifactBytes: Nullable(
+    Type.Integer({ description: "The artifact's size as text; where it is left out, as stored: that may be less." }),
+  ),
   startedAt: Nullable(ReplyTime),
   endedAt: Nullable(ReplyTime),
   dueAt: Nullable(ReplyTime),

@@ -117,22 +117,23 @@ describe("runs", () => {
   });
 
   test("10. a run goes from PENDING to RUNNING to SUCCESS or FAILED", async () => {
-    const goOn = new Map([1, 2].map((opTime) => [String(opTime), signal()]));
+    const goOn = new Map(["good", "bad"].map((opTime) => [opTime, signal()]));
     const work = scripted("work", async ({ opTime }) => {
       await goOn.get(opTime ?? "")?.promise;
+      if (opTime === "bad") throw new Error("no luck");
       return {};
     });
     const chainId = await chains.define([work], { maxActiveRuns: 1 });
     const statusOf = async (runId: string) => (await get(`/runs/${runId}`)).body["status"];
 
-    const good = await chains.start(chainId, { opTime: "1" });
+    const good = await chains.start(chainId, { opTime: "good" });
     await chains.reaches(good, "RUNNING");
-    const bad = await chains.start(chainId, { opTime: "2" });
+    const bad = await chains.start(chainId, { opTime: "bad" });
     expect(await statusOf(bad)).toBe("PENDING");
-    goOn.get("1")?.resolve();
+    goOn.get("good")?.resolve();
     await chains.reaches(good, "SUCCESS");
     await chains.reaches(bad, "RUNNING");
-    goOn.get("2")?.reject(new Error("no luck"));
+    goOn.get("bad")?.resolve();
     await chains.reaches(bad, "FAILED");
   });
 

@@ -2,25 +2,35 @@ import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { entryOf, newBook } from "./book.fixture.ts";
 import { moveNode, moveRun } from "./book.ts";
-import {
-  ENDED_NODE,
-  ENDED_RUN,
-  NODE_NEXT,
-  NODE_STATUSES,
-  type NodeStatus,
-  RUN_NEXT,
-  RUN_STATUSES,
-  type RunStatus,
-} from "./states.ts";
+import { ENDED_NODE, ENDED_RUN, NODE_STATUSES, type NodeStatus, RUN_STATUSES, type RunStatus } from "./states.ts";
 
 const database = useDatabase();
+
+/** Written down a second time, so that a move is added on purpose. */
+const RUN_MOVES: Record<RunStatus, string> = {
+  PENDING: "RUNNING STOPPED",
+  RUNNING: "SUCCESS FAILED STOPPING STOPPED",
+  STOPPING: "STOPPED SUCCESS FAILED",
+  STOPPED: "RUNNING",
+  FAILED: "RUNNING",
+  SUCCESS: "",
+};
+const NODE_MOVES: Record<NodeStatus, string> = {
+  PENDING: "RUNNING SKIPPED STOPPED",
+  RUNNING: "SUCCESS FAILED RETRYING SKIPPED STOPPED",
+  RETRYING: "RUNNING SKIPPED STOPPED",
+  FAILED: "RETRYING SUCCESS PENDING",
+  STOPPED: "RETRYING PENDING SUCCESS",
+  SKIPPED: "PENDING STOPPED",
+  SUCCESS: "PENDING",
+};
 
 const pairs = <T>(all: readonly T[]) => all.flatMap((from) => all.map((to) => ({ from, to })));
 
 describe("a run", () => {
-  test.each(pairs(RUN_STATUSES))("moves from $from to $to only if the table says so", ({ from, to }) => {
+  test.each(pairs(RUN_STATUSES))("moves from $from to $to only if it may", ({ from, to }) => {
     const book = { ...newBook({ a: [] }), status: from };
-    if (leadsTo(RUN_NEXT[from], to)) {
+    if (leadsTo(RUN_MOVES[from], to)) {
       moveRun(book, to);
       expect(book.status).toBe(to);
     } else {
@@ -38,19 +48,15 @@ describe("a run", () => {
     const live = RUN_STATUSES.filter((status) => status !== "PENDING" && !ENDED_RUN.has(status));
     expect(await wordsOf("chains.live_run", "live_run_states")).toEqual(live.sort());
   });
-
-  test("is over for good with SUCCESS alone", () => {
-    expect(RUN_STATUSES.filter((status: RunStatus) => RUN_NEXT[status].length === 0)).toEqual(["SUCCESS"]);
-  });
 });
 
 describe("a node", () => {
-  test.each(pairs(NODE_STATUSES))("moves from $from to $to only if the table says so", ({ from, to }) => {
+  test.each(pairs(NODE_STATUSES))("moves from $from to $to only if it may", ({ from, to }) => {
     const book = newBook({ a: [] });
     const entry = entryOf(book, "a");
     Object.assign(entry, { status: from });
     Object.assign(book, countsOf(from));
-    if (leadsTo(NODE_NEXT[from], to)) {
+    if (leadsTo(NODE_MOVES[from], to)) {
       moveNode(book, entry, to);
       expect(entry.status).toBe(to);
       expect(book).toMatchObject(countsOf(to));
@@ -67,8 +73,8 @@ describe("a node", () => {
   });
 });
 
-function leadsTo<T>(next: readonly T[], to: T): boolean {
-  return next.includes(to);
+function leadsTo(moves: string, to: string): boolean {
+  return moves.split(" ").includes(to);
 }
 
 /** What a run with a single node counts. */

@@ -3,9 +3,10 @@
  *
  *     run   PENDING ──admitted──▶ RUNNING ──all nodes ended──▶ SUCCESS | FAILED
  *              │                    │ ▲ ▲                                 │
- *              │                   stop │ └─────────retry, complete───────┘
+ *              │                   stop │ └────────retry, complete────────┘
  *              │                    ▼   └──resume, retry, complete──┐
- *              └──────stop──────▶ STOPPING ──nothing runs──▶ STOPPED
+ *              │                 STOPPING ──nothing runs──▶ STOPPED ┤
+ *              └──────────stop─────────────────────────────────────┘
  *
  *     node  PENDING ──claimed──▶ RUNNING ──▶ SUCCESS
  *              ▲                  ▲  │ ├────▶ SKIPPED   its `if` said no
@@ -15,6 +16,9 @@
  *
  * A person may retry what is FAILED or STOPPED and complete what is FAILED, STOPPED or RUNNING. What was skipped or
  * stopped behind such a node becomes PENDING again. A run's status follows from its nodes; SUCCESS alone is final.
+ *
+ * All moves are made by transition.ts and revive.ts, with one exception: a claim makes a ready node RUNNING in its own
+ * statement (store/live.ts), guarded by the lease, since it needs to know nothing else of the run.
  */
 
 export const RUN_STATUSES = ["PENDING", "RUNNING", "SUCCESS", "FAILED", "STOPPING", "STOPPED"] as const;
@@ -28,8 +32,8 @@ export const RUN_NEXT = {
   PENDING: ["RUNNING", "STOPPED"],
   RUNNING: ["SUCCESS", "FAILED", "STOPPING", "STOPPED"], // at once to STOPPED: a revived run whose other nodes stay stopped
   STOPPING: ["STOPPED", "SUCCESS", "FAILED"], // the last node succeeded before it could be stopped; the time was up
-  STOPPED: ["RUNNING", "SUCCESS", "FAILED"], // not by RUNNING: the last node was completed by hand
-  FAILED: ["RUNNING", "SUCCESS", "STOPPED"],
+  STOPPED: ["RUNNING"],
+  FAILED: ["RUNNING"],
   SUCCESS: [],
 } as const satisfies Record<RunStatus, readonly RunStatus[]>;
 

@@ -3,23 +3,25 @@
  * has ended. The run is made in the transaction that parks the node, so a crash leaves neither without the other; that it
  * ended is told after the commit, and looked for again by the timers in case nobody lived to tell.
  */
+import { fingerprint } from "../kernel/canonical.ts";
 import type { Db } from "../kernel/db.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { ServiceLog } from "../kernel/service.ts";
 import type { ChildStart, Engine, Report } from "./engine.ts";
+import { ARTIFACT_BYTES_MAX } from "./execute.ts";
 import type { PreparedNode } from "./prepare.ts";
 import type { KnownRun } from "./run-cache.ts";
 import type { Runs } from "./runs.ts";
 import { ENDED_RUN, type RunStatus } from "./states.ts";
-import { findChainToRun, type NewRun, newestChild, readOutcome } from "./store/runs.ts";
+import { findChainToRun, isAbove, type NewRun, newestChild, readOutcome } from "./store/runs.ts";
 import type { ChildOutcome } from "./transition.ts";
 import { FinalFailure, type SubRun } from "./types/node-type.ts";
 
 export interface SubRuns {
   /** What to report for a node that wants to wait for a run: it is made, or an earlier one of the node goes on. */
   begin(item: PreparedNode, subRun: SubRun): Promise<Report>;
-  /** Tells the node that waits for it, if one does. */
-  ended(known: KnownRun, status: RunStatus): Promise<void>;
+  /** Tells the node that waits for it, if one does; answers whether that counted. */
+  ended(known: KnownRun, status: RunStatus): Promise<boolean>;
 }
 
 /** How deep runs may start runs: a chain that runs itself would go on for ever. */
@@ -33,6 +35,7 @@ export function createSubRuns(deps: { db: Db; engine: Engine; runs: Runs; ids: I
     if (facts.depth >= DEPTH_MAX) throw new FinalFailure(`runs are nested more than ${DEPTH_MAX} deep`);
     const run: NewRun = {
       run_id: ids.uuid(),
+      request: requestOf({ of, params, opTime }),
       chain_id: null,
       job_id: null,
       params,
@@ -48,16 +51,22 @@ export function createSubRuns(deps: { db: Db; engine: Engine; runs: Runs; ids: I
     const chain = await findChainToRun(db, of.chain);
     if (!chain) throw new FinalFailure(`there is no chain named \`${of.chain}\``);
     if (!chain.enabled) throw new FinalFailure(`chain \`${of.chain}\` is disabled`);
+    if (chain.max_active_runs !== null && (await isAbove(db, item.run_id, chain.chain_id))) {
+      throw new FinalFailure(
+        `chain \`${of.chain}\` waits for this node, and it allows only ${chain.max_active_runs} active runs: this one might wait for ever`,
+      );
+    }
     if (chain.waits && opTime === null)
       throw new FinalFailure(`chain \`${of.chain}\` waits for tables and needs an opTime`);
     return { run: { ...run, chain_id: chain.chain_id } };
   }
 
-  /** The run of the attempt before, brought back to life if it can be. */
-  async function earlierChild(item: PreparedNode): Promise<string | undefined> {
+  /** The run of the attempt before, brought back to life if it can be and if it is still what is asked for. */
+  async function earlierChild(item: PreparedNode, subRun: SubRun): Promise<string | undefined> {
     if (item.attempt === 1) return undefined;
     const child = await newestChild(db, item.run_id, item.node_id);
-    if (!child || child.status === "SUCCESS") return undefined;
+    if (!child || child.status === "SUCCESS" || child.request !== requestOf(subRun)) return undefined;
+    if (child.status === "STOPPING") throw new Error(`run ${child.run_id} of the attempt before is still stopping`);
     if (child.status === "FAILED" || child.status === "STOPPED") {
       return (await runs.retryChild(child.run_id)) ? child.run_id : undefined;
     }
@@ -67,7 +76,7 @@ export function createSubRuns(deps: { db: Db; engine: Engine; runs: Runs; ids: I
   return {
     async begin(item, subRun) {
       const { run_id: runId, node_id: nodeId, fence } = item;
-      const earlier = await earlierChild(item);
+      const earlier = await earlierChild(item, subRun);
       const child = earlier === undefined ? await childStart(item, subRun) : undefined;
       const childRunId = earlier ?? child?.run.run_id ?? "";
       return { runId, event: { kind: "parked", nodeId, fence, childRunId }, ...(child ? { child } : {}) };
@@ -75,15 +84,16 @@ export function createSubRuns(deps: { db: Db; engine: Engine; runs: Runs; ids: I
 
     async ended({ facts }, status) {
       const { parent_run_id: runId, parent_node_id: nodeId, run_id: childRunId, trigger } = facts;
-      if (runId === null || nodeId === null || !ENDED_RUN.has(status)) return;
+      if (runId === null || nodeId === null || !ENDED_RUN.has(status)) return false;
       try {
         const outcome = await outcomeOf(db, childRunId, trigger);
-        await engine.report({ runId, event: { kind: "child ended", nodeId, childRunId, outcome } });
+        return await engine.report({ runId, event: { kind: "child ended", nodeId, childRunId, outcome } });
       } catch (err) {
         log.warn(
           { err, runId, nodeId, childRunId },
           "a waiting node could not be told that its run ended; it will be tried again",
         );
+        return false;
       }
     },
   };
@@ -93,12 +103,20 @@ async function outcomeOf(db: Db, childRunId: string, trigger: string): Promise<C
   const { status, reason, nodes } = await readOutcome(db, childRunId);
   if (status !== "SUCCESS") {
     const error = `run ${childRunId} ended with ${status}${reason === null ? "" : `: ${reason}`}`;
-    return { status: status === "STOPPED" ? "STOPPED" : "FAILED", error };
+    return { status: status === "STOPPED" ? "STOPPED" : "FAILED", error, final: false };
   }
   const brought = nodes.filter(({ artifact }) => artifact !== null);
   const artifact =
     trigger === "map"
       ? { runId: childRunId, items: nodes.map((node) => node.artifact) }
       : { runId: childRunId, artifacts: Object.fromEntries(brought.map((node) => [node.node_id, node.artifact])) };
-  return { status, artifact };
+  const bytes = Buffer.byteLength(JSON.stringify(artifact));
+  if (bytes <= ARTIFACT_BYTES_MAX) return { status, artifact };
+  const error = `run ${childRunId} succeeded, but its artifacts have ${bytes} bytes together, more than the ${ARTIFACT_BYTES_MAX} that are kept`;
+  return { status: "FAILED", error, final: true };
+}
+
+/** The same for two attempts that ask for the same. */
+function requestOf({ of, params, opTime }: SubRun): string {
+  return fingerprint({ of, params, opTime });
 }

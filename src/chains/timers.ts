@@ -4,9 +4,9 @@
  * tells whether there is anything to do; between looks it sleeps until the next thing is due.
  */
 import type { Db } from "../kernel/db.ts";
-import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/service.ts";
+import { type Counts, createService, type OnRun, type Service, type ServiceLog } from "../kernel/service.ts";
 import type { Wake } from "../kernel/wake.ts";
-import { type Engine, READY_IN_POOL_TOPIC, READY_TOPIC, TIMER_TOPIC } from "./engine.ts";
+import type { Engine } from "./engine.ts";
 import type { RunCache } from "./run-cache.ts";
 import type { Runs } from "./runs.ts";
 import type { Schedules } from "./schedules.ts";
@@ -16,11 +16,13 @@ import { readStatus } from "./store/runs.ts";
 import { forgetStartKeys } from "./store/starts.ts";
 import * as store from "./store/timers.ts";
 import type { SubRuns } from "./sub-runs.ts";
+import { READY_IN_POOL_TOPIC, READY_TOPIC, TIMER_TOPIC } from "./topics.ts";
 import { onRunEvent } from "./transition.ts";
 
 const INTERVAL_MS = 10_000;
 const AT_ONCE = 200;
 const FORGET_INTERVAL_MS = 3_600_000;
+const FORGET_AT_ONCE = 2_000;
 
 export interface TimersDeps {
   db: Db;
@@ -38,29 +40,35 @@ export interface TimersDeps {
 export function createTimers(deps: TimersDeps): Service {
   const { db, wake, engine, runs, known, schedules, subRuns, settings } = deps;
   let nextDueMs: number | undefined;
-  let forgottenAt = 0;
+  let forgetAtMs = 0;
 
-  async function runOnce() {
+  async function runOnce(): Promise<Counts> {
     const seen = await store.look(db);
     const due = (inMs: number | null) => inMs !== null && inMs <= 0;
     if (seen.ready) wake.hint(READY_TOPIC);
     if (seen.ready_in_pool) wake.hint(READY_IN_POOL_TOPIC);
-    const fired = due(seen.next_fire_ms) ? await schedules.fire(AT_ONCE) : { due: 0, fired: 0 };
-    const counts = {
-      fired: fired.fired,
-      admitted: seen.pending || fired.fired > 0 ? await engine.admit(AT_ONCE) : 0,
-      ripened: due(seen.next_delayed_ms) ? await ripen() : 0,
-      timed_out: due(seen.next_deadline_ms) ? await timeOut() : 0,
-      // Before their parents are given up: of those that nobody waits for any more it would not know.
-      children_stopped: seen.next_grace_ms === null ? 0 : await stopChildren(),
-      given_up: due(seen.next_grace_ms) ? await giveUp() : 0,
-      reclaimed: seen.lost ? await reclaim() : 0,
-      children_told: seen.ended_children ? await tellOfChildren() : 0,
-      forgotten: await forget(),
-    };
-    const next = [seen.next_delayed_ms, seen.next_deadline_ms, seen.next_grace_ms, seen.next_fire_ms];
-    const times = next.filter((ms) => ms !== null);
-    nextDueMs = times.length > 0 ? Math.min(...times) : undefined;
+    const steps: [what: string, wanted: boolean, step: () => Promise<number>][] = [
+      ["reclaimed", seen.lost, reclaim],
+      ["fired", due(seen.next_fire_ms), async () => (await schedules.fire(AT_ONCE)).fired],
+      ["admitted", seen.pending || due(seen.next_fire_ms), async () => (await engine.admit(AT_ONCE)).admitted],
+      ["ripened", due(seen.next_due_ms), ripen],
+      ["children_timed_out", due(seen.next_due_ms), timeOutChildren],
+      ["timed_out", due(seen.next_deadline_ms), timeOut],
+      ["children_stopped", seen.forsaken_children, stopChildren],
+      ["given_up", due(seen.next_grace_ms), giveUp],
+      ["children_told", seen.ended_children, tellOfChildren],
+      ["forgotten", performance.now() >= forgetAtMs, forget],
+    ];
+    const counts: Record<string, number> = {};
+    const failures: unknown[] = [];
+    for (const [what, wanted, step] of steps) {
+      // One that fails must not keep the others from their turn: among them is the reclaim of lost work.
+      counts[what] = wanted ? await step().catch((error: unknown) => failures.push(error) * 0) : 0;
+    }
+    if (failures.length > 0) throw failures[0];
+    const times = [seen.next_due_ms, seen.next_deadline_ms, seen.next_grace_ms, seen.next_fire_ms];
+    const inMs = times.filter((ms) => ms !== null);
+    nextDueMs = inMs.length > 0 ? Math.min(...inMs) : undefined;
     return counts;
   }
 
@@ -82,6 +90,16 @@ export function createTimers(deps: TimersDeps): Service {
       });
     }
     return overdue.length;
+  }
+
+  async function timeOutChildren(): Promise<number> {
+    const overdue = await store.overdueChildren(db, AT_ONCE);
+    const counted = await Promise.all(
+      overdue.map(({ run_id: runId, node_id: nodeId, child_run_id: childRunId }) =>
+        engine.report({ runId, event: { kind: "child took too long", nodeId, childRunId } }),
+      ),
+    );
+    return counted.filter(Boolean).length;
   }
 
   async function giveUp(): Promise<number> {
@@ -109,23 +127,24 @@ export function createTimers(deps: TimersDeps): Service {
 
   async function tellOfChildren(): Promise<number> {
     const children = await store.endedChildren(db, AT_ONCE);
+    let told = 0;
     for (const child of (await known.get(db, children)).values()) {
       const status = await readStatus(db, child.facts.run_id);
-      if (status) await subRuns.ended(child, status);
+      if (status && (await subRuns.ended(child, status))) told += 1;
     }
-    return children.length;
+    return told;
   }
 
   async function stopChildren(): Promise<number> {
-    const children = await store.childrenToStop(db, AT_ONCE);
-    for (const runId of children) await runs.stopChild(runId, "the run that waits for it was stopped");
+    const children = await store.forsakenChildren(db, AT_ONCE);
+    for (const runId of children) await runs.stopChild(runId, "nothing waits for it any more");
     return children.length;
   }
 
   async function forget(): Promise<number> {
-    if (performance.now() - forgottenAt < FORGET_INTERVAL_MS) return 0;
-    forgottenAt = performance.now();
-    return forgetStartKeys(db, AT_ONCE * 10);
+    const forgotten = await forgetStartKeys(db, FORGET_AT_ONCE);
+    if (forgotten < FORGET_AT_ONCE) forgetAtMs = performance.now() + FORGET_INTERVAL_MS;
+    return forgotten;
   }
 
   const service = createService({

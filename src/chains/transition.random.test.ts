@@ -81,7 +81,7 @@ function eventOf(kind: string, book: Book, nodeId: string): NodeEvent | undefine
   if (live?.state !== "parked") return undefined;
   const event = { kind: "child ended", nodeId, childRunId: "child" } as const;
   if (kind === "child succeeds") return { ...event, outcome: { status: "SUCCESS", artifact: 1 } };
-  if (kind === "child fails") return { ...event, outcome: { status: "FAILED", error: "no" } };
+  if (kind === "child fails") return { ...event, outcome: { status: "FAILED", error: "no", final: false } };
   return undefined;
 }
 

@@ -37,6 +37,7 @@ describe("a stop", () => {
       reason: { text: "stopped by anna", first: false },
       events: [{ kind: "stop asked for", actor: "anna" }],
     });
+    expect(entryOf(book, "late").attempt, "the second was not begun").toBe(1);
   });
 
   test("counts as no end of a parent: children are stopped and not skipped, and one that runs still waits for it", () => {

@@ -161,7 +161,7 @@ describe("a node that waits for a run of its own", () => {
   test.each(["FAILED", "STOPPED"] as const)("fails if that run ends with %s, and may try again", (status) => {
     const book = runningBook({ a: { retry: { maxAttempts: 2, backoffMs: 0 } } });
     park(book, "a");
-    const outcome = { status, error: "run child-1 ended badly" };
+    const outcome = { status, error: "run child-1 ended badly", final: false };
     report(book, { kind: "child ended", nodeId: "a", childRunId: "child-1", outcome });
     expect(entryOf(book, "a")).toMatchObject({
       status: "RETRYING",
@@ -301,7 +301,7 @@ describe("the reach of an event", () => {
     expect(of({ kind })).toEqual(["a", "after", "alarm", "b", "c"]);
   });
 
-  test.each<NodeEvent["kind"]>(["parked", "released", "arrived"])("of one that %s is the node alone", (kind) => {
+  test.each<NodeEvent["kind"]>(["parked", "arrived"])("of one that %s is the node alone", (kind) => {
     expect(of({ kind })).toEqual(["a"]);
   });
 

@@ -19,9 +19,12 @@ export type NodeEvent =
   | { kind: "released"; nodeId: string; fence: string }
   | { kind: "lost"; nodeId: string; fence: string; lostLimit: number }
   | { kind: "child ended"; nodeId: string; childRunId: string; outcome: ChildOutcome }
+  | { kind: "child took too long"; nodeId: string; childRunId: string }
   | { kind: "arrived"; nodeId: string; table: string };
 
-export type ChildOutcome = { status: "SUCCESS"; artifact: unknown } | { status: "FAILED" | "STOPPED"; error: string };
+export type ChildOutcome =
+  | { status: "SUCCESS"; artifact: unknown }
+  | { status: "FAILED" | "STOPPED"; error: string; final: boolean };
 
 /** What happens to the run as a whole. */
 export type RunEvent =
@@ -47,9 +50,11 @@ export function onNodeEvent(book: Book, event: NodeEvent, random: () => number):
       end(book, entry, "SKIPPED", event.reason);
       break;
     case "parked":
-      Object.assign(live, { state: "parked", fence: null, childRunId: event.childRunId } satisfies Partial<Live>);
+      if (book.status === "STOPPING") end(book, entry, "STOPPED", "stopped");
+      else park(live, event.childRunId, entry.node.def.timeoutMs);
       break;
     case "released":
+      live.returned += 1;
       if (book.status === "STOPPING") end(book, entry, "STOPPED", "stopped");
       else tryAgain(book, entry, live, { status: "STOPPED", error: "its worker was shut down", delayMs: 0 });
       break;
@@ -58,7 +63,16 @@ export function onNodeEvent(book: Book, event: NodeEvent, random: () => number):
       break;
     case "child ended":
       if (event.outcome.status === "SUCCESS") succeed(book, entry, event.outcome.artifact);
-      else fail(book, entry, live, { error: event.outcome.error, final: false }, random);
+      else fail(book, entry, live, event.outcome, random);
+      break;
+    case "child took too long":
+      fail(
+        book,
+        entry,
+        live,
+        { error: `it took longer than its ${entry.node.def.timeoutMs} ms`, final: false },
+        random,
+      );
       break;
     case "arrived":
       live.waiting -= 1;
@@ -70,14 +84,21 @@ export function onNodeEvent(book: Book, event: NodeEvent, random: () => number):
 }
 
 function isFrom(live: Live, event: NodeEvent): boolean {
-  switch (event.kind) {
-    case "child ended":
-      return live.state === "parked" && live.childRunId === event.childRunId;
-    case "arrived":
-      return true;
-    default:
-      return live.state === "leased" && live.fence === event.fence;
-  }
+  if (event.kind === "arrived") return true;
+  if ("fence" in event) return live.state === "leased" && live.fence === event.fence;
+  return live.state === "parked" && live.childRunId === event.childRunId;
+}
+
+function park(live: Live, childRunId: string, timeoutMs: number | undefined): void {
+  Object.assign(live, { state: "parked", fence: null, childRunId, delayMs: timeoutMs ?? null } satisfies Partial<Live>);
+}
+
+/** Leases a node that has just become ready to the session whose report made it so. */
+export function take(book: Book, entry: NodeEntry, live: Live, session: string): void {
+  moveNode(book, entry, "RUNNING");
+  entry.attempt = live.attempt;
+  live.state = "leased";
+  live.takenBy = session;
 }
 
 function succeed(book: Book, entry: NodeEntry, artifact: unknown): void {
@@ -95,9 +116,11 @@ function fail(
   if (book.status === "STOPPING") return end(book, entry, "STOPPED", error);
   live.tries += 1;
   live.lost = 0;
+  live.returned = 0;
   const delayMs = final ? undefined : retryDelayMs(retryPolicy(entry.node.def), live.tries, random);
   if (delayMs === undefined) {
-    giveUp(book, entry, error);
+    const triesLeft = (entry.node.def.retry?.maxAttempts ?? 1) - live.tries;
+    giveUp(book, entry, triesLeft > 0 ? `${error} (not tried again: it would fail alike)` : error);
   } else {
     tryAgain(book, entry, live, { status: "FAILED", error, delayMs });
   }
@@ -105,6 +128,7 @@ function fail(
 
 function lose(book: Book, entry: NodeEntry, live: Live, lostLimit: number): void {
   live.lost += 1;
+  live.returned += 1;
   const error = live.lost === 1 ? "its worker fell silent" : `${live.lost} workers in a row fell silent`;
   tell(book, "node lost its worker", { nodeId: entry.node.id, detail: { attempt: live.attempt, inARow: live.lost } });
   if (book.status === "STOPPING") return end(book, entry, "STOPPED", error);
@@ -129,12 +153,16 @@ function tryAgain(
   entry.error = error;
   live.attempt += 1;
   entry.attempt = live.attempt;
+  // While it ran, a person may have made what it depends on begin again.
+  const verdict = judge(entry.node.runWhen, live);
+  const delayed = verdict === "run" && delayMs > 0;
   Object.assign(live, {
-    state: delayMs > 0 ? "delayed" : "ready",
-    delayMs: delayMs > 0 ? delayMs : null,
+    state: delayed ? "delayed" : verdict === "run" ? "ready" : "waiting",
+    delayMs: delayed ? delayMs : null,
     fence: null,
     childRunId: null,
   } satisfies Partial<Live>);
+  if (verdict === "skip") end(book, entry, "SKIPPED", whySkipped(entry.node));
 }
 
 /** Ends a node, and with it whatever is skipped because of it: in a loop, for a chain of thousands would fill the stack. */
@@ -154,11 +182,17 @@ function end(book: Book, first: NodeEntry, firstStatus: NodeStatus, firstError: 
   }
 }
 
-function close(book: Book, entry: NodeEntry, status: NodeStatus, error: string | null): NodeEntry {
+/** Ends one node alone. */
+export function close(book: Book, entry: NodeEntry, status: NodeStatus, error: string | null): NodeEntry {
+  if (entry.live && !isRunning(entry.live)) entry.attempt = entry.live.attempt - 1; // The next try was not begun.
   moveNode(book, entry, status);
   entry.error = error;
   entry.live = null;
   return entry;
+}
+
+function isRunning({ state }: Live): boolean {
+  return state === "leased" || state === "parked";
 }
 
 /** Lets a waiting node go on, if it may, now that its counts have changed. */
@@ -209,8 +243,7 @@ export function onRunEvent(book: Book, event: RunEvent): void {
 function stop(book: Book, graceMs: number): void {
   const wasPending = book.status === "PENDING";
   for (const entry of book.nodes.values()) {
-    const running = entry.live?.state === "leased" || entry.live?.state === "parked";
-    if (!ENDED_NODE.has(entry.status) && !running) {
+    if (!ENDED_NODE.has(entry.status) && !(entry.live && isRunning(entry.live))) {
       end(book, entry, "STOPPED", "the run was stopped before it");
     }
   }
@@ -225,7 +258,7 @@ export function reach(graph: Graph, event: NodeEvent): string[] {
   // Behind a node that is skipped, everything may be skipped.
   const wellEnded = event.kind === "succeeded" || (event.kind === "child ended" && event.outcome.status === "SUCCESS");
   const mayBeSkipped =
-    event.kind === "arrived" || event.kind === "parked" || event.kind === "released"
+    event.kind === "arrived" || event.kind === "parked"
       ? []
       : wellEnded
         ? node.children.filter(({ runWhen }) => runWhen === "one_failed")

@@ -1,7 +1,9 @@
 /** What can be wrong with a single node of a DAG: its shape, its type and cfg, its expressions, the names it uses. */
+
 import { Ajv, type ErrorObject } from "ajv";
 import { compileExpression, type Expression, ExpressionError } from "../kernel/cel.ts";
 import { accepts } from "../kernel/config/accepts.ts";
+import { isRecord } from "../kernel/is-record.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import { complaint, knownKeys, onePerPlace, pathOf, written } from "../kernel/schema-errors.ts";
 import { compileTemplate, type Template } from "../kernel/template.ts";
@@ -96,6 +98,8 @@ function isName(text: string): boolean {
 }
 
 function noType(type: string, { registry }: NodeContext): string {
+  const how = registry.howToHave(type);
+  if (how !== undefined) return `there is no node type \`${type}\` here: ${how}`;
   const names = registry.names();
   return `there is no node type \`${type}\`.${didYouMean(type, names) || ` Known: ${names.join(", ")}.`}`;
 }
@@ -211,8 +215,4 @@ function shapeSentence(error: ErrorObject): string {
 
 export function cut(text: string): string {
   return text.length <= SHOWN_LENGTH_MAX ? text : `${text.slice(0, SHOWN_LENGTH_MAX)}...`;
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

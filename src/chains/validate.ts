@@ -1,8 +1,10 @@
 /** Says everything that is wrong with a DAG at once, with the place: a person mends a list faster than a guessing game. */
+
+import { isRecord } from "../kernel/is-record.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import { findCycle } from "./cycle.ts";
 import { DAG_BYTES_MAX, type Dag, type DagProblem, NODES_MAX } from "./dag.ts";
-import { cut, isRecord, type KnownNames, nodeProblems, parentsOf } from "./validate-node.ts";
+import { cut, type KnownNames, nodeProblems, parentsOf } from "./validate-node.ts";
 
 /** Nobody reads a longer list; it also bounds the work for a body that is nothing but mistakes. */
 const PROBLEMS_MAX = 100;

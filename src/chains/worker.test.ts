@@ -227,8 +227,8 @@ describe("a node", () => {
     const { runId } = await process.runs.start(chainId, BY);
     expect(await ended(runId)).toMatchObject({
       status: "FAILED",
-      reason: "node `n0` failed: it was refused",
-      nodes: { n0: { status: "FAILED", attempt: 1, error: "it was refused" } },
+      reason: expect.stringContaining("node `n0` failed: it was refused"),
+      nodes: { n0: { status: "FAILED", attempt: 1, error: expect.stringContaining("it was refused") } },
     });
     expect(begun).toHaveLength(1);
   });

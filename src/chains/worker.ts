@@ -3,14 +3,14 @@
  * and lets go of those that were stopped or taken away. A node's slot is free as soon as its work is done; that this is
  * written is waited for without holding up the next one.
  */
-import type { Db } from "../kernel/db.ts";
-import { isUnavailable } from "../kernel/db.ts";
+import { setTimeout as sleepFor } from "node:timers/promises";
+import { type Db, isUnavailable } from "../kernel/db.ts";
 import { type RetryPolicy, withRetry } from "../kernel/retry.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/service.ts";
 import type { Session } from "../kernel/session.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
-import { type Engine, LET_GO_TOPIC, PROGRESS_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC, type Report } from "./engine.ts";
+import type { Engine, Report, Taker } from "./engine.ts";
 import { type ExecuteDeps, execute, type Outcome } from "./execute.ts";
 import { createNodeOutput } from "./node-output.ts";
 import { type PreparedNode, prepare } from "./prepare.ts";
@@ -19,6 +19,7 @@ import type { ChainsSettings } from "./settings.ts";
 import { saveHeldCheckpoint } from "./store/history.ts";
 import { type ClaimedNode, claimNodes, heldNodes } from "./store/live.ts";
 import type { SubRuns } from "./sub-runs.ts";
+import { LET_GO_TOPIC, progressTopic, READY_IN_POOL_TOPIC, READY_TOPIC } from "./topics.ts";
 import { mayRetry } from "./types/node-type.ts";
 import type { Registry } from "./types/registry.ts";
 
@@ -60,6 +61,8 @@ const CLAIM_MAX = 500;
 /** Hints bring work within milliseconds; this is for the one that was lost. */
 const POLL_INTERVAL_MS = 60_000;
 const WATCH_INTERVAL_MS = 5_000;
+/** How many times its slots a worker may hold, those included whose end is not yet written. */
+const UNREPORTED_MAX = 4;
 /** After a write whose outcome is unknown: longer than the database may take to come to its end. */
 const UNSURE_MS = 60_000;
 /** What is ours and does not run may be about to; after this time it is not. Two looks of the watch are further apart. */
@@ -102,7 +105,7 @@ export function createWorker(deps: WorkerDeps): Worker {
   const unlisten: (() => void)[] = [];
 
   async function claim(kind: Kind): Promise<{ claimed: number }> {
-    const limit = Math.min(settings.slots - busySlots, CLAIM_MAX);
+    const limit = Math.min(room(), CLAIM_MAX);
     if (stopping || limit <= 0) {
       backlog.add(kind);
       return { claimed: 0 };
@@ -120,10 +123,15 @@ export function createWorker(deps: WorkerDeps): Worker {
       freeSlots(limit - claimed.length); // The other kind may have come while all of them were held.
     }
     if (claimed.length > 0) {
-      wake.hint(PROGRESS_TOPIC);
+      for (const topic of new Set(claimed.map(({ run_id }) => progressTopic(run_id)))) wake.hint(topic);
       await begin(claimed);
     }
     return { claimed: claimed.length };
+  }
+
+  /** Free slots; fewer when what is done cannot be written as fast as it is done. */
+  function room(): number {
+    return Math.min(settings.slots - busySlots, UNREPORTED_MAX * settings.slots - running.size);
   }
 
   async function begin(claimed: readonly ClaimedNode[]): Promise<void> {
@@ -132,7 +140,8 @@ export function createWorker(deps: WorkerDeps): Worker {
       prepared = await prepare(deps, claimed);
     } catch (error) {
       freeSlots(claimed.length);
-      for (const item of claimed) await giveBack(item);
+      beUnsure(); // Giving back may fail as well.
+      await Promise.allSettled(claimed.map(giveBack));
       throw error;
     }
     for (const item of prepared) {
@@ -152,13 +161,18 @@ export function createWorker(deps: WorkerDeps): Worker {
     const current: Running = { item, control: new AbortController(), takenAway: false };
     running.set(item.fence, current);
     const startedAt = performance.now();
-    const outcome = await execute(executeDeps, item, current.control.signal);
+    const outcome = await Promise.race([execute(executeDeps, item, current.control.signal), deafness(current)]);
     freeSlots(1);
+    if (outcome === "deaf") {
+      running.delete(item.fence); // Should the database still take it for ours, the watch gives it back.
+      return;
+    }
     const labels = { type: item.node.def.type, outcome: current.takenAway ? "taken away" : outcome.kind };
     metrics.observe("millrace_chains_node_seconds", labels, (performance.now() - startedAt) / 1000);
     try {
       await output.flush();
-      if (!current.takenAway) await report(await reportOf(item, outcome));
+      if (!current.takenAway)
+        await report(await reportOf(item, outcome)).catch((error) => reportUnwritable(item, error));
     } catch (err) {
       beUnsure();
       log.error(
@@ -168,6 +182,24 @@ export function createWorker(deps: WorkerDeps): Worker {
     } finally {
       running.delete(item.fence);
     }
+  }
+
+  /** Resolves when a node that was told to stop has not done so for as long as a run waits for it. */
+  function deafness({ item, control: { signal } }: Running): Promise<"deaf"> {
+    return new Promise((resolve) => {
+      signal.addEventListener("abort", () => {
+        const timer = setTimeout(() => {
+          if (!running.has(item.fence)) return;
+          beUnsure();
+          log.warn(
+            { runId: item.run_id, nodeId: item.node_id },
+            "a node does not heed its signal and was left to itself",
+          );
+          resolve("deaf");
+        }, settings.stopGraceSeconds * 1000);
+        timer.unref();
+      });
+    });
   }
 
   async function reportOf(item: PreparedNode, outcome: Outcome): Promise<Report> {
@@ -193,6 +225,16 @@ export function createWorker(deps: WorkerDeps): Worker {
     }
   }
 
+  /** What the database refuses to store it would refuse again: that is a failure of the node. */
+  async function reportUnwritable(
+    { run_id: runId, node_id: nodeId, fence }: PreparedNode,
+    error: unknown,
+  ): Promise<void> {
+    if (isUnavailable(error)) throw error;
+    const message = `its end could not be written: ${error instanceof Error ? error.message : String(error)}`;
+    await report({ runId, event: { kind: "failed", nodeId, fence, error: message, final: true } });
+  }
+
   async function report(said: Report): Promise<void> {
     const counted = await withRetry(() => engine.report(said), { policy: REPORT_RETRY, retryOn: isUnavailable });
     if (!counted) {
@@ -211,7 +253,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     const unsure = performance.now() < unsureUntilMs;
     if (mine.length === 0 && !unsure) return { let_go: 0 };
     const held = new Map((await heldNodes(db, session.id())).map((row) => [row.fence, row]));
-    if (unsure) await giveBackStrays([...held.values()]);
+    await giveBackStrays([...held.values()]);
     let letGo = 0;
     for (const current of mine) {
       const row = held.get(current.item.fence);
@@ -261,34 +303,37 @@ export function createWorker(deps: WorkerDeps): Worker {
 
   function settled(ms: number): Promise<void> {
     if (reporting.size === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      void Promise.allSettled(reporting).then(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
+    const enough = new AbortController();
+    const all = Promise.allSettled(reporting).finally(() => enough.abort());
+    const time = sleepFor(ms, undefined, { signal: enough.signal }).catch(() => undefined);
+    return Promise.race([all, time]).then(() => undefined);
   }
 
-  engine.handOverTo({
+  const taker: Taker = {
     session: session.id,
     name: deps.name,
+    unsure: beUnsure,
     reserve(wanted) {
       // With a backlog, what is ready longer or matters more goes first, and the database knows which that is.
-      const room = stopping || backlog.has("free") ? 0 : Math.min(wanted, settings.slots - busySlots);
-      busySlots += room;
-      return room;
+      const reserved = stopping || backlog.has("free") ? 0 : Math.max(0, Math.min(wanted, room()));
+      busySlots += reserved;
+      return reserved;
     },
     take(nodes, reserved) {
-      busySlots -= reserved - nodes.length;
+      freeSlots(reserved - nodes.length);
       if (nodes.length === 0) return;
-      void begin(nodes).catch((err: unknown) => log.error({ err }, "nodes that were taken over could not be begun"));
+      const begun = begin(nodes).catch((err: unknown) =>
+        log.error({ err }, "nodes that were taken over could not be begun"),
+      );
+      reporting.add(begun);
+      void begun.finally(() => reporting.delete(begun));
     },
-  });
+  };
 
   metrics.gauge("millrace_chains_nodes_in_flight", () => [{ labels: {}, value: running.size }]);
   return {
     start() {
+      engine.handOverTo(taker);
       unlisten.push(
         wake.on(READY_TOPIC, claimers.free.wake),
         wake.on(READY_IN_POOL_TOPIC, claimers.pooled.wake),

@@ -87,6 +87,7 @@ function differs(before: Readonly<Live>, now: Live): boolean {
     before.attempt !== now.attempt ||
     before.tries !== now.tries ||
     before.lost !== now.lost ||
+    before.returned !== now.returned ||
     before.childRunId !== now.childRunId
   );
 }
@@ -102,6 +103,7 @@ function liveWrite({ runId }: Book, nodeId: string, live: Live): LiveWrite {
     attempt: live.attempt,
     tries: live.tries,
     lost: live.lost,
+    returned: live.returned,
     delay_ms: live.delayMs,
     child_run_id: live.childRunId,
     session_id: live.takenBy,

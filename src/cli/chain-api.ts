@@ -85,6 +85,18 @@ export async function chainIdOf(client: Client, nameOrId: string): Promise<strin
   }
 }
 
+/** Whoever names a chain where `work` needs a run is told so. */
+export async function aboutRun<Result>(client: Client, runId: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.exitCode !== EXIT.notFound) throw error;
+    const named = await findChainByName(client, runId).catch(() => undefined);
+    if (!named) throw error;
+    throw error.inOtherWords(`\`${runId}\` is a chain, not a run: see \`millrace chain runs ${runId}\`.`);
+  }
+}
+
 export async function fetchRun(client: Client, runId: string): Promise<Run> {
   return client.call<Run>({ method: "GET", path: pathTo`api/v1/runs/${runId}` });
 }

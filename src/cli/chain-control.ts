@@ -1,11 +1,11 @@
 /** The commands of `millrace chain` that change the course of a run: stop, resume, retry, complete. */
 import { OperatorError } from "../kernel/errors.ts";
-import type { NodeStatus, RunStatus } from "./chain-api.ts";
+import { aboutRun, type NodeStatus, type RunStatus } from "./chain-api.ts";
 import { followRun } from "./chain-follow.ts";
 import { parseJsonFlag } from "./chain-start.ts";
 import { pathTo, type Request } from "./client.ts";
-import { clientCommand, talkingCommand } from "./client-command.ts";
-import type { Flag, Given } from "./command.ts";
+import { type ClientCommand, talkingCommand } from "./client-command.ts";
+import type { Command, Flag, Given } from "./command.ts";
 import { EXIT } from "./exit-codes.ts";
 import { printable, table } from "./output.ts";
 
@@ -27,11 +27,12 @@ const stop = talkingCommand<RunReply>({
   examples: ["millrace chain stop 01936f3a-5b7c-7d21-8f4e-1c2d3e4f5a6b --wait"],
   async talk(client, given) {
     const runId = given.text("RUN");
-    const reply = await client.call<RunReply>({
+    const request: Request = {
       method: "POST",
       path: pathTo`api/v1/runs/${runId}:stop`,
       body: { reason: given.maybeText("--reason") },
-    });
+    };
+    const reply = await aboutRun(client, runId, async () => client.call<RunReply>(request));
     if (!given.isOn("--wait")) return reply;
     return { ...reply, status: await followRun(client, runId, { signal: new AbortController().signal }) };
   },
@@ -39,7 +40,7 @@ const stop = talkingCommand<RunReply>({
   exitCode: ({ status }) => (status === "SUCCESS" || status === "FAILED" ? EXIT.wrongState : EXIT.ok),
 });
 
-const resume = clientCommand<RunReply>({
+const resume = runCommand<RunReply>({
   summary: "Let a stopped run go on",
   args: "RUN",
   flags: [],
@@ -52,10 +53,10 @@ interface Retried extends RunReply {
   nodes: { nodeId: string; from: NodeStatus; to: NodeStatus }[];
 }
 
-const retry = clientCommand<Retried>({
+const retry = runCommand<Retried>({
   summary: "Run again what failed, in a whole run or from one node on",
-  details: `Without NODE everything in the run that failed or was skipped is run again; with NODE that node, and what was
-skipped or stopped behind it.`,
+  details: `Without NODE everything in the run that failed or was stopped is run again, and what was skipped behind it; with
+NODE that node, and what was skipped or stopped behind it.`,
   args: "RUN [NODE]",
   flags: [
     { usage: "--downstream", description: "Also run again what succeeded behind NODE." },
@@ -78,6 +79,14 @@ skipped or stopped behind it.`,
   },
 });
 
+/** One call about a RUN. */
+function runCommand<Reply>({ request, ...command }: ClientCommand<Reply>): Command {
+  return talkingCommand<Reply>({
+    ...command,
+    talk: async (client, given) => aboutRun(client, given.text("RUN"), async () => client.call(request(given))),
+  });
+}
+
 function retryRequest(given: Given): Request {
   const run = given.text("RUN");
   const node = given.maybeText("NODE");
@@ -93,7 +102,7 @@ function retryRequest(given: Given): Request {
   };
 }
 
-const complete = clientCommand<{ runId: string; nodeId: string; status: NodeStatus }>({
+const complete = runCommand<{ runId: string; nodeId: string; status: NodeStatus }>({
   summary: "Declare a node successful, so that those behind it can run",
   args: "RUN NODE",
   flags: [{ usage: "--artifact <json>", description: "What the node is to have brought." }, REASON],

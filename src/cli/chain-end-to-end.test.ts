@@ -35,15 +35,17 @@ test("a chain is applied, fails, is shown, mended by hand, and succeeds", async 
   expect(failed.exit).toBe(1);
   const [run = ""] = failed.stdout.split("\n");
   expect(failed.stdout).toMatch(/^load FAILED .*ms/m);
-  expect(failed.stdout).toMatch(/^publish SKIPPED$/m);
+  expect(failed.stdout).toMatch(/^publish SKIPPED: a parent failed or was skipped$/m);
   expect(failed.stdout).toMatch(/^run \S+ of daily FAILED in \S+ \(1 success, 1 failed, 1 skipped\)/m);
   expect((await chain("start", "daily", "--params", '{"ms":"soon"}', "--idempotency-key", "k")).stdout).toBe(
     `${run}\n`,
   );
 
-  expect((await chain("show", run)).stdout).toMatch(/\n✓ extract .*\n└─ ✗ load .*\n {3}└─ ⊘ publish\n$/);
+  expect((await chain("show", run)).stdout).toMatch(
+    /\n✓ extract .*\n└─ ✗ load .*\n {3}└─ ⊘ publish +a parent failed or was skipped\n$/,
+  );
   expect((await chain("runs", "daily", "--status", "failed")).stdout).toContain(run);
-  expect((await chain("ls")).stdout).toMatch(/^daily +yes +1 +3 +\S+ +FAILED/m);
+  expect((await chain("ls")).stdout).toMatch(/^daily +yes +1 +3 +\S+ +FAILED +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/m);
   expect((await chain("logs", run)).exit).toBe(0);
   expect((await chain("retry", run, "--dry-run")).stdout).toMatch(
     /^load +FAILED +RETRYING\npublish +SKIPPED +PENDING$/m,
@@ -51,6 +53,7 @@ test("a chain is applied, fails, is shown, mended by hand, and succeeds", async 
   expect((await chain("retry", run, "extract")).exit).toBe(3);
 
   const completed = await chain("complete", run, "load", "--artifact", '{"rows":1}', "--reason", "by hand");
+  expect((await chain("show", "daily")).stderr).toContain("`daily` is a chain, not a run");
   expect(completed.stdout).toBe(`load of run ${run}: SUCCESS.\n`);
   expect((await chain("watch", run)).exit).toBe(0);
 });

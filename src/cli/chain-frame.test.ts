@@ -119,6 +119,44 @@ describe("a node", () => {
     ]);
   });
 
+  test.each([
+    [
+      "The command ended with exit code 7. Last lines of stderr:\nfirst\nbroken\n\n",
+      "The command ended with exit code 7: broken",
+    ],
+    ["it failed with:\r\n  no such table\r\n", "it failed with: no such table"],
+    ["The query failed: no such table\nat line 1", "The query failed: no such table"],
+    ["Last words:", "Last words:"],
+  ])("tells of the error %j what was wrong", (lastError, told) => {
+    const run = runOf({ status: "FAILED", endedAt: at(5), reason: `node \`a\` failed: ${lastError}` });
+    expect(draw([nodeOf("a", [], "FAILED", { lastError })], { run }).slice(2)).toEqual([
+      `node \`a\` failed: ${told}`,
+      `✗ a     1.0s  ${told}`,
+    ]);
+  });
+
+  test("that lost its worker counts no attempt against its budget", () => {
+    const lost = { attempt: 2, maxAttempts: 2, lastError: "its worker fell silent" };
+    const nodes = [
+      nodeOf("a", [], "RETRYING", { ...lost, endedAt: at(1) }),
+      nodeOf("b", [], "RUNNING", { ...lost, lastError: "its worker was shut down", progress: 0.5 }),
+      nodeOf("c", [], "FAILED", { ...lost, attempt: 5, lastError: "5 workers in a row fell silent" }),
+      nodeOf("d", [], "RETRYING", { ...lost, lastError: "the sensor fell silent" }),
+    ];
+    expect(treeOf(nodes)).toEqual([
+      "↻ a     1.0s  attempt 2 (its worker fell silent)",
+      "● b     5.0s  attempt 2 (its worker was shut down), 50%",
+      "✗ c     1.0s  attempt 5 (5 workers in a row fell silent)",
+      "↻ d           retry 2/2: the sensor fell silent",
+    ]);
+  });
+
+  test("that is skipped says why, dimly", () => {
+    const nodes = [nodeOf("a", [], "SKIPPED", { lastError: "its `if` is false: 1 > 2" })];
+    expect(treeOf(nodes)).toEqual(["⊘ a           its `if` is false: 1 > 2"]);
+    expect(treeOf(nodes, { colour: true })[0]).toContain("\u001b[2m  its `if` is false: 1 > 2\u001b[22m");
+  });
+
   test("tells what it waits for only when the tree does not show it", () => {
     const waits = { waitingFor: "a free worker" };
     expect(

@@ -5,7 +5,7 @@
 import { styleText } from "node:util";
 import type { NodeStatus, Run, RunNode, RunStatus } from "./chain-api.ts";
 import { foldTree, type ShownBranch } from "./chain-fold.ts";
-import { countByStatus, countsInWords, durationOf, firstLine, hasEnded, nodeRemark } from "./chain-words.ts";
+import { countByStatus, countsInWords, durationOf, hasEnded, inOneLine, nodeRemark } from "./chain-words.ts";
 import { clip, displayWidth, printable, type Style } from "./output.ts";
 
 export interface FrameInput {
@@ -29,6 +29,10 @@ const GLYPHS: Readonly<Record<NodeStatus, readonly [glyph: string, style: Style]
   SKIPPED: ["⊘", "dim"],
   STOPPED: ["■", "magenta"],
 };
+/** The signs of the states, for the help. */
+export const LEGEND = Object.entries(GLYPHS)
+  .map(([status, [glyph]]) => `${glyph} ${status.toLowerCase()}`)
+  .join(", ");
 const RUN_STYLES: Readonly<Record<RunStatus, Style>> = {
   PENDING: "dim",
   RUNNING: "cyan",
@@ -52,7 +56,7 @@ type Span = readonly [text: string, style?: Style];
 
 export function frame({ run, nodes, now, width, height, colour }: FrameInput): string[] {
   const head = [headline(run, now), progress(nodes, width)];
-  const reason = firstLine(run.reason);
+  const reason = inOneLine(run.reason);
   if (reason !== "") head.push([[reason, RUN_STYLES[run.status]]]);
   const { shown, hidden } = foldTree(nodes, {
     room: Math.max(ROWS_MIN, height - head.length),

@@ -1,6 +1,6 @@
 /** `millrace chain ls` and `runs`: what chains there are, and what became of them. */
 import { type ChainSummary, chainIdOf, type Page, type Run } from "./chain-api.ts";
-import { durationOf, firstLine } from "./chain-words.ts";
+import { durationOf, inOneLine } from "./chain-words.ts";
 import { clientCommand, talkingCommand } from "./client-command.ts";
 import type { Flag, Given } from "./command.ts";
 import { table, toSeconds } from "./output.ts";
@@ -25,7 +25,7 @@ const ls = clientCommand<Page<ChainSummary>>({
   show: (page) =>
     listing(page, "chain", () =>
       table(
-        ["NAME", "ENABLED", "VERSION", "NODES", "LAST RUN", "STATUS", "CREATED"],
+        ["NAME", "ENABLED", "VERSION", "NODES", "LAST RUN", "STATUS", "LAST RUN AT"],
         page.items.map(({ name, enabled, version, nodeCount, lastRun }) => [
           name,
           enabled ? "yes" : "no",
@@ -76,7 +76,7 @@ const runs = talkingCommand<Page<Run>>({
           run.opTime ?? undefined,
           toSeconds(run.startedAt),
           durationOf(run, Date.now()),
-          firstLine(run.reason),
+          inOneLine(run.reason),
         ]),
       ),
     ),

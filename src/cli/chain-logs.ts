@@ -1,6 +1,6 @@
 /** `millrace chain logs`: what the nodes of a run have written, and with `--follow` what they go on to write. */
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { fetchNodes, type RunNode } from "./chain-api.ts";
+import { aboutRun, fetchNodes, type RunNode } from "./chain-api.ts";
 import { followRun } from "./chain-follow.ts";
 import { type Client, mayPass, pathTo } from "./client.ts";
 import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor } from "./client-command.ts";
@@ -40,9 +40,11 @@ lines are printed as they come, until the run ends.`,
     const node = given.maybeText("NODE");
     const client = clientFor(given);
     const printNew = logPrinter(client, { runId, attempt: given.maybeNumber("--attempt"), json: given.isOn("--json") });
-    if (given.isOn("--follow")) await follow(client, runId, node, printNew);
-    else if (node !== undefined) await printNew(node);
-    else for (const { nodeId } of startedFirst(await fetchNodes(client, runId))) await printNew(nodeId);
+    await aboutRun(client, runId, async () => {
+      if (given.isOn("--follow")) await follow(client, runId, node, printNew);
+      else if (node !== undefined) await printNew(node);
+      else for (const { nodeId } of startedFirst(await fetchNodes(client, runId))) await printNew(nodeId);
+    });
     return EXIT.ok;
   },
 };

@@ -21,7 +21,7 @@ With --watch the run is followed until it ends. ${WATCH_DETAILS}`,
     { usage: "--priority <number>", description: "Runs with a smaller one go first (default 0); it may be negative." },
     { usage: "--idempotency-key <key>", description: "Start once, however often this is called." },
     { usage: "--watch", description: "Follow the run until it ends, and exit with its result." },
-    { usage: "--json", description: "Print the server's reply, and with --watch its events, as JSON." },
+    { usage: "--json", description: "Print the server's reply as JSON; with --watch it is the first of the events." },
     ...CLIENT_FLAGS,
   ],
   environment: CLIENT_ENVIRONMENT,
@@ -34,8 +34,11 @@ With --watch the run is followed until it ends. ${WATCH_DETAILS}`,
     const params = paramsOf(given);
     const client = clientFor(given);
     const reply = await begin(client, given, params);
-    print(json ? JSON.stringify(reply) : printable(reply.runId));
-    return given.isOn("--watch") ? watchRun(client, reply.runId, { json }) : EXIT.ok;
+    const isWatched = given.isOn("--watch");
+    // Who reads the events finds the reply in their shape.
+    const told = isWatched ? { event: "start", data: reply } : reply;
+    print(json ? JSON.stringify(told) : printable(reply.runId));
+    return isWatched ? watchRun(client, reply.runId, { json }) : EXIT.ok;
   },
 };
 

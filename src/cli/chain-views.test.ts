@@ -1,7 +1,7 @@
 /** A run drawn live in a window: what is to be seen when it changes, when time goes by, and when the window does. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { RunNode } from "./chain-api.ts";
-import { BEGIN, nodeOf, runOf } from "./chain-frame.fixture.ts";
+import { at, BEGIN, nodeOf, runOf } from "./chain-frame.fixture.ts";
 import { testTerminal } from "./chain-terminal.fixture.ts";
 import { drawnView, type WatchedRun } from "./chain-views.ts";
 
@@ -35,6 +35,28 @@ test("the clocks go on while nothing changes", () => {
   vi.advanceTimersByTime(1_000);
   expect(tree()).toEqual(["● a     3.0s"]);
   view.close?.();
+});
+
+test("no time goes backwards when the end arrives later than it came", () => {
+  const { view, terminal, tree } = setUp();
+  view.onChange?.(watched(nodeOf("a", [], "RUNNING"), nodeOf("b", [], "RUNNING")), []);
+  vi.advanceTimersByTime(2_000);
+  const ended = [nodeOf("a", [], "SUCCESS", { endedAt: at(1.8) }), nodeOf("b", [], "SUCCESS", { endedAt: at(2.1) })];
+  vi.advanceTimersByTime(300);
+  view.onChange?.({ ...watched(...ended), run: runOf({ status: "SUCCESS", endedAt: at(1.9) }) }, []);
+  vi.advanceTimersByTime(100);
+  expect(terminal.lines()[0]).toBe("daily  SUCCESS  2.0s  run run-1");
+  expect(tree()).toEqual(["✓ a     2.0s", "✓ b     2.1s"]);
+  view.close?.();
+});
+
+test("an attempt's time is its own, however long the one before was drawn", () => {
+  const { view, tree } = setUp();
+  view.onChange?.(watched(nodeOf("a", [], "RUNNING")), []);
+  vi.advanceTimersByTime(5_000);
+  view.onChange?.(watched(nodeOf("a", [], "SUCCESS", { attempt: 2, startedAt: at(4), endedAt: at(4.5) })), []);
+  view.close?.();
+  expect(tree()).toEqual(["✓ a    500ms"]);
 });
 
 test("the frame always fits the window, also one that is made smaller", () => {

@@ -3,7 +3,8 @@ import type { Run, RunNode, RunStatus } from "./chain-api.ts";
 import type { RunEvent } from "./chain-follow.ts";
 import { frame } from "./chain-frame.ts";
 import { createScreen } from "./chain-screen.ts";
-import { countByStatus, countsInWords, durationOf, firstLine, nodeRemark } from "./chain-words.ts";
+import { createSteadyTimes } from "./chain-steady.ts";
+import { countByStatus, countsInWords, durationOf, inOneLine, nodeRemark } from "./chain-words.ts";
 import { clip, hasColours, print, printable } from "./output.ts";
 
 /** A run as it is known at the moment, its nodes in the order of the definition. */
@@ -42,6 +43,8 @@ const ENDED: ReadonlySet<RunStatus> = new Set(["SUCCESS", "FAILED", "STOPPED"]);
 
 export function drawnView(window: Window): View {
   const screen = createScreen((text) => void window.write(text));
+  const steadyRun = createSteadyTimes<Run>();
+  const steadyNode = createSteadyTimes<RunNode>();
   let watched: WatchedRun | undefined;
   let away: string | undefined;
   let planned: NodeJS.Timeout | undefined;
@@ -52,10 +55,11 @@ export function drawnView(window: Window): View {
     if (!watched) return;
     const width = window.columns || COLUMNS;
     const below = away === undefined ? [] : [clip(away, width)];
+    const now = Date.now();
     const lines = frame({
-      run: watched.run,
-      nodes: [...watched.nodes.values()],
-      now: Date.now(),
+      run: steadyRun(watched.run.runId, watched.run, now),
+      nodes: [...watched.nodes.values()].map((node) => steadyNode(node.nodeId, node, now)),
+      now,
       width,
       height: (window.rows || ROWS) - 1 - below.length, // The cursor stands below the last line.
       colour: hasColours(),
@@ -134,7 +138,7 @@ function nodeLine(node: RunNode): string {
 }
 
 function because(reason: string | null): string {
-  const line = firstLine(reason);
+  const line = inOneLine(reason);
   return line === "" ? "" : `: ${line}`;
 }
 

@@ -33,6 +33,29 @@ run run-1 of daily SUCCESS in 1:31 (2 success)
     });
   });
 
+  test("tells why a node was skipped, and the line of an error that matters", async () => {
+    const server = await startChainServer([
+      nodeOf("bad", [], "FAILED", {
+        attempt: 2,
+        maxAttempts: 2,
+        lastError: "The command ended with exit code 7. Last lines of stderr:\nbroken\n",
+      }),
+      nodeOf("behind", ["bad"], "SKIPPED", { lastError: "a parent failed or was skipped" }),
+    ]);
+    server.run = runOf({ status: "FAILED", endedAt: at(3) });
+    expect(lines((await chainCli(server, "watch", "run-1").ended).stdout).slice(0, 2)).toEqual([
+      "bad FAILED 1.0s: attempt 2/2: The command ended with exit code 7: broken",
+      "behind SKIPPED: a parent failed or was skipped",
+    ]);
+  });
+
+  test("explains the signs of the states in its help", async () => {
+    const { stdout } = await startCli(["chain", "watch", "--help"]).ended;
+    expect(lines(stdout)).toContain(
+      "The signs of the states: ○ pending, ● running, ✓ success, ✗ failed, ↻ retrying, ⊘ skipped, ■ stopped.",
+    );
+  });
+
   test.each([
     ["FAILED", 1],
     ["STOPPED", 8],

@@ -1,7 +1,7 @@
 /** `millrace chain watch` and `show`: a run as it goes on, and as it stands. */
-import { fetchNodes, fetchRun, type Run, type RunNode, type RunStatus } from "./chain-api.ts";
+import { aboutRun, fetchNodes, fetchRun, type Run, type RunNode, type RunStatus } from "./chain-api.ts";
 import { followRun } from "./chain-follow.ts";
-import { frame } from "./chain-frame.ts";
+import { frame, LEGEND } from "./chain-frame.ts";
 import { drawnView, jsonView, linesView, type View } from "./chain-views.ts";
 import type { Client } from "./client.ts";
 import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor, talkingCommand } from "./client-command.ts";
@@ -15,8 +15,10 @@ const INTERRUPTED = 130;
 
 /** What the exit code says, for the help of all commands that watch. */
 export const WATCH_DETAILS = `On a terminal the run is drawn as a tree of its nodes: each below the first node that it waits for, with its
-state, its time, its attempts and the first line of its error. Elsewhere each change is one line of text. Lost
-connections are taken up again.
+state, its time, its attempts and its error in a line. Elsewhere each change is one line of text. Lost connections are
+taken up again.
+
+The signs of the states: ${LEGEND}.
 
 Exits with 0 when the run succeeds, with ${EXIT.failed} when it fails and with ${EXIT.runStopped} when it is stopped. Ctrl-C ends the
 watching, not the run, and exits with ${INTERRUPTED}.`;
@@ -36,14 +38,14 @@ const watch: Command = {
 
 const show = talkingCommand<{ run: Run; nodes: RunNode[] }>({
   summary: "Show a run and its nodes as they stand",
+  details: `The signs of the states: ${LEGEND}.`,
   args: "RUN",
   flags: [],
   examples: ["millrace chain show 01936f3a-5b7c-7d21-8f4e-1c2d3e4f5a6b"],
   async talk(client, given) {
-    const [run, nodes] = await Promise.all([
-      fetchRun(client, given.text("RUN")),
-      fetchNodes(client, given.text("RUN")),
-    ]);
+    const runId = given.text("RUN");
+    const work = async () => Promise.all([fetchRun(client, runId), fetchNodes(client, runId)]);
+    const [run, nodes] = await aboutRun(client, runId, work);
     return { run, nodes };
   },
   show: ({ run, nodes }) =>
@@ -64,7 +66,7 @@ export async function watchRun(client: Client, runId: string, { json }: { json: 
   const view = viewFor(json);
   const stopping = stopSignals(() => view.close?.());
   try {
-    const status = await followInView(client, runId, view, stopping);
+    const status = await aboutRun(client, runId, async () => followInView(client, runId, view, stopping));
     return status === "SUCCESS" ? EXIT.ok : status === "STOPPED" ? EXIT.runStopped : EXIT.failed;
   } catch (error) {
     if (!stopping.aborted) throw error;

@@ -1,9 +1,13 @@
-/** How a run and its nodes are told to a person: durations, attempts, first lines of errors, counts. */
-import type { NodeStatus, Run, RunNode } from "./chain-api.ts";
+/** How a run and its nodes are told to a person: durations, attempts, errors in a line, counts. */
+import type { NodeStatus, Run, RunNode, RunStatus } from "./chain-api.ts";
 import { printable } from "./output.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
+/** `it failed with:`, `It ended with exit code 7. Last lines of stderr:` */
+const ANNOUNCEMENT = /(\.? Last lines\b[^:]*)?:$/;
+/** What a node says that was taken back from its worker, which costs it none of its attempts. */
+const LOST_WORKER = /^(its worker|\d+ workers in a row) (fell silent|was shut down)$/;
 
 /** `0:41`, `12:05`, `1:02:03`. */
 function clockTime(ms: number): string {
@@ -26,39 +30,51 @@ export function durationOf(
   { status, startedAt, endedAt }: Pick<Run | RunNode, "status" | "startedAt" | "endedAt">,
   now: number,
 ): string {
-  const goesOn = status === "RUNNING" || status === "STOPPING";
-  if (startedAt === null || status === "PENDING" || (endedAt === null && !goesOn)) return "";
+  if (startedAt === null || status === "PENDING" || (endedAt === null && !goesOn(status))) return "";
   return duration((endedAt === null ? now : Date.parse(endedAt)) - Date.parse(startedAt));
+}
+
+/** Whether our clock measures it, since it has no end yet. */
+export function goesOn(status: RunStatus | NodeStatus): boolean {
+  return status === "RUNNING" || status === "STOPPING";
 }
 
 /** What there is to say about a node beside its state and its time. */
 export function nodeRemark(node: RunNode, now: number): string {
-  const error = firstLine(node.lastError);
+  const error = inOneLine(node.lastError);
+  const lost = LOST_WORKER.test(error) ? `attempt ${node.attempt} (${error})` : undefined;
   switch (node.status) {
     case "RETRYING":
-      return withReason(`retry ${ofAttempts(node)}${dueIn(node.dueAt, now)}`, error);
+      return lost ?? withReason(`retry ${ofAttempts(node)}${dueIn(node.dueAt, now)}`, error);
     case "FAILED":
-      return withReason(node.attempt > 1 ? `attempt ${ofAttempts(node)}` : "", error);
+      return lost ?? withReason(node.attempt > 1 ? `attempt ${ofAttempts(node)}` : "", error);
     case "RUNNING":
       return listed([
-        node.attempt > 1 ? `attempt ${ofAttempts(node)}` : "",
+        lost ?? (node.attempt > 1 ? `attempt ${ofAttempts(node)}` : ""),
         node.progress === null ? "" : `${Math.floor(node.progress * 100)}%`,
-        firstLine(node.progressNote),
+        inOneLine(node.progressNote),
         node.childRunId === null ? "" : `run ${printable(node.childRunId)}`,
       ]);
     case "PENDING":
-      return node.waitingFor === null ? "" : `waits for ${firstLine(node.waitingFor)}`;
-    case "SUCCESS":
+      return node.waitingFor === null ? "" : `waits for ${inOneLine(node.waitingFor)}`;
     case "SKIPPED":
+      return error;
+    case "SUCCESS":
     case "STOPPED":
       return "";
   }
 }
 
-/** The first line that says something. */
-export function firstLine(text: string | null): string {
-  const line = text?.split(/[\r\n]+/).find((candidate) => candidate.trim() !== "");
-  return printable((line ?? "").trim());
+/** The first line that says something; where it only announces what follows, with the last, which tells what was wrong. */
+export function inOneLine(text: string | null): string {
+  const lines = (text ?? "")
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  const [first = ""] = lines;
+  const [announced] = ANNOUNCEMENT.exec(first) ?? [];
+  if (announced === undefined || lines.length === 1) return printable(first);
+  return printable(`${first.slice(0, -announced.length)}: ${lines.at(-1)}`);
 }
 
 export function hasEnded(status: NodeStatus | undefined): boolean {

@@ -59,6 +59,16 @@ describe("start", () => {
     expect(stdout.split("\n").slice(0, 3)).toEqual(["run-1", "run run-1 of daily RUNNING", "a RUNNING"]);
   });
 
+  test("with --watch --json tells the run's id as the first event", async () => {
+    const { server } = await setUp();
+    server.run = runOf({ status: "SUCCESS", endedAt: at(2) });
+    const { exit, stdout } = await chainCli(server, "start", "daily", "--watch", "--json").ended;
+    expect(exit).toBe(0);
+    const [first, ...others] = stdout.trim().split("\n");
+    expect(first).toBe('{"event":"start","data":{"runId":"run-1"}}');
+    expect(others.map((text) => Object.keys(JSON.parse(text)))).toEqual(others.map(() => ["event", "data"]));
+  });
+
   test("says what is wrong with the name or with the parameters", async () => {
     const { chain } = await setUp();
     expect(await chain("start", "nope")).toEqual({
@@ -80,6 +90,23 @@ test("start refuses a priority that is no number", async () => {
     stderr: "--priority is `high`. Accepted: a whole number.\n",
   });
 });
+
+test.each([["watch"], ["show"], ["logs"], ["logs", "--follow"], ["stop"], ["resume"], ["retry"]])(
+  "%s tells a chain's name from a run",
+  async (...words) => {
+    const { server, chain } = await setUp();
+    for (const path of ["POST /runs/daily:stop", "POST /runs/daily:resume", "POST /runs/daily:retry"]) {
+      server.answers[path] = [400, { error: "There is no such run.", code: "RUN_NOT_FOUND" }];
+    }
+    server.answers["GET /runs/daily/stream"] = [400, { error: "There is no such run.", code: "RUN_NOT_FOUND" }];
+    expect(await chain(...words, "daily")).toEqual({
+      exit: 4,
+      stdout: "",
+      stderr: "`daily` is a chain, not a run: see `millrace chain runs daily`.\n",
+    });
+    expect((await chain("show", "nope")).stderr).toBe("There is no such run. [RUN_NOT_FOUND]\n");
+  },
+);
 
 describe("stop, resume, retry and complete", () => {
   test("stop asks once, and with --wait returns when the run is stopped", async () => {
@@ -120,6 +147,13 @@ describe("stop, resume, retry and complete", () => {
     expect((await chain("retry", "run-1", "--dry-run")).stdout).toBe("Nothing would run.\n");
   });
 
+  test("retry says in its help what it runs again", async () => {
+    const { chain } = await setUp();
+    expect((await chain("retry", "--help")).stdout.replaceAll("\n", " ")).toContain(
+      "everything in the run that failed or was stopped is run again, and what was skipped behind it",
+    );
+  });
+
   test("retry runs one node again, with all behind it if asked", async () => {
     const { server, chain } = await setUp();
     const reply = { runId: "run-1", nodeId: "a/b", status: "RETRYING", attempt: 2, nodes: [] };
@@ -147,10 +181,11 @@ describe("stop, resume, retry and complete", () => {
 describe("ls and runs", () => {
   test("ls shows each chain with its last run", async () => {
     const { server, chain } = await setUp();
+    const daily = { ...DAILY, lastRun: { ...DAILY.lastRun, createdAt: "2025-01-01T01:00:00.123456+01:00" } };
     const fresh = { ...DAILY, name: "fresh\u001b", enabled: false, version: 1, lastRun: undefined };
-    server.answers["GET /chains"] = [200, { ...pageOf(DAILY, fresh), total: 50 }];
+    server.answers["GET /chains"] = [200, { ...pageOf(daily, fresh), total: 50 }];
     expect((await chain("ls", "--q", "d&x")).stdout).toBe(
-      `NAME         ENABLED  VERSION  NODES  LAST RUN  STATUS  CREATED
+      `NAME         ENABLED  VERSION  NODES  LAST RUN  STATUS  LAST RUN AT
 daily        yes      3        5      run-1     FAILED  2025-01-01T00:00:00Z
 fresh\\u001b  no       1        5
 

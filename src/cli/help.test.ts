@@ -31,6 +31,7 @@ const commands: [path: string, command: Command][] = [
 ];
 
 const millrace = (...words: string[]) => startCli(words).ended;
+const ALL = "There are serve, migrate, keys, doctor, pipeline, chain. See `millrace --help`.";
 
 describe.each(commands)("%s --help", (path, command) => {
   test("shows usage, flags and examples within a terminal's width", () => {
@@ -135,7 +136,13 @@ describe("millrace", () => {
       ["pipeline", "clam"],
       "There is no command `millrace pipeline clam`. Did you mean `claim`? See `millrace pipeline --help`.",
     ],
-    [["constructor"], "There is no command `millrace constructor`. See `millrace --help`."],
+    [["constructor"], `There is no command \`millrace constructor\`. ${ALL}`],
+    [["chain", "list"], "There is no command `millrace chain list`. Did you mean `ls`? See `millrace chain --help`."],
+    [["keys", "ls"], "There is no command `millrace keys ls`. Did you mean `list`? See `millrace keys --help`."],
+    [
+      ["keys", "delete"],
+      "There is no command `millrace keys delete`. There are create, list, revoke. See `millrace keys --help`.",
+    ],
     [
       ["--port", "1", "serve"],
       "The command comes before its flags: `millrace COMMAND [flags]`. See `millrace --help`.",
@@ -151,7 +158,7 @@ describe("millrace", () => {
       "There is no scope `pipeline:raed`. Did you mean `pipeline:read`?",
     ],
     [["pipeline", "show", "\u001b[2J", "x"], "There is nothing to do with `x`. See `millrace pipeline show --help`."],
-    [["\u001b[2J"], "There is no command `millrace \\u001b[2J`. See `millrace --help`."],
+    [["\u001b[2J"], `There is no command \`millrace \\u001b[2J\`. ${ALL}`],
   ])("%j is refused in one sentence, with exit code 2", async (words, sentence) => {
     expect(await millrace(...words)).toEqual({ exit: 2, stdout: "", stderr: `${sentence}\n` });
   });

@@ -38,6 +38,7 @@ test("text is clipped to the cells it takes, never through a letter", () => {
 
 test("times are shown to the second", () => {
   expect(toSeconds("2025-01-01T00:00:00.123Z")).toBe("2025-01-01T00:00:00Z");
+  expect(toSeconds("2025-01-01T01:00:00.123456+01:00")).toBe("2025-01-01T00:00:00Z");
   expect(toSeconds(undefined)).toBeUndefined();
   expect(toSeconds(null)).toBeUndefined();
 });

@@ -83,7 +83,7 @@ export function clip(text: string, width: number): string {
   return width < 1 ? "" : `${clipped}…`;
 }
 
-/** A time of the server's, to the second: `2025-01-01T00:00:00Z`. */
+/** A time of the server's, whatever zone it is told in, to the second: `2025-01-01T00:00:00Z`. */
 export function toSeconds(time: string | null | undefined): string | undefined {
-  return time?.replace(/\.\d+/, "");
+  return time ? new Date(time).toISOString().replace(/\.\d+/, "") : undefined;
 }

@@ -7,6 +7,12 @@ import { commandHelp, familyHelp } from "./help.ts";
 import { print } from "./output.ts";
 import { parse } from "./parse.ts";
 
+/** Too far apart for a slip of the fingers. */
+const SAME_IN_OTHER_WORDS: ReadonlyMap<string, string> = new Map([
+  ["list", "ls"],
+  ["ls", "list"],
+]);
+
 const HELP: Flag = { usage: "--help", description: "Show this help." };
 
 /** Runs what `path` (`millrace pipeline`) names, with the words that follow it; answers the exit code. */
@@ -34,8 +40,14 @@ export function choose<Entry>(path: string, commands: Readonly<Record<string, En
   if (entry !== undefined) return entry;
   const problem = word.startsWith("-")
     ? `The command comes before its flags: \`${path} COMMAND [flags]\`.`
-    : `There is no command \`${path} ${word}\`.${didYouMean(word, Object.keys(commands))}`;
+    : `There is no command \`${path} ${word}\`.${whatThereIs(word, Object.keys(commands))}`;
   throw misuse(path, problem);
+}
+
+/** The command that was probably meant, or else all there are. */
+function whatThereIs(word: string, names: readonly string[]): string {
+  const meant = SAME_IN_OTHER_WORDS.get(word) ?? word;
+  return didYouMean(meant, names) || ` There are ${names.join(", ")}.`;
 }
 
 function misuse(path: string, problem: string): OperatorError {

@@ -141,3 +141,13 @@ function session(process: string, expiresIn: string): Promise<unknown> {
     [process, expiresIn],
   );
 }
+
+test("a check that took too long could not look: a warning, not a fault", async () => {
+  const slow: DoctorCheck = {
+    name: "slow",
+    look: () => Promise.reject(Object.assign(new Error("canceling statement"), { code: "57014" })),
+  };
+  expect(await examine(database.db, [slow])).toEqual([
+    { check: "slow", verdict: "warning", found: "It could not be looked at in time.", advice: expect.any(String) },
+  ]);
+});

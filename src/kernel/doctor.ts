@@ -3,7 +3,7 @@
  * these are the ones that concern everybody.
  */
 import { statfs } from "node:fs/promises";
-import type { Db } from "./db.ts";
+import { type Db, sqlState } from "./db.ts";
 import { latestVersion } from "./migrate.ts";
 import { nodeAdvice } from "./node-version.ts";
 import { statement } from "./statement.ts";
@@ -23,6 +23,7 @@ export interface DoctorCheck {
   look(db: Db): Promise<Omit<Finding, "check">>;
 }
 
+const QUERY_CANCELED = "57014";
 const DISK_FREE_BYTES_WARN = 1024 ** 3;
 const CLOCK_SKEW_MS_WARN = 1_000;
 const DEAD_ROWS_WARN = 100_000;
@@ -35,6 +36,15 @@ export function examine(db: Db, checks: readonly DoctorCheck[]): Promise<Finding
       try {
         return { check: name, ...(await look(db)) };
       } catch (error) {
+        if (sqlState(error) === QUERY_CANCELED) {
+          const found = "It could not be looked at in time.";
+          return {
+            check: name,
+            verdict: "warning" as const,
+            found,
+            advice: "Try again when the database is less busy.",
+          };
+        }
         const found = `The check itself failed: ${error instanceof Error ? error.message : String(error)}`;
         return { check: name, verdict: "broken" as const, found, advice: "See the server's log." };
       }

@@ -65,7 +65,11 @@ export const CATALOGUE = {
     sentence: "There is already a chain named `{name}`. Choose another name or update it.",
   },
   DAG_INVALID: { status: 400, sentence: "{reason}." },
-  CHAIN_DISABLED: { status: 409, sentence: "Chain `{name}` is disabled. Enable it first (chain is disabled)." },
+  CHAIN_DISABLED: { status: 409, sentence: "The chain is disabled: enable `{name}` first." },
+  CHAIN_FULL: {
+    status: 409,
+    sentence: "Chain `{name}` has {active} of at most {max} active runs. Wait until one has ended, or stop one.",
+  },
   VERSION_CONFLICT: {
     status: 409,
     sentence:
@@ -91,7 +95,7 @@ export const CATALOGUE = {
   POOL_NOT_FOUND: { status: 400, sentence: "There is no pool `{name}`." },
   POOL_IN_USE: {
     status: 409,
-    sentence: "Pool `{name}` is used by {count} chains, `{chain}` for one. Change them first.",
+    sentence: "Pool `{name}` is in use: {because}.",
   },
 } as const satisfies Record<string, { status: number; sentence: string }>;
 
@@ -129,5 +133,10 @@ export class OperatorError extends Error {
 }
 
 function fill(sentence: string, details: ErrorDetails): string {
-  return sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(details[name] ?? "")).trim();
+  return sentence
+    .replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+      const value = details[name] ?? "";
+      return typeof value === "object" ? "" : String(value); // A list is told as data alone.
+    })
+    .trim();
 }

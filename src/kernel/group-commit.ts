@@ -3,7 +3,7 @@
  * quiet moment goes out at once; what comes in while a batch is being written forms the next one. So a lone caller waits
  * for nobody, and a thousand callers share one commit.
  */
-import { sqlState } from "./db.ts";
+import { isUnavailable } from "./db.ts";
 import { ApiError } from "./errors.ts";
 
 export interface GroupCommitOptions<Item, Result> {
@@ -68,7 +68,7 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
       const results = await options.write(batch.map(({ item }) => item));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
     } catch (error) {
-      if (batch.length > 1 && isDataError(error)) {
+      if (batch.length > 1 && !isUnavailable(error)) {
         for (const waiting of batch) await write([waiting]); // One bad item must not fail its neighbours.
       } else {
         for (const { reject } of batch) reject(error);
@@ -91,10 +91,4 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
       await flushing; // It goes on until nothing waits.
     },
   };
-}
-
-/** Data exceptions and constraint violations: the fault of an item, not of the connection. */
-function isDataError(error: unknown): boolean {
-  const code = sqlState(error);
-  return code !== undefined && (code.startsWith("22") || code.startsWith("23"));
 }

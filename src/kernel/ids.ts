@@ -17,6 +17,8 @@ export interface IdsOptions {
   random: (bytes: number) => Buffer;
 }
 
+export const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
+
 const COUNTER_MAX = 0xfff;
 /** A fresh counter starts in its lower half, so that each millisecond has room for at least 2,048 ids. */
 const COUNTER_SEED_MASK = 0x7ff;

@@ -231,14 +231,14 @@ export function leaseOn<Key extends object, Item extends object = object>(spec: 
 
   return {
     name: spec.name,
-    async claim(db, { limit, holder, seconds }, also) {
+    async claim(db, { limit, holder, seconds }, alsoOnClaim) {
       const values = hold.by === "item" ? [limit, holder, seconds] : [limit, holder];
       const withAlso = async (tx: Queryable, claimed: (Key & Item & { fence: string })[]) => {
-        if (claimed.length > 0) await also?.(tx, claimed);
+        if (claimed.length > 0) await alsoOnClaim?.(tx, claimed);
         return claimed;
       };
       if (!claimByKey) {
-        return also ? db.tx(async (tx) => withAlso(tx, await tx.rows(claim, values))) : db.rows(claim, values);
+        return alsoOnClaim ? db.tx(async (tx) => withAlso(tx, await tx.rows(claim, values))) : db.rows(claim, values);
       }
       const claimFrom = (firstKey: string) =>
         db.tx(async (tx) => {

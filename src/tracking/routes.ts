@@ -299,7 +299,7 @@ function batchItem(stage: QueueStage, { filename, shard }: Move, outcome: Moved 
     ok: false,
     code,
     error,
-    ...("status" in details ? { status: String(details["status"]) } : {}),
+    ...(typeof details["status"] === "string" ? { status: details["status"] } : {}),
   };
 }
 

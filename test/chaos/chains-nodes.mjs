@@ -37,7 +37,7 @@ export default [
     type: "gated",
     cfg: { type: "object", properties: { deaf: { type: "boolean" } } },
     async execute(/** @type {NodeContext} */ ctx, /** @type {{ deaf?: boolean }} */ { deaf = false }) {
-      const gate = join(folder, `gate ${ctx.key.replaceAll("/", " ")}`);
+      const gate = join(folder, `gate ${ctx.runId} ${ctx.nodeId} ${ctx.attempt}`);
       mark("began", ctx);
       await new Promise((resolve, reject) => {
         const looking = setInterval(() => {

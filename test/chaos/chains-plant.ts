@@ -156,7 +156,7 @@ export function heldBy({ query }: Store, pid: number): Promise<NodeTry[]> {
   );
 }
 
-/** Spares the short suite the 15 s for which a dead process still seems alive, and the wait for the next look at it. */
+/** Spares a test the 15 s for which a dead process still seems alive, and the wait for the next look at it. */
 export async function endSessionOf({ query }: Store, pid: number): Promise<void> {
   await query("update kernel.session set expires_at = now() where process like '%:' || $1", [String(pid)]);
   await query("select pg_notify('millrace_wake', 'elsewhere chains.timer')");

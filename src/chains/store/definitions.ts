@@ -41,15 +41,17 @@ export interface ChainWrite {
   name: string;
   description: string | null;
   dag: Dag;
+  by: string;
+}
+interface ChainLimits {
   maxActiveRuns: number | null;
   runTimeoutMs: number | null;
-  by: string;
 }
 
 /** Answers nothing when the name is taken. */
 export async function insertChain(
   db: Queryable,
-  chain: ChainWrite & { enabled: boolean },
+  chain: ChainWrite & ChainLimits & { enabled: boolean },
 ): Promise<ChainRow | undefined> {
   const { chainId, name, description, dag, maxActiveRuns, runTimeoutMs, by, enabled } = chain;
   const values = [by, chainId, name, description, enabled, JSON.stringify(dag), maxActiveRuns, runTimeoutMs];
@@ -60,7 +62,9 @@ const UPDATE = statement<ChainRow>(
   "chains.definition.update",
   `with made as (
      update chains.job_chain_definition
-     set name = $3, description = $4, dag_json = $5::jsonb, max_active_runs = $6, run_timeout_ms = $7,
+     set name = $3, description = $4, dag_json = $5::jsonb,
+         max_active_runs = case when $6 then $7 else max_active_runs end,
+         run_timeout_ms = case when $9 then $10 else run_timeout_ms end,
          version = version + 1, updated_at = now()
      where chain_id = $2 and version = $8
      returning *
@@ -68,14 +72,17 @@ const UPDATE = statement<ChainRow>(
    select ${COLUMNS} from made`,
 );
 
-/** Answers nothing when the chain is at another version. A name that is taken is a unique violation. */
+/**
+ * Limits that are not given stay as they are. Answers nothing when the chain is at another version. A name that is taken
+ * is a unique violation.
+ */
 export async function updateChain(
   db: Queryable,
-  chain: ChainWrite & { version: number },
+  chain: ChainWrite & { [Limit in keyof ChainLimits]?: ChainLimits[Limit] | undefined } & { version: number },
 ): Promise<ChainRow | undefined> {
-  const { chainId, name, description, dag, maxActiveRuns, runTimeoutMs, by, version } = chain;
-  const values = [by, chainId, name, description, JSON.stringify(dag), maxActiveRuns, runTimeoutMs, version];
-  return (await db.rows(UPDATE, values))[0];
+  const { chainId, name, description, dag, maxActiveRuns: runs, runTimeoutMs: timeout, by, version } = chain;
+  const limits = [runs !== undefined, runs ?? null, version, timeout !== undefined, timeout ?? null];
+  return (await db.rows(UPDATE, [by, chainId, name, description, JSON.stringify(dag), ...limits]))[0];
 }
 
 const SET_ENABLED = statement<ChainRow>(
@@ -142,14 +149,23 @@ export interface VersionRow {
   version: number;
   name: string;
   description: string | null;
-  dag: Dag;
   created_at: Date;
   created_by: string;
 }
+const VERSION_COLUMNS = "version::float8 as version, name, description, created_at, created_by";
+const VERSION = statement<VersionRow & { dag: Dag }>(
+  "chains.definition.version",
+  `select ${VERSION_COLUMNS}, dag_json as dag from chains.job_chain_version where chain_id = $1 and version = $2`,
+);
+
+export async function findVersion(db: Db, chainId: string, version: number) {
+  return (await db.read(VERSION, [chainId, version]))[0];
+}
+
 const VERSIONS = statement<VersionRow>(
   "chains.definition.versions",
-  `select version::float8 as version, name, description, dag_json as dag, created_at, created_by
-   from chains.job_chain_version where chain_id = $1 and ($2::bigint is null or version < $2)
+  `select ${VERSION_COLUMNS} from chains.job_chain_version
+   where chain_id = $1 and ($2::bigint is null or version < $2)
    order by version desc limit $3`,
 );
 
@@ -198,23 +214,62 @@ export async function setPool(db: Queryable, name: string, size: number): Promis
   await db.rows(SET_POOL, [name, size]);
 }
 
-const POOL_USERS = statement<{ name: string; count: number }>(
-  "chains.pool.users",
-  `select min(name) as name, count(*)::int as count from chains.job_chain_definition
-   where dag_json @> jsonb_build_object('nodes', jsonb_build_array(jsonb_build_object('pool', $1::text)))
-   having count(*) > 0`,
-);
-const DELETE_POOL = statement<{ name: string }>(
-  "chains.pool.delete",
-  "delete from chains.pool where name = $1 returning name",
+const LOCK_POOLS = statement<{ name: string }>(
+  "chains.pool.lock",
+  "select name from chains.pool where name = any($1::text[]) order by name for key share",
 );
 
-/** The chains that use it, if any; else it is deleted, if it was there. */
-export async function deletePool(
-  tx: Queryable,
-  name: string,
-): Promise<{ usedBy?: { name: string; count: number }; deleted: boolean }> {
-  const [usedBy] = await tx.rows(POOL_USERS, [name]);
-  if (usedBy) return { usedBy, deleted: false };
-  return { deleted: (await tx.rows(DELETE_POOL, [name])).length > 0 };
+/** Those of them that exist, and will until the transaction ends. Their size may still change. */
+export async function lockPools(tx: Queryable, names: readonly string[]): Promise<Set<string>> {
+  return new Set((await tx.rows(LOCK_POOLS, [names])).map(({ name }) => name));
+}
+
+const FIND_POOL = statement<{ name: string }>(
+  "chains.pool.find",
+  "select name from chains.pool where name = $1 for update",
+);
+
+export interface PoolUsers {
+  /** Chains that name it now, and one of them. */
+  chains: number;
+  chain: string | null;
+  /** Nodes of it that wait or run. */
+  nodes: number;
+  /** Runs that have not ended and were started when their chain still named it. */
+  runs: number;
+}
+const namesPool = (dag: string) =>
+  `jsonb_path_exists(${dag}, '$.nodes[*] ? (@.pool == $pool || (@.type == "map" && @.cfg.node.pool == $pool))',
+     jsonb_build_object('pool', $1::text))`;
+// A chain may have thousands of runs under way, so its versions are looked at instead, each once.
+const POOL_USERS = statement<PoolUsers>(
+  "chains.pool.users",
+  `with open_runs as materialized (
+     select run_id, chain_id, chain_version from chains.job_run where status = 'PENDING'
+     union all
+     select run_id, chain_id, chain_version from chains.job_run where status in ('RUNNING', 'STOPPING')
+   ), users as (
+     select min(name) as chain, count(*)::int as chains from chains.job_chain_definition where ${namesPool("dag_json")}
+   ), versions as (
+     select chain_id, chain_version, count(*) as runs from open_runs where chain_id is not null group by 1, 2
+   )
+   select users.chain, users.chains,
+          (select count(*)::int from chains.live_node where pool = $1) as nodes,
+          (select coalesce(sum(o.runs), 0)::int from versions o
+           join chains.job_chain_version v on v.chain_id = o.chain_id and v.version = o.chain_version
+           where ${namesPool("v.dag_json")}) +
+          (select count(*)::int from open_runs o join chains.job_run r on r.run_id = o.run_id
+           where o.chain_id is null and ${namesPool("r.dag_json")}) as runs
+   from users`,
+);
+const DELETE_POOL = statement("chains.pool.delete", "delete from chains.pool where name = $1");
+
+/** Deletes a pool that nobody uses. Answers who uses it, or nothing where there is no such pool. */
+export async function deletePool(tx: Queryable, name: string): Promise<PoolUsers | undefined> {
+  // Locked first: who writes a definition that names it either has committed, and is seen, or waits and finds it gone.
+  if ((await tx.rows(FIND_POOL, [name])).length === 0) return undefined;
+  const [users] = await tx.rows(POOL_USERS, [name]);
+  if (!users) throw new Error("the look at a pool's users came back empty");
+  if (users.chains + users.nodes + users.runs === 0) await tx.rows(DELETE_POOL, [name]);
+  return users;
 }

@@ -12,20 +12,25 @@ export interface Violation {
 const violated = (name: string, rows: string): Statement<{ count: number; example: string | null }> =>
   statement(`chains.invariant.${name}`, `select count(*)::int as count, min(example) as example from (${rows}) v`);
 
-// For live nodes only, so that the cost follows the work in flight.
+// For live nodes only, so that the cost follows the work in flight; and a DAG is unfolded once, not once for each node.
 const PARENTS = `chains.live_node n
-     join chains.job_run r on r.run_id = n.run_id
-     cross join lateral jsonb_path_query_first(r.dag_json, '$.nodes[*] ? (@.id == $id)', jsonb_build_object('id', n.node_id)) as def
-     cross join lateral (
-       select count(*) filter (where p.status not in ('SUCCESS', 'FAILED', 'SKIPPED')) as unmet,
+     left join (
+       select e.run_id, e.node_id, count(*) filter (where p.status not in ('SUCCESS', 'FAILED', 'SKIPPED')) as unmet,
               count(*) filter (where p.status = 'FAILED') as failed,
               count(*) filter (where p.status = 'SKIPPED') as skipped
-       from (select distinct value as id from jsonb_array_elements_text(coalesce(def -> 'dependsOn', '[]'))) d
-       join chains.job_run_node p on p.run_id = n.run_id and p.node_id = d.id
-     ) parents
-     cross join lateral (
-       select count(*) as missing from chains.live_wait w where w.run_id = n.run_id and w.node_id = n.node_id
-     ) tables`;
+       from (
+         select distinct r.run_id, def ->> 'id' as node_id, parent
+         from chains.job_run r
+         cross join lateral jsonb_array_elements(r.dag_json -> 'nodes') def
+         cross join lateral jsonb_array_elements_text(coalesce(def -> 'dependsOn', '[]')) parent
+         where r.run_id in (select run_id from chains.live_node)
+       ) e
+       join chains.job_run_node p on p.run_id = e.run_id and p.node_id = e.parent
+       group by e.run_id, e.node_id
+     ) parents on parents.run_id = n.run_id and parents.node_id = n.node_id
+     left join (
+       select run_id, node_id, count(*) as missing from chains.live_wait group by run_id, node_id
+     ) tables on tables.run_id = n.run_id and tables.node_id = n.node_id`;
 const EXAMPLE = "n.run_id || '/' || n.node_id as example";
 
 const RULES: { rule: string; violations: Statement<{ count: number; example: string | null }> }[] = [
@@ -34,7 +39,8 @@ const RULES: { rule: string; violations: Statement<{ count: number; example: str
     violations: violated(
       "counters",
       `select ${EXAMPLE} from ${PARENTS}
-       where n.waiting <> parents.unmet + tables.missing or n.failed <> parents.failed or n.skipped <> parents.skipped`,
+       where n.waiting <> coalesce(parents.unmet, 0) + coalesce(tables.missing, 0)
+         or n.failed <> coalesce(parents.failed, 0) or n.skipped <> coalesce(parents.skipped, 0)`,
     ),
   },
   {
@@ -132,5 +138,18 @@ const LEASES = statement<{ leased: number; orphaned: number; overdue_seconds: nu
 export async function leaseHealth(db: Db) {
   const [row] = await db.read(LEASES);
   if (!row) throw new Error("the look at the leases came back empty");
+  return row;
+}
+
+const POOLLESS = statement<{ nodes: number; pool: string | null }>(
+  "chains.invariant.poolless",
+  `select count(*)::int as nodes, min(n.pool) as pool from chains.live_node n
+   where n.state = 'ready' and n.pool is not null and not exists (select from chains.pool p where p.name = n.pool)`,
+);
+
+/** Nodes that could run if their pool were there. */
+export async function nodesWithoutPool(db: Db) {
+  const [row] = await db.read(POOLLESS);
+  if (!row) throw new Error("the look at the pools came back empty");
   return row;
 }

@@ -18,6 +18,8 @@ export interface NodeKey {
 export interface ClaimedNode extends NodeKey {
   fence: string;
   attempt: number;
+  /** Tries before this one that came back without a result. */
+  returned: number;
 }
 
 const NODE_KEY = { run_id: "uuid", node_id: "text" };
@@ -28,21 +30,21 @@ const spec = {
   fence: "fence",
   hold: { by: "session", session: "session_id" },
   lost: { column: "lost_count" },
-  returning: "t.attempt",
+  returning: "t.attempt, t.returned",
   outcomes: {},
 } as const satisfies Partial<LeaseSpec>;
 
 /** A lease whose items end by a transition of their run, which also takes back what was lost; so nothing is ever `dead`. */
 const state = { column: "state", ready: ["ready"], leased: "leased", dead: "ready" } as const;
 
-const free: Lease<NodeKey, { attempt: number }> = leaseOn({
+const free: Lease<NodeKey, { attempt: number; returned: number }> = leaseOn({
   ...spec,
   name: "chains.node",
   state,
   readyWhen: "t.pool is null",
   orderBy: "t.priority, t.run_id, t.node_id",
 });
-const pooled: Lease<NodeKey, { attempt: number }> = leaseOn({
+const pooled: Lease<NodeKey, { attempt: number; returned: number }> = leaseOn({
   ...spec,
   name: "chains.pooled_node",
   state,
@@ -115,6 +117,7 @@ export interface LiveRow extends NodeKey {
   attempt: number;
   tries: number;
   lost: number;
+  returned: number;
   fence: string | null;
   child_run_id: string | null;
 }
@@ -128,7 +131,7 @@ export interface LiveRunRow {
   timed_out: boolean;
 }
 
-const LIVE_COLUMNS = `n.run_id, n.node_id, n.state, n.waiting, n.failed, n.skipped, n.attempt, n.tries, n.lost_count as lost,
+const LIVE_COLUMNS = `n.run_id, n.node_id, n.state, n.waiting, n.failed, n.skipped, n.attempt, n.tries, n.lost_count as lost, n.returned,
           n.fence::text as fence, n.child_run_id`;
 const LIVE_RUN_COLUMNS = "r.status as run_status, r.open, r.failed as run_failed, r.stopped, r.timed_out";
 
@@ -168,6 +171,7 @@ export interface LiveWrite extends NodeKey {
   attempt: number;
   tries: number;
   lost: number;
+  returned: number;
   /** Null keeps the time that is there. */
   delay_ms: number | null;
   child_run_id: string | null;
@@ -200,6 +204,7 @@ const LIVE_VALUES: Columns = {
   attempt: "int4",
   tries: "int4",
   lost: "int4",
+  returned: "int4",
   delay_ms: "float8",
   child_run_id: "uuid",
   session_id: "int8",
@@ -228,12 +233,12 @@ const WRITE = statement<ClaimedNode>(
    ), kept as (
      update chains.live_node t
      set state = i.state, waiting = i.waiting, failed = i.failed, skipped = i.skipped, attempt = i.attempt, tries = i.tries,
-         lost_count = i.lost, child_run_id = i.child_run_id,
+         lost_count = i.lost, returned = i.returned, child_run_id = i.child_run_id,
          session_id = case when i.state = 'leased' then coalesce(i.session_id, t.session_id) end,
          fence = case when i.state <> 'leased' then null when i.session_id is null then t.fence else nextval('kernel.fence') end,
-         due_at = case when i.state = 'delayed' then coalesce(now() + make_interval(secs => i.delay_ms / 1000), t.due_at) end
+         due_at = case when i.state in ('delayed', 'parked') then coalesce(now() + make_interval(secs => i.delay_ms / 1000), t.due_at) end
      from ${itemsByKey(NODE_KEY, LIVE_VALUES, LIVE_AT)} where t.run_id = i.run_id and t.node_id = i.node_id
-     returning t.run_id, t.node_id, t.fence, t.attempt, i.session_id is not null as taken
+     returning t.run_id, t.node_id, t.fence, t.attempt, t.returned, i.session_id is not null as taken
    ), told as (
      update chains.job_run_node t
      set status = i.status, attempt = i.attempt, last_error = i.error, artifact_json = i.artifact, updated_at = now(),
@@ -248,7 +253,7 @@ const WRITE = statement<ClaimedNode>(
          grace_at = case when i.status = 'STOPPING' then coalesce(now() + make_interval(secs => i.grace_ms / 1000), t.grace_at) end
      from ${itemsByKey(RUN_KEY, RUN_VALUES, RUN_AT)} where t.run_id = i.run_id
    )
-   select run_id, node_id, fence::text as fence, attempt from kept where taken`,
+   select run_id, node_id, fence::text as fence, attempt, returned from kept where taken`,
 );
 
 export interface LiveDifference {
@@ -297,11 +302,12 @@ export async function insertLive(
   await tx.rows(INSERT_LIVE, toArrays(NEW_LIVE, nodes));
 }
 
+const NEW_RUN = { open: "int4", failed: "int4", stopped: "int4" };
 const INSERT_LIVE_RUN = statement(
   "chains.live.insert_run",
   `insert into chains.live_run (run_id, open, failed, stopped, priority, deadline_at)
    select i.run_id, i.open, i.failed, i.stopped, r.priority, now() + make_interval(secs => r.run_timeout_ms / 1000.0)
-   from ${unnest({ run_id: "uuid", open: "int4", failed: "int4", stopped: "int4" }, "i")}
+   from ${itemsByKey(RUN_KEY, NEW_RUN)}
    join chains.job_run r on r.run_id = i.run_id`,
 );
 
@@ -309,7 +315,7 @@ export async function insertLiveRuns(
   tx: Queryable,
   runs: readonly Pick<RunWrite, "run_id" | "open" | "failed" | "stopped">[],
 ): Promise<void> {
-  await tx.rows(INSERT_LIVE_RUN, toArrays({ run_id: "uuid", open: "int4", failed: "int4", stopped: "int4" }, runs));
+  await tx.rows(INSERT_LIVE_RUN, toArrays({ ...RUN_KEY, ...NEW_RUN }, runs));
 }
 
 const DELETE_LIVE_RUNS = statement(

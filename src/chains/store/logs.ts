@@ -1,5 +1,5 @@
 /** SQL for what a running node says: its log and its progress. Both count only from whoever holds the node. */
-import { toArrays, unnest } from "../../kernel/batch.ts";
+import { itemsByKey, toArrays } from "../../kernel/batch.ts";
 import type { Db } from "../../kernel/db.ts";
 import { statement } from "../../kernel/statement.ts";
 import type { NodeKey } from "./live.ts";
@@ -11,19 +11,25 @@ export interface LogLine extends NodeKey {
   level: string;
   line: string;
 }
-const HELD = { run_id: "uuid", node_id: "text", fence: "int8" };
-const LINE = { ...HELD, attempt: "int4", at: "timestamptz", level: "text", line: "text" };
-const IS_HELD = "n.run_id = i.run_id and n.node_id = i.node_id and n.fence = i.fence and n.state = 'leased'";
+const HELD_KEY = { run_id: "uuid", node_id: "text" };
+// The order of the lines of one node is part of their key.
+const LINE_KEY = { ...HELD_KEY, no: "int4" };
+const LINE = { fence: "int8", attempt: "int4", at: "timestamptz", level: "text", line: "text" };
+// Share-locked, so that who loses the node waits until this is written or this sees that it was lost. A row that is locked
+// otherwise is being taken away at this moment; waiting for it could end in a deadlock, and what it says counts no more.
+const HELD = `join chains.live_node n on n.run_id = i.run_id and n.node_id = i.node_id
+     where n.fence = i.fence and n.state = 'leased' for share of n skip locked`;
 
 const WRITE_LINES = statement(
   "chains.log.write",
-  `insert into chains.job_run_log (run_id, node_id, attempt, at, level, line)
-   select i.run_id, i.node_id, i.attempt, i.at, i.level, i.line
-   from ${unnest(LINE, "i")} join chains.live_node n on ${IS_HELD}`,
+  `with said as materialized (select i.* from ${itemsByKey(LINE_KEY, LINE)} ${HELD})
+   insert into chains.job_run_log (run_id, node_id, attempt, at, level, line)
+   select run_id, node_id, attempt, at, level, line from said order by run_id, node_id, no`,
 );
 
 export async function writeLines(db: Db, lines: readonly LogLine[]): Promise<void> {
-  await db.rows(WRITE_LINES, toArrays(LINE, lines));
+  const numbered = lines.map((line, no) => ({ ...line, no }));
+  await db.rows(WRITE_LINES, toArrays({ ...LINE_KEY, ...LINE }, numbered));
 }
 
 export interface ProgressWrite extends NodeKey {
@@ -31,21 +37,20 @@ export interface ProgressWrite extends NodeKey {
   progress: number;
   note: string | null;
 }
-const PROGRESS = { ...HELD, progress: "float8", note: "text" };
+const PROGRESS = { fence: "int8", progress: "float8", note: "text" };
 const WRITE_PROGRESS = statement(
   "chains.node.progress",
-  `update chains.job_run_node t set progress = i.progress, progress_note = i.note, updated_at = now()
-   from ${unnest(PROGRESS, "i")} join chains.live_node n on ${IS_HELD}
-   where t.run_id = i.run_id and t.node_id = i.node_id`,
+  `with said as materialized (select i.* from ${itemsByKey(HELD_KEY, PROGRESS)} ${HELD})
+   update chains.job_run_node t set progress = said.progress, progress_note = said.note, updated_at = now()
+   from said where t.run_id = said.run_id and t.node_id = said.node_id`,
 );
 
 export async function writeProgress(db: Db, items: readonly ProgressWrite[]): Promise<void> {
-  await db.rows(WRITE_PROGRESS, toArrays(PROGRESS, items));
+  await db.rows(WRITE_PROGRESS, toArrays({ ...HELD_KEY, ...PROGRESS }, items));
 }
 
 export interface LogRow {
   id: string;
-  node_id: string;
   at: Date;
   attempt: number;
   level: string;
@@ -53,7 +58,7 @@ export interface LogRow {
 }
 const READ = statement<LogRow>(
   "chains.log.read",
-  `select id, node_id, at, attempt, level, line from chains.job_run_log
+  `select id, at, attempt, level, line from chains.job_run_log
    where run_id = $1 and node_id = $2 and id > $3 and ($4::int is null or attempt = $4)
    order by id limit $5`,
 );

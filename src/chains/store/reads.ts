@@ -1,7 +1,8 @@
 /** SQL for what people look at: runs, their nodes, attempts and events. */
 import type { Db } from "../../kernel/db.ts";
 import { type Statement, statement } from "../../kernel/statement.ts";
-import type { Dag } from "../dag.ts";
+import type { LiveState } from "../book.ts";
+import type { Dag, NodeDef } from "../dag.ts";
 import type { NodeStatus, RunStatus } from "../states.ts";
 
 export interface RunRow {
@@ -12,7 +13,9 @@ export interface RunRow {
   job_name: string;
   status: RunStatus;
   reason: string | null;
-  params: Record<string, unknown>;
+  /** In a list, null where they are large. */
+  params: Record<string, unknown> | null;
+  params_bytes: number;
   op_time: string | null;
   priority: number;
   trigger: string;
@@ -23,28 +26,45 @@ export interface RunRow {
   updated_at: Date;
   started_at: Date | null;
   ended_at: Date | null;
+  /** For a run that waits to begin: how many of its chain are active, and how many may be. */
+  active: number;
+  max_active_runs: number | null;
 }
 
-const COLUMNS = `r.run_id, r.chain_id, r.chain_version::float8 as chain_version, r.job_id, r.job_name, r.status, r.reason,
-          r.params, r.op_time, r.priority, r.trigger, r.triggered_by, r.parent_run_id, r.parent_node_id,
-          r.created_at, r.updated_at, r.started_at, r.ended_at`;
+const PARAMS_LISTED_BYTES_MAX = 8 * 1024;
+const ARTIFACT_LISTED_BYTES_MAX = 64 * 1024;
 
-const RUN = statement<
-  RunRow & { counts: Partial<Record<NodeStatus, number>>; active: number; max_active_runs: number | null }
->(
-  "chains.read.run",
-  `select ${COLUMNS},
-          (select coalesce(json_object_agg(status, n), '{}') from (
-             select status, count(*) as n from chains.job_run_node where run_id = r.run_id group by status) c) as counts,
-          d.max_active_runs,
+/** The size of a document as text. What is larger even as stored is not unpacked just to be measured. */
+const bytesOf = (document: string, max: number) =>
+  `(case when pg_column_size(${document}) > ${max} then pg_column_size(${document}) else octet_length(${document}::text) end)`;
+const upTo = (document: string, max: number) => `case when ${bytesOf(document, max)} <= ${max} then ${document} end`;
+
+const columns = (params: string) => `r.run_id, r.chain_id, r.chain_version::float8 as chain_version, r.job_id,
+          r.job_name, r.status, r.reason, ${params}, r.op_time, r.priority, r.trigger, r.triggered_by, r.parent_run_id,
+          r.parent_node_id, r.created_at, r.updated_at, r.started_at, r.ended_at, d.max_active_runs,
           (select count(*)::int from chains.job_run a
-           where r.status = 'PENDING' and a.chain_id = r.chain_id and a.status in ('RUNNING', 'STOPPING')) as active
-   from chains.job_run r left join chains.job_chain_definition d on d.chain_id = r.chain_id
-   where r.run_id = $1`,
+           where r.status = 'PENDING' and a.chain_id = r.chain_id and a.status in ('RUNNING', 'STOPPING')) as active`;
+const WHOLE = columns("r.params, octet_length(r.params::text) as params_bytes");
+const LISTED = columns(
+  `${upTo("r.params", PARAMS_LISTED_BYTES_MAX)} as params, ${bytesOf("r.params", PARAMS_LISTED_BYTES_MAX)} as params_bytes`,
 );
 
-export async function readRun(db: Db, runId: string) {
+export type CountedRunRow = RunRow & { counts: Partial<Record<NodeStatus, number>> };
+const countedRun = (told: string) => `select ${told},
+          (select coalesce(json_object_agg(status, n), '{}') from (
+             select status, count(*) as n from chains.job_run_node where run_id = r.run_id group by status) c) as counts
+   from chains.job_run r left join chains.job_chain_definition d on d.chain_id = r.chain_id
+   where r.run_id = $1`;
+const RUN = statement<CountedRunRow>("chains.read.run", countedRun(WHOLE));
+const WATCHED_RUN = statement<CountedRunRow>("chains.read.watched_run", countedRun(LISTED));
+
+export async function readRun(db: Db, runId: string): Promise<CountedRunRow | undefined> {
   return (await db.read(RUN, [runId]))[0];
+}
+
+/** For those who are told again and again: as in a list. */
+export async function readWatchedRun(db: Db, runId: string): Promise<CountedRunRow | undefined> {
+  return (await db.read(WATCHED_RUN, [runId]))[0];
 }
 
 const DAG = statement<{ dag: Dag }>("chains.read.dag", "select dag_json as dag from chains.job_run where run_id = $1");
@@ -62,6 +82,7 @@ export interface RunFilter {
   /** Part of the chain's name, or the beginning of a run's id. */
   q: string;
   parentRunId: string | null;
+  jobId: string | null;
 }
 
 /** Totals of a list are counted up to here: a page does not need the difference between many and very many. */
@@ -76,6 +97,7 @@ const CONDITIONS: Record<keyof RunFilter, (parameter: string) => string> = {
   to: (p) => `r.created_at < ${p}`,
   q: (p) => `(strpos(lower(r.job_name), lower(${p})) > 0 or starts_with(r.run_id::text, lower(${p})))`,
   parentRunId: (p) => `r.parent_run_id = ${p}::uuid`,
+  jobId: (p) => `r.job_id = ${p}`,
 };
 
 interface RunsStatements {
@@ -93,8 +115,11 @@ function runsStatements(fields: readonly (keyof RunFilter)[]): RunsStatements {
   const made = {
     page: statement<RunRow>(
       `chains.read.runs.${name}`,
-      `select ${COLUMNS} from chains.job_run r where ${where}
-       order by r.created_at desc, r.run_id desc limit $${next} offset $${next + 1}`,
+      `select ${LISTED} from (
+         select * from chains.job_run r where ${where}
+         order by r.created_at desc, r.run_id desc limit $${next} offset $${next + 1}
+       ) r left join chains.job_chain_definition d on d.chain_id = r.chain_id
+       order by r.created_at desc, r.run_id desc`,
     ),
     total: statement<{ total: number }>(
       `chains.read.runs_total.${name}`,
@@ -123,7 +148,9 @@ export interface NodeRow {
   status: NodeStatus;
   attempt: number;
   last_error: string | null;
+  /** Among all nodes, null where it is large. */
   artifact: unknown;
+  artifact_bytes: number | null;
   started_at: Date | null;
   ended_at: Date | null;
   updated_at: Date;
@@ -131,7 +158,7 @@ export interface NodeRow {
   progress: number | null;
   progress_note: string | null;
   /** What the engine knows of a node that has not ended. */
-  state: string | null;
+  state: LiveState | null;
   waiting: number | null;
   pool: string | null;
   due_at: Date | null;
@@ -139,24 +166,21 @@ export interface NodeRow {
   missing_tables: string[] | null;
 }
 
-const NODE_COLUMNS = `n.node_id, n.status, n.attempt, n.last_error, n.artifact_json as artifact, n.started_at, n.ended_at,
-          n.updated_at, n.worker, n.progress, n.progress_note, l.state, l.waiting, l.pool, l.due_at,
+const nodeColumns = (artifact: string) => `n.node_id, n.status, n.attempt, n.last_error, ${artifact}, n.started_at,
+          n.ended_at, n.updated_at, n.worker, n.progress, n.progress_note, l.state, l.waiting, l.pool, l.due_at,
           (select c.run_id from chains.job_run c where c.parent_run_id = n.run_id and c.parent_node_id = n.node_id
            order by c.created_at desc limit 1) as child_run_id,
           (select array_agg(w.table_name::text order by w.table_name) from chains.live_wait w
            where l.waiting > 0 and w.run_id = n.run_id and w.node_id = n.node_id) as missing_tables`;
-const NODES = statement<NodeRow>(
-  "chains.read.nodes",
-  `select ${NODE_COLUMNS}
+const nodes = (where: string) => `select ${nodeColumns(
+  `${upTo("n.artifact_json", ARTIFACT_LISTED_BYTES_MAX)} as artifact,
+          ${bytesOf("n.artifact_json", ARTIFACT_LISTED_BYTES_MAX)} as artifact_bytes`,
+)}
    from chains.job_run_node n left join chains.live_node l on l.run_id = n.run_id and l.node_id = n.node_id
-   where n.run_id = $1 order by n.node_no`,
-);
-const CHANGED_NODES = statement<NodeRow>(
-  "chains.read.changed_nodes",
-  `select ${NODE_COLUMNS}
-   from chains.job_run_node n left join chains.live_node l on l.run_id = n.run_id and l.node_id = n.node_id
-   where n.run_id = $1 and n.updated_at >= $2 order by n.node_no`,
-);
+   where n.run_id = $1 ${where} order by n.node_no`;
+const NODES = statement<NodeRow>("chains.read.nodes", nodes(""));
+const CHANGED_NODES = statement<NodeRow>("chains.read.changed_nodes", nodes("and n.updated_at >= $2"));
+const SOME_NODES = statement<NodeRow>("chains.read.some_nodes", nodes("and n.node_id = any($2::text[])"));
 
 /** In the order of the definition. */
 export function readNodes(db: Db, runId: string): Promise<NodeRow[]> {
@@ -166,6 +190,43 @@ export function readNodes(db: Db, runId: string): Promise<NodeRow[]> {
 /** Those that were touched at that time or later. */
 export function readChangedNodes(db: Db, runId: string, since: Date): Promise<NodeRow[]> {
   return db.read(CHANGED_NODES, [runId, since]);
+}
+
+export function readSomeNodes(db: Db, runId: string, nodeIds: readonly string[]): Promise<NodeRow[]> {
+  return db.read(SOME_NODES, [runId, nodeIds]);
+}
+
+const NODE = statement<NodeRow & { def: NodeDef }>(
+  "chains.read.node",
+  `select ${nodeColumns("n.artifact_json as artifact, octet_length(n.artifact_json::text) as artifact_bytes")},
+          r.dag_json -> 'nodes' -> n.node_no as def
+   from chains.job_run_node n join chains.job_run r on r.run_id = n.run_id
+   left join chains.live_node l on l.run_id = n.run_id and l.node_id = n.node_id
+   where n.run_id = $1 and n.node_id = $2`,
+);
+
+/** One node with all there is, and how it is defined. */
+export async function readNode(db: Db, runId: string, nodeId: string) {
+  return (await db.read(NODE, [runId, nodeId]))[0];
+}
+
+const HAS_NODE = statement<{ found: boolean }>(
+  "chains.read.has_node",
+  "select exists (select from chains.job_run_node where run_id = $1 and node_id = $2) as found",
+);
+
+export async function hasNode(db: Db, runId: string, nodeId: string): Promise<boolean> {
+  const [row] = await db.read(HAS_NODE, [runId, nodeId]);
+  return row?.found ?? false;
+}
+
+const NODE_IDS = statement<{ node_id: string }>(
+  "chains.read.node_ids",
+  "select node_id from chains.job_run_node where run_id = $1 order by node_no",
+);
+
+export async function readNodeIds(db: Db, runId: string): Promise<string[]> {
+  return (await db.read(NODE_IDS, [runId])).map(({ node_id }) => node_id);
 }
 
 export interface AttemptRow {
@@ -181,8 +242,11 @@ const ATTEMPTS = statement<AttemptRow>(
   `select attempt, status, error, worker, started_at, ended_at from chains.job_run_attempt
    where run_id = $1 and node_id = $2
    union all
-   select attempt, status, last_error, worker, started_at, ended_at from chains.job_run_node
-   where run_id = $1 and node_id = $2 and started_at is not null
+   select attempt, status, last_error, worker, started_at, ended_at from chains.job_run_node n
+   where run_id = $1 and node_id = $2 and started_at is not null and not exists (
+     -- Completed by hand: what really happened is kept.
+     select from chains.job_run_attempt a where a.run_id = n.run_id and a.node_id = n.node_id and a.attempt = n.attempt
+   )
    order by attempt`,
 );
 
@@ -216,12 +280,12 @@ const EVENTS = statement<EventRow>(
             jsonb_strip_nulls(jsonb_build_object('status', status, 'reason', reason))
      from chains.job_run where run_id = $1 and ended_at is not null
      union all
-     select started_at, 2, 'node started', node_id, attempt, null, jsonb_strip_nulls(jsonb_build_object('worker', worker))
+     select started_at, 3, 'node started', node_id, attempt, null, jsonb_strip_nulls(jsonb_build_object('worker', worker))
      from (select node_id, attempt, started_at, worker from chains.job_run_node where run_id = $1
-           union all select node_id, attempt, started_at, worker from chains.job_run_attempt where run_id = $1) s
+           union select node_id, attempt, started_at, worker from chains.job_run_attempt where run_id = $1) s
      where started_at is not null
      union all
-     select ended_at, 3, 'node ended', node_id, attempt, null,
+     select ended_at, 2, 'node ended', node_id, attempt, null,
             jsonb_strip_nulls(jsonb_build_object('status', status, 'error', error))
      from (select node_id, attempt, ended_at, status, last_error as error from chains.job_run_node where run_id = $1
            union all select node_id, attempt, ended_at, status, error from chains.job_run_attempt where run_id = $1) e

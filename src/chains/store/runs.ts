@@ -42,14 +42,29 @@ export async function readDag(db: Queryable, runId: string): Promise<Dag> {
   return row.dag;
 }
 
-const NAMED = statement<{ chain_id: string; enabled: boolean; waits: boolean }>(
+const NAMED = statement<{ chain_id: string; enabled: boolean; max_active_runs: number | null; waits: boolean }>(
   "chains.run.chain_named",
-  `select chain_id, enabled, jsonb_path_exists(dag_json, '$.nodes[*].waitsFor[*]') as waits
+  `select chain_id, enabled, max_active_runs, jsonb_path_exists(dag_json, '$.nodes[*].waitsFor[*]') as waits
    from chains.job_chain_definition where name = $1`,
 );
 
 export async function findChainToRun(db: Queryable, name: string) {
   return (await db.rows(NAMED, [name]))[0];
+}
+
+const IS_ABOVE = statement<{ above: boolean }>(
+  "chains.run.is_above",
+  `with recursive above(run_id, chain_id, parent_run_id) as (
+     select run_id, chain_id, parent_run_id from chains.job_run where run_id = $1
+     union all
+     select p.run_id, p.chain_id, p.parent_run_id from above a join chains.job_run p on p.run_id = a.parent_run_id
+   )
+   select exists (select from above where chain_id = $2) as above`,
+);
+
+/** Whether this run, or one that waits for it, is a run of the chain. */
+export async function isAbove(db: Queryable, runId: string, chainId: string): Promise<boolean> {
+  return (await db.rows(IS_ABOVE, [runId, chainId]))[0]?.above ?? false;
 }
 
 const STATUS = statement<{ status: RunStatus }>(
@@ -84,6 +99,8 @@ export interface NewRun {
   parent_run_id: string | null;
   parent_node_id: string | null;
   depth: number;
+  /** A digest of what the node asked for that waits for it; null for others. */
+  request: string | null;
 }
 const NEW_RUN = {
   run_id: "uuid",
@@ -97,6 +114,7 @@ const NEW_RUN = {
   parent_run_id: "uuid",
   parent_node_id: "text",
   depth: "int4",
+  request: "text",
 };
 const COLUMNS = Object.keys(NEW_RUN).join(", ");
 const OF_I = Object.keys(NEW_RUN)
@@ -188,6 +206,21 @@ export async function pickAdmissible(tx: Queryable, limit: number): Promise<stri
   return (await tx.rows(ADMISSIBLE, [limit])).map(({ run_id }) => run_id);
 }
 
+const FULL = statement<{ name: string; active: number; max: number }>(
+  "chains.admit.full",
+  `select d.name, a.active, d.max_active_runs as max
+   from chains.job_chain_definition d, lateral (
+     select count(*)::int as active from chains.job_run r where r.chain_id = d.chain_id and r.status in ('RUNNING', 'STOPPING')
+   ) a
+   where d.chain_id = $1 and a.active >= d.max_active_runs`,
+);
+
+/** Whether a chain has no room for another run; keeps others from taking it until the transaction ends. */
+export async function fullChain(tx: Queryable, chainId: string) {
+  await tx.rows(ADMISSION_LOCK);
+  return (await tx.rows(FULL, [chainId]))[0];
+}
+
 const STILL_PENDING = statement<{ run_id: string }>(
   "chains.admit.still_pending",
   "select run_id from chains.job_run where run_id = any($1::uuid[]) and status = 'PENDING' order by priority, created_at, run_id",
@@ -198,9 +231,9 @@ export async function stillPending(tx: Queryable, runIds: readonly string[]): Pr
   return (await tx.rows(STILL_PENDING, [runIds])).map(({ run_id }) => run_id);
 }
 
-const CHILDREN = statement<{ run_id: string; status: RunStatus }>(
+const CHILDREN = statement<{ run_id: string; status: RunStatus; request: string | null }>(
   "chains.run.children",
-  `select run_id, status from chains.job_run where parent_run_id = $1 and parent_node_id = $2
+  `select run_id, status, request from chains.job_run where parent_run_id = $1 and parent_node_id = $2
    order by created_at desc limit 1`,
 );
 

@@ -79,18 +79,21 @@ export async function updateSchedule(db: Queryable, row: ScheduleWrite): Promise
   return (await db.rows(UPDATE, values(row)))[0];
 }
 
-const FIND = statement<ScheduleRow>(
-  "chains.schedule.find",
-  `select ${COLUMNS} from chains.schedule where schedule_id = $2 and chain_id = $1 for update`,
-);
+const FIND = `select ${COLUMNS} from chains.schedule where schedule_id = $2 and chain_id = $1`;
+const READ = statement<ScheduleRow>("chains.schedule.read", FIND);
+const LOCK = statement<ScheduleRow>("chains.schedule.lock", `${FIND} for update`);
+
+export async function readSchedule(db: Db, chainId: string, scheduleId: string): Promise<ScheduleRow | undefined> {
+  return (await db.read(READ, [chainId, scheduleId]))[0];
+}
 
 /** Locked until the transaction ends. */
-export async function findSchedule(
+export async function lockSchedule(
   tx: Queryable,
   chainId: string,
   scheduleId: string,
 ): Promise<ScheduleRow | undefined> {
-  return (await tx.rows(FIND, [chainId, scheduleId]))[0];
+  return (await tx.rows(LOCK, [chainId, scheduleId]))[0];
 }
 
 const LIST = statement<ScheduleRow>(
@@ -111,17 +114,43 @@ export async function deleteSchedule(db: Queryable, chainId: string, scheduleId:
   return (await db.rows(DELETE, [chainId, scheduleId]))[0]?.name;
 }
 
-// A schedule of a disabled chain fires no run, but its time goes on.
-const DUE = statement<ScheduleRow & { enabled: boolean; now_ms: number }>(
+const IS_DUE = "not s.paused and s.next_at <= now()";
+const DUE = statement<{ schedule_id: string }>(
   "chains.schedule.due",
-  `select s.*, d.enabled, extract(epoch from now()) * 1000 as now_ms
-   from chains.schedule s join chains.job_chain_definition d on d.chain_id = s.chain_id
-   where not s.paused and s.next_at <= now() order by s.next_at limit $1 for update of s skip locked`,
+  `select s.schedule_id from chains.schedule s where ${IS_DUE} order by s.next_at limit $1`,
 );
 
-/** Schedules whose time has come, locked: exactly one process fires each. */
-export function dueSchedules(tx: Queryable, limit: number) {
-  return tx.rows(DUE, [limit]);
+/** Schedules whose time has come. */
+export async function dueSchedules(db: Queryable, limit: number): Promise<string[]> {
+  return (await db.rows(DUE, [limit])).map(({ schedule_id }) => schedule_id);
+}
+
+export interface DueRow extends ScheduleRow {
+  next_at: Date;
+  /** A schedule of a disabled chain fires no run, but its time goes on. */
+  enabled: boolean;
+  now_ms: number;
+}
+const LOCK_DUE = statement<DueRow>(
+  "chains.schedule.lock_due",
+  `select s.*, d.enabled, (extract(epoch from now()) * 1000)::float8 as now_ms
+   from chains.schedule s join chains.job_chain_definition d on d.chain_id = s.chain_id
+   where s.schedule_id = $1 and ${IS_DUE} for update of s skip locked`,
+);
+
+/** Answers nothing when another process fires it, or has: exactly one does. */
+export async function lockDue(tx: Queryable, scheduleId: string): Promise<DueRow | undefined> {
+  return (await tx.rows(LOCK_DUE, [scheduleId]))[0];
+}
+
+const POSTPONE = statement(
+  "chains.schedule.postpone",
+  `update chains.schedule s set next_at = now() + make_interval(secs => $2) where s.schedule_id = $1 and ${IS_DUE}`,
+);
+
+/** Tries it again later; then it fires at once. */
+export async function postponeSchedule(db: Queryable, scheduleId: string, seconds: number): Promise<void> {
+  await db.rows(POSTPONE, [scheduleId, seconds]);
 }
 
 const FIRED = statement(

@@ -1,6 +1,7 @@
 /** SQL for what becomes due. One look tells whether there is anything to do at all, so an idle system asks one question. */
 import type { Db, Queryable } from "../../kernel/db.ts";
 import { statement } from "../../kernel/statement.ts";
+import type { NodeKey } from "./live.ts";
 
 export interface Look {
   now_ms: number;
@@ -9,7 +10,9 @@ export interface Look {
   ready_in_pool: boolean;
   lost: boolean;
   ended_children: boolean;
-  next_delayed_ms: number | null;
+  forsaken_children: boolean;
+  /** Of delayed nodes, and of nodes that wait for a run. */
+  next_due_ms: number | null;
   next_deadline_ms: number | null;
   next_grace_ms: number | null;
   next_fire_ms: number | null;
@@ -18,6 +21,17 @@ export interface Look {
 /** Looked up run by run: a join whose plan was made on a young database could walk through all of history. */
 const CHILD_STATUS = "(select r.status from chains.job_run r where r.run_id = n.child_run_id)";
 const inMs = (time: string) => `extract(epoch from ${time} - now()) * 1000`;
+
+/**
+ * Runs that were started for a node which no longer waits for them: it was completed, given up or has taken too long, or its
+ * own run is being stopped. A node that is leased may be about to wait for the run of its last attempt.
+ */
+const FORSAKEN = `select c.run_id from chains.job_run c
+   where c.parent_run_id is not null and c.status in ('PENDING', 'RUNNING') and not exists (
+     select from chains.live_node n
+     where n.run_id = c.parent_run_id and n.node_id = c.parent_node_id and n.state in ('leased', 'parked')
+       and (select l.status from chains.live_run l where l.run_id = n.run_id) = 'RUNNING'
+   )`;
 
 const LOOK = statement<Look>(
   "chains.timers.look",
@@ -29,7 +43,8 @@ const LOOK = statement<Look>(
             select from kernel.session s where s.id = n.session_id and s.expires_at > now())) as lost,
           exists (select from chains.live_node n where n.state = 'parked' and ${CHILD_STATUS} in ('SUCCESS', 'FAILED', 'STOPPED'))
             as ended_children,
-          (select ${inMs("min(due_at)")} from chains.live_node where state = 'delayed')::float8 as next_delayed_ms,
+          exists (${FORSAKEN}) as forsaken_children,
+          (select ${inMs("min(due_at)")} from chains.live_node where due_at is not null)::float8 as next_due_ms,
           (select ${inMs("min(deadline_at)")} from chains.live_run where deadline_at is not null and status = 'RUNNING')::float8
             as next_deadline_ms,
           (select ${inMs("min(grace_at)")} from chains.live_run where grace_at is not null)::float8 as next_grace_ms,
@@ -90,14 +105,20 @@ export async function endedChildren(db: Queryable, limit: number): Promise<strin
   return (await db.rows(ENDED_CHILDREN, [limit])).map(({ child_run_id }) => child_run_id);
 }
 
-const CHILDREN_TO_STOP = statement<{ child_run_id: string }>(
-  "chains.timers.children_to_stop",
-  `select n.child_run_id from chains.live_node n
-   where n.state = 'parked' and ${CHILD_STATUS} in ('PENDING', 'RUNNING')
-     and (select l.grace_at from chains.live_run l where l.run_id = n.run_id) is not null limit $1`,
+const FORSAKEN_CHILDREN = statement<{ run_id: string }>("chains.timers.forsaken_children", `${FORSAKEN} limit $1`);
+
+/** Runs that go on although nothing waits for them any more. */
+export async function forsakenChildren(db: Queryable, limit: number): Promise<string[]> {
+  return (await db.rows(FORSAKEN_CHILDREN, [limit])).map(({ run_id }) => run_id);
+}
+
+const OVERDUE_CHILDREN = statement<NodeKey & { child_run_id: string }>(
+  "chains.timers.overdue_children",
+  `select run_id, node_id, child_run_id from chains.live_node
+   where state = 'parked' and due_at <= now() order by due_at limit $1`,
 );
 
-/** Runs that go on although the run that waits for them is being stopped. */
-export async function childrenToStop(db: Queryable, limit: number): Promise<string[]> {
-  return (await db.rows(CHILDREN_TO_STOP, [limit])).map(({ child_run_id }) => child_run_id);
+/** Nodes whose run has taken longer than they may. */
+export function overdueChildren(db: Queryable, limit: number) {
+  return db.rows(OVERDUE_CHILDREN, [limit]);
 }

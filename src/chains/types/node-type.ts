@@ -18,7 +18,7 @@ export interface NodeType<Cfg extends TSchema = TSchema> {
   readonly untouched?: readonly string[];
   /**
    * Does the work. May be called again with the same input after a crash, so an effect that must not happen twice needs a
-   * key of its own: `ctx.key` is the same over all calls of one attempt.
+   * key of its own: `ctx.key`.
    */
   execute(ctx: NodeContext, cfg: Static<Cfg>): Promise<NodeResult>;
 }
@@ -29,7 +29,10 @@ export interface NodeContext {
   readonly nodeId: string;
   /** 1 for the first; goes on counting over automatic and manual retries. */
   readonly attempt: number;
-  /** `<runId>/<nodeId>/<attempt>`: a key for effects elsewhere that must not happen twice. */
+  /**
+   * For effects elsewhere that must not happen twice. It stays the same when an attempt has to be done over because its
+   * worker was lost or shut down, and changes after a failure that was reported and after a retry by hand.
+   */
   readonly key: string;
   readonly opTime: string | null;
   readonly params: Readonly<Record<string, unknown>>;

@@ -18,6 +18,8 @@ export interface CfgProblem {
 export interface Registry {
   get(type: string): NodeType | undefined;
   names(): string[];
+  /** What to do to have a type that is known but switched off here. */
+  howToHave(type: string): string | undefined;
   /** All that is wrong with `cfg`. With `templates` a value that holds `${` is taken on trust: nobody knows it yet. */
   check(type: string, cfg: unknown, options: { templates: boolean }): CfgProblem[];
   /** The same, right before the node runs. Answers a copy that has the defaults of the schema filled in. */
@@ -38,7 +40,10 @@ const REPEATS = new Set(["if", "propertyNames"]);
 /** Keywords that judge a value as a whole: one template anywhere inside it leaves the verdict open. */
 const JUDGES_WHOLE = new Set(["anyOf", "oneOf", "not", "const", "enum", "contains", "uniqueItems"]);
 
-export function createRegistry(types: readonly RegisteredType[]): Registry {
+export function createRegistry(
+  types: readonly RegisteredType[],
+  switchedOff: Readonly<Record<string, string>> = {},
+): Registry {
   // Strict about the schema's own spelling: a misspelt keyword would check nothing.
   const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true, strictTypes: false, strictTuples: false });
   const entries = new Map<string, { nodeType: RegisteredType; validate: ValidateFunction }>();
@@ -65,6 +70,7 @@ export function createRegistry(types: readonly RegisteredType[]): Registry {
 
   return {
     get: (type) => entries.get(type)?.nodeType,
+    howToHave: (type) => (Object.hasOwn(switchedOff, type) ? switchedOff[type] : undefined),
     names: () => [...entries.keys()],
     check(type, cfg, { templates }) {
       const checked = complete(type, cfg, templates);

@@ -2,11 +2,13 @@
  * Node types from the user's own files, which `millrace.yaml` names under `chains.nodeTypes`. Such a file is plain
  * JavaScript and imports nothing from Millrace: its default export is a node type, or a list of them.
  */
+
 import { stat } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { TSchema } from "typebox";
 import { refusal } from "../../kernel/config/read-settings.ts";
+import { isRecord } from "../../kernel/is-record.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import { FinalFailure, type NodeContext, type NodeResult, type NodeType } from "./node-type.ts";
 
@@ -118,8 +120,4 @@ function resultOf(type: string, result: unknown): NodeResult {
   const unknown = Object.keys(result).find((key) => !RESULT_FIELDS.includes(key));
   if (unknown === undefined) return result;
   throw new FinalFailure(`${wanted}, without \`${unknown}\`.${didYouMean(unknown, RESULT_FIELDS)}`);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

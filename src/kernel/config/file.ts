@@ -2,9 +2,11 @@
  * The optional YAML file with structured settings. It is read with its positions, so that every complaint about it can
  * point to a line and a column.
  */
+
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import { isRecord } from "../is-record.ts";
 
 export interface ConfigFile {
   content: Record<string, unknown>;
@@ -52,10 +54,6 @@ export function parseConfigText(name: string, text: string): ConfigFile | { prob
     return { problems: [`${place(0)}: the file must consist of named sections, \`name:\` with settings below.`] };
   }
   return { content, place: (path) => place(offsetOf(document, path)) };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The parser ends some messages with a piece of the file, after a colon; it might be a password that was not quoted. */

@@ -5,12 +5,13 @@
 import { Ajv, type ErrorObject } from "ajv";
 import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
 import { ApiError } from "../errors.ts";
+import { UUID } from "../ids.ts";
 import { nearest } from "../nearest.ts";
 import { knownKeys, stepsOf, written } from "../schema-errors.ts";
 
 const FORMATS = {
   "date-time": isTime,
-  uuid: /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i,
+  uuid: UUID,
 };
 
 // Postgres knows neither a year 0 nor an offset of 16 hours. A `+` that was not encoded arrives as a space in a query

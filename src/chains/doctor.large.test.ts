@@ -1,0 +1,26 @@
+/** The doctor looks at a run of the largest size within the time that a read may take. */
+import { expect, test } from "vitest";
+import { useChainProcesses } from "../../test/chain-process.ts";
+import { useDatabase } from "../../test/database.ts";
+import { NODES_MAX } from "./dag.ts";
+import { findViolations } from "./store/invariants.ts";
+
+const database = useDatabase();
+const { open, define } = useChainProcesses(database);
+
+test("a live run of ten thousand nodes is looked at in a moment, and a wrong counter is still found", async () => {
+  const process = await open({ roles: [] });
+  const nodes = Array.from({ length: NODES_MAX }, (_, n) => ({
+    id: `n${n}`,
+    dependsOn: [n - 1, n - 2, n - 3].filter((parent) => parent >= 0).map((parent) => `n${parent}`),
+  }));
+  await process.runs.start(await define(process, nodes), { by: "test" });
+  await process.timers.runOnce();
+  const started = performance.now();
+  expect(await findViolations(database.db)).toEqual([]);
+  expect(performance.now() - started).toBeLessThan(3_000);
+
+  await database.query("update chains.live_node set waiting = waiting + 1 where node_id = 'n5000'");
+  expect(await findViolations(database.db)).toMatchObject([{ count: 1, example: expect.stringContaining("/n5000") }]);
+  await database.query("update chains.live_node set waiting = waiting - 1 where node_id = 'n5000'");
+});

@@ -1,0 +1,115 @@
+/** Opens books: reads what a change can touch, in the transaction that holds the runs' locks. */
+import type { Queryable } from "../kernel/db.ts";
+import { type Book, enter, type Live, openBook } from "./book.ts";
+import type { KnownRun } from "./run-cache.ts";
+import { ENDED_NODE, type RunStatus } from "./states.ts";
+import { type LiveRow, type NodeKey, readLive, readWholeLive } from "./store/live.ts";
+import { readNodeStatuses, readStatus } from "./store/runs.ts";
+import { holdArrivals, readWaits } from "./store/waits.ts";
+
+/** Which of the tables that nodes wait for are here already. The module `arrivals` answers it. */
+export type HasArrived = (db: Queryable, tables: readonly string[], opTime: string) => Promise<ReadonlySet<string>>;
+
+/** Only the named nodes, with the counts of their runs. Runs that are not live are missing. */
+export async function openLive(
+  tx: Queryable,
+  keys: readonly NodeKey[],
+  known: ReadonlyMap<string, KnownRun>,
+): Promise<Map<string, Book>> {
+  const books = new Map<string, Book>();
+  for (const row of await readLive(tx, keys)) {
+    const { run_id: runId } = row;
+    const graph = known.get(runId)?.graph;
+    if (!graph) throw new Error(`run ${runId} has live nodes but does not exist`);
+    let book = books.get(runId);
+    if (!book) {
+      const { run_status: status, open, run_failed: failed, stopped, timed_out: timedOut } = row;
+      book = openBook({ runId, graph, status, open, failed, stopped, timedOut });
+      books.set(runId, book);
+    }
+    const running = row.state === "leased" || row.state === "parked";
+    // Whether one that does not run is PENDING or RETRYING makes no difference to any move.
+    enter(book, row.node_id, {
+      status: running ? "RUNNING" : "PENDING",
+      attempt: running ? row.attempt : row.attempt - 1,
+      live: liveOf(row),
+    });
+  }
+  return books;
+}
+
+/** The whole run, whatever its state. */
+export async function openWhole(tx: Queryable, known: KnownRun, hasArrived: HasArrived): Promise<Book> {
+  const { facts, graph } = known;
+  // The live rows first: once they are locked, no claim can come between them and the statuses.
+  const live = await readWholeLive(tx, facts.run_id);
+  const status = (await readStatus(tx, facts.run_id)) as RunStatus;
+  const nodes = await readNodeStatuses(tx, facts.run_id);
+  const count = (wanted: string) => nodes.filter((node) => node.status === wanted).length;
+  const book = openBook({
+    runId: facts.run_id,
+    graph,
+    status,
+    open: nodes.filter((node) => !ENDED_NODE.has(node.status)).length,
+    failed: count("FAILED"),
+    stopped: count("STOPPED"),
+    timedOut: live.run?.timed_out ?? false,
+    missingTables: await stillMissing(tx, known, live.nodes, hasArrived),
+  });
+  const liveById = new Map(live.nodes.map((row) => [row.node_id, row]));
+  for (const node of nodes) {
+    const row = liveById.get(node.node_id);
+    enter(book, node.node_id, { status: node.status, attempt: node.attempt, live: row ? liveOf(row) : null });
+  }
+  return book;
+}
+
+/** A run that nobody has touched yet needs no reading. */
+export async function openFresh(tx: Queryable, known: KnownRun, hasArrived: HasArrived): Promise<Book> {
+  const { facts, graph } = known;
+  const book = openBook({
+    runId: facts.run_id,
+    graph,
+    status: "PENDING",
+    open: graph.nodes.length,
+    failed: 0,
+    stopped: 0,
+    timedOut: false,
+    missingTables: await missingTables(tx, known, hasArrived),
+  });
+  for (const { id } of graph.nodes) enter(book, id, { status: "PENDING", attempt: 0, live: null });
+  return book;
+}
+
+/** What is under way waits for what it was found to wait for, until it is told; what begins anew asks again. */
+async function stillMissing(
+  tx: Queryable,
+  known: KnownRun,
+  live: readonly NodeKey[],
+  hasArrived: HasArrived,
+): Promise<Map<string, string[]>> {
+  const missing = await missingTables(tx, known, hasArrived);
+  if (!known.graph.usesTables) return missing;
+  for (const { node_id } of live) missing.delete(node_id);
+  for (const { node_id, tables } of await readWaits(tx, known.facts.run_id)) missing.set(node_id, tables);
+  return missing;
+}
+
+async function missingTables(
+  tx: Queryable,
+  { facts, graph }: KnownRun,
+  hasArrived: HasArrived,
+): Promise<Map<string, string[]>> {
+  if (!graph.usesTables || facts.op_time === null) return new Map();
+  await holdArrivals(tx, facts.op_time);
+  const tables = [...new Set(graph.nodes.flatMap(({ waitsFor }) => waitsFor))];
+  const here = await hasArrived(tx, tables, facts.op_time);
+  const missing = graph.nodes.map(({ id, waitsFor }) => [id, waitsFor.filter((table) => !here.has(table))] as const);
+  return new Map(missing.filter(([, names]) => names.length > 0).map(([id, names]) => [id, [...names]]));
+}
+
+function liveOf(row: LiveRow): Live {
+  const { state, waiting, failed, skipped, attempt, tries, lost, returned, fence, child_run_id } = row;
+  const counts = { waiting, failed, skipped, attempt, tries, lost, returned };
+  return { state, ...counts, fence, delayMs: null, childRunId: child_run_id, takenBy: null };
+}
