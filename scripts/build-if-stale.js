@@ -15,8 +15,9 @@ export function buildIfStale() {
   const newest = Math.max(...inputs.map((file) => statSync(file).mtimeMs));
   const built = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   if (newest <= built) return;
+  const begun = new Date(); // What changes while the compiler reads is not built.
   execFileSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: "inherit" });
-  utimesSync(stamp, new Date(), new Date()); // The compiler leaves it alone when the output did not change.
+  utimesSync(stamp, begun, begun); // The compiler leaves it alone when the output did not change.
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) buildIfStale();

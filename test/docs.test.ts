@@ -9,6 +9,8 @@ const DOCUMENTS = [
   "CONTRIBUTING.md",
   "CHANGELOG.md",
   "docs/architecture.md",
+  "docs/chains.md",
+  "examples/README.md",
   "docs/errors.md",
   "docs/events.md",
   "docs/operating.md",

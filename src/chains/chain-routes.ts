@@ -239,9 +239,14 @@ function chainReply(row: ChainRow) {
 }
 
 function summaryReply(row: ChainSummaryRow) {
-  return { ...common(row), nodeCount: row.node_count, lastRun: row.last_run };
+  return { ...common(row), nodeCount: row.node_count, lastRun: lastRunReply(row) };
 }
 
 function versionReply({ version, name, description, created_at, created_by }: VersionRow) {
   return { version, name, description, createdAt: created_at, createdBy: created_by };
+}
+
+/** Inside a JSON value Postgres writes a time in a form of its own. */
+function lastRunReply({ last_run: run }: ChainSummaryRow) {
+  return run && { ...run, createdAt: new Date(run.createdAt).toISOString() };
 }

@@ -117,10 +117,10 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
 }
 
 function poolsOf({ nodes }: Dag): Set<string> {
-  const named = nodes.flatMap(({ type, pool, cfg }) => [
-    pool,
-    type === map.type ? (cfg as { node?: { pool?: string } } | undefined)?.node?.pool : undefined,
-  ]);
+  const named = nodes.flatMap(({ type, pool, cfg = {} }) => {
+    const { node }: { node?: { pool?: string } } = cfg;
+    return [pool, type === map.type ? node?.pool : undefined];
+  });
   return new Set(named.filter((name) => name !== undefined));
 }
 

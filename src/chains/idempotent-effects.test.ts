@@ -87,9 +87,8 @@ describe("the key of a node", () => {
     await scheduler.timers.runOnce();
     expect((await look(runId)).nodes["n0"]).toMatchObject({ status: "RETRYING", attempt: 2 });
     await scheduler.runs.retry(runId, { ...again, nodeId: "parent" }, ACTOR); // Now it has to wait once more.
-    const last = await chains.open({ roles: ["worker"] });
+    await chains.open({ roles: ["worker"] });
     expect(await ended(runId)).toMatchObject({ status: "SUCCESS", nodes: { parent: { attempt: 2 } } });
     expect(keys).toEqual([`${runId}/n0/1`, `${runId}/n0/1`]);
-    expect(last.statements.filter((name) => name === "chains.live.write")).not.toEqual([]);
   });
 });

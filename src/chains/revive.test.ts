@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { claim, entryOf, liveOf, type Nodes, newBook, runningBook, statuses } from "./book.fixture.ts";
 import type { Book } from "./book.ts";
+import type { NodeDef } from "./dag.ts";
 import { admit, complete, resume, retry } from "./revive.ts";
 import { onNodeEvent, onRunEvent } from "./transition.ts";
 
@@ -190,9 +191,9 @@ describe("a retry of a node", () => {
   });
 
   test("makes a node that runs wait for it, should that have to be tried again, and skips it if it has no reason left", () => {
-    const retry = { maxAttempts: 2 };
+    const alarm: Partial<NodeDef> = { dependsOn: ["a"], runWhen: "one_failed", retry: { maxAttempts: 2 } };
     const meanwhile = (change: (book: Book) => unknown) => {
-      const book = runningBook({ a: [], alarm: { dependsOn: ["a"], runWhen: "one_failed", retry }, after: ["alarm"] });
+      const book = runningBook({ a: [], alarm, after: ["alarm"] });
       fail(book, "a");
       const fence = claim(book, "alarm");
       change(book);

@@ -383,15 +383,14 @@ describe("the events of a run", () => {
       ["node retried", "MILLRACE_ADMIN_KEY", "mended"],
       ["node started", 2, undefined],
       ["node ended", 2, "FAILED"],
-      ["node ended", 2, "SUCCESS"],
       ["node completed", "ada", "by hand"],
     ]);
     expect(told("long")).toEqual([
-      "node started",
-      "node ended",
-      "node started",
-      "node ended",
-      "node completed",
+      ["node started", 1, undefined],
+      ["node ended", 1, "STOPPED"],
+      ["node started", 2, undefined],
+      ["node ended", 2, "STOPPED"],
+      ["node completed", "ada", undefined],
     ]);
   });
 

@@ -66,7 +66,11 @@ const chainFields = {
   maxActiveRuns: Type.Optional(MaxActiveRuns),
   runTimeoutMs: Type.Optional(RunTimeoutMs),
 };
-export const CreateChainBody = Body({ ...chainFields, enabled: Type.Optional(Nullable(Type.Boolean())) });
+export const CreateChainBody = Object.assign(
+  Body({ ...chainFields, enabled: Type.Optional(Nullable(Type.Boolean())) }),
+  // Else the reference page makes one up, with a time-out of a millisecond.
+  { examples: [{ name: "hello", dagJson: { nodes: [{ id: "a", type: "noop" }] } }] },
+);
 export const UpdateChainBody = Body({ ...chainFields, version: Type.Integer({ minimum: 1, maximum: VERSION_MAX }) });
 
 const Summary = {

@@ -55,10 +55,16 @@ describe("a node whose run takes longer than its timeoutMs", () => {
     await makeDue();
     await process.timers.runOnce();
     await begin(2);
-    const [live] = await database.query<{ seconds: number }>(
-      "select extract(epoch from due_at - now())::float8 as seconds from chains.live_node where state = 'parked'",
+    const live = await until(
+      async () =>
+        (
+          await database.query<{ seconds: number }>(
+            "select extract(epoch from due_at - now())::float8 as seconds from chains.live_node where state = 'parked'",
+          )
+        )[0],
+      "the node to wait again",
     );
-    expect(live?.seconds).toBeGreaterThan(50);
+    expect(live.seconds).toBeGreaterThan(50);
     acts.clear();
     await process.runs.complete(childId, { nodeId: "a", artifact: null, reason: null }, ACTOR);
     expect(await ended(runId)).toMatchObject({ status: "SUCCESS", nodes: { sub: { attempt: 2 } } });

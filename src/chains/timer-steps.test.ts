@@ -14,7 +14,7 @@ test("schedules that cannot be fired hold up neither reclaim nor admission nor t
     $$ begin raise exception 'schedules are read only today'; end $$`);
   await database.query("create trigger refuse before update on chains.schedule execute function refuse()");
   const process = await chains.open({ roles: [] });
-  const victim = await chains.open({ roles: ["worker"] });
+  const victim = await chains.open({ roles: ["worker"], slots: 2 });
   const { act, begun: begin, release } = held({ stubborn: true });
   acts.set("slow", act);
   const lost = await process.runs.start(await define(process, [{ id: "slow" }]), BY);
@@ -37,7 +37,10 @@ test("schedules that cannot be fired hold up neither reclaim nor admission nor t
   await expect(process.timers.runOnce()).rejects.toThrow("schedules are read only today");
   expect((await look(lost.runId)).nodes["slow"]).toMatchObject({ status: "RETRYING", error: "its worker fell silent" });
   expect((await look(waiting.runId)).status).toBe("RUNNING");
-  expect(await look(overdue.runId)).toMatchObject({ status: "FAILED", reason: "the run took longer than its 60000 ms" });
+  expect(await look(overdue.runId)).toMatchObject({
+    status: "FAILED",
+    reason: "the run took longer than its 60000 ms",
+  });
 
   process.timers.start();
   const failed = ({ message }: { message: string }) => message.startsWith("a background run failed");

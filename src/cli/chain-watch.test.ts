@@ -52,7 +52,7 @@ run run-1 of daily SUCCESS in 1:31 (2 success)
   test("explains the signs of the states in its help", async () => {
     const { stdout } = await startCli(["chain", "watch", "--help"]).ended;
     expect(lines(stdout)).toContain(
-      "The signs of the states: ○ pending, ● running, ✓ success, ✗ failed, ↻ retrying, ⊘ skipped, ■ stopped.",
+      "Signs: ○ pending, ● running, ✓ success, ✗ failed, ↻ retrying, ⊘ skipped, ■ stopped.",
     );
   });
 

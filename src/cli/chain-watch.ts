@@ -18,7 +18,7 @@ export const WATCH_DETAILS = `On a terminal the run is drawn as a tree of its no
 state, its time, its attempts and its error in a line. Elsewhere each change is one line of text. Lost connections are
 taken up again.
 
-The signs of the states: ${LEGEND}.
+Signs: ${LEGEND}.
 
 Exits with 0 when the run succeeds, with ${EXIT.failed} when it fails and with ${EXIT.runStopped} when it is stopped. Ctrl-C ends the
 watching, not the run, and exits with ${INTERRUPTED}.`;
@@ -38,7 +38,7 @@ const watch: Command = {
 
 const show = talkingCommand<{ run: Run; nodes: RunNode[] }>({
   summary: "Show a run and its nodes as they stand",
-  details: `The signs of the states: ${LEGEND}.`,
+  details: `Signs: ${LEGEND}.`,
   args: "RUN",
   flags: [],
   examples: ["millrace chain show 01936f3a-5b7c-7d21-8f4e-1c2d3e4f5a6b"],

@@ -111,6 +111,19 @@ describe("failure", () => {
     expect((await rows()).map(({ account }) => account)).toEqual(["a", "b", "c"]);
   });
 
+  test("of an item may be of any kind, as long as the database is there", async () => {
+    const group = groupOf({
+      write: async (items) => {
+        if (items.some(({ account }) => account === "bad")) throw new TypeError("this item makes no sense");
+        return items.map(({ account }) => account);
+      },
+    });
+    const accounts = ["a", "b", "bad", "c"];
+    const outcomes = await Promise.allSettled(accounts.map((account) => group.add({ account, amount: "1" })));
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+    expect(outcomes[2]).toMatchObject({ reason: new TypeError("this item makes no sense") });
+  });
+
   test("of the connection rejects the whole batch, and the next one is written", async () => {
     const group = groupOf();
     let lost: Promise<PromiseSettledResult<string>[]> | undefined;

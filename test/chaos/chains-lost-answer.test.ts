@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { findViolations } from "../../src/chains/store/invariants.ts";
 import { useDatabase } from "../database.ts";
 import { contradictions } from "./chains-audit.ts";
-import { define, noteMoves, openPlant, runReaches, startRun } from "./chains-plant.ts";
+import { define, nodeRows, noteMoves, openPlant, runReaches, startRun } from "./chains-plant.ts";
 import { startCuttingProxy } from "./cutting-proxy.ts";
 
 const NODES = [{ id: "only", type: "work", cfg: { ms: 0 } }];
@@ -25,6 +25,25 @@ test("a node goes on whose claim or end was committed without an answer", async 
     expected.set(runId, NODES);
   }
   expect(await contradictions(database, plant, expected)).toEqual([]);
+  expect(await findViolations(database.db)).toEqual([]);
+  expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
+});
+
+test("a node goes on that was handed over in a commit without an answer", async () => {
+  const plant = await openPlant(database, {});
+  const proxy = await startCuttingProxy(database);
+  const [api, worker] = await Promise.all([plant.start("api,scheduler"), plant.start("worker", proxy)]);
+  const chainId = await define(api, [...NODES, { id: "next", type: "work", cfg: { ms: 0 }, dependsOn: ["only"] }]);
+  const cut = proxy.cut("chains.live.write");
+  const runId = await startRun(api, chainId);
+  await cut;
+  await runReaches(database, runId, "SUCCESS");
+  // The end of the first was written; the second was the worker's without its knowing, until it gave it back.
+  expect(await nodeRows(database, runId)).toMatchObject([
+    { nodeId: "only", attempt: 1 },
+    { nodeId: "next", attempt: 2 },
+  ]);
+  expect(plant.marks().filter(({ what }) => what === "did")).toHaveLength(2);
   expect(await findViolations(database.db)).toEqual([]);
   expect(await Promise.all([worker.stop(), api.stop()])).toEqual([0, 0]);
 });

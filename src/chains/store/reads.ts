@@ -237,16 +237,16 @@ export interface AttemptRow {
   started_at: Date | null;
   ended_at: Date | null;
 }
+/** Then what became of the node's last attempt is kept beside it; its own success is a person's word. */
+const COMPLETED_BY_HAND = `exists (
+     select from chains.job_run_attempt a where a.run_id = n.run_id and a.node_id = n.node_id and a.attempt = n.attempt)`;
 const ATTEMPTS = statement<AttemptRow>(
   "chains.read.attempts",
   `select attempt, status, error, worker, started_at, ended_at from chains.job_run_attempt
    where run_id = $1 and node_id = $2
    union all
    select attempt, status, last_error, worker, started_at, ended_at from chains.job_run_node n
-   where run_id = $1 and node_id = $2 and started_at is not null and not exists (
-     -- Completed by hand: what really happened is kept.
-     select from chains.job_run_attempt a where a.run_id = n.run_id and a.node_id = n.node_id and a.attempt = n.attempt
-   )
+   where run_id = $1 and node_id = $2 and started_at is not null and not ${COMPLETED_BY_HAND}
    order by attempt`,
 );
 
@@ -287,7 +287,8 @@ const EVENTS = statement<EventRow>(
      union all
      select ended_at, 2, 'node ended', node_id, attempt, null,
             jsonb_strip_nulls(jsonb_build_object('status', status, 'error', error))
-     from (select node_id, attempt, ended_at, status, last_error as error from chains.job_run_node where run_id = $1
+     from (select node_id, attempt, ended_at, status, last_error as error from chains.job_run_node n
+           where run_id = $1 and not ${COMPLETED_BY_HAND}
            union all select node_id, attempt, ended_at, status, error from chains.job_run_attempt where run_id = $1) e
      where ended_at is not null
    ) all_events

@@ -29,7 +29,7 @@ const inMs = (time: string) => `extract(epoch from ${time} - now()) * 1000`;
 const FORSAKEN = `select c.run_id from chains.job_run c
    where c.parent_run_id is not null and c.status in ('PENDING', 'RUNNING') and not exists (
      select from chains.live_node n
-     where n.run_id = c.parent_run_id and n.node_id = c.parent_node_id and n.state in ('leased', 'parked')
+     where n.run_id = c.parent_run_id and n.node_id = c.parent_node_id and (n.state = 'leased' or n.child_run_id = c.run_id)
        and (select l.status from chains.live_run l where l.run_id = n.run_id) = 'RUNNING'
    )`;
 

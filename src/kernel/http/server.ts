@@ -96,7 +96,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
 
   http.removeAllContentTypeParsers();
   http.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) =>
-    body.length === 0 && request.routeOptions.config.bodyOptional ? null : parseJson(body),
+    body.length === 0 && needsNoBody(request) ? null : parseJson(body),
   );
   useStrictValidation(http);
   useProblems(http);
@@ -175,6 +175,11 @@ const ANONYMOUS: Caller = {
   source: null,
   rateLimitPerMinute: null,
 };
+
+/** Many clients set the content type whether they send a body or not. */
+function needsNoBody({ method, routeOptions }: FastifyRequest): boolean {
+  return method === "DELETE" || routeOptions.config.bodyOptional === true;
+}
 
 /** A stored key may bear any name. */
 function isAnonymous({ name, keyId }: Caller): boolean {
