@@ -61,7 +61,7 @@ create table chains.job_run (
   constraint run_version check ((chain_id is null) = (chain_version is null))
 );
 create index idx_job_run_chain_id on chains.job_run (chain_id, created_at desc);
-create index idx_job_run_job_id on chains.job_run (job_id) where job_id is not null;
+create index idx_job_run_job_id on chains.job_run (job_id, created_at desc) where job_id is not null;
 create index job_run_newest on chains.job_run (created_at desc, run_id);
 create index job_run_op_time on chains.job_run (op_time, created_at desc) where op_time is not null;
 create index job_run_failed on chains.job_run (status, created_at desc) where status in ('FAILED', 'STOPPED');

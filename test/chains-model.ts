@@ -185,10 +185,12 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
     delayed: () => nodes.filter(({ delayed }) => delayed),
     parked: () => nodes.filter(({ child }) => child !== null),
 
-    admit(): void {
-      if (run.status !== "PENDING") return;
+    /** Answers whether the run begins with this. */
+    admit(): boolean {
+      if (run.status !== "PENDING") return false;
       for (const node of nodes) beginAnew(node, "PENDING");
       goOn();
+      return true;
     },
 
     /** What a claim gets. */

@@ -10,6 +10,7 @@ import type { Wake } from "../kernel/wake.ts";
 import { createDefinitions, type Definitions } from "./definitions.ts";
 import { createEngine } from "./engine.ts";
 import type { HasArrived } from "./open-books.ts";
+import { createProgress } from "./progress.ts";
 import { createRunCache } from "./run-cache.ts";
 import { createRuns, type Runs } from "./runs.ts";
 import { createSchedules, type Schedules } from "./schedules.ts";
@@ -58,7 +59,16 @@ export function createChains(deps: ChainsDeps): Chains {
   const registry = createRegistry([noop, sleep, chain, map, ...deps.types], deps.switchedOff);
   const known = createRunCache();
   const ids = systemIds;
-  const engine = createEngine({ db, wake, metrics, runs: known, hasArrived: deps.hasArrived, random: Math.random });
+  const progress = createProgress(wake);
+  const engine = createEngine({
+    db,
+    wake,
+    progress,
+    metrics,
+    runs: known,
+    hasArrived: deps.hasArrived,
+    random: Math.random,
+  });
   const definitions = createDefinitions({ db, registry, ids });
   const stopGraceMs = settings.stopGraceSeconds * 1000;
   const runs = createRuns({ db, wake, engine, definitions, ids, stopGraceMs });
@@ -70,7 +80,7 @@ export function createChains(deps: ChainsDeps): Chains {
     definitions,
     runs,
     schedules,
-    worker: createWorker({ ...deps, engine, runs: known, registry, subRuns, name }),
+    worker: createWorker({ ...deps, progress, engine, runs: known, registry, subRuns, name }),
     timers: createTimers({ ...deps, engine, runs, known, schedules, subRuns }),
     async arrived(table, opTime) {
       const waiting = await findWaiting(db, table, opTime);

@@ -67,7 +67,15 @@ async function openProcess() {
   const wake = createWake({ db, log });
   const known = createRunCache();
   const hasArrived = async () => arrived;
-  const real = createEngine({ db, wake, metrics: createMetrics(), runs: known, hasArrived, random: () => 0.5 });
+  const real = createEngine({
+    db,
+    wake,
+    progress: { changed: () => {} },
+    metrics: createMetrics(),
+    runs: known,
+    hasArrived,
+    random: () => 0.5,
+  });
   const hands = { room: 0, taken: [] as ClaimedNode[], session: await newSession() };
   real.handOverTo({
     session: () => hands.session,
@@ -251,9 +259,9 @@ async function look(
   due: Model["nodes"][number] | string | undefined,
 ): Promise<void> {
   model.reclaim();
-  model.admit();
+  const begins = model.admit();
   if (typeof due === "object") model.due(due);
-  if (due === "the deadline") model.timeOut();
+  if (due === "the deadline" && !begins) model.timeOut();
   if (due === "the grace") model.graceOver();
   await timers.runOnce();
 }

@@ -11,6 +11,7 @@ import type { Wake } from "../kernel/wake.ts";
 import type { Book } from "./book.ts";
 import type { Dag } from "./dag.ts";
 import { type HasArrived, openFresh, openLive, openWhole } from "./open-books.ts";
+import type { Progress } from "./progress.ts";
 import { admit } from "./revive.ts";
 import type { KnownRun, RunCache } from "./run-cache.ts";
 import { ENDED_RUN, type RunStatus } from "./states.ts";
@@ -18,7 +19,7 @@ import { saveCheckpoints } from "./store/history.ts";
 import { type ClaimedNode, lockRuns, type NodeKey } from "./store/live.ts";
 import { fullChain, insertChainRuns, insertDagRun, type NewRun, pickAdmissible, stillPending } from "./store/runs.ts";
 import { meetWaits } from "./store/waits.ts";
-import { LET_GO_TOPIC, progressTopic, READY_IN_POOL_TOPIC, READY_TOPIC, TIMER_TOPIC } from "./topics.ts";
+import { LET_GO_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC, TIMER_TOPIC } from "./topics.ts";
 import { type NodeEvent, onNodeEvent, reach, take } from "./transition.ts";
 import { writeBooks } from "./write-books.ts";
 
@@ -75,6 +76,7 @@ export interface Taker {
 export interface EngineDeps {
   db: Db;
   wake: Wake;
+  progress: Progress;
   metrics: Metrics;
   runs: RunCache;
   hasArrived: HasArrived;
@@ -87,7 +89,7 @@ const REPORTS_WAITING_MAX = 100_000;
 const NODES_ADMITTED_MAX = 20_000;
 const RUNS_READ_AT_ONCE = 50;
 
-export function createEngine({ db, wake, metrics, runs, hasArrived, random }: EngineDeps): Engine {
+export function createEngine({ db, wake, progress, metrics, runs, hasArrived, random }: EngineDeps): Engine {
   let taker: Taker | undefined;
   const endedListeners: ((known: KnownRun, status: RunStatus) => void)[] = [];
 
@@ -149,6 +151,7 @@ export function createEngine({ db, wake, metrics, runs, hasArrived, random }: En
 
   function afterCommit(books: readonly Book[], known: ReadonlyMap<string, KnownRun>): void {
     for (const topic of new Set(books.flatMap(topicsOf))) wake.hint(topic);
+    progress.changed(books.map(({ runId }) => runId));
     for (const book of books) {
       const run = known.get(book.runId);
       if (!run || !ENDED_RUN.has(book.status) || ENDED_RUN.has(book.was.status)) continue;
@@ -274,8 +277,8 @@ function handOver(books: readonly Book[], limit: number, session: string): void 
 }
 
 /** Whom a change concerns. */
-function topicsOf({ runId, nodes, status, was }: Book): string[] {
-  const topics = new Set([progressTopic(runId)]);
+function topicsOf({ nodes, status, was }: Book): string[] {
+  const topics = new Set<string>();
   for (const { live, was: before, node } of nodes.values()) {
     const inPool = node.def.pool !== undefined;
     const left = (state: string) => before.live?.state === state && live?.state !== state;

@@ -7,7 +7,6 @@ import type { ServiceLog } from "../kernel/service.ts";
 import { createNodeOutput } from "./node-output.ts";
 import { addRun, hold } from "./run.fixture.ts";
 import type { ClaimedNode } from "./store/live.ts";
-import { progressTopic } from "./topics.ts";
 
 const database = useDatabase();
 let held: ClaimedNode;
@@ -30,8 +29,8 @@ const told = async () => {
 
 function outputTo(db: Db, log: ServiceLog = rememberingLog()) {
   const hints: string[] = [];
-  const wake = { hint: (topic: string) => void hints.push(topic) };
-  return { ...createNodeOutput({ db, wake, log }), hints };
+  const progress = { changed: (runIds: Iterable<string>) => void hints.push(...runIds) };
+  return { ...createNodeOutput({ db, progress, log }), hints };
 }
 
 /** Counts the statements that are made. */
@@ -53,7 +52,7 @@ describe("what a node says", () => {
     expect(await lines()).toEqual(Array.from({ length: 1_000 }, (_, n) => `line ${n}`));
     expect(await told()).toMatchObject({ progress: 1, note: "step 10" });
     expect(statements).toEqual(["chains.log.write", "chains.node.progress"]);
-    expect(output.hints).toEqual([progressTopic(held.run_id)]);
+    expect(output.hints).toEqual([held.run_id]);
   });
 
   test("is written soon, even if nobody asks for it", async () => {

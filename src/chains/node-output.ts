@@ -4,11 +4,10 @@
  */
 import type { Db } from "../kernel/db.ts";
 import type { ServiceLog } from "../kernel/service.ts";
-import type { Wake } from "../kernel/wake.ts";
+import type { Progress } from "./progress.ts";
 
 import { storableText } from "./storable.ts";
 import { type LogLine, type ProgressWrite, writeLines, writeProgress } from "./store/logs.ts";
-import { progressTopic } from "./topics.ts";
 
 export interface NodeOutput {
   line(line: Omit<LogLine, "at">): void;
@@ -24,8 +23,8 @@ const NOTE_LENGTH_MAX = 500;
 const LINES_WAITING_MAX = 20_000;
 const LINES_AT_ONCE = 2_000;
 
-export function createNodeOutput(deps: { db: Db; wake: Pick<Wake, "hint">; log: ServiceLog }): NodeOutput {
-  const { db, wake, log } = deps;
+export function createNodeOutput(deps: { db: Db; progress: Progress; log: ServiceLog }): NodeOutput {
+  const { db, log } = deps;
   let lines: LogLine[] = [];
   let dropped = 0;
   const latest = new Map<string, ProgressWrite>();
@@ -54,7 +53,7 @@ export function createNodeOutput(deps: { db: Db; wake: Pick<Wake, "hint">; log: 
       }
       if (progress.length > 0) {
         await writeProgress(db, progress);
-        for (const topic of new Set(progress.map(({ run_id }) => progressTopic(run_id)))) wake.hint(topic);
+        deps.progress.changed(progress.map(({ run_id }) => run_id));
       }
     } catch (error) {
       log.warn({ err: error, lines: said.length }, "log lines of chain nodes were not written");

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { ACTOR, type ChainProcess, held, useChainProcesses } from "../../test/chain-process.ts";
 import { useDatabase } from "../../test/database.ts";
+import type { Runs } from "./runs.ts";
 import { useSubRuns } from "./sub-runs.fixture.ts";
 
 const database = useDatabase();
@@ -40,23 +41,23 @@ const traces = (runId: string) =>
   );
 
 describe("while its chain has no room, an ended run", () => {
-  test.each([
-    ["retry", "FAILED", ({ runs }: ChainProcess, runId: string) => runs.retry(runId, again, ACTOR)],
-    ["retry of a node", "FAILED", ({ runs }, runId) => runs.retry(runId, { ...again, nodeId: "a" }, ACTOR)],
-    ["resume", "STOPPED", ({ runs }, runId) => runs.resume(runId, ACTOR)],
-    ["complete", "FAILED", ({ runs }, runId) => runs.complete(runId, byHand("a"), ACTOR)],
-  ] as const)("refuses %s, and nothing changes; later it works", async (_verb, how, revive) => {
+  test.each<[verb: string, how: "FAILED" | "STOPPED", revive: (runs: Runs, runId: string) => Promise<unknown>]>([
+    ["retry", "FAILED", (runs, runId) => runs.retry(runId, again, ACTOR)],
+    ["retry of a node", "FAILED", (runs, runId) => runs.retry(runId, { ...again, nodeId: "a" }, ACTOR)],
+    ["resume", "STOPPED", (runs, runId) => runs.resume(runId, ACTOR)],
+    ["complete", "FAILED", (runs, runId) => runs.complete(runId, byHand("a"), ACTOR)],
+  ])("refuses %s, and nothing changes; later it works", async (_verb, how, revive) => {
     const process = await chains.open();
     const { runId, release } = await fill(process, how);
     const before = [await look(runId), await traces(runId)];
-    await expect(revive(process, runId)).rejects.toMatchObject({
+    await expect(revive(process.runs, runId)).rejects.toMatchObject({
       code: "CHAIN_FULL",
       status: 409,
       message: "Chain `narrow` has 1 of at most 1 active runs. Wait until one has ended, or stop one.",
     });
     expect([await look(runId), await traces(runId)]).toEqual(before);
     expect((await release()).status).toBe("SUCCESS");
-    await revive(process, runId);
+    await revive(process.runs, runId);
     expect((await ended(runId)).status).toBe("SUCCESS");
   });
 

@@ -268,9 +268,17 @@ export function reach(graph: Graph, event: NodeEvent): string[] {
   return [...all].map(({ id }) => id);
 }
 
-const DEFAULT_RETRY = { backoffMs: 1_000, factor: 2, maxBackoffMs: 60_000, jitter: 0.2 };
+const DEFAULT_RETRY = { backoffMs: 1_000, factor: 2, jitter: 0.2 };
+const MAX_BACKOFF_MS = 60_000;
 
 function retryPolicy({ retry }: NodeDef): RetryPolicy {
-  const { maxAttempts, backoffMs, factor, maxBackoffMs, jitter } = { maxAttempts: 1, ...DEFAULT_RETRY, ...retry };
-  return { maxAttempts, baseMs: backoffMs, factor, capMs: maxBackoffMs, jitter };
+  const { maxAttempts, backoffMs, factor, maxBackoffMs, jitter } = {
+    maxAttempts: 1,
+    maxBackoffMs: undefined,
+    ...DEFAULT_RETRY,
+    ...retry,
+  };
+  // A longer first wait that somebody wrote down is meant.
+  const capMs = maxBackoffMs ?? Math.max(MAX_BACKOFF_MS, backoffMs);
+  return { maxAttempts, baseMs: backoffMs, factor, capMs, jitter };
 }

@@ -14,18 +14,20 @@ import type { Engine, Report, Taker } from "./engine.ts";
 import { type ExecuteDeps, execute, type Outcome } from "./execute.ts";
 import { createNodeOutput } from "./node-output.ts";
 import { type PreparedNode, prepare } from "./prepare.ts";
+import type { Progress } from "./progress.ts";
 import type { RunCache } from "./run-cache.ts";
 import type { ChainsSettings } from "./settings.ts";
 import { saveHeldCheckpoint } from "./store/history.ts";
 import { type ClaimedNode, claimNodes, heldNodes } from "./store/live.ts";
 import type { SubRuns } from "./sub-runs.ts";
-import { LET_GO_TOPIC, progressTopic, READY_IN_POOL_TOPIC, READY_TOPIC } from "./topics.ts";
+import { LET_GO_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC } from "./topics.ts";
 import { mayRetry } from "./types/node-type.ts";
 import type { Registry } from "./types/registry.ts";
 
 export interface WorkerDeps {
   db: Db;
   wake: Wake;
+  progress: Progress;
   session: Session;
   engine: Engine;
   runs: RunCache;
@@ -80,7 +82,7 @@ export function createWorker(deps: WorkerDeps): Worker {
   let unsureUntilMs = 0;
   let busySlots = 0;
   let stopping = false;
-  const output = createNodeOutput({ db, wake, log });
+  const output = createNodeOutput({ db, progress: deps.progress, log });
   const executeDeps: ExecuteDeps = {
     registry,
     output,
@@ -123,7 +125,7 @@ export function createWorker(deps: WorkerDeps): Worker {
       freeSlots(limit - claimed.length); // The other kind may have come while all of them were held.
     }
     if (claimed.length > 0) {
-      for (const topic of new Set(claimed.map(({ run_id }) => progressTopic(run_id)))) wake.hint(topic);
+      deps.progress.changed(claimed.map(({ run_id }) => run_id));
       await begin(claimed);
     }
     return { claimed: claimed.length };
@@ -161,14 +163,18 @@ export function createWorker(deps: WorkerDeps): Worker {
     const current: Running = { item, control: new AbortController(), takenAway: false };
     running.set(item.fence, current);
     const startedAt = performance.now();
-    const outcome = await Promise.race([execute(executeDeps, item, current.control.signal), deafness(current)]);
+    const work = execute(executeDeps, item, current.control.signal);
+    void work.then(({ kind }) => {
+      const labels = { type: item.node.def.type, outcome: current.takenAway ? "taken away" : kind };
+      metrics.observe("millrace_chains_node_seconds", labels, (performance.now() - startedAt) / 1000);
+    });
+    const outcome = await Promise.race([work, deafness(current)]);
     freeSlots(1);
     if (outcome === "deaf") {
+      current.takenAway = true; // Whenever it ends, it is only measured.
       running.delete(item.fence); // Should the database still take it for ours, the watch gives it back.
       return;
     }
-    const labels = { type: item.node.def.type, outcome: current.takenAway ? "taken away" : outcome.kind };
-    metrics.observe("millrace_chains_node_seconds", labels, (performance.now() - startedAt) / 1000);
     try {
       await output.flush();
       if (!current.takenAway)
