@@ -32,7 +32,7 @@ import type { NodeEvent } from "./transition.ts";
 import { noop } from "./types/noop.ts";
 import { createRegistry } from "./types/registry.ts";
 
-const RUNS = process.env["MILLRACE_TEST_LONG"] ? 3_000 : 150;
+const RUNS = process.env["MILLRACE_TEST_LONG"] ? 3_000 : 200;
 const TIME_LIMIT_MS = 600_000;
 const STEPS_BETWEEN_LOOKS = 10;
 const LOST_LIMIT = 2;

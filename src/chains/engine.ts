@@ -44,8 +44,8 @@ export interface Engine {
   report(report: Report): Promise<boolean>;
   /** Opens a whole run under its lock, lets `change` work on it, and writes what it changed unless it answers `dry`. */
   change<T>(runId: string, change: (book: Book) => Changed<T>): Promise<T | undefined>;
-  /** Turns runs that wait into work, as far as their chains have room; answers how many, and whether more may wait. */
-  admit(limit: number): Promise<{ admitted: number; more: boolean }>;
+  /** Turns runs that wait into work, as far as their chains have room; answers how many. */
+  admit(limit: number): Promise<number>;
   /** Called with each run that ended, after the commit. */
   onEnded(listener: (known: KnownRun, status: RunStatus) => void): void;
   /** Lets a worker go on with what its reports make ready, without a claim in between. */
@@ -94,7 +94,7 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
   const endedListeners: ((known: KnownRun, status: RunStatus) => void)[] = [];
 
   const reports = createGroupCommit<Report, boolean>({
-    identity: ({ runId, event }) => `${runId}/${event.nodeId}`,
+    identity: keyOf,
     write: writeReports,
     itemsMax: REPORTS_AT_ONCE,
     waitingMax: REPORTS_WAITING_MAX,
@@ -111,6 +111,8 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
       const written = await db.tx((tx) => writeBatch(tx, batch, known, reserved));
       taken = written.taken;
       if (batch.some(({ event }, index) => event.kind === "parked" && written.counted[index])) wake.hint(TIMER_TOPIC);
+      // What did not count has locked rows for a moment, and a claim may have passed over them.
+      if (written.counted.includes(false)) wake.hint(READY_TOPIC);
       afterCommit(written.books, known);
       return written.counted;
     } catch (error) {
@@ -206,12 +208,12 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
           }
         }
         if (books.length > 0) await writeBooks(tx, books, null);
-        return { books, known, more: books.length < pending.length || picked.length === limit };
+        return { books, known };
       });
       const { length: admitted } = admission.books;
       metrics.count("millrace_chains_runs_total", { outcome: "started" }, admitted);
       afterCommit(admission.books, admission.known);
-      return { admitted, more: admission.more };
+      return admitted;
     },
 
     onEnded: (listener) => void endedListeners.push(listener),

@@ -26,7 +26,7 @@ function script(nodeId: string, attempts: readonly ("held" | "fails" | "fails fo
 
 /** A worker of its own that runs attempt `count` and is then gone. */
 async function loseWorker(begun: (count: number) => Promise<unknown>, count: number): Promise<void> {
-  const victim = await chains.open({ roles: ["worker"] });
+  const victim = await chains.open({ roles: ["worker"], slots: 1 }); // Which stays taken, so it takes nothing more.
   await begun(count);
   await victim.fallSilent();
 }
@@ -34,7 +34,7 @@ async function loseWorker(begun: (count: number) => Promise<unknown>, count: num
 describe("the key of a node", () => {
   test.each(["fell silent", "was shut down"])("stays the same when its worker %s", async (how) => {
     const scheduler = await chains.open({ roles: ["scheduler"] });
-    const first = await chains.open({ roles: ["worker"] });
+    const first = await chains.open({ roles: ["worker"], slots: 1 });
     const { keys, begun } = script("n0", ["held"]);
     const { runId } = await scheduler.runs.start(await define(scheduler, [{ id: "n0" }]), BY);
     await begun(1);

@@ -86,6 +86,7 @@ export function complete(book: Book, { nodeId, artifact, actor, reason }: Comple
   tell(book, "node completed", { nodeId, actor, detail });
   if (book.status === "STOPPING") {
     stopBehind(book, entry.node);
+    countAnew(book);
     onRunEvent(book, { kind: "settle" });
     return undefined;
   }

@@ -50,7 +50,7 @@ export function createTimers(deps: TimersDeps): Service {
     const steps: [what: string, wanted: boolean, step: () => Promise<number>][] = [
       ["reclaimed", seen.lost, reclaim],
       ["fired", due(seen.next_fire_ms), async () => (await schedules.fire(AT_ONCE)).fired],
-      ["admitted", seen.pending || due(seen.next_fire_ms), async () => (await engine.admit(AT_ONCE)).admitted],
+      ["admitted", seen.pending || due(seen.next_fire_ms), () => engine.admit(AT_ONCE)],
       ["ripened", due(seen.next_due_ms), ripen],
       ["children_timed_out", due(seen.next_due_ms), timeOutChildren],
       ["timed_out", due(seen.next_deadline_ms), timeOut],

@@ -27,8 +27,8 @@ describe("a worker", () => {
     const released = performance.now();
     release();
     expect((await ended(runId)).status).toBe("SUCCESS");
-    expect(performance.now() - released).toBeLessThan(5_000);
     expect((await ended(other.runId)).status).toBe("SUCCESS");
+    expect(performance.now() - released).toBeLessThan(5_000);
     expect(process.mostAtOnce).toBe(3);
     expect(begun).toHaveLength(40);
   });

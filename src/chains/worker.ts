@@ -155,7 +155,10 @@ export function createWorker(deps: WorkerDeps): Worker {
 
   function freeSlots(count: number): void {
     busySlots -= count;
-    if (count === 0) return;
+    if (count !== 0) wakeBacklog();
+  }
+
+  function wakeBacklog(): void {
     for (const kind of backlog) claimers[kind].wake();
   }
 
@@ -164,10 +167,11 @@ export function createWorker(deps: WorkerDeps): Worker {
     running.set(item.fence, current);
     const startedAt = performance.now();
     const work = execute(executeDeps, item, current.control.signal);
-    void work.then(({ kind }) => {
+    const measured = ({ kind }: Outcome) => {
       const labels = { type: item.node.def.type, outcome: current.takenAway ? "taken away" : kind };
       metrics.observe("millrace_chains_node_seconds", labels, (performance.now() - startedAt) / 1000);
-    });
+    };
+    void work.then(measured);
     const outcome = await Promise.race([work, deafness(current)]);
     freeSlots(1);
     if (outcome === "deaf") {
@@ -187,6 +191,7 @@ export function createWorker(deps: WorkerDeps): Worker {
       );
     } finally {
       running.delete(item.fence);
+      wakeBacklog(); // All slots may be free, and what was not yet written have been too much.
     }
   }
 
