@@ -34,7 +34,7 @@ import { createRegistry } from "./types/registry.ts";
 
 const RUNS = process.env["MILLRACE_TEST_LONG"] ? 3_000 : 200;
 const TIME_LIMIT_MS = 600_000;
-const STEPS_BETWEEN_LOOKS = 10;
+const STEPS_BETWEEN_LOOKS = 5;
 const LOST_LIMIT = 2;
 const OP_TIME = "20240102";
 const ACTOR = {

@@ -330,11 +330,12 @@ describe("a completion by hand", () => {
   });
 
   test("while the run is stopping keeps for a resume what was skipped behind the node", () => {
-    const book = runningBook({ a: [], b: ["a"], other: [] });
+    const book = runningBook({ a: [], b: ["a"], other: { dependsOn: ["a"], runWhen: "all_done" } });
     fail(book, "a");
     const fence = claim(book, "other");
     onRunEvent(book, { kind: "stop", graceMs: 1, actor: ACTOR, reason: "stopped" });
     finish(book, "a");
+    expect(liveOf(book, "other")).toMatchObject({ waiting: 0, failed: 0 });
     expect(statuses(book)).toEqual({ a: "SUCCESS", b: "STOPPED", other: "RUNNING" });
     onNodeEvent(book, { kind: "succeeded", nodeId: "other", fence, artifact: null }, unjittered);
     expect(book.status).toBe("STOPPED");
