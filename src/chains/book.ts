@@ -74,7 +74,9 @@ export interface OpenBook
   missingTables?: ReadonlyMap<string, readonly string[]>;
 }
 
-export function openBook({ missingTables = new Map(), ...run }: OpenBook): Book {
+const NOTHING_MISSING: ReadonlyMap<string, readonly string[]> = new Map();
+
+export function openBook({ missingTables = NOTHING_MISSING, ...run }: OpenBook): Book {
   return {
     ...run,
     graceMs: null,

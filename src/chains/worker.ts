@@ -50,6 +50,8 @@ export interface Worker {
 interface Running {
   item: PreparedNode;
   control: AbortController;
+  /** Goes on without it. */
+  leave(): void;
   /** Set when somebody else decides what becomes of the node. */
   takenAway: boolean;
 }
@@ -163,16 +165,20 @@ export function createWorker(deps: WorkerDeps): Worker {
   }
 
   async function run(item: PreparedNode): Promise<void> {
-    const current: Running = { item, control: new AbortController(), takenAway: false };
-    running.set(item.fence, current);
+    const control = new AbortController();
     const startedAt = performance.now();
-    const work = execute(executeDeps, item, current.control.signal);
+    const work = execute(executeDeps, item, control.signal);
+    const current: Running = { item, control, leave: () => {}, takenAway: false };
+    running.set(item.fence, current);
     const measured = ({ kind }: Outcome) => {
       const labels = { type: item.node.def.type, outcome: current.takenAway ? "taken away" : kind };
       metrics.observe("millrace_chains_node_seconds", labels, (performance.now() - startedAt) / 1000);
     };
     void work.then(measured);
-    const outcome = await Promise.race([work, deafness(current)]);
+    const outcome = await new Promise<Outcome | "deaf">((resolve) => {
+      current.leave = () => resolve("deaf");
+      void work.then(resolve);
+    });
     freeSlots(1);
     if (outcome === "deaf") {
       current.takenAway = true; // Whenever it ends, it is only measured.
@@ -195,22 +201,17 @@ export function createWorker(deps: WorkerDeps): Worker {
     }
   }
 
-  /** Resolves when a node that was told to stop has not done so for as long as a run waits for it. */
-  function deafness({ item, control: { signal } }: Running): Promise<"deaf"> {
-    return new Promise((resolve) => {
-      signal.addEventListener("abort", () => {
-        const timer = setTimeout(() => {
-          if (!running.has(item.fence)) return;
-          beUnsure();
-          log.warn(
-            { runId: item.run_id, nodeId: item.node_id },
-            "a node does not heed its signal and was left to itself",
-          );
-          resolve("deaf");
-        }, settings.stopGraceSeconds * 1000);
-        timer.unref();
-      });
-    });
+  /** Tells a node to stop. One that has not done so for as long as a run waits for it is left to itself. */
+  function tellToStop(current: Running, reason: string): void {
+    const { item, control } = current;
+    control.abort(new Error(reason));
+    const timer = setTimeout(() => {
+      if (!running.has(item.fence)) return;
+      beUnsure();
+      log.warn({ runId: item.run_id, nodeId: item.node_id }, "a node does not heed its signal and was left to itself");
+      current.leave();
+    }, settings.stopGraceSeconds * 1000);
+    timer.unref();
   }
 
   async function reportOf(item: PreparedNode, outcome: Outcome): Promise<Report> {
@@ -271,7 +272,7 @@ export function createWorker(deps: WorkerDeps): Worker {
       if (row && !row.stopping) continue;
       if (!row && running.has(current.item.fence)) current.takenAway = true;
       if (current.control.signal.aborted) continue;
-      current.control.abort(new Error(row ? "the run was stopped" : "the node was taken away"));
+      tellToStop(current, row ? "the run was stopped" : "the node was taken away");
       letGo += 1;
     }
     return { let_go: letGo };
