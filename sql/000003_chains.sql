@@ -199,6 +199,29 @@ create index live_node_in_pool on chains.live_node (pool) where state = 'leased'
 create index live_node_due_at on chains.live_node (due_at) where due_at is not null;
 create index live_node_parked on chains.live_node (child_run_id) where state = 'parked';
 
+-- A run is changed by one transaction at a time. The lock comes first, and what it protects is read by the next statement: one
+-- that waited for the lock would still see the rows as they were before it waited. Both in one call, because this is done
+-- for every batch of reports, and a round trip costs more than the reading.
+create function chains.open_live(runs uuid[], of_run uuid[], nodes text[])
+returns table (
+  run_id uuid, node_id varchar, state text, waiting integer, failed integer, skipped integer, attempt integer, tries integer,
+  lost integer, returned integer, fence text, child_run_id uuid,
+  run_status text, open integer, run_failed integer, stopped integer, timed_out boolean
+) language plpgsql as $$
+#variable_conflict use_column
+begin
+  perform pg_advisory_xact_lock(hashtextextended('chains.run ' || r.id, 0))
+  from (select id::text from unnest(runs) as u(id) order by 1 offset 0) r;
+  -- The rows are locked against claims, which skip them.
+  return query
+    select n.run_id, n.node_id, n.state, n.waiting, n.failed, n.skipped, n.attempt, n.tries, n.lost_count, n.returned,
+           n.fence::text, n.child_run_id, r.status, r.open, r.failed, r.stopped, r.timed_out
+    from (select * from unnest(of_run, nodes) as u(run_id, node_id) order by 1, 2 limit cardinality(of_run)) i
+    join chains.live_run r on r.run_id = i.run_id
+    join chains.live_node n on n.run_id = i.run_id and n.node_id = i.node_id
+    for update of n;
+end $$;
+
 -- Tables that a node still waits for.
 create table chains.live_wait (
   run_id     uuid not null,

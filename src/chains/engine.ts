@@ -129,7 +129,6 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
     known: ReadonlyMap<string, KnownRun>,
     reserved: number,
   ) {
-    await lockRuns(tx, [...known.keys()]);
     const open = await openLive(tx, keysOf(batch, known), known);
     const met = await takeArrivals(tx, batch);
     const counted = batch.map((report) => {

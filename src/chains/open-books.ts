@@ -1,23 +1,23 @@
-/** Opens books: reads what a change can touch, in the transaction that holds the runs' locks. */
+/** Opens books: reads what a change can touch, in the transaction that holds the runs' locks, or takes them here. */
 import type { Queryable } from "../kernel/db.ts";
 import { type Book, enter, type Live, openBook } from "./book.ts";
 import type { KnownRun } from "./run-cache.ts";
 import { ENDED_NODE, type RunStatus } from "./states.ts";
-import { type LiveRow, type NodeKey, readLive, readWholeLive } from "./store/live.ts";
+import { type LiveRow, type NodeKey, openLiveRows, readWholeLive } from "./store/live.ts";
 import { readNodeStatuses, readStatus } from "./store/runs.ts";
 import { holdArrivals, readWaits } from "./store/waits.ts";
 
 /** Which of the tables that nodes wait for are here already. The module `arrivals` answers it. */
 export type HasArrived = (db: Queryable, tables: readonly string[], opTime: string) => Promise<ReadonlySet<string>>;
 
-/** Only the named nodes, with the counts of their runs. Runs that are not live are missing. */
+/** Locks the runs and opens them with only the named nodes. Runs that are not live are missing. */
 export async function openLive(
   tx: Queryable,
   keys: readonly NodeKey[],
   known: ReadonlyMap<string, KnownRun>,
 ): Promise<Map<string, Book>> {
   const books = new Map<string, Book>();
-  for (const row of await readLive(tx, keys)) {
+  for (const row of await openLiveRows(tx, [...known.keys()], keys)) {
     const { run_id: runId } = row;
     const graph = known.get(runId)?.graph;
     if (!graph) throw new Error(`run ${runId} has live nodes but does not exist`);

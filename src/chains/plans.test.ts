@@ -5,7 +5,7 @@ import { explain } from "../../test/plans.ts";
 import { type Db, openDb, type Queryable } from "../kernel/db.ts";
 import { systemIds } from "../kernel/ids.ts";
 import type { Statement } from "../kernel/statement.ts";
-import { claimNodes, heldNodes, lostNodes, type NodeKey, readLive, writeLive } from "./store/live.ts";
+import { claimNodes, heldNodes, lostNodes, type NodeKey, openLiveRows, writeLive } from "./store/live.ts";
 import { pickAdmissible } from "./store/runs.ts";
 import { look, overdueRuns, ripen, runsOutOfGrace } from "./store/timers.ts";
 import { findWaiting } from "./store/waits.ts";
@@ -47,7 +47,7 @@ async function turn(session: string): Promise<void> {
   await findWaiting(db, "T", "20250101");
   const [first, ...others] = claimed;
   await db.tx(async (tx) => {
-    await readLive(tx, claimed);
+    await openLiveRows(tx, [...new Set(claimed.map(({ run_id }) => run_id))], claimed);
     await writeLive(tx, {
       gone: first ? [first] : [],
       kept: others.map((item) => kept(item)),
@@ -186,7 +186,8 @@ const EXPECTED: Record<string, { pages: number; indexes: string[] }> = {
   "chains.node.mark_started": { pages: 150, indexes: ["job_run_node_pkey"] },
   "chains.node.held": { pages: 150, indexes: ["live_node_held", "live_run_pkey"] },
   "chains.node.expired": { pages: 150, indexes: ["live_node_held", "session_pkey"] },
-  "chains.live.read": { pages: 250, indexes: ["live_node_pkey", "live_run_pkey"] },
+  // A function, whose plan is not shown: its pages tell.
+  "chains.live.open": { pages: 250, indexes: [] },
   "chains.live.write": { pages: 800, indexes: ["job_run_node_pkey", "live_node_pkey", "live_run_pkey"] },
   "chains.timers.ripen": { pages: 400, indexes: ["live_node_due_at", "live_node_pkey"] },
   "chains.timers.overdue": { pages: 120, indexes: ["job_run_pkey", "live_run_deadline"] },

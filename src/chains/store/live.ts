@@ -135,17 +135,15 @@ const LIVE_COLUMNS = `n.run_id, n.node_id, n.state, n.waiting, n.failed, n.skipp
           n.fence::text as fence, n.child_run_id`;
 const LIVE_RUN_COLUMNS = "r.status as run_status, r.open, r.failed as run_failed, r.stopped, r.timed_out";
 
-// The rows are locked against claims, which skip them.
-const READ_LIVE = statement<LiveRow & LiveRunRow>(
-  "chains.live.read",
-  `select ${LIVE_COLUMNS}, ${LIVE_RUN_COLUMNS}
-   from ${itemsByKey(NODE_KEY)} join chains.live_run r on r.run_id = i.run_id
-   join chains.live_node n on n.run_id = i.run_id and n.node_id = i.node_id
-   for update of n`,
-);
+const OPEN_LIVE = statement<LiveRow & LiveRunRow>("chains.live.open", "select * from chains.open_live($1, $2, $3)");
 
-export function readLive(tx: Queryable, keys: readonly NodeKey[]): Promise<(LiveRow & LiveRunRow)[]> {
-  return tx.rows(READ_LIVE, toArrays(NODE_KEY, keys));
+/** Locks the runs, as `lockRuns` does, and then reads these of their nodes. */
+export function openLiveRows(
+  tx: Queryable,
+  runIds: readonly string[],
+  keys: readonly NodeKey[],
+): Promise<(LiveRow & LiveRunRow)[]> {
+  return tx.rows(OPEN_LIVE, [runIds, ...toArrays(NODE_KEY, keys)]);
 }
 
 const READ_ALL_LIVE = statement<LiveRow>(
