@@ -83,7 +83,7 @@ export function useChainProcesses(database: TestDatabase): ChainProcesses {
     await Promise.all(open.splice(0).map((process) => process.stop()));
     const violations = await findViolations(database.db);
     await database.query(
-      "truncate chains.live_node, chains.live_wait, chains.pool, chains.job_chain_definition cascade",
+      "truncate chains.live_node, chains.live_wait, chains.job_run_node, chains.pool, chains.job_chain_definition cascade",
     );
     expect(violations).toEqual([]);
   });

@@ -37,7 +37,11 @@ beforeEach(async () => {
   await process.timers.runOnce();
 });
 // Before what must always hold is checked.
-afterEach(() => database.query("truncate chains.live_node, chains.live_wait, chains.live_run, chains.job_run cascade"));
+afterEach(() =>
+  database.query(
+    "truncate chains.live_node, chains.live_wait, chains.live_run, chains.job_run_node, chains.job_run cascade",
+  ),
+);
 
 const setLive = (nodeId: string, set: string) =>
   database.query(`update chains.live_node set ${set} where node_id = $1`, [nodeId]);

@@ -118,7 +118,10 @@ beforeAll(async () => {
 
 const ADMIT: Command = { kind: "timers", by: 0, anyway: true, due: "nothing", pick: 0 };
 const CLEAR = [
-  statement("test.chains.clear_live", "truncate chains.live_node, chains.live_wait, kernel.audit_log"),
+  statement(
+    "test.chains.clear_live",
+    "truncate chains.live_node, chains.live_wait, chains.job_run_node, kernel.audit_log",
+  ),
   statement("test.chains.clear", "truncate chains.job_chain_definition cascade"),
 ];
 const LOOK = statement<{ run: string; nodes: string[] }>(
