@@ -124,14 +124,17 @@ export async function openDatabase(deps: StartOptions & { log: Log; metrics?: Me
   };
 }
 
-async function serve(deps: {
+/** What a process has once its database is open. */
+interface OpenProcess {
   config: Config;
   cwd: string;
   log: Log;
   metrics: Metrics;
   cleanup: Cleanup;
   database: Database;
-}): Promise<Millrace> {
+}
+
+async function serve(deps: OpenProcess): Promise<Millrace> {
   const { config, log, metrics, cleanup } = deps;
   const { db, description, dataDir } = deps.database;
   let stopping = false;
@@ -228,17 +231,7 @@ async function serve(deps: {
   };
 }
 
-async function openChains(deps: {
-  config: Config;
-  cwd: string;
-  log: Log;
-  metrics: Metrics;
-  cleanup: Cleanup;
-  database: Database;
-  wake: Wake;
-  session: Session;
-  onRun: OnRun;
-}): Promise<Chains> {
+async function openChains(deps: OpenProcess & { wake: Wake; session: Session; onRun: OnRun }): Promise<Chains> {
   const { config, cwd, cleanup, database } = deps;
   const settings = config.sections.chains;
   const lakeDir = database.dataDir ?? (config.dataDir && resolve(cwd, config.dataDir));

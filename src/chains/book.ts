@@ -7,8 +7,8 @@ import { ENDED_NODE, NODE_NEXT, type NodeStatus, RUN_NEXT, type RunStatus } from
 
 export type LiveState = "waiting" | "delayed" | "ready" | "leased" | "parked";
 
-/** The engine's row of a node that has not ended. */
-export interface Live {
+/** Where a node that has not ended stands: what the engine's row, the book and what is written have in common. */
+export interface LiveCounts {
   state: LiveState;
   waiting: number;
   failed: number;
@@ -20,6 +20,10 @@ export interface Live {
   lost: number;
   /** Tries that came back without a result since one last had any. */
   returned: number;
+}
+
+/** The engine's row of a node that has not ended. */
+export interface Live extends LiveCounts {
   fence: string | null;
   /** From now: when a `delayed` one is due, or a `parked` one has taken too long. Null keeps what is there. */
   delayMs: number | null;

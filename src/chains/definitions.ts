@@ -1,6 +1,6 @@
 /** What people do with definitions: create, update, enable, disable, look at. Every version is kept. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
-import { type Db, type Queryable, sqlState } from "../kernel/db.ts";
+import { type Db, type Queryable, sqlState, UNIQUE_VIOLATION } from "../kernel/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { parseJson } from "../kernel/http/body.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -27,8 +27,6 @@ export interface Definitions {
   /** Throws what is wrong with a DAG; else answers it. */
   check(dagJson: string | object): Promise<Dag>;
 }
-
-const UNIQUE_VIOLATION = "23505";
 
 export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }): Definitions {
   const { db, registry, ids } = deps;

@@ -1,7 +1,7 @@
 /** What people do with runs: start, stop, resume, retry, complete, backfill. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import { fingerprint } from "../kernel/canonical.ts";
-import { type Db, type Queryable, sqlState } from "../kernel/db.ts";
+import { type Db, FOREIGN_KEY_VIOLATION, type Queryable, sqlState } from "../kernel/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { createGroupCommit } from "../kernel/group-commit.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -46,7 +46,6 @@ export interface Runs {
   stopChild(runId: string, reason: string): Promise<void>;
   /** Without a person: the node that waits for it tries again. Answers whether there was anything to retry. */
   retryChild(runId: string): Promise<boolean>;
-  drain(): Promise<void>;
 }
 
 export interface RetryRequest {
@@ -75,7 +74,6 @@ type Also = NonNullable<Changed<unknown>["also"]>;
 
 /** The chain is disabled, or needs an opTime; which of them is asked afterwards. */
 class NotStarted extends Error {}
-const FOREIGN_KEY_VIOLATION = "23503";
 
 export function createRuns(deps: {
   db: Db;
@@ -251,8 +249,6 @@ export function createRuns(deps: {
         if (!(error instanceof ApiError)) throw error; // It has ended meanwhile, which is as good.
       });
     },
-
-    drain: () => starts.drain(),
 
     async retryChild(runId) {
       return change(runId, (book) => {

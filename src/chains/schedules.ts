@@ -1,7 +1,7 @@
 /** Schedules: what people do with them, and firing those whose time has come, each exactly once over all processes. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { type Db, isUnavailable, type Queryable, sqlState } from "../kernel/db.ts";
+import { type Db, isUnavailable, type Queryable, sqlState, UNIQUE_VIOLATION } from "../kernel/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { type Grain, opTimeAt } from "../kernel/op-time.ts";
@@ -42,7 +42,6 @@ export interface Schedules {
 const CATCH_UP_MAX = 100;
 /** How long a schedule rests that could not be fired, for instance in a time zone that this Node does not know. */
 const POSTPONED_SECONDS = 3_600;
-const UNIQUE_VIOLATION = "23505";
 
 export function createSchedules(deps: {
   db: Db;

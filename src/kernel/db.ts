@@ -65,6 +65,8 @@ const UNABLE = new Set([
 ]);
 /** In the work pool this server is not, or no longer, the primary; in the read-only pool it is a bug of ours. */
 const READ_ONLY = "25006";
+export const UNIQUE_VIOLATION = "23505";
+export const FOREIGN_KEY_VIOLATION = "23503";
 const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";
 

@@ -7,7 +7,7 @@ import { type Columns, itemsByKey, toArrays, unnest } from "../../kernel/batch.t
 import type { Db, Queryable } from "../../kernel/db.ts";
 import { type Lease, type LeaseSpec, leaseOn } from "../../kernel/lease.ts";
 import { statement } from "../../kernel/statement.ts";
-import type { LiveState } from "../book.ts";
+import type { LiveCounts } from "../book.ts";
 import type { NodeStatus, RunStatus } from "../states.ts";
 
 export interface NodeKey {
@@ -109,15 +109,7 @@ export async function lockRuns(tx: Queryable, runIds: readonly string[]): Promis
   await tx.rows(LOCK, [runIds]);
 }
 
-export interface LiveRow extends NodeKey {
-  state: LiveState;
-  waiting: number;
-  failed: number;
-  skipped: number;
-  attempt: number;
-  tries: number;
-  lost: number;
-  returned: number;
+export interface LiveRow extends NodeKey, LiveCounts {
   fence: string | null;
   child_run_id: string | null;
 }
@@ -161,15 +153,7 @@ export async function readWholeLive(tx: Queryable, runId: string) {
 }
 
 /** A row of a node that has not ended, as it is to be. */
-export interface LiveWrite extends NodeKey {
-  state: LiveState;
-  waiting: number;
-  failed: number;
-  skipped: number;
-  attempt: number;
-  tries: number;
-  lost: number;
-  returned: number;
+export interface LiveWrite extends NodeKey, LiveCounts {
   /** Null keeps the time that is there. */
   delay_ms: number | null;
   child_run_id: string | null;
