@@ -1,10 +1,9 @@
 /** Puts the parts of the module together for one process: what people use, the worker, the timers. */
-import { hostname } from "node:os";
 import { systemClock } from "../kernel/clock.ts";
 import type { Db } from "../kernel/db.ts";
 import { systemIds } from "../kernel/ids.ts";
 import type { OnRun, Service, ServiceLog } from "../kernel/service.ts";
-import type { Session } from "../kernel/session.ts";
+import { PROCESS_NAME, type Session } from "../kernel/session.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
 import { createDefinitions, type Definitions } from "./definitions.ts";
@@ -75,12 +74,11 @@ export function createChains(deps: ChainsDeps): Chains {
   const schedules = createSchedules({ db, wake, clock: systemClock, ids, definitions, log });
   const subRuns = createSubRuns({ db, engine, runs, ids, log });
   engine.onEnded((run, status) => void subRuns.ended(run, status));
-  const name = `${hostname()}:${process.pid}`;
   return {
     definitions,
     runs,
     schedules,
-    worker: createWorker({ ...deps, progress, engine, runs: known, registry, subRuns, name }),
+    worker: createWorker({ ...deps, progress, engine, runs: known, registry, subRuns, name: PROCESS_NAME }),
     timers: createTimers({ ...deps, engine, runs, known, schedules, subRuns }),
     async arrived(table, opTime) {
       const waiting = await findWaiting(db, table, opTime);

@@ -1,5 +1,7 @@
 /** What programs and servers say may hold anything. Postgres takes neither NUL nor half a surrogate pair, as text or JSON. */
 
+import { isDeeper } from "../kernel/json-depth.ts";
+
 /** Far more than any real document; both `JSON.stringify` and Postgres give up at some depth. */
 const DEPTH_MAX = 256;
 /** Any escape, so that `\\u0000` is read as a backslash and letters. Whole pairs are not escaped: a surrogate that is stands alone. */
@@ -21,9 +23,4 @@ export function storableJson(value: unknown): { copy: unknown; bytes: number } |
     if (error instanceof RangeError) return { reason: "nested too deeply" };
     return { reason: `not JSON: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}` };
   }
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (value === null || typeof value !== "object") return false;
-  return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1));
 }

@@ -7,6 +7,8 @@ import type { Db } from "./db.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "./service.ts";
 import { statement } from "./statement.ts";
 
+/** This process, for people: `host:pid`. */
+export const PROCESS_NAME = `${hostname()}:${process.pid}`;
 export const SESSION_TTL_SECONDS = 15;
 const HEARTBEAT_INTERVAL_MS = 5_000;
 /** Expired sessions are kept this long for `millrace doctor`, then forgotten. */
@@ -43,10 +45,9 @@ const CLOSE = statement("kernel.session.close", "delete from kernel.session wher
 
 export async function openSession(options: SessionOptions): Promise<Session> {
   const { db } = options;
-  const processName = `${hostname()}:${process.pid}`;
 
   async function open(): Promise<string> {
-    const [row] = await db.rows(OPEN, [processName, options.roles, options.version, SESSION_TTL_SECONDS]);
+    const [row] = await db.rows(OPEN, [PROCESS_NAME, options.roles, options.version, SESSION_TTL_SECONDS]);
     if (!row) throw new Error("insert returned no row");
     return row.id;
   }

@@ -3,6 +3,7 @@
  * not UTF-8, endless nesting), so that no module has to think of it and no such body ends as a 500.
  */
 import { ApiError } from "../errors.ts";
+import { isDeeper } from "../json-depth.ts";
 
 /** Far more than any real body; both `JSON.stringify` and Postgres give up at some depth. */
 const DEPTH_MAX = 64;
@@ -34,11 +35,6 @@ function parse(text: string): unknown {
   } catch (error) {
     throw new ApiError("MALFORMED_JSON", {}, { reason: error instanceof Error ? error.message : "unknown reason" });
   }
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (value === null || typeof value !== "object") return false;
-  return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1));
 }
 
 /** `place` is the path to the value, empty for the body itself. */
