@@ -7,6 +7,8 @@ import { define, nodeRows, noteMoves, openPlant, runReaches, startRun } from "./
 import { startCuttingProxy } from "./cutting-proxy.ts";
 
 const NODES = [{ id: "only", type: "work", cfg: { ms: 0 } }];
+/** Long enough for the claim that brought it to be over: while one is under way, nothing is handed over. */
+const LONGER = { id: "only", type: "work", cfg: { ms: 300 } };
 
 const database = useDatabase();
 
@@ -33,7 +35,7 @@ test("a node goes on that was handed over in a commit without an answer", async 
   const plant = await openPlant(database, {});
   const proxy = await startCuttingProxy(database);
   const [api, worker] = await Promise.all([plant.start("api,scheduler"), plant.start("worker", proxy)]);
-  const chainId = await define(api, [...NODES, { id: "next", type: "work", cfg: { ms: 0 }, dependsOn: ["only"] }]);
+  const chainId = await define(api, [LONGER, { id: "next", type: "work", cfg: { ms: 0 }, dependsOn: ["only"] }]);
   const cut = proxy.cut("chains.live.write");
   const runId = await startRun(api, chainId);
   await cut;
