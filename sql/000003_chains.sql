@@ -212,14 +212,12 @@ returns table (
 begin
   perform pg_advisory_xact_lock(hashtextextended('chains.run ' || r.id, 0))
   from (select id::text from unnest(runs) as u(id) order by 1 offset 0) r;
-  -- The rows are locked against claims, which skip them.
   return query
     select n.run_id, n.node_id, n.state, n.waiting, n.failed, n.skipped, n.attempt, n.tries, n.lost_count, n.returned,
            n.fence::text, n.child_run_id, r.status, r.open, r.failed, r.stopped, r.timed_out
     from (select * from unnest(of_run, nodes) as u(run_id, node_id) order by 1, 2 limit cardinality(of_run)) i
     join chains.live_run r on r.run_id = i.run_id
-    join chains.live_node n on n.run_id = i.run_id and n.node_id = i.node_id
-    for update of n;
+    join chains.live_node n on n.run_id = i.run_id and n.node_id = i.node_id;
 end $$;
 
 -- Tables that a node still waits for.

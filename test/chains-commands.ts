@@ -21,8 +21,8 @@ export type Command = { by: number; anyway: boolean } & (
   | { kind: "arrive"; table: string; told: boolean }
   /** The process claims some more and is gone; whether that is noticed at once is another matter. */
   | { kind: "crash"; how: "delete" | "expire"; limit: number; noticed: boolean }
-  /** The clock jumps to when something is due, and the timers look. */
-  | { kind: "timers"; due: (typeof DUE)[number]; pick: number }
+  /** The clock jumps to when something is due, and the timers look. `room` is for the first nodes of a run that they admit. */
+  | { kind: "timers"; due: (typeof DUE)[number]; pick: number; room: number }
   | { kind: "stop"; dies: boolean }
   | { kind: "resume" }
   | { kind: "retry"; pick: number; downstream: boolean; dryRun: boolean }
@@ -95,7 +95,7 @@ export function anyCommands(): fc.Arbitrary<Command[]> {
     of(2, "child ended", { pick, outcome: childOutcome, right: mostly }),
     of(2, "arrive", { table, told: fc.boolean() }),
     of(3, "crash", { how, limit, noticed: mostly }),
-    of(6, "timers", { due, pick }),
+    of(6, "timers", { due, pick, room: fc.nat(2) }),
     of(1, "stop", { dies: sometimes }),
     of(2, "resume", {}),
     of(4, "retry", { pick, downstream, dryRun: sometimes }),

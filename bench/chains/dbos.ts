@@ -4,13 +4,13 @@
  */
 import { DBOS } from "@dbos-inc/dbos-sdk";
 import pg from "pg";
-import type { BenchPostgres } from "../postgres.ts";
+import type { Connection } from "../../src/kernel/db.ts";
 import { type Engine, keepInFlight } from "./engine.ts";
 
 const POOL_SIZE = 10; // Its default; 6, 14, 20 and 50 were not faster.
 const quiet = { info() {}, debug() {}, warn: console.error, error: console.error };
 
-export async function dbos({ connection }: BenchPostgres): Promise<Engine> {
+export async function dbos(connection: Connection): Promise<Engine> {
   const pool = new pg.Pool({ ...connection, max: POOL_SIZE });
   let onNode = (_runId: string) => {};
   const node = async () => onNode(DBOS.workflowID ?? "");

@@ -22,11 +22,14 @@ const CHAIN_OF_TEN = layered("chain of ten", { layers: 10, width: 1, parents: 1 
 const THOUSAND = layered("1,000-node DAG", { layers: 10, width: 100, parents: 3 });
 const TEN_THOUSAND = layered("10,000-node DAG", { layers: 100, width: 100, parents: 2 });
 
-export const ONE_DAG: Load = { shape: THOUSAND, runs: 1, inFlight: 1 };
-export const MANY_CHAINS: Load = { shape: CHAIN_OF_TEN, runs: 200, inFlight: 50 };
-export const BUSY_CHAINS: Load = { shape: CHAIN_OF_TEN, runs: 300, inFlight: 100 };
-export const LARGE_DAG: Load = { shape: TEN_THOUSAND, runs: 1, inFlight: 1 };
-export const HISTORY: Load = { shape: CHAIN_OF_TEN, runs: 10_000, inFlight: 200 };
+export const LOADS = {
+  oneDag: { shape: THOUSAND, runs: 1, inFlight: 1 },
+  manyChains: { shape: CHAIN_OF_TEN, runs: 200, inFlight: 200 },
+  busyChains: { shape: CHAIN_OF_TEN, runs: 300, inFlight: 100 },
+  largeDag: { shape: TEN_THOUSAND, runs: 1, inFlight: 1 },
+  history: { shape: CHAIN_OF_TEN, runs: 10_000, inFlight: 200 },
+} as const satisfies Record<string, Load>;
+export type LoadName = keyof typeof LOADS;
 
 export function nodesOf({ shape, runs }: Load): number {
   return runs * shape.layers.flat().length;

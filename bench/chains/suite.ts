@@ -2,73 +2,72 @@
  * `npm run bench -- chains`: DAGs of no-op nodes run by Millrace and by DBOS, with the bare claim-and-complete loop as the
  * limit; whether a past slows the present; and how a very large DAG starts. Prints the tables of docs/performance.md.
  */
-import { type Db, openDb } from "../../src/kernel/db.ts";
+import { type Connection, openDb } from "../../src/kernel/db.ts";
 import { migrate } from "../../src/kernel/migrate.ts";
 import { withDatabase } from "../../test/connection.ts";
 import { bareLoop } from "../bare-loop.ts";
-import { type Contender, type Figures, formatNumber, interleave, median, percentile, perSecond } from "../measure.ts";
+import { type Contender, type Figures, formatNumber, interleave, median } from "../measure.ts";
 import { type BenchPostgres, withPostgres } from "../postgres.ts";
-import { dbos } from "./dbos.ts";
-import type { Engine } from "./engine.ts";
-import { millrace } from "./millrace.ts";
+import { type ContenderProcess, type Seen, startContender } from "./contender.ts";
 import { atLeast, atMost, printMarkdown, times, withGoal } from "./report.ts";
-import { BUSY_CHAINS, HISTORY, LARGE_DAG, type Load, MANY_CHAINS, nodesOf, ONE_DAG } from "./shapes.ts";
+import { LOADS, type LoadName, nodesOf } from "./shapes.ts";
 
 export function run(rounds: number): Promise<void> {
   return withPostgres(async (postgres) => {
-    const engines = { ours: await millrace(postgres.db), peer: await dbos(postgres) };
-    await compareThroughput(postgres, engines, ONE_DAG, rounds);
-    await compareThroughput(postgres, engines, MANY_CHAINS, rounds);
-    await compareDispatch(engines, rounds);
-    await measureLargeDag(engines.ours, rounds);
+    const ours = await startContender("Millrace", postgres.connection);
+    const peer = await startContender("DBOS 5.3", postgres.connection);
+    await compareThroughput(postgres, { ours, peer }, "oneDag", rounds);
+    await compareThroughput(postgres, { ours, peer }, "manyChains", rounds);
+    await compareDispatch({ ours, peer }, rounds);
+    await measureLargeDag(ours, rounds);
     // Nothing else may run beside the last comparison, whose goal is the narrowest.
-    await engines.peer.end();
-    await engines.ours.end();
+    await peer.end();
+    await ours.end();
     await compareHistory(postgres, rounds);
   });
 }
 
 interface Engines {
-  ours: Engine;
-  peer: Engine;
+  ours: ContenderProcess;
+  peer: ContenderProcess;
 }
 
-async function compareThroughput(postgres: BenchPostgres, { ours, peer }: Engines, load: Load, rounds: number) {
-  const limit = await bareLoop(postgres, nodesOf(load));
+async function compareThroughput(postgres: BenchPostgres, { ours, peer }: Engines, load: LoadName, rounds: number) {
+  const limit = await bareLoop(postgres, nodesOf(LOADS[load]));
   const figures = await interleave([throughput(ours, load), throughput(peer, load), limit], rounds, console.error);
   const reference = medianOf(figures, ours.name);
   const row = (name: string, least: number) => {
     const ratio = reference / medianOf(figures, name);
     return [name, `${formatNumber(medianOf(figures, name))} nodes/s`, times(ratio), withGoal(ratio, atLeast(least))];
   };
+  const { runs, shape, inFlight } = LOADS[load];
   printMarkdown(
-    `${load.runs} x ${load.shape.name}, ${load.inFlight} in flight`,
+    `${runs} x ${shape.name}, ${inFlight} in flight`,
     ["", "median", "Millrace is", "goal"],
     [[`**${ours.name}**`, `${formatNumber(reference)} nodes/s`, "", ""], row(peer.name, 5), row(limit.name, 0.15)],
   );
 }
 
-function throughput(engine: Engine, load: Load): Contender {
-  return { name: engine.name, round: () => perSecond(nodesOf(load), () => engine.run(load, () => {})) };
+function throughput(contender: ContenderProcess, load: LoadName): Contender {
+  return { name: contender.name, round: async () => (await contender.run(load)).nodesPerSecond };
 }
 
 async function compareDispatch({ ours, peer }: Engines, rounds: number) {
-  const p95s = new Map<string, number[]>([ours, peer].map(({ name }) => [name, []]));
-  const dispatch = (engine: Engine): Contender => ({
-    name: engine.name,
+  const seen = new Map<string, Seen[]>([ours, peer].map(({ name }) => [name, []]));
+  const dispatch = (contender: ContenderProcess): Contender => ({
+    name: contender.name,
     async round() {
-      const gaps = await gapsBetweenNodes(engine, BUSY_CHAINS);
-      p95s.get(engine.name)?.push(percentile(gaps, 0.95));
-      return percentile(gaps, 0.5);
+      const figures = await contender.run("busyChains");
+      seen.get(contender.name)?.push(figures);
+      return figures.gapP50;
     },
   });
   const p50s = await interleave([dispatch(ours), dispatch(peer)], rounds, console.error);
-  // The first round is the warm-up, which `interleave` leaves out by itself.
-  const p95 = (name: string) => median(p95s.get(name)?.slice(1) ?? []);
+  const p95 = (name: string) => median(afterWarmUp(seen.get(name)).map(({ gapP95 }) => gapP95));
   const p50 = (name: string) => medianOf(p50s, name);
   const ratio = p50(ours.name) / p50(peer.name);
   printMarkdown(
-    `End of a node to the start of its child, ${BUSY_CHAINS.inFlight} chains of ten in flight`,
+    `End of a node to the start of its child, ${LOADS.busyChains.inFlight} chains of ten in flight`,
     ["", "p50", "p95", "Millrace's p50 is", "goal"],
     [
       [
@@ -89,38 +88,20 @@ async function compareDispatch({ ours, peer }: Engines, rounds: number) {
   );
 }
 
-/** A node takes no time, so the moment it runs is both its start and its end. For chains only, where nodes take turns. */
-async function gapsBetweenNodes(engine: Engine, load: Load): Promise<number[]> {
-  const lastOfRun = new Map<string, number>();
-  const gaps: number[] = [];
-  await engine.run(load, (runId) => {
-    const now = performance.now();
-    const last = lastOfRun.get(runId);
-    if (last !== undefined) gaps.push(now - last);
-    lastOfRun.set(runId, now);
-  });
-  if (gaps.length !== nodesOf(load) - load.runs) throw new Error(`${engine.name} ran ${gaps.length} steps`);
-  return gaps;
-}
-
-async function measureLargeDag(ours: Engine, rounds: number) {
-  const starts: number[] = [];
+async function measureLargeDag(ours: ContenderProcess, rounds: number) {
+  const seen: Seen[] = [];
   const whole: Contender = {
-    name: `${ours.name}, ${LARGE_DAG.shape.name}, ms`,
+    name: `${ours.name}, ${LOADS.largeDag.shape.name}, ms`,
     async round() {
-      const asked = performance.now();
-      let first = 0;
-      await ours.run(LARGE_DAG, () => {
-        first ||= performance.now();
-      });
-      starts.push(first - asked);
-      return performance.now() - asked;
+      const figures = await ours.run("largeDag");
+      seen.push(figures);
+      return figures.totalMs;
     },
   };
   const figures = await interleave([whole], Math.min(rounds, 3), console.error);
-  const start = median(starts.slice(1));
+  const start = median(afterWarmUp(seen).map(({ firstMs }) => firstMs));
   printMarkdown(
-    LARGE_DAG.shape.name,
+    LOADS.largeDag.shape.name,
     ["", "median", "goal"],
     [
       ["from the request to its first node", milliseconds(start), withGoal(start, atMost(2_000, "ms"))],
@@ -129,25 +110,31 @@ async function measureLargeDag(ours: Engine, rounds: number) {
   );
 }
 
+/** The first round is the warm-up, which `interleave` leaves out by itself. */
+function afterWarmUp<T>(rounds: readonly T[] = []): readonly T[] {
+  return rounds.slice(1);
+}
+
 async function compareHistory(postgres: BenchPostgres, rounds: number) {
-  const sites: { db: Db; engine: Engine }[] = [];
-  for (const runs of [0, HISTORY.runs]) {
-    const db = await createDatabase(postgres, `history_${runs}`);
-    const engine = await millrace(db);
-    if (runs > 0) await engine.run(HISTORY, () => {});
-    await db.exclusive((client) => client.query("vacuum analyze"));
-    sites.push({ db, engine: { ...engine, name: `${runs.toLocaleString("en")} finished runs` } });
+  const sites: ContenderProcess[] = [];
+  for (const runs of [0, LOADS.history.runs]) {
+    const connection = await createDatabase(postgres, `history_${runs}`);
+    const contender = await startContender("Millrace", connection);
+    if (runs > 0) await contender.run("history");
+    await vacuum(connection);
+    sites.push({ ...contender, name: `${runs.toLocaleString("en")} finished runs` });
   }
-  const contenders = sites.map(({ engine }) => throughput(engine, MANY_CHAINS));
+  const contenders = sites.map((site) => throughput(site, "manyChains"));
   const figures = await interleave(contenders, rounds, console.error);
   const [small, large] = contenders.map(({ name }) => medianOf(figures, name)) as [number, number];
   const ratio = large / small;
+  const { runs, shape } = LOADS.manyChains;
   printMarkdown(
     "Whether a past slows the present",
     ["", ...contenders.map(({ name }) => name), "ratio", "goal"],
     [
       [
-        `${MANY_CHAINS.runs} x ${MANY_CHAINS.shape.name}, nodes/s`,
+        `${runs} x ${shape.name}, nodes/s`,
         formatNumber(small),
         formatNumber(large),
         times(ratio),
@@ -155,17 +142,22 @@ async function compareHistory(postgres: BenchPostgres, rounds: number) {
       ],
     ],
   );
-  for (const { db, engine } of sites) {
-    await engine.end();
-    await db.close();
-  }
+  for (const site of sites) await site.end();
 }
 
-async function createDatabase({ sql, connection }: BenchPostgres, database: string): Promise<Db> {
+async function createDatabase({ sql, connection }: BenchPostgres, database: string): Promise<Connection> {
   await sql(`create database ${database}`);
-  const db = openDb({ connection: withDatabase(connection, database), poolSize: 20 });
+  const own = withDatabase(connection, database);
+  const db = openDb({ connection: own });
   await migrate(db);
-  return db;
+  await db.close();
+  return own;
+}
+
+async function vacuum(connection: Connection): Promise<void> {
+  const db = openDb({ connection });
+  await db.exclusive((client) => client.query("vacuum analyze"));
+  await db.close();
 }
 
 function medianOf(figures: Figures, name: string): number {

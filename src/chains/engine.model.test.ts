@@ -116,7 +116,7 @@ beforeAll(async () => {
   processes.push(await openProcess(), await openProcess());
 });
 
-const ADMIT: Command = { kind: "timers", by: 0, anyway: true, due: "nothing", pick: 0 };
+const ADMIT = { kind: "timers", by: 0, anyway: true, due: "nothing", pick: 0 } as const;
 const CLEAR = [
   statement(
     "test.chains.clear_live",
@@ -135,12 +135,12 @@ const LOOK = statement<{ run: string; nodes: string[] }>(
 
 test("random commands leave exactly what the rules say", { timeout: 2 * TIME_LIMIT_MS }, async () => {
   const { db } = database;
-  const anyStart = fc.record({ reversed: fc.boolean(), admitted: fc.nat(7).map((n) => n < 7) });
+  const anyStart = fc.record({ reversed: fc.boolean(), admitted: fc.nat(7).map((n) => n < 7), room: fc.nat(2) });
   const property = fc.asyncProperty(
     anyDag(),
     anyStart,
     anyCommands(),
-    async (nodes, { reversed, admitted }, commands) => {
+    async (nodes, { reversed, admitted, room }, commands) => {
       arrived.clear();
       for (const clear of CLEAR) await db.rows(clear);
       const [first] = processes as [Process];
@@ -148,7 +148,8 @@ test("random commands leave exactly what the rules say", { timeout: 2 * TIME_LIM
       const chain = await first.definitions.create({ name: "any", dagJson, runTimeoutMs: NEVER_MS }, ACTOR);
       const { runId } = await first.runs.start(chain.chain_id, { by: "test", opTime: OP_TIME });
       const model = createModel(nodes, { lostLimit: LOST_LIMIT, pools: POOLS });
-      for (const [step, command] of (admitted ? [ADMIT, ...commands] : commands).entries()) {
+      const all = admitted ? [{ ...ADMIT, room }, ...commands] : commands;
+      for (const [step, command] of all.entries()) {
         if (!command.anyway && !isOfUse(model, command)) continue;
         await run(model, runId, command);
         const [row] = await db.rows(LOOK, [runId]);
@@ -218,14 +219,14 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
       model.dead.add(session);
       await database.db.rows(CRASH[command.how], [session]);
       hands.session = await newSession();
-      if (command.noticed) await look(model, process, undefined);
+      if (command.noticed) await look(model, process, undefined, 0);
       return;
     case "timers": {
-      const { due, pick } = command;
+      const { due, pick, room } = command;
       const node = due === "a retry" ? at(model.delayed(), pick) : due === "a child" ? at(model.parked(), pick) : null;
       if (node) await database.db.rows(NODE_IS_DUE, [node.def.id]);
       if (due === "the deadline" || due === "the grace") await database.db.rows(RUN_IS_DUE[due]);
-      return look(model, process, node ?? due);
+      return look(model, process, node ?? due, room);
     }
     case "stop":
       life.changesLeft = command.dies ? 1 : Number.POSITIVE_INFINITY;
@@ -258,15 +259,22 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
 /** The timers look once, and find this due beside what silent processes have left behind. */
 async function look(
   model: Model,
-  { timers }: Process,
+  { timers, hands }: Process,
   due: Model["nodes"][number] | string | undefined,
+  room: number,
 ): Promise<void> {
   model.reclaim();
   const begins = model.admit();
   if (typeof due === "object") model.due(due);
   if (due === "the deadline" && !begins) model.timeOut();
   if (due === "the grace") model.graceOver();
+  const offered = begins ? model.ready("free", model.nodes.length) : [];
+  hands.room = room;
   await timers.runOnce();
+  const taken = hands.taken.splice(0);
+  expect(offered).toEqual(expect.arrayContaining(taken.map(({ node_id }) => node_id)));
+  expect(taken).toHaveLength(Math.min(room, offered.length));
+  begin(model, hands.session, taken);
 }
 
 async function claim(model: Model, session: string, limit: number): Promise<void> {

@@ -88,6 +88,11 @@ const REPORTS_WAITING_MAX = 100_000;
 /** As many nodes are admitted in one transaction; building more of them would block the process for seconds. */
 const NODES_ADMITTED_MAX = 20_000;
 const RUNS_READ_AT_ONCE = 50;
+/** What a process begins of the runs that it has admitted; the rest is for whoever is free. */
+const ADMITTED_TO_ONESELF_MAX = 100;
+
+/** Writes books and leases up to so many nodes that became ready to the worker of this process. */
+type WriteAndLease = (books: readonly Book[], nodesMax: number) => Promise<void>;
 
 export function createEngine({ db, wake, progress, metrics, runs, hasArrived, random }: EngineDeps): Engine {
   let taker: Taker | undefined;
@@ -103,19 +108,29 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
   async function writeReports(batch: readonly Report[]): Promise<boolean[]> {
     const runIds = [...new Set(batch.map(({ runId }) => runId))];
     const known = await runs.get(db, runIds);
-    // As many as it has just ended: what else becomes ready is for whoever is free.
-    const ends = batch.filter(({ event }) => event.kind === "succeeded" || event.kind === "skipped").length;
-    const reserved = taker?.reserve(ends) ?? 0;
+    const { books, counted } = await handingOver((tx, write) => writeBatch(tx, batch, known, write));
+    if (batch.some(({ event }, index) => event.kind === "parked" && counted[index])) wake.hint(TIMER_TOPIC);
+    // What did not count has locked rows for a moment, and a claim may have passed over them.
+    if (counted.includes(false)) wake.hint(READY_TOPIC);
+    afterCommit(books, known);
+    return counted;
+  }
+
+  /** A transaction that writes books and leases nodes which became ready by it to the worker of this process. */
+  async function handingOver<T>(work: (tx: Queryable, write: WriteAndLease) => Promise<T>): Promise<T> {
+    let reserved = 0;
     let taken: ClaimedNode[] = [];
     try {
-      const written = await db.tx((tx) => writeBatch(tx, batch, known, reserved));
-      taken = written.taken;
-      if (batch.some(({ event }, index) => event.kind === "parked" && written.counted[index])) wake.hint(TIMER_TOPIC);
-      // What did not count has locked rows for a moment, and a claim may have passed over them.
-      if (written.counted.includes(false)) wake.hint(READY_TOPIC);
-      afterCommit(written.books, known);
-      return written.counted;
+      return await db.tx((tx) =>
+        work(tx, async (books, nodesMax) => {
+          // The transaction may be repeated, and keeps the room that it has.
+          if (nodesMax > reserved) reserved += taker?.reserve(nodesMax - reserved) ?? 0;
+          if (taker) handOver(books, Math.min(reserved, nodesMax), taker.session());
+          taken = await writeBooks(tx, books, taker?.name ?? null);
+        }),
+      );
     } catch (error) {
+      taken = [];
       if (reserved > 0) taker?.unsure();
       throw error;
     } finally {
@@ -127,7 +142,7 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
     tx: Queryable,
     batch: readonly Report[],
     known: ReadonlyMap<string, KnownRun>,
-    reserved: number,
+    write: WriteAndLease,
   ) {
     const open = await openLive(tx, keysOf(batch, known), known);
     const met = await takeArrivals(tx, batch);
@@ -146,8 +161,9 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
       if (child && open.get(runId)?.nodes.get(event.nodeId)?.live?.state === "parked") await startChild(tx, child);
     }
     const books = [...open.values()];
-    if (taker) handOver(books, reserved, taker.session());
-    return { books, counted, taken: await writeBooks(tx, books, taker?.name ?? null) };
+    // As many as it has just ended: what else becomes ready is for whoever is free.
+    await write(books, effective.filter(({ event }) => event.kind === "succeeded" || event.kind === "skipped").length);
+    return { books, counted };
   }
 
   function afterCommit(books: readonly Book[], known: ReadonlyMap<string, KnownRun>): void {
@@ -188,7 +204,7 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
     },
 
     async admit(limit) {
-      const admission = await db.tx(async (tx) => {
+      const admission = await handingOver(async (tx, write) => {
         const picked = await pickAdmissible(tx, limit);
         await lockRuns(tx, picked);
         const books: Book[] = [];
@@ -206,7 +222,7 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
             books.push(book);
           }
         }
-        if (books.length > 0) await writeBooks(tx, books, null);
+        if (books.length > 0) await write(books, ADMITTED_TO_ONESELF_MAX);
         return { books, known };
       });
       const { length: admitted } = admission.books;
@@ -270,7 +286,8 @@ function handOver(books: readonly Book[], limit: number, session: string): void 
     for (const entry of book.nodes.values()) {
       if (left === 0) return;
       const { live, was, node } = entry;
-      if (live?.state !== "ready" || was.live?.state !== "waiting" || node.def.pool !== undefined) continue;
+      const becameReady = live?.state === "ready" && (was.live === null || was.live.state === "waiting");
+      if (!becameReady || node.def.pool !== undefined) continue;
       take(book, entry, live, session);
       left -= 1;
     }

@@ -32,7 +32,7 @@ export async function writeBooks(tx: Queryable, books: readonly Book[], worker: 
   if (born.length > 0) await insertLiveRuns(tx, born.map(runWrite));
   const isNothing = Object.values(difference).every((rows) => rows.length === 0) && lasting.length === 0;
   const taken = isNothing ? [] : await writeLive(tx, { ...difference, runs: lasting.map(runWrite), worker });
-  if (fresh.length > 0) await insertLive(tx, fresh);
+  if (fresh.length > 0) taken.push(...(await insertLive(tx, fresh)));
   if (waitNoMore.length > 0) await dropWaits(tx, waitNoMore);
   const waits = fresh.filter(({ tables }) => tables.length > 0);
   if (waits.length > 0) await insertWaits(tx, waits);

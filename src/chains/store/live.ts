@@ -129,13 +129,26 @@ const LIVE_RUN_COLUMNS = "r.status as run_status, r.open, r.failed as run_failed
 
 const OPEN_LIVE = statement<LiveRow & LiveRunRow>("chains.live.open", "select * from chains.open_live($1, $2, $3)");
 
+const LOCK_ROWS = statement<LiveRow & LiveRunRow>(
+  "chains.live.lock_rows",
+  `select ${LIVE_COLUMNS}, ${LIVE_RUN_COLUMNS}
+   from ${itemsByKey(NODE_KEY)}
+   join chains.live_run r on r.run_id = i.run_id
+   join chains.live_node n on n.run_id = i.run_id and n.node_id = i.node_id
+   for update of n`,
+);
+
 /** Locks the runs, as `lockRuns` does, and then reads these of their nodes. */
-export function openLiveRows(
+export async function openLiveRows(
   tx: Queryable,
   runIds: readonly string[],
   keys: readonly NodeKey[],
 ): Promise<(LiveRow & LiveRunRow)[]> {
-  return tx.rows(OPEN_LIVE, [runIds, ...toArrays(NODE_KEY, keys)]);
+  const columns = toArrays(NODE_KEY, keys);
+  const rows = await tx.rows(OPEN_LIVE, [runIds, ...columns]);
+  // Who holds the run's lock is alone with its rows, but for what may be claimed or ripen without it. That is rare among
+  // the children of a node which has just ended, and a lock on every row would cost as much as reading it.
+  return rows.some(({ state }) => state === "ready" || state === "delayed") ? tx.rows(LOCK_ROWS, columns) : rows;
 }
 
 const READ_ALL_LIVE = statement<LiveRow>(
@@ -268,20 +281,27 @@ const NEW_LIVE = {
   tries: "int4",
   lost: "int4",
   pool: "text",
+  session_id: "int8",
 };
-const INSERT_LIVE = statement(
+const INSERT_LIVE = statement<ClaimedNode>(
   "chains.live.insert",
-  `insert into chains.live_node
-     (run_id, node_id, state, waiting, failed, skipped, attempt, tries, lost_count, pool, priority)
-   select i.run_id, i.node_id, i.state, i.waiting, i.failed, i.skipped, i.attempt, i.tries, i.lost, i.pool, r.priority
-   from ${unnest(NEW_LIVE, "i")} join chains.live_run r on r.run_id = i.run_id`,
+  `with fresh as (
+     insert into chains.live_node
+       (run_id, node_id, state, waiting, failed, skipped, attempt, tries, lost_count, pool, priority, session_id, fence)
+     select i.run_id, i.node_id, i.state, i.waiting, i.failed, i.skipped, i.attempt, i.tries, i.lost, i.pool, r.priority,
+            i.session_id, case when i.session_id is not null then nextval('kernel.fence') end
+     from ${unnest(NEW_LIVE, "i")} join chains.live_run r on r.run_id = i.run_id
+     returning run_id, node_id, fence, attempt, returned
+   )
+   select run_id, node_id, fence::text as fence, attempt, returned from fresh where fence is not null`,
 );
 
-export async function insertLive(
+/** Answers the nodes that were leased by this. */
+export function insertLive(
   tx: Queryable,
-  nodes: readonly (Omit<LiveWrite, "delay_ms" | "child_run_id" | "session_id"> & { pool: string | null })[],
-): Promise<void> {
-  await tx.rows(INSERT_LIVE, toArrays(NEW_LIVE, nodes));
+  nodes: readonly (Omit<LiveWrite, "delay_ms" | "child_run_id"> & { pool: string | null })[],
+): Promise<ClaimedNode[]> {
+  return tx.rows(INSERT_LIVE, toArrays(NEW_LIVE, nodes));
 }
 
 const NEW_RUN = { open: "int4", failed: "int4", stopped: "int4" };
