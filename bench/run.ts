@@ -5,6 +5,7 @@ const SUITES: Record<string, () => Promise<{ run(rounds: number): Promise<void> 
   lease: () => import("./lease/suite.ts"),
   tracking: () => import("./tracking/suite.ts"),
   chains: () => import("./chains/suite.ts"),
+  arrivals: () => import("./arrivals/suite.ts"),
   start: () => import("./start/suite.ts"),
 };
 

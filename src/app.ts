@@ -1,22 +1,16 @@
 /** Wires the modules to one database and one HTTP server, starts them in order, and stops them in the reverse order. */
 import type { AddressInfo } from "node:net";
-import { dirname, join, resolve } from "node:path";
+import { ArrivalsSettings, arrivalsChecks, kpiRoutes, modelRoutes, openRoutes } from "./arrivals/index.ts";
 import {
-  type Chains,
   ChainsSettings,
   chainRoutes,
   chainsChecks,
-  createChains,
   createRunStreams,
-  httpType,
-  loadUserTypes,
   poolRoutes,
   runRoutes,
   scheduleRoutes,
-  shell,
-  sqlType,
 } from "./chains/index.ts";
-import { createEngines, EnginesSettings } from "./engines/index.ts";
+import { EnginesSettings, engineChecks } from "./engines/index.ts";
 import { createKeys } from "./kernel/auth/keys.ts";
 import { systemClock } from "./kernel/clock.ts";
 import type { ServerConfig } from "./kernel/config/index.ts";
@@ -28,25 +22,25 @@ import { adminSurfaces } from "./kernel/http/admin.ts";
 import { createHttp, type Http } from "./kernel/http/server.ts";
 import { publicSurfaces } from "./kernel/http/surfaces.ts";
 import { migrate } from "./kernel/migrate.ts";
-import { createOutbound } from "./kernel/outbound.ts";
 import type { OnRun, Service } from "./kernel/service.ts";
-import { openSession, type Session } from "./kernel/session.ts";
+import { openSession } from "./kernel/session.ts";
 import { createLog, type Log } from "./kernel/telemetry/log.ts";
 import { createMetrics, type Metrics } from "./kernel/telemetry/metrics.ts";
 import { recordStatement, startTracing } from "./kernel/telemetry/tracing.ts";
-import { createWake, type Wake } from "./kernel/wake.ts";
-import {
-  createLongPoll,
-  createReclaimer,
-  createTracking,
-  TrackingSettings,
-  trackingChecks,
-  trackingRoutes,
-} from "./tracking/index.ts";
+import { createWake } from "./kernel/wake.ts";
+import { openModules } from "./modules.ts";
+import { createLongPoll, createReclaimer, TrackingSettings, trackingChecks, trackingRoutes } from "./tracking/index.ts";
 import { VERSION } from "./version.ts";
+import { WebhooksSettings, webhookChecks, webhookRoutes } from "./webhooks/index.ts";
 
 /** What each module accepts in `millrace.yaml`. */
-export const SECTIONS = { tracking: TrackingSettings, chains: ChainsSettings, engines: EnginesSettings };
+export const SECTIONS = {
+  tracking: TrackingSettings,
+  chains: ChainsSettings,
+  arrivals: ArrivalsSettings,
+  webhooks: WebhooksSettings,
+  engines: EnginesSettings,
+};
 export type Config = ServerConfig<typeof SECTIONS>;
 
 export interface Millrace {
@@ -125,7 +119,7 @@ export async function openDatabase(deps: StartOptions & { log: Log; metrics?: Me
 }
 
 /** What a process has once its database is open. */
-interface OpenProcess {
+export interface OpenProcess {
   config: Config;
   cwd: string;
   log: Log;
@@ -161,20 +155,28 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   cleanup.add("session", session.close);
   const keys = createKeys({ db, wake, clock: systemClock, adminKey: config.adminKey });
 
-  const tracking = createTracking({ db, wake, metrics, settings: config.sections.tracking });
+  const { tracking, chains, arrivals, webhooks, outbox, engines } = await openModules({
+    ...deps,
+    wake,
+    session,
+    onRun,
+  });
   const longPoll = createLongPoll({ tracking, wake });
   cleanup.add("moves in flight", tracking.drain);
   cleanup.add("claims in flight", longPoll.stop);
-
-  const chains = await openChains({ ...deps, wake, session, onRun });
+  cleanup.add("announcements in flight", arrivals.drain);
   const runStreams = createRunStreams({ db, wake });
+  const services: Service[] = [];
   if (config.roles.includes("worker")) {
     chains.worker.start();
     cleanup.add("nodes in flight", chains.worker.stop);
+    arrivals.worker.start();
+    cleanup.add("models in flight", arrivals.worker.stop);
+    services.push(...outbox.relays({ db, session, wake, log }), ...webhooks.services);
   }
-
-  const services: Service[] = [];
-  if (config.roles.includes("scheduler")) services.push(createReclaimer(tracking, { log, onRun }), chains.timers);
+  if (config.roles.includes("scheduler")) {
+    services.push(createReclaimer(tracking, { log, onRun }), chains.timers, arrivals.timers);
+  }
   for (const service of services) {
     service.start();
     cleanup.add(service.name, service.stop);
@@ -193,7 +195,14 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   const page = { version: VERSION, roles: config.roles, database: description, startedAt: new Date() };
   publicSurfaces(http, { db, metrics, page });
   if (config.roles.includes("api")) {
-    const checks = [...kernelChecks({ version: VERSION, dataDir }), ...trackingChecks, ...chainsChecks];
+    const checks = [
+      ...kernelChecks({ version: VERSION, dataDir }),
+      ...trackingChecks,
+      ...chainsChecks,
+      ...arrivalsChecks,
+      ...webhookChecks,
+      ...engineChecks(engines),
+    ];
     await http.register(
       async (scope) => {
         const api = scope as Http;
@@ -202,8 +211,21 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
         scheduleRoutes(api, { chains });
         poolRoutes(api, { db, wake });
         runRoutes(api, { db, chains, streams: runStreams });
+        webhookRoutes(api, { webhooks });
       },
       { prefix: "/api/v1" },
+    );
+    const settings = config.sections.arrivals;
+    await http.register(async (scope) => openRoutes(scope as Http, { arrivals, settings }), {
+      prefix: "/api/open/kpi",
+    });
+    await http.register(
+      async (scope) => {
+        const api = scope as Http;
+        modelRoutes(api, { db, arrivals, settings });
+        kpiRoutes(api, { db, arrivals });
+      },
+      { prefix: "/api/v1/kpi" },
     );
     await http.register(async (scope) => trackingRoutes(scope as Http, { db, tracking, longPoll }), {
       prefix: "/api/v1/pipeline",
@@ -225,31 +247,11 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
       // First of all: a request that waits for work, or watches a run, would keep the server open.
       void longPoll.stop();
       runStreams.stop();
+      arrivals.waitingRoom.stop();
       await cleanup.run();
       log.info({}, "millrace has stopped");
     },
   };
-}
-
-async function openChains(deps: OpenProcess & { wake: Wake; session: Session; onRun: OnRun }): Promise<Chains> {
-  const { config, cwd, cleanup, database } = deps;
-  const settings = config.sections.chains;
-  const lakeDir = database.dataDir ?? (config.dataDir && resolve(cwd, config.dataDir));
-  const engines = createEngines(config.sections.engines, { lakeDir: lakeDir && join(lakeDir, "lake") });
-  cleanup.add("engines", engines.close);
-  const outbound = createOutbound({ allowPrivate: config.webhooksAllowPrivate });
-  cleanup.add("outgoing requests", outbound.close);
-  const besideConfig = config.configFile === undefined ? cwd : dirname(resolve(cwd, config.configFile));
-  const types = [
-    httpType(outbound),
-    sqlType(engines),
-    ...(config.allowShell ? [shell] : []),
-    ...(await loadUserTypes(settings.nodeTypes, besideConfig)),
-  ];
-  // Until tables announce themselves, none has arrived before.
-  const hasArrived = async () => new Set<string>();
-  const switchedOff = config.allowShell ? {} : { shell: "it is switched off; MILLRACE_ALLOW_SHELL=true permits it" };
-  return createChains({ ...deps, db: database.db, settings, types, switchedOff, hasArrived });
 }
 
 async function listen(http: Http, { host, port }: Config): Promise<string> {
@@ -274,7 +276,7 @@ async function listen(http: Http, { host, port }: Config): Promise<string> {
   return `http://${name}:${address.port}`;
 }
 
-interface Cleanup {
+export interface Cleanup {
   add(what: string, undo: () => unknown): void;
   /** Undoes in the reverse order. What fails is logged and does not keep the rest from being undone. */
   run(): Promise<void>;

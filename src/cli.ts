@@ -13,12 +13,15 @@ import { OperatorError } from "./kernel/errors.ts";
 import { VERSION } from "./version.ts";
 
 const COMMANDS: Readonly<Record<string, () => Promise<Command | Family>>> = {
+  demo: async () => (await import("./cli/demo.ts")).demo,
   serve: async () => (await import("./cli/serve.ts")).serve,
   migrate: async () => (await import("./cli/migrate.ts")).migrate,
   keys: async () => (await import("./cli/keys.ts")).keys,
   doctor: async () => (await import("./cli/doctor.ts")).doctor,
   pipeline: async () => (await import("./cli/pipeline.ts")).pipeline,
   chain: async () => (await import("./cli/chain.ts")).chain,
+  arrive: async () => (await import("./cli/arrive.ts")).arrive,
+  kpi: async () => (await import("./cli/kpi.ts")).kpi,
 };
 
 async function main([word, ...rest]: readonly string[]): Promise<number> {

@@ -9,13 +9,16 @@ const DOCUMENTS = [
   "CONTRIBUTING.md",
   "CHANGELOG.md",
   "docs/architecture.md",
+  "docs/arrivals.md",
   "docs/chains.md",
+  "docs/engines.md",
   "examples/README.md",
   "docs/errors.md",
   "docs/events.md",
   "docs/operating.md",
   "docs/performance.md",
   "docs/tracking.md",
+  "docs/webhooks.md",
 ];
 
 describe("the documents", () => {

@@ -18,6 +18,8 @@ export interface MillraceOptions {
   env?: Record<string, string>;
   tracking?: Partial<Config["sections"]["tracking"]>;
   chains?: Partial<Config["sections"]["chains"]>;
+  arrivals?: Partial<Config["sections"]["arrivals"]>;
+  webhooks?: Partial<Config["sections"]["webhooks"]>;
 }
 
 /** Call at the top of a test file, after `useDatabase`. Only the role `api` runs unless `env` says otherwise: no reclaim in between. */
@@ -45,6 +47,8 @@ export async function startMillrace(database: TestDatabase, options: MillraceOpt
     ...config.sections,
     tracking: { ...config.sections.tracking, ...options.tracking },
     chains: { ...config.sections.chains, ...options.chains },
+    arrivals: { ...config.sections.arrivals, ...options.arrivals },
+    webhooks: { ...config.sections.webhooks, ...options.webhooks },
   };
   const app = await start({ config: { ...config, sections }, cwd: import.meta.dirname, tell: () => {} });
   return { app, url: app.url, api: api(app.url, ADMIN_KEY) };

@@ -2,11 +2,9 @@
  * `POST /stages/shard-worker/done` beside a route that does one bare UPDATE of one row: the same server, keys, validation
  * and pool, so the difference is what tracking adds. The load comes from a process of its own.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { statement } from "../../src/kernel/statement.ts";
 import { MoveBody, MoveReply } from "../../src/tracking/schemas.ts";
+import { httpLoad } from "../http-load.ts";
 import type { Contender } from "../measure.ts";
 import type { BenchPostgres } from "../postgres.ts";
 import { serveTracking } from "./server.ts";
@@ -43,7 +41,8 @@ export async function httpContenders({
       round += 1;
       const filename = `http-${round}`;
       await sql(...prepare(filename));
-      return load({ url: server.url + path, key: server.key, filename, amount: REQUESTS });
+      const body = `{"filename":"${filename}","shard":{n}}`;
+      return httpLoad({ url: server.url + path, key: server.key, body, amount: REQUESTS });
     },
   });
   const shards = `generate_series(0, ${REQUESTS - 1}) shard`;
@@ -62,17 +61,4 @@ export async function httpContenders({
     ],
     stop: server.stop,
   };
-}
-
-/** Requests/s as seen by the load process. */
-async function load(options: { url: string; key: string; filename: string; amount: number }): Promise<number> {
-  const script = fileURLToPath(new URL("./load.ts", import.meta.url));
-  const child = spawn(process.execPath, ["--import", "tsx", script, JSON.stringify(options)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let output = "";
-  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  const [code] = (await once(child, "close")) as [number];
-  if (code !== 0) throw new Error(`the load process ended with ${code}`);
-  return Number(output);
 }

@@ -6,15 +6,16 @@ import type { OnRun, Service, ServiceLog } from "../kernel/service.ts";
 import { PROCESS_NAME, type Session } from "../kernel/session.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
+import { type CalledRuns, createCalledRuns } from "./called-runs.ts";
 import { createDefinitions, type Definitions } from "./definitions.ts";
-import { createEngine } from "./engine.ts";
+import { createEngine, type EngineDeps } from "./engine.ts";
 import type { HasArrived } from "./open-books.ts";
 import { createProgress } from "./progress.ts";
 import { createRunCache } from "./run-cache.ts";
 import { createRuns, type Runs } from "./runs.ts";
 import { createSchedules, type Schedules } from "./schedules.ts";
 import type { ChainsSettings } from "./settings.ts";
-import { findWaiting } from "./store/waits.ts";
+import { type ArrivedTable, awaitedTables, findWaiting } from "./store/waits.ts";
 import { createSubRuns } from "./sub-runs.ts";
 import { createTimers } from "./timers.ts";
 import { chain } from "./types/chain.ts";
@@ -33,8 +34,10 @@ export interface Chains {
   worker: Worker;
   /** Start it in a process with the role `scheduler`. */
   timers: Service;
-  /** A table has arrived for an opTime: lets the nodes go on that wait for it. Answers how many did. */
-  arrived(table: string, opTime: string): Promise<number>;
+  /** Tables have arrived: lets the nodes go on that wait for them. Answers how many did. */
+  arrived(arrivals: readonly ArrivedTable[]): Promise<number>;
+  /** Runs that another module starts and waits for. */
+  called: CalledRuns;
 }
 
 export interface ChainsDeps {
@@ -51,12 +54,18 @@ export interface ChainsDeps {
   switchedOff?: Readonly<Record<string, string>>;
   /** Which tables have arrived before a run begins to wait for them. */
   hasArrived: HasArrived;
+  /** Tells the world of runs that failed, in the transaction of their end. */
+  tellFailed?: NonNullable<EngineDeps["tellFailed"]>;
+  /** The name under which a table is kept, where that is not the one that was given. */
+  tableName?: (given: string) => string;
 }
+
+const AWAITED_AT_ONCE = 5_000;
 
 export function createChains(deps: ChainsDeps): Chains {
   const { db, wake, metrics, settings, log } = deps;
   const registry = createRegistry([noop, sleep, chain, map, ...deps.types], deps.switchedOff);
-  const known = createRunCache();
+  const known = createRunCache(deps.tableName);
   const ids = systemIds;
   const progress = createProgress(wake);
   const engine = createEngine({
@@ -66,6 +75,7 @@ export function createChains(deps: ChainsDeps): Chains {
     metrics,
     runs: known,
     hasArrived: deps.hasArrived,
+    ...(deps.tellFailed ? { tellFailed: deps.tellFailed } : {}),
     random: Math.random,
   });
   const definitions = createDefinitions({ db, registry, ids });
@@ -74,20 +84,33 @@ export function createChains(deps: ChainsDeps): Chains {
   const schedules = createSchedules({ db, wake, clock: systemClock, ids, definitions, log });
   const subRuns = createSubRuns({ db, engine, runs, ids, log });
   engine.onEnded((run, status) => void subRuns.ended(run, status));
+
+  async function arrived(arrivals: readonly ArrivedTable[]): Promise<number> {
+    const waiting = await findWaiting(db, arrivals);
+    const counted = await Promise.all(
+      waiting.map(({ run_id: runId, node_id: nodeId, table_name: table }) =>
+        engine.report({ runId, event: { kind: "arrived", nodeId, table } }),
+      ),
+    );
+    return counted.filter(Boolean).length;
+  }
+
+  /** Who was to tell of an arrival may have died after its commit. */
+  async function catchUpWithArrivals(): Promise<number> {
+    const here: ArrivedTable[] = [];
+    for (const { op_time: opTime, tables } of await awaitedTables(db, AWAITED_AT_ONCE)) {
+      for (const table of await deps.hasArrived(db, tables, opTime)) here.push({ table, opTime });
+    }
+    return here.length > 0 ? arrived(here) : 0;
+  }
+
   return {
     definitions,
     runs,
     schedules,
     worker: createWorker({ ...deps, progress, engine, runs: known, registry, subRuns, name: PROCESS_NAME }),
-    timers: createTimers({ ...deps, engine, runs, known, schedules, subRuns }),
-    async arrived(table, opTime) {
-      const waiting = await findWaiting(db, table, opTime);
-      const counted = await Promise.all(
-        waiting.map(({ run_id: runId, node_id: nodeId }) =>
-          engine.report({ runId, event: { kind: "arrived", nodeId, table } }),
-        ),
-      );
-      return counted.filter(Boolean).length;
-    },
+    timers: createTimers({ ...deps, engine, runs, known, schedules, subRuns, catchUpWithArrivals }),
+    arrived,
+    called: createCalledRuns({ db, wake, runs, known }),
   };
 }

@@ -107,7 +107,20 @@ async function openProcess() {
     lostLimit: LOST_LIMIT,
     nodeTypes: [],
   };
-  const timers = createTimers({ db, wake, engine, runs, known, schedules, subRuns, settings, log, onRun: () => {} });
+  const timers = createTimers({
+    db,
+    wake,
+    session: { onSilence: () => {} },
+    engine,
+    runs,
+    known,
+    schedules,
+    subRuns,
+    settings,
+    log,
+    catchUpWithArrivals: async () => 0, // A command tells, or does not.
+    onRun: () => {},
+  });
   return { engine, definitions, runs, timers, life, hands };
 }
 
@@ -207,7 +220,7 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
       const { table, told } = command;
       arrived.add(table);
       const expected = model.arrive(table, told);
-      const waiting = told ? await findWaiting(database.db, table, OP_TIME) : [];
+      const waiting = told ? await findWaiting(database.db, [{ table, opTime: OP_TIME }]) : [];
       const counted = waiting.map(({ node_id: nodeId }) =>
         engine.report({ runId, event: { kind: "arrived", nodeId, table } }),
       );

@@ -6,6 +6,7 @@
 import type { Db, Queryable } from "../kernel/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { createGroupCommit } from "../kernel/group-commit.ts";
+import { OUTBOX_TOPIC } from "../kernel/outbox.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
 import type { Book } from "./book.ts";
@@ -80,7 +81,17 @@ export interface EngineDeps {
   metrics: Metrics;
   runs: RunCache;
   hasArrived: HasArrived;
+  /** Tells the world, in the transaction, of runs that failed; not of those that another run waits for. */
+  tellFailed?: (tx: Queryable, failed: readonly FailedRun[]) => Promise<void>;
   random: () => number;
+}
+
+export interface FailedRun {
+  runId: string;
+  chainId: string | null;
+  name: string;
+  opTime: string | null;
+  reason: string | null;
 }
 
 const REPORTS_AT_ONCE = 500;
@@ -92,9 +103,10 @@ const RUNS_READ_AT_ONCE = 50;
 const ADMITTED_TO_ONESELF_MAX = 100;
 
 /** Writes books and leases up to so many nodes that became ready to the worker of this process. */
-type WriteAndLease = (books: readonly Book[], nodesMax: number) => Promise<void>;
+type WriteAndLease = (books: readonly Book[], known: ReadonlyMap<string, KnownRun>, nodesMax: number) => Promise<void>;
 
-export function createEngine({ db, wake, progress, metrics, runs, hasArrived, random }: EngineDeps): Engine {
+export function createEngine(deps: EngineDeps): Engine {
+  const { db, wake, progress, metrics, runs, hasArrived, random } = deps;
   let taker: Taker | undefined;
   const endedListeners: ((known: KnownRun, status: RunStatus) => void)[] = [];
 
@@ -108,7 +120,7 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
   async function writeReports(batch: readonly Report[]): Promise<boolean[]> {
     const runIds = [...new Set(batch.map(({ runId }) => runId))];
     const known = await runs.get(db, runIds);
-    const { books, counted } = await handingOver((tx, write) => writeBatch(tx, batch, known, write));
+    const { books, counted } = await handingOver((tx, writeAndLease) => writeBatch(tx, batch, known, writeAndLease));
     if (batch.some(({ event }, index) => event.kind === "parked" && counted[index])) wake.hint(TIMER_TOPIC);
     // What did not count has locked rows for a moment, and a claim may have passed over them.
     if (counted.includes(false)) wake.hint(READY_TOPIC);
@@ -117,16 +129,16 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
   }
 
   /** A transaction that writes books and leases nodes which became ready by it to the worker of this process. */
-  async function handingOver<T>(work: (tx: Queryable, write: WriteAndLease) => Promise<T>): Promise<T> {
+  async function handingOver<T>(work: (tx: Queryable, writeAndLease: WriteAndLease) => Promise<T>): Promise<T> {
     let reserved = 0;
     let taken: ClaimedNode[] = [];
     try {
       return await db.tx((tx) =>
-        work(tx, async (books, nodesMax) => {
+        work(tx, async (books, known, nodesMax) => {
           // The transaction may be repeated, and keeps the room that it has.
           if (nodesMax > reserved) reserved += taker?.reserve(nodesMax - reserved) ?? 0;
           if (taker) handOver(books, Math.min(reserved, nodesMax), taker.session());
-          taken = await writeBooks(tx, books, taker?.name ?? null);
+          taken = await write(tx, books, known, taker?.name ?? null);
         }),
       );
     } catch (error) {
@@ -142,7 +154,7 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
     tx: Queryable,
     batch: readonly Report[],
     known: ReadonlyMap<string, KnownRun>,
-    write: WriteAndLease,
+    writeAndLease: WriteAndLease,
   ) {
     const open = await openLive(tx, keysOf(batch, known), known);
     const met = await takeArrivals(tx, batch);
@@ -162,8 +174,24 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
     }
     const books = [...open.values()];
     // As many as it has just ended: what else becomes ready is for whoever is free.
-    await write(books, effective.filter(({ event }) => event.kind === "succeeded" || event.kind === "skipped").length);
+    await writeAndLease(
+      books,
+      known,
+      effective.filter(({ event }) => event.kind === "succeeded" || event.kind === "skipped").length,
+    );
     return { books, counted };
+  }
+
+  async function write(
+    tx: Queryable,
+    books: readonly Book[],
+    known: ReadonlyMap<string, KnownRun>,
+    worker: string | null,
+  ): Promise<ClaimedNode[]> {
+    const taken = await writeBooks(tx, books, worker);
+    const failed = books.flatMap((book) => failureOf(book, known.get(book.runId)) ?? []);
+    if (failed.length > 0) await deps.tellFailed?.(tx, failed);
+    return taken;
   }
 
   function afterCommit(books: readonly Book[], known: ReadonlyMap<string, KnownRun>): void {
@@ -173,6 +201,7 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
       const run = known.get(book.runId);
       if (!run || !ENDED_RUN.has(book.status) || ENDED_RUN.has(book.was.status)) continue;
       metrics.count("millrace_chains_runs_total", { outcome: OUTCOMES[book.status] ?? book.status });
+      if (book.status === "FAILED") wake.hint(OUTBOX_TOPIC);
       for (const listener of endedListeners) listener(run, book.status);
     }
   }
@@ -189,7 +218,7 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
         const changed = change(open);
         if (changed.dry) return { answer: changed.answer, book: undefined };
         await refuseIfFull(tx, open, known);
-        await writeBooks(tx, [open], null);
+        await write(tx, [open], new Map([[runId, known]]), null);
         await changed.also?.(tx);
         return { answer: changed.answer, book: open };
       });
@@ -204,7 +233,7 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
     },
 
     async admit(limit) {
-      const admission = await handingOver(async (tx, write) => {
+      const admission = await handingOver(async (tx, writeAndLease) => {
         const picked = await pickAdmissible(tx, limit);
         await lockRuns(tx, picked);
         const books: Book[] = [];
@@ -222,7 +251,7 @@ export function createEngine({ db, wake, progress, metrics, runs, hasArrived, ra
             books.push(book);
           }
         }
-        if (books.length > 0) await write(books, ADMITTED_TO_ONESELF_MAX);
+        if (books.length > 0) await writeAndLease(books, known, ADMITTED_TO_ONESELF_MAX);
         return { books, known };
       });
       const { length: admitted } = admission.books;
@@ -263,6 +292,13 @@ async function takeArrivals(tx: Queryable, batch: readonly Report[]): Promise<Se
   );
   const met = waits.length > 0 ? await meetWaits(tx, waits) : [];
   return new Set(met.map(({ run_id, node_id }) => `${run_id}/${node_id}`));
+}
+
+/** What is to be told of a run, if it has failed by this. */
+function failureOf({ status, was, reason }: Book, known: KnownRun | undefined): FailedRun | undefined {
+  if (status !== "FAILED" || was.status === "FAILED" || !known || known.facts.parent_run_id !== null) return undefined;
+  const { run_id, chain_id, name, op_time } = known.facts;
+  return { runId: run_id, chainId: chain_id, name, opTime: op_time, reason: reason?.text ?? null };
 }
 
 /** In the transaction that parks the node which waits for it. */

@@ -33,6 +33,7 @@ async function run(
   const graph = buildGraph(dagOf({ x: { type: "scripted", ...node } }));
   const facts: RunFacts = {
     run_id: "run-1",
+    name: "a chain",
     chain_id: null,
     chain_version: null,
     params: { day: 7 },

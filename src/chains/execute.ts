@@ -1,9 +1,9 @@
 /** Runs one prepared node to its end: condition, templates, the type's own work, time-out. Answers what to report. */
 import { ExpressionError } from "../kernel/cel.ts";
 import { isUnavailable } from "../kernel/db.ts";
+import { storableJson, storableText } from "../kernel/storable.ts";
 import type { NodeOutput } from "./node-output.ts";
 import { type PreparedNode, render } from "./prepare.ts";
-import { storableJson, storableText } from "./storable.ts";
 import { FinalFailure, mayRetry, type NodeContext, type NodeResult, type SubRun } from "./types/node-type.ts";
 import type { Registry } from "./types/registry.ts";
 

@@ -28,12 +28,14 @@ type Building = { -readonly [Field in keyof GraphNode]: GraphNode[Field] } & {
   unmet: number;
 };
 
-/** The DAG must be valid (validate.ts). */
-export function buildGraph(dag: Dag): Graph {
+const asGiven = (name: string) => name;
+
+/** The DAG must be valid (validate.ts). `tableName` is the name under which a table that it waits for is kept. */
+export function buildGraph(dag: Dag, tableName: (given: string) => string = asGiven): Graph {
   const byId = new Map<string, Building>();
   for (const [no, def] of dag.nodes.entries()) {
     const parents: Building[] = [];
-    const waitsFor = [...new Set(def.waitsFor)];
+    const waitsFor = [...new Set(def.waitsFor?.map(tableName))];
     byId.set(def.id, {
       id: def.id,
       no,

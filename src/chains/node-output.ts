@@ -4,9 +4,8 @@
  */
 import type { Db } from "../kernel/db.ts";
 import type { ServiceLog } from "../kernel/service.ts";
+import { storableText } from "../kernel/storable.ts";
 import type { Progress } from "./progress.ts";
-
-import { storableText } from "./storable.ts";
 import { type LogLine, type ProgressWrite, writeLines, writeProgress } from "./store/logs.ts";
 
 export interface NodeOutput {

@@ -44,7 +44,7 @@ async function turn(session: string): Promise<void> {
   await ripen(db, 10);
   await overdueRuns(db, 10);
   await runsOutOfGrace(db, 10);
-  await findWaiting(db, "T", "20250101");
+  await findWaiting(db, [{ table: "T", opTime: "20250101" }]);
   const [first, ...others] = claimed;
   await db.tx(async (tx) => {
     await openLiveRows(tx, [...new Set(claimed.map(({ run_id }) => run_id))], claimed);

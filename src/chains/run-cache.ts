@@ -22,7 +22,7 @@ const FACTS_SIZE_MIN = 500;
 /** Over all graphs; a node takes about a kilobyte. */
 const NODES_MAX = 200_000;
 
-export function createRunCache(): RunCache {
+export function createRunCache(tableName?: (given: string) => string): RunCache {
   const facts = createBounded<RunFacts>(FACTS_SIZE_MAX, ({ params }) => FACTS_SIZE_MIN + JSON.stringify(params).length);
   const graphs = createBounded<Graph>(NODES_MAX, ({ nodes }) => nodes.length);
 
@@ -30,7 +30,7 @@ export function createRunCache(): RunCache {
     const key = run.chain_id === null ? run.run_id : `${run.chain_id}/${run.chain_version}`;
     const known = graphs.get(key);
     if (known) return known;
-    const graph = buildGraph(await readDag(db, run.run_id));
+    const graph = buildGraph(await readDag(db, run.run_id), tableName);
     return graphs.get(key) ?? graphs.add(key, graph); // Another may have been quicker.
   }
 

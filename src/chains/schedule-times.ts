@@ -6,7 +6,7 @@
  * left out, and fires both times.
  */
 import { Cron } from "croner";
-import { nearest } from "../kernel/nearest.ts";
+import { wrongTimeZone } from "../kernel/time-zone.ts";
 
 /** A fire is on time up to so late; a scheduler that restarts or is busy for a moment has missed nothing. */
 export const MISSED_AFTER_MS = 60_000;
@@ -126,26 +126,6 @@ function newestBefore(job: Cron, beforeMs: number, dueMs: number): number {
   // croner skips the whole second that the instant lies in, so the search starts from the next one.
   const [newest] = job.previousRuns(1, new Date(Math.ceil(beforeMs / 1_000) * 1_000));
   return Math.max(newest?.getTime() ?? dueMs, dueMs);
-}
-
-function wrongTimeZone(timeZone: string): string | undefined {
-  if (isTimeZone(timeZone)) return undefined;
-  const known = ["UTC", ...Intl.supportedValuesOf("timeZone")];
-  const isPlace = (name: string) => name.toLowerCase().endsWith(`/${timeZone.toLowerCase()}`);
-  const meant = nearest(timeZone, known) ?? known.find(isPlace);
-  const hint = meant === undefined ? ": use a name like `Europe/Berlin` or `UTC`" : ` (did you mean \`${meant}\`?)`;
-  return `There is no time zone \`${timeZone.slice(0, 64)}\`${hint}`;
-}
-
-function isTimeZone(name: string): boolean {
-  // Node 22 takes offsets like `+02:00` and Node 20 does not; both may serve the same schedules.
-  if (/^[+-]/.test(name)) return false;
-  try {
-    Intl.DateTimeFormat("en-US", { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function wrongCron(cron: string): string | undefined {

@@ -1,10 +1,11 @@
 /**
  * What happens because time passes: runs are admitted, delayed nodes ripen, schedules fire, runs that take too long are
- * stopped, nodes that do not stop are given up, and the work of silent processes is taken back. One look every ten seconds
- * tells whether there is anything to do; between looks it sleeps until the next thing is due.
+ * stopped, nodes that do not stop are given up, and the work of silent processes is taken back. One look tells whether there
+ * is anything to do; between looks it sleeps until the next thing is due, or somebody hints.
  */
 import type { Db } from "../kernel/db.ts";
 import { type Counts, createService, type OnRun, type Service, type ServiceLog } from "../kernel/service.ts";
+import type { Session } from "../kernel/session.ts";
 import type { Wake } from "../kernel/wake.ts";
 import type { Engine } from "./engine.ts";
 import type { RunCache } from "./run-cache.ts";
@@ -19,19 +20,23 @@ import type { SubRuns } from "./sub-runs.ts";
 import { READY_IN_POOL_TOPIC, READY_TOPIC, TIMER_TOPIC } from "./topics.ts";
 import { onRunEvent } from "./transition.ts";
 
-const INTERVAL_MS = 10_000;
+const INTERVAL_MS = 20_000;
 const AT_ONCE = 200;
 const FORGET_INTERVAL_MS = 3_600_000;
+const CATCH_UP_INTERVAL_MS = 20_000;
 const FORGET_AT_ONCE = 2_000;
 
 export interface TimersDeps {
   db: Db;
   wake: Wake;
+  session: Pick<Session, "onSilence">;
   engine: Engine;
   runs: Runs;
   known: RunCache;
   schedules: Schedules;
   subRuns: SubRuns;
+  /** Lets the nodes go on whose tables are here, if nobody told them. */
+  catchUpWithArrivals: () => Promise<number>;
   settings: ChainsSettings;
   log: ServiceLog;
   onRun: OnRun;
@@ -41,6 +46,7 @@ export function createTimers(deps: TimersDeps): Service {
   const { db, wake, engine, runs, known, schedules, subRuns, settings } = deps;
   let nextDueMs: number | undefined;
   let forgetAtMs = 0;
+  let catchUpAtMs = 0;
 
   async function runOnce(): Promise<Counts> {
     const seen = await store.look(db);
@@ -57,6 +63,7 @@ export function createTimers(deps: TimersDeps): Service {
       ["children_stopped", seen.forsaken_children, stopChildren],
       ["given_up", due(seen.next_grace_ms), giveUp],
       ["children_told", seen.ended_children, tellOfChildren],
+      ["arrivals_caught_up", seen.waits && performance.now() >= catchUpAtMs, catchUp],
       ["forgotten", performance.now() >= forgetAtMs, forget],
     ];
     const counts: Record<string, number> = {};
@@ -141,6 +148,11 @@ export function createTimers(deps: TimersDeps): Service {
     return children.length;
   }
 
+  function catchUp(): Promise<number> {
+    catchUpAtMs = performance.now() + CATCH_UP_INTERVAL_MS;
+    return deps.catchUpWithArrivals();
+  }
+
   async function forget(): Promise<number> {
     const forgotten = await forgetStartKeys(db, FORGET_AT_ONCE);
     if (forgotten < FORGET_AT_ONCE) forgetAtMs = performance.now() + FORGET_INTERVAL_MS;
@@ -162,6 +174,7 @@ export function createTimers(deps: TimersDeps): Service {
     ...service,
     start() {
       unlisten = wake.on(TIMER_TOPIC, service.wake);
+      deps.session.onSilence(service.wake);
       service.start();
     },
     async stop() {

@@ -1,14 +1,13 @@
 /** Says everything that is wrong with a DAG at once, with the place: a person mends a list faster than a guessing game. */
 
+import { drawCycle, findCycle } from "../kernel/cycle.ts";
 import { isRecord } from "../kernel/is-record.ts";
 import { didYouMean } from "../kernel/nearest.ts";
-import { findCycle } from "./cycle.ts";
 import { DAG_BYTES_MAX, type Dag, type DagProblem, NODES_MAX } from "./dag.ts";
 import { cut, type KnownNames, nodeProblems, parentsOf } from "./validate-node.ts";
 
 /** Nobody reads a longer list; it also bounds the work for a body that is nothing but mistakes. */
 const PROBLEMS_MAX = 100;
-const CYCLE_SHOWN_MAX = 20;
 
 /** The DAG, or what is wrong with it. */
 export function validateDag(value: unknown, known: KnownNames): { dag: Dag } | { problems: DagProblem[] } {
@@ -70,17 +69,6 @@ function* cycleProblem(nodes: readonly unknown[], placeOf: ReadonlyMap<string, s
   const message =
     cycle.length === 1
       ? `\`${cut(first)}\` depends on itself`
-      : `the nodes form a cycle, so none of them can ever begin: ${drawn(cycle.map(cut))}`;
+      : `the nodes form a cycle, so none of them can ever begin: ${drawCycle(cycle.map(cut))}`;
   yield { path: `${placeOf.get(first)}.dependsOn`, nodeId: cut(first), message };
-}
-
-/** `a -> b -> a`, where each comes before the next; of a long one the two ends. */
-function drawn(cycle: readonly string[]): string {
-  const [first = ""] = cycle;
-  const half = CYCLE_SHOWN_MAX / 2;
-  const shown =
-    cycle.length <= CYCLE_SHOWN_MAX
-      ? cycle
-      : [...cycle.slice(0, half), `(${cycle.length - CYCLE_SHOWN_MAX} more)`, ...cycle.slice(-half)];
-  return [...shown, first].join(" -> ");
 }

@@ -2,16 +2,10 @@
 import { OperatorError } from "../kernel/errors.ts";
 import { type Client, pathTo, Refusal } from "./client.ts";
 import { EXIT } from "./exit-codes.ts";
+import type { Page } from "./paging.ts";
 
 export type RunStatus = "PENDING" | "RUNNING" | "SUCCESS" | "FAILED" | "STOPPING" | "STOPPED";
 export type NodeStatus = "PENDING" | "RUNNING" | "SUCCESS" | "FAILED" | "RETRYING" | "SKIPPED" | "STOPPED";
-
-export interface Page<Item> {
-  items: Item[];
-  page: number;
-  size: number;
-  total: number;
-}
 
 export interface ChainSummary {
   chainId: string;

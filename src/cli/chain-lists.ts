@@ -1,16 +1,9 @@
 /** `millrace chain ls` and `runs`: what chains there are, and what became of them. */
-import { type ChainSummary, chainIdOf, type Page, type Run } from "./chain-api.ts";
+import { type ChainSummary, chainIdOf, type Run } from "./chain-api.ts";
 import { durationOf, inOneLine } from "./chain-words.ts";
 import { clientCommand, talkingCommand } from "./client-command.ts";
-import type { Flag, Given } from "./command.ts";
 import { table, toSeconds } from "./output.ts";
-
-const PAGE_FLAGS: readonly Flag[] = [
-  { usage: "--page <number>", description: "Which page (default 1)." },
-  { usage: "--size <number>", description: "How many to a page (default 20)." },
-];
-
-const pageOf = (given: Given) => ({ page: given.maybeNumber("--page"), size: given.maybeNumber("--size") });
+import { listing, PAGE_FLAGS, type Page, pageOf } from "./paging.ts";
 
 const ls = clientCommand<Page<ChainSummary>>({
   summary: "List chains, with the last run of each",
@@ -83,9 +76,3 @@ const runs = talkingCommand<Page<Run>>({
 });
 
 export const lists = { ls, runs };
-
-function listing({ items, page, size, total }: Page<unknown>, noun: string, rows: () => string): string {
-  if (items.length === 0) return page === 1 ? `There are no such ${noun}s.` : `There is no page ${page}.`;
-  const pages = Math.ceil(total / size);
-  return pages <= 1 ? rows() : `${rows()}\n\nPage ${page} of ${pages}, ${total} ${noun}s.`;
-}

@@ -52,7 +52,7 @@ export function clientFor(given: Given): Client {
 }
 
 /** With `--json` a refusal is printed as the server sent it, beside the sentence. */
-async function refusalsAsJson<Reply>(given: Given, work: () => Promise<Reply>): Promise<Reply> {
+export async function refusalsAsJson<Reply>(given: Given, work: () => Promise<Reply>): Promise<Reply> {
   try {
     return await work();
   } catch (error) {

@@ -5,7 +5,7 @@ import { OperatorError } from "../kernel/errors.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 
 export interface Request {
-  method: "GET" | "POST" | "PUT" | "DELETE";
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Made with `pathTo`. */
   path: string;
   query?: Readonly<Record<string, string | number | boolean | undefined>>;

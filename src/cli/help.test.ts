@@ -5,12 +5,15 @@ import { cliFor, startCli } from "../../test/cli.ts";
 import { useDatabase } from "../../test/database.ts";
 import { useMillrace } from "../../test/millrace.ts";
 import { OperatorError } from "../kernel/errors.ts";
+import { arrive } from "./arrive.ts";
 import { chain } from "./chain.ts";
 import type { Command, Family } from "./command.ts";
+import { demo } from "./demo.ts";
 import { doctor } from "./doctor.ts";
 import { EXIT_CODES } from "./exit-codes.ts";
 import { commandHelp } from "./help.ts";
 import { keys } from "./keys.ts";
+import { kpi } from "./kpi.ts";
 import { migrate } from "./migrate.ts";
 import { parse } from "./parse.ts";
 import { pipeline } from "./pipeline.ts";
@@ -20,18 +23,21 @@ const families: Record<string, Family> = {
   "millrace keys": keys,
   "millrace pipeline": pipeline,
   "millrace chain": chain,
+  "millrace kpi": kpi,
 };
 const commands: [path: string, command: Command][] = [
+  ["millrace demo", demo],
   ["millrace serve", serve],
   ["millrace migrate", migrate],
   ["millrace doctor", doctor],
+  ["millrace arrive", arrive],
   ...Object.entries(families).flatMap(([path, family]) =>
     Object.entries(family.commands).map(([name, command]): [string, Command] => [`${path} ${name}`, command]),
   ),
 ];
 
 const millrace = (...words: string[]) => startCli(words).ended;
-const ALL = "There are serve, migrate, keys, doctor, pipeline, chain. See `millrace --help`.";
+const ALL = "There are demo, serve, migrate, keys, doctor, pipeline, chain, arrive, kpi. See `millrace --help`.";
 
 describe.each(commands)("%s --help", (path, command) => {
   test("shows usage, flags and examples within a terminal's width", () => {
@@ -86,7 +92,7 @@ describe("millrace", () => {
   test("--help lists the commands and the exit codes", async () => {
     const { exit, stdout, stderr } = await millrace("--help");
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: "" });
-    for (const name of ["serve", "migrate", "keys", "doctor", "pipeline", "chain"])
+    for (const name of ["demo", "serve", "migrate", "keys", "doctor", "pipeline", "chain", "arrive", "kpi"])
       expect(stdout).toMatch(new RegExp(`^  ${name} +\\w`, "m"));
     for (const [code, meaning] of EXIT_CODES) expect(stdout).toContain(`  ${code}  ${meaning}`);
   });

@@ -7,11 +7,13 @@ import {
   DuckDBInstance,
   type DuckDBMaterializedResult,
   type DuckDBPreparedStatement,
+  type DuckDBValue,
   ResultReturnType,
   StatementType,
 } from "@duckdb/node-api";
 import { bindable, toJson } from "./duckdb-values.ts";
-import { type Driver, EngineRefusal, type QueryOptions, type QueryResult } from "./engine.ts";
+import { type Driver, type DriverOptions, type DriverResult, EngineRefusal, type Row } from "./engine.ts";
+import { type LakeViews, openLakeViews } from "./lake-views.ts";
 import { named, usedNames } from "./params.ts";
 import type { DuckDbSettings } from "./settings.ts";
 import { sqlTokens } from "./sql-tokens.ts";
@@ -24,7 +26,8 @@ const ONE_TRANSACTION = "Several statements are one transaction. To end it earli
 /** Trouble that may pass, by the words before the message: the disk, the memory, another transaction, DuckDB itself. */
 const MAY_PASS = /^(IO|HTTP|Connection|Network|Out of Memory|Transaction\w*|INTERRUPT|INTERNAL|FATAL) Error\b/;
 
-export async function openDuckDb({ path = IN_MEMORY, memoryLimit, threads }: DuckDbSettings): Promise<Driver> {
+export async function openDuckDb(settings: DuckDbSettings, lakeDir: string | undefined): Promise<Driver> {
+  const { path = IN_MEMORY, memoryLimit, threads } = settings;
   if (path !== IN_MEMORY) await mkdir(dirname(path), { recursive: true });
   const instance = await DuckDBInstance.create(path, {
     memory_limit: memoryLimit ?? MEMORY_LIMIT_DEFAULT,
@@ -36,23 +39,27 @@ export async function openDuckDb({ path = IN_MEMORY, memoryLimit, threads }: Duc
     autoinstall_known_extensions: "false",
     autoload_known_extensions: "true",
   });
+  const lake = lakeDir === undefined ? undefined : await openLakeViews(instance, lakeDir);
+
   return {
     async run(sql, options) {
       // Each query has its own connection (80 us to open), so nothing of it is left for the next.
       const connection = await instance.connect();
       const stopInterrupting = interruptOnAbort(connection, options.signal);
       try {
+        await lake?.show(connection, sql);
         const result = await runAll(connection, sql, options);
         options.signal.throwIfAborted();
         return result;
       } catch (error) {
-        throw options.signal.aborted ? options.signal.reason : explained(error);
+        throw explained(error, lake);
       } finally {
         stopInterrupting();
         connection.closeSync();
       }
     },
     async close() {
+      lake?.close(); // The file is written out when the last connection to it ends.
       instance.closeSync();
     },
   };
@@ -72,7 +79,7 @@ function interruptOnAbort(connection: DuckDBConnection, signal: AbortSignal): ()
   };
 }
 
-async function runAll(connection: DuckDBConnection, sql: string, options: QueryOptions): Promise<QueryResult> {
+async function runAll(connection: DuckDBConnection, sql: string, options: DriverOptions): Promise<DriverResult> {
   const { signal, rowsMax } = options;
   const params = named(options.params);
   usedNames(sql, params); // Refuses before the first statement what a later one would miss.
@@ -94,7 +101,7 @@ async function runAll(connection: DuckDBConnection, sql: string, options: QueryO
       continue;
     }
     const result = await execute(await limited(connection, statement, sql, rowsMax), params);
-    const answer = read(result, rowsMax);
+    const answer = await handOver(result, options);
     if (transaction === "ours") await connection.run("commit");
     if (transaction === "theirs") await refuseOpenTransaction(connection);
     return answer;
@@ -102,7 +109,7 @@ async function runAll(connection: DuckDBConnection, sql: string, options: QueryO
 }
 
 /**
- * A query that stops after one row more than is wanted. DuckDB holds a result in memory outside of its limit (50 million
+ * A query that stops after the last row that is wanted. DuckDB holds a result in memory outside of its limit (50 million
  * rows took 2.5 GB), and when it streams one instead, an error in the middle looks like the end of the rows.
  */
 async function limited(
@@ -113,7 +120,7 @@ async function limited(
 ): Promise<DuckDBPreparedStatement> {
   if (statement.statementType !== StatementType.SELECT) return statement;
   try {
-    return await connection.prepare(`from (${lastStatement(sql)}\n) limit ${rowsMax + 1}`);
+    return await connection.prepare(`from (${lastStatement(sql)}\n) limit ${rowsMax}`);
   } catch {
     return statement; // A pragma counts as a query but cannot stand inside another. Its result is small.
   }
@@ -169,24 +176,28 @@ async function refuseOpenTransaction(connection: DuckDBConnection): Promise<void
   if (wasOpen) throw new EngineRefusal("The SQL begins a transaction and does not end it, so it was rolled back.");
 }
 
-function read(result: DuckDBMaterializedResult, rowsMax: number): QueryResult {
-  if (result.returnType !== ResultReturnType.QUERY_RESULT) {
-    return { columns: [], rows: [], rowCount: result.rowsChanged, truncated: false };
-  }
+/** The result lies in memory, but as DuckDB packs it: only one chunk at a time (2,048 rows) becomes objects. */
+async function handOver(result: DuckDBMaterializedResult, { rowsMax, onRows }: DriverOptions): Promise<DriverResult> {
+  const { rowsChanged } = result;
+  if (result.returnType !== ResultReturnType.QUERY_RESULT) return { columns: [], rowsChanged };
   const columns = result.deduplicatedColumnNames();
   const types = result.columnTypes();
-  const rows: Record<string, unknown>[] = [];
-  for (let index = 0; index < result.chunkCount && rows.length < rowsMax; index += 1) {
-    const chunk = result.getChunk(index).getRows();
-    for (const values of chunk.slice(0, rowsMax - rows.length)) {
-      rows.push(Object.fromEntries(columns.map((name, column) => [name, toJson(values[column], types[column])])));
-    }
+  const rowOf = (values: readonly DuckDBValue[]): Row =>
+    Object.fromEntries(columns.map((name, column) => [name, toJson(values[column], types[column])]));
+  for (let index = 0, left = rowsMax; index < result.chunkCount && left > 0; index += 1) {
+    const rows = result.getChunk(index).getRows().slice(0, left).map(rowOf);
+    left -= rows.length;
+    await onRows(rows);
   }
-  return { columns, rows, rowCount: rows.length, truncated: result.rowCount > rows.length };
+  return { columns, rowsChanged };
 }
 
-function explained(error: unknown): unknown {
+function explained(error: unknown, lake: LakeViews | undefined): unknown {
   if (!(error instanceof Error) || error instanceof EngineRefusal) return error;
   const message = error.message.replace(/^Failed to extract statements: /, "");
+  const [, table = ""] = /^Catalog Error: Table with name (.+) does not exist!/.exec(message) ?? [];
+  const unreadable = lake?.whyMissing(table);
+  // The file may still be under way.
+  if (unreadable) return new Error(`The table ${table} of the lake cannot be read. ${unreadable}`, { cause: error });
   return MAY_PASS.test(message) ? error : new EngineRefusal(message, { cause: error });
 }

@@ -1,9 +1,11 @@
 /** Makes the engines that the configuration names, and the one that is there without any: `duckdb`. */
 import { join } from "node:path";
+import type { Environment } from "../kernel/environment.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import { type Driver, type Engine, EngineRefusal, type Engines } from "./engine.ts";
 import { lazyEngine } from "./lazy-engine.ts";
-import type { EnginesSettings } from "./settings.ts";
+import { withSecrets } from "./secrets.ts";
+import type { EngineSettings, EnginesSettings } from "./settings.ts";
 import { createSlots } from "./slots.ts";
 
 /**
@@ -11,20 +13,23 @@ import { createSlots } from "./slots.ts";
  * as well: with four long queries reading a small file took as long as they did. So all DuckDB engines share two.
  */
 const DUCKDB_QUERIES_MAX = 2;
-const POSTGRES_QUERIES_MAX = 4;
+/** On servers of their own, for each engine. */
+const REMOTE_QUERIES_MAX = 4;
 
-export function createEngines(settings: EnginesSettings, { lakeDir }: { lakeDir: string | undefined }): Engines {
+export interface EnginesDeps {
+  lakeDir: string | undefined;
+  /** The value of `${env.NAME}` in the settings. */
+  env?: Environment;
+}
+
+export function createEngines(settings: EnginesSettings, deps: EnginesDeps): Engines {
+  const { lakeDir, env = process.env } = deps;
   const duckDbSlots = createSlots(DUCKDB_QUERIES_MAX);
-  const configured: EnginesSettings = { duckdb: { kind: "duckdb" }, ...settings };
+  const configured: EnginesSettings = { duckdb: { kind: "duckdb" }, ...withSecrets(settings, env) };
   const engines = new Map(
     Object.entries(configured).map(([name, setting]): [string, Engine] => {
-      const isDuckDb = setting.kind === "duckdb";
-      const slots = isDuckDb ? duckDbSlots : createSlots(POSTGRES_QUERIES_MAX);
-      // Imported only when used: DuckDB is 50 MB of native code that most processes never need.
-      const open = async (): Promise<Driver> =>
-        setting.kind === "duckdb"
-          ? (await import("./duckdb.ts")).openDuckDb({ ...setting, ...defaultPath(name, lakeDir, setting.path) })
-          : (await import("./postgres.ts")).openPostgres(setting, { name, connectionsMax: POSTGRES_QUERIES_MAX });
+      const slots = setting.kind === "duckdb" ? duckDbSlots : createSlots(REMOTE_QUERIES_MAX);
+      const open = () => openDriver(name, setting, lakeDir);
       return [name, lazyEngine({ name, kind: setting.kind, slots, open })];
     }),
   );
@@ -43,6 +48,25 @@ export function createEngines(settings: EnginesSettings, { lakeDir }: { lakeDir:
       await Promise.all([...engines.values()].map((engine) => engine.close()));
     },
   };
+}
+
+/** The kinds are imported only when used: DuckDB is 50 MB of native code that most processes never need. */
+async function openDriver(name: string, setting: EngineSettings, lakeDir: string | undefined): Promise<Driver> {
+  switch (setting.kind) {
+    case "duckdb": {
+      const { openDuckDb } = await import("./duckdb.ts");
+      return openDuckDb({ ...setting, ...defaultPath(name, lakeDir, setting.path) }, lakeDir);
+    }
+    case "postgres": {
+      const { openPostgres } = await import("./postgres.ts");
+      // One more, so that a busy engine can still be asked whether it is well.
+      return openPostgres(setting, { name, connectionsMax: REMOTE_QUERIES_MAX + 1 });
+    }
+    case "trino": {
+      const { openTrino } = await import("./trino.ts");
+      return openTrino(setting);
+    }
+  }
 }
 
 function defaultPath(name: string, lakeDir: string | undefined, path: string | undefined): { path?: string } {

@@ -1,10 +1,23 @@
 /**
  * An engine that opens at its first query: what is only configured costs nothing, and one that cannot be reached at the
- * start of the process is tried again at the next query.
+ * start of the process is tried again at the next query. The limits of engine.ts are kept here, for all kinds alike.
  */
-import { type Driver, type Engine, EngineRefusal, type QueryOptions, type QueryResult } from "./engine.ts";
-import type { Slots } from "./slots.ts";
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
+import {
+  type Driver,
+  type DriverOptions,
+  type DriverResult,
+  type Engine,
+  EngineRefusal,
+  type QueryOptions,
+  type Row,
+} from "./engine.ts";
+import { createSlots, type Slots } from "./slots.ts";
 import { sqlTokens } from "./sql-tokens.ts";
+
+const BATCH_ROWS_MAX = 2_000;
+const HEALTH_TIMEOUT_MS = 5_000;
 
 export interface LazyEngineOptions {
   name: string;
@@ -13,9 +26,18 @@ export interface LazyEngineOptions {
   open(): Promise<Driver>;
 }
 
+/** A query, and the one thing that ends it early, whoever wants that: the caller, the clock, a limit, or the engine's end. */
+interface Work extends QueryOptions {
+  sql: string;
+  stop: AbortController;
+  line: Slots;
+  onRows: DriverOptions["onRows"];
+}
+
 export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engine {
   const closing = new AbortController();
   const underWay = new Map<AbortController, Promise<unknown>>();
+  const healthLine = createSlots(1);
   let driver: Promise<Driver> | undefined;
 
   function opened(): Promise<Driver> {
@@ -26,13 +48,37 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
     return driver;
   }
 
-  async function run(sql: string, options: QueryOptions): Promise<QueryResult> {
-    const giveBack = await slots.take(options.signal);
+  async function begin(work: Work): Promise<DriverResult> {
+    const { sql, stop, signal } = work;
+    signal.throwIfAborted();
+    closing.signal.throwIfAborted();
+    if (holdsNothing(sql)) throw new EngineRefusal("The SQL holds no statement.");
+    // Not AbortSignal.any: the signal of an engine lives as long as the process and would remember every query.
+    const follow = () => stop.abort(signal.reason);
+    signal.addEventListener("abort", follow, { once: true });
+    const result = inLine(work);
+    underWay.set(stop, result);
+    try {
+      return await result;
+    } catch (error) {
+      throw stop.signal.aborted ? stop.signal.reason : error;
+    } finally {
+      underWay.delete(stop);
+      signal.removeEventListener("abort", follow);
+    }
+  }
+
+  async function inLine({ sql, params, rowsMax, timeoutMs, stop, line, onRows }: Work): Promise<DriverResult> {
+    const { signal } = stop;
+    const giveBack = await line.take(signal);
+    const timer = timeoutMs === undefined ? undefined : setTimeout(() => stop.abort(tooSlow(timeoutMs)), timeoutMs);
     try {
       const ready = await opened();
-      options.signal.throwIfAborted();
-      return await ready.run(sql, options);
+      signal.throwIfAborted();
+      // One more than is wanted shows that there are more.
+      return await ready.run(sql, { params, signal, rowsMax: rowsMax + 1, onRows });
     } finally {
+      clearTimeout(timer);
       giveBack();
     }
   }
@@ -41,21 +87,45 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
     name,
     kind,
     async query(sql, options) {
-      options.signal.throwIfAborted();
-      closing.signal.throwIfAborted();
-      if (holdsNothing(sql)) throw new EngineRefusal("The SQL holds no statement.");
-      // Not AbortSignal.any: the signal of an engine lives as long as the process and would remember every query.
+      const { rowsMax } = options;
+      const rows: Row[] = [];
+      const onRows = async (batch: Row[]) => {
+        for (const row of batch) rows.push(row);
+      };
+      const work = { ...options, sql, onRows, stop: new AbortController(), line: slots };
+      const { columns, rowsChanged } = await begin(work);
+      const truncated = rows.length > rowsMax;
+      if (truncated) rows.length = rowsMax;
+      return { columns, rows, rowCount: columns.length === 0 ? rowsChanged : rows.length, truncated };
+    },
+    async *stream(sql, options) {
+      const { rowsMax } = options;
       const stop = new AbortController();
-      const follow = () => stop.abort(options.signal.reason);
-      options.signal.addEventListener("abort", follow, { once: true });
-      const result = run(sql, { ...options, signal: stop.signal });
-      underWay.set(stop, result);
+      const { signal } = stop;
+      const batches = new PassThrough({ objectMode: true, highWaterMark: 1 });
+      let seen = 0;
+      const onRows = async (rows: Row[]) => {
+        seen += rows.length;
+        if (seen > rowsMax) stop.abort(tooMany(rowsMax));
+        for (let at = 0; at < rows.length; at += BATCH_ROWS_MAX) {
+          signal.throwIfAborted();
+          if (!batches.write(rows.slice(at, at + BATCH_ROWS_MAX))) await once(batches, "drain", { signal });
+        }
+      };
+      const working = begin({ ...options, sql, onRows, stop, line: slots }).finally(() => batches.end());
+      working.catch(() => {}); // Told below, if anybody still listens.
       try {
-        return await result;
+        yield* batches as AsyncIterable<Row[]>;
+        await working;
       } finally {
-        underWay.delete(stop);
-        options.signal.removeEventListener("abort", follow);
+        stop.abort(new Error("Nobody takes the rows any more."));
+        await Promise.allSettled([working]);
       }
+    },
+    async health() {
+      const options = { signal: closing.signal, rowsMax: 1, timeoutMs: HEALTH_TIMEOUT_MS };
+      const stop = new AbortController();
+      await begin({ ...options, sql: "select 1", stop, line: healthLine, onRows: async () => {} });
     },
     async close() {
       closing.abort(new Error(`The engine \`${name}\` is closed.`));
@@ -72,4 +142,14 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
 /** DuckDB would fail without a word, Postgres succeed. */
 function holdsNothing(sql: string): boolean {
   return [...sqlTokens(sql)].every(({ kind }) => kind === "blank" || kind === "semicolon");
+}
+
+function tooMany(rowsMax: number): EngineRefusal {
+  return new EngineRefusal(
+    `The SQL returns more than ${rowsMax} rows, which is the limit here, so none of them counts.`,
+  );
+}
+
+function tooSlow(timeoutMs: number): Error {
+  return new Error(`The query took longer than the ${timeoutMs / 1_000} s that it may take, so it was ended.`);
 }

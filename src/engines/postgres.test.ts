@@ -28,8 +28,9 @@ const backends = () =>
   database.query<{ pid: number; state: string; query: string }>(
     "select pid, state, query from pg_stat_activity where application_name = 'millrace warehouse'",
   );
-const sleeping = async () =>
-  (await backends()).filter((backend) => backend.query === ENDLESS && backend.state === "active");
+const running = async (sql: string) =>
+  (await backends()).filter((backend) => backend.query === sql && backend.state === "active");
+const sleeping = () => running(ENDLESS);
 
 async function sleepers() {
   return until(async () => {
@@ -56,6 +57,42 @@ test("no more than four queries run at a time", async () => {
   abort.abort(new Error("stop"));
   await Promise.all(endless);
   expect((await backends()).length).toBeLessThanOrEqual(4);
+});
+
+test("rows that nobody takes wait at the server", async () => {
+  const sql = "select repeat('x', 1000) as x, generate_series(1, 50000) as i";
+  const stream = () => warehouse.stream(sql, { signal: new AbortController().signal, rowsMax: 50_000 });
+  const waiting = stream()[Symbol.asyncIterator]();
+  await waiting.next();
+  // In the time in which others take all of them twice, they would have come.
+  for (const rows of [stream(), stream()]) for await (const _ of rows);
+  const blocked = await database.query(
+    "select 1 from pg_stat_activity where query = $1 and state = 'active' and wait_event = 'ClientWrite'",
+    [sql],
+  );
+  expect(blocked).toHaveLength(1);
+  await waiting.return?.();
+  expect(await running(sql)).toEqual([]);
+});
+
+test("a query that returns too many rows has ended in the server too", async () => {
+  const sql = "select generate_series(1, 1000000000) as i";
+  const rows = warehouse.stream(sql, { signal: new AbortController().signal, rowsMax: 10_000 });
+  const counted = async () => {
+    for await (const _ of rows);
+  };
+  await expect(counted()).rejects.toThrow("more than 10000 rows");
+  expect(await running(sql)).toEqual([]);
+});
+
+test("a server that does not answer is not healthy", async () => {
+  const mute = createServer();
+  await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
+  const url = `postgres://me@127.0.0.1:${(mute.address() as AddressInfo).port}/db`;
+  const own = createEngines({ mute: { kind: "postgres", url } }, { lakeDir: undefined });
+  await expect(own.get("mute").health()).rejects.toThrow(/time|longer/);
+  await own.close();
+  mute.close();
 });
 
 test("settings, locks and sequences of a session end with the query", async () => {

@@ -1,9 +1,8 @@
 /** A Postgres as warehouse: read and write, with connections of its own, apart from those of Millrace's own database. */
 import pg from "pg";
 import { isUnavailable } from "../kernel/db.ts";
-import { type Driver, EngineRefusal, type QueryOptions, type QueryResult } from "./engine.ts";
-import { numbered } from "./params.ts";
-import { parserOf, uniqueNames } from "./postgres-values.ts";
+import { type Driver, EngineRefusal } from "./engine.ts";
+import { submit } from "./postgres-query.ts";
 import type { PostgresSettings } from "./settings.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -40,7 +39,7 @@ export function openPostgres({ url }: PostgresSettings, given: { name: string; c
         if (client.getTransactionStatus() === "I") return result;
         throw new EngineRefusal("The SQL begins a transaction and does not end it, so it was rolled back.");
       } catch (error) {
-        throw options.signal.aborted ? options.signal.reason : explained(error);
+        throw explained(error);
       } finally {
         stopCancelling();
         // A cancel that is late must not hit the next query, so this connection has none.
@@ -62,7 +61,7 @@ async function isClean(client: pg.PoolClient): Promise<boolean> {
 /** Closing the connection alone would not do: the server notices that only when it has rows to send. */
 function cancelOnAbort(client: pg.PoolClient, signal: AbortSignal, connection: pg.ClientConfig): () => void {
   let timer: NodeJS.Timeout | undefined;
-  const hangUp = () => void (client as unknown as pg.Client).end().catch(() => {});
+  const hangUp = () => void (client as pg.Client).end().catch(() => {});
   const begin = () => {
     timer = setTimeout(hangUp, CANCEL_TIMEOUT_MS);
     cancel(client, connection).catch(hangUp);
@@ -85,37 +84,6 @@ async function cancel(client: pg.PoolClient, connection: pg.ClientConfig): Promi
   } finally {
     await other.end();
   }
-}
-
-/** Row by row, so that those beyond the limit pass through the memory but do not stay in it. */
-function submit(client: pg.PoolClient, sql: string, { params, rowsMax }: QueryOptions): Promise<QueryResult> {
-  const { text, values } = numbered(sql, params);
-  return new Promise((resolve, reject) => {
-    const query = new pg.Query({
-      text,
-      values,
-      rowMode: "array",
-      types: { getTypeParser: parserOf },
-    } as pg.QueryArrayConfig);
-    let current: unknown;
-    let kept: unknown[][] = [];
-    let seen = 0;
-    query.on("row", (row: unknown[], result: unknown) => {
-      if (result !== current) [current, kept, seen] = [result, [], 0];
-      seen += 1;
-      if (seen <= rowsMax) kept.push(row);
-    });
-    query.on("error", reject);
-    query.on("end", (results: pg.QueryArrayResult | pg.QueryArrayResult[]) => {
-      const last = Array.isArray(results) ? results.at(-1) : results;
-      const columns = uniqueNames(last?.fields.map(({ name }) => name) ?? []);
-      if (columns.length === 0) return resolve({ columns, rows: [], rowCount: last?.rowCount ?? 0, truncated: false });
-      if (last !== current) [kept, seen] = [[], 0];
-      const rows = kept.map((row) => Object.fromEntries(columns.map((name, column) => [name, row[column]])));
-      resolve({ columns, rows, rowCount: rows.length, truncated: seen > rows.length });
-    });
-    client.query(query);
-  });
 }
 
 function explained(error: unknown): unknown {

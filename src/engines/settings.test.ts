@@ -22,12 +22,23 @@ test("name engines as people like", async () => {
       warehouse: { kind: postgres, url: "postgres://me:pw@db:5432/dw?sslmode=require" }
       big one: { kind: duckdb, path: /data/big.duckdb, memoryLimit: 2GB, threads: 2 }
       duckdb: { kind: duckdb }
+      lakehouse: { kind: trino, url: "https://trino:8443", user: etl, catalog: hive, schema: kpi, password: "\${env.PW}" }
+      reports: { kind: postgres, url: "\${env.REPORTS_URL}" }
     `,
   );
   expect(engines).toEqual({
     warehouse: { kind: "postgres", url: "postgres://me:pw@db:5432/dw?sslmode=require" },
     "big one": { kind: "duckdb", path: "/data/big.duckdb", memoryLimit: "2GB", threads: 2 },
     duckdb: { kind: "duckdb" },
+    lakehouse: {
+      kind: "trino",
+      url: "https://trino:8443",
+      user: "etl",
+      catalog: "hive",
+      schema: "kpi",
+      password: "${env.PW}",
+    },
+    reports: { kind: "postgres", url: "${env.REPORTS_URL}" },
   });
   expectTypeOf(engines).toEqualTypeOf<EnginesSettings>();
   expect(await load("")).toEqual({});
@@ -42,6 +53,9 @@ test.each([
   "{ kind: postgres, url: [SECRET] }",
   "{ url: postgres://me:SECRET@db/x }",
   "{ kind: duckdb, memoryLimit: SECRET }",
+  "{ kind: trino, url: https://trino, password: SECRET }",
+  "{ kind: trino, url: ftp://trino/SECRET, user: me }",
+  "{ kind: trino, url: https://trino, user: me, secret: SECRET }",
   "{ kind: duckdb, threads: 0, path: SECRET }",
   "postgres://me:SECRET@db/x",
   "[SECRET]",

@@ -18,14 +18,35 @@ export type DuckDbSettings = Static<typeof DuckDbSettings>;
 const PostgresSettings = Type.Object(
   {
     kind: Type.Literal("postgres"),
-    url: Type.String({ pattern: "^postgres(ql)?://", maxLength: 4096 }),
+    /** May hold `${env.NAME}`, or be nothing else (secrets.ts). */
+    url: Type.String({ pattern: "^(postgres(ql)?://|\\$\\{)", maxLength: 4096 }),
   },
   { additionalProperties: false },
 );
 export type PostgresSettings = Static<typeof PostgresSettings>;
 
-export const EnginesSettings = Type.Record(Type.String(), Type.Union([DuckDbSettings, PostgresSettings]), {
-  additionalProperties: false,
-  default: {},
-});
+/** What goes into a header as it is. */
+const HEADER = { pattern: "^[ -~]+$", maxLength: 1024 };
+
+const TrinoSettings = Type.Object(
+  {
+    kind: Type.Literal("trino"),
+    /** As far as `/v1/statement`. It, the password and the token may hold `${env.NAME}`. */
+    url: Type.String({ pattern: "^(https?://|\\$\\{)", maxLength: 4096 }),
+    user: Type.String(HEADER),
+    /** Where tables are that the SQL names without catalog or schema. */
+    catalog: Type.Optional(Type.String(HEADER)),
+    schema: Type.Optional(Type.String(HEADER)),
+    password: Type.Optional(Type.String({ minLength: 1, maxLength: 4096 })),
+    /** Instead of a password, such as a JSON Web Token. */
+    token: Type.Optional(Type.String({ minLength: 1, maxLength: 65536 })),
+  },
+  { additionalProperties: false },
+);
+export type TrinoSettings = Static<typeof TrinoSettings>;
+
+const EngineSettings = Type.Union([DuckDbSettings, PostgresSettings, TrinoSettings]);
+export type EngineSettings = Static<typeof EngineSettings>;
+
+export const EnginesSettings = Type.Record(Type.String(), EngineSettings, { additionalProperties: false, default: {} });
 export type EnginesSettings = Static<typeof EnginesSettings>;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { sqlTokens } from "./sql-tokens.ts";
+import { holdsSeveral, sqlTokens } from "./sql-tokens.ts";
 
 const parametersIn = (sql: string) =>
   [...sqlTokens(sql)].filter(({ kind }) => kind === "parameter").map(({ text }) => text);
@@ -61,4 +61,13 @@ test("a megabyte of text is read in a moment", () => {
   const started = performance.now();
   expect(parametersIn(sql)).toEqual(["$a"]);
   expect(performance.now() - started).toBeLessThan(2_000);
+});
+
+test.each([
+  ["select 1", false],
+  ["; select ';' -- ;\n; /* ; */ ;", false],
+  ["", false],
+  ["select 1; select 2", true],
+])("tells one statement from several: %s", (sql, several) => {
+  expect(holdsSeveral(sql)).toBe(several);
 });

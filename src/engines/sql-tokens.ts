@@ -57,3 +57,17 @@ function endOfComment(sql: string, start: number): number {
   }
   return mark.lastIndex;
 }
+
+/** At least as many as there are: the body of a function may hold semicolons of its own. */
+export function holdsSeveral(sql: string): boolean {
+  let statements = 0;
+  let isBlank = true;
+  for (const { kind } of sqlTokens(sql)) {
+    if (kind === "semicolon") isBlank = true;
+    else if (kind !== "blank" && isBlank) {
+      isBlank = false;
+      statements += 1;
+    }
+  }
+  return statements > 1;
+}

@@ -97,6 +97,32 @@ export const CATALOGUE = {
     status: 409,
     sentence: "Pool `{name}` is in use: {because}.",
   },
+
+  // Arrivals
+  MODEL_NOT_FOUND: { status: 404, sentence: "There is no model `{modelId}`." },
+  MODEL_NOT_PUBLISHED: {
+    status: 409,
+    sentence: "Model `{modelId}` is not published. Publish it first: POST /api/v1/kpi/models/{modelId}:publish.",
+  },
+  MODEL_RUNNING: { status: 409, sentence: "Model `{modelId}` is running for {opTime}. Wait until that has ended." },
+  TABLES_MISSING: {
+    status: 409,
+    sentence: "Model `{modelId}` cannot run for {opTime}: {missing} has not arrived. `force: true` runs it without.",
+  },
+  KPI_NOT_FOUND: { status: 404, sentence: "There is no indicator `{kpiId}`." },
+  KPI_FED_ALREADY: {
+    status: 409,
+    sentence: "Indicator `{kpiId}` is fed by model `{modelId}`, and only one model feeds an indicator.",
+  },
+  KPI_IN_USE: { status: 409, sentence: "Indicator `{kpiId}` is used by `{by}`. Change or delete that first." },
+
+  // Webhooks
+  SUBSCRIPTION_NOT_FOUND: { status: 404, sentence: "There is no subscription {id}." },
+  CALLBACK_URL_INVALID: { status: 400, sentence: "The callback URL cannot be used: {reason}." },
+  SECRET_INVALID: { status: 400, sentence: "The secret cannot be used: {reason}. {hint}" },
+  SECRETS_UNAVAILABLE: { status: 503, sentence: "{reason}" },
+  DELIVERY_NOT_FOUND: { status: 404, sentence: "There is no delivery {id}." },
+  DELIVERY_WRONG_STATE: { status: 409, sentence: "Cannot send delivery {id} again: {because}." },
 } as const satisfies Record<string, { status: number; sentence: string }>;
 
 export type ErrorCode = keyof typeof CATALOGUE;

@@ -1,7 +1,19 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ApiError } from "./errors.ts";
-import { GRAINS, type Grain, grainOf, isOpTime, OP_TIMES_MAX, opTimeAt, opTimesBetween } from "./op-time.ts";
+import {
+  endOfOpTime,
+  GRAINS,
+  type Grain,
+  grainOf,
+  isOpTime,
+  movedOpTime,
+  OP_TIMES_MAX,
+  opTimeAround,
+  opTimeAt,
+  opTimesBetween,
+  opTimesWithin,
+} from "./op-time.ts";
 
 const HOUR_MS = 3_600_000;
 const LENGTHS = { hour: 10, day: 8, month: 6 };
@@ -249,6 +261,109 @@ describe("opTimeAt", () => {
     expect(() => opTimeAt(newYear, "month", "UTC", 100_000)).toThrow(RangeError);
     expect(() => opTimeAt(newYear, "month", "UTC", -100_000)).toThrow(RangeError);
     expect(() => opTimeAt(newYear, "day", "UTC", 8_000 * 366)).toThrow("2928000 days from 20231231 no year has four");
+  });
+});
+
+describe("movedOpTime", () => {
+  test.each<[string, Grain, number, string]>([
+    ["20240301", "day", -1, "20240229"],
+    ["20231231", "day", 1, "20240101"],
+    ["202401", "month", -13, "202212"],
+    ["2024033101", "hour", 1, "2024033102"],
+    ["2024022923", "hour", 1, "2024030100"],
+  ])("goes from the %s %s by %i to %s", (opTime, grain, offset, expected) => {
+    expect(movedOpTime(opTime, grain, offset)).toBe(expected);
+  });
+
+  test("finds nothing beyond the years of four digits", () => {
+    expect(movedOpTime("99991231", "day", 1)).toBeUndefined();
+    expect(movedOpTime("000001", "month", -1)).toBeUndefined();
+    expect(movedOpTime("9999123123", "hour", 1_000)).toBeUndefined();
+  });
+
+  test("is the range's neighbour", () => {
+    fc.assert(
+      fc.property(grains, instants, fc.integer({ min: 0, max: 300 }), (grain, instant, offset) => {
+        const from = opTimeAt(instant, grain, "UTC", 0);
+        const to = movedOpTime(from, grain, offset) ?? "";
+        expect(to).toBe(later(from, grain, offset));
+        expect(movedOpTime(to, grain, -offset)).toBe(from);
+      }),
+    );
+  });
+});
+
+describe("opTimesWithin and opTimeAround", () => {
+  test("know the hours of a day, and the days and hours of a month", () => {
+    expect(opTimesWithin("20240331", "hour")).toEqual(opTimesBetween("2024033100", "2024033123", "hour"));
+    expect(opTimesWithin("202402", "day")).toEqual(opTimesBetween("20240201", "20240229", "day"));
+    expect(opTimesWithin("202302", "day")).toHaveLength(28);
+    expect(opTimesWithin("999912", "hour")).toEqual(opTimesBetween("9999120100", "9999123123", "hour"));
+    expect(opTimesWithin("20240331", "day")).toEqual(["20240331"]);
+  });
+
+  test("are each other's inverse", () => {
+    fc.assert(
+      fc.property(grains, grains, instants, (one, other, instant) => {
+        const [fine, coarse] = GRAINS.indexOf(one) < GRAINS.indexOf(other) ? [one, other] : [other, one];
+        const outer = opTimeAt(instant, coarse, "UTC", 0);
+        const inner = opTimesWithin(outer, fine);
+        expect(inner).toContain(opTimeAt(instant, fine, "UTC", 0));
+        expect(new Set(inner.map((opTime) => opTimeAround(opTime, coarse)))).toEqual(new Set([outer]));
+        for (const [end, direction] of [[inner[0], -1] as const, [inner.at(-1), 1] as const]) {
+          expect(opTimeAround(movedOpTime(end ?? "", fine, direction) ?? "", coarse)).not.toBe(outer);
+        }
+      }),
+    );
+  });
+});
+
+describe("endOfOpTime", () => {
+  test.each<[string, string, Grain, string, string]>([
+    ["a day in UTC", "20240229", "day", "UTC", "2024-03-01T00:00Z"],
+    ["a month in UTC", "202402", "month", "UTC", "2024-03-01T00:00Z"],
+    ["the last day of all", "99991231", "day", "UTC", "+010000-01-01T00:00Z"],
+    ["a day of 23 hours", "20240331", "day", "Europe/Berlin", "2024-04-01T00:00+02:00"],
+    ["the day before it", "20240330", "day", "Europe/Berlin", "2024-03-31T00:00+01:00"],
+    ["a day of 25 hours", "20241027", "day", "Europe/Berlin", "2024-10-28T00:00+01:00"],
+    ["a month that ends with a day of 23 hours", "202403", "month", "Europe/Berlin", "2024-04-01T00:00+02:00"],
+    ["an hour before a jump", "2024033101", "hour", "Europe/Berlin", "2024-03-31T03:00+02:00"],
+    ["an hour that is jumped over", "2024033102", "hour", "Europe/Berlin", "2024-03-31T03:00+02:00"],
+    ["the hour after a jump", "2024033103", "hour", "Europe/Berlin", "2024-03-31T04:00+02:00"],
+    ["an hour that passes twice", "2024102702", "hour", "Europe/Berlin", "2024-10-27T03:00+01:00"],
+    ["the hour before it", "2024102701", "hour", "Europe/Berlin", "2024-10-27T02:00+02:00"],
+    ["a day whose midnight is jumped over", "20240309", "day", "America/Havana", "2024-03-10T01:00-04:00"],
+    ["a day before a midnight that passes twice", "20241102", "day", "America/Havana", "2024-11-03T00:00-04:00"],
+    ["the hour of such a midnight", "2024110300", "hour", "America/Havana", "2024-11-03T01:00-05:00"],
+    ["an hour of which half passes twice", "2024040701", "hour", "Australia/Lord_Howe", "2024-04-07T02:00+10:30"],
+    ["an hour of which half is jumped over", "2024100602", "hour", "Australia/Lord_Howe", "2024-10-06T03:00+11:00"],
+    ["an hour cut off by a jump at a quarter", "2024092902", "hour", "Pacific/Chatham", "2024-09-29T03:45+13:45"],
+    ["a day that an island left out", "20111230", "day", "Pacific/Apia", "2011-12-31T00:00+14:00"],
+    ["a day in a time of odd seconds", "19700101", "day", "Africa/Monrovia", "1970-01-02T00:44:30Z"],
+  ])("of %s", (_, opTime, grain, timeZone, expected) => {
+    expect(new Date(endOfOpTime(opTime, grain, timeZone))).toEqual(new Date(expected));
+  });
+
+  test("is the instant from which on the clock shows only later labels", () => {
+    const nearChanges = fc
+      .tuple(
+        fc.integer({ min: 1990, max: 2037 }),
+        fc.constantFrom(2, 3, 8, 9, 10),
+        fc.integer({ min: 0, max: 30 * 24 }),
+      )
+      .map(([year, month, hours]) => Date.UTC(year, month) + hours * HOUR_MS);
+    fc.assert(
+      fc.property(grains, zones, fc.oneof(instants, nearChanges), (grain, timeZone, instant) => {
+        const label = (atMs: number) => wallClock(atMs, timeZone).slice(0, LENGTHS[grain]);
+        const opTime = label(instant);
+        const end = endOfOpTime(opTime, grain, timeZone);
+        expect(label(end - 1)).toBe(opTime);
+        for (let quarter = 0; quarter < 12; quarter += 1) {
+          expect(label(end + (quarter * HOUR_MS) / 4) > opTime).toBe(true);
+        }
+      }),
+      { numRuns: 500 },
+    );
   });
 });
 

@@ -18,6 +18,7 @@ export const OP_TIMES_MAX = 10_000;
 
 const FORMS = { hour: "yyyyMMddHH", day: "yyyyMMdd", month: "yyyyMM" } as const satisfies Record<Grain, string>;
 
+const SECOND_MS = 1_000;
 const QUARTER_HOUR_MS = 900_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -53,34 +54,91 @@ export function opTimesBetween(from: string, to: string, grain: Grain): string[]
  *
  * Days and months move on the calendar. Hours move from one label that the zone's clock has shown to the next, because an
  * hourly schedule with -1 must meet every hour, once it is over: on the label arithmetic of ranges, 03:05 after a jump from
- * 02:00 would ask for hour 02, which never was, and nobody would ask for 01. Its cost grows with the offset, by 16 us an hour.
+ * 02:00 would ask for hour 02, which never was, and nobody would ask for 01. Its cost grows with the offset, by 20 us an hour.
  */
 export function opTimeAt(instantMs: number, grain: Grain, timeZone: string, offset: number): string {
   if (grain === "hour") return movedHour(instantMs, timeZone, offset);
-  const label = hourLabel(instantMs, timeZone).slice(0, FORMS[grain].length);
-  const moved = labelAt(positionOf(label, grain) + offset, grain);
-  if (!isOf(grain, moved)) throw new RangeError(`${offset} ${grain}s from ${label} no year has four digits.`);
+  const label = opTimeAround(labelAt(hourShown(instantMs, timeZone), "hour"), grain);
+  const moved = movedOpTime(label, grain, offset);
+  if (moved === undefined) throw new RangeError(`${offset} ${grain}s from ${label} no year has four digits.`);
   return moved;
+}
+
+/** The opTime of the grain so many labels later, or earlier; none where years do not have four digits. */
+export function movedOpTime(opTime: string, grain: Grain, offset: number): string | undefined {
+  const moved = labelAt(positionOf(opTime, grain) + offset, grain);
+  return isOf(grain, moved) ? moved : undefined;
+}
+
+/** The opTime of the grain, which must not be finer, whose period `opTime` belongs to. */
+export function opTimeAround(opTime: string, grain: Grain): string {
+  return opTime.slice(0, FORMS[grain].length);
+}
+
+/** The opTimes of the grain, which must not be coarser, that the period of `opTime` consists of, in order. */
+export function opTimesWithin(opTime: string, grain: Grain): string[] {
+  const labels: string[] = [];
+  for (let position = positionOf(opTime, grain); ; position += 1) {
+    const label = labelAt(position, grain);
+    if (!label.startsWith(opTime)) return labels;
+    labels.push(label);
+  }
+}
+
+/**
+ * The instant after which the zone's clock shows no time of the period any more. An hour that the clocks pass twice ends
+ * after the second time; one that they jump over ends at the jump, like the hour before it.
+ */
+export function endOfOpTime(opTime: string, grain: Grain, timeZone: string): number {
+  const nextStartMs = startOf(positionOf(opTime, grain) + 1, grain).getTime();
+  // No zone is a day away from UTC, so these are what holds before and after a change of the clocks near the end.
+  const offsetBefore = utcOffset(nextStartMs - DAY_MS, timeZone);
+  const offsetAfter = utcOffset(nextStartMs + DAY_MS, timeZone);
+
+  const endAfter = nextStartMs - offsetAfter;
+  if (utcOffset(endAfter - 1, timeZone) === offsetAfter) return endAfter;
+  const endBefore = nextStartMs - offsetBefore;
+  if (utcOffset(endBefore - 1, timeZone) === offsetBefore) return endBefore;
+
+  // The clocks jump over the end itself.
+  let [beforeJump, afterJump] = [endAfter - 1, endBefore - 1];
+  while (afterJump - beforeJump > 1) {
+    const middle = Math.floor((beforeJump + afterJump) / 2);
+    if (utcOffset(middle, timeZone) === offsetBefore) beforeJump = middle;
+    else afterJump = middle;
+  }
+  return afterJump;
 }
 
 function movedHour(instantMs: number, timeZone: string, offset: number): string {
   // A jump may leave no more than a quarter of an hour: on the Chatham Islands the clocks go from 02:45 to 03:45.
   const stepMs = Math.sign(offset) * QUARTER_HOUR_MS;
   let atMs = instantMs;
-  let label = hourLabel(atMs, timeZone);
+  let hour = hourShown(atMs, timeZone);
   for (let hoursLeft = Math.abs(offset); hoursLeft > 0; ) {
     atMs += stepMs;
-    const next = hourLabel(atMs, timeZone);
-    if (next !== label) hoursLeft -= 1;
-    label = next;
+    const next = hourShown(atMs, timeZone);
+    if (next !== hour) hoursLeft -= 1;
+    hour = next;
   }
-  return label;
+  return labelAt(hour, "hour");
+}
+
+/** The position of the hour that the zone's clock shows. */
+function hourShown(instantMs: number, timeZone: string): number {
+  return Math.floor(wallClock(instantMs, timeZone) / HOUR_MS);
+}
+
+/** By how much the zone's clock is ahead of UTC at the instant, in ms. */
+function utcOffset(instantMs: number, timeZone: string): number {
+  return wallClock(instantMs, timeZone) - Math.floor(instantMs / SECOND_MS) * SECOND_MS;
 }
 
 /** One per time zone, of which there are some 600: making a formatter takes a hundred times as long as using it. */
 const formatters = new Map<string, Intl.DateTimeFormat>();
 
-function hourLabel(instantMs: number, timeZone: string): string {
+/** What the zone's clock shows, to the second, as the instant at which a clock in UTC shows it. */
+function wallClock(instantMs: number, timeZone: string): number {
   let formatter = formatters.get(timeZone);
   if (!formatter) {
     formatter = new Intl.DateTimeFormat("en-US", {
@@ -90,12 +148,16 @@ function hourLabel(instantMs: number, timeZone: string): string {
       month: "2-digit",
       day: "2-digit",
       hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit",
     });
     formatters.set(timeZone, formatter);
   }
   const parts = formatter.formatToParts(instantMs);
-  const digits = (type: Intl.DateTimeFormatPartTypes) => parts.find((part) => part.type === type)?.value ?? "";
-  return digits("year") + digits("month") + digits("day") + digits("hour");
+  const shown = (type: Intl.DateTimeFormatPartTypes) => Number(parts.find((part) => part.type === type)?.value);
+  const wall = new Date(0);
+  wall.setUTCFullYear(shown("year"), shown("month") - 1, shown("day"));
+  return wall.setUTCHours(shown("hour"), shown("minute"), shown("second"));
 }
 
 function isOf(grain: Grain, opTime: string): boolean {

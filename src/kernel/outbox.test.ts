@@ -85,6 +85,33 @@ describe("a delivery that fails", () => {
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 2, wait: 120 }]);
   });
 
+  test("is tried again as soon as its wait is over, though nobody sends a hint", async () => {
+    const heard: OutboxEvent[] = [];
+    const { outbox, lane } = outboxOf({
+      retry: { stepsMs: [300], jitter: 0 },
+      deliver: async (told) => {
+        if (heard.push(told) === 1) throw new Error("not now");
+      },
+    });
+    await outbox.emit(database.db, [event()]);
+    start(lane);
+    await until(() => heard.length === 2, "the second try, long before the next look");
+    await until(async () => (await rows()).length === 0, "the record");
+  });
+
+  test("because it does not come to an end has failed when its time is up", async () => {
+    let aborted: unknown;
+    const { outbox, lane } = outboxOf({
+      timeoutMs: 50,
+      deliver: (_, limited) =>
+        new Promise(() => limited.addEventListener("abort", () => (aborted = limited.reason), { once: true })),
+    });
+    await outbox.emit(database.db, [event()]);
+    expect(await lane.runOnce()).toEqual({ claimed: 1, delivered: 0 });
+    expect(await rows()).toMatchObject([{ state: "ready", attempt: 1, last_error: "it took longer than 50 ms" }]);
+    expect(String(aborted)).toContain("it took longer than 50 ms");
+  });
+
   test("is dead after the last attempt, with its reason, and left alone", async () => {
     const { outbox, lane } = outboxOf({ deliver: () => Promise.reject(new Error("x".repeat(10_000))) });
     await outbox.emit(database.db, [event()]);
@@ -245,7 +272,14 @@ let consumers = 0;
 
 function consumerOf(options: Partial<OutboxConsumer> = {}): OutboxConsumer {
   consumers += 1;
-  return { name: `consumer_${consumers}`, topics: ["topic"], retry: RETRY, deliver: async () => {}, ...options };
+  return {
+    name: `consumer_${consumers}`,
+    topics: ["topic"],
+    timeoutMs: 60_000,
+    retry: RETRY,
+    deliver: async () => {},
+    ...options,
+  };
 }
 
 /** An outbox with one consumer, which remembers what it heard unless the test says what it does. */

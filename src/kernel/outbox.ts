@@ -10,7 +10,7 @@
 import { itemsByKey, toArrays, unnest } from "./batch.ts";
 import { type Db, isUnavailable, type Queryable } from "./db.ts";
 import { createGroupCommit } from "./group-commit.ts";
-import { type LeaseSpec, leaseOn } from "./lease.ts";
+import { type Lease, type LeaseSpec, leaseOn } from "./lease.ts";
 import { type RetryPolicy, retryDelayMs, withRetry } from "./retry.ts";
 import { createService, type Service, type ServiceLog } from "./service.ts";
 import type { Session } from "./session.ts";
@@ -30,6 +30,8 @@ export interface OutboxConsumer {
   topics: readonly string[];
   /** Must tolerate repeats: a crash between delivery and its record delivers again. */
   deliver(event: OutboxEvent, signal: AbortSignal): Promise<void>;
+  /** For one delivery. What takes longer has failed, whether it heeds its signal or not. */
+  timeoutMs: number;
   retry: RetryPolicy;
 }
 
@@ -49,9 +51,10 @@ export interface RelayDeps {
 
 export const OUTBOX_TOPIC = "kernel.outbox";
 const BATCH_MAX = 100;
-const RECLAIM_INTERVAL_MS = 10_000;
-/** A retry comes at most so much late: nobody sends a hint when its time has come. */
-const POLL_INTERVAL_MS = 30_000;
+/** The session tells when there is something to reclaim; this is in case it could not. */
+const RECLAIM_INTERVAL_MS = 60_000;
+/** For a hint that was lost. When a retry is due the loop knows. */
+const POLL_INTERVAL_MS = 60_000;
 const LOST_LIMIT = 10;
 const ERROR_LENGTH_MAX = 2_000;
 /** Longer in all than a session lives without its heartbeat: by then the rows are not ours to write any more. */
@@ -104,6 +107,12 @@ const DELIVERED = statement(
    where o.id = i.id and coalesce(o.fence = i.fence and o.state = 'leased', false)`,
 );
 
+const NEXT_DUE = statement<{ ms: number | null }>(
+  "kernel.outbox.next_due",
+  `select extract(epoch from min(due_at) - now())::float8 * 1000 as ms
+   from kernel.outbox where consumer = $1 and state = 'ready'`,
+);
+
 export function createOutbox(consumers: readonly OutboxConsumer[]): Outbox {
   const lanes = consumers.map((consumer) => createLane(consumer));
   return {
@@ -119,8 +128,8 @@ export function createOutbox(consumers: readonly OutboxConsumer[]): Outbox {
   };
 }
 
-function createReclaimer({ db, wake, log }: RelayDeps): Service {
-  return createService({
+function createReclaimer({ db, session, wake, log }: RelayDeps): Service {
+  const service = createService({
     name: "outbox.reclaim",
     intervalMs: RECLAIM_INTERVAL_MS,
     log,
@@ -131,6 +140,8 @@ function createReclaimer({ db, wake, log }: RelayDeps): Service {
     },
     more: ({ reclaimed = 0 }) => reclaimed === BATCH_MAX,
   });
+  session.onSilence(service.wake);
+  return service;
 }
 
 /** What became of an attempt, and is to be written down. */
@@ -142,19 +153,31 @@ interface Settled {
   delay_seconds?: number;
 }
 
+/** By consumer: statements are made once, also where a process holds two of a kind, as tests do. */
+const leases = new Map<string, Lease<{ id: string }, ClaimedRow>>();
+
+function leaseOf(consumer: string): Lease<{ id: string }, ClaimedRow> {
+  if (!/^[a-z0-9_]+$/.test(consumer)) throw new Error(`an outbox consumer cannot be named ${consumer}`);
+  const known = leases.get(consumer);
+  if (known) return known;
+  const made = leaseOn<{ id: string }, ClaimedRow>({
+    ...spec,
+    name: `kernel.outbox.${consumer}`,
+    readyWhen: `t.consumer = '${consumer}'`,
+  });
+  leases.set(consumer, made);
+  return made;
+}
+
 /** The loop of one consumer. It claims only what it knows how to deliver: the rest is for another version of Millrace. */
 function createLane(consumer: OutboxConsumer): (deps: RelayDeps) => Service {
-  if (!/^[a-z0-9_]+$/.test(consumer.name)) throw new Error(`an outbox consumer cannot be named ${consumer.name}`);
-  const lease = leaseOn<{ id: string }, ClaimedRow>({
-    ...spec,
-    name: `kernel.outbox.${consumer.name}`,
-    readyWhen: `t.consumer = '${consumer.name}'`,
-  });
+  const lease = leaseOf(consumer.name);
 
   async function attempt(row: Claimed, signal: AbortSignal, log: ServiceLog): Promise<Settled> {
     const held = { id: row.id, fence: row.fence };
     try {
-      await consumer.deliver({ eventId: row.event_id, topic: row.topic, payload: row.payload }, signal);
+      const event = { eventId: row.event_id, topic: row.topic, payload: row.payload };
+      await inTime(consumer.timeoutMs, signal, (limited) => consumer.deliver(event, limited));
       return { ...held, outcome: "delivered" };
     } catch (err) {
       if (signal.aborted) return { ...held, outcome: "released" }; // We cut it short; it did not fail.
@@ -186,19 +209,43 @@ function createLane(consumer: OutboxConsumer): (deps: RelayDeps) => Service {
         return items;
       },
     });
+    let dueInMs: number | undefined;
     const service = createService({
       name: `outbox.${consumer.name}`,
       intervalMs: POLL_INTERVAL_MS,
       log,
+      nextDueMs: () => dueInMs,
       more: ({ claimed = 0 }) => claimed === BATCH_MAX,
       async runOnce(signal) {
         const claimed = await lease.claim(db, { limit: BATCH_MAX, holder: session.id() });
         const settled = await Promise.all(claimed.map(async (row) => settlements.add(await attempt(row, signal, log))));
         const delivered = settled.filter(({ outcome }) => outcome === "delivered").length;
+        dueInMs = (await db.rows(NEXT_DUE, [consumer.name]))[0]?.ms ?? undefined;
         return { claimed: claimed.length, delivered };
       },
     });
     wake.on(OUTBOX_TOPIC, service.wake);
     return service;
   };
+}
+
+/** Ends the waiting, and asks the work to end, when its time is up. */
+async function inTime(ms: number, signal: AbortSignal, work: (limited: AbortSignal) => Promise<void>): Promise<void> {
+  const ending = new AbortController();
+  const onAbort = () => ending.abort(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const error = new Error(`it took longer than ${ms} ms`);
+      ending.abort(error);
+      reject(error);
+    }, ms);
+  });
+  try {
+    await Promise.race([work(ending.signal), tooLate]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
 }

@@ -48,6 +48,24 @@ describe("a heartbeat", () => {
     expect(await secondsLeft(other.id())).toBeLessThan(5);
   });
 
+  test("tells when another process has fallen silent, for some beats and not for ever", async () => {
+    const session = await open();
+    let told = 0;
+    session.onSilence(() => {
+      told += 1;
+    });
+    await session.service.runOnce();
+    expect(told).toBe(0);
+    await database.query(
+      "insert into kernel.session (process, roles, version, expires_at) values ('other', '{}', '1', now() - interval '1 second')",
+    );
+    await session.service.runOnce();
+    expect(told).toBe(1);
+    await database.query("update kernel.session set expires_at = now() - interval '1 minute' where process = 'other'");
+    await session.service.runOnce();
+    expect(told).toBe(1);
+  });
+
   test("forgets the sessions of processes that died over an hour ago", async () => {
     const [dead, silent, alive] = [await open(), await open(), await open()];
     await expireIn(-3_700, dead.id());

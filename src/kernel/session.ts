@@ -13,10 +13,14 @@ export const SESSION_TTL_SECONDS = 15;
 const HEARTBEAT_INTERVAL_MS = 5_000;
 /** Expired sessions are kept this long for `millrace doctor`, then forgotten. */
 const FORGET_AFTER_SECONDS = 3_600;
+/** A silence is told of for so long: several beats, so that one that fails is no loss. */
+const SILENCE_TOLD_SECONDS = 20;
 
 export interface Session {
   /** The id to claim with. It changes when the session was lost, for instance because the process was suspended. */
   id(): string;
+  /** Calls `listener` when another process has fallen silent: what it held is there to be taken back. */
+  onSilence(listener: () => void): void;
   readonly service: Service;
   close(): Promise<void>;
 }
@@ -34,12 +38,18 @@ const OPEN = statement<{ id: string }>(
   `insert into kernel.session (process, roles, version, expires_at)
    values ($1, $2, $3, now() + make_interval(secs => $4)) returning id`,
 );
-// An expired session is never revived: its work may have been reclaimed already.
-const BEAT = statement<{ id: string }>(
+// An expired session is never revived: its work may have been reclaimed already. The heart beats anyway, so it also listens
+// for others: loops that take work back need not ask every few seconds, each for itself.
+const BEAT = statement<{ alive: boolean; silence: boolean }>(
   "kernel.session.beat",
-  `with forgotten as (delete from kernel.session where expires_at < now() - make_interval(secs => $3))
-   update kernel.session set expires_at = now() + make_interval(secs => $2) where id = $1 and expires_at > now()
-   returning id`,
+  `with forgotten as (
+     delete from kernel.session where expires_at < now() - make_interval(secs => $3)
+   ), beaten as (
+     update kernel.session set expires_at = now() + make_interval(secs => $2) where id = $1 and expires_at > now()
+     returning id
+   )
+   select exists (select from beaten) as alive,
+          exists (select from kernel.session where expires_at between now() - make_interval(secs => $4) and now()) as silence`,
 );
 const CLOSE = statement("kernel.session.close", "delete from kernel.session where id = $1");
 
@@ -53,14 +63,16 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }
 
   let id = await open();
+  const listeners: (() => void)[] = [];
   const service = createService({
     name: "session",
     intervalMs: HEARTBEAT_INTERVAL_MS,
     log: options.log,
     ...(options.onRun ? { onRun: options.onRun } : {}),
     async runOnce() {
-      const [alive] = await db.rows(BEAT, [id, SESSION_TTL_SECONDS, FORGET_AFTER_SECONDS]);
-      if (alive) return { beaten: 1 };
+      const [beat] = await db.rows(BEAT, [id, SESSION_TTL_SECONDS, FORGET_AFTER_SECONDS, SILENCE_TOLD_SECONDS]);
+      if (beat?.silence) for (const listener of listeners) listener();
+      if (beat?.alive) return { beaten: 1 };
       id = await open();
       options.log.warn(
         { session: id },
@@ -71,6 +83,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   });
   return {
     id: () => id,
+    onSilence: (listener) => void listeners.push(listener),
     service,
     async close() {
       await service.stop();

@@ -3,5 +3,5 @@ export { trackingChecks } from "./doctor.ts";
 export { createLongPoll } from "./long-poll.ts";
 export { trackingRoutes } from "./routes.ts";
 export { TrackingSettings } from "./settings.ts";
-export { createTracking } from "./tracking.ts";
+export { createTracking, type Tracking } from "./tracking.ts";
 export { createReclaimer } from "./worker.ts";

@@ -187,6 +187,28 @@ export async function lockFile(tx: Queryable, filename: string): Promise<FileCou
   return oneRow(await tx.rows(LOCK_FILE, [filename]));
 }
 
+const LOCK_COMPLETION = statement(
+  "tracking.file.lock_completion",
+  `select pg_advisory_xact_lock(hashtextextended('tracking.file ' || filename, 0))
+   from (select distinct filename from unnest($1::text[]) as u(filename) order by 1 offset 0) f`,
+);
+
+/** Two last shards that are done at once must not each miss the other. */
+export async function lockCompletion(tx: Queryable, filenames: readonly string[]): Promise<void> {
+  await tx.rows(LOCK_COMPLETION, [filenames]);
+}
+
+const COMPLETE = statement<{ filename: string }>(
+  "tracking.file.complete",
+  `select filename from ${TABLE} where filename = any($1::text[])
+   group by filename having bool_and(mysql_sender_status = 'done')`,
+);
+
+/** Those of which the last stage of all shards is done. */
+export async function completeFiles(tx: Queryable, filenames: readonly string[]): Promise<string[]> {
+  return (await tx.rows(COMPLETE, [filenames])).map(({ filename }) => filename);
+}
+
 const fileMoves = Object.fromEntries(
   Object.entries(FILE_MOVES).map(([transition, { from, to }]) => [
     transition,

@@ -2,7 +2,7 @@
  * The rules of tracking in the user's words: register a file, move its shards through the stages, hand out work. Every
  * move is one guarded statement; only a caller whose move was refused costs a second look, to say why.
  */
-import type { Db } from "../kernel/db.ts";
+import type { Db, Queryable } from "../kernel/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { createGroupCommit, type GroupCommit } from "../kernel/group-commit.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
@@ -36,6 +36,9 @@ export type Moved = CellKey & { status: Status; changed: boolean };
 /** For each stage and run; bounded, so that after a long outage the reclaim does not hold its locks for long. */
 export const RECLAIM_BATCH_MAX = 1_000;
 
+/** A file all of whose shards are through it has arrived. */
+const LAST_STAGE: QueueStage = "mysql-sender";
+
 export const queueTopic = (stage: QueueStage) => `tracking.${stage}`;
 
 export interface Tracking {
@@ -58,10 +61,25 @@ export interface Tracking {
   drain(): Promise<void>;
 }
 
+/** Who wants to know when the last stage of all shards of a file is done. */
+export interface Completion {
+  concerns(filename: string): boolean;
+  /** In the transaction that made them complete. What it answers is called after the commit. */
+  complete(tx: Queryable, filenames: readonly string[]): Promise<() => void>;
+}
+
 export type ClaimedItem = store.ClaimedCell & { fence: string };
 
-export function createTracking(deps: { db: Db; wake: Wake; metrics: Metrics; settings: TrackingSettings }): Tracking {
-  const { db, wake, metrics, settings } = deps;
+export interface TrackingDeps {
+  db: Db;
+  wake: Wake;
+  metrics: Metrics;
+  settings: TrackingSettings;
+  completion?: Completion;
+}
+
+export function createTracking(deps: TrackingDeps): Tracking {
+  const { db, wake, metrics, settings, completion } = deps;
 
   function hintQueue(stage: QueueStage | undefined): void {
     if (stage) wake.hint(queueTopic(stage));
@@ -84,13 +102,38 @@ export function createTracking(deps: { db: Db; wake: Wake; metrics: Metrics; set
           moves.map(({ filename, shard, worker }) => ({ filename, shard, worker: worker ?? null, seconds })),
         );
       }
-      case "done":
-        return lease.finish(db, "done", held());
+      case "done": {
+        const watched =
+          completion && stage === LAST_STAGE ? moves.filter((move) => completion.concerns(move.filename)) : [];
+        if (!completion || watched.length === 0) return lease.finish(db, "done", held());
+        const files = [...new Set(watched.map(({ filename }) => filename))];
+        return finishFiles(completion, files, (tx) => lease.finish(tx, "done", held()));
+      }
       case "fail":
         return fail(db, held());
       case "retry":
         return retry(db, moves);
     }
+  }
+
+  /** Finishes shards and, with the last of a file, tells of the file in the same transaction. */
+  async function finishFiles(
+    { complete }: Completion,
+    files: readonly string[],
+    finish: (tx: Queryable) => Promise<CellKey[]>,
+  ): Promise<CellKey[]> {
+    const { finished, afterwards } = await db.tx(async (tx) => {
+      await store.lockCompletion(tx, files);
+      const moved = await finish(tx);
+      const touched = new Set(moved.map(({ filename }) => filename));
+      const done = await store.completeFiles(
+        tx,
+        files.filter((file) => touched.has(file)),
+      );
+      return { finished: moved, afterwards: done.length > 0 ? await complete(tx, done) : () => {} };
+    });
+    afterwards();
+    return finished;
   }
 
   async function moveAll(

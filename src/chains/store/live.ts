@@ -148,7 +148,7 @@ export async function openLiveRows(
   const rows = await tx.rows(OPEN_LIVE, [runIds, ...columns]);
   // Who holds the run's lock is alone with its rows, but for what may be claimed or ripen without it. That is rare among
   // the children of a node which has just ended, and a lock on every row would cost as much as reading it.
-  return rows.some(({ state }) => state === "ready" || state === "delayed") ? tx.rows(LOCK_ROWS, columns) : rows;
+  return rows.some((row) => row.state === "ready" || row.state === "delayed") ? tx.rows(LOCK_ROWS, columns) : rows;
 }
 
 const READ_ALL_LIVE = statement<LiveRow>(

@@ -8,6 +8,8 @@ import type { NodeStatus, RunStatus } from "../states.ts";
 /** What never changes about a run. */
 export interface RunFacts {
   run_id: string;
+  /** The chain's name at the start. */
+  name: string;
   chain_id: string | null;
   chain_version: string | null;
   params: Record<string, unknown>;
@@ -22,7 +24,7 @@ export interface RunFacts {
 
 const FACTS = statement<RunFacts>(
   "chains.run.facts",
-  `select run_id, chain_id, chain_version, params, op_time, priority, run_timeout_ms::float8 as run_timeout_ms, trigger,
+  `select run_id, job_name as name, chain_id, chain_version, params, op_time, priority, run_timeout_ms::float8 as run_timeout_ms, trigger,
           parent_run_id, parent_node_id, depth
    from chains.job_run where run_id = any($1::uuid[])`,
 );

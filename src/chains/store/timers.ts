@@ -11,6 +11,8 @@ export interface Look {
   lost: boolean;
   ended_children: boolean;
   forsaken_children: boolean;
+  /** Somebody waits for a table. */
+  waits: boolean;
   /** Of delayed nodes, and of nodes that wait for a run. */
   next_due_ms: number | null;
   next_deadline_ms: number | null;
@@ -44,6 +46,7 @@ const LOOK = statement<Look>(
           exists (select from chains.live_node n where n.state = 'parked' and ${CHILD_STATUS} in ('SUCCESS', 'FAILED', 'STOPPED'))
             as ended_children,
           exists (${FORSAKEN}) as forsaken_children,
+          exists (select from chains.live_wait) as waits,
           (select ${inMs("min(due_at)")} from chains.live_node where due_at is not null)::float8 as next_due_ms,
           (select ${inMs("min(deadline_at)")} from chains.live_run where deadline_at is not null and status = 'RUNNING')::float8
             as next_deadline_ms,

@@ -1,5 +1,5 @@
 /** SQL for the tables that nodes wait for. */
-import { toArrays, unnest } from "../../kernel/batch.ts";
+import { itemsByKey, toArrays, unnest } from "../../kernel/batch.ts";
 import type { Db, Queryable } from "../../kernel/db.ts";
 import { statement } from "../../kernel/statement.ts";
 import type { NodeKey } from "./live.ts";
@@ -42,9 +42,15 @@ export async function dropWaits(tx: Queryable, nodes: readonly NodeKey[]): Promi
   await tx.rows(DROP, toArrays(ENDED, nodes));
 }
 
-const ARRIVALS = (mode: string) => `select pg_advisory_xact_lock${mode}(hashtextextended('chains.wait ' || $1, 0))`;
-const HOLD_ARRIVALS = statement("chains.wait.hold_arrivals", ARRIVALS("_shared"));
-const LOCK_ARRIVALS = statement("chains.wait.lock_arrivals", ARRIVALS(""));
+const HOLD_ARRIVALS = statement(
+  "chains.wait.hold_arrivals",
+  "select pg_advisory_xact_lock_shared(hashtextextended('chains.wait ' || $1, 0))",
+);
+const LOCK_ARRIVALS = statement(
+  "chains.wait.lock_arrivals",
+  `select pg_advisory_xact_lock(hashtextextended('chains.wait ' || op_time, 0))
+   from (select distinct op_time from unnest($1::text[]) as u(op_time) order by 1 offset 0) t`,
+);
 
 /**
  * Call it before asking which tables are here. A table that arrives between the question and the commit of the wait would
@@ -54,17 +60,36 @@ export async function holdArrivals(tx: Queryable, opTime: string): Promise<void>
   await tx.rows(HOLD_ARRIVALS, [opTime]);
 }
 
-const WAITING = statement<NodeKey>(
+const ARRIVED = { table_name: "text", op_time: "text" };
+const WAITING = statement<NodeKey & { table_name: string }>(
   "chains.wait.find",
-  "select run_id, node_id from chains.live_wait where table_name = $1 and op_time = $2",
+  `select w.run_id, w.node_id, w.table_name
+   from ${itemsByKey(ARRIVED)} join chains.live_wait w on w.table_name = i.table_name and w.op_time = i.op_time`,
 );
 
-/** The nodes that wait for this table and opTime. Call it when the arrival is committed. */
-export function findWaiting(db: Db, table: string, opTime: string): Promise<NodeKey[]> {
+export interface ArrivedTable {
+  table: string;
+  opTime: string;
+}
+
+/** The nodes that wait for these tables. Call it when the arrivals are committed. */
+export function findWaiting(db: Db, arrivals: readonly ArrivedTable[]) {
+  const rows = arrivals.map(({ table, opTime }) => ({ table_name: table, op_time: opTime }));
   return db.tx(async (tx) => {
-    await tx.rows(LOCK_ARRIVALS, [opTime]);
-    return tx.rows(WAITING, [table, opTime]);
+    await tx.rows(LOCK_ARRIVALS, [arrivals.map(({ opTime }) => opTime)]);
+    return tx.rows(WAITING, toArrays(ARRIVED, rows));
   });
+}
+
+const AWAITED = statement<{ op_time: string; tables: string[] }>(
+  "chains.wait.awaited",
+  `select op_time, array_agg(distinct table_name::text) as tables
+   from (select op_time, table_name from chains.live_wait limit $1) w group by op_time`,
+);
+
+/** Which tables are waited for at all. */
+export function awaitedTables(db: Queryable, limit: number) {
+  return db.rows(AWAITED, [limit]);
 }
 
 const MET = statement<NodeKey>(

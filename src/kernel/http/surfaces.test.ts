@@ -24,7 +24,9 @@ function start(db: Db): Promise<TestHttp> {
     db,
     routes(routes, { metrics }) {
       metrics.gauge("millrace_db_connections", () => [{ labels: { state: "idle" }, value: db.stats().idle }]);
-      metrics.gauge("millrace_chains_nodes_in_flight", () => [{ labels: {}, value: 0 }]);
+      for (const module of ["chains_nodes", "arrivals_runs", "webhooks"] as const) {
+        metrics.gauge(`millrace_${module}_in_flight`, () => [{ labels: {}, value: 0 }]);
+      }
       publicSurfaces(routes, { db, metrics, page });
     },
   });

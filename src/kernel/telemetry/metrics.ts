@@ -45,6 +45,32 @@ export const METRICS = {
     labels: ["type", "outcome"],
   },
   millrace_chains_nodes_in_flight: { kind: "gauge", help: "Nodes that this process runs at the moment.", labels: [] },
+  millrace_arrivals_total: {
+    kind: "counter",
+    help: "Announced arrivals, by whether any model depends on the table.",
+    labels: ["outcome"],
+  },
+  millrace_arrivals_run_seconds: {
+    kind: "histogram",
+    help: "Time from the claim of a model's run to its end, by what became of it.",
+    labels: ["outcome"],
+  },
+  millrace_arrivals_runs_in_flight: {
+    kind: "gauge",
+    help: "Runs of models in this process at the moment.",
+    labels: [],
+  },
+  millrace_webhooks_deliveries_total: {
+    kind: "counter",
+    help: "What became of deliveries: delivered, retry_later, give_up, cancel, release on shutdown, or lost to another process.",
+    labels: ["event", "outcome"],
+  },
+  millrace_webhooks_attempt_seconds: {
+    kind: "histogram",
+    help: "Time of an attempt to deliver, from the look-up of the name to the end of the answer.",
+    labels: ["event", "outcome"],
+  },
+  millrace_webhooks_in_flight: { kind: "gauge", help: "Deliveries that this process sends at the moment.", labels: [] },
 } as const satisfies Record<
   string,
   { kind: "counter" | "gauge" | "histogram"; help: string; labels: readonly string[] }

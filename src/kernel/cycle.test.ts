@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findCycle } from "./cycle.ts";
+import { drawCycle, findCycle } from "./cycle.ts";
 
 const cycleOf = (parents: Record<string, string[]>) => findCycle(new Map(Object.entries(parents)));
 
@@ -34,5 +34,17 @@ describe("findCycle", () => {
     const ids = Array.from({ length: 10_000 }, (_, index) => `n${index}`);
     const parents = Object.fromEntries(ids.map((id, index) => [id, [ids.at(index - 1) ?? ""]]));
     expect(cycleOf(parents)).toEqual(ids);
+  });
+});
+
+describe("drawCycle", () => {
+  test("comes back to where it began", () => {
+    expect(drawCycle(["a", "b", "c"])).toBe("a -> b -> c -> a");
+    expect(drawCycle(["a"])).toBe("a -> a");
+  });
+
+  test("leaves out the middle of one that nobody would read to the end", () => {
+    const ids = Array.from({ length: 25 }, (_, index) => `n${index}`);
+    expect(drawCycle(ids)).toMatch(/^n0 -> .* -> n9 -> \(5 more\) -> n15 -> .* -> n24 -> n0$/);
   });
 });

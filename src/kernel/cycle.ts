@@ -1,7 +1,12 @@
-/** Finds out whether nodes wait for each other in a circle, and which: a person who is told the way round can cut it. */
+/**
+ * Finds out whether things wait for each other in a circle (the nodes of a chain, computed KPIs), and which: a person who is
+ * told the way round can cut it.
+ */
 
 /** Who waits for whom: the ids of the parents by the id of the node, in the order of the definition. */
-export type ParentIds = ReadonlyMap<string, Iterable<string>>;
+type ParentIds = ReadonlyMap<string, Iterable<string>>;
+
+const SHOWN_MAX = 20;
 
 /** The ids of one cycle, each before the one that waits for it, from the one that stands first in the definition. */
 export function findCycle(nodes: ParentIds): string[] | undefined {
@@ -20,6 +25,17 @@ export function findCycle(nodes: ParentIds): string[] | undefined {
   const inCycle = new Set(cycle);
   const first = cycle.indexOf([...left.keys()].find((candidate) => inCycle.has(candidate)) ?? id);
   return [...cycle.slice(first), ...cycle.slice(0, first)];
+}
+
+/** `a -> b -> a`, where each comes before the next; of a long one the two ends. */
+export function drawCycle(cycle: readonly string[]): string {
+  const [first = ""] = cycle;
+  const half = SHOWN_MAX / 2;
+  const shown =
+    cycle.length <= SHOWN_MAX
+      ? cycle
+      : [...cycle.slice(0, half), `(${cycle.length - SHOWN_MAX} more)`, ...cycle.slice(-half)];
+  return [...shown, first].join(" -> ");
 }
 
 /** What remains when everything without unmet parents is taken away, again and again: nodes in a cycle or behind one. */

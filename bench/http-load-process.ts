@@ -1,13 +1,9 @@
-/** The load process: one POST for each shard of a file, over 50 connections; prints requests/s. */
+/** The load process: `amount` POSTs over 50 connections, each with its own number in the body; prints requests/s. */
 import autocannon from "autocannon";
+import type { HttpLoad } from "./http-load.ts";
 
-const { url, key, filename, amount } = JSON.parse(process.argv[2] ?? "{}") as {
-  url: string;
-  key: string;
-  filename: string;
-  amount: number;
-};
-let shard = 0;
+const { url, key, body, amount } = JSON.parse(process.argv[2] ?? "{}") as HttpLoad;
+let number = 0;
 let lastResponseAt = 0;
 const started = performance.now();
 const options: autocannon.Options = {
@@ -19,9 +15,9 @@ const options: autocannon.Options = {
   requests: [
     {
       setupRequest(request) {
-        const body = JSON.stringify({ filename, shard });
-        shard += 1;
-        return { ...request, body };
+        const numbered = body.replaceAll("{n}", String(number));
+        number += 1;
+        return { ...request, body: numbered };
       },
     },
   ],

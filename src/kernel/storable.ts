@@ -1,6 +1,5 @@
 /** What programs and servers say may hold anything. Postgres takes neither NUL nor half a surrogate pair, as text or JSON. */
-
-import { isDeeper } from "../kernel/json-depth.ts";
+import { isDeeper } from "./json-depth.ts";
 
 /** Far more than any real document; both `JSON.stringify` and Postgres give up at some depth. */
 const DEPTH_MAX = 256;

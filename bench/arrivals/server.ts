@@ -1,0 +1,61 @@
+/** The announcements of arrivals on the real HTTP server, with a worker that runs the models. */
+import { type Arrivals, createArrivals, openRoutes } from "../../src/arrivals/index.ts";
+import { createEngines } from "../../src/engines/index.ts";
+import type { Db } from "../../src/kernel/db.ts";
+import type { Http } from "../../src/kernel/http/server.ts";
+import { createOutbox } from "../../src/kernel/outbox.ts";
+import { openSession } from "../../src/kernel/session.ts";
+import { type BenchServer, serveBench } from "../server.ts";
+
+export interface ArrivalsServer extends BenchServer {
+  arrivals: Arrivals;
+}
+
+export async function serveArrivals(db: Db, addRoutes?: (http: Http) => void): Promise<ArrivalsServer> {
+  let made: Arrivals | undefined;
+  const server = await serveBench(db, async ({ log, metrics, wake, http }) => {
+    const session = await openSession({ db, log, version: "bench", roles: ["api", "worker"] });
+    session.service.start();
+    const engines = createEngines({}, { lakeDir: undefined });
+    const settings = {
+      slots: 8,
+      waitSeconds: 30,
+      timeoutSeconds: 60,
+      rowsMax: 1_000,
+      opTimePattern: ".*",
+      tableCase: "as-given" as const,
+      lostLimit: 5,
+      files: [],
+    };
+    const arrivals = createArrivals({
+      db,
+      wake,
+      session,
+      metrics,
+      log,
+      onRun: () => {},
+      settings,
+      engines,
+      outbox: createOutbox([]),
+      chains: { start: noChains, ended: noChains, stop: noChains },
+      onArrived: () => {},
+    });
+    made = arrivals;
+    arrivals.worker.start();
+    await http.register(async (scope) => openRoutes(scope as Http, { arrivals, settings }), {
+      prefix: "/api/open/kpi",
+    });
+    addRoutes?.(http);
+    return async () => {
+      await arrivals.worker.stop();
+      await engines.close();
+      await session.close();
+    };
+  });
+  if (!made) throw new Error("the server was made without arrivals");
+  return { ...server, arrivals: made };
+}
+
+async function noChains(): Promise<never> {
+  throw new Error("no model of this benchmark runs a chain");
+}

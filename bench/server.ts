@@ -1,0 +1,55 @@
+/** The real HTTP server on a given database, for one admin key: a suite adds the routes that it measures. */
+import type { AddressInfo } from "node:net";
+import { createKeys } from "../src/kernel/auth/keys.ts";
+import { systemClock } from "../src/kernel/clock.ts";
+import type { Db } from "../src/kernel/db.ts";
+import { createHttp, type Http } from "../src/kernel/http/server.ts";
+import { createLog, type Log } from "../src/kernel/telemetry/log.ts";
+import { createMetrics, type Metrics } from "../src/kernel/telemetry/metrics.ts";
+import { createWake, type Wake } from "../src/kernel/wake.ts";
+
+export interface BenchParts {
+  log: Log;
+  metrics: Metrics;
+  wake: Wake;
+  http: Http;
+}
+
+export interface BenchServer {
+  url: string;
+  key: string;
+  stop(): Promise<void>;
+}
+
+/** `addRoutes` may answer what is to be stopped before the rest. */
+export async function serveBench(
+  db: Db,
+  addRoutes: (parts: BenchParts) => Promise<(() => Promise<void>) | undefined>,
+): Promise<BenchServer> {
+  const key = "a".repeat(32);
+  const log = createLog({ level: "error" });
+  const metrics = createMetrics();
+  const wake = createWake({ db, log });
+  await wake.start();
+  const http = await createHttp({
+    log,
+    metrics,
+    keys: createKeys({ db, wake, clock: systemClock, adminKey: key }),
+    version: "bench",
+    anonymousScopes: [],
+    bodyLimitBytes: 1_048_576,
+    rateLimitPerMinute: 1_000_000_000,
+    isStopping: () => false,
+  });
+  const stopRoutes = await addRoutes({ log, metrics, wake, http });
+  await http.listen({ host: "127.0.0.1", port: 0 });
+  return {
+    url: `http://127.0.0.1:${(http.server.address() as AddressInfo).port}`,
+    key,
+    async stop() {
+      await http.close();
+      await stopRoutes?.();
+      await wake.stop();
+    },
+  };
+}

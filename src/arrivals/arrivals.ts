@@ -1,0 +1,137 @@
+/** Puts the parts of the module together for one process: what people and programs use, the worker, the timers. */
+import type { Engines } from "../engines/index.ts";
+import { systemClock } from "../kernel/clock.ts";
+import type { Db, Queryable } from "../kernel/db.ts";
+import { createGroupCommit } from "../kernel/group-commit.ts";
+import { systemIds } from "../kernel/ids.ts";
+import type { Outbox } from "../kernel/outbox.ts";
+import type { OnRun, Service, ServiceLog } from "../kernel/service.ts";
+import { PROCESS_NAME, type Session } from "../kernel/session.ts";
+import type { Metrics } from "../kernel/telemetry/metrics.ts";
+import type { Wake } from "../kernel/wake.ts";
+import { type Announced, type Announcement, announce } from "./announce.ts";
+import type { ChainPort } from "./chain-port.ts";
+import { createEvents } from "./events.ts";
+import { createIndicators, type Indicators } from "./indicators.ts";
+import { keyOf } from "./judge.ts";
+import { createModels, type Models } from "./models.ts";
+import { createRequests, type Requests } from "./requests.ts";
+import type { ArrivalsSettings } from "./settings.ts";
+import { findArrivals } from "./store/arrivals.ts";
+import { setChainRun } from "./store/tasks.ts";
+import { createTimers } from "./timers.ts";
+import { READY_TOPIC, TIMER_TOPIC } from "./topics.ts";
+import { createWaitingRoom, type WaitingRoom } from "./waiting-room.ts";
+import { createWorker, type Worker } from "./worker.ts";
+
+export interface Arrivals {
+  models: Models;
+  indicators: Indicators;
+  requests: Requests;
+  waitingRoom: WaitingRoom;
+  /** Start it in a process with the role `worker`. */
+  worker: Worker;
+  /** Start it in a process with the role `scheduler`. */
+  timers: Service;
+  /** A table has arrived. Resolves after COMMIT. */
+  announce(announcement: Announcement): Promise<Announced>;
+  /** The same for many, in the transaction of whoever knows of them; call `announced` once it is committed. */
+  announceIn(tx: Queryable, announcements: readonly Announcement[]): Promise<Announced[]>;
+  announced(announcements: readonly Announcement[], results: readonly Announced[]): void;
+  /** The name under which a table is kept. */
+  tableName(given: string): string;
+  /** Which of the tables have arrived for the opTime. */
+  hasArrived(db: Queryable, tables: readonly string[], opTime: string): Promise<Set<string>>;
+  /** Waits for the announcements that are being committed. */
+  drain(): Promise<void>;
+}
+
+export interface ArrivalsDeps {
+  db: Db;
+  wake: Wake;
+  session: Session;
+  metrics: Metrics;
+  log: ServiceLog;
+  onRun: OnRun;
+  settings: ArrivalsSettings;
+  engines: Engines;
+  outbox: Pick<Outbox, "emit">;
+  chains: ChainPort;
+  /** Tells those who wait for tables by themselves. */
+  onArrived: (arrivals: readonly { table: string; opTime: string }[]) => void;
+}
+
+const ANNOUNCEMENTS_AT_ONCE = 200;
+
+export function createArrivals(deps: ArrivalsDeps): Arrivals {
+  const { db, wake, engines, settings, metrics, onArrived } = deps;
+  const tableName = tableNaming(settings);
+  const events = createEvents({ outbox: deps.outbox, ids: systemIds, clock: systemClock });
+
+  function announced(announcements: readonly Announcement[], results: readonly Announced[]): void {
+    const verdicts = new Set(results.flatMap(({ considered }) => considered.map(({ verdict }) => verdict.kind)));
+    if (verdicts.has("ready")) wake.hint(READY_TOPIC);
+    if (verdicts.has("quiet")) wake.hint(TIMER_TOPIC);
+    onArrived(announcements.filter((_, index) => results[index]?.isNews));
+    const used = results.filter(({ isUsed }) => isUsed).length;
+    metrics.count("millrace_arrivals_total", { outcome: "used" }, used);
+    metrics.count("millrace_arrivals_total", { outcome: "ignored" }, results.length - used);
+  }
+
+  const announceIn: Arrivals["announceIn"] = (tx, announcements) => announce(tx, announcements.map(named));
+  const named = (one: Announcement): Announcement => ({ ...one, table: tableName(one.table) });
+
+  const announcements = createGroupCommit<Announcement, Announced>({
+    identity: keyOf,
+    itemsMax: ANNOUNCEMENTS_AT_ONCE,
+    async write(batch) {
+      const results = await db.tx((tx) => announce(tx, batch));
+      announced(batch, results);
+      return results;
+    },
+  });
+
+  return {
+    models: createModels({
+      db,
+      wake,
+      clock: systemClock,
+      engineNames: engines.names,
+      tableName,
+      timeoutSeconds: settings.timeoutSeconds,
+    }),
+    indicators: createIndicators({ db }),
+    requests: createRequests({ db, wake }),
+    waitingRoom: createWaitingRoom({ db, wake }),
+    worker: createWorker({
+      ...deps,
+      events,
+      arrived: onArrived,
+      rowsMax: settings.rowsMax,
+      onChainRun: (run, chainRunId) => setChainRun(db, run.taskId, chainRunId),
+      name: PROCESS_NAME,
+    }),
+    timers: createTimers({ ...deps, events, lostLimit: settings.lostLimit }),
+    announce: (announcement) => announcements.add(named(announcement)),
+    announceIn,
+    announced,
+    tableName,
+    async hasArrived(reader, tables, opTime) {
+      const given = new Map(tables.map((table) => [tableName(table), table]));
+      const keys = [...given.keys()].map((table_name) => ({ table_name, op_time: opTime }));
+      const found = await findArrivals(reader, keys);
+      return new Set(found.flatMap(({ table_name }) => given.get(table_name) ?? []));
+    },
+    drain: () => announcements.drain(),
+  };
+}
+
+/** How the names of tables are kept and compared. A letter whose capital is two letters stays as it is, so no name grows. */
+export function tableNaming({ tableCase }: Pick<ArrivalsSettings, "tableCase">): (given: string) => string {
+  return tableCase === "ignore" ? (given) => given.replaceAll(/./gsu, capitalOf) : (given) => given;
+}
+
+function capitalOf(letter: string): string {
+  const capital = letter.toUpperCase();
+  return capital.length === letter.length ? capital : letter;
+}

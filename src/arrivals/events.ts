@@ -1,0 +1,46 @@
+/** What arrivals tells the world, by the outbox and in the transaction of the change. */
+import type { Clock } from "../kernel/clock.ts";
+import type { Queryable } from "../kernel/db.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Outbox } from "../kernel/outbox.ts";
+import type { Cause } from "./store/instances.ts";
+
+export interface Events {
+  updated(tx: Queryable, event: KpiUpdated): Promise<void>;
+  failed(tx: Queryable, event: ModelFailed): Promise<void>;
+  late(tx: Queryable, events: readonly DeadlinePassed[]): Promise<void>;
+}
+
+interface KpiUpdated {
+  modelId: string;
+  opTime: string;
+  affectedKpiIds: readonly string[];
+  generation: number;
+  rerun: boolean;
+  causedBy: Cause | null;
+}
+interface ModelFailed {
+  modelId: string;
+  opTime: string;
+  generation: number;
+  message: string;
+}
+interface DeadlinePassed {
+  modelId: string;
+  opTime: string;
+  table: string;
+  deadline: string;
+}
+
+export function createEvents({ outbox, ids, clock }: { outbox: Pick<Outbox, "emit">; ids: Ids; clock: Clock }): Events {
+  const eventOf = (topic: string) => (event: object) => ({
+    eventId: ids.uuid(),
+    topic,
+    payload: { ...event, at: new Date(clock.now()).toISOString() },
+  });
+  return {
+    updated: (tx, event) => outbox.emit(tx, [event].map(eventOf("kpi.updated"))),
+    failed: (tx, event) => outbox.emit(tx, [event].map(eventOf("model.failed"))),
+    late: (tx, events) => outbox.emit(tx, events.map(eventOf("deadline.passed"))),
+  };
+}

@@ -1,0 +1,213 @@
+/** Whether a model should run, in every case, from facts alone. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type Arrived, type Case, judge, keyOf, type Need, vectorOf } from "./judge.ts";
+import { RERUN_POLICIES } from "./states.ts";
+
+const NOW = Date.parse("2025-12-19T08:00:00Z");
+const SECOND = 1_000;
+
+function need(table: string, fields: Partial<Need> = {}): Need {
+  return { table, opTime: "20251219", optional: false, waitedForUntilMs: null, quietSeconds: 0, ...fields };
+}
+
+/** `{ A: 3 }`: table A has arrived with sequence 3, an hour ago. */
+function arrived(sequences: Record<string, number>, atMs = NOW - 3_600 * SECOND): Map<string, Arrived> {
+  const entries = Object.entries(sequences).map(([table, sequence]): [string, Arrived] => [
+    keyOf(need(table)),
+    { sequence: String(sequence), atMs },
+  ]);
+  return new Map(entries);
+}
+
+function consumed(sequences: Record<string, number>): Record<string, string> {
+  return vectorOf(
+    Object.keys(sequences).map((table) => need(table)),
+    arrived(sequences),
+  );
+}
+
+function verdict(fields: Partial<Case>) {
+  return judge({
+    needs: [need("A"), need("B")],
+    arrived: new Map(),
+    consumed: null,
+    rerun: "auto",
+    nowMs: NOW,
+    ...fields,
+  });
+}
+
+describe("a model that has not run", () => {
+  test("waits for what is missing, in the order of its needs", () => {
+    expect(verdict({})).toEqual({ kind: "waiting", missing: [need("A"), need("B")] });
+    expect(verdict({ arrived: arrived({ A: 1 }) })).toEqual({ kind: "waiting", missing: [need("B")] });
+  });
+
+  test.each(RERUN_POLICIES)("is ready once all is here, with rerun: %s", (rerun) => {
+    expect(verdict({ arrived: arrived({ A: 1, B: 2 }), rerun })).toEqual({ kind: "ready" });
+  });
+
+  test("does not take one opTime of a table for another", () => {
+    const needs = [need("A", { opTime: "20251218" })];
+    expect(verdict({ needs, arrived: arrived({ A: 1 }) })).toEqual({ kind: "waiting", missing: needs });
+  });
+});
+
+describe("a model that has succeeded", () => {
+  const facts = { arrived: arrived({ A: 5, B: 2 }), consumed: consumed({ A: 4, B: 2 }) };
+
+  test("runs again when a newer arrival is here", () => {
+    expect(verdict(facts)).toEqual({ kind: "ready" });
+  });
+
+  test("asks or ignores, if that is its policy", () => {
+    expect(verdict({ ...facts, rerun: "ask" })).toEqual({ kind: "asking" });
+    expect(verdict({ ...facts, rerun: "ignore" })).toEqual({ kind: "ignored" });
+  });
+
+  test.each(RERUN_POLICIES)("has nothing to do when nothing is new, with rerun: %s", (rerun) => {
+    expect(verdict({ ...facts, rerun, consumed: consumed({ A: 5, B: 2 }) })).toEqual({ kind: "nothing new" });
+  });
+
+  test("runs again for a table that it did without", () => {
+    expect(verdict({ ...facts, consumed: consumed({ A: 5 }) })).toEqual({ kind: "ready" });
+  });
+
+  test("compares sequences as numbers, however large", () => {
+    const sequences = (a: string) => new Map([[keyOf(need("A")), { sequence: a, atMs: 0 }]]);
+    const used = { [keyOf(need("A"))]: "9007199254740992" };
+    const needs = [need("A")];
+    expect(verdict({ needs, arrived: sequences("9007199254740993"), consumed: used })).toEqual({ kind: "ready" });
+    expect(verdict({ needs, arrived: sequences("10"), consumed: { [keyOf(need("A"))]: "9" } })).toEqual({
+      kind: "ready",
+    });
+  });
+
+  test("waits when it needs more than then", () => {
+    expect(verdict({ ...facts, needs: [need("A"), need("C")] })).toMatchObject({ kind: "waiting" });
+  });
+});
+
+describe("an optional table", () => {
+  const needs = (fields: Partial<Need>) => [need("A"), need("B", { optional: true, ...fields })];
+
+  test("is not waited for", () => {
+    expect(verdict({ needs: needs({}), arrived: arrived({ A: 1 }) })).toEqual({ kind: "ready" });
+  });
+
+  test("is waited for until its deadline", () => {
+    const until = (waitedForUntilMs: number) =>
+      verdict({ needs: needs({ waitedForUntilMs }), arrived: arrived({ A: 1 }) });
+    expect(until(NOW + 1)).toMatchObject({ kind: "waiting", missing: [{ table: "B" }] });
+    expect(until(NOW)).toEqual({ kind: "ready" });
+  });
+
+  test("does not replace one that is needed", () => {
+    expect(verdict({ needs: needs({}), arrived: arrived({ B: 1 }) })).toMatchObject({ missing: [{ table: "A" }] });
+  });
+
+  test("runs the model again when it comes after all", () => {
+    const facts = { needs: needs({}), arrived: arrived({ A: 1, B: 2 }), consumed: consumed({ A: 1 }) };
+    expect(verdict(facts)).toEqual({ kind: "ready" });
+  });
+});
+
+describe("a quiet period", () => {
+  test("counts from the newest arrival of each table that has one", () => {
+    const needs = [need("A", { quietSeconds: 60 }), need("B", { quietSeconds: 10 }), need("C")];
+    const times = new Map([
+      ...arrived({ A: 1 }, NOW - 30 * SECOND),
+      ...arrived({ B: 2 }, NOW - 5 * SECOND),
+      ...arrived({ C: 3 }, NOW),
+    ]);
+    expect(verdict({ needs, arrived: times })).toEqual({ kind: "quiet", dueMs: NOW + 30 * SECOND });
+    expect(verdict({ needs, arrived: times, nowMs: NOW + 30 * SECOND - 1 })).toMatchObject({ kind: "quiet" });
+    expect(verdict({ needs, arrived: times, nowMs: NOW + 30 * SECOND })).toEqual({ kind: "ready" });
+  });
+
+  test("comes after all that keeps a model from running", () => {
+    const needs = [need("A", { quietSeconds: 60 })];
+    const just = arrived({ A: 2 }, NOW);
+    expect(verdict({ needs: [...needs, need("B")], arrived: just })).toMatchObject({ kind: "waiting" });
+    expect(verdict({ needs, arrived: just, consumed: consumed({ A: 2 }) })).toEqual({ kind: "nothing new" });
+    expect(verdict({ needs, arrived: just, consumed: consumed({ A: 1 }), rerun: "ask" })).toEqual({ kind: "asking" });
+    expect(verdict({ needs, arrived: just, consumed: consumed({ A: 1 }) })).toMatchObject({ kind: "quiet" });
+  });
+});
+
+test("a run uses what is here of its needs, and nothing else", () => {
+  expect(vectorOf([need("A"), need("B", { optional: true })], arrived({ A: 1, C: 3 }))).toEqual({ "A 20251219": "1" });
+});
+
+describe("whatever the facts are", () => {
+  const tables = ["A", "B", "C", "D"];
+  const needs = fc.uniqueArray(
+    fc.record({
+      table: fc.constantFrom(...tables),
+      opTime: fc.constantFrom("20251218", "20251219"),
+      optional: fc.boolean(),
+      waitedForUntilMs: fc.option(fc.constantFrom(NOW - 1, NOW + 1)),
+      quietSeconds: fc.constantFrom(0, 0, 60),
+    }),
+    { selector: keyOf, minLength: 1 },
+  );
+  const keys = tables.flatMap((table) => ["20251218", "20251219"].map((opTime) => keyOf({ table, opTime })));
+  const arrivals = fc
+    .dictionary(
+      fc.constantFrom(...keys),
+      fc.record({ sequence: fc.integer({ min: 1, max: 50 }).map(String), atMs: fc.constantFrom(NOW - 7_200_000, NOW) }),
+    )
+    .map((found) => new Map(Object.entries(found)));
+  const used = fc.option(fc.dictionary(fc.constantFrom(...keys), fc.integer({ min: 1, max: 50 }).map(String)));
+  const facts = fc.record({
+    needs,
+    arrived: arrivals,
+    consumed: used,
+    rerun: fc.constantFrom(...RERUN_POLICIES),
+    nowMs: fc.constant(NOW),
+  });
+
+  test("one more arrival never makes a model wait that was ready", () => {
+    fc.assert(
+      fc.property(facts, fc.constantFrom(...keys), (given, key) => {
+        fc.pre(judge(given).kind === "ready");
+        const newest = Math.max(0, ...[...given.arrived.values()].map(({ sequence }) => Number(sequence)));
+        const more = new Map(given.arrived).set(key, { sequence: String(newest + 1), atMs: NOW });
+        expect(judge({ ...given, arrived: more }).kind).toBeOneOf(["ready", "quiet"]);
+      }),
+    );
+  });
+
+  test("after a run that used what is here, nothing is new until something arrives", () => {
+    fc.assert(
+      fc.property(facts, fc.nat(), (given, chosen) => {
+        const { kind } = judge(given);
+        fc.pre(kind !== "waiting");
+        const after = { ...given, consumed: vectorOf(given.needs, given.arrived) };
+        expect(judge(after)).toEqual({ kind: "nothing new" });
+
+        const needed = given.needs[chosen % given.needs.length] as Need;
+        const next = new Map(given.arrived).set(keyOf(needed), { sequence: "51", atMs: NOW - 7_200_000 });
+        expect(judge({ ...after, arrived: next, rerun: "auto" }).kind).toBeOneOf(["ready", "quiet"]);
+      }),
+    );
+  });
+
+  test("what it waits for is needed and not here, and once that has come it waits no more", () => {
+    fc.assert(
+      fc.property(facts, (given) => {
+        const judged = judge(given);
+        fc.pre(judged.kind === "waiting");
+        if (judged.kind !== "waiting") return;
+        const complete = new Map(given.arrived);
+        for (const missing of judged.missing) {
+          expect(given.needs).toContain(missing);
+          expect(given.arrived.has(keyOf(missing))).toBe(false);
+          complete.set(keyOf(missing), { sequence: "99", atMs: 0 });
+        }
+        expect(judge({ ...given, arrived: complete }).kind).not.toBe("waiting");
+      }),
+    );
+  });
+});

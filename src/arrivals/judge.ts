@@ -1,0 +1,77 @@
+/**
+ * Whether a model should run for an opTime, from what it needs, what has arrived, and what its last success has used. Every
+ * decision of the module passes here: after an arrival, after a run, when a deadline passes, and for those who ask why.
+ */
+import type { RerunPolicy } from "./states.ts";
+
+/** One opTime of one table that a model looks at. */
+export interface Need {
+  table: string;
+  opTime: string;
+  optional: boolean;
+  /** An optional table is waited for until then; null for not at all. */
+  waitedForUntilMs: number | null;
+  quietSeconds: number;
+}
+
+export interface Arrived {
+  sequence: string;
+  atMs: number;
+}
+
+/** What a run has used: the sequence of each arrival, by `keyOf`. */
+export type Consumed = Readonly<Record<string, string>>;
+
+export interface Case {
+  needs: readonly Need[];
+  arrived: ReadonlyMap<string, Arrived>;
+  /** By the last success; null if there was none. */
+  consumed: Consumed | null;
+  rerun: RerunPolicy;
+  nowMs: number;
+}
+
+export type Verdict =
+  | { kind: "waiting"; missing: Need[] }
+  | { kind: "quiet"; dueMs: number }
+  | { kind: "asking" | "ignored" | "ready" | "nothing new" };
+
+export function keyOf({ table, opTime }: { table: string; opTime: string }): string {
+  return `${table} ${opTime}`;
+}
+
+export function judge({ needs, arrived, consumed, rerun, nowMs }: Case): Verdict {
+  const missing = needs.filter((need) => !arrived.has(keyOf(need)) && isWaitedFor(need, nowMs));
+  if (missing.length > 0) return { kind: "waiting", missing };
+  if (consumed && !hasNewer(needs, arrived, consumed)) return { kind: "nothing new" };
+  if (consumed && rerun !== "auto") return { kind: rerun === "ask" ? "asking" : "ignored" };
+  const quietUntil = needs.map((need) => {
+    const last = arrived.get(keyOf(need));
+    return last && need.quietSeconds > 0 ? last.atMs + need.quietSeconds * 1000 : 0;
+  });
+  const dueMs = Math.max(0, ...quietUntil);
+  return dueMs > nowMs ? { kind: "quiet", dueMs } : { kind: "ready" };
+}
+
+/** What a run that begins now uses. */
+export function vectorOf(needs: readonly Need[], arrived: ReadonlyMap<string, Arrived>): Consumed {
+  return Object.fromEntries(
+    needs.flatMap((need) => {
+      const found = arrived.get(keyOf(need));
+      return found ? [[keyOf(need), found.sequence]] : [];
+    }),
+  );
+}
+
+function isWaitedFor({ optional, waitedForUntilMs }: Need, nowMs: number): boolean {
+  return !optional || (waitedForUntilMs !== null && waitedForUntilMs > nowMs);
+}
+
+function hasNewer(needs: readonly Need[], arrived: ReadonlyMap<string, Arrived>, consumed: Consumed): boolean {
+  return needs.some((need) => {
+    const found = arrived.get(keyOf(need));
+    if (!found) return false;
+    const used = consumed[keyOf(need)];
+    return used === undefined || BigInt(found.sequence) > BigInt(used);
+  });
+}

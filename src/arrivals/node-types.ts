@@ -1,0 +1,88 @@
+/** Nodes of chains that have to do with arrivals: one announces a table, one runs a model and waits for it. */
+import { Type } from "typebox";
+import { FinalFailure, type NodeType, nodeType } from "../chains/index.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { isRecord } from "../kernel/is-record.ts";
+import { OP_TIME_PATTERN } from "../kernel/op-time.ts";
+import type { Arrivals } from "./arrivals.ts";
+
+const OpTime = Type.Optional(Type.String({ pattern: OP_TIME_PATTERN, description: "Unset: the opTime of the run." }));
+const ArriveCfg = Type.Object(
+  { table: Type.String({ minLength: 1, maxLength: 255 }), opTime: OpTime },
+  { additionalProperties: false },
+);
+const ModelCfg = Type.Object(
+  {
+    modelId: Type.String({ minLength: 1, maxLength: 255 }),
+    opTime: OpTime,
+    force: Type.Boolean({ default: false, description: "Also without tables that have not arrived." }),
+  },
+  { additionalProperties: false },
+);
+
+/** The module is made after the chains that use these, hence the function. */
+export function arriveType(arrivals: () => Arrivals): NodeType<typeof ArriveCfg> {
+  return nodeType({
+    type: "arrive",
+    blind: true,
+    summary: "Announces that a table has arrived for an opTime.",
+    cfg: ArriveCfg,
+    async execute({ key, ...ctx }, { table, ...cfg }) {
+      const opTime = opTimeOf(cfg.opTime, ctx.opTime);
+      const { considered, isNews } = await arrivals().announce({ table, opTime, idempotencyKey: key });
+      const triggered = considered.filter(({ verdict }) => verdict.kind === "ready").map(({ model_id }) => model_id);
+      return { artifact: { table, opTime, isNews, triggeredModels: triggered } };
+    },
+  });
+}
+
+export function modelType(arrivals: () => Arrivals): NodeType<typeof ModelCfg> {
+  return nodeType({
+    type: "model",
+    blind: true,
+    summary: "Runs a model for an opTime and waits for its end.",
+    cfg: ModelCfg,
+    async execute({ signal, checkpoint, saveCheckpoint, ...ctx }, { modelId, force, ...cfg }) {
+      const opTime = opTimeOf(cfg.opTime, ctx.opTime);
+      const key = { model_id: modelId, op_time: opTime };
+      const { requests, waitingRoom } = arrivals();
+      let generation = generationIn(checkpoint, ctx.key);
+      if (generation === undefined) {
+        generation = await begin();
+        // Whoever takes over waits for this run and begins no other; after a failure the node has another key.
+        await saveCheckpoint({ key: ctx.key, generation });
+      }
+      const task = await waitingRoom.ended({ ...key, generation }, signal);
+      signal.throwIfAborted();
+      if (task?.status !== "SUCCESS")
+        throw new Error(`Model \`${modelId}\` failed for ${opTime}: ${task?.message ?? "it is gone"}`);
+      const { id, compute_count, storage_count } = task;
+      return { artifact: { taskId: id, computeCount: compute_count, storageCount: storage_count } };
+
+      async function begin(): Promise<number> {
+        for (;;) {
+          try {
+            return (await requests.run(modelId, { opTime, force }, null)).generation;
+          } catch (error) {
+            if (!(error instanceof ApiError)) throw error;
+            if (error.code !== "MODEL_RUNNING") throw new FinalFailure(error.message);
+            // It may have begun before what this run has made: so it runs once more after that.
+            await waitingRoom.ended({ ...key, generation: Number(error.details["generation"]) }, signal);
+            signal.throwIfAborted();
+          }
+        }
+      }
+    },
+  });
+}
+
+function opTimeOf(own: string | undefined, ofRun: string | null): string {
+  const opTime = own ?? ofRun;
+  if (opTime === null) throw new FinalFailure("It needs an opTime: start the run with one, or write it into the cfg.");
+  return opTime;
+}
+
+function generationIn(checkpoint: unknown, key: string): number | undefined {
+  const generation = isRecord(checkpoint) && checkpoint["key"] === key ? checkpoint["generation"] : undefined;
+  return typeof generation === "number" ? generation : undefined;
+}

@@ -1,0 +1,113 @@
+/** The announcement of a table, as the KPI library's callers know it: word for word in its answers. */
+import { ApiError } from "../kernel/errors.ts";
+import { errors } from "../kernel/http/schemas.ts";
+import type { Http } from "../kernel/http/server.ts";
+import { isOpTime } from "../kernel/op-time.ts";
+import type { Announced } from "./announce.ts";
+import type { Arrivals } from "./arrivals.ts";
+import type { Considered } from "./consider.ts";
+import * as schemas from "./schemas.ts";
+import { type ArrivalsSettings, patternOf } from "./settings.ts";
+import type { TaskRow } from "./store/tasks.ts";
+
+const NO_MODEL_DEPENDS = "无模型依赖此表";
+const RUNNING_ALREADY = "任务正在执行中";
+
+export interface OpenRoutesDeps {
+  arrivals: Arrivals;
+  settings: ArrivalsSettings;
+}
+
+export function openRoutes(http: Http, { arrivals, settings }: OpenRoutesDeps): void {
+  const pattern = patternOf(`^(?:${settings.opTimePattern})$`, "arrivals.opTimePattern");
+
+  http.post(
+    "/srcTableComplete",
+    {
+      config: { scope: "kpi:write" },
+      schema: {
+        tags: ["arrivals"],
+        summary: "A table has arrived for an opTime: runs the models whose tables are now all here",
+        description:
+          "Waits for the models that it triggers, 30 s by default, and then answers RUNNING for those that go on. " +
+          "`Prefer: respond-async` does not wait. With an Idempotency-Key, repeats of the same request are one arrival.",
+        headers: schemas.ArrivalHeaders,
+        body: schemas.ArrivalBody,
+        response: { 200: schemas.ArrivalReply, ...errors(400) },
+      },
+    },
+    async ({ body: { srcTableName: table, opTime }, headers, signal }) => {
+      if (!isOpTime(opTime) || !pattern.test(opTime)) {
+        const reason = `The opTime \`${opTime.slice(0, 64)}\` does not have the form that is accepted here: ${settings.opTimePattern}`;
+        throw new ApiError("VALIDATION_FAILED", {}, { reason });
+      }
+      const announced = await arrivals.announce({ table, opTime, idempotencyKey: headers["idempotency-key"] ?? null });
+      const waitMs = prefersAsync(headers.prefer) ? 0 : settings.waitSeconds * 1000;
+      return replyTo(announced, await runsOf(announced, waitMs, signal));
+    },
+  );
+
+  /** How the runs that an announcement has triggered ended, as far as they have by then. */
+  async function runsOf({ considered }: Announced, waitMs: number, hungUp: AbortSignal) {
+    const triggered = considered.filter(({ verdict }) => verdict.kind === "ready");
+    if (waitMs === 0 || triggered.length === 0) return new Map<Considered, TaskRow | undefined>();
+    const signal = AbortSignal.any([hungUp, AbortSignal.timeout(waitMs), arrivals.waitingRoom.closing]);
+    const ended = await Promise.all(triggered.map((one) => arrivals.waitingRoom.ended(one, signal)));
+    return new Map(triggered.map((one, index) => [one, ended[index]]));
+  }
+}
+
+function prefersAsync(prefer: string | undefined): boolean {
+  return prefer?.split(",").some((part) => part.trim().toLowerCase() === "respond-async") ?? false;
+}
+
+function replyTo({ isUsed, considered, unpublished }: Announced, runs: ReadonlyMap<Considered, TaskRow | undefined>) {
+  const reply: schemas.ArrivalReply = {
+    status: "SUCCESS",
+    triggeredModels: [],
+    waitingModels: [],
+    skippedModels: [...unpublished],
+  };
+  if (!isUsed) return { ...reply, status: "IGNORED" as const, message: NO_MODEL_DEPENDS };
+  for (const one of considered) {
+    const key = { modelId: one.model_id, opTime: one.op_time };
+    switch (one.verdict.kind) {
+      case "ready":
+        reply.triggeredModels.push({ ...key, generation: one.generation, ...endOf(runs.get(one)) });
+        break;
+      case "running":
+        reply.triggeredModels.push({
+          ...key,
+          status: "SKIPPED",
+          message: RUNNING_ALREADY,
+          followUp: one.verdict.followUp,
+        });
+        break;
+      case "waiting":
+      case "quiet":
+        reply.waitingModels.push(one.model_id);
+        break;
+      case "asking":
+      case "ignored":
+      case "nothing new":
+        reply.skippedModels.push(one.model_id);
+        break;
+    }
+  }
+  // Named once, for however many opTimes it waits.
+  const unique = (ids: string[]) => [...new Set(ids)];
+  return { ...reply, waitingModels: unique(reply.waitingModels), skippedModels: unique(reply.skippedModels) };
+}
+
+/** The part of an answer that tells how a run ended. */
+export function endOf(task: TaskRow | undefined): Omit<schemas.Triggered, "modelId" | "opTime"> {
+  if (!task || task.status === "RUNNING") return { status: "RUNNING" };
+  const { status, generation, compute_count, storage_count, message } = task;
+  return {
+    status,
+    generation,
+    ...(compute_count === null ? {} : { computeCount: compute_count }),
+    ...(storage_count === null ? {} : { storageCount: storage_count }),
+    ...(message === null ? {} : { message }),
+  };
+}

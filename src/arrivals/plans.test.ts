@@ -1,0 +1,185 @@
+/** The statements of the hot path touch as few pages on a full database as on an empty one. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../../test/database.ts";
+import { explain } from "../../test/plans.ts";
+import { type Db, openDb, type Queryable } from "../kernel/db.ts";
+import type { Statement } from "../kernel/statement.ts";
+import { announce } from "./announce.ts";
+import { knownModels } from "./needs.ts";
+import { look } from "./store/deadlines.ts";
+import {
+  dueInstances,
+  endInstance,
+  findInstances,
+  heldInstances,
+  lostInstances,
+  markAgain,
+} from "./store/instances.ts";
+import { replaceKpiValues, replaceModelValues, valuesOf } from "./store/kpis.ts";
+import { endTask, tasksOf } from "./store/tasks.ts";
+import { claimRuns } from "./worker.ts";
+
+const MODELS = 10_000;
+/** Every so manieth model is concerned by what arrives. */
+const CONCERNED = 5_000;
+const HISTORY = 60_000;
+
+const database = useDatabase();
+let db: Db;
+const calls = new Map<string, readonly unknown[]>();
+
+/** Remembers the values that each statement was last called with. */
+function recording(queryable: Queryable): Queryable["rows"] {
+  return (statement, values = []) => {
+    calls.set(statement.name, values);
+    return queryable.rows(statement as Statement<never>, values);
+  };
+}
+
+beforeAll(() => {
+  const plain = openDb({ connection: database.connection, poolSize: 1 }); // Each connection has its own plans.
+  db = { ...plain, rows: recording(plain), tx: (work) => plain.tx((tx) => work({ rows: recording(tx) })) };
+});
+afterAll(() => db.close());
+
+/** What arrivals do all the time, once around. */
+async function turn(session: string, round: number): Promise<void> {
+  await look(db);
+  const arrivals = ["T1", "T2", "nobody's"].map((table) => ({ table, opTime: `D${round}`, idempotencyKey: null }));
+  await db.tx((tx) => announce(tx, arrivals));
+  const [run, ...others] = await claimRuns(db, { limit: 3, session, worker: "w" });
+  if (!run) throw new Error("nothing was ready");
+  await db.tx((tx) => markAgain(tx, [{ ...run, trigger: "arrival", caused_by: null }]));
+  await heldInstances(db, session);
+  await lostInstances(db, 10);
+  await dueInstances(db, 10);
+  await findInstances(db, [run]);
+  await tasksOf(db, [run]);
+  const source = { opTime: run.op_time, modelId: run.model_id, taskId: run.taskId, generation: run.generation };
+  const value = { kpi_id: run.model.kpis[0] ?? "", dimension_key: "", dimensions: {}, value: 1 };
+  await db.tx(async (tx) => {
+    await replaceModelValues(tx, [value], source);
+    await replaceKpiValues(tx, ["computed"], [{ ...value, kpi_id: "computed" }], { ...source, modelId: null });
+    await valuesOf(tx, run.op_time, ["computed", value.kpi_id]);
+    await knownModels(tx, [run.model_id]);
+  });
+  for (const { model_id, op_time, fence, taskId, consumed } of [run, ...others]) {
+    await db.tx(async (tx) => {
+      await endInstance(tx, { model_id, op_time, fence, consumed });
+      const counts = { computeCount: 1, storageCount: 1 };
+      await endTask(tx, { id: taskId, status: "SUCCESS", message: null, ...counts });
+    });
+  }
+}
+
+/** Each depends on two tables of its own; those that are concerned on T1 and T2. */
+async function addModels(from: number, to: number): Promise<void> {
+  await database.query(
+    `with models as (
+       insert into arrivals.metrics_model (model_id, name, state, engine, sql, time_zone, rerun, timeout_seconds)
+       select 'm' || n, 'm', 1, 'duckdb', 'select 1', 'UTC', 'auto', 60 from generate_series($1::int, $2::int) n
+       returning model_id
+     ), kpis as (
+       insert into arrivals.metrics_model_kpi (kpi_id, model_id) select 'K' || model_id, model_id from models
+     )
+     insert into arrivals.metrics_model_dependency (model_id, dependency_table_name)
+     select 'm' || n, case when n % ${CONCERNED} = 0 then 'T' || k else 'T' || n || '.' || k end
+     from generate_series($1::int, $2::int) n, generate_series(1, 2) k`,
+    [from, to],
+  );
+}
+
+/** What has been, of one model in twenty, and some in each state. */
+async function addHistory(rows: number): Promise<void> {
+  await database.query(
+    `insert into arrivals.metrics_etl_log (table_name, op_time)
+     select 'H' || n % 20, 'O' || n / 20 from generate_series(1, $1::int) n on conflict do nothing`,
+    [rows],
+  );
+  await database.query(
+    `insert into arrivals.model_instance (model_id, op_time, state, generation, trigger, ready_at, due_at)
+     select 'm' || 1 + n % 20, 'O' || n / 20, s.state, 1, 'arrival', case s.state when 'ready' then now() end,
+       case s.state when 'quiet' then now() + interval '1 hour' end
+     from generate_series(1, $1::int) n,
+       lateral (select (array['ready', 'quiet', 'waiting', 'asking', 'idle'])[1 + least(n / 20 % 50, 4)] as state) s
+     on conflict do nothing`,
+    [rows],
+  );
+  await database.query(
+    `insert into arrivals.metrics_task_log (model_id, op_time, status, end_time, generation, trigger, consumed, worker)
+     select model_id, op_time, 'SUCCESS', now(), 1, 'arrival', '{}', 'w' from arrivals.model_instance where state = 'idle'`,
+  );
+  await database.query(
+    `insert into arrivals.metrics_kpi_data (kpi_id, op_time, dimension_key, dimensions, value, model_id, task_id, generation)
+     select 'K' || model_id, op_time, '', '{}', 1, model_id, 1, 1 from arrivals.model_instance where state = 'idle'
+     on conflict do nothing`,
+  );
+}
+
+test("what is done all the time finds its rows by an index on a full database", async () => {
+  const [session] = await database.query<{ id: string }>(
+    `insert into kernel.session (process, roles, version, expires_at)
+     values ('w', '{}', '0', now() + interval '1 hour') returning id`,
+  );
+  const sessionId = session?.id ?? "";
+  await addModels(CONCERNED, CONCERNED + 1);
+  await database.query("analyze");
+  for (let round = 0; round < 12; round += 1) await turn(sessionId, round); // Postgres settles on a plan after five.
+  await addModels(1, CONCERNED - 1);
+  await addModels(CONCERNED + 2, MODELS);
+  await addHistory(HISTORY);
+  await database.query("analyze"); // As autovacuum does within a minute; until then, plans may be those of the empty one.
+  for (let round = 100; round < 112; round += 1) await turn(sessionId, round);
+
+  for (const [name, pagesMax] of Object.entries(PAGES_MAX)) {
+    const values = calls.get(name);
+    expect(values, `${name} was called`).toBeDefined();
+    const facts = await explain(db, `"${name}"${values?.length ? `(${values.map(literal).join(", ")})` : ""}`);
+    expect(facts.nodes, name).not.toContain("Seq Scan");
+    expect(facts.pages, `pages of ${name}`).toBeLessThan(pagesMax);
+  }
+});
+
+/** About three times as many as were seen. A walk over what depends on tables reads 200, one over history 600 and more. */
+const PAGES_MAX: Record<string, number> = {
+  "arrivals.timers.look": 40,
+  "arrivals.record": 150,
+  "arrivals.model.of_tables": 60,
+  "arrivals.model.of_models": 40,
+  "arrivals.instance.ensure": 100,
+  "arrivals.instance.lock": 50,
+  "arrivals.instance.find": 20,
+  "arrivals.instance.move": 80,
+  "arrivals.instance.again": 20,
+  "arrivals.instance.claim": 150,
+  "arrivals.instance.held_by": 20,
+  "arrivals.instance.expired": 40,
+  "arrivals.instance.due": 20,
+  "arrivals.instance.end": 30,
+  "arrivals.find": 40,
+  "arrivals.model.find_many": 40,
+  "arrivals.task.begin": 80,
+  "arrivals.task.of_runs": 30,
+  "arrivals.task.end": 20,
+  "arrivals.value.clear_model": 20,
+  "arrivals.value.clear_kpis": 20,
+  "arrivals.value.insert": 30,
+  "arrivals.value.of_kpis": 20,
+};
+
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (Array.isArray(value)) {
+    return quoted(`{${value.map((item) => (item === null ? "null" : JSON.stringify(textOf(item)))).join(",")}}`);
+  }
+  return quoted(textOf(value));
+}
+
+function textOf(value: unknown): string {
+  if (value instanceof Date) return value.toISOString();
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,264 @@
+/** The bodies of arrivals, models and indicators, with the field names of the KPI library. */
+import { type Static, type TSchema, Type } from "typebox";
+import { Body, Page, PageQuery, ReplyTime } from "../kernel/http/schemas.ts";
+import { GRAINS, OP_TIME_PATTERN } from "../kernel/op-time.ts";
+import { RERUN_POLICIES, TASK_STATUSES } from "./states.ts";
+
+const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+const oneOf = <Value extends string>(values: readonly Value[], description?: string) =>
+  Type.Unsafe<Value>({ type: "string", enum: [...values], ...(description ? { description } : {}) });
+
+const NO_CONTROLS = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
+const Table = Type.String({ minLength: 1, maxLength: 255, pattern: NO_CONTROLS, examples: ["DW_FACT_ORDER_D"] });
+const OpTime = Type.String({
+  pattern: OP_TIME_PATTERN,
+  examples: ["20251219"],
+  description: "An opTime has 1 to 255 of `A-Z a-z 0-9 _ . : -`.",
+});
+const ModelId = Type.String({ minLength: 1, maxLength: 255, pattern: "^[A-Za-z0-9_.-]+$", examples: ["MODEL-01"] });
+const KpiId = Type.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9_.-]+$", examples: ["KD1001"] });
+const Name = Type.String({ minLength: 1, maxLength: 255, pattern: NO_CONTROLS });
+const GrainName = oneOf(GRAINS, "The period that an opTime stands for: `yyyyMMddHH`, `yyyyMMdd`, `yyyyMM`.");
+/** In a path any text is taken: what is no id belongs to nobody, and is answered like an unknown one. */
+const AnyId = Type.String({ minLength: 1, maxLength: 512 });
+const SQL_LENGTH_MAX = 1_000_000;
+
+/** Of an action that takes nothing. */
+export const NoBody = Nullable(Body({}));
+
+export const ArrivalBody = Body({
+  srcTableName: Table,
+  opTime: Type.String({ minLength: 1, maxLength: 255, examples: ["20251219"] }),
+});
+export const TriggeredReply = Type.Object({
+  modelId: Type.String(),
+  opTime: Type.String(),
+  status: oneOf(["SUCCESS", "FAILED", "RUNNING", "SKIPPED"]),
+  computeCount: Type.Optional(Type.Integer()),
+  storageCount: Type.Optional(Type.Integer()),
+  message: Type.Optional(Type.String()),
+  generation: Type.Optional(Type.Integer()),
+  followUp: Type.Optional(Type.Boolean({ description: "It runs again as soon as the run under way has ended." })),
+});
+export type Triggered = Static<typeof TriggeredReply>;
+export const ArrivalReply = Type.Object({
+  status: oneOf(["SUCCESS", "IGNORED"]),
+  message: Type.Optional(Type.String()),
+  triggeredModels: Type.Array(TriggeredReply),
+  waitingModels: Type.Array(Type.String()),
+  skippedModels: Type.Array(Type.String()),
+});
+export type ArrivalReply = Static<typeof ArrivalReply>;
+/** Read here, and refused nowhere: other headers are none of our business. */
+export const ArrivalHeaders = Type.Object({
+  "idempotency-key": Type.Optional(Type.String({ minLength: 1, maxLength: 255, pattern: "^[\\x21-\\x7e]+$" })),
+  prefer: Type.Optional(Type.String({ maxLength: 1_000 })),
+});
+
+const Dependency = Body({
+  table: Table,
+  optional: Type.Optional(Type.Boolean({ description: "Not waited for, or only until its deadline." })),
+  quietSeconds: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 86_400, description: "So long after its arrival it may come again." }),
+  ),
+  deadline: Type.Optional(
+    Type.String({ maxLength: 32, examples: ["PT6H"], description: "So long after the end of the period it is late." }),
+  ),
+  grain: Type.Optional(GrainName),
+  offset: Type.Optional(Type.Integer({ description: "In periods of the model: -1 is the one before." })),
+});
+export const ModelBody = Body({
+  name: Name,
+  description: Type.Optional(Nullable(Type.String({ maxLength: 10_000 }))),
+  engine: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  sql: Type.Optional(Type.String({ minLength: 1, maxLength: SQL_LENGTH_MAX })),
+  chain: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  dependencies: Type.Array(Dependency, { minItems: 1, maxItems: 1_000 }),
+  kpis: Type.Array(KpiId, { maxItems: 10_000, uniqueItems: true }),
+  grain: Type.Optional(Nullable(GrainName)),
+  timeZone: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  produces: Type.Optional(Nullable(Table)),
+  rerun: Type.Optional(oneOf(RERUN_POLICIES)),
+  timeoutSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+});
+export const ModelPutParams = Body({ modelId: ModelId });
+export const ModelParams = Body({ modelId: AnyId });
+export const ModelsQuery = Body({
+  ...PageQuery,
+  q: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+  state: Type.Optional(Type.Integer({ minimum: 0, maximum: 1 })),
+});
+const ReplyDependency = Type.Object({
+  table: Type.String(),
+  optional: Type.Boolean(),
+  quietSeconds: Type.Integer(),
+  deadline: Nullable(Type.String()),
+  grain: Nullable(GrainName),
+  offset: Type.Integer(),
+});
+export const ModelReply = Type.Object({
+  modelId: Type.String(),
+  name: Type.String(),
+  description: Nullable(Type.String()),
+  state: Type.Integer({ description: "1 is published." }),
+  engine: Nullable(Type.String()),
+  sql: Nullable(Type.String()),
+  chain: Nullable(Type.String()),
+  dependencies: Type.Array(ReplyDependency),
+  kpis: Type.Array(Type.String()),
+  grain: Nullable(GrainName),
+  timeZone: Type.String(),
+  produces: Nullable(Type.String()),
+  rerun: oneOf(RERUN_POLICIES),
+  timeoutSeconds: Type.Integer(),
+  version: Type.Integer(),
+  createdAt: ReplyTime,
+  updatedAt: ReplyTime,
+});
+export const ModelsReply = Page(ModelReply);
+
+export const RunBody = Body({
+  opTime: OpTime,
+  force: Type.Boolean({ default: false, description: "Also without tables that have not arrived." }),
+});
+export const BackfillBody = Body({ from: OpTime, to: OpTime, dryRun: Type.Boolean({ default: false }) });
+export const BackfillReply = Type.Object({
+  dryRun: Type.Boolean(),
+  runs: Type.Integer({ description: "How many opTimes run, or would." }),
+  items: Type.Array(Type.Object({ opTime: Type.String(), runs: Type.Boolean(), missing: Type.Array(Type.String()) })),
+});
+
+export const IndicatorBody = Body({
+  type: oneOf(["EXTENDED", "COMPUTED"]),
+  name: Name,
+  expression: Type.Optional(Type.String({ minLength: 1, maxLength: 4_096, examples: ["KD1001 / KD1002 * 100"] })),
+  dependsOn: Type.Optional(Type.Array(KpiId, { maxItems: 1_000, uniqueItems: true })),
+});
+export const KpiPutParams = Body({ kpiId: KpiId });
+export const KpiParams = Body({ kpiId: AnyId });
+export const KpisQuery = Body({
+  ...PageQuery,
+  q: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+  type: Type.Optional(oneOf(["EXTENDED", "COMPUTED"])),
+});
+export const KpiReply = Type.Object({
+  kpiId: Type.String(),
+  type: oneOf(["EXTENDED", "COMPUTED"]),
+  name: Type.String(),
+  expression: Nullable(Type.String()),
+  dependsOn: Type.Array(Type.String()),
+  modelId: Nullable(Type.String()),
+  createdAt: ReplyTime,
+  updatedAt: ReplyTime,
+});
+export const KpisReply = Page(KpiReply);
+
+const Dimension = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
+export const DataQuery = Body({
+  ...PageQuery,
+  kpiId: Type.Optional(KpiId),
+  opTime: Type.Optional(OpTime),
+  from: Type.Optional(OpTime),
+  to: Type.Optional(OpTime),
+  dimensions: Type.Optional(
+    Type.String({
+      maxLength: 4_096,
+      description: "A JSON object; only values with these dimensions.",
+      examples: ['{"region":"EU"}'],
+    }),
+  ),
+});
+export const DataReply = Page(
+  Type.Object({
+    kpiId: Type.String(),
+    opTime: Type.String(),
+    value: Type.Number(),
+    dimensions: Type.Record(Type.String(), Dimension),
+    modelId: Nullable(Type.String()),
+    generation: Type.Integer(),
+    updatedAt: ReplyTime,
+  }),
+);
+
+export const TasksQuery = Body({
+  ...PageQuery,
+  modelId: Type.Optional(AnyId),
+  opTime: Type.Optional(OpTime),
+  status: Type.Optional(oneOf(TASK_STATUSES)),
+});
+const Cause = Type.Object({ table: Type.String(), opTime: Type.String() });
+const TaskReply = Type.Object({
+  id: Type.String(),
+  modelId: Type.String(),
+  opTime: Type.String(),
+  status: oneOf(TASK_STATUSES),
+  startTime: ReplyTime,
+  endTime: Nullable(ReplyTime),
+  message: Nullable(Type.String()),
+  computeCount: Nullable(Type.Integer()),
+  storageCount: Nullable(Type.Integer()),
+  generation: Type.Integer(),
+  trigger: Type.String(),
+  causedBy: Nullable(Cause),
+  consumed: Type.Record(Type.String(), Type.String(), {
+    description: "What it has used: the sequence of each arrival, by table and opTime.",
+  }),
+  worker: Type.String(),
+  chainRunId: Nullable(Type.String()),
+});
+export const TasksReply = Page(TaskReply);
+
+export const ArrivalsQuery = Body({ ...PageQuery, table: Type.Optional(Table), opTime: Type.Optional(OpTime) });
+export const ArrivalsReply = Page(
+  Type.Object({
+    table: Type.String(),
+    opTime: Type.String(),
+    arrivalTime: ReplyTime,
+    firstTime: ReplyTime,
+    arrivals: Type.Integer(),
+    sequence: Type.String(),
+  }),
+);
+
+export const WhyQuery = Body({ opTime: OpTime });
+export const WhyReply = Type.Object({
+  modelId: Type.String(),
+  opTime: Type.String(),
+  state: Type.String(),
+  verdict: Type.String({ description: "Why it has run, or has not, in a sentence." }),
+  tables: Type.Array(
+    Type.Object({
+      table: Type.String(),
+      opTime: Type.String(),
+      optional: Type.Boolean(),
+      missing: Type.Boolean(),
+      arrivedAt: Nullable(ReplyTime),
+      sequence: Nullable(Type.String()),
+      consumedBy: Nullable(Type.Object({ taskId: Type.String(), generation: Type.Integer() })),
+    }),
+  ),
+  runs: Type.Array(TaskReply),
+  wouldRun: Type.Array(Type.String()),
+  computed: Type.Array(Type.Object({ kpiId: Type.String(), missing: Type.Array(Type.String()) })),
+});
+
+export const RangeQuery = Body({ from: OpTime, to: OpTime });
+export const ReadinessReply = Type.Object({
+  opTimes: Type.Array(Type.String()),
+  tables: Type.Array(
+    Type.Object({
+      table: Type.String(),
+      cells: Type.Record(Type.String(), Type.Object({ arrivedAt: ReplyTime, arrivals: Type.Integer() })),
+    }),
+  ),
+  models: Type.Array(
+    Type.Object({
+      modelId: Type.String(),
+      cells: Type.Record(
+        Type.String(),
+        Type.Object({ state: Type.String(), generation: Type.Integer(), last: Nullable(oneOf(TASK_STATUSES)) }),
+      ),
+    }),
+  ),
+  partial: Type.Boolean(),
+});

@@ -1,0 +1,105 @@
+/** SQL for the log of arrivals. */
+import { itemsByKey, toArrays } from "../../kernel/batch.ts";
+import type { Db, Queryable } from "../../kernel/db.ts";
+import { statement } from "../../kernel/statement.ts";
+
+/** Totals of lists are counted up to here: history is long, and nobody turns to page five hundred. */
+export const COUNTED_MAX = 10_000;
+
+export interface ArrivalKey {
+  table_name: string;
+  op_time: string;
+}
+const KEY = { table_name: "text", op_time: "text" };
+const NEW = { ...KEY, idempotency_key: "text" };
+
+export interface ArrivalRow extends ArrivalKey {
+  sequence: string;
+  arrival_time: Date;
+  /** Whether this was an arrival, and not the repeat of a request. */
+  fresh: boolean;
+}
+
+// A repeated key leaves the row as it is, so that a caller who heard no answer may ask again. The sequence is drawn once the
+// row is locked: `excluded` has one from before, and of two arrivals the later could end up with the smaller.
+const RECORD = statement<ArrivalRow>(
+  "arrivals.record",
+  `insert into arrivals.metrics_etl_log as t (table_name, op_time, idempotency_key)
+   select i.table_name, i.op_time, i.idempotency_key from ${itemsByKey(KEY, { idempotency_key: "text" })}
+   on conflict (table_name, op_time) do update
+   set arrival_time = case when t.idempotency_key = excluded.idempotency_key then t.arrival_time else now() end,
+       sequence = case when t.idempotency_key = excluded.idempotency_key then t.sequence else nextval('arrivals.arrival_sequence') end,
+       arrivals = case when t.idempotency_key = excluded.idempotency_key then t.arrivals else t.arrivals + 1 end,
+       idempotency_key = excluded.idempotency_key
+   returning table_name, op_time, sequence::text as sequence, arrival_time,
+             arrival_time = now() as fresh`,
+);
+
+/** In the order of their keys, so that two batches never wait for each other in a circle. No key may come twice. */
+export function recordArrivals(
+  tx: Queryable,
+  arrivals: readonly (ArrivalKey & { idempotency_key: string | null })[],
+): Promise<ArrivalRow[]> {
+  return tx.rows(RECORD, toArrays(NEW, arrivals));
+}
+
+const FIND = statement<ArrivalKey & { sequence: string; arrival_time: Date }>(
+  "arrivals.find",
+  `select t.table_name, t.op_time, t.sequence::text as sequence, t.arrival_time
+   from ${itemsByKey(KEY)} join arrivals.metrics_etl_log t on t.table_name = i.table_name and t.op_time = i.op_time`,
+);
+
+export function findArrivals(db: Queryable, keys: readonly ArrivalKey[]) {
+  return db.rows(FIND, toArrays(KEY, keys));
+}
+
+export interface ArrivalListed extends ArrivalKey {
+  arrival_time: Date;
+  first_time: Date;
+  arrivals: number;
+  sequence: string;
+}
+const LISTED = "($1::text is null or table_name = $1) and ($2::text is null or op_time = $2)";
+const LIST = statement<ArrivalListed>(
+  "arrivals.list",
+  `select table_name, op_time, arrival_time, first_time, arrivals, sequence::text as sequence
+   from arrivals.metrics_etl_log where ${LISTED} order by metrics_etl_log.sequence desc limit $3 offset $4`,
+);
+const COUNT = statement<{ total: number }>(
+  "arrivals.count",
+  `select count(*)::int as total from (
+     select from arrivals.metrics_etl_log where ${LISTED} limit ${COUNTED_MAX}
+   ) t`,
+);
+
+export interface ListArrivals {
+  table: string | null;
+  opTime: string | null;
+  size: number;
+  page: number;
+}
+
+/** The newest first. */
+export async function listArrivals(db: Db, { table, opTime, size, page }: ListArrivals) {
+  const [items, [counted]] = await Promise.all([
+    db.read(LIST, [table, opTime, size, (page - 1) * size]),
+    db.read(COUNT, [table, opTime]),
+  ]);
+  return { items, total: counted?.total ?? 0 };
+}
+
+const OP_TIMES = statement<{ op_time: string }>(
+  "arrivals.op_times",
+  `with recursive t(op_time) as (
+     (select op_time from arrivals.metrics_etl_log where op_time >= $1 and op_time <= $2 order by op_time limit 1)
+     union all
+     select (select op_time from arrivals.metrics_etl_log where op_time > t.op_time and op_time <= $2 order by op_time limit 1)
+     from t where t.op_time is not null
+   )
+   select op_time from t where op_time is not null limit $3`,
+);
+
+/** The opTimes in a range for which anything has arrived, in text order. */
+export async function arrivedOpTimes(db: Db, from: string, to: string, limit: number): Promise<string[]> {
+  return (await db.read(OP_TIMES, [from, to, limit])).map(({ op_time }) => op_time);
+}

@@ -1,0 +1,66 @@
+/** SQL for the deadlines of dependencies: the next of each, as a timer. */
+import { toArrays, unnest } from "../../kernel/batch.ts";
+import type { Queryable } from "../../kernel/db.ts";
+import { statement } from "../../kernel/statement.ts";
+import type { DependencyRow, ModelFacts } from "./models.ts";
+
+export interface DeadlineWrite {
+  dependency_id: string;
+  op_time: string;
+  due_at: Date;
+}
+const DEADLINE = { dependency_id: "int8", op_time: "text", due_at: "timestamptz" };
+const SET = statement(
+  "arrivals.deadline.set",
+  `insert into arrivals.model_deadline (dependency_id, op_time, due_at) select * from ${unnest(DEADLINE, "i")}
+   on conflict (dependency_id) do update set op_time = excluded.op_time, due_at = excluded.due_at`,
+);
+
+export async function setDeadlines(tx: Queryable, deadlines: readonly DeadlineWrite[]): Promise<void> {
+  if (deadlines.length > 0) await tx.rows(SET, toArrays(DEADLINE, deadlines));
+}
+
+const DROP = statement(
+  "arrivals.deadline.drop",
+  `delete from arrivals.model_deadline t using arrivals.metrics_model_dependency d
+   where d.id = t.dependency_id and d.model_id = $1`,
+);
+
+export async function dropDeadlines(tx: Queryable, modelId: string): Promise<void> {
+  await tx.rows(DROP, [modelId]);
+}
+
+export interface DueDeadline extends ModelFacts {
+  dependency: DependencyRow;
+  op_time: string;
+  due_at: Date;
+}
+const DUE = statement<DueDeadline>(
+  "arrivals.deadline.due",
+  `select m.model_id, m.state, m.grain, m.time_zone, m.rerun, to_jsonb(d) as dependency, t.op_time, t.due_at
+   from arrivals.model_deadline t
+   join arrivals.metrics_model_dependency d on d.id = t.dependency_id
+   join arrivals.metrics_model m on m.model_id = d.model_id
+   where t.due_at <= now() order by t.due_at limit $1 for update of t skip locked`,
+);
+
+export function dueDeadlines(tx: Queryable, limit: number): Promise<DueDeadline[]> {
+  return tx.rows(DUE, [limit]);
+}
+
+const LOOK = statement<{ lost: boolean; next_due_ms: number | null; next_deadline_ms: number | null; ready: boolean }>(
+  "arrivals.timers.look",
+  `select exists (select from arrivals.model_instance n where n.state = 'running' and not exists (
+            select from kernel.session s where s.id = n.session_id and s.expires_at > now())) as lost,
+          exists (select from arrivals.model_instance where state = 'ready') as ready,
+          (select extract(epoch from min(due_at) - now()) * 1000 from arrivals.model_instance where state = 'quiet')::float8
+            as next_due_ms,
+          (select extract(epoch from min(due_at) - now()) * 1000 from arrivals.model_deadline)::float8 as next_deadline_ms`,
+);
+
+/** Whether there is anything to do at all, so that an idle system asks one question. */
+export async function look(db: Queryable) {
+  const [row] = await db.rows(LOOK);
+  if (!row) throw new Error("the look at the timers came back empty");
+  return row;
+}

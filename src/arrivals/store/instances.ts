@@ -1,0 +1,232 @@
+/** SQL for where models stand for their opTimes: the lock, the queue and the lease of the module. */
+import { type Columns, itemsByKey, toArrays } from "../../kernel/batch.ts";
+import type { Db, Queryable } from "../../kernel/db.ts";
+import { leaseOn } from "../../kernel/lease.ts";
+import { statement } from "../../kernel/statement.ts";
+import type { Consumed } from "../judge.ts";
+import type { InstanceState, Trigger } from "../states.ts";
+
+export interface InstanceKey {
+  model_id: string;
+  op_time: string;
+}
+/** The arrival that a run is owed to. */
+export interface Cause {
+  table: string;
+  opTime: string;
+}
+export interface InstanceRow extends InstanceKey {
+  state: InstanceState;
+  generation: number;
+  again: boolean;
+  consumed: Consumed | null;
+  due_at: Date | null;
+  /** The database's clock, by which times of arrival are kept as well. */
+  now_ms: number;
+}
+
+const KEY: Columns = { model_id: "text", op_time: "text" };
+const COLUMNS = `t.model_id, t.op_time, t.state, t.generation, t.again, t.consumed, t.due_at,
+   extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`;
+
+// A model that is being deleted is waited for, and then has no instances: its key would fail the whole batch.
+const ENSURE = statement(
+  "arrivals.instance.ensure",
+  `insert into arrivals.model_instance (model_id, op_time) select i.model_id, i.op_time from ${itemsByKey(KEY)}
+   join arrivals.metrics_model m on m.model_id = i.model_id
+   where not exists (select from arrivals.model_instance t where t.model_id = i.model_id and t.op_time = i.op_time)
+   for key share of m on conflict do nothing`,
+);
+const LOCK = statement<InstanceRow>(
+  "arrivals.instance.lock",
+  `select ${COLUMNS} from ${itemsByKey(KEY)}
+   join arrivals.model_instance t on t.model_id = i.model_id and t.op_time = i.op_time for update of t`,
+);
+
+/** Makes those that are not there, and locks all of them in the order of their keys. A deleted model has none. */
+export async function lockInstances(tx: Queryable, keys: readonly InstanceKey[]): Promise<InstanceRow[]> {
+  const columns = toArrays(KEY, keys);
+  await tx.rows(ENSURE, columns);
+  return tx.rows(LOCK, columns);
+}
+
+const FIND = statement<InstanceRow>(
+  "arrivals.instance.find",
+  `select ${COLUMNS} from ${itemsByKey(KEY)}
+   join arrivals.model_instance t on t.model_id = i.model_id and t.op_time = i.op_time`,
+);
+
+export function findInstances(db: Queryable, keys: readonly InstanceKey[]): Promise<InstanceRow[]> {
+  return db.rows(FIND, toArrays(KEY, keys));
+}
+
+export interface InstanceMove extends InstanceKey {
+  state: Exclude<InstanceState, "running">;
+  /** When a `quiet` one is due. */
+  due_at: Date | null;
+  /** Why the run that is now wanted will be; null keeps what is there. */
+  trigger: Trigger | null;
+  caused_by: Cause | null;
+}
+const MOVE_VALUES: Columns = { state: "text", due_at: "timestamptz", trigger: "text", caused_by: "jsonb" };
+const MOVE = statement(
+  "arrivals.instance.move",
+  `update arrivals.model_instance t
+   set state = i.state, due_at = i.due_at, ready_at = case when i.state = 'ready' then coalesce(t.ready_at, now()) end,
+       trigger = coalesce(i.trigger, t.trigger), caused_by = case when i.trigger is null then t.caused_by else i.caused_by end,
+       updated_at = now()
+   from ${itemsByKey(KEY, MOVE_VALUES)}
+   where t.model_id = i.model_id and t.op_time = i.op_time and t.state <> 'running'`,
+);
+
+export async function moveInstances(tx: Queryable, moves: readonly InstanceMove[]): Promise<void> {
+  if (moves.length > 0) await tx.rows(MOVE, toArrays({ ...KEY, ...MOVE_VALUES }, moves));
+}
+
+export type InstanceAgain = InstanceKey & Pick<InstanceMove, "trigger" | "caused_by">;
+const AGAIN_VALUES: Columns = { trigger: "text", caused_by: "jsonb" };
+const AGAIN = statement(
+  "arrivals.instance.again",
+  `update arrivals.model_instance t
+   set again = true, trigger = coalesce(i.trigger, t.trigger), caused_by = case when i.trigger is null then t.caused_by else i.caused_by end
+   from ${itemsByKey(KEY, AGAIN_VALUES)}
+   where t.model_id = i.model_id and t.op_time = i.op_time and t.state = 'running' and not t.again`,
+);
+
+/** Something came during a run, which knows its own cause by heart: the end of the run decides what becomes of that. */
+export async function markAgain(tx: Queryable, running: readonly InstanceAgain[]): Promise<void> {
+  if (running.length > 0) await tx.rows(AGAIN, toArrays({ ...KEY, ...AGAIN_VALUES }, running));
+}
+
+export interface ClaimedInstance extends InstanceKey {
+  fence: string;
+  generation: number;
+  trigger: Trigger;
+  caused_by: Cause | null;
+  /** Whether it has succeeded before. */
+  rerun: boolean;
+}
+const lease = leaseOn<InstanceKey, Omit<ClaimedInstance, keyof InstanceKey | "fence">>({
+  name: "arrivals.instance",
+  table: "arrivals.model_instance",
+  key: KEY,
+  state: { column: "state", ready: ["ready"], leased: "running", dead: "idle" },
+  orderBy: "t.ready_at, t.model_id, t.op_time",
+  fence: "fence",
+  hold: { by: "session", session: "session_id" },
+  lost: { column: "lost_count" },
+  onClaim: "generation = t.generation + 1, ready_at = null, updated_at = now()",
+  returning: "t.generation, t.trigger, t.caused_by, t.consumed is not null as rerun",
+  outcomes: {},
+});
+
+export function claimInstances(
+  db: Db,
+  request: { limit: number; session: string },
+  also: (tx: Queryable, claimed: ClaimedInstance[]) => Promise<void>,
+): Promise<ClaimedInstance[]> {
+  return lease.claim(db, { limit: request.limit, holder: request.session }, also);
+}
+
+const HELD = { ...KEY, fence: "int8" };
+const END_VALUES: Columns = { fence: "int8", consumed: "jsonb" };
+const END = statement<InstanceKey & { again: boolean }>(
+  "arrivals.instance.end",
+  `with held as (
+     select t.model_id, t.op_time, t.again, i.consumed from ${itemsByKey(KEY, END_VALUES)}
+     join arrivals.model_instance t on t.model_id = i.model_id and t.op_time = i.op_time
+     where t.state = 'running' and t.fence = i.fence for update of t
+   )
+   update arrivals.model_instance t
+   set state = 'idle', session_id = null, fence = null, again = false, lost_count = 0, updated_at = now(),
+       consumed = coalesce(held.consumed, t.consumed)
+   from held where t.model_id = held.model_id and t.op_time = held.op_time
+   returning t.model_id, t.op_time, held.again`,
+);
+
+/** Ends a run under its fence; `consumed` only after a success. Nothing back means that it was no longer the caller's. */
+export async function endInstance(
+  tx: Queryable,
+  held: InstanceKey & { fence: string; consumed: Consumed | null },
+): Promise<{ again: boolean } | undefined> {
+  return (await tx.rows(END, toArrays({ ...KEY, ...END_VALUES }, [held])))[0];
+}
+
+const GIVE_BACK = statement<InstanceKey & { state: InstanceState; generation: number; again: boolean }>(
+  "arrivals.instance.give_back",
+  `with held as (
+     select t.model_id, t.op_time, t.again from ${itemsByKey(KEY, { fence: "int8" })}
+     join arrivals.model_instance t on t.model_id = i.model_id and t.op_time = i.op_time
+     where t.state = 'running' and t.fence = i.fence for update of t
+   )
+   update arrivals.model_instance t
+   set state = case when t.lost_count + $4 >= $5 then 'idle' else 'ready' end,
+       ready_at = case when t.lost_count + $4 >= $5 then null else now() end,
+       generation = case when t.lost_count + $4 >= $5 then t.generation else t.generation - 1 end,
+       lost_count = case when t.lost_count + $4 >= $5 then 0 else t.lost_count + $4 end,
+       session_id = null, fence = null, again = false, updated_at = now()
+   from held where t.model_id = held.model_id and t.op_time = held.op_time
+   returning t.model_id, t.op_time, t.state, held.again,
+             case t.state when 'idle' then t.generation else t.generation + 1 end as generation`,
+);
+
+/**
+ * Takes back runs whose process fell silent (`lost`), or that a process gives back when it stops. The next claim has the same
+ * generation: what the run may have begun elsewhere under it is found again. Whatever arrived meanwhile will be read by it.
+ * A run that was lost too often is over, and the next one, should there be one, has a generation of its own.
+ */
+export function giveBackInstances(
+  tx: Queryable,
+  held: readonly (InstanceKey & { fence: string })[],
+  { lost, lostLimit }: { lost: boolean; lostLimit: number },
+) {
+  return tx.rows(GIVE_BACK, [...toArrays(HELD, held), lost ? 1 : 0, lostLimit]);
+}
+
+export function lostInstances(db: Queryable, limit: number) {
+  return lease.expired(db, limit);
+}
+
+const CALM = statement(
+  "arrivals.instance.calm",
+  `update arrivals.model_instance set state = 'idle', due_at = null, ready_at = null, updated_at = now()
+   where model_id = $1 and state in ('waiting', 'quiet', 'asking', 'ready')`,
+);
+
+/** For a model that is no longer published: what has not begun does not begin. */
+export async function calmInstances(tx: Queryable, modelId: string): Promise<void> {
+  await tx.rows(CALM, [modelId]);
+}
+
+const DUE = statement<InstanceKey>(
+  "arrivals.instance.due",
+  "select model_id, op_time from arrivals.model_instance where state = 'quiet' and due_at <= now() order by due_at limit $1",
+);
+
+export function dueInstances(db: Queryable, limit: number): Promise<InstanceKey[]> {
+  return db.rows(DUE, [limit]);
+}
+
+const FORCE = statement<InstanceKey & { generation: number }>(
+  "arrivals.instance.force",
+  `update arrivals.model_instance t
+   set state = 'ready', due_at = null, ready_at = coalesce(t.ready_at, now()), trigger = $3, caused_by = null, updated_at = now()
+   from ${itemsByKey(KEY)}
+   where t.model_id = i.model_id and t.op_time = i.op_time and t.state <> 'running'
+   returning t.model_id, t.op_time, t.generation`,
+);
+
+/** Makes instances ready because a person says so; answers those that were not running. */
+export function forceInstances(tx: Queryable, keys: readonly InstanceKey[], trigger: Trigger) {
+  return tx.rows(FORCE, [...toArrays(KEY, keys), trigger]);
+}
+
+const HELD_BY = statement<InstanceKey & { fence: string }>(
+  "arrivals.instance.held_by",
+  "select model_id, op_time, fence::text as fence from arrivals.model_instance where state = 'running' and session_id = $1::bigint",
+);
+
+/** What a process holds, for one that may have lost the answer to a claim. */
+export function heldInstances(db: Queryable, session: string) {
+  return db.rows(HELD_BY, [session]);
+}

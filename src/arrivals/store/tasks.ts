@@ -1,0 +1,150 @@
+/** SQL for the log of runs. */
+import { itemsByKey, toArrays, unnest } from "../../kernel/batch.ts";
+import type { Db, Queryable } from "../../kernel/db.ts";
+import { statement } from "../../kernel/statement.ts";
+import type { Consumed } from "../judge.ts";
+import type { TaskStatus, Trigger } from "../states.ts";
+import { COUNTED_MAX } from "./arrivals.ts";
+import type { Cause, InstanceKey } from "./instances.ts";
+
+const NEW = {
+  model_id: "text",
+  op_time: "text",
+  generation: "int4",
+  trigger: "text",
+  caused_by: "jsonb",
+  consumed: "jsonb",
+};
+export interface NewTask extends InstanceKey {
+  generation: number;
+  trigger: Trigger;
+  caused_by: Cause | null;
+  consumed: Consumed;
+}
+const BEGIN = statement<InstanceKey & { id: string }>(
+  "arrivals.task.begin",
+  `insert into arrivals.metrics_task_log (model_id, op_time, generation, trigger, caused_by, consumed, worker)
+   select i.*, $${Object.keys(NEW).length + 1} from ${unnest(NEW, "i")}
+   returning id::text as id, model_id, op_time`,
+);
+
+export function beginTasks(tx: Queryable, tasks: readonly NewTask[], worker: string) {
+  return tx.rows(BEGIN, [...toArrays(NEW, tasks), worker]);
+}
+
+export interface TaskEnd {
+  id: string;
+  status: Exclude<TaskStatus, "RUNNING">;
+  message: string | null;
+  computeCount: number | null;
+  storageCount: number | null;
+}
+const END = statement(
+  "arrivals.task.end",
+  `update arrivals.metrics_task_log
+   set status = $2, message = $3, compute_count = $4, storage_count = $5, end_time = now()
+   where id = $1::bigint and status = 'RUNNING'`,
+);
+
+export async function endTask(
+  tx: Queryable,
+  { id, status, message, computeCount, storageCount }: TaskEnd,
+): Promise<void> {
+  await tx.rows(END, [id, status, message, computeCount, storageCount]);
+}
+
+const END_LOST = statement(
+  "arrivals.task.end_lost",
+  `update arrivals.metrics_task_log t set status = 'FAILED', message = $3, end_time = now()
+   from ${itemsByKey({ model_id: "text", op_time: "text" })}
+   where t.model_id = i.model_id and t.op_time = i.op_time and t.status = 'RUNNING'`,
+);
+
+/** Ends the runs of instances that were given back; their next run has a row of its own. */
+export async function endLostTasks(tx: Queryable, keys: readonly InstanceKey[], message: string): Promise<void> {
+  await tx.rows(END_LOST, [...toArrays({ model_id: "text", op_time: "text" }, keys), message]);
+}
+
+const END_OF_MODEL = statement(
+  "arrivals.task.end_of_model",
+  `update arrivals.metrics_task_log set status = 'FAILED', message = $2, end_time = now()
+   where model_id = $1 and status = 'RUNNING'`,
+);
+
+/** Call it when the instances are gone: until then another run may begin. */
+export async function endTasksOf(tx: Queryable, modelId: string, message: string): Promise<void> {
+  await tx.rows(END_OF_MODEL, [modelId, message]);
+}
+
+const SET_CHAIN_RUN = statement(
+  "arrivals.task.set_chain_run",
+  "update arrivals.metrics_task_log set chain_run_id = $2 where id = $1::bigint",
+);
+
+export async function setChainRun(db: Queryable, id: string, runId: string): Promise<void> {
+  await db.rows(SET_CHAIN_RUN, [id, runId]);
+}
+
+export interface TaskRow extends InstanceKey {
+  id: string;
+  status: TaskStatus;
+  start_time: Date;
+  end_time: Date | null;
+  message: string | null;
+  compute_count: number | null;
+  storage_count: number | null;
+  generation: number;
+  trigger: Trigger;
+  caused_by: Cause | null;
+  consumed: Consumed;
+  worker: string;
+  chain_run_id: string | null;
+}
+const COLUMNS = `t.id::text as id, t.model_id, t.op_time, t.status, t.start_time, t.end_time, t.message, t.compute_count,
+          t.storage_count, t.generation, t.trigger, t.caused_by, t.consumed, t.worker, t.chain_run_id`;
+
+const RUN_KEY = { model_id: "text", op_time: "text", generation: "int4" };
+const OF_RUNS = statement<TaskRow & { wanted: number }>(
+  "arrivals.task.of_runs",
+  `select n.*, i.generation as wanted from ${itemsByKey(RUN_KEY)}, lateral (
+     select ${COLUMNS} from arrivals.metrics_task_log t
+     where t.model_id = i.model_id and t.op_time = i.op_time and t.generation >= i.generation
+     order by t.generation, t.id desc limit 1
+   ) n`,
+);
+
+/** The run of each generation that is `wanted`, or the next after it; of several under one generation the newest. */
+export function tasksOf(db: Queryable, runs: readonly (InstanceKey & { generation: number })[]) {
+  return db.rows(OF_RUNS, toArrays(RUN_KEY, runs));
+}
+
+const FILTER = `($1::text is null or t.model_id = $1) and ($2::text is null or t.op_time = $2)
+     and ($3::text is null or t.status = $3)`;
+const LIST = statement<TaskRow>(
+  "arrivals.task.list",
+  `select ${COLUMNS} from arrivals.metrics_task_log t where ${FILTER} order by t.id desc limit $4 offset $5`,
+);
+const COUNT = statement<{ total: number }>(
+  "arrivals.task.count",
+  `select count(*)::int as total from (
+     select from arrivals.metrics_task_log t where ${FILTER} limit ${COUNTED_MAX}
+   ) t`,
+);
+
+export interface ListTasks {
+  modelId: string | null;
+  opTime: string | null;
+  status: TaskStatus | null;
+  page: number;
+  size: number;
+}
+
+/** The newest first. */
+export async function listTasks(db: Db, { modelId, opTime, status, page, size }: ListTasks) {
+  const filter = [modelId, opTime, status];
+  const [items, [counted]] = await Promise.all([
+    db.read(LIST, [...filter, size, (page - 1) * size]),
+    db.read(COUNT, filter),
+  ]);
+  return { items, total: counted?.total ?? 0 };
+}

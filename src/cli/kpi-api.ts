@@ -1,0 +1,87 @@
+/** The API of arrivals and KPIs as the commands see it: the fields that they read. */
+
+export type TaskStatus = "RUNNING" | "SUCCESS" | "FAILED";
+
+/** A model that an arrival or a person has set going. */
+export interface Triggered {
+  modelId: string;
+  opTime: string;
+  status: TaskStatus | "SKIPPED";
+  computeCount?: number;
+  storageCount?: number;
+  message?: string;
+  generation?: number;
+  followUp?: boolean;
+}
+
+export interface Arrival {
+  status: "SUCCESS" | "IGNORED";
+  triggeredModels: Triggered[];
+  waitingModels: string[];
+  skippedModels: string[];
+}
+
+export interface Dependency {
+  table: string;
+  optional: boolean;
+  quietSeconds: number;
+  deadline: string | null;
+  grain: string | null;
+  offset: number;
+}
+
+export interface Model {
+  modelId: string;
+  name: string;
+  description: string | null;
+  /** 1 is published. */
+  state: number;
+  engine: string | null;
+  sql: string | null;
+  chain: string | null;
+  dependencies: Dependency[];
+  kpis: string[];
+  grain: string | null;
+  timeZone: string;
+  produces: string | null;
+  rerun: string;
+  timeoutSeconds: number;
+  version: number;
+}
+
+export interface Indicator {
+  kpiId: string;
+  type: "EXTENDED" | "COMPUTED";
+  name: string;
+  expression: string | null;
+  dependsOn: string[];
+}
+
+/** Its secret is never told, only of which type it is, and what it is called. */
+export interface Subscription {
+  id: number;
+  kpiId: string;
+  callbackUrl: string;
+  teamName: string;
+  secretType: string | null;
+  secretKey: string | null;
+  retryNum: number;
+  status: string;
+  userId: string;
+}
+
+/** A run of a model. */
+export interface Task {
+  id: string;
+  modelId: string;
+  opTime: string;
+  status: TaskStatus;
+  startTime: string;
+  endTime: string | null;
+  message: string | null;
+  computeCount: number | null;
+  storageCount: number | null;
+  generation: number;
+  trigger: string;
+  causedBy: { table: string; opTime: string } | null;
+}

@@ -1,0 +1,134 @@
+/** What the story defines in Millrace, and the data that it is about: a shop's revenue and visits of one day, by region. */
+
+export const OP_TIME = "20251219";
+
+/** A file that is through all stages is the arrival of a table. */
+export const ARRIVING_FILES = [{ pattern: "visits-(\\d{8})\\.jsonl", table: "VISITS", opTime: "$1" }];
+
+/** The region of each visit, by shard. */
+const VISITS = [
+  ["EU", "EU", "US"],
+  ["EU", "US", "US"],
+  ["EU", "EU", "EU", "US"],
+] as const;
+export const VISITS_FILE = { filename: `visits-${OP_TIME}.jsonl`, shards: VISITS.map((_, shard) => shard) };
+/** Tracked, but no arrival. */
+const CLICKS_FILE = { filename: `clicks-${OP_TIME}.jsonl`, shards: [0, 1] };
+export const FILES = [VISITS_FILE, CLICKS_FILE];
+
+export function visitsOf(shard: number): readonly string[] {
+  return VISITS[shard] ?? [];
+}
+
+/** Fetches the orders of a day, loads them and announces the table. */
+export function ordersChain(shopUrl: string) {
+  const shape = JSON.stringify([{ id: "integer", region: "varchar", amount: "double" }]);
+  return {
+    name: "orders",
+    dagJson: {
+      nodes: [
+        {
+          id: "fetch",
+          type: "http",
+          cfg: { url: `${shopUrl}/orders?day=\${opTime}` },
+          retry: { maxAttempts: 3, backoffMs: 300 },
+        },
+        {
+          id: "load",
+          type: "sql",
+          dependsOn: ["fetch"],
+          cfg: {
+            sql: lines(
+              "create table if not exists ORDERS (op_time varchar, id integer, region varchar, amount double);",
+              "delete from ORDERS where op_time = $day;",
+              "insert into ORDERS select $day, o.id, o.region, o.amount",
+              `from (select unnest(from_json($orders, '${shape}')) as o)`,
+            ),
+            params: { day: "${opTime}", orders: "${nodes.fetch.artifact.body.orders}" },
+          },
+        },
+        { id: "announce", type: "arrive", dependsOn: ["load"], cfg: { table: "ORDERS" } },
+      ],
+    },
+  };
+}
+
+/** Writes the visits of one shard into the lake: a Parquet file in the partition of the day. */
+export function visitsChain(tablesDir: string) {
+  const folder = `${tablesDir}/VISITS`.replaceAll("'", "''");
+  return {
+    name: "visits",
+    dagJson: {
+      nodes: [
+        {
+          id: "write",
+          type: "sql",
+          cfg: {
+            sql: lines(
+              "copy (select unnest($visits) as region, $day as op_time)",
+              `to '${folder}' (format parquet, partition_by (op_time), filename_pattern 'shard-\${params.shard}-',`,
+              "overwrite_or_ignore)",
+            ),
+            params: { day: "${opTime}", visits: "${params.visits}" },
+          },
+        },
+      ],
+    },
+  };
+}
+
+/** The names of the regions. Nothing in it announces the table: its owner does, by a call. */
+export const REGIONS_CHAIN = {
+  name: "regions",
+  dagJson: {
+    nodes: [
+      {
+        id: "load",
+        type: "sql",
+        cfg: {
+          sql: "create or replace table REGIONS as from (values ('EU', 'Europe'), ('US', 'America')) as r (code, name)",
+        },
+      },
+    ],
+  },
+};
+
+export const INDICATORS = {
+  KD1001: { type: "EXTENDED", name: "Revenue" },
+  KD1002: { type: "EXTENDED", name: "Visits" },
+  KC2001: { type: "COMPUTED", name: "Revenue per visit", expression: "KD1001 / KD1002" },
+} as const;
+export type KpiId = keyof typeof INDICATORS;
+
+export const MODELS = {
+  SALES: {
+    name: "Revenue by region",
+    dependencies: [{ table: "ORDERS" }, { table: "REGIONS" }],
+    kpis: ["KD1001"],
+    sql: lines(
+      "select 'KD1001' as kpi_id, sum(o.amount) as value, r.name as region",
+      "from ORDERS o join REGIONS r on r.code = o.region where o.op_time = $op_time group by r.name",
+    ),
+  },
+  TRAFFIC: {
+    name: "Visits by region",
+    dependencies: [{ table: "VISITS" }, { table: "REGIONS" }],
+    kpis: ["KD1002"],
+    sql: lines(
+      "select 'KD1002' as kpi_id, count(*) as value, r.name as region",
+      "from VISITS v join REGIONS r on r.code = v.region where v.op_time = $op_time group by r.name",
+    ),
+  },
+} as const;
+export type ModelId = keyof typeof MODELS;
+
+/** Two of growth's have the same callback and secret, so an update that concerns both is one delivery. */
+export const SUBSCRIPTIONS = [
+  { kpiId: "KD1001", team: "finance" },
+  { kpiId: "KD1002", team: "growth" },
+  { kpiId: "KC2001", team: "growth" },
+] as const;
+
+function lines(...texts: string[]): string {
+  return texts.join("\n");
+}

@@ -1,0 +1,96 @@
+/** What the story and its checks read through the API, each reading as one line of text that can be shown and compared. */
+import type { Api } from "./api.ts";
+import { type KpiId, type ModelId, OP_TIME } from "./definitions.ts";
+
+interface Items<Item> {
+  items: Item[];
+}
+
+export const PATHS = {
+  summary: "api/v1/pipeline/metrics/summary",
+  arrivals: "api/v1/kpi/arrivals",
+  taskLogs: "api/v1/kpi/task-logs",
+  data: "api/v1/kpi/data",
+  deliveries: "api/v1/kpi/deliveries",
+  runs: "api/v1/runs",
+  attempts: (runId: string, nodeId: string) => `api/v1/runs/${runId}/nodes/${nodeId}/attempts`,
+  why: (modelId: ModelId) => `api/v1/kpi/models/${modelId}/why`,
+} as const;
+
+export interface Delivery {
+  id: string;
+  status: string;
+}
+
+/** `5 of 5 shards` are through the last stage. */
+export async function shardsDone(api: Api): Promise<string> {
+  const { total, by_shard } = await api.get<{ total: number; by_shard: { done: number }[] }>(PATHS.summary);
+  return `${by_shard.reduce((sum, { done }) => sum + done, 0)} of ${total} shards`;
+}
+
+/** `ORDERS 2, REGIONS 1`: how often each table has arrived. */
+export async function arrivalCounts(api: Api): Promise<string> {
+  const { items } = await api.get<Items<{ table: string; arrivals: number }>>(PATHS.arrivals, { opTime: OP_TIME });
+  return listed(items.map(({ table, arrivals }) => `${table} ${arrivals}`));
+}
+
+/** The sentence that says why a model has run or has not, and the tables that it lacks. */
+export async function why(api: Api, modelId: ModelId): Promise<{ verdict: string; missing: string }> {
+  const { verdict, tables } = await api.get<{ verdict: string; tables: { table: string; missing: boolean }[] }>(
+    PATHS.why(modelId),
+    { opTime: OP_TIME },
+  );
+  return { verdict, missing: listed(tables.filter(({ missing }) => missing).map(({ table }) => table)) };
+}
+
+/** `1 SUCCESS, 2 SUCCESS`: the generations of a model. */
+export async function generations(api: Api, modelId: ModelId): Promise<string> {
+  const { items } = await api.get<Items<{ generation: number; status: string }>>(PATHS.taskLogs, {
+    modelId,
+    opTime: OP_TIME,
+  });
+  return listed(items.map(({ generation, status }) => `${generation} ${status}`));
+}
+
+/** `America 80, Europe 180`. */
+export async function values(api: Api, kpiId: KpiId): Promise<string> {
+  const { items } = await api.get<Items<{ value: number; dimensions: { region?: string } }>>(PATHS.data, {
+    kpiId,
+    opTime: OP_TIME,
+  });
+  return listed(items.map(({ value, dimensions }) => `${dimensions.region ?? "?"} ${value}`));
+}
+
+/** `SUCCESS, SUCCESS`: how the runs of a chain ended. */
+export async function runStatuses(api: Api, chainId: string): Promise<string> {
+  const { items } = await api.get<Items<{ status: string }>>(PATHS.runs, { chainId });
+  return listed(items.map(({ status }) => status));
+}
+
+/** `1 FAILED, 2 SUCCESS`. */
+export async function attempts(api: Api, runId: string, nodeId: string): Promise<string> {
+  const items = await api.get<{ attempt: number; status: string }[]>(PATHS.attempts(runId, nodeId));
+  return listed(items.map(({ attempt, status }) => `${attempt} ${status}`));
+}
+
+export async function deliveriesTo(api: Api, callbackUrl: string): Promise<Delivery[]> {
+  const { items } = await api.get<Items<Delivery>>(PATHS.deliveries, { callbackUrl });
+  return items;
+}
+
+/** `SALES 1, SALES 2 (rerun)`: what was told in deliveries. */
+export async function toldIn(api: Api, deliveries: readonly Delivery[]): Promise<string> {
+  const details = await Promise.all(
+    deliveries.map(({ id }) =>
+      api.get<{ payload: { modelId: string; generation: number; rerun: boolean } }>(`${PATHS.deliveries}/${id}`),
+    ),
+  );
+  return listed(
+    details.map(({ payload: { modelId, generation, rerun } }) => `${modelId} ${generation}${rerun ? " (rerun)" : ""}`),
+  );
+}
+
+/** In the same order whatever order they were found in. */
+function listed(texts: readonly string[]): string {
+  return texts.toSorted().join(", ") || "none";
+}

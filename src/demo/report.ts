@@ -1,0 +1,51 @@
+/** What the demo prints at its end: a table of what happened, the checks that failed, and what to try next. */
+import { indent, pairs } from "../cli/help.ts";
+import { paint, printable, table } from "../cli/output.ts";
+import { type Check, holds } from "./checks.ts";
+import { OP_TIME } from "./definitions.ts";
+
+export function report(checks: readonly Check[], seconds: number): string {
+  const rows = checks.map((check) => [holds(check) ? "✓" : "✗", check.what, check.found, check.source]);
+  return `\n${table(["", "WHAT HAPPENED", "READ BACK", "FROM"], rows)}\n\n${conclusion(checks, seconds)}`;
+}
+
+function conclusion(checks: readonly Check[], seconds: number): string {
+  const failed = checks.filter((check) => !holds(check));
+  if (failed.length === 0) return paint("green", `All ${checks.length} checks hold, after ${seconds.toFixed(1)} s.`);
+  const lines = failed.map(({ what, found, expected }) => printable(`${what}: ${expected} expected, ${found} found`));
+  return `${paint("red", `${failed.length} of ${checks.length} checks failed:`)}\n${indent(lines)}`;
+}
+
+export function reportJson(checks: readonly Check[], seconds: number, server: object): string {
+  const passed = checks.every(holds);
+  return JSON.stringify({
+    passed,
+    seconds: Number(seconds.toFixed(3)),
+    ...server,
+    checks: checks.map((check) => ({ ...check, passed: holds(check) })),
+  });
+}
+
+/** For the person who lets it stay. */
+export function invitation({ url, key }: { url: string; key: string }): string {
+  // Started from a checkout by `npm run demo`, the command is not on the PATH of the next terminal.
+  const command = process.env["npm_lifecycle_event"] ? "npx millrace" : "millrace";
+  return `
+This Millrace stays up until Ctrl-C, and then leaves nothing behind.
+
+${pairs([
+  ["Console", `${url}/`],
+  ["API reference", `${url}/docs`],
+  ["Admin key", key],
+])}
+
+Three things to try in another terminal:
+
+${indent([
+  `export MILLRACE_URL=${url} MILLRACE_KEY=${key}`,
+  `${command} arrive ORDERS ${OP_TIME}                        # SALES runs again, and both teams hear of it here`,
+  `${command} kpi why SALES ${OP_TIME}                        # which run used which arrival, and what would start another`,
+  `${command} chain start orders --op-time ${OP_TIME} --watch # fetch, load and announce, drawn as it happens`,
+])}
+`;
+}

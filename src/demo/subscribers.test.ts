@@ -1,0 +1,51 @@
+import { beforeEach, expect, test } from "vitest";
+import { signatureHeaders } from "../webhooks/signing.ts";
+import { type Heard, type Subscribers, startSubscribers } from "./subscribers.ts";
+
+const KEY = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
+const OTHER_KEY = `whsec_${Buffer.alloc(32, 2).toString("base64")}`;
+const BODY = JSON.stringify({ event: "KPI_UPDATED", modelId: "SALES", generation: 2, rerun: true });
+const now = () => Math.floor(Date.now() / 1000);
+
+let subscribers: Subscribers;
+let told: Heard[];
+beforeEach(async () => {
+  told = [];
+  subscribers = await startSubscribers({ onHeard: (heard) => told.push(heard) });
+  subscribers.trust("finance", KEY);
+  return subscribers.close;
+});
+
+async function deliver({ id = "1", timestamp = now(), keys = [KEY], token = "known-to-finance", body = BODY } = {}) {
+  const headers = { ...signatureHeaders({ id, timestamp, body: BODY }, keys), authorization: token };
+  const { status } = await fetch(subscribers.callbackUrl("finance"), { method: "POST", headers, body });
+  return status;
+}
+
+test("a genuine delivery is heard once, however often it comes", async () => {
+  expect(await deliver()).toBe(204);
+  expect(await deliver()).toBe(204);
+  expect(told).toEqual([{ team: "finance", id: "1", modelId: "SALES", generation: 2, rerun: true }]);
+  expect(subscribers.heard()).toEqual(told);
+});
+
+test("one of several signatures is enough, as during a rotation", async () => {
+  expect(await deliver({ keys: [OTHER_KEY, KEY] })).toBe(204);
+});
+
+test.each([
+  ["with another key", { keys: [OTHER_KEY] }],
+  ["without a signature", { keys: [] }],
+  ["with another body", { body: BODY.replace("2", "3") }],
+  ["of an hour ago", { timestamp: now() - 3_600 }],
+  ["without the secret", { token: "guessed" }],
+])("a delivery %s is refused", async (_, fields) => {
+  expect(await deliver(fields)).toBe(401);
+  expect(subscribers.heard()).toEqual([]);
+});
+
+test("a team that was never told its key takes nothing", async () => {
+  const url = `${subscribers.callbackUrl("growth")}?token=known-to-growth`;
+  const headers = signatureHeaders({ id: "1", timestamp: now(), body: BODY }, [KEY]);
+  expect((await fetch(url, { method: "POST", headers, body: BODY })).status).toBe(401);
+});

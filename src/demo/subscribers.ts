@@ -1,0 +1,88 @@
+/** The subscribers of the story: two teams that take only deliveries with their secret and a genuine signature. */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import { isRecord } from "../kernel/is-record.ts";
+import { type Incoming, type LocalServer, startLocalServer } from "./local-server.ts";
+
+export const TEAMS = ["finance", "growth"] as const;
+export type Team = (typeof TEAMS)[number];
+
+/** What a team heard. */
+export interface Heard {
+  team: Team;
+  /** The same over all attempts of a delivery. */
+  id: string;
+  modelId: string;
+  generation: number;
+  rerun: boolean;
+}
+
+export interface Subscribers extends LocalServer {
+  callbackUrl(team: Team): string;
+  /** What deliveries to the team prove themselves with, as a subscription has it. */
+  secret(team: Team): string;
+  /** Deliveries signed with this key are genuine. */
+  trust(team: Team, signingKey: string): void;
+  /** Each genuine delivery once. */
+  heard(): Heard[];
+}
+
+const TOLERANCE_SECONDS = 300;
+
+export async function startSubscribers({ onHeard }: { onHeard: (heard: Heard) => void }): Promise<Subscribers> {
+  const keys = new Map<Team, string>();
+  const heard = new Map<string, Heard>();
+  const server = await startLocalServer((request) => {
+    const team = TEAMS.find((name) => request.url.pathname === pathOf(name));
+    if (team === undefined) return { status: 404 };
+    const key = keys.get(team);
+    if (key === undefined || !knowsSecret(team, request) || !isGenuine(request, key)) return { status: 401 };
+    const id = String(request.headers["webhook-id"]);
+    const repeated = heard.has(id);
+    const news = { team, id, ...fieldsOf(request.body) };
+    heard.set(id, news);
+    if (!repeated) onHeard(news);
+    return { status: 204 };
+  });
+  return {
+    ...server,
+    callbackUrl: (team) => server.url + pathOf(team),
+    secret: (team) => (team === "finance" ? `Header,Authorization,${tokenOf(team)}` : `Query,token,${tokenOf(team)}`),
+    trust: (team, signingKey) => void keys.set(team, signingKey),
+    heard: () => [...heard.values()],
+  };
+}
+
+function pathOf(team: Team): string {
+  return `/hooks/${team}`;
+}
+
+function tokenOf(team: Team): string {
+  return `known-to-${team}`;
+}
+
+function knowsSecret(team: Team, { url, headers }: Incoming): boolean {
+  const sent = team === "finance" ? headers.authorization : url.searchParams.get("token");
+  return sent === tokenOf(team);
+}
+
+/** As the specification of Standard Webhooks has it, from the receiver's side. */
+function isGenuine({ headers, body }: { headers: IncomingHttpHeaders; body: string }, signingKey: string): boolean {
+  const { "webhook-id": id, "webhook-timestamp": time, "webhook-signature": signatures } = headers;
+  if (!(Math.abs(Date.now() / 1000 - Number(time)) < TOLERANCE_SECONDS)) return false;
+  const key = Buffer.from(signingKey.replace("whsec_", ""), "base64");
+  const signed = createHmac("sha256", key)
+    .update(`${String(id)}.${String(time)}.${body}`)
+    .digest("base64");
+  const expected = Buffer.from(`v1,${signed}`);
+  return String(signatures)
+    .split(" ")
+    .map((one) => Buffer.from(one))
+    .some((one) => one.length === expected.length && timingSafeEqual(one, expected));
+}
+
+function fieldsOf(body: string): Pick<Heard, "modelId" | "generation" | "rerun"> {
+  const payload: unknown = JSON.parse(body);
+  const { modelId, generation, rerun } = isRecord(payload) ? payload : {};
+  return { modelId: String(modelId), generation: Number(generation), rerun: rerun === true };
+}

@@ -1,0 +1,154 @@
+import { describe, expect, test } from "vitest";
+import { EngineRefusal, type Engines, type QueryOptions, type Row } from "./engine.ts";
+import { KINDS, useEveryKind } from "./every-kind.fixture.ts";
+
+// Streams, limits and health as engine.ts promises them of every kind of engine.
+const every = useEveryKind();
+const ENDLESS = "select count(*) as n from generate_series(1, 100000000000) as t(i) where i % 3 = 7";
+const ROWS = "select i, 'row ' || i as name from generate_series(1, $n) as t(i) order by i";
+
+describe.each(KINDS)("the %s engine", (name) => {
+  function stream(
+    sql: string,
+    options: Partial<QueryOptions> = {},
+    from: Engines = every.engines,
+  ): AsyncIterable<Row[]> {
+    return from.get(name).stream(sql, { signal: new AbortController().signal, rowsMax: 1_000_000, ...options });
+  }
+  async function all(batches: AsyncIterable<Row[]>): Promise<Row[]> {
+    const rows: Row[] = [];
+    for await (const batch of batches) rows.push(...batch);
+    return rows;
+  }
+
+  describe("streams", () => {
+    test("every row once, in order, in batches of a limited size", async () => {
+      const rows: Row[] = [];
+      for await (const batch of stream(ROWS, { params: { n: 12_345 } })) {
+        expect(batch.length).toBeGreaterThan(0);
+        expect(batch.length).toBeLessThanOrEqual(2_000);
+        rows.push(...batch);
+      }
+      expect(rows.length).toBe(12_345);
+      expect(rows.every(({ i, name: text }, index) => i === index + 1 && text === `row ${index + 1}`)).toBe(true);
+    });
+
+    test("no batch where there are no rows", async () => {
+      expect(await all(stream("select 1 as a where false"))).toEqual([]);
+      expect(await all(stream(`create table streamed_${name} (a int)`))).toEqual([]);
+    });
+
+    test.runIf(name !== "trino")("the rows of the last of several statements", async () => {
+      const sql = "select 1 as a; select i from generate_series(1, 5000) as t(i); ;";
+      expect((await all(stream(sql))).length).toBe(5_000);
+      await expect(all(stream(sql, { rowsMax: 4_999 }))).rejects.toThrow("more than 4999 rows");
+    });
+
+    test("nothing before the first batch is asked for", async () => {
+      stream("create table too_early (a int)");
+      await expect(all(stream("select * from too_early"))).rejects.toThrow(EngineRefusal);
+    });
+
+    test("as many rows as are allowed, and fails with one more", async () => {
+      expect((await all(stream(ROWS, { params: { n: 4_000 }, rowsMax: 4_000 }))).length).toBe(4_000);
+      const refusal = new EngineRefusal(
+        "The SQL returns more than 3999 rows, which is the limit here, so none of them counts.",
+      );
+      await expect(all(stream(ROWS, { params: { n: 4_000 }, rowsMax: 3_999 }))).rejects.toThrow(refusal);
+    });
+
+    test("the failure in the middle of the rows, not their end", async () => {
+      const sql =
+        "select case when i = 9000 then cast('row ' || i as int) else i end as i from generate_series(1, 9000) as t(i)";
+      await expect(all(stream(sql))).rejects.toThrow("row 9000");
+    });
+
+    test("until the caller leaves, and then gives its place in line to others", async () => {
+      for (let round = 0; round < 6; round += 1) {
+        for await (const batch of stream(ROWS, { params: { n: 100_000 } })) {
+          expect(batch[0]).toEqual({ i: 1, name: "row 1" });
+          break;
+        }
+      }
+      expect(await all(stream("select 1 as a"))).toEqual([{ a: 1 }]);
+    });
+
+    test("until the signal aborts, and rejects with its reason", async () => {
+      const abort = new AbortController();
+      const reason = new Error("the run was stopped");
+      const taken = (async () => {
+        for await (const batch of stream(ROWS, { params: { n: 100_000 }, signal: abort.signal })) {
+          if (batch[0]?.["i"] !== 1) abort.abort(reason);
+        }
+      })();
+      await expect(taken).rejects.toBe(reason);
+      await expect(all(stream("select 1 as a", { signal: abort.signal }))).rejects.toBe(reason);
+    });
+
+    test("to nobody any more once the engine is closed, also where the caller has gone without a word", async () => {
+      const own = every.openOthers();
+      const forgotten = stream(ROWS, { params: { n: 100_000 } }, own)[Symbol.asyncIterator]();
+      expect((await forgotten.next()).done).toBe(false);
+      await own.close();
+      const rest = async () => {
+        while (!(await forgotten.next()).done);
+      };
+      await expect(rest()).rejects.toThrow(`The engine \`${name}\` is closed.`);
+    });
+  });
+
+  describe("has a time limit", () => {
+    const late = new Error("The query took longer than the 0.05 s that it may take, so it was ended.");
+    const options = { signal: new AbortController().signal, rowsMax: 10, timeoutMs: 50 };
+
+    test("that ends a query and says how long it was", async () => {
+      const failure = await every.engines
+        .get(name)
+        .query(ENDLESS, options)
+        .catch((error: unknown) => error);
+      expect(failure).toEqual(late);
+      expect(failure).not.toBeInstanceOf(EngineRefusal);
+      await expect(all(stream(ENDLESS, options))).rejects.toThrow(late);
+      expect((await every.engines.get(name).query("select 1 as a", { ...options, timeoutMs: undefined })).rows).toEqual(
+        [{ a: 1 }],
+      );
+    });
+
+    test("that counts the time in which nobody takes the rows, so that others get their turn", async () => {
+      const forgotten = Array.from({ length: 5 }, () =>
+        stream(ROWS, { params: { n: 20_000 }, timeoutMs: 1_000 })[Symbol.asyncIterator](),
+      );
+      await Promise.all(forgotten.map((batches) => batches.next()));
+      expect(await all(stream("select 1 as a"))).toEqual([{ a: 1 }]);
+      const rest = async (batches: AsyncIterator<Row[]> | undefined) => {
+        while (!(await batches?.next())?.done);
+      };
+      await expect(rest(forgotten[0])).rejects.toThrow("longer than the 1 s");
+    });
+
+    test("that does not count the waiting in line", async () => {
+      const busy = Array.from({ length: 4 }, () =>
+        every.engines
+          .get(name)
+          .query(ENDLESS, { ...options, timeoutMs: 1_000 })
+          .catch((error: Error) => error.message),
+      );
+      const waiting = every.engines.get(name).query("select 1 as a", { ...options, timeoutMs: 900 });
+      expect((await waiting).rows).toEqual([{ a: 1 }]);
+      expect(await Promise.all(busy)).toEqual(Array(4).fill(late.message.replace("0.05", "1")));
+    });
+  });
+
+  test("is healthy, however busy", async () => {
+    const abort = new AbortController();
+    const busy = Array.from({ length: 6 }, () =>
+      every.engines
+        .get(name)
+        .query(ENDLESS, { signal: abort.signal, rowsMax: 1 })
+        .catch(() => {}),
+    );
+    await every.engines.get(name).health();
+    abort.abort();
+    await Promise.all(busy);
+  });
+});

@@ -1,0 +1,239 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../test/database.ts";
+import { type Fault, startTrino, type TestTrino } from "../../test/trino-server.ts";
+import { until } from "../../test/until.ts";
+import { type Engine, EngineRefusal, type Engines, type QueryOptions } from "./engine.ts";
+import { createEngines } from "./engines.ts";
+import type { TrinoSettings } from "./settings.ts";
+
+const PASSWORD = "correct horse";
+const BASIC = `Basic ${Buffer.from(`etl:${PASSWORD}`).toString("base64")}`;
+const ENDLESS = "select count(*) as n from generate_series(1, 100000000000) as t(i) where i % 3 = 7";
+
+const database = useDatabase();
+let trino: TestTrino;
+let opened: Engines[] = [];
+beforeEach(async () => {
+  trino = await startTrino({ connection: database.connection });
+});
+afterEach(async () => {
+  await Promise.all(opened.map((engines) => engines.close()));
+  opened = [];
+  await trino.stop();
+});
+
+function open(settings: Partial<TrinoSettings> = {}): Engine {
+  const engines = createEngines(
+    { warehouse: { kind: "trino", url: trino.url, user: "etl", ...settings } },
+    { lakeDir: undefined },
+  );
+  opened.push(engines);
+  return engines.get("warehouse");
+}
+
+const query = (engine: Engine, sql: string, options: Partial<QueryOptions> = {}) =>
+  engine.query(sql, { signal: new AbortController().signal, rowsMax: 10_000, ...options });
+const failureOf = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+const status =
+  (code: number): Fault =>
+  (response) =>
+    void response.writeHead(code, { location: "http://127.0.0.1:1/" }).end("not now");
+const hangUp: Fault = (response) => void response.socket?.destroy();
+const methods = () => trino.requests.map(({ method }) => method);
+
+describe("a session", () => {
+  test("says who asks, for what, and in which time zone, with the statement only", async () => {
+    await query(open({ catalog: "hive", schema: "sales" }), "select 1 as a");
+    const [first, ...others] = trino.requests;
+    expect(first).toMatchObject({ method: "POST", path: "/v1/statement", body: "select 1 as a" });
+    expect(first?.headers).toMatchObject({
+      "x-trino-user": "etl",
+      "x-trino-catalog": "hive",
+      "x-trino-schema": "sales",
+      "x-trino-source": "millrace",
+      "x-trino-time-zone": "UTC",
+      "x-trino-client-capabilities": "PARAMETRIC_DATETIME",
+    });
+    expect(first?.headers.authorization).toBeUndefined();
+    expect(others.every(({ method, headers }) => method === "GET" && !("x-trino-user" in headers))).toBe(true);
+  });
+
+  test.each([
+    ["a password", { password: PASSWORD }, BASIC],
+    ["a token", { token: "header.body.signature" }, "Bearer header.body.signature"],
+  ])("may log in with %s, at every request", async (_, settings, authorization) => {
+    await trino.stop();
+    trino = await startTrino({ connection: database.connection, authorization });
+    expect((await query(open(settings), "select 1 as a")).rows).toEqual([{ a: 1 }]);
+    expect(new Set(trino.requests.map(({ headers }) => headers.authorization))).toEqual(new Set([authorization]));
+  });
+
+  test("with a login that is not accepted may be tried again, and does not tell it", async () => {
+    await trino.stop();
+    trino = await startTrino({ connection: database.connection, authorization: BASIC });
+    const failure = await failureOf(query(open({ password: "SECRET" }), "select 1"));
+    expect(String(failure)).toContain("with status 401. The login of the engine's settings is not accepted.");
+    expect(failure).not.toBeInstanceOf(EngineRefusal);
+    expect(JSON.stringify([String(failure), failure])).not.toMatch(/SECRET|U0VDUkVU/);
+  });
+
+  test("may begin below a path", async () => {
+    const failure = await failureOf(query(open({ url: `${trino.url}/gateway/` }), "select 1"));
+    expect(String(failure)).toContain(`${trino.url}/gateway/v1/statement with status 404`);
+  });
+});
+
+describe("a server that is busy", () => {
+  test("is asked again", async () => {
+    trino.disturb("POST", status(503), status(429));
+    trino.disturb("GET", status(502), status(503), status(504), hangUp);
+    expect((await query(open(), "select 1 as a")).rows).toEqual([{ a: 1 }]);
+    expect(methods().filter((method) => method === "POST")).toHaveLength(3);
+  });
+
+  test("loses no row and repeats none when an answer is lost on its way", async () => {
+    trino.disturb("GET", hangUp, hangUp, hangUp);
+    const { rows } = await query(open(), "select generate_series(1, 4000) as i");
+    expect(rows.map(({ i }) => i)).toEqual(Array.from({ length: 4_000 }, (_, index) => index + 1));
+  });
+
+  test.each([
+    ["502", status(502)],
+    ["504", status(504)],
+    ["a broken connection", hangUp],
+  ])("is not given a statement twice that it may have begun: %s", async (_, fault) => {
+    trino.disturb("POST", fault);
+    const failure = await failureOf(query(open(), "select 1"));
+    expect(failure).toBeInstanceOf(Error);
+    expect(failure).not.toBeInstanceOf(EngineRefusal);
+    expect(methods()).toEqual(["POST"]);
+  });
+
+  test("is not waited for once the signal aborts", async () => {
+    trino.disturb("POST", ...Array.from({ length: 9 }, () => status(503)));
+    const abort = new AbortController();
+    const waiting = failureOf(query(open(), "select 1", { signal: abort.signal }));
+    await until(() => methods().length >= 2, "a second try");
+    const reason = new Error("stop");
+    abort.abort(reason);
+    expect(await waiting).toBe(reason);
+  });
+});
+
+describe("a query that is not wanted any more", () => {
+  test("is cancelled in the server", async () => {
+    const abort = new AbortController();
+    const endless = failureOf(query(open(), ENDLESS, { signal: abort.signal }));
+    await until(() => trino.running().length === 1, "the query");
+    const reason = new Error("stop");
+    abort.abort(reason);
+    expect(await endless).toBe(reason);
+    expect(trino.cancelled).toEqual([ENDLESS]);
+    expect(trino.running()).toEqual([]);
+  });
+
+  test("is cancelled although its statement was not even answered yet", async () => {
+    const abort = new AbortController();
+    const reason = new Error("stop");
+    trino.rewriteNextUri((uri) => {
+      abort.abort(reason);
+      return uri;
+    });
+    expect(await failureOf(query(open(), ENDLESS, { signal: abort.signal }))).toBe(reason);
+    expect(methods()).toEqual(["POST", "DELETE"]);
+    expect(trino.cancelled).toEqual([ENDLESS]);
+  });
+
+  test("is cancelled when it has too many rows, or enough", async () => {
+    const engine = open();
+    const sql = "select generate_series(1, 100000) as i";
+    expect(await query(engine, sql, { rowsMax: 10 })).toMatchObject({ rowCount: 10, truncated: true });
+    expect(trino.cancelled).toEqual([sql]);
+    const rows = engine.stream(sql, { signal: new AbortController().signal, rowsMax: 2_000 });
+    const all = async () => {
+      for await (const _ of rows);
+    };
+    await expect(all()).rejects.toThrow("more than 2000 rows");
+    expect(trino.cancelled).toEqual([sql, sql]);
+  });
+
+  test("ends here also when the server hears nothing", async () => {
+    trino.disturb("DELETE", hangUp);
+    const failure = failureOf(query(open(), ENDLESS, { timeoutMs: 200 }));
+    expect(String(await failure)).toContain("longer than the 0.2 s");
+  });
+});
+
+describe("an address on another server", () => {
+  test("is not followed, and the login does not go there", async () => {
+    const asked: unknown[] = [];
+    const stranger = createServer((request, response) => {
+      asked.push(request.headers);
+      response.end("{}");
+    });
+    await new Promise<void>((resolve) => stranger.listen(0, "127.0.0.1", resolve));
+    const elsewhere = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`;
+    trino.rewriteNextUri((uri) => uri.replace(trino.url, elsewhere));
+    const failure = await failureOf(query(open({ password: PASSWORD }), "select 1"));
+    expect(String(failure)).toContain(`names ${elsewhere}/v1/statement/queued/`);
+    expect(String(failure)).toContain("which is another server, so it is not asked");
+    expect(failure).not.toBeInstanceOf(EngineRefusal);
+    expect(asked).toEqual([]);
+    stranger.close();
+  });
+
+  test("is not followed by way of a redirect either", async () => {
+    trino.disturb("POST", status(307));
+    expect(String(await failureOf(query(open(), "select 1")))).toContain("with status 307");
+    trino.disturb("GET", status(302));
+    expect(String(await failureOf(query(open(), "select 1")))).toContain("with status 302");
+  });
+});
+
+describe("a failure", () => {
+  const failing =
+    (error: Record<string, string>): Fault =>
+    (response) =>
+      void response.end(JSON.stringify({ id: "q", error, stats: { state: "FAILED" } }));
+
+  test("of the SQL is a refusal in Trino's words", async () => {
+    trino.disturb("POST", failing({ message: "line 1:8: Column 'x' cannot be resolved", errorType: "USER_ERROR" }));
+    await expect(query(open(), "select x")).rejects.toThrow(
+      new EngineRefusal("line 1:8: Column 'x' cannot be resolved"),
+    );
+  });
+
+  test.each([
+    ["INTERNAL_ERROR", "REMOTE_TASK_ERROR"],
+    ["INSUFFICIENT_RESOURCES", "CLUSTER_OUT_OF_MEMORY"],
+    ["EXTERNAL", "HIVE_METASTORE_ERROR"],
+    ["USER_ERROR", "ADMINISTRATIVELY_KILLED"],
+  ])("of type %s, %s, may pass", async (errorType, errorName) => {
+    trino.disturb("POST", failing({ message: "no luck", errorType, errorName }));
+    const failure = await failureOf(query(open(), "select 1"));
+    expect(failure).toEqual(new Error(`Trino failed with ${errorName}: no luck`));
+    expect(failure).not.toBeInstanceOf(EngineRefusal);
+  });
+
+  test("to speak Trino's language is told", async () => {
+    for (const body of ["<html>Log in</html>", "[]", "{}", ""]) {
+      trino.disturb("POST", (response) => void response.end(body));
+      expect(String(await failureOf(query(open(), "select 1")))).toContain(
+        "Does the url of the engine lead to a Trino?",
+      );
+    }
+  });
+
+  test("to reach the server makes the engine unwell, and it recovers", async () => {
+    const engine = open();
+    trino.disturb("POST", hangUp);
+    await expect(engine.health()).rejects.toThrow();
+    await engine.health();
+  });
+});

@@ -1,0 +1,72 @@
+/** What people do with deliveries: look at them, and have them sent again. */
+import { type Actor, audit } from "../kernel/auth/audit.ts";
+import type { Db } from "../kernel/db.ts";
+import { ApiError } from "../kernel/errors.ts";
+import type { Wake } from "../kernel/wake.ts";
+import type { AttemptRow } from "./store/deliveries.ts";
+import {
+  type DeliveryFilter,
+  type DeliveryRow,
+  databaseTime,
+  listDeliveries,
+  readAttempts,
+  readDelivery,
+  recover,
+  redeliver,
+} from "./store/delivery-reads.ts";
+import { DELIVERIES_TOPIC } from "./topics.ts";
+
+export interface Deliveries {
+  /** Newest first. */
+  list(filter: DeliveryFilter, limit: number): Promise<DeliveryRow[]>;
+  get(id: string): Promise<DeliveryRow & { payload: unknown; attempts: AttemptRow[] }>;
+  /** Sends it again under the same id, with a fresh number of retries. */
+  redeliver(id: string, actor: Actor): Promise<DeliveryRow>;
+  /** Sends again what failed since a time; answers how many that are. */
+  recover(request: { since: string; callbackUrl: string | null }, actor: Actor): Promise<number>;
+}
+
+const ATTEMPTS_SHOWN = 100;
+const RECOVER_BATCH = 1_000;
+
+export function createDeliveries({ db, wake }: { db: Db; wake: Wake }): Deliveries {
+  return {
+    list: (filter, limit) => listDeliveries(db, filter, limit),
+
+    async get(id) {
+      const [row, attempts] = await Promise.all([readDelivery(db, id), readAttempts(db, id, ATTEMPTS_SHOWN)]);
+      if (!row) throw new ApiError("DELIVERY_NOT_FOUND", { id });
+      return { ...row, attempts: attempts.toReversed() };
+    },
+
+    async redeliver(id, actor) {
+      const row = await db.tx(async (tx) => {
+        const again = await redeliver(tx, id);
+        const present = await readDelivery(tx, id);
+        if (!present) throw new ApiError("DELIVERY_NOT_FOUND", { id });
+        if (!again)
+          throw new ApiError("DELIVERY_WRONG_STATE", { id, status: present.status }, { because: whyNot(present) });
+        await audit(tx, actor, "delivery.redeliver", id);
+        return present;
+      });
+      wake.hint(DELIVERIES_TOPIC);
+      return row;
+    },
+
+    async recover({ since, callbackUrl }, actor) {
+      await audit(db, actor, "delivery.recover", callbackUrl ?? "all", { since });
+      const before = await databaseTime(db);
+      let recovered = 0;
+      for (;;) {
+        const batch = await recover(db, { since, before, callbackUrl, limit: RECOVER_BATCH });
+        recovered += batch;
+        if (batch > 0) wake.hint(DELIVERIES_TOPIC);
+        if (batch < RECOVER_BATCH) return recovered;
+      }
+    },
+  };
+}
+
+function whyNot({ status }: DeliveryRow): string {
+  return status === "SENDING" ? "it is being sent at the moment" : "none of its subscriptions is enabled any more";
+}

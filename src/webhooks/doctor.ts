@@ -1,0 +1,43 @@
+/** What can go wrong with webhooks without anybody noticing. */
+import type { DoctorCheck } from "../kernel/doctor.ts";
+import { shownUrl } from "../kernel/outbound.ts";
+import { deliveryHealth, endpointHealth } from "./store/health.ts";
+
+const OVERDUE_SECONDS_WARN = 60;
+
+export const webhookChecks: DoctorCheck[] = [
+  {
+    name: "webhook deliveries",
+    async look(db) {
+      const { sending, orphaned, overdue_seconds } = await deliveryHealth(db);
+      const found = `${sending} deliveries are being sent.`;
+      if (orphaned > 0) {
+        return {
+          verdict: "broken",
+          found: `${found} ${orphaned} of them belong to a process that is long gone.`,
+          advice: "No process takes work back: check that one runs with the role `worker`, and its log.",
+        };
+      }
+      if (overdue_seconds < OVERDUE_SECONDS_WARN) return { verdict: "ok", found };
+      return {
+        verdict: "warning",
+        found: `${found} One has been due for ${Math.round(overdue_seconds)} s, and its endpoint is healthy.`,
+        advice:
+          "Check that a process runs with the role `worker`; raise `webhooks.slots` if there is too much to send.",
+      };
+    },
+  },
+  {
+    name: "webhook endpoints",
+    async look(db) {
+      const { failing, disabled, example } = await endpointHealth(db);
+      if (example === null) return { verdict: "ok", found: "No endpoint is disabled or has failed for an hour." };
+      return {
+        verdict: "warning",
+        found: `${failing} endpoints have only failed for more than an hour, and ${disabled} are disabled, for instance ${shownUrl(example)}.`,
+        advice:
+          "GET /api/v1/kpi/subscriptions tells why. Once the receiver works, set `status` to 1 again, and recover what failed.",
+      };
+    },
+  },
+];

@@ -1,0 +1,51 @@
+/** What webhooks tell of: the events of the outbox that they hear, and the payloads that they make of them. */
+import type { OutboxEvent } from "../kernel/outbox.ts";
+
+/** A model has stored new values. Written by arrivals. */
+export interface KpiUpdated {
+  modelId: string;
+  opTime: string;
+  affectedKpiIds: string[];
+  generation: number;
+  rerun: boolean;
+  causedBy: { table: string; opTime: string } | null;
+  /** RFC 3339. */
+  at: string;
+}
+
+export const KPI_UPDATED_TOPIC = "kpi.updated";
+
+/** What goes to the addresses in the settings: the topic of the outbox, and the name in the payload. */
+export const ALERT_OF_TOPIC = {
+  "run.failed": "RUN_FAILED",
+  "model.failed": "MODEL_FAILED",
+  "deadline.passed": "DEADLINE_PASSED",
+} as const;
+
+/** Webhooks themselves tell of the last one. */
+export const ALERT_EVENTS = ["RUN_FAILED", "MODEL_FAILED", "DEADLINE_PASSED", "ENDPOINT_DISABLED"] as const;
+export type AlertEvent = (typeof ALERT_EVENTS)[number];
+
+/** The body of a delivery, before a secret of type Body is merged into it. */
+export type Payload = Readonly<Record<string, unknown>> & { event: string; timestamp: string };
+
+export function kpiUpdatedPayload(told: KpiUpdated): Payload {
+  const { modelId, opTime, affectedKpiIds, generation, rerun, causedBy, at } = told;
+  return { event: "KPI_UPDATED", modelId, opTime, affectedKpiIds, timestamp: at, generation, rerun, causedBy };
+}
+
+/** Shaped like an update, so that a receiver's reading of one can be tried with it. */
+export function testPayload(kpiId: string, at: string): Payload {
+  const nothing = { modelId: null, opTime: null, generation: 0, rerun: false, causedBy: null };
+  return { event: "TEST", ...nothing, affectedKpiIds: [kpiId], timestamp: at };
+}
+
+export function alertPayload(event: AlertEvent, { at, ...fields }: Record<string, unknown> & { at: string }): Payload {
+  return { event, ...fields, timestamp: at };
+}
+
+/** The alert that an event of the outbox is, if it is one. */
+export function alertOf({ topic, payload }: OutboxEvent): Payload | undefined {
+  const event = (ALERT_OF_TOPIC as Record<string, AlertEvent | undefined>)[topic];
+  return event && alertPayload(event, payload as Record<string, unknown> & { at: string });
+}

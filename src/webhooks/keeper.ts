@@ -1,0 +1,55 @@
+/** Keeps what is secret about a subscription sealed in its row: the secret itself, and the signing keys of its endpoint. */
+import { ApiError, OperatorError } from "../kernel/errors.ts";
+import type { SecretBox } from "../kernel/secrets.ts";
+import { parseSecret, type Secret } from "./secret.ts";
+import type { Target } from "./send.ts";
+import type { TargetRow } from "./store/subscriptions.ts";
+
+export interface Keeper {
+  sealSecret(subscriptionId: number, secret: Secret): string;
+  /** Nothing if it was sealed under another key. */
+  tryOpen(subscriptionId: number, sealed: string): string | undefined;
+  sealKey(url: string, team: string, signingKey: string): string;
+  /** Where to send what is for these subscriptions, which share an address; the first one's secret is used. */
+  target(rows: readonly [TargetRow, ...TargetRow[]]): Target;
+}
+
+export function createKeeper(box: SecretBox): Keeper {
+  const secretPlace = (id: number) => `webhooks.subscription:${id}:secret`;
+  const keyPlace = (url: string, team: string) => `webhooks.endpoint:${JSON.stringify([url, team])}:signing_key`;
+  const orUnavailable = (work: () => string) => {
+    try {
+      return work();
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error;
+      throw new ApiError("SECRETS_UNAVAILABLE", {}, { reason: error.message });
+    }
+  };
+  const seal = (text: string, place: string) => orUnavailable(() => box.seal(text, place));
+  const open = (sealed: string, place: string) => orUnavailable(() => box.open(sealed, place));
+  return {
+    sealSecret: (id, { type, key, value }) => seal([type, key, value].join(","), secretPlace(id)),
+    tryOpen(id, sealed) {
+      try {
+        return box.open(sealed, secretPlace(id));
+      } catch (error) {
+        if (error instanceof OperatorError) return undefined;
+        throw error;
+      }
+    },
+    sealKey: (url, team, signingKey) => seal(signingKey, keyPlace(url, team)),
+    target(rows) {
+      const [first] = rows;
+      const byTeam = new Map(rows.map((row) => [row.team_name, row]));
+      return {
+        url: first.callback_url,
+        secret: first.secret === null ? undefined : parseSecret(open(first.secret, secretPlace(first.id))),
+        signingKeys: [...byTeam.values()].flatMap(({ callback_url, team_name, signing_key, previous_key }) =>
+          [signing_key, previous_key]
+            .filter((sealed) => sealed !== null)
+            .map((sealed) => open(sealed, keyPlace(callback_url, team_name))),
+        ),
+      };
+    },
+  };
+}

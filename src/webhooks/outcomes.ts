@@ -1,0 +1,167 @@
+/**
+ * Decides what becomes of a delivery after an attempt, and writes it down: many at a time, each under its fence, with the
+ * attempt's row and what it says about the endpoint in the same transaction.
+ */
+import type { Clock } from "../kernel/clock.ts";
+import { type Db, isUnavailable, type Queryable } from "../kernel/db.ts";
+import { createGroupCommit } from "../kernel/group-commit.ts";
+import type { Ids } from "../kernel/ids.ts";
+import { shownUrl } from "../kernel/outbound.ts";
+import { type RetryPolicy, withRetry } from "../kernel/retry.ts";
+import type { ServiceLog } from "../kernel/service.ts";
+import type { Metrics } from "../kernel/telemetry/metrics.ts";
+import type { Wake } from "../kernel/wake.ts";
+import type { Alerts } from "./alerts.ts";
+import { alertPayload } from "./events.ts";
+import { nextTryMs } from "./retries.ts";
+import type { Attempt } from "./send.ts";
+import type { WebhooksSettings } from "./settings.ts";
+import { type Claimed, deliveryLease, insertAttempts, insertDeliveries } from "./store/deliveries.ts";
+import { type EndpointFailure, noteFailures, noteSuccess } from "./store/endpoints.ts";
+import { DELIVERIES_TOPIC } from "./topics.ts";
+
+const OUTCOMES = ["delivered", "retry_later", "give_up", "cancel"] as const;
+
+/** What is to be written down of a delivery that this process holds. */
+export interface Settled {
+  outcome: (typeof OUTCOMES)[number] | "release";
+  id: string;
+  fence: string;
+  event: string;
+  /** Where it went, if it went anywhere. */
+  callback_url: string;
+  status_code: number | null;
+  error: string | null;
+  delay_seconds: number;
+  /** The attempt and its number; none when nothing was sent. */
+  made: { number: number; attempt: Attempt } | undefined;
+}
+
+const GONE = 410;
+/** With these a receiver speaks for all that it gets, not for one request. */
+const SPEAKS_FOR_ALL = new Set<number | null>([429, 503]);
+
+export function settle(item: Claimed, url: string, attempt: Attempt): Settled {
+  const { statusCode, error, refused } = attempt;
+  const delayMs =
+    refused || statusCode === GONE ? undefined : nextTryMs(item.retry_num, item.tries + 1, attempt.retryAfterMs);
+  const failed = delayMs === undefined ? "give_up" : "retry_later";
+  return {
+    ...unsent(item, error === null ? "delivered" : failed, error),
+    callback_url: url,
+    status_code: statusCode,
+    delay_seconds: (delayMs ?? 0) / 1_000,
+    made: { number: item.attempt + 1, attempt },
+  };
+}
+
+/** Nobody wants it any more, or this process stops. */
+export function unsent(item: Claimed, outcome: Settled["outcome"], error: string | null): Settled {
+  const { id, fence, event, callback_url } = item;
+  return { outcome, id, fence, event, callback_url, status_code: null, error, delay_seconds: 0, made: undefined };
+}
+
+export interface OutcomesDeps {
+  db: Db;
+  wake: Wake;
+  metrics: Metrics;
+  log: ServiceLog;
+  clock: Clock;
+  ids: Ids;
+  alerts: Alerts;
+  settings: WebhooksSettings;
+}
+
+export interface Outcomes {
+  /** Resolves after the commit. */
+  write(settled: Settled): Promise<void>;
+}
+
+/** Longer in all than a session lives without its heartbeat: by then the rows are not ours to write any more. */
+const WRITE_RETRY: RetryPolicy = { maxAttempts: 20, baseMs: 100, factor: 2, capMs: 2_000, jitter: 0.2 };
+
+export function createOutcomes(deps: OutcomesDeps): Outcomes {
+  const { db, wake, metrics, log, clock, ids, alerts, settings } = deps;
+  const incoming = createGroupCommit<Settled, void>({
+    identity: ({ id }) => id,
+    async write(items) {
+      const { held, disabled } = await withRetry(() => db.tx((tx) => writeAll(tx, items)), {
+        policy: WRITE_RETRY,
+        retryOn: isUnavailable,
+      });
+      for (const item of items) tell(item, held.has(item.id));
+      for (const { callbackUrl, reason } of disabled) {
+        log.warn({ callbackUrl: shownUrl(callbackUrl), reason }, "a webhook endpoint was disabled");
+      }
+      if (disabled.length > 0) wake.hint(DELIVERIES_TOPIC);
+      return items.map(() => undefined);
+    },
+  });
+
+  async function writeAll(tx: Queryable, items: readonly Settled[]) {
+    const held = new Set<string>();
+    const release = items.filter(({ outcome }) => outcome === "release");
+    for (const { id } of await deliveryLease.release(tx, release)) held.add(id);
+    for (const outcome of OUTCOMES) {
+      const those = items.filter((item) => item.outcome === outcome);
+      for (const { id } of await deliveryLease.finish(tx, outcome, those)) held.add(id);
+    }
+    // A process that lost its lease changes nothing.
+    const kept = items.filter(({ id }) => held.has(id));
+    await insertAttempts(tx, kept.flatMap(attemptRow));
+    const made = kept.filter((item) => item.made);
+    const succeeded = new Set(made.filter(({ outcome }) => outcome === "delivered").map((item) => item.callback_url));
+    await noteSuccess(tx, [...succeeded]);
+    const disabled = await noteFailures(tx, failuresIn(made, succeeded), settings.disableAfterDays);
+    const at = new Date(clock.now()).toISOString();
+    const told = disabled.flatMap((fields) =>
+      alerts.deliveriesOf(ids.uuid(), alertPayload("ENDPOINT_DISABLED", { ...fields, at })),
+    );
+    await insertDeliveries(tx, told);
+    return { held, disabled };
+  }
+
+  function tell({ id, event, outcome, callback_url, error, made }: Settled, held: boolean): void {
+    const labels = { event, outcome: held ? outcome : "lost" };
+    metrics.count("millrace_webhooks_deliveries_total", labels);
+    if (made) metrics.observe("millrace_webhooks_attempt_seconds", labels, made.attempt.durationMs / 1_000);
+    const fields = { deliveryId: id, event, callbackUrl: shownUrl(callback_url), reason: error };
+    if (!held) log.info(fields, "the outcome of a delivery came too late and was dropped");
+    else if (outcome === "give_up") log.warn(fields, "a delivery failed for good");
+  }
+
+  return { write: (settled) => incoming.add(settled) };
+}
+
+function attemptRow({ id, made }: Settled) {
+  if (!made) return [];
+  const { at, durationMs, statusCode, error, answer } = made.attempt;
+  const row = {
+    delivery_id: id,
+    attempt: made.number,
+    at,
+    duration_ms: durationMs,
+    status_code: statusCode,
+    error,
+    answer,
+  };
+  return [row];
+}
+
+/** One for each endpoint that did nothing but fail. That it wants no more, or not yet, counts all the same. */
+function failuresIn(made: readonly Settled[], succeeded: ReadonlySet<string>): EndpointFailure[] {
+  const failures = new Map<string, EndpointFailure>();
+  for (const { outcome, callback_url, status_code, made: sent } of made) {
+    if (outcome === "delivered") continue;
+    const gone = status_code === GONE;
+    const heldSeconds = SPEAKS_FOR_ALL.has(status_code) ? (sent?.attempt.retryAfterMs ?? 0) / 1_000 : 0;
+    if (succeeded.has(callback_url) && !gone && heldSeconds === 0) continue;
+    const known = failures.get(callback_url);
+    failures.set(callback_url, {
+      callback_url,
+      gone: gone || known?.gone === true,
+      held_seconds: Math.max(heldSeconds, known?.held_seconds ?? 0),
+    });
+  }
+  return [...failures.values()];
+}

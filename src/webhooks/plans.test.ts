@@ -1,0 +1,123 @@
+/** The statements of the hot path touch as few pages after years of deliveries as on the first day. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../../test/database.ts";
+import { explain } from "../../test/plans.ts";
+import { until } from "../../test/until.ts";
+import { type Db, openDb, type Queryable } from "../kernel/db.ts";
+import type { Statement } from "../kernel/statement.ts";
+import { actor, subscription, type TestProcess, update, useWebhooks } from "./webhooks.fixture.ts";
+
+const HISTORY = 100_000;
+const WAITING = 20_000;
+const SUBSCRIPTIONS = 20_000;
+/** Several times as many as were seen. A walk over history reads 1,000 and more. */
+const PAGES_MAX = 60;
+
+const database = useDatabase();
+const webhooks = useWebhooks(database);
+let db: Db;
+const calls = new Map<string, readonly unknown[]>();
+
+/** Remembers the values that each statement of the module was last called with. */
+function recording(queryable: Queryable): Queryable["rows"] {
+  return (statement, values = []) => {
+    if (statement.name.startsWith("webhooks.")) calls.set(statement.name, values);
+    return queryable.rows(statement as Statement<never>, values);
+  };
+}
+
+beforeAll(() => {
+  const plain = openDb({ connection: database.connection, poolSize: 1 }); // Each connection has its own plans.
+  db = { ...plain, rows: recording(plain), tx: (work) => plain.tx((tx) => work({ rows: recording(tx) })) };
+});
+afterAll(() => db.close());
+
+async function addRows(count: number, fields: { status: string; callbackUrl: string }): Promise<void> {
+  const isWaiting = fields.status === "PENDING";
+  await database.query(
+    `insert into webhooks.delivery (id, event_id, group_no, event, callback_url, subscription_ids, model_id, op_time,
+       payload, retry_num, status, due_at, ended_at, created_at)
+     select gen_random_uuid(), gen_random_uuid(), 1, 'KPI_UPDATED', $2 || case when $3 = 'PENDING' then '' else (n % 100)::text end,
+       '{1}', 'M', n::text, '{}', 3, $3, case when $4 then now() + interval '1 day' end,
+       case when not $4 then now() end, now() - make_interval(secs => n)
+     from generate_series(1, $1::int) n`,
+    [count, fields.callbackUrl, fields.status, isWaiting],
+  );
+}
+
+async function addSubscriptions(): Promise<void> {
+  await database.query("insert into webhooks.endpoint select 'https://x.example/', '', 'sealed'");
+  await database.query(
+    `insert into webhooks.metrics_webhook_subscription (id, kpi_id, callback_url)
+     select nextval('webhooks.subscription_id'), 'K' || n, 'https://x.example/' from generate_series(1, $1::int) n`,
+    [SUBSCRIPTIONS],
+  );
+}
+
+/** What a process does all the time, once around: one delivery that is taken, one that is not. */
+async function turn(process: TestProcess): Promise<void> {
+  await process.tell("kpi.updated", update());
+  await process.sender.runOnce();
+  await until(async () => {
+    const [row] = await database.query<{ n: number }>(
+      "select count(*)::int as n from webhooks.delivery where status = 'SENDING'",
+    );
+    return row?.n === 0;
+  }, "the outcomes");
+  await process.reclaimer.runOnce();
+  await process.retention.runOnce();
+}
+
+test("plans made on an empty database go by the index on a full one", async () => {
+  const process = await webhooks.open({ db });
+  webhooks.receiver.on("/bad", () => 500);
+  for (const path of ["/good", "/bad"]) {
+    await process.subscriptions.create(subscription(webhooks.receiver.url(path), { retryNum: 0 }), actor);
+  }
+  for (const table of ["delivery", "delivery_attempt"]) {
+    // Nothing makes the connection plan anew, as on the day of a sudden load.
+    await database.query(`alter table webhooks.${table} set (autovacuum_enabled = false)`);
+  }
+  await database.query("analyze");
+  for (let round = 0; round < 12; round += 1) await turn(process); // Postgres settles on a plan after five.
+  await addRows(HISTORY, { status: "DELIVERED", callbackUrl: "https://x.example/" });
+  await addRows(WAITING, { status: "PENDING", callbackUrl: "https://y.example/" });
+  await addSubscriptions();
+  calls.clear();
+  await turn(process);
+
+  expect([...calls.keys()]).toEqual(expect.arrayContaining(HOT));
+  for (const name of HOT) {
+    const values = calls.get(name) ?? [];
+    const facts = await explain(db, `"${name}"${values.length > 0 ? `(${values.map(literal).join(", ")})` : ""}`);
+    expect(facts.nodes, name).not.toContain("Seq Scan");
+    expect(facts.pages, `pages of ${name}`).toBeLessThan(PAGES_MAX);
+  }
+});
+
+const HOT = [
+  "webhooks.subscription.of_kpis",
+  "webhooks.delivery.insert",
+  "webhooks.delivery.next_due",
+  "webhooks.delivery.lock_keys",
+  "webhooks.delivery.claim_in_keys",
+  "webhooks.subscription.targets",
+  "webhooks.delivery.delivered",
+  "webhooks.delivery.give_up",
+  "webhooks.endpoint.succeeded",
+  "webhooks.endpoint.failed",
+  "webhooks.delivery.expired",
+  "webhooks.delivery.delete_old",
+];
+
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (Array.isArray(value)) {
+    return quoted(`{${value.map((item) => (item === null ? "null" : JSON.stringify(String(item)))).join(",")}}`);
+  }
+  return quoted(typeof value === "string" ? value : JSON.stringify(value));
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,38 @@
+/** Cuts a secret out of what a receiver answered, or an error said, before it is stored: many receivers echo a request. */
+import { isRecord } from "../kernel/is-record.ts";
+import { bodyFields, type Secret } from "./secret.ts";
+
+const CENSOR = "[redacted]";
+/** A single character is no secret, and to cut it out would leave nothing readable. */
+const LENGTH_MIN = 2;
+
+export function redactor(secret: Secret | undefined): (text: string) => string {
+  const forms = secret ? [...new Set(valuesOf(secret).flatMap(formsOf))] : [];
+  // The longest first: a value may be part of another.
+  const needles = forms.filter(({ length }) => length >= LENGTH_MIN).sort((a, b) => b.length - a.length);
+  return (text) => needles.reduce((left, needle) => left.replaceAll(needle, CENSOR), text);
+}
+
+function valuesOf({ type, value }: Secret): string[] {
+  switch (type) {
+    case "Query":
+      return [value];
+    case "Header":
+      return [value, ...value.split(" ").slice(1)]; // What stands behind `Bearer` is the secret.
+    case "Body":
+      return [value, ...leavesOf(bodyFields(value))];
+  }
+}
+
+function leavesOf(value: unknown): string[] {
+  if (typeof value === "string" || typeof value === "number") return [String(value)];
+  if (Array.isArray(value)) return value.flatMap(leavesOf);
+  return isRecord(value) ? Object.values(value).flatMap(leavesOf) : [];
+}
+
+/** A value as it may come back: as it is, in a URL, in a form, in JSON. */
+function formsOf(text: string): string[] {
+  const wellFormed = text.toWellFormed();
+  const inForm = new URLSearchParams([["", wellFormed]]).toString().slice(1);
+  return [text, encodeURIComponent(wellFormed), inForm, JSON.stringify(text).slice(1, -1)];
+}

@@ -1,0 +1,367 @@
+/** The API of subscriptions and deliveries, over real HTTP. */
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Json } from "../../test/client.ts";
+import { useDatabase } from "../../test/database.ts";
+import { startHttp, type TestHttp } from "../../test/http.ts";
+import { until } from "../../test/until.ts";
+import type { Http } from "../kernel/http/server.ts";
+import { createSecretBox } from "../kernel/secrets.ts";
+import { webhookRoutes } from "./routes.ts";
+import { type ProcessOptions, type TestProcess, update, useWebhooks } from "./webhooks.fixture.ts";
+
+const database = useDatabase();
+const webhooks = useWebhooks(database);
+let process: TestProcess;
+let http: TestHttp;
+
+async function serve(options: ProcessOptions = {}): Promise<void> {
+  process = await webhooks.open(options);
+  http = await startHttp({
+    db: database.db,
+    routes: (server) =>
+      void server.register(async (scope) => webhookRoutes(scope as Http, { webhooks: process }), { prefix: "/api/v1" }),
+  });
+}
+beforeEach(() => serve());
+afterEach(() => http.stop());
+
+const SUBSCRIPTIONS = "/api/v1/kpi/subscriptions";
+const DELIVERIES = "/api/v1/kpi/deliveries";
+const post = (path: string, body?: unknown) => http.send(path, { method: "POST", body });
+const patch = (id: number | string, body: unknown) => http.send(`${SUBSCRIPTIONS}/${id}`, { method: "PATCH", body });
+const subscribe = async (fields: Json = {}) => {
+  const body = { kpiId: "KD1001", callbackUrl: webhooks.receiver.url("/kpi"), ...fields };
+  const answer = await post(SUBSCRIPTIONS, body);
+  expect(answer.status).toBe(201);
+  return answer.body as Json & { id: number };
+};
+
+describe("a subscription", () => {
+  test("is made with the defaults of the specification, and its signing key is told once", async () => {
+    const made = await subscribe({ secret: "Header,Authorization,Bearer xxx", teamName: "red", userId: "u1" });
+    expect(made).toMatchObject({
+      kpiId: "KD1001",
+      retryNum: 3,
+      status: "1",
+      teamName: "red",
+      userId: "u1",
+      secretType: "Header",
+      secretKey: "Authorization",
+      signingKey: expect.stringMatching(/^whsec_.{44}$/),
+    });
+    const { signingKey, ...shown } = made;
+    expect((await http.send(`${SUBSCRIPTIONS}/${made.id}`)).body).toEqual(shown);
+    expect(await subscribe({ kpiId: "KD1002", teamName: "red" })).not.toHaveProperty("signingKey");
+    expect(await subscribe({ teamName: "blue" })).toHaveProperty("signingKey");
+    expect(signingKey).toBeDefined();
+  });
+
+  test("is changed in what is sent, and a secret is removed by null", async () => {
+    const { id, ...before } = await subscribe({ secret: "Query,t,hunter2" });
+    const changed = await patch(id, { retryNum: 7, status: 0, secret: null });
+    expect(changed).toMatchObject({
+      status: 200,
+      body: { retryNum: 7, status: "0", secretType: null, secretKey: null },
+    });
+    expect(changed.body["kpiId"]).toBe(before["kpiId"]);
+    const moved = await patch(id, { callbackUrl: "https://new.example/hook" });
+    expect(moved.body).toMatchObject({ callbackUrl: "https://new.example/hook", signingKey: expect.any(String) });
+    expect(await database.query("select callback_url from webhooks.endpoint")).toEqual([
+      { callback_url: "https://new.example/hook" },
+    ]);
+  });
+
+  test("is deleted, with its endpoint if it was the last", async () => {
+    const [one, other] = [await subscribe(), await subscribe({ kpiId: "KD1002" })];
+    const remove = (id: number) => http.send(`${SUBSCRIPTIONS}/${id}`, { method: "DELETE" });
+    expect(await remove(one.id)).toMatchObject({ status: 200, body: { id: one.id } });
+    expect(await database.query("select from webhooks.endpoint")).toHaveLength(1);
+    await remove(other.id);
+    expect(await database.query("select from webhooks.endpoint")).toEqual([]);
+    expect(await remove(one.id)).toMatchObject({ status: 404, body: { code: "SUBSCRIPTION_NOT_FOUND" } });
+  });
+
+  test("is found by KPI, team, status and part of its fields", async () => {
+    const a = await subscribe({ kpiId: "A", teamName: "red", status: "0" });
+    const b = await subscribe({ kpiId: "B", teamName: "blue", callbackUrl: "https://b.example/50%" });
+    const found = async (query: string) => {
+      const { body } = await http.send(`${SUBSCRIPTIONS}?${query}`);
+      return { ids: (body["items"] as Json[]).map(({ id }) => id), total: body["total"] };
+    };
+    expect(await found("")).toEqual({ ids: [a.id, b.id], total: 2 });
+    expect(await found("kpiId=A")).toEqual({ ids: [a.id], total: 1 });
+    expect(await found("teamName=blue&status=1")).toEqual({ ids: [b.id], total: 1 });
+    expect(await found("status=0")).toEqual({ ids: [a.id], total: 1 });
+    expect(await found("q=B.EXAMPLE/50%25")).toEqual({ ids: [b.id], total: 1 });
+    expect(await found("page=2&size=1")).toEqual({ ids: [b.id], total: 2 });
+    expect(await found("kpiId=C")).toEqual({ ids: [], total: 0 });
+  });
+
+  test("is tried out, and what came back is shown without the secret", async () => {
+    const { id } = await subscribe({ secret: "Query,token,hunter2" });
+    webhooks.receiver.on("/kpi", (nth, response, { path }) => {
+      if (nth === 1) return 200;
+      response.writeHead(500).end(`what is ${path}?`);
+      return undefined;
+    });
+    expect(await post(`${SUBSCRIPTIONS}/${id}:test`)).toMatchObject({
+      status: 200,
+      body: { delivered: true, statusCode: 200, error: null },
+    });
+    expect((await post(`${SUBSCRIPTIONS}/${id}:test`)).body).toMatchObject({
+      delivered: false,
+      statusCode: 500,
+      answer: "what is /kpi?token=[redacted]?",
+    });
+    expect(webhooks.receiver.received()[0]).toMatchObject({
+      path: "/kpi?token=hunter2",
+      json: { event: "TEST", affectedKpiIds: ["KD1001"] },
+      headers: { "webhook-signature": expect.any(String) },
+    });
+    expect(await webhooks.rows()).toEqual([]);
+  });
+
+  test("has its key rotated", async () => {
+    const { id, signingKey } = await subscribe();
+    const { body } = await post(`${SUBSCRIPTIONS}/${id}:rotate`);
+    expect(body).toMatchObject({ id, signingKey: expect.stringMatching(/^whsec_/) });
+    expect(body["signingKey"]).not.toBe(signingKey);
+    const hours = (Date.parse(String(body["previousValidUntil"])) - Date.now()) / 3_600_000;
+    expect(hours).toBeCloseTo(24, 1);
+  });
+
+  test("leaves its changes in the audit log, and no secret", async () => {
+    await database.query("truncate kernel.audit_log");
+    const { id } = await subscribe({ secret: "Query,token,hunter2" });
+    await patch(id, { secret: "Query,token,hunter3" });
+    await post(`${SUBSCRIPTIONS}/${id}:rotate`);
+    await post(`${SUBSCRIPTIONS}/${id}:test`);
+    await http.send(`${SUBSCRIPTIONS}/${id}`, { method: "DELETE" });
+    const rows = await database.query<Json>("select action, target, details from kernel.audit_log order by id");
+    expect(rows.map(({ action }) => action)).toEqual(
+      ["create", "update", "rotate", "test", "delete"].map((what) => `subscription.${what}`),
+    );
+    expect(JSON.stringify(rows)).not.toMatch(/hunter|whsec/);
+  });
+
+  test("needs a secret key to be stored under, and says so", async () => {
+    await http.stop();
+    await serve({ secrets: createSecretBox(undefined) });
+    expect(await post(SUBSCRIPTIONS, { kpiId: "K", callbackUrl: "https://x.example" })).toMatchObject({
+      status: 503,
+      body: { code: "SECRETS_UNAVAILABLE", error: expect.stringContaining("MILLRACE_SECRET_KEY") },
+    });
+  });
+});
+
+describe("what cannot be a subscription", () => {
+  const good = { kpiId: "KD1001", callbackUrl: "https://x.example/" };
+  test.each([
+    [{}, "VALIDATION_FAILED", "lacks the field"],
+    [{ ...good, kpiId: "" }, "VALIDATION_FAILED", "kpiId"],
+    [{ ...good, kpiId: "x".repeat(65) }, "VALIDATION_FAILED", "kpiId"],
+    [{ ...good, callbackUrl: `https://x.example/${"x".repeat(512)}` }, "VALIDATION_FAILED", "callbackUrl"],
+    [{ ...good, callbackUrl: "x.example/hook" }, "CALLBACK_URL_INVALID", "write it whole"],
+    [{ ...good, callbackUrl: "ftp://x.example" }, "CALLBACK_URL_INVALID", "only http and https"],
+    [{ ...good, callbackUrl: "https://u:hunter2@x.example" }, "CALLBACK_URL_INVALID", "put them into `secret`"],
+    [{ ...good, secret: "hunter2" }, "SECRET_INVALID", "Type,Key,Value"],
+    [{ ...good, secret: "header,X-Key,hunter2" }, "SECRET_INVALID", "Did you mean `Header`?"],
+    [{ ...good, secret: 5 }, "VALIDATION_FAILED", "secret"],
+    [{ ...good, retryNum: -1 }, "VALIDATION_FAILED", "retryNum"],
+    [{ ...good, retryNum: 21 }, "VALIDATION_FAILED", "retryNum"],
+    [{ ...good, retryNum: "3" }, "VALIDATION_FAILED", "retryNum"],
+    [{ ...good, status: "2" }, "VALIDATION_FAILED", "status"],
+    [{ ...good, teamName: "a\nb" }, "VALIDATION_FAILED", "teamName"],
+    [{ ...good, callback: "x" }, "VALIDATION_FAILED", "unknown field `callback`"],
+  ])("%j is refused", async (body, code, words) => {
+    const { id } = await subscribe();
+    for (const answer of [await post(SUBSCRIPTIONS, body), ...("kpiId" in body ? [await patch(id, body)] : [])]) {
+      expect(answer).toMatchObject({ status: 400, body: { code, error: expect.stringContaining(words) } });
+      expect(JSON.stringify(answer.body)).not.toContain("hunter2");
+    }
+    expect(await database.query("select from webhooks.metrics_webhook_subscription")).toHaveLength(1);
+    expect(JSON.stringify(http.lines)).not.toContain("hunter2");
+  });
+});
+
+describe("what does not exist", () => {
+  test.each(["0", "-1", "1.5", "abc", "2147483647", "99999999999", "1:2"])("subscription %s is 404", async (id) => {
+    const path = `${SUBSCRIPTIONS}/${encodeURIComponent(id)}`;
+    const answers = [
+      await http.send(path),
+      await http.send(path, { method: "DELETE" }),
+      await patch(encodeURIComponent(id), {}),
+      await post(`${path}:test`),
+      await post(`${path}:rotate`),
+    ];
+    for (const { status, body } of answers) {
+      expect({ status, code: body["code"] }).toEqual({ status: 404, code: "SUBSCRIPTION_NOT_FOUND" });
+    }
+  });
+
+  test.each([randomUUID(), "abc"])("delivery %s is 404", async (id) => {
+    for (const { status, body } of [
+      await http.send(`${DELIVERIES}/${id}`),
+      await post(`${DELIVERIES}/${id}:redeliver`),
+    ]) {
+      expect({ status, code: body["code"] }).toEqual({ status: 404, code: "DELIVERY_NOT_FOUND" });
+    }
+  });
+
+  test.each(["status=LOST", "since=yesterday", "after=abc", "limit=0", "opTime=%20", "subscriptionId=x", "kpi=1"])(
+    "a list by %s is 400",
+    async (query) => {
+      expect((await http.send(`${DELIVERIES}?${query}`)).status).toBe(400);
+    },
+  );
+
+  test.each([{}, { since: "yesterday" }, { since: "2025-01-01T00:00:00Z", url: "x" }])(
+    "a recovery by %j is 400",
+    async (body) => {
+      expect((await post(`${DELIVERIES}:recover`, body)).status).toBe(400);
+    },
+  );
+});
+
+describe("deliveries", () => {
+  const list = async (query = "") => {
+    const { body } = await http.send(`${DELIVERIES}?${query}`);
+    return body as { items: (Json & { id: string; opTime: string })[]; next: string | null };
+  };
+  const opTimes = async (query = "") => (await list(query)).items.map(({ opTime }) => opTime);
+
+  test("are listed newest first, page by page, and by what they are about", async () => {
+    const { id } = await subscribe();
+    await subscribe({ kpiId: "KD9", callbackUrl: "http://127.0.0.1:9/", retryNum: 0 });
+    for (const opTime of ["1", "2", "3"]) await process.tell("kpi.updated", update({ opTime }));
+    process.sender.start();
+    await webhooks.ended(3);
+    const since = new Date().toISOString();
+    await process.tell("kpi.updated", update({ opTime: "4", modelId: "MODEL-02", affectedKpiIds: ["KD9"] }));
+    await webhooks.ended(4);
+
+    expect(await opTimes()).toEqual(["4", "3", "2", "1"]);
+    const first = await list("limit=3");
+    expect(first.items.map(({ opTime }) => opTime)).toEqual(["4", "3", "2"]);
+    expect(await list(`limit=3&after=${first.next}`)).toMatchObject({ items: [{ opTime: "1" }], next: null });
+    expect(await opTimes("status=FAILED")).toEqual(["4"]);
+    expect(await opTimes("modelId=MODEL-01&opTime=2")).toEqual(["2"]);
+    expect(await opTimes(`since=${since}`)).toEqual(["4"]);
+    expect(await opTimes(`subscriptionId=${id}`)).toEqual(["3", "2", "1"]);
+    expect(await opTimes(`callbackUrl=${encodeURIComponent("http://127.0.0.1:9/")}`)).toEqual(["4"]);
+  });
+
+  test("are sent again under the same id, with fresh retries", async () => {
+    await subscribe({ retryNum: 0 });
+    webhooks.receiver.on("/kpi", (nth) => (nth === 1 ? 500 : 200));
+    await process.tell("kpi.updated", update());
+    process.sender.start();
+    const [row] = await webhooks.ended(1);
+    expect(row).toMatchObject({ status: "FAILED" });
+    expect(await post(`${DELIVERIES}/${row?.id}:redeliver`)).toMatchObject({ status: 200, body: { id: row?.id } });
+    await until(async () => (await webhooks.rows())[0]?.status === "DELIVERED", "the second attempt");
+    expect((await http.send(`${DELIVERIES}/${row?.id}`)).body).toMatchObject({
+      status: "DELIVERED",
+      attempts: 2,
+      payload: { event: "KPI_UPDATED" },
+      log: [
+        { attempt: 1, statusCode: 500, error: "The receiver answered 500." },
+        { attempt: 2, statusCode: 200, error: null },
+      ],
+    });
+    const ids = webhooks.receiver.received().map(({ headers }) => headers["webhook-id"]);
+    expect(ids).toEqual([row?.id, row?.id]);
+  });
+
+  test("are not sent again while they are being sent, or when nobody wants them", async () => {
+    const { id } = await subscribe();
+    await process.tell("kpi.updated", update());
+    const [row] = await webhooks.rows();
+    await database.query("update webhooks.delivery set status = 'SENDING', due_at = null, session_id = 1, fence = 1");
+    const again = () => post(`${DELIVERIES}/${row?.id}:redeliver`);
+    expect(await again()).toMatchObject({
+      status: 409,
+      body: { code: "DELIVERY_WRONG_STATE", error: expect.stringContaining("being sent") },
+    });
+    await database.query(
+      "update webhooks.delivery set status = 'FAILED', ended_at = now(), session_id = null, fence = null",
+    );
+    await patch(id, { status: "0" });
+    expect(await again()).toMatchObject({
+      status: 409,
+      body: { error: expect.stringContaining("none of its subscriptions") },
+    });
+    expect(await webhooks.rows()).toMatchObject([{ status: "FAILED" }]);
+    await patch(id, { status: "1", callbackUrl: "https://new.example/" });
+    expect((await again()).body).toMatchObject({ status: "PENDING", callbackUrl: "https://new.example/" });
+  });
+
+  test("that failed since a time are recovered together, to where their subscriptions are now", async () => {
+    const { id } = await subscribe({ callbackUrl: webhooks.receiver.url("/wrong"), retryNum: 0 });
+    webhooks.receiver.on("/wrong", () => 404);
+    for (const opTime of ["old", "1", "2"]) await process.tell("kpi.updated", update({ opTime }));
+    process.sender.start();
+    await webhooks.ended(3);
+    await database.query("update webhooks.delivery set created_at = now() - interval '1 day' where op_time = 'old'");
+    await patch(id, { callbackUrl: webhooks.receiver.url("/right") });
+    const since = new Date(Date.now() - 3_600_000).toISOString();
+    expect((await post(`${DELIVERIES}:recover`, { since, callbackUrl: "https://other.example" })).body).toEqual({
+      recovered: 0,
+    });
+    expect((await post(`${DELIVERIES}:recover`, { since })).body).toEqual({ recovered: 2 });
+    await webhooks.ended(3);
+    const seen = webhooks.receiver.received("/right").map(({ json }) => json["opTime"]);
+    expect(new Set(seen)).toEqual(new Set(["1", "2"]));
+    expect((await post(`${DELIVERIES}:recover`, { since })).body).toEqual({ recovered: 0 });
+  });
+});
+
+test("secrets and signing keys are in no row, reply or log line", async () => {
+  const wanted = ["Query,token,hunter2", "Header,Authorization,Bearer hunter2", 'Body,json,{"pass":"hunter2"}'];
+  const keys: unknown[] = [];
+  for (const [index, secret] of wanted.entries()) {
+    const { id, signingKey } = await subscribe({
+      secret,
+      callbackUrl: webhooks.receiver.url(`/${index}`),
+      retryNum: 1,
+    });
+    keys.push(signingKey, (await post(`${SUBSCRIPTIONS}/${id}:rotate`)).body["signingKey"]);
+    webhooks.receiver.on(`/${index}`, (_, response, received) => {
+      response.writeHead(500).end(JSON.stringify(received)); // Echoes all that it got.
+      return undefined;
+    });
+  }
+  await subscribe({ secret: "Query,token,hunter2", callbackUrl: "http://127.0.0.1:9/", retryNum: 0 });
+  await process.tell("kpi.updated", update());
+  process.sender.start();
+  const rows = await webhooks.ended(4);
+  expect(
+    webhooks.receiver
+      .received()
+      .filter(({ path, headers, body }) => JSON.stringify([path, headers, body]).includes("hunter2")),
+  ).toHaveLength(6);
+
+  const stored = await Promise.all(
+    ["delivery", "delivery_attempt", "metrics_webhook_subscription", "endpoint"].map((table) =>
+      database.query(`select * from webhooks.${table}`),
+    ),
+  );
+  const replies = [await http.send(SUBSCRIPTIONS), await http.send(DELIVERIES)];
+  for (const { id } of rows) replies.push(await http.send(`${DELIVERIES}/${id}`));
+  const audited = await database.query("select * from kernel.audit_log");
+  const everything = JSON.stringify([stored, replies.map(({ body }) => body), audited, process.log.lines, http.lines]);
+  expect(everything).toContain("[redacted]");
+  expect(everything).not.toContain("hunter2");
+  expect(everything).not.toContain("whsec_");
+  expect(keys).toHaveLength(6);
+  for (const key of keys) expect(everything).not.toContain(String(key).replace("whsec_", ""));
+});
+
+test("the routes need their scopes", async () => {
+  const { key } = await http.keys.create(database.db, { name: "reader", scopes: ["kpi:read"] }, "test");
+  const asReader = (path: string, body?: unknown) =>
+    http.send(path, { headers: { authorization: `Bearer ${key}` }, ...(body === undefined ? {} : { body }) });
+  expect((await asReader(SUBSCRIPTIONS)).status).toBe(200);
+  expect((await asReader(SUBSCRIPTIONS, { kpiId: "K", callbackUrl: "https://x.example" })).status).toBe(403);
+});

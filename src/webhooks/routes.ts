@@ -1,0 +1,240 @@
+/** The API of subscriptions and deliveries, under `/api/v1/kpi`. */
+import { ApiError } from "../kernel/errors.ts";
+import { actionPath } from "../kernel/http/action-path.ts";
+import { errors } from "../kernel/http/schemas.ts";
+import { actorOf, type Http } from "../kernel/http/server.ts";
+import { UUID } from "../kernel/ids.ts";
+import { attemptReply, deliveryReply, savedReply, subscriptionReply } from "./replies.ts";
+import * as schemas from "./schemas.ts";
+import type { SubscriptionInput } from "./subscriptions.ts";
+import type { Webhooks } from "./webhooks.ts";
+
+const read = { scope: "kpi:read" } as const;
+const write = { scope: "kpi:write" } as const;
+const action = { ...write, bodyOptional: true } as const;
+const tags = ["webhooks"];
+
+export function webhookRoutes(http: Http, { webhooks }: { webhooks: Webhooks }): void {
+  subscriptionRoutes(http, webhooks);
+  deliveryRoutes(http, webhooks);
+}
+
+function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
+  http.post(
+    "/kpi/subscriptions",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Subscribe a callback to a KPI",
+        body: schemas.CreateBody,
+        response: { 201: schemas.SavedReply, ...errors(400) },
+      },
+    },
+    async (request, reply) => {
+      const { secret = null, status, ...fields } = request.body;
+      const input = { ...fields, secret, status: statusOf(status) };
+      return reply.code(201).send(savedReply(await subscriptions.create(input, actorOf(request))));
+    },
+  );
+
+  http.get(
+    "/kpi/subscriptions",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "List and search subscriptions",
+        querystring: schemas.SubscriptionsQuery,
+        response: { 200: schemas.SubscriptionsReply, ...errors(400) },
+      },
+    },
+    async ({ query: { page, size, ...filter } }) => {
+      const { items, total } = await subscriptions.list(filter, { size, offset: (page - 1) * size });
+      return { items: items.map(subscriptionReply), page, size, total };
+    },
+  );
+
+  http.get(
+    "/kpi/subscriptions/:id",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show a subscription",
+        params: schemas.IdParams,
+        response: { 200: schemas.SubscriptionReply, ...errors(404) },
+      },
+    },
+    async ({ params }) => subscriptionReply(await subscriptions.get(subscriptionIdOf(params))),
+  );
+
+  http.patch(
+    "/kpi/subscriptions/:id",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Change a subscription; what is absent stays as it is",
+        params: schemas.IdParams,
+        body: schemas.ChangeBody,
+        response: { 200: schemas.SavedReply, ...errors(400, 404) },
+      },
+    },
+    async (request) => {
+      const { status, ...fields } = request.body;
+      const input: SubscriptionInput = { ...fields, ...(status === undefined ? {} : { status: statusOf(status) }) };
+      return savedReply(await subscriptions.update(subscriptionIdOf(request.params), input, actorOf(request)));
+    },
+  );
+
+  http.delete(
+    "/kpi/subscriptions/:id",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Delete a subscription; what is still to be sent for it alone is cancelled",
+        params: schemas.IdParams,
+        response: { 200: schemas.SubscriptionReply, ...errors(404) },
+      },
+    },
+    async (request) =>
+      subscriptionReply(await subscriptions.remove(subscriptionIdOf(request.params), actorOf(request))),
+  );
+
+  http.post(
+    actionPath("/kpi/subscriptions/:id", "test"),
+    {
+      config: action,
+      schema: {
+        tags,
+        summary: "Send a TEST event now, and show what came back",
+        params: schemas.IdParams,
+        body: schemas.NoBody,
+        response: { 200: schemas.TestReply, ...errors(404) },
+      },
+    },
+    async (request) => {
+      const attempt = await subscriptions.test(subscriptionIdOf(request.params), actorOf(request));
+      return { delivered: attempt.error === null, ...attemptReply(attempt) };
+    },
+  );
+
+  http.post(
+    actionPath("/kpi/subscriptions/:id", "rotate"),
+    {
+      config: action,
+      schema: {
+        tags,
+        summary: "Give the callback and team of a subscription a new signing key",
+        params: schemas.IdParams,
+        body: schemas.NoBody,
+        response: { 200: schemas.RotateReply, ...errors(404) },
+      },
+    },
+    async (request) => {
+      const id = subscriptionIdOf(request.params);
+      const { signingKey, previousUntil } = await subscriptions.rotate(id, actorOf(request));
+      return { id, signingKey, previousValidUntil: previousUntil };
+    },
+  );
+}
+
+function deliveryRoutes(http: Http, { deliveries }: Webhooks): void {
+  http.get(
+    "/kpi/deliveries",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "List deliveries, newest first",
+        querystring: schemas.DeliveriesQuery,
+        response: { 200: schemas.DeliveriesReply, ...errors(400) },
+      },
+    },
+    async ({ query: { limit, since, ...filter } }) => {
+      const rows = await deliveries.list(
+        { ...filter, ...(since === undefined ? {} : { since: timeOf(since) }) },
+        limit + 1,
+      );
+      const items = rows.slice(0, limit);
+      return { items: items.map(deliveryReply), next: rows.length > limit ? (items.at(-1)?.id ?? null) : null };
+    },
+  );
+
+  http.get(
+    "/kpi/deliveries/:id",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show a delivery with its payload and its attempts",
+        params: schemas.IdParams,
+        response: { 200: schemas.DeliveryDetail, ...errors(404) },
+      },
+    },
+    async ({ params }) => {
+      const { payload, attempts, ...row } = await deliveries.get(deliveryIdOf(params));
+      const log = attempts.map(({ attempt, at, duration_ms, status_code, ...told }) => ({
+        attempt,
+        at,
+        durationMs: duration_ms,
+        statusCode: status_code,
+        ...told,
+      }));
+      return { ...deliveryReply(row), payload, log };
+    },
+  );
+
+  http.post(
+    actionPath("/kpi/deliveries/:id", "redeliver"),
+    {
+      config: action,
+      schema: {
+        tags,
+        summary: "Send a delivery again, under the same id",
+        params: schemas.IdParams,
+        body: schemas.NoBody,
+        response: { 200: schemas.DeliveryReply, ...errors(404, 409) },
+      },
+    },
+    async (request) => deliveryReply(await deliveries.redeliver(deliveryIdOf(request.params), actorOf(request))),
+  );
+
+  http.post(
+    "/kpi/deliveries::recover",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Send again all deliveries that failed since a time",
+        body: schemas.RecoverBody,
+        response: { 200: schemas.RecoverReply, ...errors(400) },
+      },
+    },
+    async (request) => {
+      const { since, callbackUrl = null } = request.body;
+      return { recovered: await deliveries.recover({ since: timeOf(since), callbackUrl }, actorOf(request)) };
+    },
+  );
+}
+
+function statusOf(sent: "0" | "1" | 0 | 1): "0" | "1" {
+  return sent === 1 || sent === "1" ? "1" : "0";
+}
+
+/** A `+` that was not encoded arrives as a space in a query string. */
+function timeOf(text: string): string {
+  return text.replace(" ", "+");
+}
+
+function subscriptionIdOf({ id }: { id: string }): number {
+  if (!/^[1-9]\d{0,9}$/.test(id) || Number(id) >= 2 ** 31) throw new ApiError("SUBSCRIPTION_NOT_FOUND", { id });
+  return Number(id);
+}
+
+function deliveryIdOf({ id }: { id: string }): string {
+  if (!UUID.test(id)) throw new ApiError("DELIVERY_NOT_FOUND", { id });
+  return id.toLowerCase();
+}

@@ -1,0 +1,153 @@
+/** The bodies of subscriptions and deliveries, with the field names of the KPI library's tables in camel case. */
+import { Type } from "typebox";
+import { Body, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
+import { OP_TIME_PATTERN } from "../kernel/op-time.ts";
+import { RETRY_NUM_DEFAULT, RETRY_NUM_MAX } from "./retries.ts";
+import { SECRET_LENGTH_MAX } from "./secret.ts";
+import { DELIVERY_STATUSES } from "./states.ts";
+
+const Nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
+  Type.Union([schema, Type.Null()]);
+
+/** In a path any text is taken: what is no id belongs to nothing, and is answered like an unknown one. */
+export const IdParams = Body({ id: Type.String({ minLength: 1, maxLength: 256 }) });
+export const NoBody = Nullable(Body({}));
+
+const plain = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
+const KpiId = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: "^(?=.*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]+$",
+  examples: ["KD1001"],
+  description: "A KPI's id has 1 to 64 characters, at least one that is no space, and no control characters.",
+});
+const CallbackUrl = Type.String({ minLength: 1, maxLength: 512, examples: ["https://example.org/hooks/kpi"] });
+const Secret = Nullable(
+  Type.String({
+    minLength: 1,
+    maxLength: SECRET_LENGTH_MAX,
+    description: "`Query,<name>,<value>`, `Header,<name>,<value>` or `Body,json,{...}`; never shown again.",
+    examples: ["Header,Authorization,Bearer xxx"],
+  }),
+);
+const retryNum = { minimum: 0, maximum: RETRY_NUM_MAX };
+const STATUSES = ["1", "0", 1, 0] as const;
+const status = { description: "`1` is enabled, `0` is not; as text or as a number." };
+const Name = (options: object = {}) =>
+  Type.String({
+    maxLength: 64,
+    pattern: plain,
+    description: "At most 64 characters, no control characters.",
+    ...options,
+  });
+
+export const CreateBody = Body({
+  kpiId: KpiId,
+  callbackUrl: CallbackUrl,
+  secret: Type.Optional(Secret),
+  retryNum: Type.Integer({ ...retryNum, default: RETRY_NUM_DEFAULT }),
+  status: Type.Enum(STATUSES, { ...status, default: "1" }),
+  teamName: Name({ default: "" }),
+  userId: Name({ default: "" }),
+});
+export const ChangeBody = Body({
+  kpiId: Type.Optional(KpiId),
+  callbackUrl: Type.Optional(CallbackUrl),
+  secret: Type.Optional(Secret),
+  retryNum: Type.Optional(Type.Integer(retryNum)),
+  status: Type.Optional(Type.Enum(STATUSES, status)),
+  teamName: Type.Optional(Name()),
+  userId: Type.Optional(Name()),
+});
+
+const subscription = {
+  id: Type.Integer(),
+  kpiId: Type.String(),
+  callbackUrl: Type.String(),
+  secretType: Nullable(Type.String()),
+  secretKey: Nullable(Type.String()),
+  retryNum: Type.Integer(),
+  status: Type.String(),
+  teamName: Type.String(),
+  userId: Type.String(),
+  failingSince: Nullable(ReplyTime),
+  disabledAt: Nullable(ReplyTime),
+  disabledReason: Nullable(Type.String()),
+  createdAt: ReplyTime,
+  updatedAt: ReplyTime,
+};
+export const SubscriptionReply = Type.Object(subscription);
+export const SavedReply = Type.Object({
+  ...subscription,
+  signingKey: Type.Optional(
+    Type.String({ description: "Only when the callback is new for the team, and only this once." }),
+  ),
+});
+export const SubscriptionsQuery = Body({
+  ...PageQuery,
+  kpiId: Type.Optional(Type.String({ maxLength: 64 })),
+  callbackUrl: Type.Optional(Type.String({ maxLength: 512 })),
+  teamName: Type.Optional(Type.String({ maxLength: 64 })),
+  status: Type.Optional(Type.Enum(["", "0", "1"] as const)),
+  q: Type.Optional(
+    Type.String({ maxLength: 512, description: "Part of the KPI, the callback, the team or the user." }),
+  ),
+});
+export const SubscriptionsReply = Page(SubscriptionReply);
+
+export const RotateReply = Type.Object({
+  id: Type.Integer(),
+  signingKey: Type.String({ description: "Told only this once." }),
+  previousValidUntil: ReplyTime,
+});
+
+const attempt = {
+  statusCode: Nullable(Type.Integer()),
+  error: Nullable(Type.String()),
+  answer: Nullable(Type.String({ description: "The beginning of what the receiver answered." })),
+  durationMs: Type.Integer(),
+};
+export const TestReply = Type.Object({ delivered: Type.Boolean(), ...attempt });
+
+const delivery = {
+  id: Type.String({ description: "The `webhook-id` of the request." }),
+  event: Type.String(),
+  eventId: Type.String(),
+  callbackUrl: Nullable(Type.String()),
+  alert: Nullable(Type.String({ description: "The name of the alert in the settings, instead of a callback." })),
+  subscriptionIds: Type.Array(Type.Integer()),
+  modelId: Nullable(Type.String()),
+  opTime: Nullable(Type.String()),
+  status: Type.Enum(DELIVERY_STATUSES),
+  attempts: Type.Integer(),
+  retryNum: Type.Integer(),
+  nextAttemptAt: Nullable(ReplyTime),
+  statusCode: Nullable(Type.Integer()),
+  error: Nullable(Type.String()),
+  createdAt: ReplyTime,
+  endedAt: Nullable(ReplyTime),
+};
+export const DeliveryReply = Type.Object(delivery);
+export const DeliveryDetail = Type.Object({
+  ...delivery,
+  payload: Type.Unknown({ description: "The event as it is sent, before a Body secret is merged into it." }),
+  log: Type.Array(Type.Object({ attempt: Type.Integer(), at: ReplyTime, ...attempt }), {
+    description: "The last 100 attempts, oldest first.",
+  }),
+});
+export const DeliveriesQuery = Body({
+  callbackUrl: Type.Optional(Type.String({ maxLength: 512 })),
+  subscriptionId: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 })),
+  modelId: Type.Optional(Type.String({ maxLength: 255 })),
+  opTime: Type.Optional(
+    Type.String({ pattern: OP_TIME_PATTERN, description: "An opTime has 1 to 255 of `A-Z a-z 0-9 _ . : -`." }),
+  ),
+  status: Type.Optional(Type.Enum(DELIVERY_STATUSES)),
+  since: Type.Optional(Time),
+  after: Type.Optional(Type.String({ format: "uuid", description: "The `next` of the page before." })),
+  limit: Type.Integer({ minimum: 1, maximum: 1_000, default: 50 }),
+});
+export const DeliveriesReply = Type.Object({ items: Type.Array(DeliveryReply), next: Nullable(Type.String()) });
+
+export const RecoverBody = Body({ since: Time, callbackUrl: Type.Optional(Nullable(CallbackUrl)) });
+export const RecoverReply = Type.Object({ recovered: Type.Integer() });

@@ -1,0 +1,136 @@
+/** One attempt: puts a payload, its secret and its signatures into a request, and tells what came back. */
+import type { Clock } from "../kernel/clock.ts";
+import { type Outbound, type OutboundAnswer, OutboundRefused } from "../kernel/outbound.ts";
+import type { Payload } from "./events.ts";
+import { redactor } from "./redact.ts";
+import { retryAfterMs } from "./retries.ts";
+import { bodyFields, type Secret } from "./secret.ts";
+import { signatureHeaders } from "./signing.ts";
+
+/** Where a message goes, with all that is secret about it. */
+export interface Target {
+  url: string;
+  secret: Secret | undefined;
+  /** Each gives a signature. */
+  signingKeys: readonly string[];
+}
+
+export interface Message {
+  /** The same over all attempts. */
+  id: string;
+  payload: Payload;
+}
+
+/** What came of an attempt. Nothing in it is secret. */
+export interface Attempt {
+  at: Date;
+  durationMs: number;
+  statusCode: number | null;
+  /** Null when it was delivered. */
+  error: string | null;
+  /** The beginning of the answer's body. */
+  answer: string | null;
+  /** What the receiver asked for, 0 if nothing. */
+  retryAfterMs: number;
+  /** Whether it was not sent, and would not be the next time either. */
+  refused: boolean;
+}
+
+export interface SendDeps {
+  outbound: Outbound;
+  clock: Clock;
+  timeoutMs: number;
+}
+
+const ANSWER_LIMIT_BYTES = 65_536;
+const ANSWER_LENGTH_KEPT = 1_000;
+const ERROR_LENGTH_MAX = 2_000;
+
+/** Throws only when the signal cut it short. */
+export async function send(deps: SendDeps, target: Target, message: Message, signal: AbortSignal): Promise<Attempt> {
+  const startedMs = deps.clock.now();
+  const startedAt = performance.now();
+  const redact = redactor(target.secret);
+  const attempt = (fields: Partial<Attempt>): Attempt => ({
+    at: new Date(startedMs),
+    durationMs: Math.round(performance.now() - startedAt),
+    statusCode: null,
+    error: null,
+    answer: null,
+    retryAfterMs: 0,
+    refused: false,
+    ...fields,
+  });
+  try {
+    const answer = await request(deps, target, message, startedMs, signal);
+    const { status } = answer;
+    return attempt({
+      statusCode: status,
+      error: isSuccess(status) ? null : `The receiver answered ${status}${hintFor(status)}.`,
+      answer: beginningOf(redact(new TextDecoder().decode(answer.body))),
+      retryAfterMs: isSuccess(status) ? 0 : retryAfterMs(answer.headers["retry-after"], deps.clock.now()),
+    });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const sentence = redact(reasonOf(error)).slice(0, ERROR_LENGTH_MAX);
+    return attempt({ error: sentence, refused: error instanceof OutboundRefused });
+  }
+}
+
+function request(
+  { outbound, timeoutMs }: SendDeps,
+  { url, secret, signingKeys }: Target,
+  { id, payload }: Message,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<OutboundAnswer> {
+  const body = JSON.stringify(secret?.type === "Body" ? { ...payload, ...added(payload, secret.value) } : payload);
+  return outbound.request({
+    method: "POST",
+    url: secret?.type === "Query" ? withQuery(url, secret) : url,
+    headers: {
+      "content-type": "application/json",
+      ...(secret?.type === "Header" ? { [secret.key.toLowerCase()]: secret.value } : {}),
+      ...signatureHeaders({ id, timestamp: Math.floor(nowMs / 1_000), body }, signingKeys),
+    },
+    body,
+    timeoutMs,
+    bodyLimitBytes: ANSWER_LIMIT_BYTES,
+    signal,
+  });
+}
+
+/** What the event says of itself is never replaced. */
+function added(payload: Payload, value: string): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(bodyFields(value)).filter(([name]) => !Object.hasOwn(payload, name)));
+}
+
+/** Behind the query that the URL has, which stays as it was written. */
+function withQuery(text: string, { key, value }: Secret): string {
+  const url = new URL(text);
+  url.search += `${url.search === "" ? "?" : "&"}${encodeURIComponent(key)}=${encodeURIComponent(value)}`;
+  return url.href;
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+function hintFor(status: number): string {
+  return status >= 300 && status < 400 ? "; redirects are not followed" : "";
+}
+
+/** One line of characters that can be stored; null when there are none. */
+function beginningOf(text: string): string | null {
+  const line = text
+    .toWellFormed()
+    .replaceAll(/[\s\p{Cc}]+/gu, " ")
+    .trim();
+  return line === "" ? null : line.slice(0, ANSWER_LENGTH_KEPT).toWellFormed();
+}
+
+/** When every address of a name fails, Node gives an error without words around the ones that have them. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join("; ");
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,257 @@
+/** What a receiver gets, and what becomes of a delivery by what the receiver answers. */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../test/database.ts";
+import { until } from "../../test/until.ts";
+import { hang, type Received, reset } from "./receiver.fixture.ts";
+import { actor, subscription, type TestProcess, update, useWebhooks } from "./webhooks.fixture.ts";
+
+const database = useDatabase();
+const webhooks = useWebhooks(database);
+let process: TestProcess;
+
+beforeEach(async () => {
+  process = await webhooks.open();
+});
+
+async function subscribe(path: string, fields: Parameters<typeof subscription>[1] = {}) {
+  const saved = await process.subscriptions.create(subscription(webhooks.receiver.url(path), fields), actor);
+  return { id: saved.subscription.id, signingKey: saved.signingKey ?? "" };
+}
+
+async function deliver(by: TestProcess = process) {
+  by.sender.start();
+  await by.tell("kpi.updated", update());
+}
+
+const waits = (received: readonly Received[]) =>
+  received.slice(1).map(({ atMs }, index) => Math.round((atMs - (received[index]?.atMs ?? 0)) / 100) / 10);
+
+/** As a receiver would write it. */
+function isSignedWith(key: string, { headers, body }: Received): boolean {
+  const content = `${String(headers["webhook-id"])}.${String(headers["webhook-timestamp"])}.${body}`;
+  const expected = createHmac("sha256", Buffer.from(key.replace("whsec_", ""), "base64"))
+    .update(content)
+    .digest();
+  return String(headers["webhook-signature"])
+    .split(" ")
+    .map((signature) => signature.split(","))
+    .some(([version, text = ""]) => version === "v1" && timingSafeEqual(Buffer.from(text, "base64"), expected));
+}
+
+describe("a subscriber", () => {
+  test("gets the update as the specification shows it, signed", async () => {
+    const { signingKey } = await subscribe("/kpi");
+    await deliver();
+    const [row] = await webhooks.ended(1);
+    const [got] = webhooks.receiver.received();
+    expect(got?.body).toBe(
+      '{"event":"KPI_UPDATED","modelId":"MODEL-01","opTime":"20251219","affectedKpiIds":["KD1001","KD1002"],' +
+        '"timestamp":"2025-12-19T08:00:00.000Z","generation":1,"rerun":false,' +
+        '"causedBy":{"table":"DW_FACT_ORDER_D","opTime":"20251219"}}',
+    );
+    expect(got?.headers).toMatchObject({ "content-type": "application/json", "webhook-id": row?.id });
+    expect(Math.abs(Number(got?.headers["webhook-timestamp"]) - Date.now() / 1000)).toBeLessThan(10);
+    expect(isSignedWith(signingKey, got as Received)).toBe(true);
+    expect(isSignedWith("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", got as Received)).toBe(false);
+    expect(row).toMatchObject({ status: "DELIVERED", attempt: 1, status_code: 200, last_error: null });
+  });
+
+  test.each([
+    ["Query,token,a b&c=1,2", "/kpi?x=%20y", { path: "/kpi?x=%20y&token=a%20b%26c%3D1%2C2" }],
+    ["Header,Authorization,Bearer xxx,yyy", "/kpi", { headers: { authorization: "Bearer xxx,yyy" } }],
+    ['Body,json,{"appId":"xxx","event":"FORGED"}', "/kpi", { json: { appId: "xxx", event: "KPI_UPDATED" } }],
+  ])("with the secret %s is recognized by it", async (secret, path, seen) => {
+    await subscribe(path, { secret });
+    await deliver();
+    await webhooks.ended(1);
+    expect(webhooks.receiver.received()).toMatchObject([seen]);
+  });
+
+  test("gets two signatures while a key is being rotated, and one afterwards", async () => {
+    const { id, signingKey } = await subscribe("/kpi");
+    const { signingKey: fresh } = await process.subscriptions.rotate(id, actor);
+    await deliver();
+    await webhooks.ended(1);
+    await database.query("update webhooks.endpoint set previous_until = now()");
+    await process.tell("kpi.updated", update());
+    await webhooks.ended(2);
+    const signedWith = webhooks.receiver
+      .received()
+      .map((got) => [isSignedWith(signingKey, got), isSignedWith(fresh, got)]);
+    expect(signedWith).toEqual([
+      [true, true],
+      [false, true],
+    ]);
+  });
+
+  test("of another team with the same callback and secret shares the delivery, signed for both", async () => {
+    const one = await subscribe("/kpi", { teamName: "red" });
+    const other = await subscribe("/kpi", { teamName: "blue", kpiId: "KD1002" });
+    await deliver();
+    await webhooks.ended(1);
+    const [got] = webhooks.receiver.received() as [Received];
+    expect([one, other].map(({ signingKey }) => isSignedWith(signingKey, got))).toEqual([true, true]);
+  });
+});
+
+describe("a delivery", () => {
+  test("that fails is tried again after 1 s and 2 s, under the same id", async () => {
+    await subscribe("/kpi");
+    webhooks.receiver.on("/kpi", (nth) => (nth <= 2 ? 500 : 204));
+    await deliver();
+    expect(await webhooks.ended(1)).toMatchObject([{ status: "DELIVERED", attempt: 3, status_code: 204 }]);
+    const received = webhooks.receiver.received();
+    expect(waits(received)).toEqual([expect.closeTo(1, 0.5), expect.closeTo(2, 0.5)]);
+    expect(new Set(received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
+    const [, second, third] = received.map(({ headers }) => Number(headers["webhook-timestamp"]));
+    expect((third ?? 0) - (second ?? 0)).toBeGreaterThanOrEqual(1); // Each attempt has its own time.
+    const detail = await process.deliveries.get(String(received[0]?.headers["webhook-id"]));
+    expect(detail.attempts.map(({ attempt, status_code }) => [attempt, status_code])).toEqual([
+      [1, 500],
+      [2, 500],
+      [3, 204],
+    ]);
+  });
+
+  test("fails for good after its retries", async () => {
+    await subscribe("/kpi", { retryNum: 1 });
+    webhooks.receiver.on("/kpi", () => 500);
+    await deliver();
+    expect(await webhooks.ended(1)).toMatchObject([
+      { status: "FAILED", attempt: 2, status_code: 500, last_error: "The receiver answered 500." },
+    ]);
+    expect(await process.subscriptions.list({}, { size: 1, offset: 0 })).toMatchObject({
+      items: [{ status: "1", failing_since: expect.any(Date) }],
+    });
+  });
+
+  test.each([
+    ["seconds", () => "2"],
+    ["a date", () => new Date(Date.now() + 2_900).toUTCString()],
+  ])("waits as long as the receiver asks for in %s, and so does everything else for it", async (_, retryAfter) => {
+    await subscribe("/kpi");
+    webhooks.receiver.on("/kpi", (nth, response) => {
+      if (nth > 1) return 200;
+      response.writeHead(429, { "retry-after": retryAfter() }).end();
+      return undefined;
+    });
+    await deliver();
+    await until(async () => (await webhooks.rows())[0]?.attempt === 1, "the first attempt");
+    await process.tell("kpi.updated", update());
+    await webhooks.ended(2);
+    const [first, second, third] = webhooks.receiver.received().map(({ atMs }) => atMs) as [number, number, number];
+    expect(Math.min(second, third) - first).toBeGreaterThan(1_800);
+    expect(Math.max(second, third) - first).toBeLessThan(4_500);
+  });
+
+  test("that is answered 410 is the last: the subscriptions of the callback are disabled, until someone enables them", async () => {
+    const { id } = await subscribe("/kpi");
+    await subscribe("/kpi", { kpiId: "KD9" });
+    await subscribe("/other", { kpiId: "KD9" });
+    webhooks.receiver.on("/kpi", (nth) => (nth === 1 ? 410 : 200));
+    await deliver();
+    expect(await webhooks.ended(1)).toMatchObject([{ status: "FAILED", attempt: 1, status_code: 410 }]);
+    const { items } = await process.subscriptions.list({}, { size: 9, offset: 0 });
+    expect(items.map(({ status }) => status)).toEqual(["0", "0", "1"]);
+    expect(items[0]).toMatchObject({ disabled_at: expect.any(Date), disabled_reason: expect.stringContaining("410") });
+    expect(process.log.lines.map(({ message }) => message)).toContain("a webhook endpoint was disabled");
+    await process.tell("kpi.updated", update());
+    expect(await webhooks.rows()).toHaveLength(1);
+
+    const { subscription: enabled } = await process.subscriptions.update(id, { status: "1" }, actor);
+    expect(enabled).toMatchObject({ status: "1", disabled_at: null, disabled_reason: null, failing_since: null });
+    await process.tell("kpi.updated", update());
+    await until(() => webhooks.receiver.received("/kpi").length === 2, "the next delivery");
+  });
+
+  test.each([
+    ["resets the connection", reset, /socket|ECONNRESET|other side closed/i],
+    ["redirects to loopback", redirect, /answered 302; redirects are not followed/],
+  ])("to a receiver that %s fails, and is tried again", async (_, answering, reason) => {
+    await subscribe("/kpi", { retryNum: 1 });
+    webhooks.receiver.on("/kpi", (nth, response, received) => (nth === 1 ? answering(nth, response, received) : 200));
+    await deliver();
+    const [row] = await webhooks.ended(1);
+    expect(row).toMatchObject({ status: "DELIVERED", attempt: 2 });
+    const { attempts } = await process.deliveries.get(row?.id ?? "");
+    expect(attempts[0]?.error).toMatch(reason);
+    expect(webhooks.receiver.received("/elsewhere")).toEqual([]);
+  });
+
+  test("to a receiver that hangs fails when its time is up", async () => {
+    const impatient = await webhooks.open({ settings: webhooks.settings({ timeoutSeconds: 1 }) });
+    await subscribe("/kpi", { retryNum: 0 });
+    webhooks.receiver.on("/kpi", hang);
+    await deliver(impatient);
+    expect(await webhooks.ended(1)).toMatchObject([
+      { status: "FAILED", last_error: "there was no complete answer within 1000 ms" },
+    ]);
+  });
+
+  test.each(["http://127.0.0.1:9/", "http://localhost:9/", "http://[::1]:9/", "http://169.254.169.254/latest"])(
+    "to the private address %s is refused at once, and not tried again",
+    async (url) => {
+      const guarded = await webhooks.open({ allowPrivate: false });
+      await process.subscriptions.create(subscription(url), actor);
+      await deliver(guarded);
+      expect(await webhooks.ended(1)).toMatchObject([
+        { status: "FAILED", attempt: 1, last_error: expect.stringContaining("not a public address") },
+      ]);
+    },
+  );
+
+  test("whose subscription was deleted meanwhile is cancelled", async () => {
+    const { id } = await subscribe("/kpi");
+    await process.tell("kpi.updated", update());
+    await process.subscriptions.remove(id, actor);
+    process.sender.start();
+    expect(await webhooks.ended(1)).toMatchObject([{ status: "CANCELLED", attempt: 0 }]);
+    expect(webhooks.receiver.received()).toEqual([]);
+    expect(await database.query("select from webhooks.endpoint")).toEqual([]);
+  });
+
+  test("goes to where its subscription has moved, with the secret it has now", async () => {
+    const { id } = await subscribe("/old", { secret: "Query,t,old" });
+    await process.tell("kpi.updated", update());
+    const moved = { callbackUrl: webhooks.receiver.url("/new"), secret: "Query,t,new" };
+    await process.subscriptions.update(id, moved, actor);
+    process.sender.start();
+    expect(await webhooks.ended(1)).toMatchObject([{ status: "DELIVERED", callback_url: moved.callbackUrl }]);
+    expect(webhooks.receiver.received().map(({ path }) => path)).toEqual(["/new?t=new"]);
+  });
+});
+
+describe("an endpoint that has only failed for days", () => {
+  const failing = (since: string) =>
+    database.query(`update webhooks.endpoint set failing_since = now() - interval '${since}'`);
+
+  test("is disabled when it fails again, and those who watch are told", async () => {
+    const alerts = [{ name: "ops", url: webhooks.receiver.url("/ops"), retryNum: 0 }];
+    const watched = await webhooks.open({ settings: webhooks.settings({ alerts }) });
+    await subscribe("/kpi", { retryNum: 0 });
+    await failing("5 days");
+    webhooks.receiver.on("/kpi", () => 500);
+    await deliver(watched);
+    await until(() => webhooks.receiver.received("/ops")[0], "the alert");
+    expect(webhooks.receiver.received("/ops")).toMatchObject([
+      { json: { event: "ENDPOINT_DISABLED", callbackUrl: webhooks.receiver.url("/kpi"), reason: expect.any(String) } },
+    ]);
+    expect((await process.subscriptions.list({}, { size: 1, offset: 0 })).items).toMatchObject([{ status: "0" }]);
+  });
+
+  test("is left alone before that time, and forgiven by one success", async () => {
+    await subscribe("/kpi", { retryNum: 1 });
+    await failing("4 days");
+    webhooks.receiver.on("/kpi", (nth) => (nth === 1 ? 500 : 200));
+    await deliver();
+    await webhooks.ended(1);
+    expect((await process.subscriptions.list({}, { size: 1, offset: 0 })).items).toMatchObject([
+      { status: "1", failing_since: null, disabled_at: null },
+    ]);
+  });
+});
+
+function redirect(_: number, response: Parameters<typeof hang>[1]): undefined {
+  response.writeHead(302, { location: webhooks.receiver.url("/elsewhere") }).end();
+}

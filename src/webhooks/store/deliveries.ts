@@ -1,0 +1,192 @@
+/** SQL for the work on deliveries: making them, leasing them, writing down what became of them. */
+import { itemsByKey, toArrays, unnest } from "../../kernel/batch.ts";
+import type { Db, Queryable } from "../../kernel/db.ts";
+import { type Held, leaseOn } from "../../kernel/lease.ts";
+import { statement } from "../../kernel/statement.ts";
+import type { Payload } from "../events.ts";
+
+export interface NewDelivery {
+  id: string;
+  event_id: string;
+  group_no: number;
+  callback_url: string;
+  subscription_ids: readonly number[];
+  payload: Payload;
+  retry_num: number;
+}
+
+const NEW_KEY = { id: "uuid" };
+const NEW_VALUES = {
+  event_id: "uuid",
+  group_no: "int4",
+  event: "text",
+  callback_url: "text",
+  subscription_ids: "text",
+  model_id: "text",
+  op_time: "text",
+  payload: "json",
+  retry_num: "int4",
+};
+// The deliveries of an event are made by one statement, so one of them proves that all are there. The constraint decides
+// between two that do it at the same moment.
+const INSERT = statement<{ id: string }>(
+  "webhooks.delivery.insert",
+  `insert into webhooks.delivery
+     (id, event_id, group_no, event, callback_url, subscription_ids, model_id, op_time, payload, retry_num)
+   select i.id, i.event_id, i.group_no, i.event, i.callback_url, i.subscription_ids::int4[], i.model_id, i.op_time,
+          i.payload, i.retry_num
+   from ${itemsByKey(NEW_KEY, NEW_VALUES)}
+   where not exists (select from webhooks.delivery d where d.event_id = i.event_id)
+   on conflict (event_id, group_no) do nothing returning id`,
+);
+
+/** Answers how many were new. */
+export async function insertDeliveries(db: Queryable, deliveries: readonly NewDelivery[]): Promise<number> {
+  if (deliveries.length === 0) return 0;
+  const items = deliveries.map(({ payload, subscription_ids, ...row }) => ({
+    ...row,
+    event: payload.event,
+    model_id: payload["modelId"],
+    op_time: payload["opTime"],
+    subscription_ids: `{${subscription_ids.join(",")}}`,
+    payload: JSON.stringify(payload),
+  }));
+  return (await db.rows(INSERT, toArrays({ ...NEW_KEY, ...NEW_VALUES }, items))).length;
+}
+
+/** How many deliveries of one receiver are under way at once, over all processes. */
+const ENDPOINT_CONCURRENCY = 16;
+/** One that fails is tried with few at a time, so that many dead ones do not take up all slots. */
+const FAILING_CONCURRENCY = 2;
+
+interface ClaimedRow {
+  event: string;
+  callback_url: string;
+  subscription_ids: number[];
+  payload: Payload;
+  retry_num: number;
+  attempt: number;
+  tries: number;
+}
+export type Claimed = ClaimedRow & { id: string; fence: string };
+
+const told = { callback_url: "text", status_code: "int4", error: "text" };
+const tried = `fence = null, attempt = t.attempt + 1, lost_count = 0, callback_url = i.callback_url,
+            status_code = i.status_code, last_error = i.error`;
+
+export const deliveryLease = leaseOn<{ id: string }, ClaimedRow>({
+  name: "webhooks.delivery",
+  table: "webhooks.delivery",
+  key: { id: "uuid" },
+  state: { column: "status", ready: ["PENDING"], leased: "SENDING", dead: "FAILED" },
+  dueAt: "due_at",
+  orderBy: "t.due_at, t.id",
+  fence: "fence",
+  hold: { by: "session", session: "session_id" },
+  lost: { column: "lost_count" },
+  onClaim: "due_at = null",
+  onReturn: "due_at = now()",
+  returning: "t.event, t.callback_url, t.subscription_ids, t.payload, t.retry_num, t.attempt, t.tries",
+  concurrency: {
+    column: "callback_url",
+    limit: `select case when bool_or(e.held_until > now()) then 0
+                        when bool_or(e.failing_since is not null) then ${FAILING_CONCURRENCY}
+                        else ${ENDPOINT_CONCURRENCY} end
+            from webhooks.endpoint e where e.callback_url = k.key`,
+  },
+  outcomes: {
+    delivered: { set: `status = 'DELIVERED', ended_at = now(), ${tried}`, values: told },
+    retry_later: {
+      set: `status = 'PENDING', due_at = now() + make_interval(secs => i.delay_seconds), tries = t.tries + 1, ${tried}`,
+      values: { ...told, delay_seconds: "float8" },
+    },
+    give_up: { set: `status = 'FAILED', ended_at = now(), tries = t.tries + 1, ${tried}`, values: told },
+    cancel: {
+      set: "status = 'CANCELLED', ended_at = now(), fence = null, last_error = i.error",
+      values: { error: "text" },
+    },
+    // The kernel's own way to take back sets no time at which a delivery has ended.
+    lost: {
+      set: `status = case when t.lost_count + 1 >= i.lost_limit then 'FAILED' else 'PENDING' end,
+            due_at = case when t.lost_count + 1 >= i.lost_limit then null else now() end,
+            ended_at = case when t.lost_count + 1 >= i.lost_limit then now() end,
+            last_error = case when t.lost_count + 1 >= i.lost_limit
+                              then 'lost ' || t.lost_count + 1 || ' workers in a row' else t.last_error end,
+            lost_count = t.lost_count + 1, fence = null`,
+      values: { lost_limit: "int4" },
+    },
+  },
+});
+
+/** Takes back what silent processes left behind; answers how many. */
+export async function reclaimDeliveries(db: Db, request: { limit: number; lostLimit: number }): Promise<number> {
+  const expired = await deliveryLease.expired(db, request.limit);
+  const items = expired.map((item) => ({ ...item, lost_limit: request.lostLimit }));
+  return (await deliveryLease.finish(db, "lost", items)).length;
+}
+
+const HELD = statement<Held<{ id: string }>>(
+  "webhooks.delivery.held",
+  "select id, fence::text as fence from webhooks.delivery where status = 'SENDING' and session_id = $1::bigint",
+);
+
+/** All that a process holds. */
+export function heldDeliveries(db: Queryable, session: string): Promise<Held<{ id: string }>[]> {
+  return db.rows(HELD, [session]);
+}
+
+// What is due already waits for room at its endpoint, and whoever makes room looks again.
+const NEXT_DUE = statement<{ ms: number | null }>(
+  "webhooks.delivery.next_due",
+  `select extract(epoch from least(
+     (select min(due_at) from webhooks.delivery where status = 'PENDING' and due_at > now()),
+     (select min(held_until) from webhooks.endpoint where held_until is not null and held_until > now())
+   ) - now())::float8 * 1000 as ms`,
+);
+
+/** Milliseconds until a delivery is due, or an endpoint takes deliveries again; Infinity if nothing waits. */
+export async function nextDueMs(db: Queryable): Promise<number> {
+  return (await db.rows(NEXT_DUE))[0]?.ms ?? Number.POSITIVE_INFINITY;
+}
+
+export interface AttemptRow {
+  delivery_id: string;
+  attempt: number;
+  at: Date;
+  duration_ms: number;
+  status_code: number | null;
+  error: string | null;
+  answer: string | null;
+}
+
+const ATTEMPT = {
+  delivery_id: "uuid",
+  attempt: "int4",
+  at: "timestamptz",
+  duration_ms: "int4",
+  status_code: "int4",
+  error: "text",
+  answer: "text",
+};
+const INSERT_ATTEMPTS = statement(
+  "webhooks.attempt.insert",
+  `insert into webhooks.delivery_attempt (${Object.keys(ATTEMPT).join(", ")}) select * from ${unnest(ATTEMPT, "i")}`,
+);
+
+export async function insertAttempts(tx: Queryable, attempts: readonly AttemptRow[]): Promise<void> {
+  if (attempts.length > 0) await tx.rows(INSERT_ATTEMPTS, toArrays(ATTEMPT, attempts));
+}
+
+const DELETE_OLD = statement<{ id: string }>(
+  "webhooks.delivery.delete_old",
+  `with picked as materialized (
+     select id from webhooks.delivery
+     where created_at < now() - make_interval(days => $1) and ended_at is not null
+     order by created_at limit $2 for update skip locked
+   ) delete from webhooks.delivery d using picked p where d.id = p.id returning d.id`,
+);
+
+/** Forgets deliveries that have ended, with their attempts; answers how many. */
+export async function deleteOldDeliveries(db: Queryable, keepDays: number, limit: number): Promise<number> {
+  return (await db.rows(DELETE_OLD, [keepDays, limit])).length;
+}

@@ -1,0 +1,201 @@
+/** SQL for subscriptions, and for what a delivery needs to know of the ones that it is for. */
+import type { Db, Queryable } from "../../kernel/db.ts";
+import { type Statement, statement } from "../../kernel/statement.ts";
+import type { SecretType } from "../secret.ts";
+
+export interface SubscriptionFields {
+  kpi_id: string;
+  callback_url: string;
+  /** Sealed. */
+  secret: string | null;
+  secret_type: SecretType | null;
+  secret_key: string | null;
+  retry_num: number;
+  status: "0" | "1";
+  team_name: string;
+  user_id: string;
+}
+
+export interface SubscriptionRow extends SubscriptionFields {
+  id: number;
+  created_at: Date;
+  updated_at: Date;
+}
+
+/** With what is known of its endpoint. */
+export interface SubscriptionView extends Omit<SubscriptionRow, "secret"> {
+  failing_since: Date | null;
+  disabled_at: Date | null;
+  disabled_reason: string | null;
+}
+
+const TABLE = "webhooks.metrics_webhook_subscription";
+const FIELDS = [
+  "kpi_id",
+  "callback_url",
+  "secret",
+  "secret_type",
+  "secret_key",
+  "retry_num",
+  "status",
+  "team_name",
+  "user_id",
+] as const satisfies readonly (keyof SubscriptionFields)[];
+
+const NEXT_ID = statement<{ id: number }>(
+  "webhooks.subscription.next_id",
+  "select nextval('webhooks.subscription_id')::int4 as id",
+);
+
+export async function nextSubscriptionId(db: Queryable): Promise<number> {
+  const [row] = await db.rows(NEXT_ID);
+  if (!row) throw new Error("a sequence gave no number");
+  return row.id;
+}
+
+const INSERT = statement(
+  "webhooks.subscription.insert",
+  `insert into ${TABLE} (id, ${FIELDS.join(", ")}) values ($1, ${FIELDS.map((_, index) => `$${index + 2}`).join(", ")})`,
+);
+const UPDATE = statement(
+  "webhooks.subscription.update",
+  `update ${TABLE} set ${FIELDS.map((field, index) => `${field} = $${index + 2}`).join(", ")}, updated_at = now()
+   where id = $1`,
+);
+const valuesOf = (id: number, fields: SubscriptionFields) => [id, ...FIELDS.map((field) => fields[field])];
+
+export async function insertSubscription(tx: Queryable, id: number, fields: SubscriptionFields): Promise<void> {
+  await tx.rows(INSERT, valuesOf(id, fields));
+}
+
+export async function updateSubscription(tx: Queryable, id: number, fields: SubscriptionFields): Promise<void> {
+  await tx.rows(UPDATE, valuesOf(id, fields));
+}
+
+const LOCK = statement<SubscriptionRow>(
+  "webhooks.subscription.lock",
+  `select id, ${FIELDS.join(", ")}, created_at, updated_at from ${TABLE} where id = $1 for update`,
+);
+
+/** For changing it. */
+export async function lockSubscription(tx: Queryable, id: number): Promise<SubscriptionRow | undefined> {
+  return (await tx.rows(LOCK, [id]))[0];
+}
+
+const DELETE = statement("webhooks.subscription.delete", `delete from ${TABLE} where id = $1`);
+
+export async function deleteSubscription(tx: Queryable, id: number): Promise<void> {
+  await tx.rows(DELETE, [id]);
+}
+
+const VIEW = `select s.id, s.kpi_id, s.callback_url, s.secret_type, s.secret_key, s.retry_num, s.status, s.team_name,
+          s.user_id, s.created_at, s.updated_at, e.failing_since, e.disabled_at, e.disabled_reason
+   from ${TABLE} s join webhooks.endpoint e on e.callback_url = s.callback_url and e.team_name = s.team_name`;
+const READ = statement<SubscriptionView>("webhooks.subscription.read", `${VIEW} where s.id = $1`);
+
+export async function readSubscription(db: Queryable, id: number): Promise<SubscriptionView | undefined> {
+  return (await db.rows(READ, [id]))[0];
+}
+
+export interface SubscriptionFilter {
+  kpiId?: string;
+  callbackUrl?: string;
+  teamName?: string;
+  status?: string;
+  /** Part of the KPI, the address, the team or the user. */
+  q?: string;
+}
+
+// Each part that is not asked for is left out, so that the plan can use the index of what is.
+const CONDITIONS: Record<keyof SubscriptionFilter, (parameter: string) => string> = {
+  kpiId: (p) => `s.kpi_id = ${p}`,
+  callbackUrl: (p) => `s.callback_url = ${p}`,
+  teamName: (p) => `s.team_name = ${p}`,
+  status: (p) => `s.status = ${p}`,
+  q: (p) => `strpos(lower(concat_ws(' ', s.kpi_id, s.callback_url, s.team_name, s.user_id)), lower(${p})) > 0`,
+};
+const FILTERS = Object.keys(CONDITIONS) as (keyof SubscriptionFilter)[];
+interface ListStatements {
+  page: Statement<SubscriptionView>;
+  total: Statement<{ total: number }>;
+}
+const listedBy = new Map<string, ListStatements>();
+
+function listStatements(filters: readonly (keyof SubscriptionFilter)[]): ListStatements {
+  const name = filters.join("_").toLowerCase() || "all";
+  const known = listedBy.get(name);
+  if (known) return known;
+  const where = filters.map((filter, index) => CONDITIONS[filter](`$${index + 1}`)).join(" and ") || "true";
+  const next = filters.length + 1;
+  const made = {
+    page: statement<SubscriptionView>(
+      `webhooks.subscriptions.${name}`,
+      `${VIEW} where ${where} order by s.id limit $${next} offset $${next + 1}`,
+    ),
+    total: statement<{ total: number }>(
+      `webhooks.subscriptions_total.${name}`,
+      `select count(*)::int as total from ${TABLE} s where ${where}`,
+    ),
+  };
+  listedBy.set(name, made);
+  return made;
+}
+
+/** By id. */
+export async function listSubscriptions(
+  db: Db,
+  filter: SubscriptionFilter,
+  page: { size: number; offset: number },
+): Promise<{ items: SubscriptionView[]; total: number }> {
+  const filters = FILTERS.filter((name) => filter[name] !== undefined && filter[name] !== "");
+  const statements = listStatements(filters);
+  const values = filters.map((name) => filter[name]);
+  const [items, [count]] = await Promise.all([
+    db.read(statements.page, [...values, page.size, page.offset]),
+    db.read(statements.total, values),
+  ]);
+  return { items, total: count?.total ?? 0 };
+}
+
+export type Subscriber = Pick<SubscriptionRow, "id" | "kpi_id" | "callback_url" | "secret" | "retry_num" | "team_name">;
+
+const SUBSCRIBERS = statement<Subscriber>(
+  "webhooks.subscription.of_kpis",
+  `select s.id, s.kpi_id, s.callback_url, s.secret, s.retry_num, s.team_name from ${TABLE} s
+   where s.kpi_id = any($1::text[]) and s.status = '1'`,
+);
+
+/** Who wants to hear of any of these KPIs, by id. Sorted here: a plan could read them all just to have them in order. */
+export async function subscribersOf(db: Queryable, kpiIds: readonly string[]): Promise<Subscriber[]> {
+  return (await db.rows(SUBSCRIBERS, [kpiIds])).toSorted((a, b) => a.id - b.id);
+}
+
+export interface TargetRow {
+  id: number;
+  callback_url: string;
+  team_name: string;
+  secret: string | null;
+  signing_key: string;
+  /** Only while it still signs. */
+  previous_key: string | null;
+}
+
+const target = (where: string) => `select s.id, s.callback_url, s.team_name, s.secret, e.signing_key,
+          case when e.previous_until > now() then e.previous_key end as previous_key
+   from ${TABLE} s join webhooks.endpoint e on e.callback_url = s.callback_url and e.team_name = s.team_name
+   where ${where} order by s.id`;
+const ENABLED_TARGETS = statement<TargetRow>(
+  "webhooks.subscription.targets",
+  target("s.id = any($1::int4[]) and s.status = '1'"),
+);
+const TARGET = statement<TargetRow>("webhooks.subscription.target", target("s.id = $1"));
+
+/** How to reach those of these subscriptions that are enabled. */
+export async function enabledTargets(db: Queryable, ids: readonly number[]): Promise<TargetRow[]> {
+  return ids.length === 0 ? [] : db.rows(ENABLED_TARGETS, [ids]);
+}
+
+/** The same for one, enabled or not. */
+export async function targetRow(db: Queryable, id: number): Promise<TargetRow | undefined> {
+  return (await db.rows(TARGET, [id]))[0];
+}

@@ -1,0 +1,188 @@
+/** What people do with subscriptions. The secret goes in and never comes out; a signing key is told once, when it is made. */
+import { type Actor, audit } from "../kernel/auth/audit.ts";
+import type { Db, Queryable } from "../kernel/db.ts";
+import { ApiError } from "../kernel/errors.ts";
+import type { Ids } from "../kernel/ids.ts";
+import { testPayload } from "./events.ts";
+import type { Keeper } from "./keeper.ts";
+import { parseSecret } from "./secret.ts";
+import { type Attempt, type SendDeps, send } from "./send.ts";
+import type { WebhooksSettings } from "./settings.ts";
+import { makeSigningKey } from "./signing.ts";
+import { dropUnusedEndpoint, enableEndpoint, ensureEndpoint, rotateKey } from "./store/endpoints.ts";
+import {
+  deleteSubscription,
+  insertSubscription,
+  listSubscriptions,
+  lockSubscription,
+  nextSubscriptionId,
+  readSubscription,
+  type SubscriptionFields,
+  type SubscriptionFilter,
+  type SubscriptionView,
+  targetRow,
+  updateSubscription,
+} from "./store/subscriptions.ts";
+
+/** What a caller sends. In a change, what is absent stays as it is. */
+export interface SubscriptionInput {
+  kpiId?: string;
+  callbackUrl?: string;
+  /** `Type,Key,Value`; null for none. */
+  secret?: string | null;
+  retryNum?: number;
+  status?: "0" | "1";
+  teamName?: string;
+  userId?: string;
+}
+export type NewSubscription = SubscriptionInput & Required<Omit<SubscriptionInput, "secret">>;
+
+export interface Saved {
+  subscription: SubscriptionView;
+  /** Only when its endpoint is new. */
+  signingKey: string | null;
+}
+
+export interface Subscriptions {
+  create(input: NewSubscription, actor: Actor): Promise<Saved>;
+  update(id: number, input: SubscriptionInput, actor: Actor): Promise<Saved>;
+  get(id: number): Promise<SubscriptionView>;
+  list(filter: SubscriptionFilter, page: { size: number; offset: number }): ReturnType<typeof listSubscriptions>;
+  remove(id: number, actor: Actor): Promise<SubscriptionView>;
+  /** Gives its endpoint a new signing key; the one before goes on signing for a while. */
+  rotate(id: number, actor: Actor): Promise<{ signingKey: string; previousUntil: Date }>;
+  /** Sends a TEST event now, once, and answers what came back. */
+  test(id: number, actor: Actor): Promise<Attempt>;
+}
+
+export interface SubscriptionsDeps extends SendDeps {
+  db: Db;
+  ids: Ids;
+  keeper: Keeper;
+  settings: WebhooksSettings;
+}
+
+export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
+  const { db, ids, keeper, settings, clock } = deps;
+
+  async function get(queryable: Queryable, id: number): Promise<SubscriptionView> {
+    const row = await readSubscription(queryable, id);
+    if (!row) throw new ApiError("SUBSCRIPTION_NOT_FOUND", { id });
+    return row;
+  }
+
+  function secretFields(id: number, text: string | null) {
+    if (text === null) return { secret: null, secret_type: null, secret_key: null };
+    const secret = parseSecret(text);
+    return { secret: keeper.sealSecret(id, secret), secret_type: secret.type, secret_key: secret.key };
+  }
+
+  /** Makes the endpoint if there is none; answers its key if it did. */
+  async function ensure(tx: Queryable, { callback_url, team_name }: SubscriptionFields): Promise<string | null> {
+    const key = makeSigningKey(ids);
+    const sealed = keeper.sealKey(callback_url, team_name, key);
+    return (await ensureEndpoint(tx, callback_url, team_name, sealed)) ? key : null;
+  }
+
+  return {
+    async create(input, actor) {
+      checkCallbackUrl(input.callbackUrl);
+      const id = await nextSubscriptionId(db);
+      const fields: SubscriptionFields = {
+        kpi_id: input.kpiId,
+        callback_url: input.callbackUrl,
+        retry_num: input.retryNum,
+        status: input.status,
+        team_name: input.teamName,
+        user_id: input.userId,
+        ...secretFields(id, input.secret ?? null),
+      };
+      return db.tx(async (tx) => {
+        const signingKey = await ensure(tx, fields);
+        await insertSubscription(tx, id, fields);
+        if (fields.status === "1") await enableEndpoint(tx, fields.callback_url, fields.team_name);
+        await audit(tx, actor, "subscription.create", String(id), shown(fields));
+        return { subscription: await get(tx, id), signingKey };
+      });
+    },
+
+    async update(id, input, actor) {
+      if (input.callbackUrl !== undefined) checkCallbackUrl(input.callbackUrl);
+      const secret = input.secret === undefined ? {} : secretFields(id, input.secret);
+      return db.tx(async (tx) => {
+        const before = await lockSubscription(tx, id);
+        if (!before) throw new ApiError("SUBSCRIPTION_NOT_FOUND", { id });
+        const fields: SubscriptionFields = {
+          ...before,
+          kpi_id: input.kpiId ?? before.kpi_id,
+          callback_url: input.callbackUrl ?? before.callback_url,
+          retry_num: input.retryNum ?? before.retry_num,
+          status: input.status ?? before.status,
+          team_name: input.teamName ?? before.team_name,
+          user_id: input.userId ?? before.user_id,
+          ...secret,
+        };
+        const moved = fields.callback_url !== before.callback_url || fields.team_name !== before.team_name;
+        const signingKey = moved ? await ensure(tx, fields) : null;
+        await updateSubscription(tx, id, fields);
+        if (moved) await dropUnusedEndpoint(tx, before.callback_url, before.team_name);
+        if (fields.status === "1" && (moved || input.status !== undefined)) {
+          await enableEndpoint(tx, fields.callback_url, fields.team_name);
+        }
+        const changed = { ...shown(fields), ...(input.secret === undefined ? {} : { secretChanged: true }) };
+        await audit(tx, actor, "subscription.update", String(id), changed);
+        return { subscription: await get(tx, id), signingKey };
+      });
+    },
+
+    get: (id) => get(db, id),
+    list: (filter, page) => listSubscriptions(db, filter, page),
+
+    remove: (id, actor) =>
+      db.tx(async (tx) => {
+        await lockSubscription(tx, id);
+        const row = await get(tx, id);
+        await deleteSubscription(tx, id);
+        await dropUnusedEndpoint(tx, row.callback_url, row.team_name);
+        await audit(tx, actor, "subscription.delete", String(id), shown(row));
+        return row;
+      }),
+
+    rotate: (id, actor) =>
+      db.tx(async (tx) => {
+        const { callback_url: url, team_name: team } = await get(tx, id);
+        const signingKey = makeSigningKey(ids);
+        const sealed = keeper.sealKey(url, team, signingKey);
+        const previousUntil = await rotateKey(tx, { url, team }, sealed, settings.rotationHours);
+        if (!previousUntil) throw new ApiError("SUBSCRIPTION_NOT_FOUND", { id }); // Deleted since it was read.
+        await audit(tx, actor, "subscription.rotate", String(id));
+        return { signingKey, previousUntil };
+      }),
+
+    async test(id, actor) {
+      const row = await targetRow(db, id);
+      if (!row) throw new ApiError("SUBSCRIPTION_NOT_FOUND", { id });
+      const { kpi_id } = await get(db, id);
+      await audit(db, actor, "subscription.test", String(id));
+      const payload = testPayload(kpi_id, new Date(clock.now()).toISOString());
+      return send(deps, keeper.target([row]), { id: ids.uuid(), payload }, new AbortController().signal);
+    },
+  };
+}
+
+/** For the audit log. */
+function shown({ kpi_id, callback_url, retry_num, status, team_name }: Omit<SubscriptionFields, "secret">) {
+  return { kpiId: kpi_id, callbackUrl: callback_url, retryNum: retry_num, status, teamName: team_name };
+}
+
+function checkCallbackUrl(text: string): void {
+  const refuse = (reason: string) => new ApiError("CALLBACK_URL_INVALID", {}, { reason });
+  if (!URL.canParse(text)) throw refuse("it is not a URL; write it whole, as in https://host/path");
+  const { protocol, username, password } = new URL(text);
+  if (protocol !== "http:" && protocol !== "https:") throw refuse("only http and https URLs are called");
+  if (username !== "" || password !== "") {
+    throw refuse(
+      "it has a user or password, which every list would show; put them into `secret` as `Header,Authorization,Basic ...`",
+    );
+  }
+}

@@ -1,0 +1,143 @@
+/** Webhooks as a process has them, for tests: on the test's database, with a receiver, and with loops that start when asked. */
+import { randomBytes, randomUUID } from "node:crypto";
+import { afterEach, beforeEach } from "vitest";
+import type { TestDatabase } from "../../test/database.ts";
+import { rememberingLog } from "../../test/log.ts";
+import { until } from "../../test/until.ts";
+import { systemClock } from "../kernel/clock.ts";
+import { systemIds } from "../kernel/ids.ts";
+import { createOutbound } from "../kernel/outbound.ts";
+import { createSecretBox } from "../kernel/secrets.ts";
+import { openSession } from "../kernel/session.ts";
+import { createMetrics } from "../kernel/telemetry/metrics.ts";
+import { createWake } from "../kernel/wake.ts";
+import type { KpiUpdated } from "./events.ts";
+import { type Receiver, startReceiver } from "./receiver.fixture.ts";
+import type { WebhooksSettings } from "./settings.ts";
+import type { DeliveryRow } from "./store/delivery-reads.ts";
+import type { NewSubscription } from "./subscriptions.ts";
+import { createWebhooks, type WebhooksDeps } from "./webhooks.ts";
+
+const secrets = createSecretBox(randomBytes(32));
+export const actor = {
+  caller: { name: "test", keyId: null, scopes: [], tenantId: null, source: null, rateLimitPerMinute: null },
+  address: "127.0.0.1",
+  requestId: "test",
+};
+const SETTINGS: WebhooksSettings = {
+  slots: 500,
+  timeoutSeconds: 15,
+  drainSeconds: 0,
+  rotationHours: 24,
+  disableAfterDays: 5,
+  keepDays: 30,
+  alerts: [],
+};
+
+export interface ProcessOptions extends Partial<WebhooksDeps> {
+  allowPrivate?: boolean;
+  settings?: WebhooksSettings;
+}
+
+export type TestProcess = Awaited<ReturnType<typeof openProcess>>;
+
+async function openProcess(database: TestDatabase, { allowPrivate = true, ...given }: ProcessOptions) {
+  const { db } = database;
+  const log = rememberingLog();
+  const session = await openSession({ db, log, version: "0", roles: [] });
+  const outbound = given.outbound ?? createOutbound({ allowPrivate });
+  const webhooks = createWebhooks({
+    db,
+    log,
+    session,
+    outbound,
+    secrets,
+    wake: createWake({ db, log }),
+    metrics: createMetrics(),
+    onRun: () => {},
+    clock: systemClock,
+    ids: systemIds,
+    settings: SETTINGS,
+    env: {},
+    ...given,
+  });
+  const [sender, reclaimer, retention] = webhooks.services;
+  if (!sender || !reclaimer || !retention) throw new Error("a service is missing");
+  return {
+    ...webhooks,
+    sender,
+    reclaimer,
+    retention,
+    session,
+    log,
+    /** Hands an event to the consumer, as the outbox does; answers its id. */
+    async tell(topic: string, payload: object, eventId: string = randomUUID()): Promise<string> {
+      await webhooks.consumer.deliver({ eventId, topic, payload }, new AbortController().signal);
+      return eventId;
+    },
+    async stop() {
+      await Promise.all(webhooks.services.map((service) => service.stop()));
+      await session.close();
+      await outbound.close();
+    },
+  };
+}
+
+export interface TestWebhooks {
+  /** Set anew for each test. */
+  receiver: Receiver;
+  open(options?: ProcessOptions): Promise<TestProcess>;
+  settings(fields: Partial<WebhooksSettings>): WebhooksSettings;
+  /** All deliveries, oldest first. */
+  rows(): Promise<DeliveryRow[]>;
+  /** Waits until no delivery is on its way. */
+  ended(count: number): Promise<DeliveryRow[]>;
+}
+
+/** Call at the top of a test file, after `useDatabase`. */
+export function useWebhooks(database: TestDatabase): TestWebhooks {
+  const opened: TestProcess[] = [];
+  const test: TestWebhooks = {
+    receiver: undefined as unknown as Receiver,
+    async open(options = {}) {
+      const process = await openProcess(database, options);
+      opened.push(process);
+      return process;
+    },
+    settings: (fields) => ({ ...SETTINGS, ...fields }),
+    rows: () => database.query("select * from webhooks.delivery order by created_at, id"),
+    ended: (count) =>
+      until(async () => {
+        const rows = await test.rows();
+        return rows.length === count && rows.every(({ ended_at }) => ended_at !== null) && rows;
+      }, `${count} deliveries to end`),
+  };
+  beforeEach(async () => {
+    await database.query(
+      "truncate webhooks.delivery, webhooks.metrics_webhook_subscription, webhooks.endpoint, webhooks.delivery_attempt, kernel.session",
+    );
+    test.receiver = await startReceiver();
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((process) => process.stop()));
+    await test.receiver.stop();
+  });
+  return test;
+}
+
+export function subscription(callbackUrl: string, fields: Partial<NewSubscription> = {}): NewSubscription {
+  return { kpiId: "KD1001", callbackUrl, retryNum: 3, status: "1", teamName: "", userId: "", ...fields };
+}
+
+export function update(fields: Partial<KpiUpdated> = {}): KpiUpdated {
+  return {
+    modelId: "MODEL-01",
+    opTime: "20251219",
+    affectedKpiIds: ["KD1001", "KD1002"],
+    generation: 1,
+    rerun: false,
+    causedBy: { table: "DW_FACT_ORDER_D", opTime: "20251219" },
+    at: "2025-12-19T08:00:00.000Z",
+    ...fields,
+  };
+}

@@ -1,0 +1,60 @@
+/** Puts the parts of the module together for one process: what people use, the consumer of events, the loops. */
+import type { Clock } from "../kernel/clock.ts";
+import type { Db } from "../kernel/db.ts";
+import type { Environment } from "../kernel/environment.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Outbound } from "../kernel/outbound.ts";
+import type { OutboxConsumer } from "../kernel/outbox.ts";
+import type { SecretBox } from "../kernel/secrets.ts";
+import type { OnRun, Service, ServiceLog } from "../kernel/service.ts";
+import type { Session } from "../kernel/session.ts";
+import type { Metrics } from "../kernel/telemetry/metrics.ts";
+import type { Wake } from "../kernel/wake.ts";
+import { createAlerts } from "./alerts.ts";
+import { createConsumer } from "./consumer.ts";
+import { createDeliveries, type Deliveries } from "./deliveries.ts";
+import { createKeeper } from "./keeper.ts";
+import { createOutcomes } from "./outcomes.ts";
+import { createRetention } from "./retention.ts";
+import type { WebhooksSettings } from "./settings.ts";
+import { createSubscriptions, type Subscriptions } from "./subscriptions.ts";
+import { createWorker } from "./worker.ts";
+
+export interface Webhooks {
+  subscriptions: Subscriptions;
+  deliveries: Deliveries;
+  /** Hand it to the outbox, in every process that emits and in every process that relays. */
+  consumer: OutboxConsumer;
+  /** Start them in a process with the role `worker`. */
+  services: Service[];
+}
+
+export interface WebhooksDeps {
+  db: Db;
+  wake: Wake;
+  session: Session;
+  outbound: Outbound;
+  secrets: SecretBox;
+  metrics: Metrics;
+  log: ServiceLog;
+  onRun: OnRun;
+  clock: Clock;
+  ids: Ids;
+  settings: WebhooksSettings;
+  /** Where the addresses and keys of alerts may be. */
+  env: Environment;
+}
+
+export function createWebhooks(deps: WebhooksDeps): Webhooks {
+  const { settings, ids } = deps;
+  const keeper = createKeeper(deps.secrets);
+  const alerts = createAlerts(settings.alerts, deps.env, ids);
+  const timeoutMs = settings.timeoutSeconds * 1_000;
+  const outcomes = createOutcomes({ ...deps, alerts });
+  return {
+    subscriptions: createSubscriptions({ ...deps, keeper, timeoutMs }),
+    deliveries: createDeliveries(deps),
+    consumer: createConsumer({ ...deps, keeper, alerts }),
+    services: [...createWorker({ ...deps, keeper, alerts, outcomes, timeoutMs }), createRetention(deps)],
+  };
+}

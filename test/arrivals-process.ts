@@ -1,0 +1,285 @@
+/**
+ * Processes that run models inside the test's process: each has its own connections, session, worker and timers, as a
+ * server has. What the SQL of a model does is a function of the test.
+ */
+import { afterEach, beforeEach, expect } from "vitest";
+import { type Arrivals, type ArrivalsSettings, createArrivals } from "../src/arrivals/index.ts";
+import type { ModelInput } from "../src/arrivals/models.ts";
+import type { InstanceState, TaskStatus } from "../src/arrivals/states.ts";
+import { findViolations } from "../src/arrivals/store/invariants.ts";
+import type { Engine, Engines, Row } from "../src/engines/engine.ts";
+import { type Db, openDb } from "../src/kernel/db.ts";
+import { createOutbox, type OutboxConsumer } from "../src/kernel/outbox.ts";
+import { openSession } from "../src/kernel/session.ts";
+import { createMetrics } from "../src/kernel/telemetry/metrics.ts";
+import { createWake } from "../src/kernel/wake.ts";
+import type { TestDatabase } from "./database.ts";
+import { type LogLine, rememberingLog } from "./log.ts";
+import { signal, until } from "./until.ts";
+
+export const ACTOR = {
+  caller: { name: "test", keyId: null, scopes: [], tenantId: null, source: null, rateLimitPerMinute: null },
+  address: "",
+  requestId: "",
+};
+
+export interface Asked {
+  modelId: string;
+  opTime: string;
+  signal: AbortSignal;
+}
+/** What the SQL of a model does: the rows that it brings. */
+export type Act = (asked: Asked) => Promise<Row[]> | Row[];
+
+export interface ArrivalProcess extends Arrivals {
+  logged: LogLine[];
+  /** How many models ran at the same time, at the most. */
+  mostAtOnce: number;
+  /** As after `kill -9`, in the eyes of the others: its session has run out. */
+  fallSilent(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+type ChainPort = Parameters<typeof createArrivals>[0]["chains"];
+
+export interface ProcessOptions extends Partial<ArrivalsSettings> {
+  /** What runs in it. Without `scheduler` the test calls `timers.runOnce()`; without `worker` nothing is claimed. */
+  roles?: readonly ("scheduler" | "worker")[];
+  /** Its database as it sees it. */
+  through?: (db: Db) => Db;
+  chains?: ChainPort;
+}
+
+export interface SeenTask {
+  id: string;
+  model: string;
+  opTime: string;
+  status: TaskStatus;
+  generation: number;
+  message: string | null;
+  chainRunId: string | null;
+}
+
+export interface ArrivalProcesses {
+  open(options?: ProcessOptions): Promise<ArrivalProcess>;
+  /** What models do, by their id; one that is not here brings 1 for each of its indicators. */
+  acts: Map<string, Act>;
+  /** Every run that began: `<model id> <opTime>`. */
+  begun: string[];
+  /** Makes a model that depends on these tables, and publishes it. It brings the indicator `<model id>.K`. */
+  define(
+    process: ArrivalProcess,
+    modelId: string,
+    tables: readonly string[],
+    fields?: Partial<ModelInput>,
+  ): Promise<void>;
+  state(modelId: string, opTime: string): Promise<InstanceState | undefined>;
+  tasks(): Promise<SeenTask[]>;
+  /** Waits until so many runs have ended as said. */
+  ended(status: Exclude<TaskStatus, "RUNNING">, count?: number): Promise<SeenTask[]>;
+  /** What the world is told, as `topic model opTime generation`. */
+  told(): Promise<string[]>;
+  /** Values of indicators, as `kpi opTime value generation`. */
+  values(): Promise<string[]>;
+}
+
+export const SETTINGS: ArrivalsSettings = {
+  slots: 100,
+  waitSeconds: 30,
+  timeoutSeconds: 60,
+  rowsMax: 1_000,
+  opTimePattern: ".",
+  tableCase: "as-given",
+  lostLimit: 5,
+  files: [],
+};
+/** Lets every held act of the test go, so that no process waits for it when it stops. */
+const gates: (() => void)[] = [];
+const NO_CHAINS: ChainPort = {
+  start: () => Promise.reject(new Error("there are no chains here")),
+  ended: () => Promise.reject(new Error("there are no chains here")),
+  stop: async () => {},
+};
+
+/** Keeps what is told in the outbox, where a test can look: nothing relays it. */
+export const EARS: OutboxConsumer = {
+  name: "test",
+  topics: ["kpi.updated", "model.failed"],
+  deliver: async () => {},
+  timeoutMs: 1_000,
+  retry: { maxAttempts: 1, baseMs: 1, factor: 1, capMs: 1, jitter: 0 },
+};
+
+export const kpiOf = (modelId: string) => `${modelId}.K`;
+
+/** Call at the top of a test file. What must always hold is checked after each test, and the tables are emptied. */
+export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
+  const open: ArrivalProcess[] = [];
+  const acts = new Map<string, Act>();
+  const begun: string[] = [];
+
+  beforeEach(() => {
+    acts.clear();
+    begun.length = 0;
+  });
+  afterEach(async () => {
+    for (const release of gates.splice(0)) release();
+    await Promise.all(open.splice(0).map((process) => process.stop()));
+    const violations = await findViolations(database.db);
+    await database.query(
+      `truncate arrivals.metrics_model, arrivals.metrics_etl_log, arrivals.model_instance, arrivals.metrics_task_log,
+         arrivals.metrics_kpi, arrivals.metrics_kpi_data, kernel.outbox cascade`,
+    );
+    expect(violations).toEqual([]);
+  });
+
+  /** The SQL of a model of these tests is its id. */
+  function enginesOf(running: { now: number; most: number }): Engines {
+    const engine: Engine = {
+      name: "duckdb",
+      kind: "duckdb",
+      async *stream(modelId, { params, signal: aborted }) {
+        const { op_time: opTime } = params as { op_time: string };
+        begun.push(`${modelId} ${opTime}`);
+        running.now += 1;
+        running.most = Math.max(running.most, running.now);
+        try {
+          const act = acts.get(modelId) ?? (() => [{ kpi_id: kpiOf(modelId), value: 1 }]);
+          yield await act({ modelId, opTime, signal: aborted });
+        } finally {
+          running.now -= 1;
+        }
+      },
+      query: () => Promise.reject(new Error("models stream")),
+      health: async () => {},
+      close: async () => {},
+    };
+    return { get: () => engine, names: () => ["duckdb"], close: async () => {} };
+  }
+
+  const tasks = () =>
+    database.query<SeenTask>(
+      `select id::text as id, model_id as model, op_time as "opTime", status, generation, message, chain_run_id as "chainRunId"
+       from arrivals.metrics_task_log order by metrics_task_log.id`,
+    );
+
+  return {
+    acts,
+    begun,
+    tasks,
+
+    async open({ roles = ["scheduler", "worker"], through = (db: Db) => db, chains = NO_CHAINS, ...settings } = {}) {
+      const log = rememberingLog();
+      const own = openDb({ connection: database.connection, poolSize: 6 });
+      const db = through(own);
+      const wake = createWake({ db: own, log });
+      await wake.start();
+      const session = await openSession({ db: own, log, version: "test", roles });
+      const setExpiry = (seconds: number) =>
+        database.query("update kernel.session set expires_at = now() + make_interval(secs => $2) where id = $1", [
+          session.id(),
+          seconds,
+        ]);
+      await setExpiry(3_600); // Instead of a heartbeat.
+      const running = { now: 0, most: 0 };
+      const arrivals = createArrivals({
+        db,
+        wake,
+        session,
+        log,
+        chains,
+        metrics: createMetrics(),
+        onRun: () => {},
+        settings: { ...SETTINGS, ...settings },
+        engines: enginesOf(running),
+        outbox: createOutbox([EARS]),
+        onArrived: () => {},
+      });
+      const process: ArrivalProcess = {
+        ...arrivals,
+        logged: log.lines,
+        get mostAtOnce() {
+          return running.most;
+        },
+        fallSilent: async () => void (await setExpiry(-1)),
+        async stop() {
+          arrivals.waitingRoom.stop();
+          await arrivals.drain();
+          await arrivals.timers.stop();
+          await arrivals.worker.stop();
+          await session.close();
+          await wake.stop();
+          await own.close();
+        },
+      };
+      open.push(process);
+      if (roles.includes("worker")) arrivals.worker.start();
+      if (roles.includes("scheduler")) arrivals.timers.start();
+      return process;
+    },
+
+    async define({ models }, modelId, tables, fields = {}) {
+      const work = fields.chain === undefined ? { sql: modelId } : {};
+      const dependencies = tables.map((table) => ({ table }));
+      await models.put(modelId, { name: modelId, ...work, dependencies, kpis: [kpiOf(modelId)], ...fields }, ACTOR);
+      await models.setPublished(modelId, true, ACTOR);
+    },
+
+    async state(modelId, opTime) {
+      const [row] = await database.query<{ state: InstanceState }>(
+        "select state from arrivals.model_instance where model_id = $1 and op_time = $2",
+        [modelId, opTime],
+      );
+      return row?.state;
+    },
+
+    ended: (status, count = 1) =>
+      until(async () => {
+        const found = (await tasks()).filter((task) => task.status === status);
+        return found.length >= count && found;
+      }, `${count} runs to be ${status}`),
+
+    async told() {
+      const rows = await database.query<{ shown: string }>(
+        `select concat_ws(' ', topic, payload ->> 'modelId', payload ->> 'opTime', payload ->> 'generation') as shown
+         from kernel.outbox order by outbox.id`,
+      );
+      return rows.map(({ shown }) => shown);
+    },
+
+    async values() {
+      const rows = await database.query<{ shown: string }>(
+        `select concat_ws(' ', kpi_id, op_time, value, generation) as shown from arrivals.metrics_kpi_data order by 1`,
+      );
+      return rows.map(({ shown }) => shown);
+    },
+  };
+}
+
+/** A table arrives, as a caller without a key announces it. */
+export function arrival(table: string, opTime: string, idempotencyKey: string | null = null) {
+  return { table, opTime, idempotencyKey };
+}
+
+/** An act that goes on until the test lets it go, or until it is aborted unless it is `stubborn`. */
+export function held({ stubborn = false } = {}) {
+  const asked: Asked[] = [];
+  const gate = signal<number>();
+  gates.push(() => gate.resolve(0));
+  const act: Act = async (one) => {
+    asked.push(one);
+    const aborted = signal<never>();
+    one.signal.addEventListener("abort", () => aborted.reject(one.signal.reason), { once: true });
+    aborted.promise.catch(() => {});
+    const value = await (stubborn ? gate.promise : Promise.race([gate.promise, aborted.promise]));
+    return [{ kpi_id: kpiOf(one.modelId), value }];
+  };
+  return {
+    act,
+    asked,
+    /** With this value. */
+    release: (value = 1) => gate.resolve(value),
+    /** When so many have begun. */
+    begun: (count = 1) => until(() => asked.length >= count && asked, `${count} held runs to begin`),
+  };
+}

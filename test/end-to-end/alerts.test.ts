@@ -1,0 +1,56 @@
+/** What goes wrong is told to the addresses in the settings: through the outbox and the deliveries, and soon. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Receiver, startReceiver } from "../../src/webhooks/receiver.fixture.ts";
+import { useDatabase } from "../database.ts";
+import { startMillrace, type TestMillrace } from "../millrace.ts";
+import { until } from "../until.ts";
+
+const database = useDatabase();
+let receiver: Receiver;
+let millrace: TestMillrace;
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  millrace = await startMillrace(database, {
+    env: {
+      MILLRACE_ROLES: "api,scheduler,worker",
+      MILLRACE_WEBHOOKS_ALLOW_PRIVATE: "true",
+      MILLRACE_SECRET_KEY: "ab".repeat(32),
+    },
+    webhooks: { alerts: [{ name: "on-call", url: receiver.url("/alerts"), retryNum: 3 }] },
+  });
+});
+afterAll(async () => {
+  await millrace.app.stop();
+  await receiver.stop();
+});
+
+const told = (event: string) =>
+  receiver
+    .received("/alerts")
+    .map(({ body }) => JSON.parse(body) as Record<string, unknown>)
+    .find((alert) => alert["event"] === event);
+
+test("a run that failed is told of within seconds, and the run that another waits for is not", async () => {
+  const { api } = millrace;
+  const nodes = [{ id: "broken", type: "sql", cfg: { sql: "select no_such_column" } }];
+  const { body: chain } = await api.post("/api/v1/chains", { name: "nightly", dagJson: { nodes } });
+  const { body: run } = await api.post(`/api/v1/chains/${String(chain["chainId"])}:start`, { opTime: "20251219" });
+  const outer = { nodes: [{ id: "inner", type: "chain", cfg: { name: "nightly" } }] };
+  const { body: parent } = await api.post("/api/v1/chains", { name: "outer", dagJson: outer });
+  const { body: outerRun } = await api.post(`/api/v1/chains/${String(parent["chainId"])}:start`, {});
+  await until(() => receiver.received("/alerts").length >= 2, "both alerts");
+  expect(told("RUN_FAILED")).toMatchObject({ runId: run["runId"], name: "nightly", opTime: "20251219" });
+  const ids = receiver.received("/alerts").map(({ body }) => (JSON.parse(body) as { runId: string }).runId);
+  expect(ids.sort()).toEqual([run["runId"], outerRun["runId"]].sort());
+});
+
+test("a model that failed is told of", async () => {
+  const { api } = millrace;
+  const model = { name: "broken", sql: "select no_such_column", dependencies: [{ table: "T" }], kpis: ["KD1"] };
+  await api.put("/api/v1/kpi/models/BROKEN", model);
+  await api.post("/api/v1/kpi/models/BROKEN:publish");
+  await api.post("/api/open/kpi/srcTableComplete", { srcTableName: "T", opTime: "20251219" });
+  await until(() => told("MODEL_FAILED") !== undefined, "the alert");
+  expect(told("MODEL_FAILED")).toMatchObject({ modelId: "BROKEN", opTime: "20251219" });
+});
