@@ -9,7 +9,7 @@ export const arrivalsChecks: DoctorCheck[] = [
   {
     name: "model leases",
     async look(db) {
-      const { running, orphaned, overdue_seconds } = await leaseHealth(db);
+      const { leased: running, orphaned, overdue_seconds } = await leaseHealth(db);
       const found = `${running} models are running.`;
       if (overdue_seconds < OVERDUE_SECONDS_WARN && orphaned === 0) return { verdict: "ok", found };
       const late =

@@ -3,7 +3,8 @@ import type { Engines } from "../engines/index.ts";
 import { isUnavailable } from "../kernel/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { isRecord } from "../kernel/is-record.ts";
-import { type RetryPolicy, withRetry } from "../kernel/retry.ts";
+import { withRetry } from "../kernel/retry.ts";
+import { OUTLAST_SESSION } from "../kernel/session.ts";
 import type { ChainPort } from "./chain-port.ts";
 import type { Outcome, Run } from "./finish.ts";
 import type { ModelRow } from "./store/models.ts";
@@ -33,9 +34,6 @@ export async function execute(deps: ExecuteDeps, run: Run, signal: AbortSignal):
 type Row = Record<string, unknown>;
 type AddRows = (rows: readonly Readonly<Row>[]) => void;
 
-/** Longer in all than a session lives without its heartbeat: by then the run is somebody else's. */
-const OUTAGE_RETRY: RetryPolicy = { maxAttempts: 20, baseMs: 100, factor: 2, capMs: 2_000, jitter: 0.2 };
-
 async function runSql(
   { engines, rowsMax }: ExecuteDeps,
   { engine, sql, timeout_seconds }: ModelRow,
@@ -49,7 +47,7 @@ async function runSql(
 
 /** The chain goes on while its database is away for a moment, and is found again by its key. */
 function patiently<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  return withRetry(work, { policy: OUTAGE_RETRY, retryOn: isUnavailable, signal });
+  return withRetry(work, { policy: OUTLAST_SESSION, retryOn: isUnavailable, signal });
 }
 
 async function runChain(deps: ExecuteDeps, run: Run, signal: AbortSignal): Promise<Row[][]> {

@@ -1,7 +1,7 @@
 /** What people do with indicators: define, look at, delete. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Db } from "../kernel/db.ts";
-import { ApiError } from "../kernel/errors.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
 import { indicatorOf } from "./computed.ts";
 import { compileFormula } from "./formula.ts";
 import { createIndicatorGraph } from "./indicator-graph.ts";
@@ -81,8 +81,4 @@ function written(kpiId: string, { type, name, expression, dependsOn }: Indicator
   if (unnamed.length > 0)
     throw invalid(`The expression uses ${unnamed.join(", ")}, but \`dependsOn\` does not name it`);
   return { kpi_id: kpiId, type, name, expression, depends_on: used };
-}
-
-function invalid(reason: string): ApiError {
-  return new ApiError("VALIDATION_FAILED", {}, { reason });
 }

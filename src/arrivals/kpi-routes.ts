@@ -1,6 +1,6 @@
 /** The API of indicators and their values, of the logs of runs and arrivals, and of the picture of a range. */
 import type { Db } from "../kernel/db.ts";
-import { ApiError } from "../kernel/errors.ts";
+import { invalid } from "../kernel/errors.ts";
 import { errors } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import { isRecord } from "../kernel/is-record.ts";
@@ -160,5 +160,5 @@ function dimensionsOf(text: string): Dimensions {
     // Said below, as for any other text.
   }
   const reason = 'The parameter `dimensions` must be a JSON object like {"region":"EU"}';
-  throw new ApiError("VALIDATION_FAILED", {}, { reason });
+  throw invalid(reason);
 }

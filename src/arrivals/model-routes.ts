@@ -2,7 +2,7 @@
 import { systemClock } from "../kernel/clock.ts";
 import type { Db } from "../kernel/db.ts";
 import { actionPath } from "../kernel/http/action-path.ts";
-import { errors } from "../kernel/http/schemas.ts";
+import { errors, NoBody } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import type { Arrivals } from "./arrivals.ts";
 import { endOf } from "./open-routes.ts";
@@ -99,7 +99,7 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
             ? "Publish a model: from now on arrivals run it; what has arrived before does not"
             : "Unpublish a model: what has not begun does not begin",
           params: schemas.ModelParams,
-          body: schemas.NoBody,
+          body: NoBody,
           response: { 200: schemas.ModelReply, ...errors(404) },
         },
       },

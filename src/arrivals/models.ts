@@ -2,7 +2,7 @@
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Db, Queryable } from "../kernel/db.ts";
-import { ApiError } from "../kernel/errors.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import type { Grain } from "../kernel/op-time.ts";
 import { wrongTimeZone } from "../kernel/time-zone.ts";
@@ -217,8 +217,4 @@ function problemOf(
 async function refuseComputed(tx: Queryable, kpiIds: readonly string[]): Promise<void> {
   const computed = (await kpiTypes(tx, kpiIds)).find(({ type }) => type === "COMPUTED");
   if (computed) throw invalid(`\`${computed.kpi_id}\` is a COMPUTED indicator; a model brings EXTENDED ones`);
-}
-
-function invalid(reason: string): ApiError {
-  return new ApiError("VALIDATION_FAILED", {}, { reason });
 }

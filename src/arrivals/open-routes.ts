@@ -1,5 +1,5 @@
 /** The announcement of a table, as the KPI library's callers know it: word for word in its answers. */
-import { ApiError } from "../kernel/errors.ts";
+import { invalid } from "../kernel/errors.ts";
 import { errors } from "../kernel/http/schemas.ts";
 import type { Http } from "../kernel/http/server.ts";
 import { isOpTime } from "../kernel/op-time.ts";
@@ -39,7 +39,7 @@ export function openRoutes(http: Http, { arrivals, settings }: OpenRoutesDeps): 
     async ({ body: { srcTableName: table, opTime }, headers, signal }) => {
       if (!isOpTime(opTime) || !pattern.test(opTime)) {
         const reason = `The opTime \`${opTime.slice(0, 64)}\` does not have the form that is accepted here: ${settings.opTimePattern}`;
-        throw new ApiError("VALIDATION_FAILED", {}, { reason });
+        throw invalid(reason);
       }
       const announced = await arrivals.announce({ table, opTime, idempotencyKey: headers["idempotency-key"] ?? null });
       const waitMs = prefersAsync(headers.prefer) ? 0 : settings.waitSeconds * 1000;

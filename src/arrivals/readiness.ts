@@ -1,6 +1,6 @@
 /** The picture of a range of opTimes: table by table what has arrived, and model by model where it stands. */
 import type { Db } from "../kernel/db.ts";
-import { ApiError } from "../kernel/errors.ts";
+import { invalid } from "../kernel/errors.ts";
 import { grainOf, opTimesBetween } from "../kernel/op-time.ts";
 import type { InstanceState, TaskStatus } from "./states.ts";
 import { arrivedOpTimes } from "./store/arrivals.ts";
@@ -25,7 +25,7 @@ export async function readiness(db: Db, from: string, to: string): Promise<Readi
   const opTimes = await opTimesOf(db, from, to);
   if (opTimes.length > OP_TIMES_MAX) {
     const reason = `The range ${from} to ${to} has ${opTimes.length} opTimes, but at most ${OP_TIMES_MAX} are shown at once`;
-    throw new ApiError("VALIDATION_FAILED", {}, { reason });
+    throw invalid(reason);
   }
   const [tables, models] = await Promise.all([watchedTables(db, ROWS_MAX + 1), publishedModels(db, ROWS_MAX + 1)]);
   const shownTables = tables.slice(0, ROWS_MAX);

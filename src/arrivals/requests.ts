@@ -1,7 +1,7 @@
 /** Runs that people ask for: one opTime, or a range of them. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Db } from "../kernel/db.ts";
-import { ApiError } from "../kernel/errors.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
 import { grainOf, OP_TIMES_MAX, opTimesBetween } from "../kernel/op-time.ts";
 import type { Wake } from "../kernel/wake.ts";
 import { judge, keyOf } from "./judge.ts";
@@ -58,7 +58,7 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
   function refuseOtherGrain({ grain, model_id: modelId }: KnownModel, opTime: string): void {
     if (grain === null || grainOf(opTime) === grain) return;
     const reason = `The opTimes of model \`${modelId}\` are ${grain}s, which \`${opTime}\` is not`;
-    throw new ApiError("VALIDATION_FAILED", {}, { reason });
+    throw invalid(reason);
   }
 
   return {

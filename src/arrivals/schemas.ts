@@ -1,10 +1,9 @@
 /** The bodies of arrivals, models and indicators, with the field names of the KPI library. */
-import { type Static, type TSchema, Type } from "typebox";
-import { Body, Page, PageQuery, ReplyTime } from "../kernel/http/schemas.ts";
+import { type Static, Type } from "typebox";
+import { Body, Nullable, Page, PageQuery, ReplyTime } from "../kernel/http/schemas.ts";
 import { GRAINS, OP_TIME_PATTERN } from "../kernel/op-time.ts";
 import { RERUN_POLICIES, TASK_STATUSES } from "./states.ts";
 
-const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const oneOf = <Value extends string>(values: readonly Value[], description?: string) =>
   Type.Unsafe<Value>({ type: "string", enum: [...values], ...(description ? { description } : {}) });
 
@@ -22,9 +21,6 @@ const GrainName = oneOf(GRAINS, "The period that an opTime stands for: `yyyyMMdd
 /** In a path any text is taken: what is no id belongs to nobody, and is answered like an unknown one. */
 const AnyId = Type.String({ minLength: 1, maxLength: 512 });
 const SQL_LENGTH_MAX = 1_000_000;
-
-/** Of an action that takes nothing. */
-export const NoBody = Nullable(Body({}));
 
 export const ArrivalBody = Body({
   srcTableName: Table,

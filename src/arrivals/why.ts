@@ -1,7 +1,7 @@
 /** Why a model ran for an opTime, or has not: what it needs, what came when, which run used it, and what would make it run. */
 import type { Clock } from "../kernel/clock.ts";
 import type { Db } from "../kernel/db.ts";
-import { ApiError } from "../kernel/errors.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
 import { grainOf } from "../kernel/op-time.ts";
 import { formulaOf, readParts } from "./computed.ts";
 import { evaluateFormula } from "./formula.ts";
@@ -44,7 +44,7 @@ export async function explain(db: Db, clock: Clock, modelId: string, opTime: str
   if (!model || !row) throw new ApiError("MODEL_NOT_FOUND", { modelId });
   if (model.grain !== null && grainOf(opTime) !== model.grain) {
     const reason = `The opTimes of model \`${modelId}\` are ${model.grain}s, which \`${opTime}\` is not`;
-    throw new ApiError("VALIDATION_FAILED", {}, { reason });
+    throw invalid(reason);
   }
   const needs = needsOf(model, opTime);
   const arrived = await arrivedOf(db, needs);

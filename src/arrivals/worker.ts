@@ -4,9 +4,9 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Db, isUnavailable, type Queryable } from "../kernel/db.ts";
-import { type RetryPolicy, withRetry } from "../kernel/retry.ts";
+import { withRetry } from "../kernel/retry.ts";
 import { createService, type OnRun, type ServiceLog } from "../kernel/service.ts";
-import type { Session } from "../kernel/session.ts";
+import { OUTLAST_SESSION, type Session } from "../kernel/session.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
 import { type ExecuteDeps, execute } from "./execute.ts";
@@ -53,8 +53,6 @@ const POLL_INTERVAL_MS = 60_000;
 const WATCH_INTERVAL_MS = 10_000;
 const UNSURE_MS = 60_000;
 const DRAIN_MS = 5_000;
-/** Longer in all than a session lives without its heartbeat: by then the run is not ours to end. */
-const FINISH_RETRY: RetryPolicy = { maxAttempts: 20, baseMs: 100, factor: 2, capMs: 2_000, jitter: 0.2 };
 
 export function createWorker(deps: WorkerDeps): Worker {
   const { db, wake, session, settings, metrics, log, onRun } = deps;
@@ -104,7 +102,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     try {
       const outcome = await execute(deps, run, current.control.signal);
       const counted = await withRetry(() => finish(deps, run, outcome), {
-        policy: FINISH_RETRY,
+        policy: OUTLAST_SESSION,
         retryOn: isUnavailable,
       });
       const seconds = (performance.now() - startedAt) / 1000;

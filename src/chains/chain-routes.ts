@@ -2,7 +2,7 @@
 import type { Db } from "../kernel/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { actionPath } from "../kernel/http/action-path.ts";
-import { errors } from "../kernel/http/schemas.ts";
+import { errors, NoBody } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import { grainOf, opTimesBetween } from "../kernel/op-time.ts";
 import type { Chains } from "./chains.ts";
@@ -75,7 +75,7 @@ export function chainRoutes(http: Http, { db, chains }: { db: Db; chains: Chains
           tags,
           summary: enabled ? "Let a chain start runs" : "Keep a chain from starting runs; those under way go on",
           params: schemas.ChainParams,
-          body: schemas.NoBody,
+          body: NoBody,
           response: { 200: schemas.ChainDetail, ...errors(400) },
         },
       },

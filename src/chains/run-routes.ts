@@ -3,7 +3,7 @@ import type { Db } from "../kernel/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { actionPath } from "../kernel/http/action-path.ts";
 import { parseJson } from "../kernel/http/body.ts";
-import { errors } from "../kernel/http/schemas.ts";
+import { errors, NoBody } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import type { Chains } from "./chains.ts";
@@ -222,7 +222,7 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
         tags,
         summary: "Go on with a stopped run",
         params: schemas.RunParams,
-        body: schemas.NoBody,
+        body: NoBody,
         response: { 200: schemas.RunStatusReply, ...errors(400, 409) },
       },
     },

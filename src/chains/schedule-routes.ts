@@ -3,7 +3,7 @@ import { audit } from "../kernel/auth/audit.ts";
 import type { Db } from "../kernel/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { actionPath } from "../kernel/http/action-path.ts";
-import { errors } from "../kernel/http/schemas.ts";
+import { errors, NoBody } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import type { Wake } from "../kernel/wake.ts";
 import type { Chains } from "./chains.ts";
@@ -110,7 +110,7 @@ export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: 
           tags,
           summary: paused ? "Pause a schedule" : "Go on with a schedule; what lay in the pause is not made up for",
           params: schemas.ScheduleParams,
-          body: schemas.NoBody,
+          body: NoBody,
           response: { 200: schemas.ScheduleReply, ...errors(400) },
         },
       },

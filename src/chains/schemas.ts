@@ -1,6 +1,6 @@
 /** The bodies of chains and runs, with the field names of the JobChain API. */
 import { type Static, Type } from "typebox";
-import { Body, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
+import { Body, Nullable, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
 import { GRAINS, OP_TIME_PATTERN } from "../kernel/op-time.ts";
 import { NODE_STATUSES, RUN_STATUSES } from "./states.ts";
 
@@ -11,8 +11,6 @@ const VERSION_MAX = 2 ** 53 - 1;
 
 /** In a path any text is taken: what is no id belongs to no chain or run, and is answered like an unknown one. */
 const AnyId = Type.String({ minLength: 1, maxLength: 256 });
-const Nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
-  Type.Union([schema, Type.Null()]);
 
 const Name = Type.String({
   minLength: 1,
@@ -51,9 +49,6 @@ const Priority = Type.Integer({
 });
 const Reason = Nullable(Type.String({ maxLength: 2_000 }));
 const AnyJson = Type.Unknown({ description: "Any JSON." });
-
-/** Of an action that takes nothing: what is sent with it all the same is more likely a mistake than meant to be ignored. */
-export const NoBody = Nullable(Body({}));
 
 export const ChainParams = Body({ chainId: AnyId });
 export const VersionParams = Body({ chainId: AnyId, version: Type.Integer({ minimum: 1, maximum: VERSION_MAX }) });

@@ -5,9 +5,9 @@
  */
 import { setTimeout as sleepFor } from "node:timers/promises";
 import { type Db, isUnavailable } from "../kernel/db.ts";
-import { type RetryPolicy, withRetry } from "../kernel/retry.ts";
+import { withRetry } from "../kernel/retry.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/service.ts";
-import type { Session } from "../kernel/session.ts";
+import { OUTLAST_SESSION, type Session } from "../kernel/session.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
 import type { Engine, Report, Taker } from "./engine.ts";
@@ -71,8 +71,6 @@ const UNREPORTED_MAX = 4;
 const UNSURE_MS = 60_000;
 /** What is ours and does not run may be about to; after this time it is not. Two looks of the watch are further apart. */
 const STRAY_MS = 3_000;
-/** Longer in all than a session lives without its heartbeat: by then the node is not ours to report any more. */
-const REPORT_RETRY: RetryPolicy = { maxAttempts: 20, baseMs: 100, factor: 2, capMs: 2_000, jitter: 0.2 };
 
 export function createWorker(deps: WorkerDeps): Worker {
   const { db, wake, session, engine, registry, settings, metrics, log, onRun } = deps;
@@ -248,7 +246,7 @@ export function createWorker(deps: WorkerDeps): Worker {
   }
 
   async function report(said: Report): Promise<void> {
-    const counted = await withRetry(() => engine.report(said), { policy: REPORT_RETRY, retryOn: isUnavailable });
+    const counted = await withRetry(() => engine.report(said), { policy: OUTLAST_SESSION, retryOn: isUnavailable });
     if (!counted) {
       const { runId, event } = said;
       log.info({ runId, nodeId: event.nodeId, event: event.kind }, "a node's end came too late and was dropped");

@@ -158,6 +158,11 @@ export class OperatorError extends Error {
   }
 }
 
+/** What a caller sent cannot be: `reason` is a sentence that lacks its full stop. */
+export function invalid(reason: string): ApiError {
+  return new ApiError("VALIDATION_FAILED", {}, { reason });
+}
+
 function fill(sentence: string, details: ErrorDetails): string {
   return sentence
     .replaceAll(/\{(\w+)\}/g, (_, name: string) => {

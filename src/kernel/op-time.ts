@@ -5,7 +5,7 @@
  * A grain's opTimes are labels of the wall clock and know no time zone: every day has 24 hour labels, also the day on which
  * the clocks jump over one of them, or pass one twice. That is how partitions are named, so it is what ranges go over.
  */
-import { ApiError } from "./errors.ts";
+import { invalid } from "./errors.ts";
 
 /** For schemas; `isOpTime` for the rest. */
 export const OP_TIME_PATTERN = "^[A-Za-z0-9_.:-]{1,255}$";
@@ -38,13 +38,13 @@ export function grainOf(opTime: string): Grain | undefined {
 export function opTimesBetween(from: string, to: string, grain: Grain): string[] {
   for (const [name, opTime] of Object.entries({ from, to })) {
     if (isOf(grain, opTime)) continue;
-    throw refusal(`The range's \`${name}\` must be a real ${grain} like ${FORMS[grain]}, not \`${opTime}\``);
+    throw invalid(`The range's \`${name}\` must be a real ${grain} like ${FORMS[grain]}, not \`${opTime}\``);
   }
   const first = positionOf(from, grain);
   const count = positionOf(to, grain) - first + 1;
-  if (count < 1) throw refusal(`The range's \`to\` (${to}) lies before its \`from\` (${from})`);
+  if (count < 1) throw invalid(`The range's \`to\` (${to}) lies before its \`from\` (${from})`);
   if (count > OP_TIMES_MAX) {
-    throw refusal(`The range ${from} to ${to} has ${count} ${grain}s, but one may hold ${OP_TIMES_MAX}: split it`);
+    throw invalid(`The range ${from} to ${to} has ${count} ${grain}s, but one may hold ${OP_TIMES_MAX}: split it`);
   }
   return Array.from({ length: count }, (_, index) => labelAt(first + index, grain));
 }
@@ -201,8 +201,4 @@ function startOf(position: number, grain: Grain): Date {
       return start;
     }
   }
-}
-
-function refusal(reason: string): ApiError {
-  return new ApiError("VALIDATION_FAILED", {}, { reason });
 }

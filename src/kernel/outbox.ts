@@ -13,7 +13,7 @@ import { createGroupCommit } from "./group-commit.ts";
 import { type Lease, type LeaseSpec, leaseOn } from "./lease.ts";
 import { type RetryPolicy, retryDelayMs, withRetry } from "./retry.ts";
 import { createService, type Service, type ServiceLog } from "./service.ts";
-import type { Session } from "./session.ts";
+import { OUTLAST_SESSION, type Session } from "./session.ts";
 import { statement } from "./statement.ts";
 import type { Wake } from "./wake.ts";
 
@@ -57,8 +57,6 @@ const RECLAIM_INTERVAL_MS = 60_000;
 const POLL_INTERVAL_MS = 60_000;
 const LOST_LIMIT = 10;
 const ERROR_LENGTH_MAX = 2_000;
-/** Longer in all than a session lives without its heartbeat: by then the rows are not ours to write any more. */
-const SETTLE_RETRY: RetryPolicy = { maxAttempts: 20, baseMs: 100, factor: 2, capMs: 2_000, jitter: 0.2 };
 
 interface ClaimedRow {
   event_id: string;
@@ -205,7 +203,7 @@ function createLane(consumer: OutboxConsumer): (deps: RelayDeps) => Service {
       identity: ({ id }) => id,
       async write(items) {
         // A row whose outcome was not written stays ours for as long as this process lives, so it is not given up easily.
-        await withRetry(() => write(db, items), { policy: SETTLE_RETRY, retryOn: isUnavailable });
+        await withRetry(() => write(db, items), { policy: OUTLAST_SESSION, retryOn: isUnavailable });
         return items;
       },
     });

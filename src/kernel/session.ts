@@ -4,6 +4,7 @@
  */
 import { hostname } from "node:os";
 import type { Db } from "./db.ts";
+import type { RetryPolicy } from "./retry.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "./service.ts";
 import { statement } from "./statement.ts";
 
@@ -15,6 +16,9 @@ const HEARTBEAT_INTERVAL_MS = 5_000;
 const FORGET_AFTER_SECONDS = 3_600;
 /** A silence is told of for so long: several beats, so that one that fails is no loss. */
 const SILENCE_TOLD_SECONDS = 20;
+
+/** For writes that end what a session holds: longer in all than one lives unheard; then it is not ours to write any more. */
+export const OUTLAST_SESSION: RetryPolicy = { maxAttempts: 20, baseMs: 100, factor: 2, capMs: 2_000, jitter: 0.2 };
 
 export interface Session {
   /** The id to claim with. It changes when the session was lost, for instance because the process was suspended. */

@@ -1,7 +1,7 @@
 /** The pipeline API under `/api/v1/pipeline`: validate, call one use case, shape the reply. */
 import type { FastifyReply } from "fastify";
 import type { Db } from "../kernel/db.ts";
-import { ApiError } from "../kernel/errors.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
 import { errors } from "../kernel/http/schemas.ts";
 import type { Http } from "../kernel/http/server.ts";
 import { didYouMean } from "../kernel/nearest.ts";
@@ -282,7 +282,7 @@ function refuseRepeated<Cell extends { filename: string; shard: number }>(items:
   for (const item of items) {
     if (seen.has(identity(item))) {
       const reason = `The field \`items\` names ${item.filename}, shard ${item.shard} twice`;
-      throw new ApiError("VALIDATION_FAILED", {}, { reason });
+      throw invalid(reason);
     }
     seen.add(identity(item));
   }

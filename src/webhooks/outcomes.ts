@@ -7,8 +7,9 @@ import { type Db, isUnavailable, type Queryable } from "../kernel/db.ts";
 import { createGroupCommit } from "../kernel/group-commit.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { shownUrl } from "../kernel/outbound.ts";
-import { type RetryPolicy, withRetry } from "../kernel/retry.ts";
+import { withRetry } from "../kernel/retry.ts";
 import type { ServiceLog } from "../kernel/service.ts";
+import { OUTLAST_SESSION } from "../kernel/session.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
 import type { Alerts } from "./alerts.ts";
@@ -77,16 +78,13 @@ export interface Outcomes {
   write(settled: Settled): Promise<void>;
 }
 
-/** Longer in all than a session lives without its heartbeat: by then the rows are not ours to write any more. */
-const WRITE_RETRY: RetryPolicy = { maxAttempts: 20, baseMs: 100, factor: 2, capMs: 2_000, jitter: 0.2 };
-
 export function createOutcomes(deps: OutcomesDeps): Outcomes {
   const { db, wake, metrics, log, clock, ids, alerts, settings } = deps;
   const incoming = createGroupCommit<Settled, void>({
     identity: ({ id }) => id,
     async write(items) {
       const { held, disabled } = await withRetry(() => db.tx((tx) => writeAll(tx, items)), {
-        policy: WRITE_RETRY,
+        policy: OUTLAST_SESSION,
         retryOn: isUnavailable,
       });
       for (const item of items) tell(item, held.has(item.id));

@@ -1,7 +1,7 @@
 /** The API of subscriptions and deliveries, under `/api/v1/kpi`. */
 import { ApiError } from "../kernel/errors.ts";
 import { actionPath } from "../kernel/http/action-path.ts";
-import { errors } from "../kernel/http/schemas.ts";
+import { errors, NoBody } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import { UUID } from "../kernel/ids.ts";
 import { attemptReply, deliveryReply, savedReply, subscriptionReply } from "./replies.ts";
@@ -111,7 +111,7 @@ function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
         tags,
         summary: "Send a TEST event now, and show what came back",
         params: schemas.IdParams,
-        body: schemas.NoBody,
+        body: NoBody,
         response: { 200: schemas.TestReply, ...errors(404) },
       },
     },
@@ -129,7 +129,7 @@ function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
         tags,
         summary: "Give the callback and team of a subscription a new signing key",
         params: schemas.IdParams,
-        body: schemas.NoBody,
+        body: NoBody,
         response: { 200: schemas.RotateReply, ...errors(404) },
       },
     },
@@ -195,7 +195,7 @@ function deliveryRoutes(http: Http, { deliveries }: Webhooks): void {
         tags,
         summary: "Send a delivery again, under the same id",
         params: schemas.IdParams,
-        body: schemas.NoBody,
+        body: NoBody,
         response: { 200: schemas.DeliveryReply, ...errors(404, 409) },
       },
     },

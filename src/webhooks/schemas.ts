@@ -1,18 +1,13 @@
 /** The bodies of subscriptions and deliveries, with the field names of the KPI library's tables in camel case. */
 import { Type } from "typebox";
-import { Body, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
+import { Body, Nullable, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
 import { OP_TIME_PATTERN } from "../kernel/op-time.ts";
 import { RETRY_NUM_DEFAULT, RETRY_NUM_MAX } from "./retries.ts";
 import { SECRET_LENGTH_MAX } from "./secret.ts";
 import { DELIVERY_STATUSES } from "./states.ts";
 
-const Nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
-  Type.Union([schema, Type.Null()]);
-
 /** In a path any text is taken: what is no id belongs to nothing, and is answered like an unknown one. */
 export const IdParams = Body({ id: Type.String({ minLength: 1, maxLength: 256 }) });
-export const NoBody = Nullable(Body({}));
-
 const plain = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
 const KpiId = Type.String({
   minLength: 1,

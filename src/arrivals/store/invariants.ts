@@ -1,16 +1,7 @@
 /** SQL that looks for what must never be: rows that disagree with each other. Each answers how many do, and an example. */
 import type { Db } from "../../kernel/db.ts";
-import { type Statement, statement } from "../../kernel/statement.ts";
-
-export interface Violation {
-  /** What must hold. */
-  rule: string;
-  count: number;
-  example: string | null;
-}
-
-const violated = (name: string, rows: string): Statement<{ count: number; example: string | null }> =>
-  statement(`arrivals.invariant.${name}`, `select count(*)::int as count, min(example) as example from (${rows}) v`);
+import { type Invariant, invariant, leaseHealthOf, type Violation, violationsOf } from "../../kernel/invariants.ts";
+import { statement } from "../../kernel/statement.ts";
 
 /** History is long, and what was right yesterday has not changed since. */
 const RECENT = "(select * from arrivals.model_instance where updated_at > now() - interval '1 day') i";
@@ -19,84 +10,54 @@ const NEWEST_SUCCESS = `(select l.* from arrivals.metrics_task_log l
          where l.model_id = i.model_id and l.op_time = i.op_time and l.status = 'SUCCESS' order by l.id desc limit 1) l`;
 const EXAMPLE = "i.model_id || ' ' || i.op_time as example";
 
-const RULES: { rule: string; violations: Statement<{ count: number; example: string | null }> }[] = [
-  {
-    rule: "a model runs for an opTime exactly while one run of it is RUNNING, of the same generation",
-    violations: violated(
-      "running",
-      `select coalesce(t.model_id, i.model_id) || ' ' || coalesce(t.op_time, i.op_time) as example
+const RULES: Invariant[] = [
+  invariant(
+    "arrivals.invariant.running",
+    "a model runs for an opTime exactly while one run of it is RUNNING, of the same generation",
+    `select coalesce(t.model_id, i.model_id) || ' ' || coalesce(t.op_time, i.op_time) as example
        from (select * from arrivals.model_instance where state = 'running') i
        full join (select * from arrivals.metrics_task_log where status = 'RUNNING') t
        on t.model_id = i.model_id and t.op_time = i.op_time
        where t.id is null or i.model_id is null or t.generation <> i.generation`,
-    ),
-  },
-  {
-    rule: "no two runs under way share a fence",
-    violations: violated(
-      "fences",
-      `select min(model_id || ' ' || op_time) as example from arrivals.model_instance where state = 'running'
+  ),
+  invariant(
+    "arrivals.invariant.fences",
+    "no two runs under way share a fence",
+    `select min(model_id || ' ' || op_time) as example from arrivals.model_instance where state = 'running'
        group by fence having count(*) > 1`,
-    ),
-  },
-  {
-    rule: "the values of a model for an opTime are all from its newest success",
-    violations: violated(
-      "values",
-      `select ${EXAMPLE} from ${RECENT} left join lateral ${NEWEST_SUCCESS} on true
+  ),
+  invariant(
+    "arrivals.invariant.values",
+    "the values of a model for an opTime are all from its newest success",
+    `select ${EXAMPLE} from ${RECENT} left join lateral ${NEWEST_SUCCESS} on true
        where exists (
          select from arrivals.metrics_kpi_data d where d.model_id = i.model_id and d.op_time = i.op_time
            and (d.task_id is distinct from l.id or d.generation is distinct from l.generation))`,
-    ),
-  },
-  {
-    rule: "what a model has used is what its newest success used",
-    violations: violated(
-      "consumed",
-      `select ${EXAMPLE} from ${RECENT} left join lateral ${NEWEST_SUCCESS} on true
+  ),
+  invariant(
+    "arrivals.invariant.consumed",
+    "what a model has used is what its newest success used",
+    `select ${EXAMPLE} from ${RECENT} left join lateral ${NEWEST_SUCCESS} on true
        where i.consumed is not null and i.consumed is distinct from l.consumed`,
-    ),
-  },
-  {
-    rule: "a model uses only what has arrived",
-    violations: violated(
-      "vectors",
-      // The opTime is what stands behind the last blank: it has none itself.
-      `select ${EXAMPLE} from ${RECENT}, jsonb_each_text(i.consumed) as used(arrival, sequence)
+  ),
+  invariant(
+    "arrivals.invariant.vectors",
+    "a model uses only what has arrived",
+    // The opTime is what stands behind the last blank: it has none itself.
+    `select ${EXAMPLE} from ${RECENT}, jsonb_each_text(i.consumed) as used(arrival, sequence)
        where not exists (
          select from arrivals.metrics_etl_log l
          where l.op_time = substring(used.arrival from '[^ ]+$')
            and l.table_name = substring(used.arrival from '^(.*) [^ ]+$') and l.sequence >= used.sequence::bigint)`,
-    ),
-  },
+  ),
 ];
 
-/** All rules that do not hold. Slow on a very large installation: for `millrace doctor` and for tests. */
-export async function findViolations(db: Db): Promise<Violation[]> {
-  const found = await Promise.all(
-    RULES.map(async ({ rule, violations }) => {
-      const [row] = await db.read(violations);
-      return { rule, count: row?.count ?? 0, example: row?.example ?? null };
-    }),
-  );
-  return found.filter(({ count }) => count > 0);
+/** All rules that do not hold. */
+export function findViolations(db: Db): Promise<Violation[]> {
+  return violationsOf(db, RULES);
 }
 
-const LEASES = statement<{ running: number; orphaned: number; overdue_seconds: number }>(
-  "arrivals.invariant.leases",
-  `select (select count(*)::int from arrivals.model_instance where state = 'running') as running,
-          (select count(*)::int from arrivals.model_instance n where n.state = 'running' and not exists (
-             select from kernel.session s where s.id = n.session_id)) as orphaned,
-          coalesce((select max(extract(epoch from now() - s.expires_at)) from arrivals.model_instance n
-             join kernel.session s on s.id = n.session_id where n.state = 'running' and s.expires_at <= now()), 0)::float8
-            as overdue_seconds`,
-);
-
-export async function leaseHealth(db: Db) {
-  const [row] = await db.read(LEASES);
-  if (!row) throw new Error("the look at the leases came back empty");
-  return row;
-}
+export const leaseHealth = leaseHealthOf("arrivals.invariant.leases", "arrivals.model_instance", "t.state = 'running'");
 
 const WAITING = statement<{ ready: number; oldest_seconds: number; workers: number }>(
   "arrivals.invariant.ready",

@@ -1,16 +1,7 @@
 /** SQL that looks for what must never be: rows that disagree with each other. Each answers how many do, and an example. */
 import type { Db } from "../../kernel/db.ts";
-import { type Statement, statement } from "../../kernel/statement.ts";
-
-export interface Violation {
-  /** What must hold. */
-  rule: string;
-  count: number;
-  example: string | null;
-}
-
-const violated = (name: string, rows: string): Statement<{ count: number; example: string | null }> =>
-  statement(`chains.invariant.${name}`, `select count(*)::int as count, min(example) as example from (${rows}) v`);
+import { type Invariant, invariant, leaseHealthOf, type Violation, violationsOf } from "../../kernel/invariants.ts";
+import { statement } from "../../kernel/statement.ts";
 
 // For live nodes only, so that the cost follows the work in flight; and a DAG is unfolded once, not once for each node.
 const PARENTS = `chains.live_node n
@@ -33,113 +24,77 @@ const PARENTS = `chains.live_node n
      ) tables on tables.run_id = n.run_id and tables.node_id = n.node_id`;
 const EXAMPLE = "n.run_id || '/' || n.node_id as example";
 
-const RULES: { rule: string; violations: Statement<{ count: number; example: string | null }> }[] = [
-  {
-    rule: "the counters of a node equal its unmet, failed and skipped parents",
-    violations: violated(
-      "counters",
-      `select ${EXAMPLE} from ${PARENTS}
+const RULES: Invariant[] = [
+  invariant(
+    "chains.invariant.counters",
+    "the counters of a node equal its unmet, failed and skipped parents",
+    `select ${EXAMPLE} from ${PARENTS}
        where n.waiting <> coalesce(parents.unmet, 0) + coalesce(tables.missing, 0)
          or n.failed <> coalesce(parents.failed, 0) or n.skipped <> coalesce(parents.skipped, 0)`,
-    ),
-  },
-  {
-    rule: "a node is RUNNING exactly while it is leased or parked",
-    violations: violated(
-      "running",
-      `select coalesce(n.run_id, l.run_id) || '/' || coalesce(n.node_id, l.node_id) as example
+  ),
+  invariant(
+    "chains.invariant.running",
+    "a node is RUNNING exactly while it is leased or parked",
+    `select coalesce(n.run_id, l.run_id) || '/' || coalesce(n.node_id, l.node_id) as example
        from (select * from chains.live_node where state in ('leased', 'parked')) l
        full join (select n.* from chains.live_run r join chains.job_run_node n on n.run_id = r.run_id
                   where n.status = 'RUNNING') n
        on n.run_id = l.run_id and n.node_id = l.node_id
        where n.run_id is null or l.run_id is null`,
-    ),
-  },
-  {
-    rule: "a node waits in the engine exactly while it is PENDING or RETRYING",
-    violations: violated(
-      "waiting",
-      `select coalesce(n.run_id, l.run_id) || '/' || coalesce(n.node_id, l.node_id) as example
+  ),
+  invariant(
+    "chains.invariant.waiting",
+    "a node waits in the engine exactly while it is PENDING or RETRYING",
+    `select coalesce(n.run_id, l.run_id) || '/' || coalesce(n.node_id, l.node_id) as example
        from (select * from chains.live_node where state in ('waiting', 'delayed', 'ready')) l
        full join (select n.* from chains.live_run r join chains.job_run_node n on n.run_id = r.run_id
                   where n.status in ('PENDING', 'RETRYING')) n
        on n.run_id = l.run_id and n.node_id = l.node_id
        where n.run_id is null or l.run_id is null`,
-    ),
-  },
-  {
-    rule: "a run is live exactly while it is RUNNING or STOPPING",
-    violations: violated(
-      "live_runs",
-      `select coalesce(r.run_id, l.run_id)::text as example
+  ),
+  invariant(
+    "chains.invariant.live_runs",
+    "a run is live exactly while it is RUNNING or STOPPING",
+    `select coalesce(r.run_id, l.run_id)::text as example
        from chains.live_run l full join (select * from chains.job_run where status in ('RUNNING', 'STOPPING')) r
        on r.run_id = l.run_id
        where l.run_id is null or r.run_id is null or l.status <> r.status`,
-    ),
-  },
-  {
-    rule: "a live run counts its open, failed and stopped nodes right",
-    violations: violated(
-      "run_counts",
-      `select l.run_id::text as example from chains.live_run l, lateral (
+  ),
+  invariant(
+    "chains.invariant.run_counts",
+    "a live run counts its open, failed and stopped nodes right",
+    `select l.run_id::text as example from chains.live_run l, lateral (
          select count(*) filter (where status not in ('SUCCESS', 'FAILED', 'SKIPPED', 'STOPPED')) as open,
                 count(*) filter (where status = 'FAILED') as failed,
                 count(*) filter (where status = 'STOPPED') as stopped
          from chains.job_run_node n where n.run_id = l.run_id
        ) c where l.open <> c.open or l.failed <> c.failed or l.stopped <> c.stopped`,
-    ),
-  },
-  {
-    rule: "no live node is without its run",
-    violations: violated(
-      "strays",
-      `select n.run_id || '/' || n.node_id as example from chains.live_node n
+  ),
+  invariant(
+    "chains.invariant.strays",
+    "no live node is without its run",
+    `select n.run_id || '/' || n.node_id as example from chains.live_node n
        where not exists (select from chains.live_run r where r.run_id = n.run_id)`,
-    ),
-  },
-  {
-    rule: "no two leased nodes share a fence",
-    violations: violated(
-      "fences",
-      "select min(run_id || '/' || node_id) as example from chains.live_node where state = 'leased' group by fence having count(*) > 1",
-    ),
-  },
-  {
-    rule: "a node that waits could not run",
-    violations: violated(
-      "stuck",
-      `select ${EXAMPLE} from chains.live_node n join chains.live_run r on r.run_id = n.run_id
+  ),
+  invariant(
+    "chains.invariant.fences",
+    "no two leased nodes share a fence",
+    "select min(run_id || '/' || node_id) as example from chains.live_node where state = 'leased' group by fence having count(*) > 1",
+  ),
+  invariant(
+    "chains.invariant.stuck",
+    "a node that waits could not run",
+    `select ${EXAMPLE} from chains.live_node n join chains.live_run r on r.run_id = n.run_id
        where n.state = 'waiting' and n.waiting = 0`,
-    ),
-  },
+  ),
 ];
 
-/** All rules that do not hold. Slow on a very large installation: for `millrace doctor` and for tests. */
-export async function findViolations(db: Db): Promise<Violation[]> {
-  const found = await Promise.all(
-    RULES.map(async ({ rule, violations }) => {
-      const [row] = await db.read(violations);
-      return { rule, count: row?.count ?? 0, example: row?.example ?? null };
-    }),
-  );
-  return found.filter(({ count }) => count > 0);
+/** All rules that do not hold. */
+export function findViolations(db: Db): Promise<Violation[]> {
+  return violationsOf(db, RULES);
 }
 
-const LEASES = statement<{ leased: number; orphaned: number; overdue_seconds: number }>(
-  "chains.invariant.leases",
-  `select (select count(*)::int from chains.live_node where state = 'leased') as leased,
-          (select count(*)::int from chains.live_node n where n.state = 'leased' and not exists (
-             select from kernel.session s where s.id = n.session_id)) as orphaned,
-          coalesce((select max(extract(epoch from now() - s.expires_at)) from chains.live_node n
-             join kernel.session s on s.id = n.session_id where n.state = 'leased' and s.expires_at <= now()), 0)::float8
-            as overdue_seconds`,
-);
-
-export async function leaseHealth(db: Db) {
-  const [row] = await db.read(LEASES);
-  if (!row) throw new Error("the look at the leases came back empty");
-  return row;
-}
+export const leaseHealth = leaseHealthOf("chains.invariant.leases", "chains.live_node", "t.state = 'leased'");
 
 const POOLLESS = statement<{ nodes: number; pool: string | null }>(
   "chains.invariant.poolless",

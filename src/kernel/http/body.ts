@@ -2,7 +2,7 @@
  * The parser of JSON bodies. Beyond syntax it refuses what Postgres cannot store (NUL, unpaired surrogates, bytes that are
  * not UTF-8, endless nesting), so that no module has to think of it and no such body ends as a 500.
  */
-import { ApiError } from "../errors.ts";
+import { ApiError, invalid } from "../errors.ts";
 import { isDeeper } from "../json-depth.ts";
 
 /** Far more than any real body; both `JSON.stringify` and Postgres give up at some depth. */
@@ -57,8 +57,4 @@ function refuseUnusable(value: unknown, place: string): void {
 function refuseUnstorable(text: string, where: string): void {
   if (text.includes("\0")) throw new ApiError("INVALID_TEXT", {}, { where, what: "a NUL character" });
   if (!text.isWellFormed()) throw new ApiError("INVALID_TEXT", {}, { where, what: "an unpaired surrogate" });
-}
-
-function invalid(reason: string): ApiError {
-  return new ApiError("VALIDATION_FAILED", {}, { reason });
 }

@@ -12,6 +12,13 @@ export function Body<Fields extends Record<string, TSchema>>(fields: Fields, des
   return schema;
 }
 
+export function Nullable<Schema extends TSchema>(schema: Schema) {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** Of an action that takes nothing: what is sent with it all the same is more likely a mistake than meant to be ignored. */
+export const NoBody = Nullable(Body({}));
+
 /** A time that a caller sends. */
 export const Time = Type.String({ format: "date-time", description: "RFC 3339." });
 /** A time in a reply: a `Date` that the serializer writes in UTC. */
