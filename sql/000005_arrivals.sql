@@ -38,11 +38,11 @@ create table arrivals.metrics_model_dependency (
   deadline              varchar(32),
   grain                 text,
   shift                 integer not null default 0,
-  unique (model_id, dependency_table_name, shift),
+  unique (dependency_table_name, model_id, shift),
   constraint dependency_grain check (grain in ('hour', 'day', 'month')),
   constraint dependency_quiet check (quiet_seconds >= 0)
 );
-create index metrics_model_dependency_table on arrivals.metrics_model_dependency (dependency_table_name);
+create index metrics_model_dependency_model on arrivals.metrics_model_dependency (model_id, id);
 
 -- The newest arrival of a table for an opTime. `sequence` grows with every arrival, so what a run has used can be told from
 -- what came later, whatever the clocks said.

@@ -33,6 +33,16 @@ describe("a file name", () => {
   test("cannot be matched by a pattern that is none", () => {
     expect(() => fileArrivals({ files: [{ pattern: "(", table: "t", opTime: "o" }] })).toThrow(OperatorError);
   });
+
+  test.each([
+    [
+      { pattern: "orders_\\d{8}", table: "ORDERS", opTime: "$1" },
+      "arrivals.files[0].opTime in the configuration has $1",
+    ],
+    [{ pattern: "(a)(?<b>.+)", table: "$<c>", opTime: "$2" }, "arrivals.files[0].table in the configuration has $<c>"],
+  ])("cannot be read by a rule that names a group which its pattern lacks: %j", (rule, sentence) => {
+    expect(() => fileArrivals({ files: [rule] })).toThrow(sentence);
+  });
 });
 
 describe("a tracked file", () => {

@@ -1,4 +1,5 @@
 /** Tracked files that are arrivals: which table and opTime the name of a file stands for. */
+import { OperatorError } from "../kernel/errors.ts";
 import { isOpTime } from "../kernel/op-time.ts";
 import { type ArrivalsSettings, patternOf } from "./settings.ts";
 
@@ -15,7 +16,11 @@ export function fileArrivals({
   files,
 }: Pick<ArrivalsSettings, "files">): (filename: string) => FileArrival | undefined {
   const rules = files.map(({ pattern, table, opTime }, index) => {
-    return { pattern: patternOf(`^(?:${pattern})$`, `arrivals.files[${index}].pattern`), table, opTime };
+    const place = `arrivals.files[${index}]`;
+    const whole = patternOf(`^(?:${pattern})$`, `${place}.pattern`);
+    refuseMissingGroups(whole, table, `${place}.table`);
+    refuseMissingGroups(whole, opTime, `${place}.opTime`);
+    return { pattern: whole, table, opTime };
   });
   return (filename) => {
     for (const { pattern, table, opTime } of rules) {
@@ -25,4 +30,18 @@ export function fileArrivals({
     }
     return undefined;
   };
+}
+
+/** A reference to a group that is not there would stand for itself, and no file would ever be an arrival. */
+function refuseMissingGroups(pattern: RegExp, text: string, place: string): void {
+  // With an empty alternative it fits the empty text, and tells its groups.
+  const groups = new RegExp(`${pattern.source}|`).exec("");
+  const numbers = (groups?.length ?? 1) - 1;
+  const names = Object.keys(groups?.groups ?? {});
+  for (const [reference, number, name] of text.matchAll(/\$(?:(\d{1,2})|<([^>]*)>)/g)) {
+    const isThere =
+      number === undefined ? names.includes(name ?? "") : Number(number) >= 1 && Number(number) <= numbers;
+    if (isThere) continue;
+    throw new OperatorError(`${place} in the configuration has ${reference}, but the pattern has no such group.`);
+  }
 }

@@ -56,6 +56,24 @@ describe("defining an indicator", () => {
     expect(await list("?size=1&page=2")).toEqual(["KD1", 3]);
   });
 
+  test("with dryRun answers what it would be, and changes nothing", async () => {
+    const formula = { type: "COMPUTED", expression: "KD1 * 2" };
+    const wouldBe = { status: 200, body: { ...formula, dependsOn: ["KD1"] } };
+    expect(await put("KDRY?dryRun=true", { ...formula, name: "double" })).toMatchObject(wouldBe);
+    expect((await kpis.get("/indicators/KDRY")).status).toBe(404);
+    const { body: before } = await put("KDRY", { type: "EXTENDED", name: "single" });
+    expect(await put("KDRY?dryRun=true", { ...formula, name: "double" })).toMatchObject(wouldBe);
+    expect((await kpis.get("/indicators/KDRY")).body).toEqual(before);
+    const audited = await database.query("select action from kernel.audit_log where target = 'KDRY'");
+    expect(audited).toEqual([{ action: "indicator.create" }]);
+
+    await computed("KC1", "KDRY * 2");
+    expect(await put("KDRY?dryRun=true", { ...formula, expression: "KC1" })).toMatchObject({
+      status: 400,
+      body: { code: "VALIDATION_FAILED", details: { problem: "circle" } },
+    });
+  });
+
   test("leaves a row in the audit log", async () => {
     await put("KA", { type: "EXTENDED" });
     await put("KA", { type: "EXTENDED" });

@@ -1,8 +1,9 @@
 /** What people do with indicators: define, look at, delete. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
-import type { Db } from "../kernel/db.ts";
+import type { Db, Queryable } from "../kernel/db.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { indicatorOf } from "./computed.ts";
+import { type DryRun, transact } from "./dry-run.ts";
 import { compileFormula } from "./formula.ts";
 import { createIndicatorGraph } from "./indicator-graph.ts";
 import * as store from "./store/kpis.ts";
@@ -15,24 +16,29 @@ export interface IndicatorInput {
 }
 
 export interface Indicators {
-  put(kpiId: string, input: IndicatorInput, actor: Actor): Promise<{ kpi: store.KpiRow; created: boolean }>;
+  put(
+    kpiId: string,
+    input: IndicatorInput,
+    actor: Actor,
+    options?: DryRun,
+  ): Promise<{ kpi: store.KpiRow; created: boolean }>;
   get(kpiId: string): Promise<store.KpiRow>;
   remove(kpiId: string, actor: Actor): Promise<store.KpiRow>;
 }
 
 export function createIndicators({ db }: { db: Db }): Indicators {
-  async function get(kpiId: string): Promise<store.KpiRow> {
-    const kpi = await store.findKpi(db, kpiId);
+  async function need(reader: Queryable, kpiId: string): Promise<store.KpiRow> {
+    const kpi = await store.findKpi(reader, kpiId);
     if (!kpi) throw new ApiError("KPI_NOT_FOUND", { kpiId });
     return kpi;
   }
 
   return {
-    get,
+    get: (kpiId) => need(db, kpiId),
 
-    async put(kpiId, input, actor) {
+    async put(kpiId, input, actor, options = { dryRun: false }) {
       const kpi = written(kpiId, input);
-      const created = await db.tx(async (tx) => {
+      return transact(db, options, async (tx) => {
         await store.lockKpis(tx);
         const present = await store.findKpi(tx, kpiId);
         if (present?.model_id && kpi.type === "COMPUTED") {
@@ -40,19 +46,20 @@ export function createIndicators({ db }: { db: Db }): Indicators {
         }
         const graph = createIndicatorGraph((await store.computedKpis(tx)).map(indicatorOf));
         const cycle = graph.cycleWith(indicatorOf(kpi));
-        if (cycle !== undefined) throw invalid(`\`${kpiId}\` would be computed from itself: ${cycle}`);
+        if (cycle !== undefined) {
+          const reason = `\`${kpiId}\` would be computed from itself: ${cycle}`;
+          throw new ApiError("VALIDATION_FAILED", { problem: "circle" }, { reason });
+        }
         const isNew = await store.upsertKpi(tx, kpi);
         await audit(tx, actor, isNew ? "indicator.create" : "indicator.update", kpiId, { type: kpi.type });
-        return isNew;
+        return { kpi: await need(tx, kpiId), created: isNew };
       });
-      return { kpi: await get(kpiId), created };
     },
 
     remove: (kpiId, actor) =>
       db.tx(async (tx) => {
         await store.lockKpis(tx);
-        const kpi = await store.findKpi(tx, kpiId);
-        if (!kpi) throw new ApiError("KPI_NOT_FOUND", { kpiId });
+        const kpi = await need(tx, kpiId);
         const users = await store.dependingKpis(tx, [kpiId]);
         const user = users.find(({ depends_on }) => depends_on.includes(kpiId));
         if (user) throw new ApiError("KPI_IN_USE", { kpiId, by: user.kpi_id });

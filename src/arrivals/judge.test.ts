@@ -8,7 +8,7 @@ const NOW = Date.parse("2025-12-19T08:00:00Z");
 const SECOND = 1_000;
 
 function need(table: string, fields: Partial<Need> = {}): Need {
-  return { table, opTime: "20251219", optional: false, waitedForUntilMs: null, quietSeconds: 0, ...fields };
+  return { table, opTime: "20251219", optional: false, deadlineMs: null, quietSeconds: 0, ...fields };
 }
 
 /** `{ A: 3 }`: table A has arrived with sequence 3, an hour ago. */
@@ -97,8 +97,7 @@ describe("an optional table", () => {
   });
 
   test("is waited for until its deadline", () => {
-    const until = (waitedForUntilMs: number) =>
-      verdict({ needs: needs({ waitedForUntilMs }), arrived: arrived({ A: 1 }) });
+    const until = (deadlineMs: number) => verdict({ needs: needs({ deadlineMs }), arrived: arrived({ A: 1 }) });
     expect(until(NOW + 1)).toMatchObject({ kind: "waiting", missing: [{ table: "B" }] });
     expect(until(NOW)).toEqual({ kind: "ready" });
   });
@@ -147,7 +146,7 @@ describe("whatever the facts are", () => {
       table: fc.constantFrom(...tables),
       opTime: fc.constantFrom("20251218", "20251219"),
       optional: fc.boolean(),
-      waitedForUntilMs: fc.option(fc.constantFrom(NOW - 1, NOW + 1)),
+      deadlineMs: fc.option(fc.constantFrom(NOW - 1, NOW + 1)),
       quietSeconds: fc.constantFrom(0, 0, 60),
     }),
     { selector: keyOf, minLength: 1 },

@@ -9,8 +9,8 @@ export interface Need {
   table: string;
   opTime: string;
   optional: boolean;
-  /** An optional table is waited for until then; null for not at all. */
-  waitedForUntilMs: number | null;
+  /** When it is late. An optional table is waited for until then, or not at all. */
+  deadlineMs: number | null;
   quietSeconds: number;
 }
 
@@ -63,8 +63,8 @@ export function vectorOf(needs: readonly Need[], arrived: ReadonlyMap<string, Ar
   );
 }
 
-function isWaitedFor({ optional, waitedForUntilMs }: Need, nowMs: number): boolean {
-  return !optional || (waitedForUntilMs !== null && waitedForUntilMs > nowMs);
+function isWaitedFor({ optional, deadlineMs }: Need, nowMs: number): boolean {
+  return !optional || (deadlineMs !== null && deadlineMs > nowMs);
 }
 
 function hasNewer(needs: readonly Need[], arrived: ReadonlyMap<string, Arrived>, consumed: Consumed): boolean {

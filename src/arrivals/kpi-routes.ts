@@ -43,15 +43,18 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
       config: write,
       schema: {
         tags,
-        summary: "Define an indicator: EXTENDED is fed by a model, COMPUTED by a formula over others",
+        summary:
+          "Define an indicator: EXTENDED is fed by a model, COMPUTED by a formula over others; with `dryRun`, only check it",
         params: schemas.KpiPutParams,
+        querystring: schemas.DryRunQuery,
         body: schemas.IndicatorBody,
         response: { 200: schemas.KpiReply, 201: schemas.KpiReply, ...errors(400, 409) },
       },
     },
     async (request, reply) => {
-      const { kpi, created } = await indicators.put(request.params.kpiId, request.body, actorOf(request));
-      return reply.code(created ? 201 : 200).send(kpiReply(kpi));
+      const { params, body, query } = request;
+      const { kpi, created } = await indicators.put(params.kpiId, body, actorOf(request), query);
+      return reply.code(created && !query.dryRun ? 201 : 200).send(kpiReply(kpi));
     },
   );
 

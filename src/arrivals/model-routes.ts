@@ -47,15 +47,17 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
       config: write,
       schema: {
         tags,
-        summary: "Define a model, or define it anew; a new one is not published",
+        summary: "Define a model, or define it anew; a new one is not published; with `dryRun`, only check it",
         params: schemas.ModelPutParams,
+        querystring: schemas.DryRunQuery,
         body: schemas.ModelBody,
         response: { 200: schemas.ModelReply, 201: schemas.ModelReply, ...errors(400, 409) },
       },
     },
     async (request, reply) => {
-      const { model, created } = await models.put(request.params.modelId, request.body, actorOf(request));
-      return reply.code(created ? 201 : 200).send(modelReply(model));
+      const { params, body, query } = request;
+      const { model, created } = await models.put(params.modelId, body, actorOf(request), query);
+      return reply.code(created && !query.dryRun ? 201 : 200).send(modelReply(model));
     },
   );
 

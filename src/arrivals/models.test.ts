@@ -96,6 +96,32 @@ describe("defining a model", () => {
     expect((await kpis.get("/indicators/KD1")).body).toMatchObject({ name: "orders", modelId: null });
   });
 
+  test("with dryRun answers what it would be, and changes nothing", async () => {
+    const later = { grain: "day", dependencies: [{ table: "A", deadline: "PT1H" }], kpis: ["KD2"] };
+    expect(await kpis.put("/models/DRY?dryRun=true", modelBody(later))).toMatchObject({
+      status: 200,
+      body: { ...later, version: 1, state: 0, dependencies: [{ table: "A" }] },
+    });
+    expect((await model("DRY")).status).toBe(404);
+    expect((await kpis.get("/indicators/KD2")).status).toBe(404);
+
+    await kpis.publish("DRY", { kpis: ["KD1"] });
+    const { body: before } = await model("DRY");
+    expect(await kpis.put("/models/DRY?dryRun=true", modelBody({ ...later, name: "other" }))).toMatchObject({
+      status: 200,
+      body: { name: "other", version: 2, state: 1, kpis: ["KD2"] },
+    });
+    expect((await model("DRY")).body).toEqual(before);
+    expect(await database.query("select from arrivals.model_deadline")).toEqual([]);
+    const audited = await database.query("select action from kernel.audit_log where target = 'DRY' order by id");
+    expect(audited).toEqual([{ action: "model.create" }, { action: "model.publish" }]);
+    expect(await kpis.put("/models/OTHER?dryRun=true", modelBody({ kpis: ["KD1"] }))).toMatchObject({
+      status: 409,
+      body: { code: "KPI_FED_ALREADY" },
+    });
+    expect((await kpis.put("/models/DRY?dryRun=true", modelBody({ engine: "dukdb" }))).status).toBe(400);
+  });
+
   test("leaves a row in the audit log, each time", async () => {
     await kpis.publish("AUDITED");
     await kpis.define("AUDITED", { name: "other" });

@@ -8,6 +8,7 @@ import type { Grain } from "../kernel/op-time.ts";
 import { wrongTimeZone } from "../kernel/time-zone.ts";
 import type { Wake } from "../kernel/wake.ts";
 import { nextDeadline, parseDeadline } from "./deadline.ts";
+import { type DryRun, transact } from "./dry-run.ts";
 import { circleOf } from "./flow.ts";
 import { checkMapping } from "./mapping.ts";
 import { MODEL_STATES, type RerunPolicy } from "./states.ts";
@@ -44,7 +45,12 @@ export interface ModelInput {
 }
 
 export interface Models {
-  put(modelId: string, input: ModelInput, actor: Actor): Promise<{ model: store.ModelRow; created: boolean }>;
+  put(
+    modelId: string,
+    input: ModelInput,
+    actor: Actor,
+    options?: DryRun,
+  ): Promise<{ model: store.ModelRow; created: boolean }>;
   get(modelId: string): Promise<store.ModelRow>;
   setPublished(modelId: string, published: boolean, actor: Actor): Promise<store.ModelRow>;
   remove(modelId: string, actor: Actor): Promise<store.ModelRow>;
@@ -102,18 +108,18 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
   async function refuseCircle(tx: Queryable, modelId: string, flow: ModelFlow): Promise<void> {
     const others = (await store.modelFlow(tx)).filter(({ model_id }) => model_id !== modelId);
     const problem = circleOf([...others, flow]);
-    if (problem !== undefined) throw invalid(problem);
+    if (problem !== undefined) throw new ApiError("VALIDATION_FAILED", { problem: "circle" }, { reason: problem });
   }
 
   return {
-    async put(modelId, given, actor) {
+    async put(modelId, given, actor, options = { dryRun: false }) {
       const named = given.dependencies.map((one) => ({ ...one, table: tableName(one.table) }));
       const input = { ...given, dependencies: named };
       const problem = problemOf(input, engineNames());
       if (problem !== undefined) throw invalid(problem);
       const model = written(modelId, input);
       const dependencies = input.dependencies.map(dependencyRow);
-      const created = await db.tx(async (tx) => {
+      const put = await transact(db, options, async (tx) => {
         await lockKpis(tx);
         const present = await store.lockModel(tx, modelId);
         await refuseComputed(tx, input.kpis);
@@ -132,10 +138,10 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
         await registerKpis(tx, input.kpis);
         if (present?.state === MODEL_STATES.published) await setTimers(tx, modelId);
         await audit(tx, actor, isNew ? "model.create" : "model.update", modelId, { name: input.name });
-        return isNew;
+        return { model: await need(tx, modelId), created: isNew };
       });
-      wake.hint(TIMER_TOPIC);
-      return { model: await need(db, modelId), created };
+      if (!options.dryRun) wake.hint(TIMER_TOPIC);
+      return put;
     },
 
     get: (modelId) => need(db, modelId),

@@ -29,19 +29,19 @@ export function mappingOf({ grain }: Pick<ModelFacts, "grain">, dependency: Depe
 export function needsOf(model: KnownModel, opTime: string): Need[] {
   return model.dependencies.flatMap((dependency) => {
     const { dependency_table_name: table, optional, quiet_seconds: quietSeconds } = dependency;
-    const waitedForUntilMs = optional ? (deadlineMs(model, dependency, opTime) ?? null) : null;
+    const deadlineMs = lateFrom(model, dependency, opTime) ?? null;
     return neededOpTimes(mappingOf(model, dependency), opTime).map((needed) => ({
       table,
       opTime: needed,
       optional,
-      waitedForUntilMs,
+      deadlineMs,
       quietSeconds,
     }));
   });
 }
 
 /** When a dependency is late for an opTime of its model; undefined if it never is. */
-function deadlineMs(
+function lateFrom(
   { grain, time_zone: timeZone }: FactsWithDependency | KnownModel,
   { deadline }: DependencyRow,
   opTime: string,

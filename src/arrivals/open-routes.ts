@@ -11,6 +11,7 @@ import { type ArrivalsSettings, patternOf } from "./settings.ts";
 import type { TaskRow } from "./store/tasks.ts";
 
 const NO_MODEL_DEPENDS = "无模型依赖此表";
+const NO_OP_TIME_FITS = "The arrival is recorded, but no model that depends on this table has an opTime of this form.";
 const RUNNING_ALREADY = "任务正在执行中";
 
 export interface OpenRoutesDeps {
@@ -69,6 +70,7 @@ function replyTo({ isUsed, considered, unpublished }: Announced, runs: ReadonlyM
     skippedModels: [...unpublished],
   };
   if (!isUsed) return { ...reply, status: "IGNORED" as const, message: NO_MODEL_DEPENDS };
+  if (considered.length === 0 && unpublished.length === 0) return { ...reply, message: NO_OP_TIME_FITS };
   for (const one of considered) {
     const key = { modelId: one.model_id, opTime: one.op_time };
     switch (one.verdict.kind) {

@@ -14,8 +14,20 @@ const OpTime = Type.String({
   examples: ["20251219"],
   description: "An opTime has 1 to 255 of `A-Z a-z 0-9 _ . : -`.",
 });
-const ModelId = Type.String({ minLength: 1, maxLength: 255, pattern: "^[A-Za-z0-9_.-]+$", examples: ["MODEL-01"] });
-const KpiId = Type.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9_.-]+$", examples: ["KD1001"] });
+const ModelId = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: "^[A-Za-z0-9_.-]+$",
+  examples: ["MODEL-01"],
+  description: "A model's id has 1 to 255 of `A-Z a-z 0-9 _ . -`.",
+});
+const KpiId = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: "^[A-Za-z0-9_.-]+$",
+  examples: ["KD1001"],
+  description: "An indicator's id has 1 to 64 of `A-Z a-z 0-9 _ . -`.",
+});
 const Name = Type.String({ minLength: 1, maxLength: 255, pattern: NO_CONTROLS });
 const GrainName = oneOf(GRAINS, "The period that an opTime stands for: `yyyyMMddHH`, `yyyyMMdd`, `yyyyMM`.");
 /** In a path any text is taken: what is no id belongs to nobody, and is answered like an unknown one. */
@@ -63,7 +75,7 @@ const Dependency = Body({
   grain: Type.Optional(GrainName),
   offset: Type.Optional(Type.Integer({ description: "In periods of the model: -1 is the one before." })),
 });
-export const ModelBody = Body({
+const modelFields = Body({
   name: Name,
   description: Type.Optional(Nullable(Type.String({ maxLength: 10_000 }))),
   engine: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
@@ -76,6 +88,21 @@ export const ModelBody = Body({
   produces: Type.Optional(Nullable(Table)),
   rerun: Type.Optional(oneOf(RERUN_POLICIES)),
   timeoutSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+});
+/** Else the reference page makes one up, with both `sql` and a `chain`. */
+export const ModelBody = Object.assign(modelFields, {
+  examples: [
+    {
+      name: "Orders of the day",
+      sql: "select 'KD1001' as kpi_id, count(*) as value from DW_FACT_ORDER_D where op_time = $op_time",
+      dependencies: [{ table: "DW_FACT_ORDER_D" }],
+      kpis: ["KD1001"],
+    },
+  ],
+});
+/** Of a definition. */
+export const DryRunQuery = Body({
+  dryRun: Type.Boolean({ default: false, description: "Check it, and answer what it would be; nothing is changed." }),
 });
 export const ModelPutParams = Body({ modelId: ModelId });
 export const ModelParams = Body({ modelId: AnyId });
@@ -124,11 +151,14 @@ export const BackfillReply = Type.Object({
   items: Type.Array(Type.Object({ opTime: Type.String(), runs: Type.Boolean(), missing: Type.Array(Type.String()) })),
 });
 
-export const IndicatorBody = Body({
+const indicatorFields = Body({
   type: oneOf(["EXTENDED", "COMPUTED"]),
   name: Name,
   expression: Type.Optional(Type.String({ minLength: 1, maxLength: 4_096, examples: ["KD1001 / KD1002 * 100"] })),
   dependsOn: Type.Optional(Type.Array(KpiId, { maxItems: 1_000, uniqueItems: true })),
+});
+export const IndicatorBody = Object.assign(indicatorFields, {
+  examples: [{ type: "COMPUTED", name: "Orders, doubled", expression: "KD1001 * 2" }],
 });
 export const KpiPutParams = Body({ kpiId: KpiId });
 export const KpiParams = Body({ kpiId: AnyId });
@@ -228,6 +258,7 @@ export const WhyReply = Type.Object({
       opTime: Type.String(),
       optional: Type.Boolean(),
       missing: Type.Boolean(),
+      deadline: Nullable(ReplyTime),
       arrivedAt: Nullable(ReplyTime),
       sequence: Nullable(Type.String()),
       consumedBy: Nullable(Type.Object({ taskId: Type.String(), generation: Type.Integer() })),

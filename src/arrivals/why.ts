@@ -29,6 +29,8 @@ interface TableSeen {
   opTime: string;
   optional: boolean;
   missing: boolean;
+  /** When it is late, or was. */
+  deadline: Date | null;
   arrivedAt: Date | null;
   sequence: string | null;
   /** The newest run that used this arrival. */
@@ -65,6 +67,7 @@ export async function explain(db: Db, clock: Clock, modelId: string, opTime: str
       opTime: need.opTime,
       optional: need.optional,
       missing: !found,
+      deadline: need.deadlineMs === null ? null : new Date(need.deadlineMs),
       arrivedAt: found ? new Date(found.atMs) : null,
       sequence: found?.sequence ?? null,
       consumedBy: user ? { taskId: user.id, generation: user.generation } : null,
@@ -112,7 +115,11 @@ function sentencesOf(
     case "waiting":
       return {
         verdict: `It waits for ${verdict.missing.length === 1 ? "a table" : `${verdict.missing.length} tables`}: ${listed(verdict.missing)}.`,
-        wouldRun: [`The arrival of ${listed(verdict.missing)}.`, `${byHand} with \`force: true\`.`],
+        wouldRun: [
+          `The arrival of ${listed(verdict.missing)}.`,
+          ...deadlineThatFrees(verdict.missing),
+          `${byHand} with \`force: true\`.`,
+        ],
       };
     case "quiet":
       return {
@@ -148,6 +155,13 @@ function sentencesOf(
             wouldRun: ["Any of its tables arriving again.", `${byHand}, or :backfill for a range.`],
           };
   }
+}
+
+/** If only optional tables are missing, it goes on without them when they are late. */
+function deadlineThatFrees(missing: readonly Need[]): string[] {
+  const times = missing.map(({ optional, deadlineMs }) => (optional ? deadlineMs : null));
+  if (times.some((time) => time === null)) return [];
+  return [`The deadline at ${new Date(Math.max(...times.map(Number))).toISOString()}: what is missing is optional.`];
 }
 
 function listed(missing: readonly Need[]): string {

@@ -38,6 +38,7 @@ The exit code is 1 if a model that was triggered has failed.`,
   show(arrival, given) {
     const what = `${printable(given.text("TABLE"))} has arrived for ${printable(given.text("OPTIME"))}.`;
     if (arrival.status === "IGNORED") return `${what} No model depends on it.`;
+    if (arrival.message !== undefined) return `${what} ${printable(arrival.message)}`;
     const waits = arrival.waitingModels.length > 0;
     const hint = waits ? "\n\n`millrace kpi why MODEL OPTIME` tells what a model waits for." : "";
     return `${what}\n\n${table(["MODEL", "OPTIME", "STATUS", "COMPUTED", "STORED", "MESSAGE"], rowsOf(arrival))}${hint}`;

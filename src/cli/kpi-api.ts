@@ -16,6 +16,8 @@ export interface Triggered {
 
 export interface Arrival {
   status: "SUCCESS" | "IGNORED";
+  /** Why nothing was triggered, where that is not plain. */
+  message?: string;
   triggeredModels: Triggered[];
   waitingModels: string[];
   skippedModels: string[];

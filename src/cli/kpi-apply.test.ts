@@ -144,18 +144,67 @@ test("a secret is sent again only when it is new, has another name, or --secrets
   expect((await apply(ORDERS.replace(/ +secret: .*\n/, ""))).stdout).toContain(subscription);
 });
 
-test("what the server refuses is told with its place in the file, and what was done before it", async () => {
-  const { exit, stdout, stderr } = await apply(ORDERS.replace("{ table: DW_B, ", "{ table: DW_B, deadline: PT6, "));
-  expect(exit).toBe(2);
-  expect(stdout).toContain("5 to create");
-  expect(stderr).toMatch(
-    /kpi\.yaml:8:37: models\.M\w+\.dependencies\[1\]: .*`PT6H`.*\[VALIDATION_FAILED\]\n1 of 6 changes/,
-  );
-  const field = await apply(ORDERS.replace("DW_B", "X".repeat(300)), "--json");
-  expect(field.stderr).toMatch(/kpi\.yaml:8:39: models\.M\w+\.dependencies\[1\]\.table: The field/);
-  expect(field.stdout).toContain('"code":"VALIDATION_FAILED"');
-  const cycle = await apply(ORDERS.replace("A$ / 2 + B$", "D$ * 2"));
-  expect(cycle.stderr).toMatch(/kpi\.yaml:1\d:3: indicators\.[CD]\w+: .*would be computed from itself/);
+test.each(["--yes", "--dry-run"])(
+  "all that the server refuses is told at once, in the file's terms, before anything is changed: %s",
+  async (flag) => {
+    const wrong = ORDERS.replace("{ table: DW_B, ", "{ table: DW_B, deadline: PT6, ").replace("C$ / 2", "C$ +* 2");
+    const { exit, stdout, stderr } = await apply(wrong, flag);
+    expect({ exit, stdout }).toEqual({ exit: 2, stdout: "" });
+    expect(stderr).toMatch(
+      /^\S+kpi\.yaml:8:37: models\.M\w+\.dependencies\[1\]: .*`PT6H`.*\[VALIDATION_FAILED\]\n\S+kpi\.yaml:11:3: indicators\.D\w+: [^]*\nNothing was changed\. /,
+    );
+    expect((await server.api.get(`/api/v1/kpi/indicators/A${own}`)).status).toBe(404);
+    const field = await apply(ORDERS.replace("DW_B", "X".repeat(300)), "--json");
+    expect(field.stderr).toMatch(/kpi\.yaml:8:39: models\.M\w+\.dependencies\[1\]\.table: The field/);
+    expect(JSON.parse(field.stdout)).toMatchObject({
+      applied: false,
+      refusals: [{ path: ["models", "M$", "dependencies", "1", "table"], code: "VALIDATION_FAILED" }],
+    });
+    const cycle = await apply(ORDERS.replace("A$ / 2 + B$", "D$ * 2"));
+    expect(cycle.stderr).toMatch(
+      /^\S+kpi\.yaml:1\d:3: indicators\.[CD]\w+: .*would be computed from itself: .* -> .*\nNothing/,
+    );
+    const tables = await apply(`models:\n${making("M", "T$", "U$")}${making("N", "U$", "T$")}`);
+    expect(tables.stderr).toMatch(/^\S+kpi\.yaml:\d:3: models\.[MN]\w+: The tables would wait for themselves: .* -> /);
+  },
+);
+
+const making = (id: string, needs: string, produces: string) =>
+  `  ${id}$: { name: ${id}, sql: select 1, dependencies: [{ table: ${needs} }], produces: ${produces}, publish: false }\n`;
+
+test("what the server would refuse but for the rest of the file is not refused", async () => {
+  const model = (id: string, kpis: string) =>
+    `  ${id}$: { name: ${id}, sql: select 1, dependencies: [{ table: T }], kpis: [${kpis}], publish: false }\n`;
+  const computed = (id: string, expression: string) =>
+    `  ${id}$: { type: COMPUTED, name: ${id}, expression: ${expression} }\n`;
+  const before = `models:\n${model("M", "A$, B$")}${making("P", "T$", "U$")}${making("Q", "V$", "T$")}indicators:\n`;
+  expect(
+    (await apply(`${before}${computed("C", "D$ * 2")}${computed("D", "A$ * 2")}${computed("E", "A$")}`)).exit,
+  ).toBe(0);
+  // B becomes computed and E no longer is, A changes hands, and what C was computed from is now computed from it.
+  const turned = `models:\n${model("N", "A$, E$")}${model("M", "")}${making("P", "W$", "U$")}${making("Q", "U$", "T$")}indicators:\n`;
+  const after = `${turned}${computed("B", "A$ * 2")}${computed("D", "C$ * 2")}${computed("C", "A$ * 3")}  E$: { type: EXTENDED, name: E }\n`;
+  expect(await apply(after, "--dry-run")).toMatchObject({ exit: 0, stderr: "" });
+  expect(await apply(after)).toMatchObject({ exit: 0, stderr: "" });
+});
+
+test("an indicator of a model that keeps it is refused, also beside one that is given up", async () => {
+  const model = (id: string, kpis: string) =>
+    `  ${id}$: { name: ${id}, sql: select 1, dependencies: [{ table: T }], kpis: [${kpis}], publish: false }\n`;
+  await apply(`models:\n${model("M", "A$")}${model("K", "B$")}`);
+  const { exit, stderr } = await apply(`models:\n${model("M", "")}${model("N", "A$, B$")}`);
+  expect({ exit, stderr }).toMatchObject({
+    exit: 2,
+    stderr: expect.stringMatching(/: models\.N\w+\.kpis\[1\]: .*\[KPI_FED_ALREADY\]\n/),
+  });
+  expect(await get(`/models/M${own}`)).toMatchObject({ version: 1, kpis: [`A${own}`] });
+});
+
+test("the status of a subscription may be text, as in the API", async () => {
+  const off = ORDERS.replace("teamName: growth", 'teamName: growth\n    status: "0"');
+  expect((await apply(off)).exit).toBe(0);
+  expect((await apply(off.replace('"0"', "0"))).stdout).toContain("5 unchanged.");
+  expect(await get(`/subscriptions?kpiId=A${own}`)).toMatchObject({ items: [{ status: "0" }] });
 });
 
 test("a signing key is told also if something behind it is refused", async () => {

@@ -6,6 +6,7 @@ import { type Client, Refusal } from "./client.ts";
 import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor, refusalsAsJson } from "./client-command.ts";
 import type { Command } from "./command.ts";
 import { EXIT } from "./exit-codes.ts";
+import { isOfFile, placeOf, type Refused, refusalsOf } from "./kpi-check.ts";
 import { isConfirmed } from "./kpi-confirm.ts";
 import { differenceText } from "./kpi-difference.ts";
 import type { KpiFile } from "./kpi-file.ts";
@@ -17,7 +18,8 @@ type Applied = Change & { signingKey?: string };
 
 export const apply: Command = {
   summary: "Create models, indicators and subscriptions from a file, or bring them up to date",
-  details: `FILE is YAML or JSON; - stands for standard input. Shows what it changes, and on a terminal asks first.
+  details: `FILE is YAML or JSON; - stands for standard input. Shows what it changes, and on a terminal asks first. The server
+checks all models and indicators before the first is changed, also with --dry-run.
 
   models:
     MODEL-01:
@@ -39,7 +41,7 @@ by its kpiId, callbackUrl and teamName. Its secret is sent when it is new or has
 what it has, so a new value needs --secrets.`,
   args: "FILE",
   flags: [
-    { usage: "--dry-run", description: "Only show what would change." },
+    { usage: "--dry-run", description: "Only check the file and show what would change." },
     { usage: "--yes", description: "Do not ask." },
     {
       usage: "--secrets",
@@ -62,6 +64,12 @@ what it has, so a new value needs --secrets.`,
 
     const isDry = given.isOn("--dry-run");
     const isJson = given.isOn("--json");
+    const refused = await refusalsAsJson(given, () => refusalsOf(client, changes, file));
+    if (refused.length > 0) {
+      if (isJson)
+        print(JSON.stringify({ applied: false, refusals: refused.map(({ path, body }) => ({ path, ...body })) }));
+      throw refusedInFile(refused, file);
+    }
     const asks = changes.length > 0 && !isDry && !given.isOn("--yes") && process.stdin.isTTY && process.stderr.isTTY;
     const difference = `${differenceText(plan)}\n\n${countsInWords(plan)}`;
     if (!isJson) print(difference);
@@ -100,22 +108,17 @@ async function carryOut(client: Client, changes: readonly Change[], file: KpiFil
 }
 
 /** A refusal of what the file says, with its place there. */
-function inFile(error: unknown, { path }: Change, file: KpiFile, done: string): unknown {
-  if (
-    !(error instanceof Refusal) ||
-    ![EXIT.usage, EXIT.wrongState, EXIT.notFound].some((code) => code === error.exitCode)
-  )
-    return error;
-  const place = [...path, ...fieldIn(error.message)];
+function inFile(error: unknown, change: Change, file: KpiFile, done: string): unknown {
+  if (!(error instanceof Refusal) || !isOfFile(error)) return error;
+  const place = placeOf(error, change, file);
   return error.inOtherWords(
     `${file.complaint(place, error.message)}\n${done} changes were made. Mend the file and apply it again.`,
   );
 }
 
-/** The field that the server complains of: The field \`dependencies[0].table\` must be ..., or dependencies[0] (DW_X): ... */
-function fieldIn(sentence: string): string[] {
-  const [, quoted, plain] = /^(?:The field `([^`]+)`|(\w+\[\d+\]))/.exec(sentence) ?? [];
-  return (quoted ?? plain ?? "").split(/[.[\]]+/).filter((step) => step !== "");
+function refusedInFile(refused: readonly Refused[], file: KpiFile): OperatorError {
+  const lines = refused.map(({ path, sentence }) => file.complaint(path, sentence));
+  return new OperatorError(`${lines.join("\n")}\nNothing was changed. Mend the file and apply it again.`, EXIT.usage);
 }
 
 const PARTICIPLES = {

@@ -78,7 +78,7 @@ opTimes that have arrived, in the order of text. The runs wait in line for free 
   }),
   show({ runs, items }, given) {
     if (items.length === 0) return "There is no opTime in this range.";
-    const verb = given.isOn("--dry-run") ? "would run" : runs === 1 ? "runs" : "run";
+    const verb = given.isOn("--dry-run") ? "would run" : runs === 1 ? "begins" : "begin";
     const rows = items.map((item) => [item.opTime, item.runs ? "yes" : "no", item.missing.join(", ")]);
     return `${table(["OPTIME", "RUNS", "MISSING"], rows)}\n\n${runs} of ${items.length} ${verb}.`;
   },

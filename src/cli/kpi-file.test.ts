@@ -54,6 +54,14 @@ describe("a file", () => {
       /^kpi\.yaml:7:\d+: models\.MODEL-02\.kpis\[1\]: `KD1` is fed by `MODEL-01` already\.$/,
     ],
     [
+      `${MODEL}indicators: { KD1: { type: COMPUTED, name: A, expression: KD2 } }`,
+      /^kpi\.yaml:6:12: models\.MODEL-01\.kpis\[0\]: `KD1` is COMPUTED in this file; a model brings EXTENDED ones\.$/,
+    ],
+    [
+      "subscriptions: [{ kpiId: K, callbackUrl: u, status: 2 }]",
+      /^kpi\.yaml:1:45: subscriptions\[0\]\.status: it is 2\. Accepted: /,
+    ],
+    [
       "subscriptions: [{ kpiId: K, callbackUrl: u }, { kpiId: K, callbackUrl: u, teamName: '' }]",
       /^kpi\.yaml:1:47: subscriptions\[1\]: it has the kpiId, callbackUrl and teamName of subscriptions\[0\]\.$/,
     ],

@@ -62,7 +62,7 @@ const SubscriptionEntry = Type.Object(
     teamName: Type.Optional(Type.String()),
     secret: Type.Optional(Nullable(Text)),
     retryNum: Type.Optional(Type.Integer()),
-    status: Type.Optional(Type.Integer({ minimum: 0, maximum: 1 })),
+    status: Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 1 }), oneOf(["0", "1"])])),
     userId: Type.Optional(Type.String()),
   },
   closed,
@@ -109,7 +109,7 @@ export function parseKpiFile(filename: string, text: string, env: NodeJS.Process
       problems.push(complain(["subscriptions", String(index), field], sentence)),
     ),
   );
-  problems.push(...repeated(content.models, filled, complain));
+  problems.push(...contradictions({ ...content, subscriptions: filled }, complain));
   if (problems.length > 0) throw unusable(problems);
   return { ...content, subscriptions: filled, complaint: complain };
 }
@@ -149,10 +149,9 @@ function withVariables(
   };
 }
 
-/** What can be in the file only once. */
-function* repeated(
-  models: KpiFile["models"],
-  subscriptions: readonly SubscriptionEntry[],
+/** What can be in the file only once, or not beside the other. */
+function* contradictions(
+  { models, indicators, subscriptions }: Static<typeof Content>,
   complain: KpiFile["complaint"],
 ): Generator<string> {
   const feeders = new Map<string, string>();
@@ -162,6 +161,8 @@ function* repeated(
       const path = ["models", modelId, "kpis", String(index)];
       if (feeder !== undefined) yield complain(path, `\`${kpiId}\` is fed by \`${feeder}\` already.`);
       feeders.set(kpiId, modelId);
+      const isComputed = indicators[kpiId]?.type === "COMPUTED";
+      if (isComputed) yield complain(path, `\`${kpiId}\` is COMPUTED in this file; a model brings EXTENDED ones.`);
     }
   }
   const seen = new Map<string, number>();

@@ -206,7 +206,11 @@ async function findSubscription(client: Client, entry: SubscriptionEntry): Promi
   return items.find((item) => item.teamName === teamName);
 }
 
-async function inTurns<Item, Result>(items: readonly Item[], work: (item: Item) => Promise<Result>): Promise<Result[]> {
+/** A few at a time. */
+export async function inTurns<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
   const results: Result[] = [];
   for (let from = 0; from < items.length; from += CALLS_AT_ONCE) {
     results.push(...(await Promise.all(items.slice(from, from + CALLS_AT_ONCE).map(work))));

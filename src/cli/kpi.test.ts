@@ -122,7 +122,7 @@ test("a person runs a model, forces it, and fills a range", async () => {
   });
   expect(await millrace("kpi", "run", "ORDERS", "20251218")).toMatchObject({
     exit: 3,
-    stderr: expect.stringContaining("DW_A 20251218, DW_B 20251218 has not arrived"),
+    stderr: expect.stringContaining("missing: DW_A 20251218, DW_B 20251218."),
   });
   expect((await millrace("kpi", "run", "ORDERS", "20251218", "--force")).exit).toBe(0);
   const dry = await millrace("kpi", "backfill", "ORDERS", "20251218", "20251219", "--dry-run");
@@ -132,7 +132,7 @@ test("a person runs a model, forces it, and fills a range", async () => {
 
 1 of 2 would run.
 `);
-  expect((await millrace("kpi", "backfill", "ORDERS", "20251219", "20251219")).stdout).toMatch(/\n1 of 1 runs\.\n$/);
+  expect((await millrace("kpi", "backfill", "ORDERS", "20251219", "20251219")).stdout).toMatch(/\n1 of 1 begins\.\n$/);
 });
 
 test("a model is unpublished and published, and what is not there is exit code 4", async () => {
@@ -151,5 +151,6 @@ test("a table that nobody waits for is written down, and a wrong opTime refused"
     "DW_NOBODY has arrived for 20251219. No model depends on it.\n",
   );
   expect((await millrace("kpi", "arrivals", "DW_NOBODY")).stdout).toContain("DW_NOBODY  20251219");
+  expect((await millrace("arrive", "DW_B", "spring")).stdout).toMatch(/^DW_B has arrived for spring\. .*opTime.*\n$/);
   expect(await millrace("arrive", "DW_A", "the day")).toMatchObject({ exit: 2, stdout: "" });
 });

@@ -107,7 +107,8 @@ export const CATALOGUE = {
   MODEL_RUNNING: { status: 409, sentence: "Model `{modelId}` is running for {opTime}. Wait until that has ended." },
   TABLES_MISSING: {
     status: 409,
-    sentence: "Model `{modelId}` cannot run for {opTime}: {missing} has not arrived. `force: true` runs it without.",
+    sentence:
+      "Model `{modelId}` cannot run for {opTime} while tables are missing: {missing}. With `force` it runs without.",
   },
   KPI_NOT_FOUND: { status: 404, sentence: "There is no indicator `{kpiId}`." },
   KPI_FED_ALREADY: {

@@ -48,6 +48,15 @@ describe("a hint", () => {
     expect(heard).toEqual(["a b"]);
   });
 
+  test("goes out though its process stops right after it", async () => {
+    const heard = signal();
+    there.on("topic", () => heard.resolve());
+    here.hint("other"); // What follows has to wait for its turn.
+    here.hint("topic");
+    await here.stop();
+    await heard.promise;
+  });
+
   test("does not reach a listener that went away", async () => {
     let heard = 0;
     const leave = here.on("topic", () => (heard += 1));

@@ -49,14 +49,17 @@ export function createWake(options: { db: Db; log: ServiceLog }): Wake {
     for (const topic of listeners.keys()) tell(topic);
   }
 
-  function send(): void {
+  async function send(): Promise<void> {
     sendTimer = undefined;
     sendNow = undefined;
     lastSentAt = performance.now();
     const payloads = [...outgoing].map((topic) => `${origin} ${topic}`);
     outgoing.clear();
-    // A failed NOTIFY is no loss: the others poll.
-    db.rows(NOTIFY, [payloads]).catch((error: unknown) => log.warn({ err: error }, "a wake-up hint was not sent"));
+    try {
+      await db.rows(NOTIFY, [payloads]);
+    } catch (error) {
+      log.warn({ err: error }, "a wake-up hint was not sent"); // No loss: the others poll.
+    }
   }
 
   async function listen(): Promise<void> {
@@ -92,8 +95,8 @@ export function createWake(options: { db: Db; log: ServiceLog }): Wake {
       outgoing.add(topic);
       if (sendTimer || sendNow) return;
       const waitMs = lastSentAt + NOTIFY_GAP_MS - performance.now();
-      if (waitMs > 0) sendTimer = setTimeout(send, waitMs);
-      else sendNow = setImmediate(send); // A timer of 0 ms would take a whole millisecond.
+      if (waitMs > 0) sendTimer = setTimeout(() => void send(), waitMs);
+      else sendNow = setImmediate(() => void send()); // A timer of 0 ms would take a whole millisecond.
     },
     on(topic, listener) {
       const set = listeners.get(topic) ?? new Set();
@@ -109,6 +112,7 @@ export function createWake(options: { db: Db; log: ServiceLog }): Wake {
       clearTimeout(sendTimer);
       clearImmediate(sendNow);
       clearTimeout(reconnectTimer);
+      if (outgoing.size > 0) await send(); // Of work that was just given back, perhaps.
       await client?.end();
     },
   };

@@ -34,7 +34,7 @@ export const webhookChecks: DoctorCheck[] = [
       if (example === null) return { verdict: "ok", found: "No endpoint is disabled or has failed for an hour." };
       return {
         verdict: "warning",
-        found: `${failing} endpoints have only failed for more than an hour, and ${disabled} are disabled, for instance ${shownUrl(example)}.`,
+        found: `Endpoints that have only failed for more than an hour: ${failing}; disabled: ${disabled}; for instance ${shownUrl(example)}.`,
         advice:
           "GET /api/v1/kpi/subscriptions tells why. Once the receiver works, set `status` to 1 again, and recover what failed.",
       };

@@ -36,7 +36,7 @@ const Name = (options: object = {}) =>
     ...options,
   });
 
-export const CreateBody = Body({
+const createFields = Body({
   kpiId: KpiId,
   callbackUrl: CallbackUrl,
   secret: Type.Optional(Secret),
@@ -44,6 +44,12 @@ export const CreateBody = Body({
   status: Type.Enum(STATUSES, { ...status, default: "1" }),
   teamName: Name({ default: "" }),
   userId: Name({ default: "" }),
+});
+/** Else the reference page makes one up, with a secret that is none. */
+export const CreateBody = Object.assign(createFields, {
+  examples: [
+    { kpiId: "KD1001", callbackUrl: "https://example.org/hooks/kpi", secret: "Header,Authorization,Bearer xxx" },
+  ],
 });
 export const ChangeBody = Body({
   kpiId: Type.Optional(KpiId),

@@ -79,6 +79,10 @@ export async function useOpenApi(http: Http, version: string): Promise<void> {
       tags: [
         { name: "chains", description: "Definitions of chains, their schedules and pools" },
         { name: "runs", description: "Runs of chains and their nodes" },
+        { name: "arrivals", description: "Tables that have arrived for their business dates" },
+        { name: "models", description: "Models that wait for tables, their runs, and why they ran or have not" },
+        { name: "indicators", description: "KPIs and their values" },
+        { name: "webhooks", description: "Subscriptions and deliveries" },
         { name: "pipeline", description: "Files and shards on their way through the stages" },
         { name: "admin", description: "Keys, the audit log and the doctor" },
         { name: "server", description: "Health and metrics, open to everyone" },
