@@ -190,6 +190,7 @@ describe("grains", () => {
     await kpis.publish("M", { grain: "day" });
     expect(await kpis.arrive("T", "2025-12-19")).toEqual({
       status: "SUCCESS",
+      message: "The arrival is recorded, but no model that depends on this table has an opTime of this form.",
       triggeredModels: [],
       waitingModels: [],
       skippedModels: [],

@@ -5,7 +5,7 @@ import { actionPath } from "../kernel/http/action-path.ts";
 import { errors, NoBody } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import type { Arrivals } from "./arrivals.ts";
-import { endOf } from "./open-routes.ts";
+import { endOf, prefersAsync } from "./open-routes.ts";
 import { modelReply, taskReply } from "./replies.ts";
 import * as schemas from "./schemas.ts";
 import type { ArrivalsSettings } from "./settings.ts";
@@ -17,6 +17,9 @@ export interface ModelRoutesDeps {
   arrivals: Arrivals;
   settings: ArrivalsSettings;
 }
+
+/** Room for SQL of the length that is accepted, in any letters. */
+const MODEL_BODY_BYTES_MAX = 8 * 1_048_576;
 
 export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesDeps): void {
   const { models, requests, waitingRoom } = arrivals;
@@ -45,6 +48,7 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
     "/models/:modelId",
     {
       config: write,
+      bodyLimit: MODEL_BODY_BYTES_MAX,
       schema: {
         tags,
         summary: "Define a model, or define it anew; a new one is not published; with `dryRun`, only check it",
@@ -69,7 +73,7 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
         tags,
         summary: "Show a model",
         params: schemas.ModelParams,
-        response: { 200: schemas.ModelReply, ...errors(404) },
+        response: { 200: schemas.ModelReply, ...errors(400, 404) },
       },
     },
     async ({ params }) => modelReply(await models.get(params.modelId)),
@@ -84,7 +88,7 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
         summary:
           "Delete a model with the values that it brought and what was computed from them; the log of its runs stays",
         params: schemas.ModelParams,
-        response: { 200: schemas.ModelReply, ...errors(404) },
+        response: { 200: schemas.ModelReply, ...errors(400, 404) },
       },
     },
     async (request) => modelReply(await models.remove(request.params.modelId, actorOf(request))),
@@ -102,7 +106,7 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
             : "Unpublish a model: what has not begun does not begin",
           params: schemas.ModelParams,
           body: NoBody,
-          response: { 200: schemas.ModelReply, ...errors(404) },
+          response: { 200: schemas.ModelReply, ...errors(400, 404) },
         },
       },
       async (request) => modelReply(await models.setPublished(request.params.modelId, published, actorOf(request))),
@@ -117,16 +121,15 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
         tags,
         summary: "Run a model for an opTime, whether anything is new or not, and wait for it like an announcement does",
         params: schemas.ModelParams,
-        headers: schemas.ArrivalHeaders,
         body: schemas.RunBody,
         response: { 200: schemas.TriggeredReply, ...errors(400, 404, 409) },
       },
     },
     async (request) => {
-      const { params, body, headers, signal } = request;
+      const { params, body, raw, signal } = request;
       const { generation } = await requests.run(params.modelId, body, actorOf(request));
       const key = { model_id: params.modelId, op_time: body.opTime, generation };
-      const waitMs = headers.prefer?.includes("respond-async") ? 0 : settings.waitSeconds * 1000;
+      const waitMs = prefersAsync(raw) ? 0 : settings.waitSeconds * 1000;
       const ended = await waitingRoom.ended(
         key,
         AbortSignal.any([signal, AbortSignal.timeout(waitMs), waitingRoom.closing]),

@@ -1,4 +1,5 @@
 /** The announcement of a table, as the KPI library's callers know it: word for word in its answers. */
+import type { IncomingMessage } from "node:http";
 import { invalid } from "../kernel/errors.ts";
 import { errors } from "../kernel/http/schemas.ts";
 import type { Http } from "../kernel/http/server.ts";
@@ -37,13 +38,13 @@ export function openRoutes(http: Http, { arrivals, settings }: OpenRoutesDeps): 
         response: { 200: schemas.ArrivalReply, ...errors(400) },
       },
     },
-    async ({ body: { srcTableName: table, opTime }, headers, signal }) => {
+    async ({ body: { srcTableName: table, opTime }, headers, raw, signal }) => {
       if (!isOpTime(opTime) || !pattern.test(opTime)) {
         const reason = `The opTime \`${opTime.slice(0, 64)}\` does not have the form that is accepted here: ${settings.opTimePattern}`;
         throw invalid(reason);
       }
       const announced = await arrivals.announce({ table, opTime, idempotencyKey: headers["idempotency-key"] ?? null });
-      const waitMs = prefersAsync(headers.prefer) ? 0 : settings.waitSeconds * 1000;
+      const waitMs = prefersAsync(raw) ? 0 : settings.waitSeconds * 1000;
       return replyTo(announced, await runsOf(announced, waitMs, signal));
     },
   );
@@ -58,8 +59,11 @@ export function openRoutes(http: Http, { arrivals, settings }: OpenRoutesDeps): 
   }
 }
 
-function prefersAsync(prefer: string | undefined): boolean {
-  return prefer?.split(",").some((part) => part.trim().toLowerCase() === "respond-async") ?? false;
+/** Whoever asks for something else by this header has his wish ignored, as RFC 7240 has it. */
+export function prefersAsync({ headers: { prefer } }: IncomingMessage): boolean {
+  return String(prefer ?? "")
+    .split(",")
+    .some((part) => part.trim().toLowerCase() === "respond-async");
 }
 
 function replyTo({ isUsed, considered, unpublished }: Announced, runs: ReadonlyMap<Considered, TaskRow | undefined>) {

@@ -87,7 +87,7 @@ describe("run", () => {
     expect(await run({ opTime: TODAY })).toMatchObject({
       status: 409,
       body: {
-        error: `Model \`M\` cannot run for ${TODAY}: B ${TODAY} has not arrived. \`force: true\` runs it without.`,
+        error: `Model \`M\` cannot run for ${TODAY} while tables are missing: B ${TODAY}. With \`force\` it runs without.`,
         code: "TABLES_MISSING",
         details: { modelId: "M", opTime: TODAY, missing: `B ${TODAY}` },
       },

@@ -60,7 +60,6 @@ export type ArrivalReply = Static<typeof ArrivalReply>;
 /** Read here, and refused nowhere: other headers are none of our business. */
 export const ArrivalHeaders = Type.Object({
   "idempotency-key": Type.Optional(Type.String({ minLength: 1, maxLength: 255, pattern: "^[\\x21-\\x7e]+$" })),
-  prefer: Type.Optional(Type.String({ maxLength: 1_000 })),
 });
 
 const Dependency = Body({

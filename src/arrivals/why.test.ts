@@ -53,6 +53,7 @@ describe("the verdict", () => {
           opTime: TODAY,
           optional: false,
           missing: true,
+          deadline: null,
           arrivedAt: null,
           sequence: null,
           consumedBy: null,

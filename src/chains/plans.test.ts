@@ -172,6 +172,7 @@ const EXPECTED: Record<string, { pages: number; indexes: string[] }> = {
       "live_run_deadline",
       "live_run_grace_at",
       "live_run_pkey",
+      "live_wait_arrival",
       "schedule_due",
       "session_pkey",
     ],

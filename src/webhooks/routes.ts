@@ -63,7 +63,7 @@ function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
         tags,
         summary: "Show a subscription",
         params: schemas.IdParams,
-        response: { 200: schemas.SubscriptionReply, ...errors(404) },
+        response: { 200: schemas.SubscriptionReply, ...errors(400, 404) },
       },
     },
     async ({ params }) => subscriptionReply(await subscriptions.get(subscriptionIdOf(params))),
@@ -96,7 +96,7 @@ function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
         tags,
         summary: "Delete a subscription; what is still to be sent for it alone is cancelled",
         params: schemas.IdParams,
-        response: { 200: schemas.SubscriptionReply, ...errors(404) },
+        response: { 200: schemas.SubscriptionReply, ...errors(400, 404) },
       },
     },
     async (request) =>
@@ -112,7 +112,7 @@ function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
         summary: "Send a TEST event now, and show what came back",
         params: schemas.IdParams,
         body: NoBody,
-        response: { 200: schemas.TestReply, ...errors(404) },
+        response: { 200: schemas.TestReply, ...errors(400, 404) },
       },
     },
     async (request) => {
@@ -130,7 +130,7 @@ function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
         summary: "Give the callback and team of a subscription a new signing key",
         params: schemas.IdParams,
         body: NoBody,
-        response: { 200: schemas.RotateReply, ...errors(404) },
+        response: { 200: schemas.RotateReply, ...errors(400, 404) },
       },
     },
     async (request) => {
@@ -171,7 +171,7 @@ function deliveryRoutes(http: Http, { deliveries }: Webhooks): void {
         tags,
         summary: "Show a delivery with its payload and its attempts",
         params: schemas.IdParams,
-        response: { 200: schemas.DeliveryDetail, ...errors(404) },
+        response: { 200: schemas.DeliveryDetail, ...errors(400, 404) },
       },
     },
     async ({ params }) => {
@@ -196,7 +196,7 @@ function deliveryRoutes(http: Http, { deliveries }: Webhooks): void {
         summary: "Send a delivery again, under the same id",
         params: schemas.IdParams,
         body: NoBody,
-        response: { 200: schemas.DeliveryReply, ...errors(404, 409) },
+        response: { 200: schemas.DeliveryReply, ...errors(400, 404, 409) },
       },
     },
     async (request) => deliveryReply(await deliveries.redeliver(deliveryIdOf(request.params), actorOf(request))),

@@ -24,10 +24,14 @@ import {
 const BODY_LIMIT = 65_536;
 /** Of routes that take a DAG. */
 const DAG_BODY_LIMIT = 16 * 1_048_576;
+/** Of the route that takes the SQL of a model. */
+const MODEL_BODY_LIMIT = 8 * 1_048_576;
 const PUBLIC = ["GET /healthz", "GET /metrics", "GET /readyz"];
 
 const database = useDatabase();
-const millrace = useMillrace(database, { env: { MILLRACE_BODY_LIMIT_BYTES: String(BODY_LIMIT) } });
+const millrace = useMillrace(database, {
+  env: { MILLRACE_BODY_LIMIT_BYTES: String(BODY_LIMIT), MILLRACE_SECRET_KEY: "5e".repeat(32) },
+});
 const table = trackingTable(database);
 let operations: Operation[] = [];
 /** Keys that lack every scope of the routes with this tag. */
@@ -38,7 +42,7 @@ let before: unknown;
 async function everything(): Promise<unknown> {
   const tables = await database.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables
-     where schemaname in ('kernel', 'tracking', 'chains') and tablename <> 'session' order by 1`,
+     where schemaname in ('kernel', 'tracking', 'chains', 'arrivals', 'webhooks') and tablename <> 'session' order by 1`,
   );
   const sums = tables.map(async ({ name }) => {
     const [row] = await database.query<{ sum: string }>(
@@ -75,7 +79,7 @@ beforeAll(async () => {
   const forChains = await keyFor("chain:read", "chain:write", "run:read", "run:write", "run:control");
   const forPipeline = await keyFor("pipeline:read", "pipeline:write");
   for (const tag of ["pipeline", "admin"]) strangers.set(tag, forChains);
-  for (const tag of ["chains", "runs"]) strangers.set(tag, forPipeline);
+  for (const tag of ["chains", "runs", "arrivals", "models", "indicators", "webhooks"]) strangers.set(tag, forPipeline);
   // Under the name that the examples use, so that here too there is something to spoil: a shard that can be finished,
   // one whose ingest can, and one that can be claimed.
   const { body: registration } = operations.find(({ path }) => path.endsWith("/files/register")) ?? {};
@@ -223,7 +227,8 @@ describe("a body", () => {
     for (const operation of withBody()) {
       const { method } = operation;
       const path = pathOf(operation);
-      const limit = operation.body.properties?.["dagJson"] ? DAG_BODY_LIMIT : BODY_LIMIT;
+      const { dagJson, sql } = operation.body.properties ?? {};
+      const limit = dagJson ? DAG_BODY_LIMIT : sql ? MODEL_BODY_LIMIT : BODY_LIMIT;
       const body = JSON.stringify({ filename: "x".repeat(limit) });
       await walk.try("with its length", { method, path, body }, [413]);
       await walk.try("in chunks", { method, path, body, headers: { "transfer-encoding": "chunked" } }, [413]);

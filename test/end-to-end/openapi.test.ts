@@ -53,7 +53,10 @@ describe("/openapi.json", () => {
       const what = `${method} ${path}`;
       expect(summary, what).toMatch(/^[A-Z].{5,}[^.]$/);
       expect(tags, what).toHaveLength(1);
-      expect(Object.keys(responses), what).toContain("200");
+      expect(
+        Object.keys(responses).some((status) => status.startsWith("2")),
+        what,
+      ).toBe(true);
       const input = parameters.length > 0 || body !== undefined;
       const errors = PUBLIC.includes(path) ? [] : input ? ["400", "401", "403"] : ["401", "403"];
       expect(Object.keys(responses), what).toEqual(expect.arrayContaining(errors));
@@ -65,9 +68,13 @@ describe("/openapi.json", () => {
     const optional = (wanted: boolean) =>
       actions.filter(({ bodyOptional }) => bodyOptional === wanted).map(({ path }) => path.split(":")[1]);
     expect(new Set(optional(true))).toEqual(
-      new Set(["enable", "disable", "start", "pause", "unpause", "stop", "resume", "retry", "complete"]),
+      new Set(
+        "enable disable start pause unpause stop resume retry complete publish unpublish test rotate redeliver".split(
+          " ",
+        ),
+      ),
     );
-    expect(optional(false)).toEqual(["backfill"]);
+    expect(new Set(optional(false))).toEqual(new Set(["backfill", "run"]));
   });
 
   test("tells that a field with a default may be left out", async () => {

@@ -43,7 +43,7 @@ describe("a program in a group of its own", () => {
   });
 
   test("is asked to end when it is stopped, together with what it started", async () => {
-    const { pids, end, abort } = run(`sleep 600 & echo $$ $!; trap 'exit 9' TERM; wait`);
+    const { pids, end, abort } = run(`sleep 600 & trap 'exit 9' TERM; echo $$ $!; wait`);
     const started = await pids;
     abort();
     expect((await end).code).toBe(9);
