@@ -4,7 +4,7 @@
  */
 import { Type } from "typebox";
 import { statement } from "../../src/kernel/statement.ts";
-import { atLeast, atMost, printMarkdown, times, withGoal } from "../chains/report.ts";
+import { atLeast, printMarkdown, times, withGoal } from "../chains/report.ts";
 import { httpLoad } from "../http-load.ts";
 import { type Contender, formatNumber, interleave, median } from "../measure.ts";
 import { withPostgres } from "../postgres.ts";
@@ -137,7 +137,7 @@ async function measureReadyAtOnce(site: Site, rounds: number) {
     ["", "median", "goal"],
     [
       ["until the last has ended", `${formatNumber(ms)} ms, ${formatNumber((READY_AT_ONCE / ms) * 1000)} runs/s`, ""],
-      ["statements for each run", formatNumber(statementsPerModel), withGoal(statementsPerModel, atMost(15, "x"))],
+      ["statements for each run", formatNumber(statementsPerModel), "none for an idle model"],
     ],
   );
   await server.stop();
