@@ -202,6 +202,7 @@ export function createModel(given: readonly ModelDef[], { lostLimit }: { lostLim
     /** The timers notice whose process fell silent. */
     reclaim(): void {
       for (const instance of all().filter(({ grip }) => grip && dead.has(grip.session))) {
+        const { again, model } = instance;
         letGo(instance, "FAILED");
         instance.lost += 1;
         if (instance.lost < lostLimit) {
@@ -210,6 +211,7 @@ export function createModel(given: readonly ModelDef[], { lostLimit }: { lostLim
         } else {
           Object.assign(instance, { state: "idle", lost: 0 });
           told["model.failed"] += 1;
+          if (again && isPublished(model)) consider(instance);
         }
       }
     },

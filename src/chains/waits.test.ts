@@ -82,7 +82,6 @@ describe("a node with waitsFor", () => {
     const process = await chains.open({
       async meanwhile() {
         if (told) return; // The timers ask as well.
-        arrivals.add(`A ${DAY}`);
         told = teller.arrived([{ table: "A", opTime: DAY }]);
         await Promise.race([told, sleep(200)]); // It must wait for us: that it does has no other sign than silence.
       },
