@@ -206,6 +206,23 @@ describe("the tables", () => {
     expect(second?.consumed).toEqual(Object.fromEntries(tables.map((one) => [`${one.table} ${TODAY}`, one.sequence])));
   });
 
+  test("tell of an optional one when it will be late, which lets the model go on without it", async () => {
+    const optional = { table: "B", optional: true, deadline: "PT1H" };
+    await kpis.publish("M", { grain: "day", dependencies: [{ table: "A" }, optional] });
+    const day = "20991231";
+    const freed = "The deadline at 2100-01-01T01:00:00.000Z: what is missing is optional.";
+    expect((await kpis.why("M", day)).wouldRun).not.toContain(freed);
+    await kpis.arrive("A", day);
+    expect(await kpis.why("M", day)).toMatchObject({
+      state: "waiting",
+      wouldRun: expect.arrayContaining([freed]),
+      tables: [
+        { table: "A", deadline: null },
+        { table: "B", deadline: "2100-01-01T01:00:00.000Z" },
+      ],
+    });
+  });
+
   test("tell of optional ones that they are missing, which keeps nobody waiting", async () => {
     await kpis.publish("M", { dependencies: [{ table: "A" }, { table: "B", optional: true }] });
     await kpis.arrive("A");

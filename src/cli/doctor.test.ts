@@ -22,7 +22,7 @@ describe("with a server", () => {
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: "" });
     expect(stdout).toMatch(/^ok {7}client +This is Millrace \S+ on Node /);
     expect(stdout).toContain(`A server is ready at ${server.url}/.`);
-    for (const check of ["database", "schema", "clock", "bloat"])
+    for (const check of ["database", "schema", "clock", "bloat", "chain state", "arrivals state", "webhook deliveries"])
       expect(stdout).toMatch(new RegExp(`^\\w+ +${check} `, "m"));
     // The tests' Postgres runs without fsync, which the doctor does not like; the advice stands below the finding.
     expect(stdout).toMatch(/^warning {2}database .*fsync off.*\n {9,}Turn fsync/m);
