@@ -1,27 +1,18 @@
 /** What can go wrong in arrivals without anybody noticing. */
 import type { DoctorCheck } from "../kernel/doctor.ts";
+import { leaseFinding, stateFinding } from "../kernel/invariants.ts";
 import { findViolations, leaseHealth, queueHealth } from "./store/invariants.ts";
 
-const OVERDUE_SECONDS_WARN = 30;
+const STATE_WORDS = {
+  sound: "Models, their runs and their values agree.",
+  evidence: "GET /api/v1/kpi/models/{modelId}/why?opTime=",
+};
 const QUEUED_SECONDS_WARN = 600;
 
 export const arrivalsChecks: DoctorCheck[] = [
   {
     name: "model leases",
-    async look(db) {
-      const { leased: running, orphaned, overdue_seconds } = await leaseHealth(db);
-      const found = `${running} models are running.`;
-      if (overdue_seconds < OVERDUE_SECONDS_WARN && orphaned === 0) return { verdict: "ok", found };
-      const late =
-        orphaned > 0
-          ? `${orphaned} of them belong to a process that is long gone.`
-          : `The process of one fell silent ${Math.round(overdue_seconds)} s ago, and the run was not taken back.`;
-      return {
-        verdict: "broken",
-        found: `${found} ${late}`,
-        advice: "No process takes work back: check that one runs with the role `scheduler`, and its log.",
-      };
-    },
+    look: async (db) => leaseFinding(await leaseHealth(db), { items: "models", item: "run", holder: "process" }),
   },
   {
     name: "model queue",
@@ -41,17 +32,6 @@ export const arrivalsChecks: DoctorCheck[] = [
   },
   {
     name: "arrivals state",
-    async look(db) {
-      const violations = await findViolations(db);
-      if (violations.length === 0) return { verdict: "ok", found: "Models, their runs and their values agree." };
-      const listed = violations.map(
-        ({ rule, count, example }) => `${rule}: ${count} times not, for instance ${example}`,
-      );
-      return {
-        verdict: "broken",
-        found: `What must always hold does not: ${listed.join("; ")}.`,
-        advice: "This is a bug. Please report it with GET /api/v1/kpi/models/{modelId}/why?opTime=.",
-      };
-    },
+    look: async (db) => stateFinding(await findViolations(db), STATE_WORDS),
   },
 ];

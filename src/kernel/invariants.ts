@@ -1,5 +1,6 @@
 /** What must always hold of a module's rows, as SQL that looks for those that disagree: for `millrace doctor` and for tests. */
 import type { Db } from "./db.ts";
+import type { Finding } from "./doctor.ts";
 import { type Statement, statement } from "./statement.ts";
 
 export interface Violation {
@@ -54,5 +55,40 @@ export function leaseHealthOf(name: string, table: string, leased: string): (db:
     const [row] = await db.read(look);
     if (!row) throw new Error("the look at the leases came back empty");
     return row;
+  };
+}
+
+const OVERDUE_SECONDS_WARN = 30;
+
+/** What the doctor says of leases; `words` are those of the module: nodes and their worker, runs and their process. */
+export function leaseFinding(
+  { leased, orphaned, overdue_seconds }: LeaseHealth,
+  words: { items: string; item: string; holder: string },
+): Omit<Finding, "check"> {
+  const found = `${leased} ${words.items} are running.`;
+  if (overdue_seconds < OVERDUE_SECONDS_WARN && orphaned === 0) return { verdict: "ok", found };
+  const silentFor = `${Math.round(overdue_seconds)} s`;
+  const late =
+    orphaned > 0
+      ? `${orphaned} of them belong to a process that is long gone.`
+      : `The ${words.holder} of one fell silent ${silentFor} ago, and the ${words.item} was not taken back.`;
+  return {
+    verdict: "broken",
+    found: `${found} ${late}`,
+    advice: "No process takes work back: check that one runs with the role `scheduler`, and its log.",
+  };
+}
+
+/** What the doctor says of what must always hold; `evidence` is what a report of the bug should bring. */
+export function stateFinding(
+  violations: readonly Violation[],
+  { sound, evidence }: { sound: string; evidence: string },
+): Omit<Finding, "check"> {
+  if (violations.length === 0) return { verdict: "ok", found: sound };
+  const listed = violations.map(({ rule, count, example }) => `${rule}: ${count} times not, for instance ${example}`);
+  return {
+    verdict: "broken",
+    found: `What must always hold does not: ${listed.join("; ")}.`,
+    advice: `This is a bug. Please report it with ${evidence}.`,
   };
 }
