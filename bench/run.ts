@@ -6,6 +6,7 @@ const SUITES: Record<string, () => Promise<{ run(rounds: number): Promise<void> 
   tracking: () => import("./tracking/suite.ts"),
   chains: () => import("./chains/suite.ts"),
   arrivals: () => import("./arrivals/suite.ts"),
+  lineage: () => import("./lineage/suite.ts"),
   start: () => import("./start/suite.ts"),
 };
 

@@ -21,6 +21,7 @@ import { OperatorError } from "./kernel/errors.ts";
 import { adminSurfaces } from "./kernel/http/admin.ts";
 import { createHttp, type Http } from "./kernel/http/server.ts";
 import { publicSurfaces } from "./kernel/http/surfaces.ts";
+import { systemIds } from "./kernel/ids.ts";
 import { migrate } from "./kernel/migrate.ts";
 import type { OnRun, Service } from "./kernel/service.ts";
 import { openSession } from "./kernel/session.ts";
@@ -28,7 +29,8 @@ import { createLog, type Log } from "./kernel/telemetry/log.ts";
 import { createMetrics, type Metrics } from "./kernel/telemetry/metrics.ts";
 import { recordStatement, startTracing } from "./kernel/telemetry/tracing.ts";
 import { createWake } from "./kernel/wake.ts";
-import { openModules } from "./modules.ts";
+import { createGateway, LineageSettings, lineageChecks, lineageRoutes } from "./lineage/index.ts";
+import { besideConfig, openModules } from "./modules.ts";
 import { createLongPoll, createReclaimer, TrackingSettings, trackingChecks, trackingRoutes } from "./tracking/index.ts";
 import { VERSION } from "./version.ts";
 import { WebhooksSettings, webhookChecks, webhookRoutes } from "./webhooks/index.ts";
@@ -39,6 +41,7 @@ export const SECTIONS = {
   chains: ChainsSettings,
   arrivals: ArrivalsSettings,
   webhooks: WebhooksSettings,
+  lineage: LineageSettings,
   engines: EnginesSettings,
 };
 export type Config = ServerConfig<typeof SECTIONS>;
@@ -155,7 +158,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   cleanup.add("session", session.close);
   const keys = createKeys({ db, wake, clock: systemClock, adminKey: config.adminKey });
 
-  const { tracking, chains, arrivals, webhooks, outbox, engines } = await openModules({
+  const { tracking, chains, arrivals, webhooks, lineage, outbox, engines } = await openModules({
     ...deps,
     wake,
     session,
@@ -165,6 +168,8 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   cleanup.add("moves in flight", tracking.drain);
   cleanup.add("claims in flight", longPoll.stop);
   cleanup.add("announcements in flight", arrivals.drain);
+  await lineage.prepare();
+  cleanup.add("events in flight", lineage.ingest.drain);
   const runStreams = createRunStreams({ db, wake });
   const services: Service[] = [];
   if (config.roles.includes("worker")) {
@@ -172,7 +177,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
     cleanup.add("nodes in flight", chains.worker.stop);
     arrivals.worker.start();
     cleanup.add("models in flight", arrivals.worker.stop);
-    services.push(...outbox.relays({ db, session, wake, log }), ...webhooks.services);
+    services.push(...outbox.relays({ db, session, wake, log }), ...webhooks.services, ...lineage.services);
   }
   if (config.roles.includes("scheduler")) {
     services.push(createReclaimer(tracking, { log, onRun }), chains.timers, arrivals.timers);
@@ -182,6 +187,15 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
     cleanup.add(service.name, service.stop);
   }
 
+  const { gateway: asserted } = config.sections.lineage;
+  const gateway =
+    asserted &&
+    createGateway({
+      settings: asserted,
+      env: process.env,
+      directory: besideConfig(config, deps.cwd),
+      clock: systemClock,
+    });
   const http = await createHttp({
     log,
     metrics,
@@ -191,6 +205,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
     anonymousScopes: config.anonymousScopes,
     bodyLimitBytes: config.bodyLimitBytes,
     rateLimitPerMinute: config.rateLimitPerMinute,
+    ...(gateway ? { assertions: gateway } : {}),
   });
   const page = { version: VERSION, roles: config.roles, database: description, startedAt: new Date() };
   publicSurfaces(http, { db, metrics, page });
@@ -201,6 +216,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
       ...chainsChecks,
       ...arrivalsChecks,
       ...webhookChecks,
+      ...lineageChecks,
       ...engineChecks(engines),
     ];
     await http.register(
@@ -227,6 +243,14 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
       },
       { prefix: "/api/v1/kpi" },
     );
+    await lineageRoutes(http, {
+      db,
+      clock: systemClock,
+      ids: systemIds,
+      metrics,
+      lineage,
+      settings: config.sections.lineage,
+    });
     await http.register(async (scope) => trackingRoutes(scope as Http, { db, tracking, longPoll }), {
       prefix: "/api/v1/pipeline",
     });

@@ -22,6 +22,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | Family>>> = {
   chain: async () => (await import("./cli/chain.ts")).chain,
   arrive: async () => (await import("./cli/arrive.ts")).arrive,
   kpi: async () => (await import("./cli/kpi.ts")).kpi,
+  lineage: async () => (await import("./cli/lineage.ts")).lineage,
 };
 
 async function main([word, ...rest]: readonly string[]): Promise<number> {

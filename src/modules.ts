@@ -6,6 +6,7 @@ import {
   type ArrivedTable,
   type Chains,
   createChains,
+  type EndedRun,
   httpType,
   loadUserTypes,
   type NodeType,
@@ -17,12 +18,13 @@ import { systemClock } from "./kernel/clock.ts";
 import type { Db } from "./kernel/db.ts";
 import { systemIds } from "./kernel/ids.ts";
 import { createOutbound, type Outbound } from "./kernel/outbound.ts";
-import { createOutbox, type Outbox } from "./kernel/outbox.ts";
+import { createOutbox, OUTBOX_TOPIC, type Outbox, type OutboxEvent } from "./kernel/outbox.ts";
 import { loadSecretKey } from "./kernel/secret-key.ts";
 import { createSecretBox } from "./kernel/secrets.ts";
 import type { OnRun, ServiceLog } from "./kernel/service.ts";
 import type { Session } from "./kernel/session.ts";
 import type { Wake } from "./kernel/wake.ts";
+import { createLineage, type Lineage, type OwnLineage, openOwnLineage } from "./lineage/index.ts";
 import { createTracking, type Tracking } from "./tracking/index.ts";
 import { createWebhooks, type Webhooks } from "./webhooks/index.ts";
 
@@ -31,6 +33,7 @@ export interface Modules {
   chains: Chains;
   arrivals: Arrivals;
   webhooks: Webhooks;
+  lineage: Lineage;
   outbox: Outbox;
   engines: Engines;
 }
@@ -55,7 +58,17 @@ export async function openModules(deps: ModulesDeps): Promise<Modules> {
     settings: sections.webhooks,
     env: process.env,
   });
-  const outbox = createOutbox([webhooks.consumer]);
+  const lineage = await createLineage({
+    ...shared,
+    outbound,
+    settings: sections.lineage,
+    env: process.env,
+    outbox: () => outbox,
+  });
+  cleanup.add("the graph's mirror", lineage.close);
+  const own = sections.lineage.own && (await openOwnLineage(sections.lineage.own, { ...shared, lineage, engines }));
+  const consumers = [webhooks.consumer, lineage.projection?.consumer, own?.consumer];
+  const outbox = createOutbox(consumers.filter((consumer) => consumer !== undefined));
 
   const tableName = tableNaming(sections.arrivals);
   // Chains and arrivals know of each other; whichever is made first is told of the other by a function.
@@ -71,15 +84,13 @@ export async function openModules(deps: ModulesDeps): Promise<Modules> {
     switchedOff: config.allowShell ? {} : { shell: "it is switched off; MILLRACE_ALLOW_SHELL=true permits it" },
     hasArrived: (reader, tables, opTime) => theArrivals().hasArrived(reader, tables, opTime),
     tableName,
-    tellFailed: (tx, failed) =>
-      outbox.emit(
-        tx,
-        failed.map((run) => ({
-          eventId: systemIds.uuid(),
-          topic: "run.failed",
-          payload: { ...run, at: new Date(systemClock.now()).toISOString() },
-        })),
-      ),
+    tellEnded: {
+      of: new Set(own ? (["SUCCESS", "FAILED", "STOPPED"] as const) : (["FAILED"] as const)),
+      async tell(tx, ended) {
+        const flows = own ? own.ofRuns(await chains.flowsOf(tx, ended)) : [];
+        await outbox.emit(tx, [...ended.flatMap(runFailed), ...flows]);
+      },
+    },
   });
   arrivals = createArrivals({
     ...shared,
@@ -87,10 +98,18 @@ export async function openModules(deps: ModulesDeps): Promise<Modules> {
     engines,
     outbox,
     chains: chains.called,
+    ...(own ? { tellEnded: (tx, flow) => outbox.emit(tx, own.ofModel(flow)) } : {}),
     onArrived: (tables) => tellChains(chains, tables, log),
   });
-  const tracking = trackingWithArrivals(db, deps, arrivals);
-  return { tracking, chains, arrivals, webhooks, outbox, engines };
+  const tracking = trackingWithArrivals(db, deps, { arrivals, outbox, own });
+  return { tracking, chains, arrivals, webhooks, lineage, outbox, engines };
+}
+
+/** Of a run that another one waits for, that one tells. */
+function runFailed({ runId, chainId, name, opTime, status, reason, parentRunId }: EndedRun): OutboxEvent[] {
+  if (status !== "FAILED" || parentRunId !== null) return [];
+  const at = new Date(systemClock.now()).toISOString();
+  return [{ eventId: systemIds.uuid(), topic: "run.failed", payload: { runId, chainId, name, opTime, reason, at } }];
 }
 
 /** Nobody waits for this: if it fails, the timers of chains notice what has arrived. */
@@ -99,7 +118,17 @@ function tellChains(chains: Chains, tables: readonly ArrivedTable[], log: Servic
   chains.arrived(tables).catch((err: unknown) => log.warn({ err }, "chains were not told of arrivals"));
 }
 
-function trackingWithArrivals(db: Db, { wake, metrics, config }: ModulesDeps, arrivals: Arrivals): Tracking {
+interface Told {
+  arrivals: Arrivals;
+  outbox: Outbox;
+  own: OwnLineage | undefined;
+}
+
+function trackingWithArrivals(
+  db: Db,
+  { wake, metrics, config }: ModulesDeps,
+  { arrivals, outbox, own }: Told,
+): Tracking {
   const { sections } = config;
   const arrivalOf = fileArrivals(sections.arrivals);
   const tableName = tableNaming(sections.arrivals);
@@ -112,10 +141,17 @@ function trackingWithArrivals(db: Db, { wake, metrics, config }: ModulesDeps, ar
       concerns: (filename) => arrivalOf(filename) !== undefined,
       async complete(tx, filenames) {
         const found = filenames.flatMap((filename) => arrivalOf(filename) ?? []);
-        const named = found.map(({ table, opTime }) => ({ table: tableName(table), opTime, idempotencyKey: null }));
+        const files = found.map((file) => ({ ...file, table: tableName(file.table) }));
+        const named = files.map(({ table, opTime }) => ({ table, opTime, idempotencyKey: null }));
         const announcements = [...new Map(named.map((one) => [`${one.table} ${one.opTime}`, one])).values()];
         const results = await arrivals.announceIn(tx, announcements);
-        return () => arrivals.announced(announcements, results);
+        const flows = own?.ofFiles(files);
+        await outbox.emit(tx, flows?.events ?? []);
+        return () => {
+          arrivals.announced(announcements, results);
+          flows?.committed();
+          if (flows && flows.events.length > 0) wake.hint(OUTBOX_TOPIC);
+        };
       },
     },
   });
@@ -135,7 +171,8 @@ async function nodeTypes(
   ];
 }
 
-function besideConfig({ configFile }: Config, cwd: string): string {
+/** Relative paths in the configuration begin where its file lies. */
+export function besideConfig({ configFile }: Config, cwd: string): string {
   return configFile === undefined ? cwd : dirname(resolve(cwd, configFile));
 }
 

@@ -40,7 +40,8 @@ export interface ArrivalProcess extends Arrivals {
   stop(): Promise<void>;
 }
 
-type ChainPort = Parameters<typeof createArrivals>[0]["chains"];
+type ArrivalsDeps = Parameters<typeof createArrivals>[0];
+type ChainPort = ArrivalsDeps["chains"];
 
 export interface ProcessOptions extends Partial<ArrivalsSettings> {
   /** What runs in it. Without `scheduler` the test calls `timers.runOnce()`; without `worker` nothing is claimed. */
@@ -48,6 +49,7 @@ export interface ProcessOptions extends Partial<ArrivalsSettings> {
   /** Its database as it sees it. */
   through?: (db: Db) => Db;
   chains?: ChainPort;
+  tellEnded?: NonNullable<ArrivalsDeps["tellEnded"]>;
 }
 
 export interface SeenTask {
@@ -168,7 +170,9 @@ export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
     begun,
     tasks,
 
-    async open({ roles = ["scheduler", "worker"], through = (db: Db) => db, chains = NO_CHAINS, ...settings } = {}) {
+    async open(options = {}) {
+      const { roles = ["scheduler", "worker"], through = (db: Db) => db, chains = NO_CHAINS, ...others } = options;
+      const { tellEnded, ...settings } = others;
       const log = rememberingLog();
       const own = openDb({ connection: database.connection, poolSize: 6 });
       const db = through(own);
@@ -193,6 +197,7 @@ export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
         settings: { ...SETTINGS, ...settings },
         engines: enginesOf(running),
         outbox: createOutbox([EARS]),
+        ...(tellEnded ? { tellEnded } : {}),
         onArrived: () => {},
       });
       const process: ArrivalProcess = {

@@ -20,6 +20,7 @@ export interface MillraceOptions {
   chains?: Partial<Config["sections"]["chains"]>;
   arrivals?: Partial<Config["sections"]["arrivals"]>;
   webhooks?: Partial<Config["sections"]["webhooks"]>;
+  lineage?: Partial<Config["sections"]["lineage"]>;
 }
 
 /** Call at the top of a test file, after `useDatabase`. Only the role `api` runs unless `env` says otherwise: no reclaim in between. */
@@ -49,6 +50,7 @@ export async function startMillrace(database: TestDatabase, options: MillraceOpt
     chains: { ...config.sections.chains, ...options.chains },
     arrivals: { ...config.sections.arrivals, ...options.arrivals },
     webhooks: { ...config.sections.webhooks, ...options.webhooks },
+    lineage: { ...config.sections.lineage, ...options.lineage },
   };
   const app = await start({ config: { ...config, sections }, cwd: import.meta.dirname, tell: () => {} });
   return { app, url: app.url, api: api(app.url, ADMIN_KEY) };

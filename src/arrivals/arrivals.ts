@@ -11,7 +11,7 @@ import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
 import { type Announced, type Announcement, announce } from "./announce.ts";
 import type { ChainPort } from "./chain-port.ts";
-import { createEvents } from "./events.ts";
+import { createEvents, type TellEnded } from "./events.ts";
 import { createIndicators, type Indicators } from "./indicators.ts";
 import { keyOf } from "./judge.ts";
 import { createModels, type Models } from "./models.ts";
@@ -57,6 +57,7 @@ export interface ArrivalsDeps {
   engines: Engines;
   outbox: Pick<Outbox, "emit">;
   chains: ChainPort;
+  tellEnded?: TellEnded;
   /** Tells those who wait for tables by themselves. */
   onArrived: (arrivals: readonly { table: string; opTime: string }[]) => void;
 }
@@ -66,7 +67,7 @@ const ANNOUNCEMENTS_AT_ONCE = 200;
 export function createArrivals(deps: ArrivalsDeps): Arrivals {
   const { db, wake, engines, settings, metrics, onArrived } = deps;
   const tableName = tableNaming(settings);
-  const events = createEvents({ outbox: deps.outbox, ids: systemIds, clock: systemClock });
+  const events = createEvents({ ...deps, ids: systemIds, clock: systemClock });
 
   function announced(announcements: readonly Announcement[], results: readonly Announced[]): void {
     const verdicts = new Set(results.flatMap(({ considered }) => considered.map(({ verdict }) => verdict.kind)));

@@ -3,13 +3,19 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Queryable } from "../kernel/db.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Outbox } from "../kernel/outbox.ts";
+import { describeRun, type ModelEnd, type ModelFlow } from "./model-flow.ts";
 import type { Cause } from "./store/instances.ts";
 
 export interface Events {
   updated(tx: Queryable, event: KpiUpdated): Promise<void>;
   failed(tx: Queryable, event: ModelFailed): Promise<void>;
   late(tx: Queryable, events: readonly DeadlinePassed[]): Promise<void>;
+  /** For those who want to know where indicators come from; costs nothing if there are none. */
+  ended(tx: Queryable, end: ModelEnd): Promise<void>;
 }
+
+/** Tells those who want to know, in the transaction, what a run read and brought. */
+export type TellEnded = (tx: Queryable, flow: ModelFlow) => Promise<void>;
 
 interface KpiUpdated {
   modelId: string;
@@ -32,7 +38,14 @@ interface DeadlinePassed {
   deadline: string;
 }
 
-export function createEvents({ outbox, ids, clock }: { outbox: Pick<Outbox, "emit">; ids: Ids; clock: Clock }): Events {
+export interface EventsDeps {
+  outbox: Pick<Outbox, "emit">;
+  ids: Ids;
+  clock: Clock;
+  tellEnded?: TellEnded;
+}
+
+export function createEvents({ outbox, ids, clock, tellEnded }: EventsDeps): Events {
   const eventOf = (topic: string) => (event: object) => ({
     eventId: ids.uuid(),
     topic,
@@ -42,5 +55,8 @@ export function createEvents({ outbox, ids, clock }: { outbox: Pick<Outbox, "emi
     updated: (tx, event) => outbox.emit(tx, [event].map(eventOf("kpi.updated"))),
     failed: (tx, event) => outbox.emit(tx, [event].map(eventOf("model.failed"))),
     late: (tx, events) => outbox.emit(tx, events.map(eventOf("deadline.passed"))),
+    async ended(tx, end) {
+      if (tellEnded) await tellEnded(tx, await describeRun(tx, end));
+    },
   };
 }

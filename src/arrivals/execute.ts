@@ -7,6 +7,7 @@ import { withRetry } from "../kernel/retry.ts";
 import { OUTLAST_SESSION } from "../kernel/session.ts";
 import type { ChainPort } from "./chain-port.ts";
 import type { Outcome, Run } from "./finish.ts";
+import { runKeyOf } from "./model-flow.ts";
 import type { ModelRow } from "./store/models.ts";
 import { collectValues, ModelFailure } from "./values.ts";
 
@@ -55,8 +56,7 @@ async function runChain(deps: ExecuteDeps, run: Run, signal: AbortSignal): Promi
   const runId = await deps.chains.start(model.chain ?? "", {
     opTime,
     params: { modelId: model.model_id, generation },
-    // Of a model that was deleted and made again, generations begin anew.
-    key: `model ${model.model_id} ${opTime} ${generation} ${model.created_at.getTime()}`,
+    key: runKeyOf(model, opTime, generation),
     startedBy: `model ${model.model_id}`,
   });
   await deps.onChainRun(run, runId);

@@ -19,8 +19,8 @@ const LAST = reached("mysql-sender", "started");
 describe("a file name", () => {
   const arrivalOf = fileArrivals({ files: FILES });
   test("is an arrival if a rule fits the whole of it", () => {
-    expect(arrivalOf("orders_20250101.csv")).toEqual({ table: "ODS_orders", opTime: "20250101" });
-    expect(arrivalOf("any-2025.csv")).toEqual({ table: "any", opTime: "2025" });
+    expect(arrivalOf("orders_20250101.csv")).toMatchObject({ table: "ODS_orders", opTime: "20250101" });
+    expect(arrivalOf("any-2025.csv")).toEqual({ table: "any", opTime: "2025", pattern: FILES[1]?.pattern });
     for (const name of ["orders_20250101.csv.gz", "x/orders_20250101.csv", "orders_2025.csv", "Orders_20250101.csv"]) {
       expect(arrivalOf(name), name).toBeUndefined();
     }

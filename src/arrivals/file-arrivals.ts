@@ -6,6 +6,8 @@ import { type ArrivalsSettings, patternOf } from "./settings.ts";
 export interface FileArrival {
   table: string;
   opTime: string;
+  /** Of the rule, as it is written. */
+  pattern: string;
 }
 
 /** What a rule adds to a long file name may be more than a table's name can hold. */
@@ -20,12 +22,12 @@ export function fileArrivals({
     const whole = patternOf(`^(?:${pattern})$`, `${place}.pattern`);
     refuseMissingGroups(whole, table, `${place}.table`);
     refuseMissingGroups(whole, opTime, `${place}.opTime`);
-    return { pattern: whole, table, opTime };
+    return { whole, pattern, table, opTime };
   });
   return (filename) => {
-    for (const { pattern, table, opTime } of rules) {
-      if (!pattern.test(filename)) continue;
-      const arrival = { table: filename.replace(pattern, table), opTime: filename.replace(pattern, opTime) };
+    for (const { whole, pattern, table, opTime } of rules) {
+      if (!whole.test(filename)) continue;
+      const arrival = { table: filename.replace(whole, table), opTime: filename.replace(whole, opTime), pattern };
       if (isOpTime(arrival.opTime) && arrival.table !== "" && arrival.table.length <= TABLE_LENGTH_MAX) return arrival;
     }
     return undefined;

@@ -98,15 +98,17 @@ async function succeed(
     const { rerun, caused_by: causedBy } = run;
     await events.updated(tx, { modelId: model.model_id, opTime, affectedKpiIds, generation, rerun, causedBy });
   }
+  await events.ended(tx, { model, opTime, generation, failure: null, kpis, computed });
   return { produced, again };
 }
 
 async function fail(tx: Queryable, { events }: FinishDeps, run: Run, reason: string): Promise<Followed> {
-  const { model_id: modelId, op_time: opTime, generation, taskId } = run;
+  const { model, model_id: modelId, op_time: opTime, generation, taskId } = run;
   const message = storableText(reason, MESSAGE_LENGTH_MAX);
   const again = await end(tx, run, null);
   await endTask(tx, { id: taskId, status: "FAILED", message, computeCount: null, storageCount: null });
   await events.failed(tx, { modelId, opTime, generation, message });
+  await events.ended(tx, { model, opTime, generation, failure: message, kpis: model.kpis, computed: [] });
   return { produced: undefined, again };
 }
 

@@ -15,6 +15,7 @@ import { arrivedOf, knownModels, needsOf } from "./needs.ts";
 import { MODEL_STATES, type Trigger } from "./states.ts";
 import { type DueDeadline, dueDeadlines, look, setDeadlines } from "./store/deadlines.ts";
 import { calmInstances, dueInstances, giveBackInstances, type InstanceKey, lostInstances } from "./store/instances.ts";
+import { findModels } from "./store/models.ts";
 import { endLostTasks } from "./store/tasks.ts";
 import { ENDED_TOPIC, READY_TOPIC, TIMER_TOPIC } from "./topics.ts";
 
@@ -51,10 +52,8 @@ export function createTimers({ db, wake, session, events, lostLimit, log, onRun 
     const returned = await db.tx(async (tx) => {
       const given = await giveBackInstances(tx, lost, { lost: true, lostLimit });
       await endLostTasks(tx, given, "the process that ran it fell silent");
-      for (const { model_id: modelId, op_time: opTime, generation } of given.filter(({ state }) => state === "idle")) {
-        const message = `${lostLimit} processes in a row fell silent while they ran it`;
-        await events.failed(tx, { modelId, opTime, generation, message });
-      }
+      const over = given.filter(({ state }) => state === "idle");
+      if (over.length > 0) await tellLost(tx, over);
       // The run is over, but what arrived during it is still owed one.
       await reconsider(
         tx,
@@ -69,6 +68,18 @@ export function createTimers({ db, wake, session, events, lostLimit, log, onRun 
       wake.hint(OUTBOX_TOPIC);
     }
     return returned.length;
+  }
+
+  /** Those that were lost so often that they are over. */
+  async function tellLost(tx: Queryable, over: readonly (InstanceKey & { generation: number })[]): Promise<void> {
+    const message = `${lostLimit} processes in a row fell silent while they ran it`;
+    const models = await findModels(tx, [...new Set(over.map(({ model_id }) => model_id))]);
+    for (const { model_id: modelId, op_time: opTime, generation } of over) {
+      await events.failed(tx, { modelId, opTime, generation, message });
+      const model = models.get(modelId);
+      if (!model) continue; // Deleted in this moment.
+      await events.ended(tx, { model, opTime, generation, failure: message, kpis: model.kpis, computed: [] });
+    }
   }
 
   async function endQuiet(): Promise<number> {

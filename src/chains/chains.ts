@@ -1,6 +1,6 @@
 /** Puts the parts of the module together for one process: what people use, the worker, the timers. */
 import { systemClock } from "../kernel/clock.ts";
-import type { Db } from "../kernel/db.ts";
+import type { Db, Queryable } from "../kernel/db.ts";
 import { systemIds } from "../kernel/ids.ts";
 import type { OnRun, Service, ServiceLog } from "../kernel/service.ts";
 import { PROCESS_NAME, type Session } from "../kernel/session.ts";
@@ -8,7 +8,8 @@ import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
 import { type CalledRuns, createCalledRuns } from "./called-runs.ts";
 import { createDefinitions, type Definitions } from "./definitions.ts";
-import { createEngine, type EngineDeps } from "./engine.ts";
+import { createEngine, type EndedRun, type TellEnded } from "./engine.ts";
+import { flowsOf, type RunFlow } from "./flows.ts";
 import type { HasArrived } from "./open-books.ts";
 import { createProgress } from "./progress.ts";
 import { createRunCache } from "./run-cache.ts";
@@ -38,6 +39,8 @@ export interface Chains {
   arrived(arrivals: readonly ArrivedTable[]): Promise<number>;
   /** Runs that another module starts and waits for. */
   called: CalledRuns;
+  /** What ended runs read and wrote; for `tellEnded`, in its transaction. */
+  flowsOf(tx: Queryable, ended: readonly EndedRun[]): Promise<RunFlow[]>;
 }
 
 export interface ChainsDeps {
@@ -54,8 +57,7 @@ export interface ChainsDeps {
   switchedOff?: Readonly<Record<string, string>>;
   /** Which tables have arrived before a run begins to wait for them. */
   hasArrived: HasArrived;
-  /** Tells the world of runs that failed, in the transaction of their end. */
-  tellFailed?: NonNullable<EngineDeps["tellFailed"]>;
+  tellEnded?: TellEnded;
   /** The name under which a table is kept, where that is not the one that was given. */
   tableName?: (given: string) => string;
 }
@@ -63,9 +65,9 @@ export interface ChainsDeps {
 const AWAITED_AT_ONCE = 5_000;
 
 export function createChains(deps: ChainsDeps): Chains {
-  const { db, wake, metrics, settings, log } = deps;
+  const { db, wake, metrics, settings, log, tableName = (given) => given } = deps;
   const registry = createRegistry([noop, sleep, chain, map, ...deps.types], deps.switchedOff);
-  const known = createRunCache(deps.tableName);
+  const known = createRunCache(tableName);
   const ids = systemIds;
   const progress = createProgress(wake);
   const engine = createEngine({
@@ -75,7 +77,7 @@ export function createChains(deps: ChainsDeps): Chains {
     metrics,
     runs: known,
     hasArrived: deps.hasArrived,
-    ...(deps.tellFailed ? { tellFailed: deps.tellFailed } : {}),
+    ...(deps.tellEnded ? { tellEnded: deps.tellEnded } : {}),
     random: Math.random,
   });
   const definitions = createDefinitions({ db, registry, ids });
@@ -112,5 +114,6 @@ export function createChains(deps: ChainsDeps): Chains {
     timers: createTimers({ ...deps, engine, runs, known, schedules, subRuns, catchUpWithArrivals }),
     arrived,
     called: createCalledRuns({ db, wake, runs, known }),
+    flowsOf: (tx, ended) => flowsOf(tx, ended, { runs: known, tableName }),
   };
 }

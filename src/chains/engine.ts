@@ -81,17 +81,26 @@ export interface EngineDeps {
   metrics: Metrics;
   runs: RunCache;
   hasArrived: HasArrived;
-  /** Tells the world, in the transaction, of runs that failed; not of those that another run waits for. */
-  tellFailed?: (tx: Queryable, failed: readonly FailedRun[]) => Promise<void>;
+  tellEnded?: TellEnded;
   random: () => number;
 }
 
-export interface FailedRun {
+/** Tells the world, in the transaction, of runs that end. */
+export interface TellEnded {
+  /** How they must end to be told of. */
+  of: ReadonlySet<RunStatus>;
+  tell(tx: Queryable, ended: readonly EndedRun[]): Promise<void>;
+}
+
+export interface EndedRun {
   runId: string;
   chainId: string | null;
   name: string;
   opTime: string | null;
+  status: RunStatus;
   reason: string | null;
+  /** The run that waits for it. */
+  parentRunId: string | null;
 }
 
 const REPORTS_AT_ONCE = 500;
@@ -106,7 +115,7 @@ const ADMITTED_TO_ONESELF_MAX = 100;
 type WriteAndLease = (books: readonly Book[], known: ReadonlyMap<string, KnownRun>, nodesMax: number) => Promise<void>;
 
 export function createEngine(deps: EngineDeps): Engine {
-  const { db, wake, progress, metrics, runs, hasArrived, random } = deps;
+  const { db, wake, progress, metrics, runs, hasArrived, tellEnded, random } = deps;
   let taker: Taker | undefined;
   const endedListeners: ((known: KnownRun, status: RunStatus) => void)[] = [];
 
@@ -182,6 +191,10 @@ export function createEngine(deps: EngineDeps): Engine {
     return { books, counted };
   }
 
+  function isToldOf({ status, was }: Book): boolean {
+    return status !== was.status && (tellEnded?.of.has(status) ?? false);
+  }
+
   async function write(
     tx: Queryable,
     books: readonly Book[],
@@ -189,19 +202,20 @@ export function createEngine(deps: EngineDeps): Engine {
     worker: string | null,
   ): Promise<ClaimedNode[]> {
     const taken = await writeBooks(tx, books, worker);
-    const failed = books.flatMap((book) => failureOf(book, known.get(book.runId)) ?? []);
-    if (failed.length > 0) await deps.tellFailed?.(tx, failed);
+    if (!tellEnded) return taken;
+    const ended = books.flatMap((book) => (isToldOf(book) ? endOf(book, known.get(book.runId)) : []));
+    if (ended.length > 0) await tellEnded.tell(tx, ended);
     return taken;
   }
 
   function afterCommit(books: readonly Book[], known: ReadonlyMap<string, KnownRun>): void {
     for (const topic of new Set(books.flatMap(topicsOf))) wake.hint(topic);
     progress.changed(books.map(({ runId }) => runId));
+    if (books.some(isToldOf)) wake.hint(OUTBOX_TOPIC);
     for (const book of books) {
       const run = known.get(book.runId);
       if (!run || !ENDED_RUN.has(book.status) || ENDED_RUN.has(book.was.status)) continue;
       metrics.count("millrace_chains_runs_total", { outcome: OUTCOMES[book.status] ?? book.status });
-      if (book.status === "FAILED") wake.hint(OUTBOX_TOPIC);
       for (const listener of endedListeners) listener(run, book.status);
     }
   }
@@ -294,11 +308,20 @@ async function takeArrivals(tx: Queryable, batch: readonly Report[]): Promise<Se
   return new Set(met.map(({ run_id, node_id }) => `${run_id}/${node_id}`));
 }
 
-/** What is to be told of a run, if it has failed by this. */
-function failureOf({ status, was, reason }: Book, known: KnownRun | undefined): FailedRun | undefined {
-  if (status !== "FAILED" || was.status === "FAILED" || !known || known.facts.parent_run_id !== null) return undefined;
-  const { run_id, chain_id, name, op_time } = known.facts;
-  return { runId: run_id, chainId: chain_id, name, opTime: op_time, reason: reason?.text ?? null };
+function endOf({ status, reason }: Book, known: KnownRun | undefined): EndedRun[] {
+  if (!known) return [];
+  const { run_id, chain_id, name, op_time, parent_run_id } = known.facts;
+  return [
+    {
+      runId: run_id,
+      chainId: chain_id,
+      name,
+      opTime: op_time,
+      status,
+      reason: reason?.text ?? null,
+      parentRunId: parent_run_id,
+    },
+  ];
 }
 
 /** In the transaction that parks the node which waits for it. */

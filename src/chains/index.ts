@@ -2,6 +2,8 @@
 export { chainRoutes } from "./chain-routes.ts";
 export { type Chains, createChains } from "./chains.ts";
 export { chainsChecks } from "./doctor.ts";
+export type { EndedRun } from "./engine.ts";
+export type { Place, RunFlow, StatementFlow } from "./flows.ts";
 export { runRoutes } from "./run-routes.ts";
 export { createRunStreams } from "./run-stream.ts";
 export { poolRoutes, scheduleRoutes } from "./schedule-routes.ts";

@@ -13,6 +13,8 @@ export interface Request {
   headers?: Readonly<Record<string, string>>;
   /** Fields that are undefined are not sent. */
   body?: object;
+  /** Instead of `body`, JSON that is sent as it was written. */
+  json?: string;
   /** How long the server may take on purpose, as in a long poll. */
   waitSeconds?: number;
   /** No longer than this for the whole call; a reasonable time unless told. */
@@ -26,11 +28,18 @@ export interface Client {
   hasKey: boolean;
   /** The reply to a call that succeeded; throws a sentence otherwise. */
   call<Reply>(request: Request): Promise<Reply>;
+  /** The same where the reply is a file of this type, such as `text/csv`. */
+  download(request: Request, type: string): Promise<Downloaded>;
   /**
    * The text of an event stream, piece by piece, until the server ends it; the first piece is empty and says that it is
    * open. Throws like `call`, also when nothing, not even a sign of life, came for `timeoutMs`.
    */
   stream(request: Request): AsyncGenerator<string, void>;
+}
+
+export interface Downloaded {
+  text: string;
+  headers: Headers;
 }
 
 /** The server answered, but not with success. */
@@ -67,9 +76,10 @@ export function createClient({ flags, env }: { flags: Flags; env: NodeJS.Process
   }
 
   async function send(
-    { method, path, query = {}, headers = {}, body }: Request,
+    { method, path, query = {}, headers = {}, body, json }: Request,
     signal: AbortSignal,
   ): Promise<Response> {
+    const content = json ?? (body === undefined ? undefined : JSON.stringify(body));
     const url = new URL(path, base);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value));
@@ -78,10 +88,10 @@ export function createClient({ flags, env }: { flags: Flags; env: NodeJS.Process
       redirect: "manual",
       headers: {
         ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(content === undefined ? {} : { "content-type": "application/json" }),
         ...headers,
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(content === undefined ? {} : { body: content }),
       signal,
     });
   }
@@ -98,19 +108,30 @@ export function createClient({ flags, env }: { flags: Flags; env: NodeJS.Process
     return signal?.aborted ? signal.reason : unreachable(base, error);
   }
 
+  async function exchange<Result>(request: Request, read: (response: Response) => Promise<Result>): Promise<Result> {
+    const { waitSeconds = 0, timeoutMs = TIMEOUT_MS, signal } = request;
+    const limit = AbortSignal.timeout(timeoutMs + waitSeconds * 1000);
+    try {
+      return await read(await send(request, signal === undefined ? limit : AbortSignal.any([limit, signal])));
+    } catch (error) {
+      throw trouble(error, signal);
+    }
+  }
+
   return {
     url: base.href,
     hasKey: key !== undefined,
-    async call<Reply>(request: Request) {
-      const { waitSeconds = 0, timeoutMs = TIMEOUT_MS, signal } = request;
-      const limit = AbortSignal.timeout(timeoutMs + waitSeconds * 1000);
-      try {
-        const response = await send(request, signal === undefined ? limit : AbortSignal.any([limit, signal]));
-        return replyIn<Reply>(response, await response.text());
-      } catch (error) {
-        throw trouble(error, signal);
-      }
-    },
+    call: <Reply>(request: Request) =>
+      exchange(request, async (response) => replyIn<Reply>(response, await response.text())),
+    download: (request, type) =>
+      exchange(request, async (response) => {
+        const text = await response.text();
+        if (!response.ok || !response.headers.get("content-type")?.startsWith(type)) {
+          replyIn(response, text);
+          throw stranger(base, response);
+        }
+        return { text, headers: response.headers };
+      }),
     async *stream(request) {
       const { timeoutMs = TIMEOUT_MS, signal } = request;
       const hangUp = new AbortController();

@@ -11,7 +11,7 @@ export interface Command {
   summary: string;
   /** Further paragraphs for its own help. */
   details?: string;
-  /** The arguments' names: `STAGE FILE [SHARD]`, in brackets those that may be left out. */
+  /** The arguments' names: `STAGE FILE [SHARD]`, in brackets those that may be left out; `WORD...` takes all that follow. */
   args: string;
   /** Whether a command line to run follows behind `--`. */
   takesCommandLine?: true;
@@ -23,11 +23,11 @@ export interface Command {
   run(given: Given): Promise<number>;
 }
 
-/** Commands that share a first word. */
+/** Commands that share a first word; some of them may be families in turn. */
 export interface Family {
   summary: string;
   details: string;
-  commands: Readonly<Record<string, Command>>;
+  commands: Readonly<Record<string, Command | Family>>;
 }
 
 /** What was typed, by name: arguments as in `args`, flags with their dashes. Asking for an undeclared name is a bug. */
@@ -35,6 +35,8 @@ export interface Given {
   /** One that is always there. */
   text(name: string): string;
   maybeText(name: string): string | undefined;
+  /** All values of an argument that takes several. */
+  texts(name: string): readonly string[];
   number(name: string): number;
   maybeNumber(name: string): number | undefined;
   /** Whether a switch was given. */

@@ -14,6 +14,7 @@ import { EXIT_CODES } from "./exit-codes.ts";
 import { commandHelp } from "./help.ts";
 import { keys } from "./keys.ts";
 import { kpi } from "./kpi.ts";
+import { lineage } from "./lineage.ts";
 import { migrate } from "./migrate.ts";
 import { parse } from "./parse.ts";
 import { pipeline } from "./pipeline.ts";
@@ -24,6 +25,7 @@ const families: Record<string, Family> = {
   "millrace pipeline": pipeline,
   "millrace chain": chain,
   "millrace kpi": kpi,
+  "millrace lineage": lineage,
 };
 const commands: [path: string, command: Command][] = [
   ["millrace demo", demo],
@@ -31,13 +33,18 @@ const commands: [path: string, command: Command][] = [
   ["millrace migrate", migrate],
   ["millrace doctor", doctor],
   ["millrace arrive", arrive],
-  ...Object.entries(families).flatMap(([path, family]) =>
-    Object.entries(family.commands).map(([name, command]): [string, Command] => [`${path} ${name}`, command]),
-  ),
+  ...Object.entries(families).flatMap(([path, family]) => commandsIn(path, family)),
 ];
 
+function commandsIn(path: string, family: Family): [path: string, command: Command][] {
+  return Object.entries(family.commands).flatMap(([name, entry]): [string, Command][] =>
+    "commands" in entry ? commandsIn(`${path} ${name}`, entry) : [[`${path} ${name}`, entry]],
+  );
+}
+
 const millrace = (...words: string[]) => startCli(words).ended;
-const ALL = "There are demo, serve, migrate, keys, doctor, pipeline, chain, arrive, kpi. See `millrace --help`.";
+const ALL =
+  "There are demo, serve, migrate, keys, doctor, pipeline, chain, arrive, kpi, lineage. See `millrace --help`.";
 
 describe.each(commands)("%s --help", (path, command) => {
   test("shows usage, flags and examples within a terminal's width", () => {
@@ -92,7 +99,7 @@ describe("millrace", () => {
   test("--help lists the commands and the exit codes", async () => {
     const { exit, stdout, stderr } = await millrace("--help");
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: "" });
-    for (const name of ["demo", "serve", "migrate", "keys", "doctor", "pipeline", "chain", "arrive", "kpi"])
+    for (const name of ["demo", "serve", "migrate", "keys", "doctor", "pipeline", "chain", "arrive", "kpi", "lineage"])
       expect(stdout).toMatch(new RegExp(`^  ${name} +\\w`, "m"));
     for (const [code, meaning] of EXIT_CODES) expect(stdout).toContain(`  ${code}  ${meaning}`);
   });

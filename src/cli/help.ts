@@ -23,10 +23,14 @@ export function familyHelp(path: string, { summary, details, commands }: Family)
     ["", `${path} COMMAND [flags]`],
     ["", wrap(`${summary}.`)],
     ["", paragraphs(details)],
-    ["Commands", pairs(entries.map(([name, { args, summary: text }]) => [`${name} ${args}`.trimEnd(), text]))],
+    ["Commands", pairs(entries.map(([name, entry]) => [`${name} ${argsOf(entry)}`.trimEnd(), entry.summary]))],
     ["Exit codes", exitCodesHelp()],
     ["", `Each command has its own help: ${path} ${entries[0]?.[0]} --help`],
   ]);
+}
+
+function argsOf(entry: Command | Family): string {
+  return "commands" in entry ? "COMMAND" : entry.args;
 }
 
 export function exitCodesHelp(): string {

@@ -28,6 +28,7 @@ test.each([
   "src/cli/pipeline.ts",
   "src/cli/chain.ts",
   "src/cli/kpi.ts",
+  "src/cli/lineage.ts",
   "src/cli/arrive.ts",
   "src/cli/keys.ts",
   "src/cli/doctor.ts",

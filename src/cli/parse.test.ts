@@ -18,6 +18,7 @@ const command: Command = {
   run: async () => 0,
 };
 const needy: Command = { ...command, flags: [{ usage: "--worker <name>", description: "", required: true }] };
+const greedy: Command = { ...command, args: "STAGE FILE..." };
 const runner: Command = { ...command, args: "STAGE", takesCommandLine: true };
 
 const refuse = (problem: string) => new OperatorError(problem, 2);
@@ -73,6 +74,13 @@ describe("arguments", () => {
   test("too few or too many are refused by name", () => {
     expect(() => given(["s"])).toThrow("FILE is missing.");
     expect(() => given(["s", "f", "1", "2"])).toThrow("There is nothing to do with `2`.");
+  });
+
+  test("the last one may take all that follow", () => {
+    const input = given(["s", "a", "--json", "-", "b"], greedy);
+    expect([input.text("STAGE"), input.texts("FILE"), input.text("FILE")]).toEqual(["s", ["a", "-", "b"], "a"]);
+    expect(() => given(["s"], greedy)).toThrow("FILE is missing.");
+    expect(given(["s", "f"]).texts("SHARD")).toEqual([]);
   });
 
   test("a command line begins behind `--` and keeps its own flags", () => {

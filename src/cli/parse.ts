@@ -71,26 +71,29 @@ function readFlags(command: Command, tokens: readonly OptionToken[], refuse: Ref
   return { flags, switches };
 }
 
-function readArguments(command: Command, values: readonly string[], refuse: Refuse): Record<string, string> {
+function readArguments(command: Command, values: readonly string[], refuse: Refuse): Record<string, string[]> {
   const names = command.args.split(" ").filter((name) => name !== "");
   const missing = names.slice(values.length).find((name) => !name.startsWith("["));
-  if (missing !== undefined) throw refuse(`${missing} is missing.`);
-  const surplus = values[names.length];
+  if (missing !== undefined) throw refuse(`${bare(missing)} is missing.`);
+  const last = names.at(-1) ?? "";
+  const surplus = last.endsWith("...") ? undefined : values[names.length];
   if (surplus !== undefined) {
     const hint = command.takesCommandLine ? " The command to run comes behind `--`." : "";
     throw refuse(`There is nothing to do with \`${surplus}\`.${hint}`);
   }
-  return Object.fromEntries(values.map((value, index) => [bare(names[index] ?? ""), value]));
+  const args: Record<string, string[]> = {};
+  for (const [index, value] of values.entries()) (args[bare(names[index] ?? last)] ??= []).push(value);
+  return args;
 }
 
 function givenFrom(parsed: {
-  args: Record<string, string>;
+  args: Record<string, string[]>;
   flags: Record<string, string>;
   switches: ReadonlySet<string>;
   commandLine: string[];
   refuse: Refuse;
 }): Given {
-  const maybeText = (name: string) => (name.startsWith("--") ? parsed.flags[name.slice(2)] : parsed.args[name]);
+  const maybeText = (name: string) => (name.startsWith("--") ? parsed.flags[name.slice(2)] : parsed.args[name]?.[0]);
   function text(name: string): string {
     const value = maybeText(name);
     if (value === undefined) throw new Error(`${name} is not among the command's required arguments and flags`);
@@ -105,6 +108,7 @@ function givenFrom(parsed: {
   return {
     text,
     maybeText,
+    texts: (name) => parsed.args[name] ?? [],
     number: (name) => asNumber(name, text(name)),
     maybeNumber(name) {
       const value = maybeText(name);
@@ -146,5 +150,5 @@ function asFlag(env: string): string {
 }
 
 function bare(argument: string): string {
-  return argument.replace(/^\[(.*)\]$/, "$1");
+  return argument.replace(/^\[(.*)\]$/, "$1").replace(/\.\.\.$/, "");
 }

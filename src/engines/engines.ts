@@ -2,11 +2,11 @@
 import { join } from "node:path";
 import type { Environment } from "../kernel/environment.ts";
 import { didYouMean } from "../kernel/nearest.ts";
+import { createSlots } from "../kernel/slots.ts";
 import { type Driver, type Engine, EngineRefusal, type Engines } from "./engine.ts";
 import { lazyEngine } from "./lazy-engine.ts";
 import { withSecrets } from "./secrets.ts";
 import type { EngineSettings, EnginesSettings } from "./settings.ts";
-import { createSlots } from "./slots.ts";
 
 /**
  * DuckDB runs each query on a thread of Node's own pool, which has four, and on which files, name lookups and hashing wait

@@ -4,6 +4,7 @@
  */
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
+import { createSlots, type Slots } from "../kernel/slots.ts";
 import {
   type Driver,
   type DriverOptions,
@@ -13,7 +14,6 @@ import {
   type QueryOptions,
   type Row,
 } from "./engine.ts";
-import { createSlots, type Slots } from "./slots.ts";
 import { sqlTokens } from "./sql-tokens.ts";
 
 const BATCH_ROWS_MAX = 2_000;

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { meetingOf, signal, until } from "../../test/until.ts";
-import { type Db, type DbOptions, isUnavailable, openDb, type Queryable, sqlState } from "./db.ts";
+import { type Db, type DbOptions, isTimedOut, isUnavailable, openDb, type Queryable, sqlState } from "./db.ts";
 import { statement } from "./statement.ts";
 
 const database = useDatabase();
@@ -273,6 +273,15 @@ test.each([
   ["nothing at all", undefined],
 ])("%s is not unavailability", (_, error) => {
   expect(isUnavailable(error)).toBe(false);
+});
+
+test.each([
+  ["that took too long", { code: "57014" }, true],
+  ["that waited too long for a lock", { code: "55P03" }, true],
+  ["that was refused", { code: "23505" }, false],
+  ["that found nobody", { code: "ECONNREFUSED" }, false],
+])("a statement %s is timed out or not", (_, error, expected) => {
+  expect(isTimedOut(error)).toBe(expected);
 });
 
 test("sqlState reads the code of a Postgres error and of nothing else", () => {

@@ -69,6 +69,8 @@ export const UNIQUE_VIOLATION = "23505";
 export const FOREIGN_KEY_VIOLATION = "23503";
 const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";
+const QUERY_CANCELED = "57014";
+const LOCK_NOT_AVAILABLE = "55P03";
 
 export function openDb(options: DbOptions): Db {
   const base = {
@@ -197,6 +199,12 @@ function isConflict(error: unknown): boolean {
 export function sqlState(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | undefined)?.code;
   return typeof code === "string" ? code : undefined;
+}
+
+/** Whether a statement was cut off because it, or its wait for a lock, took too long: no fault of what it was to write. */
+export function isTimedOut(error: unknown): boolean {
+  const code = sqlState(error);
+  return code === QUERY_CANCELED || code === LOCK_NOT_AVAILABLE;
 }
 
 /**

@@ -20,6 +20,10 @@ export const CATALOGUE = {
     status: 429,
     sentence: "{who} made more than {limit} {what} in a minute. Try again in {seconds} s.",
   },
+  SENDING_TOO_FAST: {
+    status: 503,
+    sentence: "{who} made more than {limit} {what} in a minute. Try again in {seconds} s.",
+  },
   DATABASE_UNAVAILABLE: {
     status: 503,
     sentence: "The database does not answer at the moment. Try again in {seconds} s.",
@@ -124,6 +128,59 @@ export const CATALOGUE = {
   SECRETS_UNAVAILABLE: { status: 503, sentence: "{reason}" },
   DELIVERY_NOT_FOUND: { status: 404, sentence: "There is no delivery {id}." },
   DELIVERY_WRONG_STATE: { status: 409, sentence: "Cannot send delivery {id} again: {because}." },
+
+  // Lineage
+  TENANT_UNRESOLVED: {
+    status: 403,
+    sentence: "It cannot be told which tenant the event belongs to: {reason}. {advice}",
+  },
+  TENANT_CONFLICT: {
+    status: 403,
+    sentence: "An event belongs to one tenant, but this one is said to be of several: {said}.",
+  },
+  TENANT_UNKNOWN: {
+    status: 403,
+    sentence: "There is no tenant {tenantId}. Create it with POST /api/v1/lineage/tenants.",
+  },
+  TENANT_NOT_FOUND: { status: 404, sentence: "There is no tenant {tenantId}." },
+  TENANT_EXISTS: { status: 409, sentence: "There is already a tenant with {what}." },
+  TASK_NOT_FOUND: { status: 404, sentence: "Tenant {tenantId} has no task {taskId}." },
+  TASK_WRONG_STATE: { status: 409, sentence: "Cannot {verb} task {taskId}: it is {status}. {hint}" },
+  TENANT_WRONG_STATE: { status: 409, sentence: "Cannot {verb} tenant {tenantId}: it is {state}. {hint}" },
+  TENANT_RATE_LIMITED: {
+    status: 503,
+    sentence: "Tenant {tenantId} sends more than {limit} events in a minute. Try again in {seconds} s.",
+  },
+  UNSUPPORTED_ENCODING: {
+    status: 415,
+    sentence: "The body has the content encoding `{encoding}`. Send it as gzip, or without any.",
+  },
+  GATEWAY_KEYS_UNAVAILABLE: {
+    status: 503,
+    sentence: "The keys that signed tokens are checked with cannot be fetched at the moment. Try again in {seconds} s.",
+  },
+  ASSET_NOT_FOUND: { status: 404, sentence: "There is no asset `{asset}`." },
+  ASSET_AMBIGUOUS: {
+    status: 400,
+    sentence: "Several assets are named `{asset}`: {which}. Ask for one of them by its id, or by its whole name.",
+  },
+  SEMANTIC_UNAVAILABLE: {
+    status: 409,
+    sentence:
+      "Tenant {tenantId} has chosen no model, so nothing can be searched by its meaning. Choose one with PUT /api/v1/lineage/tenants/{tenantId}/model, or search with `mode=text`.",
+  },
+  DEAD_LETTER_NOT_FOUND: { status: 404, sentence: "There is no dead letter {eventId}, or it was applied meanwhile." },
+  LINEAGE_EVENT_NOT_FOUND: { status: 404, sentence: "There is no event {id}." },
+  PROJECTION_NOT_CONFIGURED: {
+    status: 409,
+    sentence:
+      "The graph is not projected to Neo4j: no server is configured. Name one under `lineage.neo4j` in the configuration file and start Millrace again.",
+  },
+  REBUILD_RUNNING: {
+    status: 409,
+    sentence:
+      "The graph in Neo4j is being rebuilt since {startedAt}. Wait for its end; GET /api/v1/lineage/projection tells how far it is.",
+  },
 } as const satisfies Record<string, { status: number; sentence: string }>;
 
 export type ErrorCode = keyof typeof CATALOGUE;

@@ -141,6 +141,23 @@ describe("failure", () => {
   });
 });
 
+test.each([
+  ["a statement", "57014"],
+  ["the wait for a lock", "55P03"],
+])("a time-out of %s rejects the whole batch: nobody waits for it once more for each item", async (_, code) => {
+  const sizes: number[] = [];
+  const group = createGroupCommit<string, string>({
+    identity: (item) => item,
+    async write(items) {
+      sizes.push(items.length);
+      throw Object.assign(new Error("canceling statement"), { code });
+    },
+  });
+  const outcomes = await Promise.allSettled(["a", "b", "c"].map((item) => group.add(item)));
+  for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code } });
+  expect(sizes).toEqual([3]);
+});
+
 describe("back-pressure", () => {
   test("turns new items away with 503 when too many wait, and takes them again later", async () => {
     const gate = signal();

@@ -3,7 +3,7 @@
  * quiet moment goes out at once; what comes in while a batch is being written forms the next one. So a lone caller waits
  * for nobody, and a thousand callers share one commit.
  */
-import { isUnavailable } from "./db.ts";
+import { isTimedOut, isUnavailable } from "./db.ts";
 import { ApiError } from "./errors.ts";
 
 export interface GroupCommitOptions<Item, Result> {
@@ -68,7 +68,8 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
       const results = await options.write(batch.map(({ item }) => item));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
     } catch (error) {
-      if (batch.length > 1 && !isUnavailable(error)) {
+      // What took too long together would take as long again for each alone, while everyone behind them waits.
+      if (batch.length > 1 && !isUnavailable(error) && !isTimedOut(error)) {
         for (const waiting of batch) await write([waiting]); // One bad item must not fail its neighbours.
       } else {
         for (const { reject } of batch) reject(error);

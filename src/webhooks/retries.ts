@@ -4,7 +4,7 @@ import { type ExponentialPolicy, retryDelayMs } from "../kernel/retry.ts";
 export const RETRY_NUM_MAX = 20;
 export const RETRY_NUM_DEFAULT = 3;
 /** No wait is longer, whatever the receiver asks for: what it has forgotten by then it would not remember later. */
-const WAIT_MAX_MS = 3_600_000;
+export const WAIT_MAX_MS = 3_600_000;
 
 /** Milliseconds to wait after so many failures, or undefined when no retry is left. No jitter: the waits are promised. */
 export function nextTryMs(retryNum: number, failures: number, askedMs = 0): number | undefined {
@@ -17,11 +17,4 @@ export function nextTryMs(retryNum: number, failures: number, askedMs = 0): numb
   };
   const delayMs = retryDelayMs(policy, failures, () => 0);
   return delayMs === undefined ? undefined : Math.max(delayMs, askedMs);
-}
-
-/** The milliseconds that a `Retry-After` header asks for: seconds or an HTTP date. Anything else asks for nothing. */
-export function retryAfterMs(header: string | undefined, nowMs: number): number {
-  const text = header?.trim() ?? "";
-  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : /^[A-Z][a-z]{2},? /.test(text) ? Date.parse(text) - nowMs : 0;
-  return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), WAIT_MAX_MS);
 }

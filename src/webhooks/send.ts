@@ -1,9 +1,10 @@
 /** One attempt: puts a payload, its secret and its signatures into a request, and tells what came back. */
 import type { Clock } from "../kernel/clock.ts";
 import { type Outbound, type OutboundAnswer, OutboundRefused } from "../kernel/outbound.ts";
+import { retryAfterMs } from "../kernel/retry-after.ts";
 import type { Payload } from "./events.ts";
 import { redactor } from "./redact.ts";
-import { retryAfterMs } from "./retries.ts";
+import { WAIT_MAX_MS } from "./retries.ts";
 import { bodyFields, type Secret } from "./secret.ts";
 import { signatureHeaders } from "./signing.ts";
 
@@ -68,7 +69,7 @@ export async function send(deps: SendDeps, target: Target, message: Message, sig
       statusCode: status,
       error: isSuccess(status) ? null : `The receiver answered ${status}${hintFor(status)}.`,
       answer: beginningOf(redact(new TextDecoder().decode(answer.body))),
-      retryAfterMs: isSuccess(status) ? 0 : retryAfterMs(answer.headers["retry-after"], deps.clock.now()),
+      retryAfterMs: isSuccess(status) ? 0 : retryAfterMs(answer.headers["retry-after"], deps.clock.now(), WAIT_MAX_MS),
     });
   } catch (error) {
     if (signal.aborted) throw error;

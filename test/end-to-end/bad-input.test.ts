@@ -6,7 +6,9 @@ import { type IncomingMessage, request } from "node:http";
 import { text as textOf } from "node:stream/consumers";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { CATALOGUE } from "../../src/kernel/errors.ts";
+import { gravitinoEvent } from "../../src/lineage/events.fixture.ts";
 import { useDatabase } from "../database.ts";
+import { makeTenant, postEvent } from "../lineage-process.ts";
 import { ADMIN_KEY, useMillrace } from "../millrace.ts";
 import { reached, trackingTable } from "../tracking.ts";
 import {
@@ -26,11 +28,14 @@ const BODY_LIMIT = 65_536;
 const DAG_BODY_LIMIT = 16 * 1_048_576;
 /** Of the route that takes the SQL of a model. */
 const MODEL_BODY_LIMIT = 8 * 1_048_576;
+/** Of those that take events. */
+const EVENT_BODY_LIMIT = 1_048_576;
 const PUBLIC = ["GET /healthz", "GET /metrics", "GET /readyz"];
 
 const database = useDatabase();
 const millrace = useMillrace(database, {
   env: { MILLRACE_BODY_LIMIT_BYTES: String(BODY_LIMIT), MILLRACE_SECRET_KEY: "5e".repeat(32) },
+  lineage: { eventBytesMax: EVENT_BODY_LIMIT },
 });
 const table = trackingTable(database);
 let operations: Operation[] = [];
@@ -42,7 +47,7 @@ let before: unknown;
 async function everything(): Promise<unknown> {
   const tables = await database.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables
-     where schemaname in ('kernel', 'tracking', 'chains', 'arrivals', 'webhooks') and tablename <> 'session' order by 1`,
+     where schemaname in ('kernel', 'tracking', 'chains', 'arrivals', 'webhooks', 'lineage') and tablename <> 'session' order by 1`,
   );
   const sums = tables.map(async ({ name }) => {
     const [row] = await database.query<{ sum: string }>(
@@ -74,12 +79,21 @@ async function makeChain(): Promise<Record<string, string>> {
   return { chainId, scheduleId: String(scheduled["scheduleId"]), runId, nodeId: "load" };
 }
 
+/** And a tenant with a table, which could be renamed, synced or given a model. */
+async function makeLineage(): Promise<Record<string, string>> {
+  const { id, keys } = await makeTenant(millrace.api, 7);
+  const { body } = await postEvent(millrace.url, keys.GRAVITINO, gravitinoEvent("create_table"));
+  return { tenantId: String(id), eventId: String(body["id"]) };
+}
+
 beforeAll(async () => {
-  operations = operationsOf(await readDocument(millrace.url), await makeChain());
+  const known = { ...(await makeChain()), ...(await makeLineage()) };
+  operations = operationsOf(await readDocument(millrace.url), known);
   const forChains = await keyFor("chain:read", "chain:write", "run:read", "run:write", "run:control");
   const forPipeline = await keyFor("pipeline:read", "pipeline:write");
   for (const tag of ["pipeline", "admin"]) strangers.set(tag, forChains);
   for (const tag of ["chains", "runs", "arrivals", "models", "indicators", "webhooks"]) strangers.set(tag, forPipeline);
+  for (const tag of ["lineage", "lineage tenants", "lineage projection"]) strangers.set(tag, forPipeline);
   // Under the name that the examples use, so that here too there is something to spoil: a shard that can be finished,
   // one whose ingest can, and one that can be claimed.
   const { body: registration } = operations.find(({ path }) => path.endsWith("/files/register")) ?? {};
@@ -129,9 +143,19 @@ function flaw(
   const { error, code } = JSON.parse(text) as { error?: unknown; code?: unknown };
   if (typeof code !== "string" || CATALOGUE[code as keyof typeof CATALOGUE]?.status !== status)
     return `the code ${String(code)}`;
-  if (typeof error !== "string" || !/^[A-Z].{10,}[.?]$/s.test(error)) return `no sentence: ${String(error)}`;
+  if (typeof error !== "string" || !/^[A-Z/].{10,}[.?]$/s.test(error)) return `no sentence: ${String(error)}`;
   return undefined;
 }
+
+/**
+ * What is sent to these may be an event of any producer: fields that nobody knows are welcome, and a batch is answered event
+ * by event. They have a walk of their own.
+ */
+const EVENT_PATHS = new Set(["/api/openlineage", "/api/v1/lineage", "/api/v1/lineage/batch"]);
+const BASELINE_PATH = "/api/v1/lineage/tenants/{tenantId}/baseline";
+const takesEvents = ({ path }: Operation) => EVENT_PATHS.has(path) || path === BASELINE_PATH;
+/** How what cannot be read is answered; no full sync is under way that a baseline would be for. */
+const malformed = ({ path }: Operation) => (path === BASELINE_PATH ? [400, 409] : [400]);
 
 class Walk {
   readonly flaws: string[] = [];
@@ -180,7 +204,8 @@ describe("a body", () => {
       const { method, bodyOptional } = operation;
       for (const [what, body] of bodies) {
         if (bodyOptional && (body === "" || body === "null")) continue;
-        await walk.try(what, { method, path: pathOf(operation), body }, [400]);
+        if (takesEvents(operation) && body.toString().startsWith("[")) continue;
+        await walk.try(what, { method, path: pathOf(operation), body }, malformed(operation));
       }
     }
     walk.end(200);
@@ -188,13 +213,30 @@ describe("a body", () => {
 
   test("with a wrong, missing or unknown field is refused everywhere", async () => {
     const walk = new Walk();
-    for (const operation of withBody()) {
+    for (const operation of withBody().filter((one) => !takesEvents(one))) {
       const bodies = wrongValues(operation.body).map(([why, value]) => ({ why, body: JSON.stringify(value) }));
       for (const path of pathsOf(operation)) {
         for (const { why, body } of bodies) await walk.try(why, { method: operation.method, path, body }, [400]);
       }
     }
     walk.end(200);
+  });
+
+  test("that is not quite an event is refused with the place, or belongs to no tenant", async () => {
+    const walk = new Walk();
+    const [single] = withBody().filter(({ path }) => path === "/api/openlineage");
+    const bodies = single ? wrongValues(single.body) : [];
+    for (const path of EVENT_PATHS) {
+      for (const [why, value] of bodies) {
+        if (path.endsWith("batch")) continue;
+        await walk.try(why, { method: "POST", path, body: JSON.stringify(value) }, [400, 403]);
+      }
+    }
+    walk.end(200);
+    const all = bodies.map(([, value]) => value ?? null).slice(0, 1_000);
+    const { status, text } = await send({ method: "POST", path: "/api/v1/lineage/batch", body: JSON.stringify(all) });
+    const { failed, non_retriable } = (JSON.parse(text) as { summary: Record<string, number> }).summary;
+    expect({ status, failed, non_retriable }).toEqual({ status: 200, failed: all.length, non_retriable: all.length });
   });
 
   test("of another type, or none, is refused everywhere", async () => {
@@ -212,7 +254,7 @@ describe("a body", () => {
       ]) {
         await walk.try(type, { method, path, body, headers: { "content-type": type } }, [415]);
       }
-      if (!operation.bodyOptional) await walk.try("no body", { method, path }, [400]);
+      if (!operation.bodyOptional) await walk.try("no body", { method, path }, malformed(operation));
       await walk.try(
         "said to be compressed",
         { method, path, body: "\x1f\x8b\x08", headers: { "content-encoding": "gzip" } },
@@ -228,7 +270,8 @@ describe("a body", () => {
       const { method } = operation;
       const path = pathOf(operation);
       const { dagJson, sql } = operation.body.properties ?? {};
-      const limit = dagJson ? DAG_BODY_LIMIT : sql ? MODEL_BODY_LIMIT : BODY_LIMIT;
+      const ofModule = dagJson ? DAG_BODY_LIMIT : sql ? MODEL_BODY_LIMIT : BODY_LIMIT;
+      const limit = takesEvents(operation) ? EVENT_BODY_LIMIT : ofModule;
       const body = JSON.stringify({ filename: "x".repeat(limit) });
       await walk.try("with its length", { method, path, body }, [413]);
       await walk.try("in chunks", { method, path, body, headers: { "transfer-encoding": "chunked" } }, [413]);

@@ -69,9 +69,10 @@ describe("/openapi.json", () => {
       actions.filter(({ bodyOptional }) => bodyOptional === wanted).map(({ path }) => path.split(":")[1]);
     expect(new Set(optional(true))).toEqual(
       new Set(
-        "enable disable start pause unpause stop resume retry complete publish unpublish test rotate redeliver".split(
-          " ",
-        ),
+        [
+          "enable disable start pause unpause stop resume retry complete publish unpublish test rotate redeliver",
+          "sync-start ready replay reset cancel",
+        ].flatMap((words) => words.split(" ")),
       ),
     );
     expect(new Set(optional(false))).toEqual(new Set(["backfill", "run"]));

@@ -46,6 +46,15 @@ export async function findKpi(db: Queryable, kpiId: string): Promise<KpiRow | un
   return (await db.rows(FIND, [kpiId]))[0];
 }
 
+const FIND_MANY = statement<KpiWrite>(
+  "arrivals.kpi.find_many",
+  `select kpi_id, type, name, expression, depends_on from arrivals.metrics_kpi where kpi_id = any($1::text[])`,
+);
+
+export function findKpis(db: Queryable, kpiIds: readonly string[]): Promise<KpiWrite[]> {
+  return db.rows(FIND_MANY, [kpiIds]);
+}
+
 const LOCK_ALL = statement(
   "arrivals.kpi.lock_all",
   "select pg_advisory_xact_lock(hashtextextended('arrivals.kpi', 0))",

@@ -82,6 +82,41 @@ export function readResults(db: Db, keys: readonly NodeKey[]) {
   return db.rows(RESULTS, toArrays(NODE_KEY, keys));
 }
 
+export interface NodeEnd extends NodeKey {
+  status: NodeStatus;
+  attempt: number;
+  error: string | null;
+  ended_at: Date;
+  /** The table in the artifact of a node that announces one. */
+  announced: string | null;
+}
+const NODE_END = { ...NODE_KEY, announces: "bool" };
+// Artifacts may be large; those of the others are not even looked into.
+const NODE_ENDS = statement<NodeEnd>(
+  "chains.node.ends",
+  `select n.run_id, n.node_id, n.status, n.attempt, n.last_error as error, n.ended_at,
+          case when i.announces then n.artifact_json ->> 'table' end as announced
+   from ${itemsByKey(NODE_KEY, { announces: "bool" })}
+   join chains.job_run_node n on n.run_id = i.run_id and n.node_id = i.node_id
+   where n.started_at is not null and n.status in ('SUCCESS', 'FAILED', 'STOPPED')`,
+);
+
+/** How nodes ended, those left out that never began or were skipped. */
+export function readNodeEnds(tx: Queryable, nodes: readonly (NodeKey & { announces: boolean })[]): Promise<NodeEnd[]> {
+  return tx.rows(NODE_ENDS, toArrays(NODE_END, nodes));
+}
+
+const REASONS = statement<{ run_id: string; reason: string }>(
+  "chains.run.reasons",
+  "select run_id, reason from chains.job_run where run_id = any($1::uuid[]) and reason is not null",
+);
+
+/** Why runs are as they are, by id, where that is known. */
+export async function readReasons(tx: Queryable, runIds: readonly string[]): Promise<Map<string, string>> {
+  const rows = runIds.length > 0 ? await tx.rows(REASONS, [runIds]) : [];
+  return new Map(rows.map(({ run_id, reason }) => [run_id, reason]));
+}
+
 export interface EventWrite {
   run_id: string;
   kind: string;

@@ -6,12 +6,18 @@ import { Type } from "typebox";
 import { EngineRefusal, type Engines } from "../../engines/index.ts";
 import { FinalFailure, type NodeType, nodeType } from "./node-type.ts";
 
+/** Where the cfg names none. */
+export const ENGINE_DEFAULT = "duckdb";
 const ROWS_MAX = 10_000;
 const SQL_LENGTH_MAX = 1_000_000;
 
 const Cfg = Type.Object(
   {
-    engine: Type.String({ minLength: 1, default: "duckdb", description: "A name under `engines` in millrace.yaml." }),
+    engine: Type.String({
+      minLength: 1,
+      default: ENGINE_DEFAULT,
+      description: "A name under `engines` in millrace.yaml.",
+    }),
     sql: Type.String({ minLength: 1, maxLength: SQL_LENGTH_MAX }),
     params: Type.Optional(
       Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Array(Type.Unknown())], {

@@ -13,15 +13,15 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 const SUSPICIOUS = /\\u|__proto__/;
 
 export function parseJson(body: Buffer): unknown {
-  const text = decode(body);
-  if (text.trim() === "") throw new ApiError("MALFORMED_JSON", {}, { reason: "it is empty" });
-  const value = parse(text);
+  const text = textOf(body);
+  const value = valueOf(text);
   if (isDeeper(value, DEPTH_MAX)) throw invalid(`The body is nested more than ${DEPTH_MAX} levels deep`);
   if (SUSPICIOUS.test(text)) refuseUnusable(value, "");
   return value;
 }
 
-function decode(body: Buffer): string {
+/** Throws INVALID_TEXT. */
+export function textOf(body: Buffer): string {
   try {
     return decoder.decode(body);
   } catch {
@@ -29,7 +29,9 @@ function decode(body: Buffer): string {
   }
 }
 
-function parse(text: string): unknown {
+/** Throws MALFORMED_JSON. */
+export function valueOf(text: string): unknown {
+  if (text.trim() === "") throw new ApiError("MALFORMED_JSON", {}, { reason: "it is empty" });
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -1,13 +1,12 @@
 /** Turns whatever was thrown into an answer: a sentence, a stable code, and never a stack. */
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { isUnavailable, sqlState } from "../db.ts";
+import { isTimedOut, isUnavailable } from "../db.ts";
 import { ApiError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import { shownRoute } from "./action-path.ts";
 
 const RETRY_AFTER_SECONDS = 2;
-const QUERY_CANCELED = "57014";
 
 export function useProblems(http: FastifyInstance): void {
   http.setErrorHandler((error: unknown, request, reply) => {
@@ -81,7 +80,7 @@ function toApiError(error: unknown, request: FastifyRequest): ApiError {
   if (request.raw.destroyed && !request.raw.complete) {
     return new ApiError("VALIDATION_FAILED", {}, { reason: "The connection broke before the whole body had come" });
   }
-  if (isUnavailable(error) || sqlState(error) === QUERY_CANCELED) {
+  if (isUnavailable(error) || isTimedOut(error)) {
     return new ApiError("DATABASE_UNAVAILABLE", { seconds: RETRY_AFTER_SECONDS });
   }
   const { code, statusCode, message } = (error ?? {}) as Partial<FastifyError>; // Anything can be thrown, even nothing.

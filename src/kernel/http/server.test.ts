@@ -15,11 +15,12 @@ import type { Http } from "./server.ts";
 const database = useDatabase();
 let http: TestHttp;
 
-/** One route for each scope, such as `/needs/pipeline:read`, and one that everyone may call. */
+/** One route for each scope, such as `/needs/pipeline:read`, one for clients that take 429 for a no, and one that everyone may call. */
 function routes(server: Http): void {
   for (const scope of SCOPES) {
     server.get(`/needs/${scope.replace(":", "::")}`, { config: { scope } }, async ({ caller }) => ({ ...caller }));
   }
+  server.get("/sink", { config: { scope: "lineage:write", busyStatus: 503 } }, async () => ({}));
   server.get("/open", { config: { scope: "public" } }, async ({ caller }) => ({ ...caller }));
 }
 
@@ -197,6 +198,14 @@ describe("a rate limit", () => {
     expect(seconds).toBeLessThanOrEqual(60);
     expect(refused?.body["error"]).toBe(`This key made more than 3 requests in a minute. Try again in ${seconds} s.`);
     expect((await ask(3, "/needs/kpi:read", other.key)).answered).toBe(3);
+  });
+
+  test("is answered with 503 where clients would drop what they send at 429", async () => {
+    const { key } = await makeKey(["admin"]);
+    const { answered, refused } = await ask(4, "/sink", key);
+    expect(answered).toBe(3);
+    expect(refused).toMatchObject({ status: 503, body: { code: "SENDING_TOO_FAST", details: { limit: 3 } } });
+    expect(Number(refused?.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
   });
 
   test("may be a key's own, lower or higher", async () => {

@@ -45,6 +45,8 @@ declare module "fastify" {
     scope?: Scope | "public";
     /** Whether the body may be left out; an empty one is then none, whatever its content type. */
     bodyOptional?: true;
+    /** Who calls too often is answered with this, where clients never try again at 429, as those of OpenLineage do. */
+    busyStatus?: 503;
   }
   interface FastifyRequest {
     caller: Caller;
@@ -63,9 +65,17 @@ export interface HttpOptions {
   rateLimitPerMinute: number;
   /** Turns new requests away while those in flight are finished. */
   isStopping: () => boolean;
+  /** Who may come with a signed token (JWT) instead of a key. Unset: nobody. */
+  assertions?: Assertions | undefined;
+}
+
+export interface Assertions {
+  /** Whom the token vouches for. Throws an `ApiError` if nobody, or if that cannot be told at the moment. */
+  verify(token: string, address: string): Promise<Caller>;
 }
 
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const RETRY_AFTER_SECONDS = 2;
 /** Measured after decoding. Well above every name that a schema allows, so that the schema answers, and tells its limit. */
 const PARAMETER_LENGTH_MAX = 2_048;
@@ -140,11 +150,17 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     if (scope === "public") return anonymous; // Health and metrics answer even while the database is away.
     const key = /^Bearer (\S+)$/i.exec(authorization)?.[1];
     if (key === undefined) throw new ApiError("UNAUTHENTICATED", {}, { reason: "The header holds no bearer key." });
-    const caller = await keys.find(key, request.ip);
+    const caller = await callerWith(key, request.ip);
     if (!caller) throw new ApiError("UNAUTHENTICATED", {}, { reason: "This key is not known, or it was revoked." });
     const because = whyNot(caller, scope);
     if (because !== undefined) throw new ApiError("FORBIDDEN", { scope }, { because });
     return caller;
+  }
+
+  async function callerWith(key: string, address: string): Promise<Caller | undefined> {
+    // First among the keys: one from the environment may look like a token, and no token costs a look-up there.
+    const holder = await keys.find(key, address);
+    return holder || !options.assertions || !JWT.test(key) ? holder : options.assertions.verify(key, address);
   }
 
   const limitOf = ({ rateLimitPerMinute }: Caller) => rateLimitPerMinute ?? options.rateLimitPerMinute;
@@ -156,9 +172,9 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
       config.scope === "public" || isReference(url) || limitOf(caller) === 0,
     keyGenerator: ({ caller, ip }) => caller.keyId ?? `${caller.name} ${ip}`,
     max: ({ caller }) => limitOf(caller),
-    errorResponseBuilder: ({ caller }, { max, ttl }) =>
+    errorResponseBuilder: ({ caller, routeOptions: { config } }, { max, ttl }) =>
       new ApiError(
-        "RATE_LIMITED",
+        config.busyStatus === 503 ? "SENDING_TOO_FAST" : "RATE_LIMITED",
         { limit: max, seconds: Math.max(1, Math.ceil(ttl / 1000)) },
         { who: isAnonymous(caller) ? "This address" : "This key", what: "requests" },
       ),

@@ -71,6 +71,36 @@ export const METRICS = {
     labels: ["event", "outcome"],
   },
   millrace_webhooks_in_flight: { kind: "gauge", help: "Deliveries that this process sends at the moment.", labels: [] },
+  millrace_lineage_events_total: {
+    kind: "counter",
+    help: "Lineage events that were taken, by what became of them: applied, buffered, skipped, dead, or duplicate.",
+    labels: ["tenant", "outcome"],
+  },
+  millrace_lineage_refused_total: {
+    kind: "counter",
+    help: "Lineage events that were refused, by the code of the error; the tenant is empty where none could be told.",
+    labels: ["tenant", "code"],
+  },
+  millrace_lineage_tasks: {
+    kind: "gauge",
+    help: "Async tasks that are not done, by type and status, as of some seconds ago.",
+    labels: ["type", "status"],
+  },
+  millrace_lineage_tasks_total: {
+    kind: "counter",
+    help: "Async tasks that were claimed, retried (claimed after a failure) or lost with their process, and what became of them: succeeded, outdated, failed, dead, canceled.",
+    labels: ["type", "outcome"],
+  },
+  millrace_lineage_batch_seconds: {
+    kind: "histogram",
+    help: "Time of a batch of async tasks from its claim to the commit of its results; failed if a model failed for any of them.",
+    labels: ["type", "outcome"],
+  },
+  millrace_lineage_batches_in_flight: {
+    kind: "gauge",
+    help: "Batches of async tasks that this process works on at the moment.",
+    labels: [],
+  },
 } as const satisfies Record<
   string,
   { kind: "counter" | "gauge" | "histogram"; help: string; labels: readonly string[] }

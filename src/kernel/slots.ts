@@ -1,4 +1,4 @@
-/** How many queries may run at a time. The rest wait in the order in which they came, and an aborted one leaves the line. */
+/** How many may work at a time. The rest wait in the order in which they came, and an aborted one leaves the line. */
 
 export interface Slots {
   /** Waits for a slot and returns what gives it back. Rejects with the signal's reason when that comes first. */

@@ -1,0 +1,21 @@
+/** A part of a transaction that may fail without the rest of it. */
+import type { Queryable } from "./db.ts";
+import { statement } from "./statement.ts";
+
+const SAVEPOINT = statement("kernel.savepoint", "savepoint guarded");
+const RELEASE = statement("kernel.savepoint_release", "release savepoint guarded");
+const ROLL_BACK = statement("kernel.savepoint_roll_back", "rollback to savepoint guarded");
+
+/** Runs `work` so that its failure undoes its own changes only. Call it with nothing else under way in the transaction. */
+export async function guarded<T>(tx: Queryable, work: () => Promise<T>): Promise<T> {
+  await tx.rows(SAVEPOINT);
+  try {
+    const result = await work();
+    await tx.rows(RELEASE);
+    return result;
+  } catch (error) {
+    await tx.rows(ROLL_BACK);
+    await tx.rows(RELEASE); // It outlives the return to it, and would hide the one around it, which has the same name.
+    throw error;
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * Writes down other names of tables, as symlinks tell them. What has become of a table under its other name has become of
+ * the table; and what had an asset of its own under that name has to be told of the table.
+ */
+import type { Queryable } from "../kernel/db.ts";
+import { createBearings } from "./bearings.ts";
+import { type AssetName, keyOf, rebase } from "./names.ts";
+import { throughAliases } from "./resolve.ts";
+import {
+  addAliases,
+  addEndings,
+  type NewAlias,
+  type NewEnding,
+  type TakenEnding,
+  takeEndings,
+} from "./store/bearings.ts";
+import { nodesByKey } from "./store/graph.ts";
+import { subjectOf, type Told } from "./told.ts";
+
+/** The keys of the tables that have to be looked at again. */
+export async function writeAliases(tx: Queryable, tenantId: string, told: readonly Told[]): Promise<Set<string>> {
+  const earliest = earliestOf(told);
+  const unsettled = new Set<string>();
+  const rows = [...earliest.values()].map(({ alias }) => alias);
+  const changed = await addAliases(tx, tenantId, rows);
+  if (changed.length === 0) return unsettled;
+  const names = new Map(changed.map(({ key }) => [key, (earliest.get(key) as Earliest).name]));
+  const bearings = createBearings(tx, tenantId);
+  await bearings.load([...names.values()]);
+  const now = (name: AssetName) => throughAliases(name, bearings.aliases);
+  for (const key of await moveEndings(tx, tenantId, names, now)) unsettled.add(key);
+  for (const { key } of await nodesByKey(tx, tenantId, [...names.keys()])) {
+    unsettled.add(key).add(keyOf(now(names.get(key) as AssetName)));
+  }
+  for (const { key, former } of changed) if (former) unsettled.add(key).add(former);
+  return unsettled;
+}
+
+interface Earliest {
+  name: AssetName;
+  alias: NewAlias;
+}
+
+function earliestOf(told: readonly Told[]): Map<string, Earliest> {
+  const earliest = new Map<string, Earliest>();
+  for (const { at, claims } of told) {
+    for (const { name, to } of claims.aliases) {
+      const alias = { key: keyOf(name), to_path: to.path, to_key: keyOf(to), at };
+      const known = earliest.get(alias.key)?.alias;
+      if (alias.key !== alias.to_key && (!known || before(alias, known))) earliest.set(alias.key, { name, alias });
+    }
+  }
+  return earliest;
+}
+
+function before(a: NewAlias, b: NewAlias): boolean {
+  return a.at < b.at || (a.at === b.at && a.to_key < b.to_key);
+}
+
+/** Returns the keys of the tables that they were moved to. */
+async function moveEndings(
+  tx: Queryable,
+  tenantId: string,
+  names: ReadonlyMap<string, AssetName>,
+  now: (name: AssetName) => AssetName,
+): Promise<string[]> {
+  const moving = [...names].filter(([key, name]) => keyOf(now(name)) !== key).map(([key]) => key);
+  const moved = (await takeEndings(tx, tenantId, moving)).map((row) => {
+    const from = names.get(row.subject) as AssetName;
+    return underOtherName(row, from, now(from));
+  });
+  await addEndings(tx, tenantId, moved);
+  return [...new Set(moved.map(({ subject }) => subject))];
+}
+
+function underOtherName(row: TakenEnding, from: AssetName, to: AssetName): NewEnding {
+  const { kind, name_kind, path, to_path, columns } = row;
+  const name = rebase({ kind: name_kind, path }, from, to);
+  // A column that was renamed is still one of the same table; a table that was renamed went to a name of its own.
+  const target = to_path && ({ kind: name_kind, path: to_path } as AssetName);
+  const renamed = target && name_kind === "COLUMN" ? (rebase(target, from, to) as AssetName) : target;
+  return {
+    key: keyOf(name),
+    at: Number(row.at),
+    kind,
+    name_kind,
+    path: name.path,
+    to_path: renamed?.path ?? null,
+    to_key: renamed ? keyOf(renamed) : null,
+    columns,
+    subject: keyOf(subjectOf(name)),
+  };
+}

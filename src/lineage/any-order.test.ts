@@ -1,0 +1,85 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { useDatabase } from "../../test/database.ts";
+import type { Json } from "./events.fixture.ts";
+import { testLineage } from "./lineage.fixture.ts";
+import { anyBaseline, anyEvent, sourceOf } from "./stories.fixture.ts";
+
+const database = useDatabase();
+const lineage = testLineage(database);
+
+const RUNS = process.env["MILLRACE_TEST_LONG"] ? 1_000 : 60;
+const EVENTS_MAX = 12;
+
+interface Step {
+  event: Json;
+  /** Of a full sync. */
+  baseline: boolean;
+}
+
+/** Events with times; the order of the list is the order of time, mostly: some share a moment, some tell the same again. */
+const story = fc
+  .array(
+    fc.record({
+      event: anyEvent(),
+      listing: fc.option(anyBaseline(), { freq: 8 }),
+      after: fc.constantFrom(0, 1, 1, 1, 1),
+      again: fc.option(fc.nat({ max: EVENTS_MAX }), { freq: 4 }),
+    }),
+    { minLength: 2, maxLength: EVENTS_MAX },
+  )
+  .map((steps) => {
+    let second = 0;
+    return steps.map(({ event, listing, after, again }): Step => {
+      second += after;
+      const told = listing ?? (again === null ? undefined : steps[again]?.event) ?? event;
+      const eventTime = `2026-03-01T10:00:${String(second).padStart(2, "0")}Z`;
+      return { event: { ...told, eventTime }, baseline: listing !== null };
+    });
+  });
+const arrival = fc.record({
+  order: fc.array(fc.nat(), { minLength: EVENTS_MAX, maxLength: EVENTS_MAX }),
+  together: fc.integer({ min: 1, max: 4 }),
+});
+
+/** What a person needs of an event to understand a failure. */
+function inShort({ event, baseline }: Step): string {
+  const { eventTime, eventType, job, inputs, outputs, dataset } = event;
+  const texts = [inputs, outputs, dataset].map((list) =>
+    (JSON.stringify(list) ?? "").replaceAll(/"_(producer|schemaURL)":"[^"]*",?/g, ""),
+  );
+  const { name, facets } = (job ?? {}) as { name?: string; facets?: object };
+  const parts = [String(eventTime).slice(17, 19), eventType, baseline && "BASELINE", name, JSON.stringify(facets)];
+  return [...parts, ...texts].join(" ");
+}
+
+async function tellAll(steps: readonly Step[], together: number) {
+  const tenant = await lineage.tenant();
+  const states = new Set<string>();
+  for (let start = 0; start < steps.length; start += together) {
+    const some = steps.slice(start, start + together);
+    const taken = await Promise.all(
+      some.map(({ event, baseline }) => lineage.tell(tenant, event, { source: sourceOf(event), baseline })),
+    );
+    for (const { state } of taken) states.add(state);
+  }
+  return { states: [...states], graph: await lineage.graph(tenant), flaws: await lineage.flaws(tenant) };
+}
+
+test("the graph is the same whatever the order in which events arrive, one by one or together", {
+  timeout: RUNS * 5_000,
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(story, arrival, async (events, { order, together }) => {
+      const shuffled = events
+        .map((one, index) => ({ one, rank: order[index] ?? 0 }))
+        .sort((a, b) => a.rank - b.rank)
+        .map(({ one }) => one);
+      const atOnce = await tellAll(events, EVENTS_MAX);
+      expect(atOnce).toMatchObject({ states: ["APPLIED"], flaws: [] });
+      expect(await tellAll(events, 1), `in order\n${events.map(inShort).join("\n")}\n`).toEqual(atOnce);
+      expect(await tellAll(shuffled, together), `\n${shuffled.map(inShort).join("\n")}\n`).toEqual(atOnce);
+    }),
+    { numRuns: RUNS },
+  );
+});

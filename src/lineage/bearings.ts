@@ -1,0 +1,81 @@
+/** Loads what is known of names, and of the names they lead to, and then resolves them without asking the database again. */
+import type { Queryable } from "../kernel/db.ts";
+import { type AssetName, keyOf, lineOf, type Name, rebase } from "./names.ts";
+import { type Ending, resolve } from "./resolve.ts";
+import { aliasesOf, endingsOf } from "./store/bearings.ts";
+
+export interface LoadedBearings {
+  /** Call it before `resolve`, with every name that will be asked for. */
+  load(names: readonly Name[]): Promise<void>;
+  resolve<N extends Name>(name: N, at: number): N | undefined;
+  /** The assets that a loaded name has led to. */
+  met(): Iterable<AssetName>;
+  /** By key of a table's other name. */
+  aliases: ReadonlyMap<string, AssetName>;
+}
+
+export function createBearings(tx: Queryable, tenantId: string): LoadedBearings {
+  const endings = new Map<string, Ending[]>();
+  const aliases = new Map<string, AssetName>();
+  const met = new Map<string, AssetName>();
+  const loaded = new Set<string>();
+  const followed = new Set<string>();
+
+  async function load(names: readonly Name[]): Promise<void> {
+    const fresh = new Map<string, Name>();
+    for (const name of names) {
+      for (const one of lineOf(name)) {
+        const key = keyOf(one);
+        if (!loaded.has(key)) fresh.set(key, one);
+      }
+    }
+    if (fresh.size > 0) await ask(fresh);
+    // Each name once: tables that were renamed to and fro lead to each other in more ways than could be counted.
+    const next = new Map<string, Name>();
+    for (const name of names) {
+      const key = keyOf(name);
+      if (followed.has(key)) continue;
+      followed.add(key);
+      for (const to of ledTo(name)) next.set(keyOf(to), to);
+    }
+    if (next.size > 0) await load([...next.values()]);
+  }
+
+  async function ask(fresh: ReadonlyMap<string, Name>): Promise<void> {
+    for (const key of fresh.keys()) loaded.add(key);
+    const tables = [...fresh].filter(([, { kind }]) => kind === "TABLE").map(([key]) => key);
+    if (tables.length > 0) {
+      for (const { key, to_path } of await aliasesOf(tx, tenantId, tables)) {
+        aliases.set(key, { kind: "TABLE", path: to_path });
+      }
+    }
+    for (const { key, at, kind, to_path, columns } of await endingsOf(tx, tenantId, [...fresh.keys()])) {
+      const to = to_path && ({ kind: fresh.get(key)?.kind, path: to_path } as AssetName);
+      const ending = { at: Number(at), kind, to, columns: columns && new Set(columns) };
+      const known = endings.get(key);
+      if (known) known.push(ending);
+      else endings.set(key, [ending]);
+    }
+  }
+
+  /** Where one step takes a name, by an alias or a rename of itself or of what is above it. */
+  function ledTo(name: Name): Name[] {
+    return lineOf(name).flatMap((one) => {
+      const key = keyOf(one);
+      const targets = [aliases.get(key), ...(endings.get(key) ?? []).map(({ to }) => to)];
+      return targets.flatMap((to) => {
+        if (!to) return [];
+        const next = rebase(name, one as AssetName, to);
+        if (next.kind !== "LINK") met.set(keyOf(next), next);
+        return [next];
+      });
+    });
+  }
+
+  return {
+    load,
+    resolve: (name, at) => (endings.size + aliases.size === 0 ? name : resolve(name, at, { endings, aliases })),
+    met: () => met.values(),
+    aliases,
+  };
+}

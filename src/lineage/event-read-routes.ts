@@ -1,0 +1,117 @@
+/** The stored events, newest first, and dead letters among them. */
+import type { Db } from "../kernel/db.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
+import { errors } from "../kernel/http/schemas.ts";
+import type { Http } from "../kernel/http/server.ts";
+import * as schemas from "./read-schemas.ts";
+import { keysOf } from "./reads/asset.ts";
+import { eventAfter, eventCursor, eventReply } from "./reads/events.ts";
+import { isId } from "./reads/find.ts";
+import { readTenant } from "./reads/tenant.ts";
+import { type EventFilter, listEvents, listEventsNaming, readEvent, type Scanned } from "./store/event-reads.ts";
+
+const NO_FILTER: EventFilter = {
+  run: null,
+  job: null,
+  kind: null,
+  eventType: null,
+  state: null,
+  from: null,
+  to: null,
+  after: null,
+};
+
+export function eventReadRoutes(api: Http, db: Db): void {
+  const read = { scope: "lineage:read" } as const;
+  const tags = ["lineage"];
+
+  api.get(
+    "/events",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Stored events, the newest first",
+        querystring: schemas.EventsQuery,
+        response: { 200: schemas.EventsReply, ...errors(400, 404) },
+      },
+    },
+    async ({ caller, query }) => {
+      const { asset, jobNamespace, job, run = null, kind = null, type = null, state = null, limit } = query;
+      const tenantId = await readTenant(db, caller, query.tenant);
+      const after = afterIn(query.cursor);
+      const [from, to] = [timeIn(query.from), timeIn(query.to)];
+      if (asset !== undefined) {
+        if (job ?? jobNamespace ?? run ?? kind ?? type ?? state) {
+          throw invalid("With `asset`, only `from` and `to` can be asked for as well");
+        }
+        const keys = await keysOf(db, tenantId, asset);
+        const rows = await listEventsNaming(db, tenantId, keys, { after, from, to }, limit + 1);
+        return pageOf(fullPage(rows, limit));
+      }
+      if ((job === undefined) !== (jobNamespace === undefined)) {
+        throw invalid("A job is named by `jobNamespace` and `job` together");
+      }
+      const named = job === undefined || jobNamespace === undefined ? null : { namespace: jobNamespace, name: job };
+      const filter = { run, job: named, kind, eventType: type, state, from, to, after };
+      return pageOf(await listEvents(db, tenantId, filter, limit));
+    },
+  );
+
+  api.get(
+    "/dead-letters",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Events that could not be applied, the newest first, each with the reason",
+        querystring: schemas.DeadLettersQuery,
+        response: { 200: schemas.EventsReply, ...errors(400, 404) },
+      },
+    },
+    async ({ caller, query: { tenant, limit, cursor } }) => {
+      const tenantId = await readTenant(db, caller, tenant);
+      return pageOf(await listEvents(db, tenantId, { ...NO_FILTER, state: "DEAD", after: afterIn(cursor) }, limit));
+    },
+  );
+
+  api.get(
+    "/events/:id",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show an event with its body",
+        params: schemas.IdParams,
+        querystring: schemas.TenantQuery,
+        response: { 200: schemas.EventReply, ...errors(400, 404) },
+      },
+    },
+    async ({ caller, params: { id }, query: { tenant } }) => {
+      const tenantId = await readTenant(db, caller, tenant);
+      const row = isId(id) ? await readEvent(db, tenantId, id) : undefined;
+      if (!row) throw new ApiError("LINEAGE_EVENT_NOT_FOUND", { id });
+      return { ...eventReply(row), body: row.body, event: JSON.parse(row.body) as unknown };
+    },
+  );
+}
+
+function fullPage(rows: Scanned["rows"], limit: number): Scanned {
+  const items = rows.slice(0, limit);
+  return { rows: items, end: rows.length > limit ? (items.at(-1) ?? null) : null };
+}
+
+function pageOf({ rows, end }: Scanned) {
+  return { items: rows.map(eventReply), next: end ? eventCursor(end) : null };
+}
+
+function afterIn(cursor: string | undefined): EventFilter["after"] {
+  const after = cursor === undefined ? null : eventAfter(cursor);
+  if (cursor !== undefined && !after) throw invalid("The parameter `cursor` is none that a page had as `next`");
+  return after;
+}
+
+/** A `+` that was not encoded arrives as a space in a query string. */
+function timeIn(text: string | undefined): string | null {
+  return text === undefined ? null : text.replace(" ", "+");
+}

@@ -1,0 +1,73 @@
+import { describe, expect, test } from "vitest";
+import { columnLineageFacet, dataset, type Json, runEvent } from "../events.fixture.ts";
+import { toldBy } from "./told.fixture.ts";
+
+const told = (facets: Json) => toldBy(runEvent({ outputs: [dataset("file", "/w/out", facets)] }));
+const from = (column: string, source: string) =>
+  `COLUMN external|file||/w/out|${column} DERIVES_FROM COLUMN external|file||/w/a|${source}`;
+
+describe("column lineage", () => {
+  test("of version 1-0 has one transformation for each output column", () => {
+    const inputFields = [{ namespace: "file", name: "/w/a", field: "x" }];
+    const { transformations } = told({
+      columnLineage: {
+        fields: {
+          same: { inputFields, transformationType: "IDENTITY", transformationDescription: "x" },
+          masked: { inputFields, transformationType: "MASKED" },
+          described: { inputFields, transformationDescription: "upper(x)" },
+          silent: { inputFields },
+        },
+      },
+    });
+    expect(transformations).toEqual({
+      "JOB spark|daily.load OUTPUT_TO TABLE external|file||/w/out": [],
+      [from("same", "x")]: ['{"description":"x","subtype":"IDENTITY","type":"DIRECT"}'],
+      [from("masked", "x")]: ['{"masking":true,"subtype":"TRANSFORMATION","type":"DIRECT"}'],
+      [from("described", "x")]: ['{"description":"upper(x)","type":"DIRECT"}'],
+      [from("silent", "x")]: [],
+    });
+  });
+
+  test("of version 1-1 has any number of them for each input column, which stand before the old ones", () => {
+    const group = { type: "INDIRECT", subtype: "GROUP_BY", description: "", masking: false };
+    const identity = { type: "DIRECT", subtype: "IDENTITY" };
+    const facet = columnLineageFacet({ a: [["file", "/w/a", "x", [identity, group, identity, { subtype: "NONE" }]]] });
+    const lineage = facet["columnLineage"] as { fields: { a: Json } };
+    lineage.fields.a["transformationType"] = "MASKED";
+    expect(told(facet).transformations[from("a", "x")]).toEqual([
+      '{"subtype":"GROUP_BY","type":"INDIRECT"}',
+      '{"subtype":"IDENTITY","type":"DIRECT"}',
+    ]);
+  });
+
+  test("of version 1-2 also tells on which columns the table as a whole depends", () => {
+    const filter = [{ type: "INDIRECT", subtype: "FILTER" }];
+    const { transformations } = told(
+      columnLineageFacet({ a: [["file", "/w/a", "x"]] }, [["file", "/w/a", "dt", filter]]),
+    );
+    expect(transformations["TABLE external|file||/w/out DERIVES_FROM COLUMN external|file||/w/a|dt"]).toEqual([
+      '{"subtype":"FILTER","type":"INDIRECT"}',
+    ]);
+    expect(transformations).toHaveProperty([from("a", "x")]);
+  });
+
+  test("that names the same input column twice is one edge with the transformations of both", () => {
+    const facet = columnLineageFacet({
+      a: [
+        ["file", "/w/a", "x", [{ type: "INDIRECT", subtype: "JOIN" }]],
+        ["file", "/w/a", "x", [{ type: "DIRECT", subtype: "IDENTITY" }]],
+      ],
+    });
+    expect(told(facet).transformations[from("a", "x")]).toEqual([
+      '{"subtype":"IDENTITY","type":"DIRECT"}',
+      '{"subtype":"JOIN","type":"INDIRECT"}',
+    ]);
+  });
+
+  test("is bounded", () => {
+    const many = Array.from({ length: 50_010 }, (_, index) => ["file", "/w/a", `x${index}`] as const);
+    const { edges, warnings } = told(columnLineageFacet({ a: many }));
+    expect(edges).toHaveLength(50_001);
+    expect(warnings).toEqual(["/outputs/0/facets/columnLineage names more than 50000 columns; the rest was left out."]);
+  });
+});

@@ -1,0 +1,78 @@
+/**
+ * The columnLineage facet, in all its versions: 1-0 has one transformation for each output column, 1-1 has several for each
+ * input column, and 1-2 adds the columns on which the table as a whole depends, such as those it is filtered by.
+ */
+import { isRecord } from "../../kernel/is-record.ts";
+import type { Facets } from "../event.ts";
+import { type AssetName, columnName } from "../names.ts";
+import type { Draft } from "./draft.ts";
+import { facet, nameText } from "./facets.ts";
+import type { Identities } from "./identities.ts";
+import { transformationText, transformationTexts } from "./transformations.ts";
+
+/** Of one facet. A table of a thousand columns, each of which depends on fifty others. */
+const INPUT_FIELDS_MAX = 50_000;
+
+export function claimColumnLineage(
+  table: AssetName,
+  facets: Facets,
+  path: string,
+  identities: Identities,
+  draft: Draft,
+): void {
+  const lineage = facet(facets, "columnLineage");
+  if (!lineage) return;
+  let left = INPUT_FIELDS_MAX;
+
+  function claim(derived: AssetName, inputFields: unknown, fallback: string | undefined, where: () => string): void {
+    if (!Array.isArray(inputFields)) {
+      draft.warn(where(), "is not a list");
+      return;
+    }
+    for (const [index, input] of inputFields.entries()) {
+      if (left === 0) return;
+      left -= 1;
+      if (left === 0)
+        draft.warn(`${path}/columnLineage`, `names more than ${INPUT_FIELDS_MAX} columns; the rest was left out`);
+      const source = isRecord(input) ? sourceOf(input, identities) : undefined;
+      if (!source) {
+        draft.warn(`${where()}/${index}`, "has no namespace, name or field");
+        continue;
+      }
+      const told = transformationTexts((input as Facets)["transformations"]);
+      draft.edge("DERIVES_FROM", derived, source, told.length === 0 && fallback !== undefined ? [fallback] : told);
+    }
+  }
+
+  const { fields, dataset } = lineage;
+  if (isRecord(fields)) {
+    for (const [field, entry] of Object.entries(fields)) {
+      const column = nameText(field);
+      const where = () => `${path}/columnLineage/fields/${field}/inputFields`;
+      if (column === undefined || !isRecord(entry)) draft.warn(where(), "is not told");
+      else claim(columnName(table, column), entry["inputFields"], deprecatedTransformation(entry), where);
+    }
+  } else if (fields !== undefined) {
+    draft.warn(`${path}/columnLineage/fields`, "is not an object");
+  }
+  if (dataset !== undefined) claim(table, dataset, undefined, () => `${path}/columnLineage/dataset`);
+}
+
+function sourceOf(input: Facets, identities: Identities): AssetName | undefined {
+  const namespace = nameText(input["namespace"]);
+  const name = nameText(input["name"]);
+  const field = nameText(input["field"]);
+  if (namespace === undefined || name === undefined || field === undefined) return undefined;
+  return columnName(identities.named(namespace, name), field);
+}
+
+/** Before 1-1 an output column was an IDENTITY of its inputs, or MASKED. */
+function deprecatedTransformation({
+  transformationType: type,
+  transformationDescription: description,
+}: Facets): string | undefined {
+  if (typeof type !== "string" && typeof description !== "string") return undefined;
+  const isMasked = type === "MASKED";
+  const subtype = isMasked ? "TRANSFORMATION" : nameText(type);
+  return transformationText("DIRECT", subtype, description, isMasked);
+}

@@ -1,0 +1,82 @@
+/**
+ * Events of engines that move data, and all that are not operations on metadata: what tables exist, how they look, what read
+ * and wrote them, and which column comes from which.
+ */
+import type { Dataset, ParsedEvent } from "../event.ts";
+import { type AssetName, catalogName } from "../names.ts";
+import { claimColumnLineage } from "./column-lineage.ts";
+import { gravitinoNamespace } from "./dataset-names.ts";
+import { type Draft, textOf } from "./draft.ts";
+import { type Identity, identitiesOf, outputPath } from "./identities.ts";
+import { endedBy, hasHappened } from "./lifecycle.ts";
+import { claimDatasetLineage, claimJobLineage, type Reading } from "./lineage-facet.ts";
+import { claimProcess } from "./process.ts";
+import { claimColumns, schemaColumns } from "./schema-facet.ts";
+import { tableAttributes } from "./table-attributes.ts";
+
+export function claimLineage(event: ParsedEvent, draft: Draft): void {
+  const identities = identitiesOf(event, draft);
+  const reading: Reading = { event, process: claimProcess(event, draft), identities, draft };
+  const ended = claimEndings(reading);
+
+  for (const [index, dataset] of event.inputs.entries()) {
+    const identity = identities.of(dataset);
+    if (ended.has(textOf(identity.table))) continue;
+    claimDataset(dataset, identity, null, `/inputs/${index}/facets`, reading);
+    if (reading.process) draft.edge("INPUT_OF", identity.table, reading.process);
+  }
+  for (const [index, dataset] of event.outputs.entries()) {
+    const identity = identities.of(dataset);
+    if (ended.has(textOf(identity.table))) continue;
+    claimDataset(dataset, identity, event.producer, outputPath(event, index), reading);
+    if (reading.process) draft.edge("OUTPUT_TO", reading.process, identity.table);
+  }
+  claimJobLineage(reading);
+}
+
+function claimDataset(
+  dataset: Dataset,
+  identity: Identity,
+  producer: string | null,
+  path: string,
+  reading: Reading,
+): void {
+  const { draft, identities } = reading;
+  const { table } = identity;
+  draft.node(table, tableAttributes(dataset, identity, producer, path, draft));
+  claimMetalake(table, [identity.namespace, reading.event.job?.namespace], draft);
+  claimColumns(table, schemaColumns(dataset.facets, path, draft), draft);
+  claimColumnLineage(table, dataset.facets, path, identities, draft);
+  claimDatasetLineage(table, dataset.facets, path, reading);
+}
+
+/** A run that failed or has only begun has dropped and renamed nothing. Answers the tables that are no more. */
+function claimEndings({ event, identities, draft }: Reading): Set<string> {
+  const ended = new Set<string>();
+  if (!hasHappened(event)) return ended;
+  for (const dataset of [...event.inputs, ...event.outputs]) {
+    const ending = endedBy(dataset.facets);
+    if (!ending) continue;
+    const { table } = identities.of(dataset);
+    if (ending.kind === "DROP") {
+      if (!ended.has(textOf(table))) draft.ends(table);
+      ended.add(textOf(table));
+    } else {
+      const previous = identities.named(ending.namespace, ending.name);
+      if (textOf(previous) !== textOf(table)) draft.ends(previous, table);
+    }
+  }
+  return ended;
+}
+
+/** The metalake of a catalog is told by namespaces alone, and by those of catalogs' own events never. */
+function claimMetalake(table: AssetName, namespaces: readonly (string | undefined)[], draft: Draft): void {
+  const [origin, catalog] = table.path;
+  if (origin !== "gravitino" || catalog === undefined) return;
+  for (const namespace of namespaces) {
+    const metalake = namespace === undefined ? undefined : gravitinoNamespace(namespace)?.metalake;
+    if (metalake === undefined) continue;
+    draft.node(catalogName("gravitino", catalog), { metalake });
+    return;
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Reading of facets. Anyone may write anything into one, so each value is taken for what it is or left out; texts are made fit
+ * for Postgres on the way, since nothing before this point has looked into a facet.
+ */
+import { isRecord } from "../../kernel/is-record.ts";
+import { storableText } from "../../kernel/storable.ts";
+import type { AttributeValue } from "../claims.ts";
+import { type Facets, NAME_LENGTH_MAX } from "../event.ts";
+
+/** Enough for the longest description or the text of a view; what is longer is cut. */
+const TEXT_LENGTH_MAX = 100_000;
+const KEY_LENGTH_MAX = 1_000;
+const DEPTH_MAX = 16;
+
+/** The facet, unless it is absent, no object, or tells that it was taken away (`_deleted`). */
+export function facet(facets: Facets, name: string): Facets | undefined {
+  const value = facets[name];
+  return isRecord(value) && value["_deleted"] !== true ? value : undefined;
+}
+
+export function isDeleted(facets: Facets, name: string): boolean {
+  const value = facets[name];
+  return isRecord(value) && value["_deleted"] === true;
+}
+
+/** Text that says something, or nothing. */
+export function text(value: unknown, lengthMax = TEXT_LENGTH_MAX): string | undefined {
+  return typeof value === "string" && value !== "" ? storableText(value, lengthMax) : undefined;
+}
+
+/** Text that can be part of an asset's name, or nothing. */
+export function nameText(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" && value.length <= NAME_LENGTH_MAX
+    ? storableText(value, NAME_LENGTH_MAX)
+    : undefined;
+}
+
+export function flag(value: unknown): boolean | undefined {
+  return typeof value === "boolean" ? value : undefined;
+}
+
+/** Any value that says something, or nothing. */
+export function anyValue(value: unknown): AttributeValue | undefined {
+  return value === undefined || value === null || value === "" ? undefined : (attributeValue(value) ?? undefined);
+}
+
+/** Those of the texts and flags that are there, as attributes. */
+export function given<Name extends string>(
+  values: Record<Name, AttributeValue | undefined>,
+): Record<string, AttributeValue> {
+  const attributes: Record<string, AttributeValue> = {};
+  for (const name in values) {
+    const value = values[name];
+    if (value !== undefined) attributes[name] = value;
+  }
+  return attributes;
+}
+
+/**
+ * Any JSON value as one that Postgres takes. What lies deeper than any list of properties does is left out, and so is a
+ * number like `1e999`, which is JSON and yet infinite once it is read.
+ */
+export function attributeValue(value: unknown, depth = DEPTH_MAX): AttributeValue {
+  if (typeof value === "string") return storableText(value, TEXT_LENGTH_MAX);
+  if (typeof value === "boolean" || Number.isFinite(value)) return value as boolean | number;
+  if (typeof value !== "object" || value === null || depth === 0) return null;
+  if (Array.isArray(value)) return value.map((item) => attributeValue(item, depth - 1));
+  const entries = Object.entries(value).map(
+    ([key, item]) => [storableText(key, KEY_LENGTH_MAX), attributeValue(item, depth - 1)] as const,
+  );
+  return Object.fromEntries(entries);
+}

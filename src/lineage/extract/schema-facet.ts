@@ -1,0 +1,68 @@
+/** The columns of a table, from its schema facet. What is nested in a column stays with it, as its attribute `fields`. */
+import { isRecord } from "../../kernel/is-record.ts";
+import type { Attributes, AttributeValue } from "../claims.ts";
+import type { Facets } from "../event.ts";
+import { type AssetName, columnName } from "../names.ts";
+import type { Draft } from "./draft.ts";
+import { facet, given, nameText, text } from "./facets.ts";
+
+const FIELDS_MAX = 10_000;
+const NESTING_MAX = 16;
+
+/** By name, in the order of the facet; positions are counted from one where the facet does not tell them. */
+export function schemaColumns(facets: Facets, path: string, draft: Draft): Map<string, Attributes> {
+  const columns = new Map<string, Attributes>();
+  const schema = facet(facets, "schema");
+  if (!schema) return columns;
+  const fields = schemaFields(schema, path, draft);
+  for (const [index, field] of fields.entries()) {
+    const name = isRecord(field) ? nameText(field["name"]) : undefined;
+    if (name === undefined) {
+      draft.warn(`${path}/schema/fields/${index}`, "has no name");
+      continue;
+    }
+    columns.set(name, columnAttributes(field as Facets, index));
+  }
+  return columns;
+}
+
+export function claimColumns(table: AssetName, columns: ReadonlyMap<string, Attributes>, draft: Draft): void {
+  for (const [name, attributes] of columns) draft.node(columnName(table, name), attributes);
+}
+
+/** The list of fields, or an empty one and a warning. */
+export function schemaFields(schema: Facets, path: string, draft: Draft): readonly unknown[] {
+  const { fields } = schema;
+  if (!Array.isArray(fields)) {
+    if (fields !== undefined && fields !== null) draft.warn(`${path}/schema/fields`, "is not a list");
+    return [];
+  }
+  if (fields.length <= FIELDS_MAX) return fields;
+  draft.warn(`${path}/schema/fields`, `has more than ${FIELDS_MAX} fields; the rest was left out`);
+  return fields.slice(0, FIELDS_MAX);
+}
+
+function columnAttributes(field: Facets, index: number): Attributes {
+  const ordinal = field["ordinal_position"];
+  return given({
+    dataType: text(field["type"]),
+    description: text(field["description"]),
+    position: Number.isSafeInteger(ordinal) ? (ordinal as number) : index + 1,
+    fields: nestedFields(field["fields"], NESTING_MAX),
+  });
+}
+
+function nestedFields(fields: unknown, levels: number): AttributeValue | undefined {
+  if (!Array.isArray(fields) || fields.length === 0 || levels === 0) return undefined;
+  return fields
+    .slice(0, FIELDS_MAX)
+    .filter((field) => isRecord(field))
+    .map((field) =>
+      given({
+        name: text(field["name"]),
+        dataType: text(field["type"]),
+        description: text(field["description"]),
+        fields: nestedFields(field["fields"], levels - 1),
+      }),
+    );
+}

@@ -1,0 +1,71 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { useDatabase } from "../../test/database.ts";
+import { openDb } from "../kernel/db.ts";
+import { gravitinoEvent, gravitinoFacet } from "./events.fixture.ts";
+import { createGuesses } from "./guesses.ts";
+import { testLineage } from "./lineage.fixture.ts";
+
+const database = useDatabase();
+const lineage = testLineage(database);
+
+test("what was applied is guessed to be settled, and a batch only if all of it is", () => {
+  const guesses = createGuesses();
+  guesses.wereApplied(["a", "b"]);
+  expect([guesses.areSettled(["a", "b"]), guesses.areSettled(["a", "c"])]).toEqual([true, false]);
+});
+
+test("what was guessed wrong is not guessed again when it has been applied, until all is forgotten", () => {
+  const guesses = createGuesses();
+  guesses.wereApplied(["a"]);
+  guesses.wereWrong(["a"]);
+  guesses.wereApplied(["a"]);
+  expect(guesses.areSettled(["a"])).toBe(false);
+  guesses.wereApplied(Array.from({ length: 100_000 }, (_, n) => `other ${n}`));
+  guesses.wereApplied(["a"]);
+  expect(guesses.areSettled(["a"])).toBe(true);
+});
+
+describe("the guess that an event tells nothing new", () => {
+  /** A process that notes how it locks graphs. */
+  function noting() {
+    const db = openDb({
+      connection: database.connection,
+      onStatement: (name) => void (name.startsWith("lineage.lock_") && locks.push(name.replace("lineage.lock_", ""))),
+    });
+    const locks: string[] = [];
+    onTestFinished(() => db.close());
+    return { one: testLineage(database, { db }), locks };
+  }
+  const described = (description: string, second: number) =>
+    gravitinoEvent("create_table", {
+      eventTime: `2026-03-01T10:00:${String(second).padStart(2, "0")}Z`,
+      facets: gravitinoFacet({ description }),
+    });
+
+  test("is made of what was applied, and is right nearly always", async () => {
+    const { one, locks } = noting();
+    const tenant = await lineage.tenant();
+    for (const second of [1, 2, 3]) await one.tell(tenant, described("one", second));
+    expect(locks).toEqual(["alone", "shared", "shared"]);
+  });
+
+  test("is wrong once for each of two that contradict each other, and not made again", async () => {
+    const { one, locks } = noting();
+    const tenant = await lineage.tenant();
+    for (let second = 0; second < 10; second += 1) {
+      await one.tell(tenant, described(second % 2 === 0 ? "even" : "odd", second));
+    }
+    expect(locks.filter((how) => how === "shared").length).toBeLessThanOrEqual(2);
+  });
+
+  test("is not made of what was only kept", async () => {
+    const { one, locks } = noting();
+    const waiting = await lineage.tenant("NEW");
+    await one.tell(waiting, described("one", 1));
+    await one.tell(waiting, described("one", 2));
+    await one.ingest.makeReady(waiting);
+    locks.length = 0;
+    await one.tell(waiting, described("one", 3));
+    expect(locks).toEqual(["alone"]);
+  });
+});

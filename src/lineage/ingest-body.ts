@@ -1,0 +1,56 @@
+/**
+ * How the body of an event is read: as the exact text that is kept, not as a parsed value. It may come compressed, so the
+ * limit holds both for what comes in and for what it inflates to, and inflating ends where the limit is passed.
+ */
+import type { Readable } from "node:stream";
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
+import type { FastifyRequest } from "fastify";
+import { ApiError, invalid } from "../kernel/errors.ts";
+import { textOf } from "../kernel/http/body.ts";
+import type { Http } from "../kernel/http/server.ts";
+
+const inflate = promisify(gunzip);
+
+/**
+ * Makes every body in this scope a string. The schemas of the bodies are for the readers of the API: whether a text is an
+ * event is for the parser of events to say, which names the place.
+ */
+export function useEventTexts(scope: Http, limitOf: (request: FastifyRequest) => Promise<number>): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser("application/json", async (request: FastifyRequest, payload: Readable) => {
+    const encoding = request.headers["content-encoding"]?.toLowerCase().trim() ?? "identity";
+    const isGzip = encoding === "gzip" || encoding === "x-gzip";
+    if (!isGzip && encoding !== "identity") {
+      throw new ApiError("UNSUPPORTED_ENCODING", {}, { encoding: encoding.slice(0, 64) });
+    }
+    const limit = await limitOf(request);
+    const received = await collect(payload, limit);
+    return textOf(isGzip ? await inflated(received, limit) : received);
+  });
+  const inherited = scope.validatorCompiler;
+  scope.setValidatorCompiler((part) => (part.httpPart === "body" || !inherited ? () => true : inherited(part)));
+}
+
+async function collect(payload: Readable, limit: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // Left early, a request is no longer read; its socket stays, for the refusal to go out on.
+  for await (const chunk of payload) {
+    size += (chunk as Buffer).length;
+    if (size > limit) throw new ApiError("BODY_TOO_LARGE", { limit });
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks, size);
+}
+
+async function inflated(compressed: Buffer, limit: number): Promise<Buffer> {
+  try {
+    return await inflate(compressed, { maxOutputLength: limit });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ERR_BUFFER_TOO_LARGE") throw new ApiError("BODY_TOO_LARGE", { limit });
+    if (code?.startsWith("Z_")) throw invalid("The body is not the gzip that its Content-Encoding says it is");
+    throw error;
+  }
+}

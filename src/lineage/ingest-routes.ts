@@ -1,0 +1,216 @@
+/**
+ * Where lineage comes in: the seed's own path, and those that stock OpenLineage clients post to. A client drops an event for
+ * good at any 4xx, so that is only for what can never be taken; "not now" is always a 503 with Retry-After.
+ */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { isTimedOut, isUnavailable } from "../kernel/db.ts";
+import { ApiError, invalid } from "../kernel/errors.ts";
+import { valueOf } from "../kernel/http/body.ts";
+import { errors } from "../kernel/http/schemas.ts";
+import type { Http } from "../kernel/http/server.ts";
+import type { Metrics } from "../kernel/telemetry/metrics.ts";
+import { parseEvent } from "./event.ts";
+import type { Gate } from "./gate.ts";
+import type { Ingest, Taken } from "./ingest.ts";
+import { useEventTexts } from "./ingest-body.ts";
+import * as schemas from "./ingest-schemas.ts";
+import { elementsOf } from "./json-elements.ts";
+import type { LineageSettings } from "./settings.ts";
+import { type Credential, credentialOf, introductionOf, resolveTenant } from "./tenancy.ts";
+import type { TenantRate } from "./tenant-rate.ts";
+import { TenantParams } from "./tenant-schemas.ts";
+import { requireTenantScope } from "./tenant-scope.ts";
+import type { Tenants } from "./tenants.ts";
+
+export interface IngestRoutesDeps {
+  ingest: Ingest;
+  tenants: Tenants;
+  rate: TenantRate;
+  gate: Gate;
+  metrics: Metrics;
+  settings: Pick<LineageSettings, "eventBytesMax">;
+}
+
+const RETRY_AFTER_SECONDS = 2;
+/** Of a batch at a time: enough to share their commits, few against what may wait to be written. */
+const TAKEN_AT_ONCE = 100;
+
+/** Needs a scope of its own under `/api`: all bodies in it are read as text. */
+export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
+  const { ingest, tenants, rate, gate, metrics, settings } = deps;
+  const config = { scope: "lineage:write", busyStatus: 503 } as const;
+  const tags = ["lineage"];
+
+  async function limitOf({ caller: { tenantId } }: FastifyRequest): Promise<number> {
+    // Of a caller that is bound to none, the tenant is known only when the event has been read.
+    const tenant = tenantId === null ? undefined : await tenants.find(tenantId);
+    return tenant?.bodyLimitBytes ?? settings.eventBytesMax;
+  }
+  useEventTexts(api, limitOf);
+  // Before the body is read: one tenant's flood waits outside, and not in memory.
+  api.addHook("preParsing", async (request, reply) => gate.enter(request, reply, await limitOf(request)));
+
+  for (const path of ["/openlineage", "/v1/lineage"]) {
+    api.post(
+      path,
+      {
+        config,
+        schema: {
+          tags,
+          summary: "Take an OpenLineage event: of a run, a dataset or a job, as its structure tells",
+          description:
+            "201 says that the event is kept and applied to the graph, 202 that it is kept: its tenant is not READY, or it could not be applied and is a dead letter now. " +
+            "The same event again is not applied again. The body may be compressed (`Content-Encoding: gzip`).",
+          body: schemas.EventText,
+          response: { 201: schemas.TakenReply, 202: schemas.TakenReply, ...errors(400) },
+        },
+      },
+      async (request, reply) => {
+        const { value, text } = read(request);
+        if (Array.isArray(value)) {
+          throw invalid("The body is an array, but this takes one event; send arrays to /api/v1/lineage/batch");
+        }
+        return answerOne(reply, await take(value, text, credentialOf(request.caller), false));
+      },
+    );
+  }
+
+  api.post(
+    "/v1/lineage/batch",
+    {
+      config,
+      schema: {
+        tags,
+        summary:
+          "Take an array of OpenLineage events, each on its own: one that is refused does not hold up the others",
+        body: schemas.EventsText,
+        response: { 200: schemas.BatchReply, ...errors(400) },
+      },
+    },
+    async (request) => {
+      const { value, text } = read(request);
+      if (!Array.isArray(value)) throw invalid("The body must be an array of events");
+      return takeBatch(value, text, credentialOf(request.caller), { baseline: false, request });
+    },
+  );
+
+  api.post(
+    "/v1/lineage/tenants/:tenantId/baseline",
+    {
+      config,
+      schema: {
+        tags,
+        summary:
+          "Take an event of the full sync, or an array of them; they are applied at once, while the tenant is SYNCING",
+        params: TenantParams,
+        body: schemas.EventOrEventsText,
+        response: {
+          200: schemas.BatchReply,
+          201: schemas.TakenReply,
+          202: schemas.TakenReply,
+          ...errors(400, 404, 409),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { caller, params } = request;
+      const { tenantId } = params;
+      requireTenantScope(caller, tenantId);
+      const { state } = await tenants.get(tenantId);
+      if (state !== "SYNCING") {
+        const hint = `Begin with POST /api/v1/lineage/tenants/${tenantId}:sync-start.`;
+        throw new ApiError(
+          "TENANT_WRONG_STATE",
+          { tenantId: Number(tenantId), state },
+          { verb: "take a baseline of", hint },
+        );
+      }
+      const credential = { ...credentialOf(caller), tenantId, place: "the address" };
+      const { value, text } = read(request);
+      if (Array.isArray(value)) return takeBatch(value, text, credential, { baseline: true, request });
+      return answerOne(reply, await take(value, text, credential, true));
+    },
+  );
+
+  async function take(value: unknown, text: string, credential: Credential, baseline: boolean): Promise<Taken> {
+    let tenantId = credential.tenantId ?? "";
+    try {
+      const event = parseEvent(value);
+      const resolved = resolveTenant(event, credential);
+      const tenant = await tenants.admit(resolved.tenantId, () => introductionOf(event));
+      tenantId = tenant.id;
+      const limit = tenant.bodyLimitBytes ?? settings.eventBytesMax;
+      if (Buffer.byteLength(text) > limit) throw new ApiError("BODY_TOO_LARGE", { limit });
+      rate.take(tenant);
+      return await ingest.take({ tenant, event, body: text, source: resolved.source, baseline });
+    } catch (error) {
+      const { code } = refusalOf(error);
+      metrics.count("millrace_lineage_refused_total", { tenant: tenantId, code });
+      throw error;
+    }
+  }
+
+  async function takeBatch(
+    values: readonly unknown[],
+    text: string,
+    credential: Credential,
+    { baseline, request }: { baseline: boolean; request: FastifyRequest },
+  ): Promise<schemas.BatchReply> {
+    if (values.length > schemas.BATCH_EVENTS_MAX) {
+      throw invalid(`The batch has ${values.length} events, and ${schemas.BATCH_EVENTS_MAX} are the most it may have`);
+    }
+    const texts = elementsOf(text);
+    const outcomes: PromiseSettledResult<Taken>[] = [];
+    for (let first = 0; first < values.length; first += TAKEN_AT_ONCE) {
+      const some = values.slice(first, first + TAKEN_AT_ONCE);
+      const taking = some.map((value, index) => take(value, texts[first + index] ?? "", credential, baseline));
+      outcomes.push(...(await Promise.allSettled(taking)));
+    }
+    return replyTo(
+      outcomes.map((outcome) => (outcome.status === "fulfilled" ? undefined : told(outcome.reason, request))),
+    );
+  }
+}
+
+/** The exact text of a body, and what it says. */
+function read({ body }: { body: string | undefined }): { text: string; value: unknown } {
+  const text = body ?? "";
+  return { text, value: valueOf(text) };
+}
+
+/** As the client is told of it; what nobody expected goes to the log. */
+function told(error: unknown, { log, id }: FastifyRequest): ApiError {
+  const refusal = refusalOf(error, id);
+  if (refusal.code === "INTERNAL") log.error({ err: error, requestId: id }, "an event of a batch failed");
+  return refusal;
+}
+
+function refusalOf(error: unknown, requestId = ""): ApiError {
+  if (error instanceof ApiError) return error;
+  if (isUnavailable(error) || isTimedOut(error))
+    return new ApiError("DATABASE_UNAVAILABLE", { seconds: RETRY_AFTER_SECONDS });
+  return new ApiError("INTERNAL", { requestId });
+}
+
+function answerOne(reply: FastifyReply, taken: Taken): FastifyReply {
+  return reply.code(taken.state === "APPLIED" ? 201 : 202).send(taken);
+}
+
+/** By the OpenLineage specification, which knows no third status for a batch of which nothing was taken. */
+function replyTo(outcomes: readonly (ApiError | undefined)[]): schemas.BatchReply {
+  const failed = outcomes.flatMap((error, index) =>
+    error ? [{ index, reason: error.message, retriable: error.status >= 500 }] : [],
+  );
+  const retriable = failed.filter((event) => event.retriable).length;
+  return {
+    status: failed.length === 0 ? "success" : "partial_success",
+    summary: {
+      received: outcomes.length,
+      successful: outcomes.length - failed.length,
+      failed: failed.length,
+      retriable,
+      non_retriable: failed.length - retriable,
+    },
+    failed_events: failed,
+  };
+}

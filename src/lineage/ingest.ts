@@ -1,0 +1,245 @@
+/**
+ * Takes events. Those of one tenant share a transaction that writes the raw event, its fingerprint, the graph and the tasks;
+ * each is acknowledged after the commit. Events that tell nothing new, which is nearly all of them, do not touch the graph
+ * and are taken beside others; one that does is applied by a transaction that holds the tenant's graph alone.
+ */
+import type { Clock } from "../kernel/clock.ts";
+import type { Db, Queryable } from "../kernel/db.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { createGroupCommit, type GroupCommit } from "../kernel/group-commit.ts";
+import type { Metrics } from "../kernel/telemetry/metrics.ts";
+import type { GraphChange } from "./apply.ts";
+import { cutoverOf } from "./cutover.ts";
+import type { ParsedEvent } from "./event.ts";
+import type { Source } from "./extract/index.ts";
+import { createGuesses } from "./guesses.ts";
+import { hashUuid } from "./hash-uuid.ts";
+import { applyIncoming, deadLetters, type Incoming, passOver, recall, tellingOf } from "./intake.ts";
+import { isoOf } from "./micros.ts";
+import { createReplay, type Replayed } from "./replay.ts";
+import type { LineageSettings } from "./settings.ts";
+import { type ApplyState, type NewEvent, settleEvents, takeEvents, takenEvents } from "./store/events.ts";
+import { lockGraph } from "./store/graph-lock.ts";
+import { type TenantNow, tenantNow } from "./store/tenants.ts";
+import type { Tenant } from "./tenants.ts";
+import { createTurns } from "./turns.ts";
+import { createWaitingRoom } from "./waiting-room.ts";
+
+export interface Taken {
+  id: string;
+  /** Whether the very same event was taken before. */
+  duplicate: boolean;
+  state: ApplyState;
+}
+
+export interface TakeRequest {
+  tenant: Pick<Tenant, "id" | "code" | "name">;
+  event: ParsedEvent;
+  /** The exact text of the event. */
+  body: string;
+  source: Source;
+  /** Of a full sync: applied at once, and what it does not list is gone. */
+  baseline: boolean;
+}
+
+export interface Ingest {
+  /** Resolves once the event is durable, and applied if its tenant is ready for it. */
+  take(request: TakeRequest): Promise<Taken>;
+  /**
+   * Applies what was buffered from the cutover on, leaves out what is older, and makes the tenant READY; as much of that
+   * as can be done in the time of a request.
+   */
+  makeReady(tenantId: string): Promise<Replayed>;
+  /** Tries a dead letter again. */
+  replay(tenantId: string, eventId: string): Promise<Taken>;
+  drain(): Promise<void>;
+}
+
+export interface IngestDeps {
+  db: Db;
+  clock: Clock;
+  metrics: Metrics;
+  settings: Pick<LineageSettings, "waitingMax" | "waitingBytesMax" | "clockToleranceSeconds">;
+  /** Called in the transaction, after the graph has changed. Tells whether it has queued tasks. */
+  onChange: (tx: Queryable, tenantId: string, change: GraphChange) => Promise<boolean>;
+  /** Called after a commit that has changed the graph, with whether tasks were queued by it. */
+  afterChange: (hasTasks: boolean) => void;
+}
+
+interface Item extends Incoming {
+  key: string;
+  tenant: TakeRequest["tenant"];
+}
+
+/** Enough for one commit to be cheap, few enough that another tenant's batch does not wait long for its turn. */
+const BATCH_EVENTS_MAX = 100;
+/** Transactions on graphs at a time in one process, of different tenants. */
+const TURNS_AT_ONCE = 4;
+
+/** Thrown within a transaction that turns out to have to change the graph, to run it again alone. */
+class GraphNeeded extends Error {
+  readonly tellings: ReadonlySet<string>;
+
+  constructor(tellings: ReadonlySet<string>) {
+    super("these tellings are not what the graph says");
+    this.tellings = tellings;
+  }
+}
+
+export function createIngest(deps: IngestDeps): Ingest {
+  const { db, metrics, settings } = deps;
+  const lanes = new Map<string, GroupCommit<Item, Taken>>();
+  const waiting = createWaitingRoom(settings);
+  const turns = createTurns(TURNS_AT_ONCE);
+  const guesses = createGuesses();
+  const replay = createReplay({ ...deps, turns });
+
+  function laneOf(tenantId: string): GroupCommit<Item, Taken> {
+    const known = lanes.get(tenantId);
+    if (known) return known;
+    const lane = createGroupCommit<Item, Taken>({
+      identity: ({ key }) => key,
+      itemsMax: BATCH_EVENTS_MAX,
+      waitingMax: settings.waitingMax,
+      write: (items) => turns.take(tenantId, () => write(items)),
+    });
+    lanes.set(tenantId, lane);
+    return lane;
+  }
+
+  async function write(items: readonly Item[]): Promise<Taken[]> {
+    const taken = (await takeBeside(items)) ?? (await takeAll(items, "alone"));
+    guesses.wereApplied(items.filter((_, index) => taken[index]?.state === "APPLIED").map(guessOf));
+    return taken;
+  }
+
+  /** Nothing if they need the graph alone. */
+  async function takeBeside(items: readonly Item[]): Promise<Taken[] | undefined> {
+    if (!guesses.areSettled(items.map(guessOf))) return undefined;
+    try {
+      return await takeAll(items, "shared");
+    } catch (error) {
+      if (!(error instanceof GraphNeeded)) throw error;
+      guesses.wereWrong(items.filter(({ telling }) => error.tellings.has(telling)).map(guessOf));
+      return undefined;
+    }
+  }
+
+  async function takeAll(items: readonly Item[], how: "alone" | "shared"): Promise<Taken[]> {
+    const { tenant } = items[0] as Item;
+    let changed = false;
+    let hasTasks = false;
+    const onChange = async (tx: Queryable, change: GraphChange) => {
+      changed = true;
+      if (await deps.onChange(tx, tenant.id, change)) hasTasks = true;
+    };
+    const taken = await db.tx(async (tx) => {
+      changed = false;
+      hasTasks = false;
+      await lockGraph(tx, tenant.id, how);
+      const now = await tenantNow(tx, tenant.id);
+      if (!now) throw new ApiError("TENANT_UNKNOWN", { tenantId: Number(tenant.id) });
+      const states = items.map((item) => stateOf(item, now));
+      const due = items.filter((_, index) => states[index] === "APPLIED");
+      // Asked under the lock: what a name means may have changed a moment ago.
+      const known = how === "shared" ? await recall(tx, tenant.id, due) : undefined;
+      if (known && known.callForWork.size > 0) throw new GraphNeeded(known.callForWork);
+      const rows = items.map((item, index) => newEvent(item, states[index] as ApplyState));
+      const fresh = await takeEvents(tx, tenant, rows);
+      const toApply = due.filter(({ key }) => fresh.has(key));
+      const outcomes = known
+        ? await passOver(tx, tenant.id, toApply, known)
+        : await applyIncoming(tx, tenant.id, toApply, (change) => onChange(tx, change));
+      const dead = deadLetters(
+        toApply.map(({ key }) => fresh.get(key) as string),
+        outcomes,
+      );
+      await settleEvents(tx, tenant.id, dead);
+      const isDead = new Set(dead.map(({ id }) => id));
+      const before = await knownBefore(tx, tenant.id, items, fresh);
+      return items.map(({ key }, index): Taken => {
+        const id = fresh.get(key);
+        if (id === undefined) return before.get(key) as Taken;
+        return { id, duplicate: false, state: isDead.has(id) ? "DEAD" : (states[index] as ApplyState) };
+      });
+    });
+    if (changed) deps.afterChange(hasTasks);
+    for (const { duplicate, state } of taken) {
+      const outcome = duplicate ? "duplicate" : state.toLowerCase();
+      metrics.count("millrace_lineage_events_total", { tenant: tenant.id, outcome });
+    }
+    return taken;
+  }
+
+  function stateOf({ baseline, event }: Item, now: TenantNow): ApplyState {
+    if (baseline) return "APPLIED";
+    if (now.state !== "READY") return "BUFFERED";
+    return event.at < cutoverOf(now, settings.clockToleranceSeconds) ? "SKIPPED" : "APPLIED";
+  }
+
+  return {
+    async take({ tenant, event, body, source, baseline }) {
+      const leave = waiting.enter(tenant.id, Buffer.byteLength(body));
+      try {
+        const telling = tellingOf(event, source, baseline);
+        const key = keyOfEvent(body, baseline);
+        return await laneOf(tenant.id).add({ tenant, event, body, source, baseline, telling, key });
+      } finally {
+        leave();
+      }
+    },
+
+    makeReady: replay.makeReady,
+
+    async replay(tenantId, eventId) {
+      const { state } = await replay.replay(tenantId, eventId);
+      return { id: eventId, duplicate: false, state };
+    },
+
+    async drain() {
+      await Promise.all([...lanes.values()].map((lane) => lane.drain()));
+    },
+  };
+}
+
+const guessOf = ({ tenant, telling }: Item): string => `${tenant.id} ${telling}`;
+
+async function knownBefore(
+  tx: Queryable,
+  tenantId: string,
+  items: readonly Item[],
+  fresh: ReadonlyMap<string, string>,
+): Promise<Map<string, Taken>> {
+  const keys = items.filter(({ key }) => !fresh.has(key)).map(({ key }) => key);
+  if (keys.length === 0) return new Map();
+  const rows = await takenEvents(tx, tenantId, keys);
+  return new Map(
+    rows.map(({ key, event_id, apply_state }) => [
+      key,
+      { id: event_id, duplicate: true, state: apply_state ?? "APPLIED" },
+    ]),
+  );
+}
+
+/** The fingerprint of the text itself, which holds the run, the type and the time: who sends an event again sends the same bytes. */
+function keyOfEvent(body: string, baseline: boolean): string {
+  return hashUuid(`${baseline} ${body.trim()}`);
+}
+
+function newEvent({ key, event, body, source, baseline, telling }: Item, state: ApplyState): NewEvent {
+  return {
+    key,
+    event_time: isoOf(event.at),
+    event_type: event.eventType,
+    run_uuid: event.runId,
+    job_name: event.job?.name ?? null,
+    job_namespace: event.job?.namespace ?? null,
+    producer: event.producer,
+    kind: event.kind,
+    body: Buffer.from(body),
+    source,
+    baseline,
+    apply_state: state,
+    telling: state === "APPLIED" ? telling : null,
+  };
+}

@@ -1,0 +1,133 @@
+/** Puts the parts of the module together for one process: who may send, what is taken and applied, what is computed of it. */
+import type { Clock } from "../kernel/clock.ts";
+import type { Db, Queryable } from "../kernel/db.ts";
+import type { Environment } from "../kernel/environment.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Outbound } from "../kernel/outbound.ts";
+import { OUTBOX_TOPIC, type Outbox } from "../kernel/outbox.ts";
+import { guarded } from "../kernel/savepoint.ts";
+import type { OnRun, Service, ServiceLog } from "../kernel/service.ts";
+import type { Metrics } from "../kernel/telemetry/metrics.ts";
+import type { Wake } from "../kernel/wake.ts";
+import type { GraphChange } from "./apply.ts";
+import { createGate, type Gate } from "./gate.ts";
+import { createIngest, type Ingest } from "./ingest.ts";
+import { mayPass } from "./intake.ts";
+import { createProjection, GRAPH_TOPIC, type GraphChanged, openDriver, type Projection } from "./neo4j/index.ts";
+import type { Semantic } from "./reads/search.ts";
+import { createRetention } from "./retention.ts";
+import type { LineageSettings } from "./settings.ts";
+import { readModel, requeueAll } from "./store/models.ts";
+import { nearest } from "./store/nearest.ts";
+import { ensureMonths } from "./store/retention.ts";
+import { createTasks, type Tasks } from "./tasks/index.ts";
+import { createTenantRate, type TenantRate } from "./tenant-rate.ts";
+import { createTenants, type Tenants } from "./tenants.ts";
+
+export interface Lineage {
+  tenants: Tenants;
+  ingest: Ingest;
+  tasks: Tasks;
+  gate: Gate;
+  rate: TenantRate;
+  semantic: Semantic;
+  /** Where Neo4j is configured. */
+  projection: Projection | undefined;
+  /** Start them in a process with the role `worker`. */
+  services: Service[];
+  /** Makes sure that events have a place before the first one comes. */
+  prepare(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface LineageDeps {
+  db: Db;
+  wake: Wake;
+  outbound: Outbound;
+  /** Asked for when something is emitted: it is made of the consumers, one of which is ours. */
+  outbox: () => Outbox;
+  metrics: Metrics;
+  log: ServiceLog;
+  onRun: OnRun;
+  clock: Clock;
+  ids: Ids;
+  settings: LineageSettings;
+  env: Environment;
+}
+
+export async function createLineage(deps: LineageDeps): Promise<Lineage> {
+  const { db, wake, log, clock, ids, settings } = deps;
+  const tenants = createTenants({ db, wake, clock, settings });
+  const projection = settings.neo4j && (await openProjection(deps, settings.neo4j));
+
+  /** Those who mirror the graph read the current state of what is named here. */
+  async function tellMirrors(tx: Queryable, changed: GraphChanged): Promise<void> {
+    if (!projection || changed.nodes.length + changed.edges.length === 0) return;
+    await deps.outbox().emit(tx, [{ eventId: ids.uuid(), topic: GRAPH_TOPIC, payload: changed }]);
+  }
+
+  const tasks = createTasks({
+    ...deps,
+    settings: settings.tasks,
+    changed: (tx, tenantId, nodes) => tellMirrors(tx, { tenantId, nodes: [...nodes], edges: [] }),
+  });
+
+  /** Tells whether tasks were queued. */
+  async function onChange(tx: Queryable, tenantId: string, change: GraphChange): Promise<boolean> {
+    await tellMirrors(tx, { tenantId, nodes: change.nodes, edges: change.edges });
+    if (change.assets.length === 0) return false;
+    // With the transaction's own connection: whoever holds one and asks for another may wait for ever.
+    const tenant = await readModel(tx, tenantId);
+    if (!tenant?.model) return false;
+    try {
+      return (await guarded(tx, () => tasks.enqueue(tx, { id: tenantId, ...tenant }, change.assets))) > 0;
+    } catch (err) {
+      if (mayPass(err)) throw err;
+      log.error(
+        { err, tenantId },
+        "tasks could not be queued now, and will be later; the event was taken all the same",
+      );
+      await requeueAll(tx, tenantId);
+      return false;
+    }
+  }
+
+  const ingest = createIngest({
+    ...deps,
+    onChange,
+    afterChange(hasTasks) {
+      if (hasTasks) tasks.push();
+      if (projection) wake.hint(OUTBOX_TOPIC);
+    },
+  });
+
+  return {
+    tenants,
+    ingest,
+    tasks,
+    gate: createGate({ clock }),
+    rate: createTenantRate({ clock }),
+    semantic: createSemantic({ db, tenants, tasks }),
+    projection,
+    services: [...tasks.services, createRetention(deps)],
+    prepare: async () => void (await ensureMonths(db)),
+    close: async () => projection?.close(),
+  };
+}
+
+async function openProjection(
+  { db, log, env }: LineageDeps,
+  settings: NonNullable<LineageSettings["neo4j"]>,
+): Promise<Projection> {
+  return createProjection({ db, log, settings, driver: await openDriver(settings, env) });
+}
+
+function createSemantic({ db, tenants, tasks }: { db: Db; tenants: Tenants; tasks: Tasks }): Semantic {
+  return async (tenantId, text, limit) => {
+    const tenant = await tenants.find(tenantId);
+    const query = tenant && (await tasks.embedQuery(tenant, text));
+    if (!query) return undefined;
+    const found = await nearest(db, tenantId, query.vector, query.fingerprint, limit);
+    return found.map(({ node_id, similarity }) => ({ nodeId: node_id, score: similarity }));
+  };
+}

@@ -1,0 +1,185 @@
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { useDatabase } from "../../test/database.ts";
+import { signal } from "../../test/until.ts";
+import { type Db, openDb } from "../kernel/db.ts";
+import {
+  columnLineageFacet,
+  dataset,
+  gravitinoEvent,
+  gravitinoFacet,
+  type Json,
+  lifecycleFacet,
+  runEvent,
+  schemaFacet,
+  symlinksFacet,
+} from "./events.fixture.ts";
+import { testLineage } from "./lineage.fixture.ts";
+import { sourceOf } from "./stories.fixture.ts";
+
+const database = useDatabase();
+const lineage = testLineage(database);
+let tenant: string;
+
+beforeEach(async () => {
+  tenant = await lineage.tenant();
+});
+
+const HIVE = "gravitino://tenant/7/lake/hive";
+const at = (second: number, event: Json): Json => ({
+  ...event,
+  eventTime: new Date(Date.parse("2026-03-01T10:00:00Z") + second * 1_000).toISOString(),
+});
+const tell = async (...events: Json[]) => {
+  for (const event of events) await lineage.tell(tenant, event, { source: sourceOf(event) });
+};
+const create = (name: string, ...columns: string[]) =>
+  gravitinoEvent("create_table", { name: `dw.${name}`, facets: schemaFacet(columns) });
+const rename = (name: string, newName: string) =>
+  gravitinoEvent("alter_table", {
+    name: `dw.${name}`,
+    facets: gravitinoFacet({ changes: [{ type: "RENAME_TABLE", newName }] }),
+  });
+const drop = (name: string) => gravitinoEvent("drop_table", { name: `dw.${name}`, facets: lifecycleFacet("DROP") });
+const reads = (job: string, ...tables: string[]) =>
+  runEvent({ jobName: job, inputs: tables.map((name) => dataset(HIVE, `dw.${name}`)) });
+const columns = async (of = tenant) =>
+  Object.keys((await lineage.graph(of)).nodes)
+    .filter((name) => name.startsWith("COLUMN gravitino/hive/dw/"))
+    .map((name) => name.slice("COLUMN gravitino/hive/dw/".length));
+const readers = async () =>
+  (await lineage.graph(tenant)).edges
+    .filter((edge) => edge.includes(" INPUT_OF "))
+    .map((edge) => edge.replace(/^TABLE \w+\/\w+\/\w*\/(.*) INPUT_OF JOB spark\/(.*)$/, "$2 reads $1"));
+
+describe("a drop that arrives late", () => {
+  test("takes what was told before it, and leaves what was told after it", async () => {
+    await tell(at(1, create("orders", "old")), at(3, create("orders", "new")));
+    expect(await columns()).toEqual(["orders/new", "orders/old"]);
+    await tell(at(2, drop("orders")));
+    expect(await columns()).toEqual(["orders/new"]);
+  });
+
+  test("takes what is told after it of a time before it", async () => {
+    await tell(at(2, drop("orders")), at(1, create("orders", "old")), at(1, reads("job", "orders")));
+    expect(await columns()).toEqual([]);
+    expect(await readers()).toEqual([]);
+  });
+
+  test("of a schema does so with all tables in it", async () => {
+    await tell(at(1, create("a", "x")), at(1, create("b", "x")), at(3, create("b", "y")));
+    await tell(at(2, gravitinoEvent("drop_schema", { name: "dw", facets: lifecycleFacet("DROP") })));
+    expect(await columns()).toEqual(["b/y"]);
+  });
+});
+
+describe("a rename that arrives late", () => {
+  test("gives each of the two tables what was told of it", async () => {
+    await tell(at(1, create("a", "first")), at(1, reads("early", "a")));
+    await tell(at(3, create("a", "second")), at(3, reads("late", "a")));
+    await tell(at(2, rename("a", "b")));
+    expect(await columns()).toEqual(["a/second", "b/first"]);
+    expect((await readers()).sort()).toEqual(["early reads b", "late reads a"]);
+  });
+
+  test("does so when both were told in the same words", async () => {
+    await tell(at(1, create("a", "x")), at(3, create("a", "x")), at(2, rename("a", "b")));
+    expect(await columns()).toEqual(["a/x", "b/x"]);
+  });
+
+  test("is followed over several names", async () => {
+    await tell(at(3, rename("b", "c")), at(1, create("a", "x")), at(2, rename("a", "b")));
+    expect(await columns()).toEqual(["c/x"]);
+  });
+
+  test("that an engine tells of is one too", async () => {
+    const moved = dataset(HIVE, "dw.b", lifecycleFacet("RENAME", { namespace: HIVE, name: "dw.a" }));
+    await tell(at(2, runEvent({ outputs: [moved] })), at(1, create("a", "x")));
+    expect(await columns()).toEqual(["b/x"]);
+  });
+});
+
+describe("a symlink that arrives late", () => {
+  const location = (name: string, job: string) =>
+    runEvent({
+      jobName: job,
+      outputs: [dataset("file", name, { ...schemaFacet(["x"]), ...columnLineageFacet({ x: [["file", "/in", "x"]] }) })],
+    });
+  const joined = runEvent({ jobName: "link", inputs: [dataset("file", "/w/a", symlinksFacet([HIVE, "dw.a"]))] });
+
+  test("makes one table of two", async () => {
+    await tell(at(1, location("/w/a", "load")), at(2, create("a", "x", "y")), at(3, joined));
+    const { nodes, edges } = await lineage.graph(tenant);
+    expect(Object.keys(nodes).filter((name) => name.startsWith("TABLE"))).toEqual([
+      "TABLE external/file///in",
+      "TABLE gravitino/hive/dw/a",
+    ]);
+    expect(edges).toContain("JOB spark/load OUTPUT_TO TABLE gravitino/hive/dw/a");
+    expect(await columns()).toEqual(["a/x", "a/y"]);
+  });
+
+  test("takes along what has become of the location", async () => {
+    const gone = runEvent({ outputs: [dataset("file", "/w/a", lifecycleFacet("DROP"))] });
+    await tell(at(1, create("a", "old")), at(2, gone), at(3, create("a", "new")), at(4, joined));
+    expect(await columns()).toEqual(["a/new"]);
+  });
+});
+
+describe("a full sync", () => {
+  const sync = async (event: Json) => lineage.tell(tenant, event, { baseline: true });
+
+  test("takes away the columns that it does not list, and leaves other tables alone", async () => {
+    await tell(at(1, create("a", "x", "y")), at(1, create("b", "x", "y")));
+    await sync(at(2, create("a", "y", "z")));
+    expect(await columns()).toEqual(["a/y", "a/z", "b/x", "b/y"]);
+  });
+
+  test("takes nothing away if it lists no columns", async () => {
+    await tell(at(1, create("a", "x")));
+    await sync(at(2, create("a")));
+    expect(await columns()).toEqual(["a/x"]);
+  });
+
+  test("takes away what arrives after it and was told before it", async () => {
+    await sync(at(2, create("a", "y")));
+    await tell(at(1, create("a", "x", "y")));
+    expect(await columns()).toEqual(["a/y"]);
+  });
+
+  test("leaves what is told after it", async () => {
+    await tell(at(3, create("a", "new")));
+    await sync(at(2, create("a", "x")));
+    expect(await columns()).toEqual(["a/new", "a/x"]);
+  });
+
+  test("lists the columns of a table by the name that it has", async () => {
+    await tell(at(1, create("a", "x", "y")), at(2, rename("a", "b")));
+    await sync(at(3, create("b", "x")));
+    expect(await columns()).toEqual(["b/x"]);
+  });
+});
+
+test("what is told again while a rename is written down goes to the table that it was told of", async () => {
+  const [asked, goOn] = [signal(), signal()];
+  const own = openDb({ connection: database.connection });
+  onTestFinished(() => own.close());
+  let isHeld = false;
+  const held: Db = {
+    ...own,
+    async tx(work) {
+      if (isHeld) {
+        asked.resolve();
+        await goOn.promise;
+      }
+      return own.tx(work);
+    },
+  };
+  const other = testLineage(database, { db: held });
+  for (const second of [10, 11]) await other.tell(tenant, at(second, create("a", "x"))); // It is known there by now.
+  isHeld = true;
+  const late = other.tell(tenant, at(3, create("a", "x")));
+  await asked.promise;
+  await tell(at(5, rename("a", "b")));
+  goOn.resolve();
+  expect(await late).toMatchObject({ state: "APPLIED" });
+  expect(await columns()).toEqual(["a/x", "b/x"]);
+});

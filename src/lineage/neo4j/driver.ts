@@ -1,0 +1,60 @@
+/** The way to Neo4j: as much of the official driver's interface as the projection needs, and what its failures mean. */
+import { isUnavailable } from "../../kernel/db.ts";
+import { type Environment, withEnvironment } from "../../kernel/environment.ts";
+import { OperatorError } from "../../kernel/errors.ts";
+import type { Neo4jSettings } from "./settings.ts";
+
+export interface GraphTransaction {
+  run(cypher: string, parameters: object): PromiseLike<{ records: readonly { get(column: string): unknown }[] }>;
+}
+export interface GraphSession {
+  /** Runs `work` again, for some seconds, after a deadlock, a change of leader or a lost connection. */
+  executeWrite<T>(work: (tx: GraphTransaction) => Promise<T>, config: { timeout: number }): Promise<T>;
+  close(): Promise<void>;
+}
+export interface GraphDriver {
+  session(config: { database?: string }): GraphSession;
+  getServerInfo(config: { database?: string }): Promise<{ agent?: string }>;
+  close(): Promise<void>;
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const ACQUIRE_TIMEOUT_MS = 15_000;
+/** The driver's own retries. What they do not mend is tried again by the outbox, for hours. */
+const RETRY_MS = 10_000;
+/** Few, because whatever concerns one tenant is written one after the other. */
+const POOL_SIZE = 8;
+
+export async function openDriver(settings: Neo4jSettings, env: Environment): Promise<GraphDriver> {
+  const place = "lineage.neo4j";
+  const url = withEnvironment(settings.url, `${place}.url`, env, encodeURIComponent);
+  const user = withEnvironment(settings.user, `${place}.user`, env);
+  const password = withEnvironment(settings.password, `${place}.password`, env);
+  // Loaded here, because it takes a quarter of a second that only those with a Neo4j should wait for.
+  const { auth, driver } = await import("neo4j-driver");
+  try {
+    return driver(url, auth.basic(user, password), {
+      connectionTimeout: CONNECT_TIMEOUT_MS,
+      connectionAcquisitionTimeout: ACQUIRE_TIMEOUT_MS,
+      maxTransactionRetryTime: RETRY_MS,
+      maxConnectionPoolSize: POOL_SIZE,
+      telemetryDisabled: true,
+      userAgent: "millrace",
+    });
+  } catch (error) {
+    throw new OperatorError(`${place}.url is not an address of a Neo4j server: ${(error as Error).message}`);
+  }
+}
+
+/**
+ * Whether everything would fail in the same way now: no server, wrong credentials, an overload, or no Postgres to read from.
+ * `Forbidden` is about one statement.
+ */
+export function isOutage(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  if (typeof code !== "string") return isUnavailable(error);
+  return (
+    /^(ServiceUnavailable|SessionExpired|Neo\.TransientError\.|Neo\.ClientError\.Security\.(?!Forbidden))/.test(code) ||
+    isUnavailable(error)
+  );
+}

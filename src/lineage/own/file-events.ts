@@ -1,0 +1,20 @@
+/** Tables that come by files. A rule of the settings stands for all files that fit it: a file for each day is no asset. */
+import { FILES, jobDescription, jobEvent, jobType, tables } from "./openlineage.ts";
+
+export interface FileFlow {
+  /** What the names of the files fit. */
+  pattern: string;
+  table: string;
+}
+
+export function fileEvent({ pattern, table }: FileFlow, at: number): string {
+  return jobEvent({
+    at,
+    job: {
+      name: `arrival.${table}`,
+      facets: { ...jobType("ARRIVAL"), ...jobDescription("Files that were tracked to their last stage.") },
+    },
+    inputs: [{ namespace: FILES, name: pattern }],
+    outputs: tables([table]),
+  });
+}

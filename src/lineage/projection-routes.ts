@@ -1,0 +1,97 @@
+/** The API of the projection to Neo4j: whether its server answers, and how far a rebuild is. For admins: it is all tenants'. */
+import { Type } from "typebox";
+import { audit } from "../kernel/auth/audit.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { Db } from "../kernel/db.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { Body, errors, Nullable, ReplyTime } from "../kernel/http/schemas.ts";
+import { actorOf, type Http } from "../kernel/http/server.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Projection } from "./neo4j/index.ts";
+import { createProjectionJob, REBUILD_STATUSES, type Rebuild } from "./projection-job.ts";
+import type { Tenants } from "./tenants.ts";
+
+export interface ProjectionRoutesDeps {
+  db: Db;
+  clock: Clock;
+  ids: Ids;
+  tenants: Pick<Tenants, "get">;
+  projection: Projection | undefined;
+}
+
+const TenantId = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const RebuildBody = Nullable(Body({ tenantId: Type.Optional(TenantId) }));
+
+const RebuildReply = Type.Object({
+  id: Type.String(),
+  status: Type.Enum(REBUILD_STATUSES),
+  tenantId: Nullable(Type.Integer({ description: "The only one that it is about." })),
+  startedAt: ReplyTime,
+  endedAt: Nullable(ReplyTime),
+  currentTenantId: Nullable(Type.Integer({ description: "The one at work, or the last one." })),
+  tenants: Type.Integer({ description: "How many have been begun." }),
+  deleted: Type.Integer({ description: "Nodes that were taken away before." }),
+  nodes: Type.Integer(),
+  edges: Type.Integer(),
+  error: Nullable(Type.String()),
+});
+const ProjectionReply = Type.Object({
+  configured: Type.Boolean(),
+  server: Nullable(Type.String({ description: "What answers.", examples: ["Neo4j/5.26.12"] })),
+  error: Nullable(Type.String({ description: "Why no server answers." })),
+  rebuild: Nullable(RebuildReply),
+});
+
+/** Under `/api/v1/lineage`. */
+export function projectionRoutes(api: Http, { db, clock, ids, tenants, projection }: ProjectionRoutesDeps): void {
+  const admin = { scope: "admin" } as const;
+  const tags = ["lineage projection"];
+  const job = projection && createProjectionJob({ projection, clock, ids, log: api.log });
+
+  api.get(
+    "/projection",
+    {
+      config: admin,
+      schema: {
+        tags,
+        summary: "Whether the graph is projected to Neo4j, whether its server answers, and how far a rebuild is",
+        description: "`rebuild` is the one that is running or the last one, of those that this process has begun.",
+        response: { 200: ProjectionReply },
+      },
+    },
+    async () => {
+      if (!projection || !job) return { configured: false, server: null, error: null, rebuild: null };
+      const health = { server: null, error: null, ...(await projection.health()) };
+      const rebuild = job.last();
+      return { configured: true, ...health, rebuild: rebuild && rebuildReply(rebuild) };
+    },
+  );
+
+  api.post(
+    "/projection::rebuild",
+    {
+      config: { ...admin, bodyOptional: true },
+      schema: {
+        tags,
+        summary: "Make the graph in Neo4j anew, of one tenant or of all, in the background",
+        description:
+          "Readers see a graph with gaps until it has ended. `GET /api/v1/lineage/projection` tells how far it is.",
+        body: RebuildBody,
+        response: { 202: RebuildReply, ...errors(400, 404, 409) },
+      },
+    },
+    async (request, reply) => {
+      if (!job) throw new ApiError("PROJECTION_NOT_CONFIGURED");
+      const tenantId = request.body?.tenantId === undefined ? undefined : String(request.body.tenantId);
+      if (tenantId !== undefined) await tenants.get(tenantId);
+      const rebuild = job.start(tenantId);
+      await audit(db, actorOf(request), "lineage.rebuild", tenantId ?? "all", { rebuildId: rebuild.id });
+      return reply.code(202).send(rebuildReply(rebuild));
+    },
+  );
+}
+
+function rebuildReply({ tenantId, currentTenantId, ...rebuild }: Rebuild) {
+  const numberOf = (id: string | null) => (id === null ? null : Number(id));
+  return { ...rebuild, tenantId: numberOf(tenantId), currentTenantId: numberOf(currentTenantId) };
+}

@@ -1,0 +1,71 @@
+/** A server with the routes of the projection alone, into a graph in memory whose statements a test can hold up or fail. */
+import type { TestDatabase } from "../../test/database.ts";
+import { startHttp, type TestHttp } from "../../test/http.ts";
+import { silentLog } from "../../test/log.ts";
+import { systemClock } from "../kernel/clock.ts";
+import type { Http } from "../kernel/http/server.ts";
+import { systemIds } from "../kernel/ids.ts";
+import { createWake } from "../kernel/wake.ts";
+import type { GraphDriver } from "./neo4j/driver.ts";
+import { openMemoryGraph } from "./neo4j/graph.fixture.ts";
+import { createProjection } from "./neo4j/index.ts";
+import { projectionRoutes } from "./projection-routes.ts";
+import { createTenants } from "./tenants.ts";
+
+export interface ProjectionServer extends TestHttp {
+  /** Called before each statement. */
+  before: (cypher: string) => Promise<void>;
+}
+
+export async function startProjectionServer(database: TestDatabase): Promise<ProjectionServer> {
+  const { db } = database;
+  const { driver } = openMemoryGraph();
+  const held: Pick<ProjectionServer, "before"> = { before: async () => {} };
+  const projection = createProjection({
+    db,
+    log: silentLog,
+    driver: heldUp(driver, (cypher) => held.before(cypher)),
+    settings: { batchRows: 2 },
+  });
+  const wake = createWake({ db, log: silentLog });
+  const tenants = createTenants({
+    db,
+    wake,
+    clock: systemClock,
+    settings: { createTenants: false, clockToleranceSeconds: 0 },
+  });
+  const http = await startHttp({
+    db,
+    routes: (server) =>
+      void server.register(
+        async (scope) =>
+          projectionRoutes(scope as Http, { db, clock: systemClock, ids: systemIds, tenants, projection }),
+        { prefix: "/api/v1/lineage" },
+      ),
+  });
+  return Object.assign(held, http);
+}
+
+function heldUp(driver: GraphDriver, before: ProjectionServer["before"]): GraphDriver {
+  return {
+    getServerInfo: (config) => driver.getServerInfo(config),
+    close: () => driver.close(),
+    session(config) {
+      const session = driver.session(config);
+      return {
+        close: () => session.close(),
+        executeWrite: (work, limits) =>
+          session.executeWrite(
+            (tx) =>
+              work({
+                async run(cypher, parameters) {
+                  await before(cypher);
+                  return tx.run(cypher, parameters);
+                },
+              }),
+            limits,
+          ),
+      };
+    },
+  };
+}

@@ -1,0 +1,106 @@
+/** The graph of columns up and down from one, with what became of the values on the way. */
+import type { Db } from "../../kernel/db.ts";
+import { isRecord } from "../../kernel/is-record.ts";
+import type { NodeKind } from "../names.ts";
+import { stepFromColumns } from "../store/walk.ts";
+import { createFindings, type Direction, type Findings, type Link } from "./findings.ts";
+import { linkOf, type Walk, type Walked } from "./graph.ts";
+
+const KINDS = ["DERIVES_FROM", "MEASURES", "FILTERS_BY"];
+/** A table as a whole may depend on a column that it is filtered by. */
+const ENDS = ["COLUMN", "METRIC", "TABLE"] as const satisfies readonly NodeKind[];
+
+export async function walkColumns(db: Db, tenantId: string, walk: Walk, now: () => number): Promise<Walked> {
+  const { start, directions, depth } = walk;
+  const findings = createFindings(start.id, walk, now);
+  let levels = directions.map((direction) => ({ direction, level: [start.id] }));
+  let depthReached = 0;
+  for (let distance = 1; distance <= depth && levels.length > 0; distance += 1) {
+    const next: typeof levels = [];
+    for (const { direction, level } of levels) {
+      if (findings.cut()) return { findings, depthReached };
+      // These edges lead from what is derived to what it is derived from.
+      const how = direction === "up" ? "along" : "against";
+      const look = async (limit: number) => {
+        const rows = await stepFromColumns(db, tenantId, how, { level, kinds: KINDS, to: ENDS, limit });
+        return rows.map((row) => ({ link: linkOf(row, direction), reached: row.reached }));
+      };
+      const fresh = await findings.gather(look, { direction, distance });
+      if (fresh.length === 0) continue;
+      depthReached = distance;
+      next.push({ direction, level: fresh });
+    }
+    levels = next;
+  }
+  return { findings, depthReached };
+}
+
+export interface Transformation {
+  type: string;
+  subtype?: string;
+  description?: string;
+  masking?: boolean;
+}
+
+/** As they are stored, each as JSON. */
+export function transformationsOf({ transformations = [] }: Link): Transformation[] {
+  return transformations.map((text) => {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) && typeof value["type"] === "string"
+      ? (value as unknown as Transformation)
+      : { type: "UNKNOWN" };
+  });
+}
+
+export interface Passage {
+  /** On one way at least, values come through step by step; else they decide only which rows there are, or their order. */
+  isDirect: boolean;
+  /** On every way that they come through, something masks them; where they come through on none, on every way at all. */
+  isMasked: boolean;
+}
+
+/** What becomes of values between the start and everything else that was found. */
+export function passagesOf(start: string, findings: Findings): Map<string, Passage> {
+  const links = [...findings.links];
+  const reach = (passes: (link: Link) => boolean) => reachable(start, links.filter(passes));
+  const direct = reach(isDirect);
+  const clear = reach((link) => !isMasking(link));
+  const directAndClear = reach((link) => isDirect(link) && !isMasking(link));
+  const passageOf = (id: string): Passage => ({
+    isDirect: direct.has(id),
+    isMasked: !(direct.has(id) ? directAndClear : clear).has(id),
+  });
+  return new Map([...findings.distances.keys()].map((id) => [id, passageOf(id)]));
+}
+
+/** A link that tells nothing of how a value comes through is taken to let it through. */
+function isDirect(link: Link): boolean {
+  if (link.kind === "FILTERS_BY") return false;
+  const transformations = transformationsOf(link);
+  return transformations.length === 0 || transformations.some(({ type }) => type === "DIRECT");
+}
+
+function isMasking(link: Link): boolean {
+  const transformations = transformationsOf(link);
+  const direct = transformations.filter(({ type }) => type === "DIRECT");
+  const deciding = direct.length > 0 ? direct : transformations;
+  return deciding.length > 0 && deciding.every(({ masking }) => masking === true);
+}
+
+/** Up from the start and down from it; not up and down again, which leads to siblings. */
+function reachable(start: string, links: readonly Link[]): Set<string> {
+  const reached = new Set<string>();
+  for (const direction of ["up", "down"] as const satisfies readonly Direction[]) {
+    const next = new Map<string, string[]>();
+    for (const { from, to } of links) {
+      const [near, far] = direction === "up" ? [to, from] : [from, to];
+      const known = next.get(near);
+      if (known) known.push(far);
+      else next.set(near, [far]);
+    }
+    const side = new Set([start]);
+    for (const id of side) for (const far of next.get(id) ?? []) side.add(far); // A set hands out what is added meanwhile.
+    for (const id of side) reached.add(id);
+  }
+  return reached;
+}

@@ -1,0 +1,136 @@
+/**
+ * The graph of tables up and down from an asset, level by level. A level is one hop from table to table, over the
+ * statements and jobs that read and write them; metrics depend on the tables of their columns and on other metrics.
+ */
+import type { Db } from "../../kernel/db.ts";
+import type { NodeKind } from "../names.ts";
+import {
+  type How,
+  hasMetrics,
+  type MetricRow,
+  metricsOfTables,
+  type StepRow,
+  stepFromTables,
+  tablesOfMetrics,
+} from "../store/walk.ts";
+import { createFindings, type Direction, type Findings, type Limits, type Link } from "./findings.ts";
+
+export interface Walk extends Limits {
+  start: { id: string; kind: NodeKind };
+  directions: readonly Direction[];
+  depth: number;
+}
+export interface Walked {
+  findings: Findings;
+  depthReached: number;
+}
+
+const PROCESSES = ["SQL", "JOB"] as const satisfies readonly NodeKind[];
+const METRIC_TO_METRIC = ["DERIVED_FROM", "COMPUTED_FROM"];
+
+/** What is to be looked at next, by kind. */
+interface Frontier {
+  tables: string[];
+  metrics: string[];
+  processes: string[];
+}
+
+export async function walkTables(db: Db, tenantId: string, walk: Walk, now: () => number): Promise<Walked> {
+  const { start, directions, depth } = walk;
+  const findings = createFindings(start.id, walk, now);
+  const withMetrics = await hasMetrics(db, tenantId);
+  const jobs = new Set(start.kind === "JOB" ? [start.id] : []);
+  let frontiers = directions.map((direction) => ({ direction, frontier: frontierOf(start) }));
+  let depthReached = 0;
+  // Both directions go on in turn, so that neither uses up the limits before the other has begun.
+  for (let distance = 1; distance <= depth && frontiers.length > 0; distance += 1) {
+    const next: typeof frontiers = [];
+    for (const { direction, frontier } of frontiers) {
+      if (findings.cut()) return { findings, depthReached };
+      const reached = await hop({ db, tenantId, findings, direction, distance, withMetrics, jobs }, frontier);
+      if (reached.tables.length + reached.metrics.length + reached.processes.length === 0) continue;
+      depthReached = distance;
+      next.push({ direction, frontier: reached });
+    }
+    frontiers = next;
+  }
+  return { findings, depthReached };
+}
+
+function frontierOf({ id, kind }: Walk["start"]): Frontier {
+  return {
+    tables: kind === "TABLE" ? [id] : [],
+    metrics: kind === "METRIC" ? [id] : [],
+    processes: kind === "SQL" || kind === "JOB" ? [id] : [],
+  };
+}
+
+interface Hop {
+  db: Db;
+  tenantId: string;
+  findings: Findings;
+  direction: Direction;
+  distance: number;
+  withMetrics: boolean;
+  /** Those of the processes that are no statements: only they may follow one another. */
+  jobs: Set<string>;
+}
+
+/** From one level to the next, statements and jobs in between included. */
+async function hop(at: Hop, from: Frontier): Promise<Frontier> {
+  const isUp = at.direction === "up";
+  const [entering, leaving] = isUp ? ["OUTPUT_TO", "INPUT_OF"] : ["INPUT_OF", "OUTPUT_TO"];
+  const how = isUp ? "against" : "along";
+  const processes = await edges(at, how, { level: from.tables, kinds: [entering], to: PROCESSES }, true);
+  const level = [...from.processes, ...processes];
+  const written = await edges(at, how, { level, kinds: [leaving], to: ["TABLE"] });
+  // A table may tell itself what it comes from, without a job, and so may a job. Edges of this kind lead from what depends.
+  const against = isUp ? "along" : "against";
+  const tables = await edges(at, against, { level: from.tables, kinds: ["DERIVES_FROM"], to: ["TABLE"] });
+  const followers = level.filter((id) => at.jobs.has(id));
+  const jobs = await edges(at, against, { level: followers, kinds: ["DERIVES_FROM"], to: ["JOB"] });
+  const reached = { tables: [...written, ...tables], metrics: [], processes: jobs };
+  if (!at.withMetrics) return reached;
+
+  const metrics = await edges(at, against, { level: from.metrics, kinds: METRIC_TO_METRIC, to: ["METRIC"] });
+  const over = await columns(at, isUp ? from.metrics : from.tables);
+  return isUp
+    ? { ...reached, tables: [...reached.tables, ...over], metrics }
+    : { ...reached, metrics: [...metrics, ...over] };
+}
+
+async function edges(
+  { db, tenantId, findings, direction, distance, jobs }: Hop,
+  how: How,
+  step: { level: readonly string[]; kinds: readonly string[]; to: readonly NodeKind[] },
+  half = false,
+): Promise<string[]> {
+  if (step.level.length === 0) return [];
+  const look = async (limit: number) => {
+    const rows = await stepFromTables(db, tenantId, how, { ...step, limit });
+    for (const { reached, reached_kind } of rows) if (reached_kind === "JOB") jobs.add(reached);
+    return rows.map((row) => ({ link: linkOf(row, direction), reached: row.reached }));
+  };
+  return findings.gather(look, { direction, distance, half });
+}
+
+async function columns(
+  { db, tenantId, findings, direction, distance }: Hop,
+  level: readonly string[],
+): Promise<string[]> {
+  if (level.length === 0) return [];
+  const look = async (limit: number) => {
+    const rows = await (direction === "up" ? tablesOfMetrics : metricsOfTables)(db, tenantId, level, limit);
+    return rows.map((row) => ({ link: metricLink(row), reached: direction === "up" ? row.table_id : row.metric_id }));
+  };
+  return findings.gather(look, { direction, distance });
+}
+
+export function linkOf({ at, kind, reached, transformations }: StepRow, direction: Direction): Link {
+  const [from, to] = direction === "up" ? [reached, at] : [at, reached];
+  return transformations?.length ? { from, to, kind, transformations } : { from, to, kind };
+}
+
+function metricLink({ table_id, kind, metric_id, via }: MetricRow): Link {
+  return { from: table_id, to: metric_id, kind, via: via.at(-1) ?? "" };
+}

@@ -1,0 +1,14 @@
+/** Whose graph a request reads: the tenant that it names, or the one that its key is bound to. */
+import type { Caller } from "../../kernel/auth/scopes.ts";
+import type { Db } from "../../kernel/db.ts";
+import { ApiError, invalid } from "../../kernel/errors.ts";
+import { tenantExists } from "../store/statistics.ts";
+import { requireTenantScope } from "../tenant-scope.ts";
+
+export async function readTenant(db: Db, caller: Caller, asked: string | undefined): Promise<string> {
+  const tenantId = asked ?? caller.tenantId;
+  if (tenantId === null) throw invalid("The key is bound to no tenant, so say which one with `?tenant=ID`");
+  requireTenantScope(caller, tenantId);
+  if (!(await tenantExists(db, tenantId))) throw new ApiError("TENANT_NOT_FOUND", { tenantId });
+  return tenantId;
+}

@@ -1,0 +1,128 @@
+/**
+ * Applies events that were kept before: what was buffered until its tenant is ready, and dead letters that are tried again.
+ * They take turns with the events that come in, step by step.
+ */
+import type { Clock } from "../kernel/clock.ts";
+import type { Db, Queryable } from "../kernel/db.ts";
+import { ApiError } from "../kernel/errors.ts";
+import type { GraphChange } from "./apply.ts";
+import { cutoverOf } from "./cutover.ts";
+import { parseEvent } from "./event.ts";
+import { applyIncoming, deadLetters, type Incoming, type Outcome, tellingOf } from "./intake.ts";
+import { isoOf } from "./micros.ts";
+import type { LineageSettings } from "./settings.ts";
+import { bufferedEvents, deadEvent, type StoredEvent, settleEvents, skipEvents } from "./store/events.ts";
+import { lockGraph } from "./store/graph-lock.ts";
+import { moveTenant, tenantNow } from "./store/tenants.ts";
+import type { Turns } from "./turns.ts";
+
+export interface Replayed {
+  applied: number;
+  skipped: number;
+  dead: number;
+}
+
+export interface Replay {
+  /**
+   * Applies what was buffered from the cutover on, leaves out what is older, and makes the tenant READY when nothing is
+   * left. Ends before that if it takes too long for one request: called again, it goes on.
+   */
+  makeReady(tenantId: string): Promise<Replayed>;
+  /** Tries a dead letter again. */
+  replay(tenantId: string, eventId: string): Promise<Outcome>;
+}
+
+export interface ReplayDeps {
+  db: Db;
+  clock: Clock;
+  turns: Turns;
+  settings: Pick<LineageSettings, "clockToleranceSeconds">;
+  onChange: (tx: Queryable, tenantId: string, change: GraphChange) => Promise<boolean>;
+  afterChange: (hasTasks: boolean) => void;
+}
+
+const STEP_EVENTS = 200;
+/** Well below the time after which clients and what is between give a request up. */
+const REQUEST_MS_MAX = 20_000;
+
+type OnChange = (change: GraphChange) => Promise<void>;
+
+export function createReplay({ db, clock, turns, settings, onChange, afterChange }: ReplayDeps): Replay {
+  /** Runs `work` in the tenant's turn, with its graph for itself. */
+  async function alone<T>(tenantId: string, work: (tx: Queryable, changed: OnChange) => Promise<T>): Promise<T> {
+    let hasTasks = false;
+    const transaction = () =>
+      db.tx(async (tx) => {
+        hasTasks = false;
+        await lockGraph(tx, tenantId, "alone");
+        return work(tx, async (change) => {
+          if (await onChange(tx, tenantId, change)) hasTasks = true;
+        });
+      });
+    const result = await turns.take(tenantId, transaction);
+    afterChange(hasTasks);
+    return result;
+  }
+
+  const step = (tenantId: string) =>
+    alone(tenantId, async (tx, changed): Promise<Replayed & { isReady: boolean }> => {
+      const now = await tenantNow(tx, tenantId);
+      if (!now) throw new ApiError("TENANT_NOT_FOUND", { tenantId });
+      const cutover = cutoverOf(now, settings.clockToleranceSeconds);
+      const skipped = Number.isFinite(cutover) ? await skipEvents(tx, tenantId, isoOf(cutover), STEP_EVENTS) : 0;
+      if (skipped === STEP_EVENTS) return { applied: 0, skipped, dead: 0, isReady: false };
+      const stored = await bufferedEvents(tx, tenantId, STEP_EVENTS);
+      const outcomes = await applyStored(tx, tenantId, stored, changed);
+      const dead = outcomes.filter(({ state }) => state === "DEAD").length;
+      const isReady = stored.length < STEP_EVENTS;
+      if (isReady) await moveTenant(tx, tenantId, "READY");
+      return { applied: outcomes.length - dead, skipped, dead, isReady };
+    });
+
+  return {
+    async makeReady(tenantId) {
+      const done: Replayed = { applied: 0, skipped: 0, dead: 0 };
+      const enoughAt = clock.now() + REQUEST_MS_MAX;
+      let isReady = false;
+      do {
+        const one = await step(tenantId);
+        done.applied += one.applied;
+        done.skipped += one.skipped;
+        done.dead += one.dead;
+        isReady = one.isReady;
+      } while (!isReady && clock.now() < enoughAt);
+      return done;
+    },
+
+    replay: (tenantId, eventId) =>
+      alone(tenantId, async (tx, changed) => {
+        const stored = await deadEvent(tx, tenantId, eventId);
+        if (!stored) throw new ApiError("DEAD_LETTER_NOT_FOUND", { eventId });
+        const [outcome] = await applyStored(tx, tenantId, [stored], changed);
+        return outcome as Outcome;
+      }),
+  };
+}
+
+async function applyStored(
+  tx: Queryable,
+  tenantId: string,
+  stored: readonly StoredEvent[],
+  onChange: OnChange,
+): Promise<Outcome[]> {
+  const incoming = stored.map(({ event: body, source, baseline }): Incoming => {
+    const event = parseEvent(JSON.parse(body));
+    return { event, body, source, baseline, telling: tellingOf(event, source, baseline) };
+  });
+  const applied = incoming.map(({ telling }, index) => ({
+    id: (stored[index] as StoredEvent).id,
+    apply_state: "APPLIED" as const,
+    apply_error: null,
+    telling,
+  }));
+  await settleEvents(tx, tenantId, applied); // First: to apply them is to read when each thing was told.
+  const outcomes = await applyIncoming(tx, tenantId, incoming, onChange);
+  const ids = stored.map(({ id }) => id);
+  await settleEvents(tx, tenantId, deadLetters(ids, outcomes));
+  return outcomes;
+}

@@ -1,0 +1,81 @@
+/**
+ * Which asset a name meant at a time, by the name that this asset has today. Tables are dropped, renamed and made again
+ * under the same name, and events tell of it in any order: so a name is followed from the time at which it was used through
+ * everything that has become of it since, and what was used before a drop leads nowhere.
+ */
+import { type AssetName, keyOf, lineOf, type Name, rebase } from "./names.ts";
+
+export interface Ending {
+  at: number;
+  /** `replaced`: another asset was given this name. `listed`: of a table, all columns but `columns` were gone by then. */
+  kind: "dropped" | "renamed" | "replaced" | "listed";
+  to: AssetName | null;
+  columns: ReadonlySet<string> | null;
+}
+
+/** What is known of a tenant's names, as far as it concerns those that are to be resolved. */
+export interface Bearings {
+  /** By key of the name, in the order of time. */
+  endings: ReadonlyMap<string, readonly Ending[]>;
+  /** By key of a table's other name. */
+  aliases: ReadonlyMap<string, AssetName>;
+}
+
+/** Far more renames than one table has seen; and an end to those that go round in circles at one moment. */
+const STEPS_MAX = 1_000;
+
+/** Nothing if that asset is gone. An ending at the very time of use does not count: the use is taken to come after it. */
+export function resolve<N extends Name>(name: N, at: number, bearings: Bearings): N | undefined {
+  let current: Name = throughAliases(name, bearings.aliases);
+  let since = at;
+  for (let step = 0; step < STEPS_MAX; step += 1) {
+    const next = nextEnding(current, since, bearings);
+    if (!next) return current as N;
+    if (!next.ending.to) return undefined;
+    current = throughAliases(rebase(current, next.of, next.ending.to), bearings.aliases);
+    since = next.ending.at;
+  }
+  return undefined;
+}
+
+function nextEnding(name: Name, since: number, { endings }: Bearings): { of: AssetName; ending: Ending } | undefined {
+  let first: { of: AssetName; ending: Ending } | undefined;
+  for (const of of lineOf(name)) {
+    const ending = endings.get(keyOf(of))?.find((one) => one.at > since && concerns(one, name, of));
+    // At one and the same moment, what happened to the whole schema counts before what happened to a table in it.
+    if (ending && (!first || ending.at <= first.ending.at)) first = { of: of as AssetName, ending };
+  }
+  return first;
+}
+
+function concerns({ columns }: Ending, name: Name, of: Name): boolean {
+  if (columns === null) return true;
+  const column = name.path[of.path.length + (name.kind === "LINK" ? 1 : 0)];
+  return (name.kind === "COLUMN" || isLinkOfColumn(name)) && column !== undefined && !columns.has(column);
+}
+
+function isLinkOfColumn({ kind, path }: Name): boolean {
+  return kind === "LINK" && path[0] === "COLUMN";
+}
+
+/** Of a table, or of a column or link below one. Two names that are told to stand for each other stand for the lesser key. */
+export function throughAliases<N extends Name>(name: N, aliases: Bearings["aliases"]): N {
+  if (aliases.size === 0) return name;
+  const table = lineOf(name).find(({ kind }) => kind === "TABLE") as AssetName | undefined;
+  if (!table) return name;
+  const passed = new Map<string, AssetName>();
+  let current = table;
+  for (;;) {
+    const key = keyOf(current);
+    if (passed.has(key)) {
+      const circle = [...passed].sort(([a], [b]) => (a < b ? -1 : 1));
+      current = circle[0]?.[1] ?? current;
+      break;
+    }
+    const to = aliases.get(key);
+    if (!to) break;
+    passed.set(key, current);
+    current = to;
+  }
+  return current === table ? name : (rebase(name, table, current) as N);
+}

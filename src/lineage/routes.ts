@@ -1,0 +1,38 @@
+/** Where the module's routes hang: what takes events on the paths that clients know, everything else under one roof. */
+import type { Clock } from "../kernel/clock.ts";
+import type { Db } from "../kernel/db.ts";
+import type { Http } from "../kernel/http/server.ts";
+import type { Ids } from "../kernel/ids.ts";
+import type { Metrics } from "../kernel/telemetry/metrics.ts";
+import { ingestRoutes } from "./ingest-routes.ts";
+import type { Lineage } from "./lineage.ts";
+import { projectionRoutes } from "./projection-routes.ts";
+import { readRoutes } from "./read-routes.ts";
+import type { LineageSettings } from "./settings.ts";
+import { taskRoutes } from "./task-routes.ts";
+import { tenantRoutes } from "./tenant-routes.ts";
+
+export interface LineageRoutesDeps {
+  db: Db;
+  clock: Clock;
+  ids: Ids;
+  metrics: Metrics;
+  lineage: Lineage;
+  settings: LineageSettings;
+}
+
+export async function lineageRoutes(http: Http, deps: LineageRoutesDeps): Promise<void> {
+  const { db, clock, ids, lineage } = deps;
+  // In a scope of its own: it reads bodies as text, since events are kept word for word.
+  await http.register(async (scope) => ingestRoutes(scope as Http, { ...deps, ...lineage }), { prefix: "/api" });
+  await http.register(
+    async (scope) => {
+      const api = scope as Http;
+      tenantRoutes(api, { db, ...lineage });
+      taskRoutes(api, lineage);
+      projectionRoutes(api, { db, clock, ids, ...lineage });
+      readRoutes(api, { db, clock, semantic: lineage.semantic });
+    },
+    { prefix: "/api/v1/lineage" },
+  );
+}

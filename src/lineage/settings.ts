@@ -1,0 +1,41 @@
+/** What `millrace.yaml` may say under `lineage`. */
+import { type Static, Type } from "typebox";
+import { GatewaySettings } from "./gateway-settings.ts";
+import { EVENT_BYTES_CEILING } from "./ingest-schemas.ts";
+import { Neo4jSettings } from "./neo4j/settings.ts";
+import { TasksSettings } from "./tasks/settings.ts";
+
+const MEBIBYTE = 1_048_576;
+
+export const LineageSettings = Type.Object(
+  {
+    /** What an event, or a batch of them, may measure once it is inflated. A tenant may have its own limit. */
+    eventBytesMax: Type.Integer({ minimum: 1_024, maximum: EVENT_BYTES_CEILING, default: 16 * MEBIBYTE }),
+    /** Events that wait to be written in one process; more are turned away for the moment. */
+    waitingMax: Type.Integer({ minimum: 1, maximum: 1_000_000, default: 10_000 }),
+    /** What the waiting events may measure together. */
+    waitingBytesMax: Type.Integer({ minimum: MEBIBYTE, maximum: 4_096 * MEBIBYTE, default: 256 * MEBIBYTE }),
+    /** Whether a tenant that nobody made is made by its first event. */
+    createTenants: Type.Boolean({ default: false }),
+    /** How far the clocks of those who send may be behind: events from so long before a cutover still count. */
+    clockToleranceSeconds: Type.Integer({ minimum: 0, maximum: 86_400, default: 300 }),
+    /** How long events are kept. */
+    keepDays: Type.Integer({ minimum: 1, maximum: 36_500, default: 90 }),
+    /** The tenant that the lineage of Millrace's own runs belongs to. Unset: it is not kept. */
+    own: Type.Optional(
+      Type.Object(
+        {
+          id: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+          code: Type.String({ minLength: 1, maxLength: 64 }),
+          name: Type.String({ minLength: 1, maxLength: 128 }),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    gateway: Type.Optional(GatewaySettings),
+    neo4j: Type.Optional(Neo4jSettings),
+    tasks: TasksSettings,
+  },
+  { additionalProperties: false, default: {} },
+);
+export type LineageSettings = Static<typeof LineageSettings>;

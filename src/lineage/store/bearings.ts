@@ -1,0 +1,145 @@
+/** What has become of names: endings (drops and renames) and aliases (symlinks), and which tellings use a name. */
+import { itemsByKey, toArrays } from "../../kernel/batch.ts";
+import type { Queryable } from "../../kernel/db.ts";
+import { statement } from "../../kernel/statement.ts";
+import type { Name } from "../names.ts";
+import type { Ending } from "../resolve.ts";
+
+interface EndingRow {
+  key: string;
+  at: string;
+  kind: Ending["kind"];
+  to_path: string[] | null;
+  columns: string[] | null;
+}
+const ENDINGS = statement<EndingRow>(
+  "lineage.endings",
+  `select e.key, e.at::text, e.kind, e.to_path, e.columns from lineage.ending e
+   where e.tenant_id = $1 and e.key = any($2::uuid[]) order by e.at, e.kind, e.to_path`,
+);
+const ALIASES = statement<{ key: string; to_path: string[] }>(
+  "lineage.aliases",
+  "select key, to_path from lineage.alias where tenant_id = $1 and key = any($2::uuid[])",
+);
+export const endingsOf = (tx: Queryable, tenantId: string, keys: readonly string[]) =>
+  tx.rows(ENDINGS, [tenantId, keys]);
+export const aliasesOf = (tx: Queryable, tenantId: string, keys: readonly string[]) =>
+  tx.rows(ALIASES, [tenantId, keys]);
+
+export interface NewEnding {
+  key: string;
+  at: number;
+  kind: Ending["kind"];
+  name_kind: Name["kind"];
+  path: readonly string[];
+  to_path: readonly string[] | null;
+  to_key: string | null;
+  columns: readonly string[] | null;
+  subject: string;
+}
+const ENDING_KEY = { key: "uuid", at: "int8", kind: "text" };
+const ENDING_VALUES = {
+  name_kind: "text",
+  path: "jsonb",
+  to_path: "jsonb",
+  to_key: "uuid",
+  columns: "jsonb",
+  subject: "uuid",
+};
+// Paths travel as JSON: an array of arrays of different lengths is no Postgres array. Of two lists of one moment, what both name
+// was there before it.
+const ADD_ENDINGS = statement<{ key: string; at: string; kind: Ending["kind"] }>(
+  "lineage.add_endings",
+  `insert into lineage.ending as e (tenant_id, key, at, kind, name_kind, path, to_path, to_key, columns, subject)
+   select $10::int8, i.key, i.at, i.kind, i.name_kind, ${texts("i.path")}, ${texts("i.to_path")}, i.to_key,
+          ${texts("i.columns")}, i.subject
+   from ${itemsByKey(ENDING_KEY, ENDING_VALUES)}
+   on conflict (tenant_id, key, at, kind) do update
+   set columns = array(select unnest(e.columns) intersect select unnest(excluded.columns))
+   where e.kind = 'listed' and not e.columns <@ excluded.columns
+   returning e.key, e.at::text, e.kind`,
+);
+function texts(json: string): string {
+  return `case when ${json} is not null then array(select jsonb_array_elements_text(${json})) end`;
+}
+/** Those that were not known yet, or say more now. Each once. */
+export async function addEndings(tx: Queryable, tenantId: string, endings: readonly NewEnding[]): Promise<Set<string>> {
+  if (endings.length === 0) return new Set();
+  const rows = await tx.rows(ADD_ENDINGS, [...toArrays({ ...ENDING_KEY, ...ENDING_VALUES }, endings), tenantId]);
+  return new Set(rows.map(({ key, at, kind }) => endingId({ key, at: Number(at), kind })));
+}
+export const endingId = ({ key, at, kind }: Pick<NewEnding, "key" | "at" | "kind">): string => `${key} ${at} ${kind}`;
+
+export interface NewAlias {
+  key: string;
+  to_path: readonly string[];
+  to_key: string;
+  at: number;
+}
+const ALIAS = { key: "uuid", to_path: "text", to_key: "uuid", at: "int8" };
+// The earliest telling of an alias holds: it is the one that later ones can change only by arriving late.
+const ADD_ALIASES = statement<{ key: string; former: string | null }>(
+  "lineage.add_aliases",
+  `with known as (
+     select a.key, a.to_key from lineage.alias a where a.tenant_id = $5 and a.key = any($1::uuid[])
+   )
+   insert into lineage.alias as a (tenant_id, key, to_path, to_key, at)
+   select $5::int8, i.key, array(select jsonb_array_elements_text(i.to_path::jsonb)), i.to_key, i.at
+   from ${itemsByKey({ key: "uuid" }, { to_path: "text", to_key: "uuid", at: "int8" })}
+   on conflict (tenant_id, key) do update set to_path = excluded.to_path, to_key = excluded.to_key, at = excluded.at
+   where (excluded.at, excluded.to_key) < (a.at, a.to_key)
+   returning a.key, (select k.to_key::text from known k where k.key = a.key) as former`,
+);
+/** Those that are new or have changed, with what they stood for before. */
+export async function addAliases(
+  tx: Queryable,
+  tenantId: string,
+  aliases: readonly NewAlias[],
+): Promise<{ key: string; former: string | null }[]> {
+  if (aliases.length === 0) return [];
+  const items = aliases.map((one) => ({ ...one, to_path: JSON.stringify(one.to_path) }));
+  return tx.rows(ADD_ALIASES, [...toArrays(ALIAS, items), tenantId]);
+}
+
+export interface TakenEnding {
+  at: string;
+  kind: Ending["kind"];
+  name_kind: Name["kind"];
+  path: string[];
+  to_path: string[] | null;
+  columns: string[] | null;
+  subject: string;
+}
+const TAKE_ENDINGS = statement<TakenEnding>(
+  "lineage.take_endings",
+  `delete from lineage.ending e where e.tenant_id = $1 and e.subject = any($2::uuid[])
+   returning e.at::text, e.kind, e.name_kind, e.path, e.to_path, e.columns, e.subject`,
+);
+/** Takes away what is known of these and of what belongs to them, to be written under another name. */
+export const takeEndings = (tx: Queryable, tenantId: string, subjects: readonly string[]): Promise<TakenEnding[]> =>
+  subjects.length === 0 ? Promise.resolve([]) : tx.rows(TAKE_ENDINGS, [tenantId, subjects]);
+
+const RENAMES = statement<{ at: string }>(
+  "lineage.times_of_renames",
+  `select distinct e.at::text from lineage.ending e
+   where e.tenant_id = $1 and e.subject = any($2::uuid[]) and e.kind = 'renamed'`,
+);
+/** When these, or anything that belongs to them, got another name. */
+export async function timesOfRenames(tx: Queryable, tenantId: string, subjects: readonly string[]): Promise<number[]> {
+  return (await tx.rows(RENAMES, [tenantId, subjects])).map(({ at }) => Number(at));
+}
+
+const BESIDE = statement<{ key: string }>(
+  "lineage.names_beside",
+  `select e.key from lineage.ending e where e.tenant_id = $1 and e.to_key = any($2::uuid[])
+   union
+   select a.key from lineage.alias a where a.tenant_id = $1 and a.to_key = any($2::uuid[])
+   union
+   select e.to_key from lineage.ending e where e.tenant_id = $1 and e.key = any($2::uuid[]) and e.to_key is not null
+   union
+   select a.to_key from lineage.alias a where a.tenant_id = $1 and a.key = any($2::uuid[])`,
+);
+/** The keys of the names that one rename or alias leads from, or to. */
+export async function namesBeside(tx: Queryable, tenantId: string, keys: readonly string[]): Promise<string[]> {
+  return (await tx.rows(BESIDE, [tenantId, keys])).map(({ key }) => key);
+}

@@ -1,0 +1,102 @@
+/** What people do with tasks: look at them and at their batches, have them tried again, cancel them. */
+import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import type { Db, Queryable } from "../../kernel/db.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import type { Wake } from "../../kernel/wake.ts";
+import {
+  type AttemptRow,
+  type BatchRow,
+  cancelTask,
+  listBatches,
+  listTasks,
+  readAttempts,
+  readTask,
+  resetTask,
+  resetTasks,
+  type TaskRow,
+} from "../store/task-reads.ts";
+import { CANCELABLE, RESETTABLE, TASK_STATUSES, TASK_TYPES, type TaskStatus, type TaskType } from "./states.ts";
+import { MODELS_TOPIC } from "./topics.ts";
+
+interface PageOf {
+  size: number;
+  offset: number;
+}
+
+export interface TaskActions {
+  list(
+    tenantId: string,
+    filter: { type?: TaskType; status?: TaskStatus },
+    page: PageOf,
+  ): Promise<{ items: TaskRow[]; total: number }>;
+  batches(tenantId: string, filter: { type?: TaskType }, page: PageOf): Promise<{ items: BatchRow[]; total: number }>;
+  get(tenantId: string, taskId: string): Promise<TaskRow & { attempts: AttemptRow[] }>;
+  /** Tries it again at once, with all its retries. */
+  reset(tenantId: string, taskId: string, actor: Actor): Promise<TaskRow>;
+  /** The same for all that have a status; answers how many that are. */
+  resetAll(tenantId: string, status: (typeof RESETTABLE)[number], actor: Actor): Promise<number>;
+  cancel(tenantId: string, taskId: string, actor: Actor): Promise<TaskRow>;
+}
+
+const ATTEMPTS_SHOWN = 100;
+const RESET_BATCH = 1_000;
+
+export function createTaskActions({ db, wake }: { db: Db; wake: Wake }): TaskActions {
+  /** One guarded move of one task. */
+  async function move(
+    ids: { tenantId: string; taskId: string },
+    make: (tx: Queryable) => Promise<boolean>,
+    { verb, from, actor }: { verb: "reset" | "cancel"; from: readonly TaskStatus[]; actor: Actor },
+  ): Promise<TaskRow> {
+    const { tenantId, taskId } = ids;
+    return db.tx(async (tx) => {
+      const moved = await make(tx);
+      const task = await readTask(tx, tenantId, taskId);
+      if (!task) throw new ApiError("TASK_NOT_FOUND", ids);
+      if (!moved) {
+        const hint = `One can ${verb} what is ${from.join(", ")}.`;
+        throw new ApiError("TASK_WRONG_STATE", { taskId, status: task.status }, { verb, hint });
+      }
+      await audit(tx, actor, `task.${verb}`, taskId, { tenantId });
+      return task;
+    });
+  }
+
+  return {
+    list: (tenantId, { type, status }, page) =>
+      listTasks(db, tenantId, { types: type ? [type] : TASK_TYPES, statuses: status ? [status] : TASK_STATUSES }, page),
+    batches: (tenantId, { type }, page) => listBatches(db, tenantId, type ? [type] : TASK_TYPES, page),
+
+    async get(tenantId, taskId) {
+      const [task, attempts] = await Promise.all([
+        readTask(db, tenantId, taskId),
+        readAttempts(db, tenantId, taskId, ATTEMPTS_SHOWN),
+      ]);
+      if (!task) throw new ApiError("TASK_NOT_FOUND", { tenantId, taskId });
+      return { ...task, attempts: attempts.toReversed() };
+    },
+
+    async reset(tenantId, taskId, actor) {
+      const make = (tx: Queryable) => resetTask(tx, tenantId, taskId);
+      const task = await move({ tenantId, taskId }, make, { verb: "reset", from: RESETTABLE, actor });
+      wake.hint(MODELS_TOPIC);
+      return task;
+    },
+
+    async resetAll(tenantId, status, actor) {
+      await audit(db, actor, "task.reset-all", tenantId, { status });
+      let reset = 0;
+      for (;;) {
+        const batch = await resetTasks(db, tenantId, status, RESET_BATCH);
+        reset += batch;
+        if (batch > 0) wake.hint(MODELS_TOPIC);
+        if (batch < RESET_BATCH) return reset;
+      }
+    },
+
+    cancel(tenantId, taskId, actor) {
+      const make = (tx: Queryable) => cancelTask(tx, tenantId, taskId);
+      return move({ tenantId, taskId }, make, { verb: "cancel", from: CANCELABLE, actor });
+    },
+  };
+}

@@ -1,0 +1,25 @@
+/** How much is to be done, for the metrics. Counted when they are read, but not at every reading, and never while nobody reads. */
+import type { Clock } from "../../kernel/clock.ts";
+import type { Db } from "../../kernel/db.ts";
+import type { ServiceLog } from "../../kernel/service.ts";
+import type { Metrics } from "../../kernel/telemetry/metrics.ts";
+import { type BacklogRow, readBacklog } from "../store/task-reads.ts";
+
+const COUNT_EVERY_MS = 30_000;
+
+export function measureBacklog(deps: { db: Db; clock: Clock; metrics: Metrics; log: ServiceLog }): void {
+  const { db, clock, metrics, log } = deps;
+  let counted: BacklogRow[] = [];
+  let countedAtMs = Number.NEGATIVE_INFINITY;
+  metrics.gauge("millrace_lineage_tasks", () => {
+    if (clock.now() - countedAtMs >= COUNT_EVERY_MS) {
+      countedAtMs = clock.now();
+      // The reading does not wait: it shows what was counted before.
+      readBacklog(db).then(
+        (rows) => void (counted = rows),
+        (err: unknown) => log.warn({ err }, "the backlog of tasks could not be counted"),
+      );
+    }
+    return counted.map(({ task_type, status, tasks }) => ({ labels: { type: task_type, status }, value: tasks }));
+  });
+}

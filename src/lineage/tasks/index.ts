@@ -1,0 +1,108 @@
+/**
+ * Async tasks: what is computed of assets after their events were acknowledged, embeddings and summaries of statements. Events
+ * queue tasks in their own transaction; nothing that fails here reaches them.
+ */
+import type { Clock } from "../../kernel/clock.ts";
+import type { Db, Queryable } from "../../kernel/db.ts";
+import type { Environment } from "../../kernel/environment.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import type { Outbound } from "../../kernel/outbound.ts";
+import { OUTBOX_TOPIC } from "../../kernel/outbox.ts";
+import type { OnRun, Service, ServiceLog } from "../../kernel/service.ts";
+import type { Metrics } from "../../kernel/telemetry/metrics.ts";
+import type { Wake } from "../../kernel/wake.ts";
+import { createTaskActions, type TaskActions } from "./actions.ts";
+import { measureBacklog } from "./backlog.ts";
+import { type ChangedAsset, enqueue, type TaskTenant } from "./enqueue.ts";
+import { normalized } from "./hash-embedder.ts";
+import { fingerprintOf, type TenantModel } from "./model.ts";
+import { createModels, type Models } from "./models.ts";
+import { ProviderError } from "./provider.ts";
+import { createProviders } from "./providers.ts";
+import { createRequeue } from "./requeue.ts";
+import { createRetention } from "./retention.ts";
+import type { TasksSettings } from "./settings.ts";
+import type { Changed } from "./settle.ts";
+import { WANTED_BY_EVENT } from "./states.ts";
+import { TASKS_TOPIC } from "./topics.ts";
+import { createWorker } from "./worker.ts";
+
+export type { ChangedAsset } from "./enqueue.ts";
+
+export interface Tasks {
+  /** Queues what the change makes necessary for this tenant's model; returns how many. Cheap when the tenant has no model. */
+  enqueue(tx: Queryable, tenant: TaskTenant, changed: readonly ChangedAsset[]): Promise<number>;
+  /** Call after the commit, when enqueue returned more than 0. */
+  push(): void;
+  /** The vector of what someone looks for. Undefined where the tenant has no model, or it does not answer at the moment. */
+  embedQuery(
+    tenant: { id: string; model: TenantModel | null },
+    text: string,
+    signal?: AbortSignal,
+  ): Promise<{ fingerprint: string; vector: number[] } | undefined>;
+  models: Models;
+  actions: TaskActions;
+  /** Start them in a process with the role `worker`. */
+  services: Service[];
+}
+
+export interface TasksDeps {
+  db: Db;
+  wake: Wake;
+  outbound: Outbound;
+  metrics: Metrics;
+  log: ServiceLog;
+  onRun: OnRun;
+  clock: Clock;
+  ids: Ids;
+  settings: TasksSettings;
+  /** Where the credentials of models are. */
+  env: Environment;
+  /** Told of the assets that have a new embedding or summary, in the transaction that writes it. */
+  changed: Changed;
+}
+
+/** How long tasks are gathered before the worker is woken: a batch that is full costs no more calls than one that is not. */
+const GATHER_MS = 50;
+
+export function createTasks(deps: TasksDeps): Tasks {
+  const { wake, settings, log } = deps;
+  const timeoutMs = settings.timeoutSeconds * 1_000;
+  const providers = createProviders({ ...deps, timeoutMs, credentials: settings.credentials });
+  let gathering: NodeJS.Timeout | undefined;
+
+  function push(): void {
+    gathering ??= setTimeout(() => {
+      gathering = undefined;
+      wake.hint(TASKS_TOPIC);
+    }, GATHER_MS).unref();
+  }
+
+  measureBacklog(deps);
+  const onWritten = () => wake.hint(OUTBOX_TOPIC);
+  return {
+    push,
+    enqueue: (tx, tenant, changed) => enqueue(tx, tenant, changed, WANTED_BY_EVENT),
+
+    async embedQuery({ id, model }, text, signal = new AbortController().signal) {
+      if (!model?.embedding) return undefined;
+      try {
+        const [vector] = await providers.embedder(model.embedding).embed([text], signal);
+        if (vector instanceof ProviderError) throw vector;
+        return vector && { fingerprint: fingerprintOf(model.embedding), vector: normalized(vector) };
+      } catch (error) {
+        if (!(error instanceof ProviderError)) throw error;
+        log.warn({ tenantId: id, error: error.message }, "a search goes by words alone, since the model failed");
+        return undefined;
+      }
+    },
+
+    models: createModels({ ...deps, providers }),
+    actions: createTaskActions(deps),
+    services: [
+      createWorker({ ...deps, providers, onWritten }),
+      createRequeue({ ...deps, push }),
+      createRetention(deps),
+    ],
+  };
+}

@@ -1,0 +1,46 @@
+/** What people do with a tenant's model: choose one, look at it, have none. */
+import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import type { Db } from "../../kernel/db.ts";
+import { ApiError, invalid } from "../../kernel/errors.ts";
+import type { Wake } from "../../kernel/wake.ts";
+import { readModel, writeModel } from "../store/models.ts";
+import type { TenantModel } from "./model.ts";
+import type { Providers } from "./providers.ts";
+import { MODELS_TOPIC, TENANTS_TOPIC } from "./topics.ts";
+
+export interface Models {
+  /** Null if it has chosen none. */
+  get(tenantId: string): Promise<TenantModel | null>;
+  /** Whatever the tenant has by another model, or not at all, is queued soon after. */
+  choose(tenantId: string, model: TenantModel, actor: Actor): Promise<TenantModel>;
+  /** What was computed stays; what is queued is canceled as its turn comes. */
+  remove(tenantId: string, actor: Actor): Promise<void>;
+}
+
+export function createModels({ db, wake, providers }: { db: Db; wake: Wake; providers: Providers }): Models {
+  async function write(tenantId: string, model: TenantModel | null, actor: Actor, action: string): Promise<void> {
+    await db.tx(async (tx) => {
+      if (!(await writeModel(tx, tenantId, model))) throw new ApiError("TENANT_NOT_FOUND", { tenantId });
+      await audit(tx, actor, action, tenantId, model ?? {});
+    });
+    wake.hint(TENANTS_TOPIC);
+    wake.hint(MODELS_TOPIC);
+  }
+
+  return {
+    async get(tenantId) {
+      const row = await readModel(db, tenantId);
+      if (!row) throw new ApiError("TENANT_NOT_FOUND", { tenantId });
+      return row.model;
+    },
+    async choose(tenantId, model, actor) {
+      for (const one of [model.embedding, model.summary]) {
+        const problem = one && providers.problemOf(one);
+        if (problem) throw invalid(problem);
+      }
+      await write(tenantId, model, actor, "tenant.model");
+      return model;
+    },
+    remove: (tenantId, actor) => write(tenantId, null, actor, "tenant.model-remove"),
+  };
+}

@@ -1,0 +1,8 @@
+/** The wake-up hints between those who queue tasks, those who work on them and those who choose models. */
+
+/** There are new tasks. */
+export const TASKS_TOPIC = "lineage.tasks";
+/** A model was chosen, or tasks were reset: what was given up on for the moment is to be tried. */
+export const MODELS_TOPIC = "lineage.models";
+/** What a process remembers of tenants is void. */
+export const TENANTS_TOPIC = "lineage.tenants";

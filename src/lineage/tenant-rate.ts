@@ -1,0 +1,35 @@
+/**
+ * The rate limit of a tenant, for each process. It is answered as back-pressure, 503 with Retry-After: lineage clients try
+ * that again, while any 4xx makes them drop the event.
+ */
+import type { Clock } from "../kernel/clock.ts";
+import { ApiError } from "../kernel/errors.ts";
+import type { Tenant } from "./tenants.ts";
+
+export interface TenantRate {
+  /** Throws TENANT_RATE_LIMITED if the tenant has sent as much as it may. */
+  take(tenant: Tenant): void;
+}
+
+const MINUTE_MS = 60_000;
+const BUCKETS_MAX = 10_000;
+
+/** A bucket holds what the tenant may send in a minute and fills up evenly: jobs that all end on the hour need no more room. */
+export function createTenantRate({ clock }: { clock: Clock }): TenantRate {
+  const buckets = new Map<string, { tokens: number; at: number }>();
+
+  return {
+    take({ id, rateLimitPerMinute: limit }) {
+      if (limit === null) return;
+      const now = clock.now();
+      const { tokens, at } = buckets.get(id) ?? { tokens: limit, at: now };
+      const filled = Math.min(limit, tokens + ((now - at) / MINUTE_MS) * limit);
+      if (filled < 1) {
+        const seconds = Math.max(1, Math.ceil(((1 - filled) * MINUTE_MS) / limit / 1000));
+        throw new ApiError("TENANT_RATE_LIMITED", { tenantId: Number(id), limit, seconds });
+      }
+      if (buckets.size >= BUCKETS_MAX && !buckets.has(id)) buckets.clear();
+      buckets.set(id, { tokens: filled - 1, at: now });
+    },
+  };
+}

@@ -1,0 +1,228 @@
+/**
+ * The API of tenants. Making and changing one is for admins; what belongs to the work of a tenant, its syncs and dead
+ * letters, is also for keys that are bound to it.
+ */
+import { audit } from "../kernel/auth/audit.ts";
+import type { Db } from "../kernel/db.ts";
+import { ApiError } from "../kernel/errors.ts";
+import { actionPath } from "../kernel/http/action-path.ts";
+import { errors, NoBody } from "../kernel/http/schemas.ts";
+import { actorOf, type Http } from "../kernel/http/server.ts";
+import type { Ingest, Taken } from "./ingest.ts";
+import { TakenReply } from "./ingest-schemas.ts";
+import { countDeadLetters, listDeadLetters, listTenants, type TenantRow } from "./store/tenants.ts";
+import * as schemas from "./tenant-schemas.ts";
+import { requireTenantScope } from "./tenant-scope.ts";
+import type { Tenants } from "./tenants.ts";
+
+export interface TenantRoutesDeps {
+  db: Db;
+  tenants: Tenants;
+  ingest: Ingest;
+}
+
+const NOTHING_DONE = { applied: 0, skipped: 0, dead: 0 };
+
+/** Under `/api/v1/lineage`. */
+export function tenantRoutes(api: Http, { db, tenants, ingest }: TenantRoutesDeps): void {
+  const admin = { scope: "admin" } as const;
+  const read = { scope: "lineage:read" } as const;
+  const write = { scope: "lineage:write" } as const;
+  const tags = ["lineage tenants"];
+
+  api.post(
+    "/tenants",
+    {
+      config: admin,
+      schema: {
+        tags,
+        summary: "Create a tenant; one that needs no full sync may be READY at once",
+        body: schemas.NewTenant,
+        response: { 201: schemas.TenantReply, ...errors(400, 409) },
+      },
+    },
+    async (request, reply) => {
+      const { id, state = "NEW", rateLimitPerMinute = null, bodyLimitBytes = null, ...names } = request.body;
+      const tenant = { ...names, id: String(id), state, rateLimitPerMinute, bodyLimitBytes };
+      return reply.code(201).send(tenantReply(await tenants.create(tenant, actorOf(request))));
+    },
+  );
+
+  api.get(
+    "/tenants",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "List the tenants that the key may see",
+        querystring: schemas.TenantsQuery,
+        response: { 200: schemas.TenantsReply, ...errors(400) },
+      },
+    },
+    async ({ caller, query: { q = null, state = null, page, size } }) => {
+      const { items, total } = await listTenants(db, { id: caller.tenantId, q, state, page, size });
+      return { items: items.map(tenantReply), page, size, total };
+    },
+  );
+
+  api.get(
+    "/tenants/:tenantId",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show a tenant",
+        params: schemas.TenantParams,
+        response: { 200: schemas.TenantReply, ...errors(400, 404) },
+      },
+    },
+    async ({ caller, params: { tenantId } }) => {
+      requireTenantScope(caller, tenantId);
+      return tenantReply(await tenants.get(tenantId));
+    },
+  );
+
+  api.patch(
+    "/tenants/:tenantId",
+    {
+      config: admin,
+      schema: {
+        tags,
+        summary: "Change a tenant's names or limits; null takes a limit of its own away",
+        params: schemas.TenantParams,
+        body: schemas.TenantPatch,
+        response: { 200: schemas.TenantReply, ...errors(400, 404, 409) },
+      },
+    },
+    async (request) => {
+      const { caller, params, body } = request;
+      requireTenantScope(caller, params.tenantId);
+      return tenantReply(await tenants.update(params.tenantId, body, actorOf(request)));
+    },
+  );
+
+  api.post(
+    actionPath("/tenants/:tenantId", "sync-start"),
+    {
+      config: { ...write, bodyOptional: true },
+      schema: {
+        tags,
+        summary:
+          "Begin a full sync: events wait until the tenant is READY, and those before the cutover are left out then",
+        params: schemas.TenantParams,
+        body: schemas.SyncStart,
+        response: { 200: schemas.TenantReply, ...errors(400, 404, 409) },
+      },
+    },
+    async (request) => {
+      const { caller, params, body } = request;
+      requireTenantScope(caller, params.tenantId);
+      const cutoverTime = body?.cutoverTime === undefined ? null : new Date(body.cutoverTime);
+      return tenantReply(await tenants.startSync(params.tenantId, cutoverTime, actorOf(request)));
+    },
+  );
+
+  api.post(
+    actionPath("/tenants/:tenantId", "ready"),
+    {
+      config: { ...write, bodyOptional: true },
+      schema: {
+        tags,
+        summary:
+          "Apply what has waited since the cutover, and from then on every event at once; of a READY tenant nothing",
+        description:
+          "200 says that the tenant is READY. 202 says that so much has waited that it takes longer than a request should: what is told was done, and the same call again goes on.",
+        params: schemas.TenantParams,
+        body: NoBody,
+        response: { 200: schemas.ReadyReply, 202: schemas.ReadyReply, ...errors(400, 404) },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId } = request.params;
+      requireTenantScope(request.caller, tenantId);
+      const before = await tenants.get(tenantId);
+      if (before.state === "READY") return { ...tenantReply(before), ...NOTHING_DONE };
+      const done = await ingest.makeReady(tenantId);
+      tenants.forget();
+      const after = await tenants.get(tenantId);
+      await audit(db, actorOf(request), "tenant.ready", tenantId, { ...done, state: after.state });
+      return reply.code(after.state === "READY" ? 200 : 202).send({ ...tenantReply(after), ...done });
+    },
+  );
+
+  api.post(
+    actionPath("/tenants/:tenantId/dead-letters/:eventId", "replay"),
+    {
+      config: { ...write, bodyOptional: true },
+      schema: {
+        tags,
+        summary: "Try a dead letter again",
+        params: schemas.DeadLetterParams,
+        body: NoBody,
+        response: { 200: TakenReply, ...errors(400, 404) },
+      },
+    },
+    async (request) => {
+      const { tenantId, eventId } = request.params;
+      requireTenantScope(request.caller, tenantId);
+      const taken = await ingest.replay(tenantId, eventId);
+      await audit(db, actorOf(request), "lineage.replay", `${tenantId}/${eventId}`, { state: taken.state });
+      return taken;
+    },
+  );
+
+  api.post(
+    "/tenants/:tenantId/dead-letters::replay",
+    {
+      config: { ...write, bodyOptional: true },
+      schema: {
+        tags,
+        summary:
+          "Try the dead letters of a tenant again, oldest first, as many as `limit`; `next` continues behind them",
+        params: schemas.TenantParams,
+        body: schemas.ReplayAll,
+        response: { 200: schemas.ReplayAllReply, ...errors(400, 404) },
+      },
+    },
+    async (request) => {
+      const { tenantId } = request.params;
+      requireTenantScope(request.caller, tenantId);
+      await tenants.get(tenantId);
+      const { limit = schemas.REPLAY_DEFAULT, after = null } = request.body ?? {};
+      const ids = await listDeadLetters(db, tenantId, after, limit);
+      const done = { applied: 0, dead: 0 };
+      // One after the other: a dead letter may be one because it is too much for the database.
+      for (const id of ids) {
+        const state = await replayed(tenantId, id);
+        if (state) done[state === "DEAD" ? "dead" : "applied"] += 1;
+      }
+      await audit(db, actorOf(request), "lineage.replay", tenantId, done);
+      const next = ids.length === limit ? (ids.at(-1) ?? null) : null;
+      return { ...done, remaining: await countDeadLetters(db, tenantId), next };
+    },
+  );
+
+  /** What became of a dead letter; nothing if someone else has replayed it meanwhile. */
+  async function replayed(tenantId: string, eventId: string): Promise<Taken["state"] | undefined> {
+    try {
+      return (await ingest.replay(tenantId, eventId)).state;
+    } catch (error) {
+      if (error instanceof ApiError && error.code === "DEAD_LETTER_NOT_FOUND") return undefined;
+      throw error;
+    }
+  }
+}
+
+function tenantReply(row: TenantRow) {
+  return {
+    id: Number(row.id),
+    code: row.code,
+    name: row.name,
+    state: row.state,
+    cutoverTime: row.cutover_time,
+    rateLimitPerMinute: row.rate_limit_per_minute,
+    bodyLimitBytes: row.body_limit_bytes,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
