@@ -24,9 +24,10 @@ function start(db: Db): Promise<TestHttp> {
     db,
     routes(routes, { metrics }) {
       metrics.gauge("millrace_db_connections", () => [{ labels: { state: "idle" }, value: db.stats().idle }]);
-      for (const module of ["chains_nodes", "arrivals_runs", "webhooks"] as const) {
+      for (const module of ["chains_nodes", "arrivals_runs", "webhooks", "lineage_batches"] as const) {
         metrics.gauge(`millrace_${module}_in_flight`, () => [{ labels: {}, value: 0 }]);
       }
+      metrics.gauge("millrace_lineage_tasks", () => [{ labels: { type: "EMBEDDING", status: "PENDING" }, value: 0 }]);
       publicSurfaces(routes, { db, metrics, page });
     },
   });
