@@ -33,12 +33,13 @@ beforeEach(async () => {
   changes.length = 0;
 });
 
+const timeOf = (n: number): string => new Date(Date.parse("2026-03-01T10:00:00Z") + n * 1_000).toISOString();
+
 /** Each a second after the one before. */
 async function tell(...events: Json[]): Promise<void> {
   for (const event of events) {
     second += 1;
-    const eventTime = new Date(Date.parse("2026-03-01T10:00:00Z") + second * 1_000).toISOString();
-    const told = { ...event, eventTime };
+    const told = { ...event, eventTime: timeOf(second) };
     expect(await lineage.tell(tenant, told, { source: sourceOf(told) })).toMatchObject({ state: "APPLIED" });
   }
 }
@@ -192,6 +193,30 @@ describe("an attribute", () => {
     const late = { ...property({ description: "old", creator: "alice" }), eventTime: "2026-03-01T09:00:00Z" };
     await lineage.tell(tenant, late);
     expect((await nodes())[ORDERS]).toMatchObject({ description: "new", creator: "alice" });
+  });
+
+  test("belongs to the newest of many that contradict each other, in whatever order they come", {
+    timeout: RUNS * 4_000,
+  }, async () => {
+    const word = fc.constantFrom("one", "two");
+    const telling = fc.record({ type: word, description: word, baseline: fc.boolean(), rank: fc.nat() });
+    await fc.assert(
+      fc.asyncProperty(fc.array(telling, { minLength: 5, maxLength: 9 }), async (tellings) => {
+        const own = await lineage.tenant();
+        const events = tellings.map(({ type, description, baseline, rank }, n) => {
+          const facet = gravitinoFacet({ description, creator: `user ${n}` }); // No two tell the same.
+          return { event: { ...create("c", [{ name: "x", type }], facet), eventTime: timeOf(n) }, baseline, rank };
+        });
+        for (const { event, baseline } of events.sort((a, b) => a.rank - b.rank)) {
+          await lineage.tell(own, event, { baseline });
+        }
+        const graph = await lineage.graph(own);
+        const newest = tellings.at(-1);
+        expect(graph.nodes["COLUMN gravitino/hive/dw/c/x"]?.["dataType"]).toBe(newest?.type);
+        expect(graph.nodes["TABLE gravitino/hive/dw/c"]?.["description"]).toBe(newest?.description);
+      }),
+      { numRuns: 2 * RUNS },
+    );
   });
 
   test("that two events set in the same moment has one value, whichever comes first", async () => {
