@@ -98,6 +98,55 @@ describe("a rename that arrives late", () => {
   });
 });
 
+describe("a table that is renamed together with its columns", () => {
+  const alter = (...changes: Json[]) =>
+    gravitinoEvent("alter_table", { name: "dw.a", facets: gravitinoFacet({ changes }) });
+  const renamed = { type: "RENAME_TABLE", newName: "b" };
+  const x = { type: "RENAME_COLUMN", oldColumnName: "x", newColumnName: "z" };
+  const columnId = async (name: string) =>
+    (
+      await database.query("select id from lineage.node where tenant_id = $1 and kind = 'COLUMN' and name = $2", [
+        tenant,
+        name,
+      ])
+    )[0];
+
+  test("keeps them under their new names", async () => {
+    await tell(at(1, create("a", "x", "y")));
+    const id = await columnId("x");
+    await tell(at(2, alter(x, renamed)));
+    expect(await columns()).toEqual(["b/y", "b/z"]);
+    expect(await columnId("z")).toEqual(id);
+    expect((await lineage.graph(tenant)).nodes["COLUMN gravitino/hive/dw/b/z"]).toMatchObject({ dataType: "string" });
+    expect(await lineage.flaws(tenant)).toEqual([]);
+  });
+
+  test("keeps them when that is told first", async () => {
+    await tell(at(2, alter(x, renamed)), at(1, create("a", "x", "y")));
+    expect(await columns()).toEqual(["b/y", "b/z"]);
+    expect((await lineage.graph(tenant)).nodes["COLUMN gravitino/hive/dw/b/z"]).toMatchObject({ dataType: "string" });
+  });
+
+  test("loses those that are deleted", async () => {
+    await tell(at(1, create("a", "x", "y")), at(2, alter({ type: "DELETE_COLUMN", columnName: "x" }, renamed)));
+    expect(await columns()).toEqual(["b/y"]);
+    const other = await lineage.tenant();
+    for (const event of [
+      at(2, alter({ type: "DELETE_COLUMN", columnName: "x" }, renamed)),
+      at(1, create("a", "x", "y")),
+    ]) {
+      await lineage.tell(other, event);
+    }
+    expect(await columns(other)).toEqual(["b/y"]);
+  });
+
+  test("puts the table away whose name it takes, and a column whose name one of its own takes", async () => {
+    await tell(at(1, create("b", "old", "z")), at(1, create("a", "x", "z")), at(2, alter(x, renamed)));
+    expect(await columns()).toEqual(["b/z"]);
+    expect(await lineage.flaws(tenant)).toEqual([]);
+  });
+});
+
 describe("a symlink that arrives late", () => {
   const location = (name: string, job: string) =>
     runEvent({

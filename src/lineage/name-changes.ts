@@ -119,7 +119,8 @@ async function writeEndings(tx: Queryable, tenantId: string, endings: readonly T
   const rows = new Map(named.flatMap(rowsOf).map((row) => [endingId(row), row]));
   const added = await addEndings(tx, tenantId, [...rows.values()]);
   const fresh = named.filter((ending) => rowsOf(ending).some((row) => added.has(endingId(row))));
-  return fresh.sort((a, b) => a.at - b.at);
+  // Of one moment, columns before their table: they are named as they were until then.
+  return fresh.sort((a, b) => a.at - b.at || b.name.path.length - a.name.path.length);
 }
 
 function rowsOf({ name, to, at, columns }: TimedEnding): NewEnding[] {
@@ -137,7 +138,15 @@ function rowsOf({ name, to, at, columns }: TimedEnding): NewEnding[] {
   if (columns) return [{ ...rowOf(name, "listed"), columns }];
   if (!to) return [rowOf(name, "dropped")];
   if (keyOf(to) === keyOf(name)) return [];
-  return [{ ...rowOf(name, "renamed"), to_path: to.path, to_key: keyOf(to) }, rowOf(to, "replaced")];
+  const replaced = [to, ...placesTaken(name as AssetName, to)].map((one) => rowOf(one, "replaced"));
+  return [{ ...rowOf(name, "renamed"), to_path: to.path, to_key: keyOf(to) }, ...replaced];
+}
+
+/** A column that is renamed together with its table takes its place in the table that is renamed, as well. */
+function placesTaken(from: AssetName, to: AssetName): AssetName[] {
+  const [table, renamed] = [parentOf(from), parentOf(to)];
+  if (from.kind !== "COLUMN" || !table || !renamed || keyOf(table) === keyOf(renamed)) return [];
+  return [rebase(to, renamed, table) as AssetName];
 }
 
 async function takeAway(
@@ -185,10 +194,10 @@ async function carryOver(
   to: AssetName,
   changes: NameChanges,
 ): Promise<void> {
-  const rows = await nodesByKey(tx, tenantId, [keyOf(from), keyOf(to), keyOf(parentOf(to) ?? to)]);
+  const taken = [to, ...placesTaken(from, to)].map(keyOf);
+  const rows = await nodesByKey(tx, tenantId, [keyOf(from), ...taken, keyOf(parentOf(to) ?? to)]);
   const moving = rows.find(({ key }) => key === keyOf(from));
-  const inTheWay = rows.find(({ key }) => key === keyOf(to));
-  if (inTheWay) {
+  for (const inTheWay of rows.filter(({ key }) => taken.includes(key))) {
     await wipe(tx, tenantId, [inTheWay.id], changes);
     const below = await nodesBelow(tx, tenantId, [inTheWay.id]);
     await deleteNodes(
@@ -199,7 +208,8 @@ async function carryOver(
     await deleteNodes(tx, tenantId, [inTheWay.id]);
   }
   if (!moving) return;
-  const parent = rows.find(({ key }) => key === keyOf(parentOf(to) ?? to));
+  // A column stays with its table, which is renamed too if the column is in another one from now on.
+  const parent = moving.kind === "COLUMN" ? undefined : rows.find(({ key }) => key === keyOf(parentOf(to) ?? to));
   const below = await nodesBelow(tx, tenantId, [moving.id]);
   const moved = [moving, ...below].map((row) => {
     const name = rebase({ kind: row.kind, path: row.path }, from, to) as AssetName;

@@ -42,8 +42,10 @@ function nextEnding(name: Name, since: number, { endings }: Bearings): { of: Ass
   let first: { of: AssetName; ending: Ending } | undefined;
   for (const of of lineOf(name)) {
     const ending = endings.get(keyOf(of))?.find((one) => one.at > since && concerns(one, name, of));
-    // At one and the same moment, what happened to the whole schema counts before what happened to a table in it.
-    if (ending && (!first || ending.at <= first.ending.at)) first = { of: of as AssetName, ending };
+    // At one and the same moment, what is gone is gone with all in it; but of a column that is renamed together with its
+    // table, its own new name is the one that tells where it went.
+    const isFirst = ending && (!first || ending.at < first.ending.at || (ending.at === first.ending.at && !ending.to));
+    if (isFirst) first = { of: of as AssetName, ending };
   }
   return first;
 }

@@ -141,13 +141,18 @@ export function createSheet(tx: Queryable, tenantId: string): Sheet {
       if (since !== undefined && text !== current) dispute(asset);
       // Two events of one moment: the greater text wins, in whatever order they come.
       if (since !== undefined && (since > at || (since === at && current >= text))) continue;
-      // What is not contested is not worth a write for its time alone: a dispute finds the right one.
-      if (since !== undefined && text === current && !asset.contested) continue;
+      // What is not contested is not worth a write for its time alone: a dispute finds the right one, and there it counts.
+      if (since !== undefined && text === current && !asset.contested && !isSettled(asset)) continue;
       asset.times[attribute] = at;
       if (value === null) delete asset.attributes[attribute];
       else asset.attributes[attribute] = value;
       asset.changed = true;
     }
+  }
+
+  /** Everything that was told of it is being merged, or has been: from then on its times are the right ones. */
+  function isSettled({ name }: SheetAsset): boolean {
+    return settled.size > 0 && settled.has(keyOf(subjectOf(name)));
   }
 
   function keepLesser(asset: SheetAsset, attribute: string, value: AttributeValue, text: string, at: number): void {
