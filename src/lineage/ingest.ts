@@ -16,6 +16,7 @@ import { createGuesses } from "./guesses.ts";
 import { hashUuid } from "./hash-uuid.ts";
 import { applyIncoming, deadLetters, type Incoming, passOver, recall, tellingOf } from "./intake.ts";
 import { isoOf } from "./micros.ts";
+import { createRecentEvents } from "./recent-events.ts";
 import { createReplay, type Replayed } from "./replay.ts";
 import type { LineageSettings } from "./settings.ts";
 import { type ApplyState, type NewEvent, settleEvents, takeEvents, takenEvents } from "./store/events.ts";
@@ -89,6 +90,7 @@ class GraphNeeded extends Error {
 export function createIngest(deps: IngestDeps): Ingest {
   const { db, metrics, settings } = deps;
   const lanes = new Map<string, GroupCommit<Item, Taken>>();
+  const recent = createRecentEvents();
   const waiting = createWaitingRoom(settings);
   const turns = createTurns(TURNS_AT_ONCE);
   const guesses = createGuesses();
@@ -164,11 +166,16 @@ export function createIngest(deps: IngestDeps): Ingest {
       });
     });
     if (changed) deps.afterChange(hasTasks);
-    for (const { duplicate, state } of taken) {
-      const outcome = duplicate ? "duplicate" : state.toLowerCase();
-      metrics.count("millrace_lineage_events_total", { tenant: tenant.id, outcome });
+    for (const [index, one] of taken.entries()) {
+      if (one.state === "APPLIED") recent.add(tenant.id, (items[index] as Item).key, one.id);
+      count(tenant.id, one);
     }
     return taken;
+  }
+
+  function count(tenantId: string, { duplicate, state }: Taken): void {
+    const outcome = duplicate ? "duplicate" : state.toLowerCase();
+    metrics.count("millrace_lineage_events_total", { tenant: tenantId, outcome });
   }
 
   function stateOf({ baseline, event }: Item, now: TenantNow): ApplyState {
@@ -179,10 +186,16 @@ export function createIngest(deps: IngestDeps): Ingest {
 
   return {
     async take({ tenant, event, body, source, baseline }) {
+      const key = keyOfEvent(body, baseline);
+      const id = recent.find(tenant.id, key);
+      if (id !== undefined) {
+        const again: Taken = { id, duplicate: true, state: "APPLIED" };
+        count(tenant.id, again);
+        return again;
+      }
       const leave = waiting.enter(tenant.id, Buffer.byteLength(body));
       try {
         const telling = tellingOf(event, source, baseline);
-        const key = keyOfEvent(body, baseline);
         return await laneOf(tenant.id).add({ tenant, event, body, source, baseline, telling, key });
       } finally {
         leave();

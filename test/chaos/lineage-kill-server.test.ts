@@ -12,8 +12,8 @@ import { seededRandom } from "../random.ts";
 import { startServer } from "../server.ts";
 
 const LONG = process.env["MILLRACE_TEST_LONG"] !== undefined;
-const KILLS = LONG ? 20 : 3;
-const EVENTS_PER_KILL = LONG ? 200 : 60;
+const KILLS = LONG ? 12 : 3;
+const EVENTS_PER_KILL = LONG ? 100 : 60;
 const CLIENTS = 12;
 const TABLES = Array.from({ length: 30 }, (_, n) => `t${n}`);
 
