@@ -3,7 +3,15 @@ import { expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { until } from "../../test/until.ts";
 import { openDb } from "../kernel/db.ts";
-import { gravitinoEvent, gravitinoFacet, type Json, sparkEvent } from "./events.fixture.ts";
+import {
+  dataset,
+  gravitinoEvent,
+  gravitinoFacet,
+  type Json,
+  runEvent,
+  sparkEvent,
+  symlinksFacet,
+} from "./events.fixture.ts";
 import { type TestLineage, testLineage } from "./lineage.fixture.ts";
 
 const database = useDatabase();
@@ -109,4 +117,35 @@ test("what was contradicted since is applied when it is told again", async () =>
   await lineage.tell(tenant, described("two", 3.5));
   const { nodes } = await lineage.graph(tenant);
   expect(nodes["TABLE gravitino/hive/dw/orders"], "a late one changes nothing").toMatchObject({ description: "one" });
+});
+
+test("a telling that comes late under another name of a table that was renamed since is told of the renamed one", async () => {
+  const tenant = await lineage.tenant();
+  const hive = "gravitino://tenant/7/lake/hive";
+  const at = (second: number) => ({ eventTime: `2026-03-01T10:00:0${second}Z` });
+  const reading = (second: number) => runEvent({ jobName: "report", inputs: [dataset("file", "/w/a")], ...at(second) });
+  await lineage.tell(
+    tenant,
+    runEvent({ outputs: [dataset("file", "/w/a", symlinksFacet([hive, "dw.a"]))], ...at(1) }),
+    ENGINE,
+  );
+  const rename = { changes: [{ type: "RENAME_TABLE", newName: "b" }] };
+  await lineage.tell(tenant, gravitinoEvent("alter_table", { name: "dw.a", facets: gravitinoFacet(rename), ...at(5) }));
+  await lineage.tell(tenant, reading(9), ENGINE);
+  await lineage.tell(tenant, reading(3), ENGINE);
+  const { edges } = await lineage.graph(tenant);
+  expect(edges.filter((edge) => edge.includes("INPUT_OF"))).toEqual([
+    "TABLE gravitino/hive/dw/a INPUT_OF JOB spark/report",
+    "TABLE gravitino/hive/dw/b INPUT_OF JOB spark/report",
+  ]);
+});
+
+test("an event that was just taken is answered without a statement", async () => {
+  const tenant = await lineage.tenant();
+  await inProcess(async (own, statements) => {
+    const first = await own.tell(tenant, jobRun(1, 1), ENGINE);
+    statements.clear();
+    expect(await own.tell(tenant, jobRun(1, 1), ENGINE)).toEqual({ ...first, duplicate: true });
+    expect([...statements]).toEqual([]);
+  });
 });

@@ -12,12 +12,17 @@ export interface KnownTelling {
   process_id: string | null;
 }
 const SEEN = { key: "uuid", at: "int8" };
-// Told again of a time before something that it names was dropped or renamed, it may tell of what there was before.
+// Told again of a time before something that it names was dropped or renamed, it may tell of what there was before. Endings
+// are known by the names that tables go by, so other names are followed to these.
 const KNOWN = statement<KnownTelling>(
   "lineage.known_tellings",
   `select t.key, t.in_full, t.process_id::text, i.at < t.last_at and exists (
-       select from lineage.mention m join lineage.ending e on e.tenant_id = m.tenant_id and e.subject = m.key
-       where m.tenant_id = $3 and m.telling = t.key and e.at > i.at
+       with recursive named(key) as (
+         select m.key from lineage.mention m where m.tenant_id = $3 and m.telling = t.key
+         union
+         select a.to_key from named n join lineage.alias a on a.tenant_id = $3 and a.key = n.key
+       )
+       select from named n join lineage.ending e on e.tenant_id = $3 and e.subject = n.key where e.at > i.at
      ) as overtaken
    from ${itemsByKey({ key: SEEN.key }, { at: SEEN.at })} join lineage.telling t on t.tenant_id = $3 and t.key = i.key`,
 );
