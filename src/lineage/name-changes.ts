@@ -173,10 +173,9 @@ async function untag(tx: Queryable, tenantId: string, path: readonly string[], c
   const [kind = "", target = ""] = path.slice(-2);
   const asset = parentOf({ kind: "LINK", path }) as AssetName;
   const tag: AssetName = { kind: kind === "HAS_TAG" ? "TAG" : "VALUEDOMAIN", path: [target] };
-  const [from, to] = await Promise.all([asset, tag].map((name) => nodesByKey(tx, tenantId, [keyOf(name)])));
-  if (from?.[0] && to?.[0]) {
-    changes.edges.push(...(await cutEdges(tx, tenantId, [{ src: from[0].id, kind, dst: to[0].id }])));
-  }
+  const rows = await nodesByKey(tx, tenantId, [keyOf(asset), keyOf(tag)]);
+  const [from, to] = [asset, tag].map((name) => rows.find(({ key }) => key === keyOf(name)));
+  if (from && to) changes.edges.push(...(await cutEdges(tx, tenantId, [{ src: from.id, kind, dst: to.id }])));
 }
 
 async function wipe(tx: Queryable, tenantId: string, ids: readonly string[], changes: NameChanges): Promise<void> {

@@ -6,8 +6,7 @@ import { systemClock } from "../kernel/clock.ts";
 import type { Http } from "../kernel/http/server.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { createWake } from "../kernel/wake.ts";
-import type { GraphDriver } from "./neo4j/driver.ts";
-import { openMemoryGraph } from "./neo4j/graph.fixture.ts";
+import { openMemoryGraph, watched } from "./neo4j/graph.fixture.ts";
 import { createProjection } from "./neo4j/index.ts";
 import { projectionRoutes } from "./projection-routes.ts";
 import { createTenants } from "./tenants.ts";
@@ -24,7 +23,7 @@ export async function startProjectionServer(database: TestDatabase): Promise<Pro
   const projection = createProjection({
     db,
     log: silentLog,
-    driver: heldUp(driver, (cypher) => held.before(cypher)),
+    driver: watched(driver, (cypher) => held.before(cypher)),
     settings: { batchRows: 2 },
   });
   const wake = createWake({ db, log: silentLog });
@@ -44,28 +43,4 @@ export async function startProjectionServer(database: TestDatabase): Promise<Pro
       ),
   });
   return Object.assign(held, http);
-}
-
-function heldUp(driver: GraphDriver, before: ProjectionServer["before"]): GraphDriver {
-  return {
-    getServerInfo: (config) => driver.getServerInfo(config),
-    close: () => driver.close(),
-    session(config) {
-      const session = driver.session(config);
-      return {
-        close: () => session.close(),
-        executeWrite: (work, limits) =>
-          session.executeWrite(
-            (tx) =>
-              work({
-                async run(cypher, parameters) {
-                  await before(cypher);
-                  return tx.run(cypher, parameters);
-                },
-              }),
-            limits,
-          ),
-      };
-    },
-  };
 }
