@@ -8,7 +8,7 @@ import { withRetry } from "../kernel/retry.ts";
 import { createService, type OnRun, type ServiceLog } from "../kernel/service.ts";
 import { OUTLAST_SESSION, type Session } from "../kernel/session.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
-import type { Wake } from "../kernel/wake.ts";
+import { LOST_HINT_MS, type Wake } from "../kernel/wake.ts";
 import { type ExecuteDeps, execute } from "./execute.ts";
 import { type FinishDeps, finish, type Run } from "./finish.ts";
 import { type Consumed, vectorOf } from "./judge.ts";
@@ -48,7 +48,6 @@ interface Running {
   control: AbortController;
 }
 
-const POLL_INTERVAL_MS = 60_000;
 /** After a claim that failed, a process looks whether it holds what it does not run: only the answer may have been lost. */
 const WATCH_INTERVAL_MS = 10_000;
 const UNSURE_MS = 60_000;
@@ -65,7 +64,7 @@ export function createWorker(deps: WorkerDeps): Worker {
 
   const claimer = createService({
     name: "arrivals.claim",
-    intervalMs: POLL_INTERVAL_MS,
+    intervalMs: LOST_HINT_MS,
     log,
     onRun,
     runOnce: claim,

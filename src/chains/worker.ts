@@ -9,7 +9,7 @@ import { withRetry } from "../kernel/retry.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/service.ts";
 import { OUTLAST_SESSION, type Session } from "../kernel/session.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
-import type { Wake } from "../kernel/wake.ts";
+import { LOST_HINT_MS, type Wake } from "../kernel/wake.ts";
 import type { Engine, Report, Taker } from "./engine.ts";
 import { type ExecuteDeps, execute, type Outcome } from "./execute.ts";
 import { createNodeOutput } from "./node-output.ts";
@@ -62,8 +62,6 @@ const KINDS = ["free", "pooled"] as const;
 type Kind = (typeof KINDS)[number];
 
 const CLAIM_MAX = 500;
-/** Hints bring work within milliseconds; this is for the one that was lost. */
-const POLL_INTERVAL_MS = 60_000;
 const WATCH_INTERVAL_MS = 5_000;
 /** How many times its slots a worker may hold, those included whose end is not yet written. */
 const UNREPORTED_MAX = 4;
@@ -96,7 +94,7 @@ export function createWorker(deps: WorkerDeps): Worker {
       kind,
       createService({
         name: kind === "free" ? "chains.claim" : "chains.claim_in_pools",
-        intervalMs: POLL_INTERVAL_MS,
+        intervalMs: LOST_HINT_MS,
         log,
         onRun,
         runOnce: () => claim(kind),

@@ -15,7 +15,7 @@ import { type RetryPolicy, retryDelayMs, withRetry } from "./retry.ts";
 import { createService, type Service, type ServiceLog } from "./service.ts";
 import { OUTLAST_SESSION, type Session } from "./session.ts";
 import { statement } from "./statement.ts";
-import type { Wake } from "./wake.ts";
+import { LOST_HINT_MS, type Wake } from "./wake.ts";
 
 export interface OutboxEvent {
   /** Stable over all attempts; the consumer's key for ignoring repeats. */
@@ -51,10 +51,6 @@ export interface RelayDeps {
 
 export const OUTBOX_TOPIC = "kernel.outbox";
 const BATCH_MAX = 100;
-/** The session tells when there is something to reclaim; this is in case it could not. */
-const RECLAIM_INTERVAL_MS = 60_000;
-/** For a hint that was lost. When a retry is due the loop knows. */
-const POLL_INTERVAL_MS = 60_000;
 const LOST_LIMIT = 10;
 const ERROR_LENGTH_MAX = 2_000;
 
@@ -129,7 +125,7 @@ export function createOutbox(consumers: readonly OutboxConsumer[]): Outbox {
 function createReclaimer({ db, session, wake, log }: RelayDeps): Service {
   const service = createService({
     name: "outbox.reclaim",
-    intervalMs: RECLAIM_INTERVAL_MS,
+    intervalMs: LOST_HINT_MS,
     log,
     async runOnce() {
       const { length: reclaimed } = await anyConsumer.reclaim(db, { limit: BATCH_MAX, lostLimit: LOST_LIMIT });
@@ -210,7 +206,7 @@ function createLane(consumer: OutboxConsumer): (deps: RelayDeps) => Service {
     let dueInMs: number | undefined;
     const service = createService({
       name: `outbox.${consumer.name}`,
-      intervalMs: POLL_INTERVAL_MS,
+      intervalMs: LOST_HINT_MS,
       log,
       nextDueMs: () => dueInMs,
       more: ({ claimed = 0 }) => claimed === BATCH_MAX,

@@ -12,6 +12,8 @@ import { statement } from "./statement.ts";
 const CHANNEL = "millrace_wake";
 const NOTIFY_GAP_MS = 10;
 const RECONNECT_MS = 1_000;
+/** How often a loop that hints, due times and silent sessions wake looks unasked: for the hint that was lost. */
+export const LOST_HINT_MS = 120_000;
 
 export interface Wake {
   /** Tells everyone who listens to the topic, here and in other processes. Call it after the commit. */

@@ -158,6 +158,23 @@ describe("the scheduler", () => {
     expect(performance.now() - begun).toBeLessThan(5_000);
   });
 
+  test("comes when a lease ends, however long its loop would rest", async () => {
+    await table.put(reached("shard-worker", "started"), { shards: [0] });
+    await database.query(
+      "update tracking.pipeline_tracking set leased_until = now() + interval '1.5 s', shard_worker_fence = 1",
+    );
+    const outcomes: number[] = [];
+    const reclaimer = createReclaimer(tracking(), {
+      log,
+      onRun: (_name, _outcome, { reclaimed = 0 }) => void outcomes.push(reclaimed),
+    });
+    const begun = performance.now();
+    reclaimer.start();
+    while (!outcomes.includes(1)) await reclaimer.nextRun();
+    await reclaimer.stop();
+    expect(performance.now() - begun).toBeLessThan(10_000);
+  });
+
   test("shares expired leases with the other processes, each taken once", async () => {
     const shards = Array.from({ length: 500 }, (_, shard) => shard);
     await table.put(reached("shard-worker", "started"), { shards });

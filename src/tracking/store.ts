@@ -361,15 +361,15 @@ export async function totals(db: Db): Promise<Totals> {
   return oneRow(await db.read(TOTALS));
 }
 
-const ANY_LEASE_EXPIRED = statement<{ expired: boolean }>(
-  "tracking.any_lease_expired",
-  `select exists (select from ${TABLE} where leased_until <= now()) as expired`,
+const NEXT_EXPIRY = statement<{ in_ms: number | null }>(
+  "tracking.next_expiry",
+  `select (extract(epoch from min(leased_until) - now()) * 1000)::float8 as in_ms from ${TABLE} where leased_until is not null`,
 );
 
-/** One cheap look for all stages, so that an idle server does not ask three times. */
-export async function anyLeaseExpired(db: Queryable): Promise<boolean> {
-  const [row] = await db.rows(ANY_LEASE_EXPIRED);
-  return row?.expired ?? false;
+/** One cheap look for all stages, so that an idle server does not ask three times. Not above 0 when a lease has expired. */
+export async function nextExpiryMs(db: Queryable): Promise<number> {
+  const { in_ms } = oneRow(await db.rows(NEXT_EXPIRY));
+  return in_ms ?? Number.POSITIVE_INFINITY;
 }
 
 const LEASE_HEALTH = statement<{ leased: number; overdue_seconds: number; repeatedly_lost: number }>(

@@ -57,6 +57,8 @@ export interface Tracking {
   release(stage: QueueStage, items: readonly (CellKey & { fence: string })[]): Promise<CellKey[]>;
   /** Returns what silent workers left behind to the queues. */
   reclaim(): Promise<{ reclaimed: number; failed: number }>;
+  /** How long the leases that the last reclaim saw are good for. */
+  nextExpiryMs(): number;
   /** Waits for the moves that are being committed. */
   drain(): Promise<void>;
 }
@@ -80,6 +82,7 @@ export interface TrackingDeps {
 
 export function createTracking(deps: TrackingDeps): Tracking {
   const { db, wake, metrics, settings, completion } = deps;
+  let nextExpiryMs = Number.POSITIVE_INFINITY;
 
   function hintQueue(stage: QueueStage | undefined): void {
     if (stage) wake.hint(queueTopic(stage));
@@ -228,7 +231,8 @@ export function createTracking(deps: TrackingDeps): Tracking {
 
     async reclaim() {
       const counts = { reclaimed: 0, failed: 0 };
-      if (!(await store.anyLeaseExpired(db))) return counts;
+      nextExpiryMs = await store.nextExpiryMs(db);
+      if (nextExpiryMs > 0) return counts;
       for (const stage of QUEUE_STAGES) {
         const cells = await store.stageStores[stage].lease.reclaim(db, {
           limit: RECLAIM_BATCH_MAX,
@@ -240,6 +244,8 @@ export function createTracking(deps: TrackingDeps): Tracking {
       }
       return counts;
     },
+
+    nextExpiryMs: () => nextExpiryMs,
 
     async drain() {
       await Promise.all([...commits.values()].map((commit) => commit.drain()));

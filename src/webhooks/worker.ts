@@ -8,7 +8,7 @@ import type { Db } from "../kernel/db.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/service.ts";
 import type { Session } from "../kernel/session.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
-import type { Wake } from "../kernel/wake.ts";
+import { LOST_HINT_MS, type Wake } from "../kernel/wake.ts";
 import { type Alerts, alertNameOf } from "./alerts.ts";
 import type { Keeper } from "./keeper.ts";
 import { type Outcomes, type Settled, settle, unsent } from "./outcomes.ts";
@@ -32,10 +32,6 @@ export interface WorkerDeps extends SendDeps {
 }
 
 const CLAIM_MAX = 200;
-/** Hints and due times bring work when it is there; this is for the hint that was lost. */
-const POLL_INTERVAL_MS = 60_000;
-/** The session tells when there is something to reclaim; this is in case it could not. */
-const RECLAIM_INTERVAL_MS = 60_000;
 /** The pause between two looks at what may be ours without our knowing. */
 const LOOK_AGAIN_MS = 10_000;
 const RECLAIM_MAX = 500;
@@ -56,7 +52,7 @@ export function createWorker(deps: WorkerDeps): Service[] {
 
   const claimer = createService({
     name: "webhooks.send",
-    intervalMs: POLL_INTERVAL_MS,
+    intervalMs: LOST_HINT_MS,
     log,
     onRun,
     async runOnce() {
@@ -74,7 +70,7 @@ export function createWorker(deps: WorkerDeps): Service[] {
 
   const reclaimer = createService({
     name: "webhooks.reclaim",
-    intervalMs: RECLAIM_INTERVAL_MS,
+    intervalMs: LOST_HINT_MS,
     log,
     onRun,
     async runOnce() {

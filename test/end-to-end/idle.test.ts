@@ -3,16 +3,29 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { useDatabase } from "../database.ts";
 import { startServer } from "../server.ts";
+import { until } from "../until.ts";
 
-const WATCH_SECONDS = 20;
+/** The loops that only look for lost hints come round every two minutes; the short look sees the busier ones. */
+const WATCH_SECONDS = process.env["MILLRACE_TEST_LONG"] ? 120 : 20;
 const STATEMENTS_A_MINUTE_MAX = 30;
 const MEMORY_MB_MAX = 150;
 
 const database = useDatabase();
 
-test("an idle server sends fewer than 30 statements a minute and stays below 150 MB", async () => {
+const TIMEOUT_MS = (WATCH_SECONDS + 60) * 1000;
+
+test("an idle server sends fewer than 30 statements a minute and stays below 150 MB", {
+  timeout: TIMEOUT_MS,
+}, async () => {
   const server = await startServer({ database });
-  const before = await look();
+  let before = await look();
+  // That belongs to the start.
+  await until(async () => {
+    const earlier = before;
+    await sleep(1_000);
+    before = await look();
+    return before.statements === earlier.statements;
+  }, "the first round of every loop");
   await sleep(WATCH_SECONDS * 1000); // How long it is quiet is what is measured.
   const after = await look();
   expect(before.statements).toBeGreaterThan(0);

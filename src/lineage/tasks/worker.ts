@@ -9,7 +9,7 @@ import type { Db } from "../../kernel/db.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "../../kernel/service.ts";
 import type { Metrics } from "../../kernel/telemetry/metrics.ts";
-import type { Wake } from "../../kernel/wake.ts";
+import { LOST_HINT_MS, type Wake } from "../../kernel/wake.ts";
 import { type Lane, nextExpiryMs, reclaimTasks, type WaitingLane, waitingLanes } from "../store/tasks.ts";
 import { type Batch, claimBatch, runBatch } from "./batch.ts";
 import { choose, laneKey } from "./fairness.ts";
@@ -32,8 +32,6 @@ export interface WorkerDeps {
   onWritten: () => void;
 }
 
-/** For a hint that was lost. */
-const POLL_INTERVAL_MS = 60_000;
 const RECLAIM_MAX = 500;
 /** How many lanes one look sees; the next goes on from there. */
 const LANES_MAX = 1_000;
@@ -54,7 +52,7 @@ export function createWorker(deps: WorkerDeps): Service {
 
   const service = createService({
     name: "lineage.tasks",
-    intervalMs: POLL_INTERVAL_MS,
+    intervalMs: LOST_HINT_MS,
     log,
     onRun,
     async runOnce() {
