@@ -14,7 +14,7 @@ export interface HttpLoad {
 /** Requests/s as seen by the load process. */
 export async function httpLoad(load: HttpLoad): Promise<number> {
   const script = fileURLToPath(new URL("./http-load-process.ts", import.meta.url));
-  const child = spawn(process.execPath, ["--import", "tsx", script, JSON.stringify(load)], {
+  const child = spawn(process.execPath, [...process.execArgv, script, JSON.stringify(load)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   let output = "";

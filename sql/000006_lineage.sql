@@ -181,7 +181,8 @@ create table lineage.ending (
   columns   text[],
   -- The asset that mentions have: of a column its table, of anything else itself.
   subject   uuid not null,
-  primary key (tenant_id, key, at, kind),
+  -- Of two new names that one thing was given at one moment both are kept, and the first of them in order holds.
+  constraint ending_once unique nulls not distinct (tenant_id, key, at, kind, to_key),
   constraint ending_kind check (kind in ('dropped', 'renamed', 'replaced', 'listed')),
   constraint ending_to check ((kind = 'renamed') = (to_path is not null and to_key is not null)),
   constraint ending_columns check ((kind = 'listed') = (columns is not null))

@@ -23,7 +23,7 @@ export interface LoadResult {
 
 export async function lineageLoad(load: LineageLoad): Promise<LoadResult> {
   const script = fileURLToPath(new URL("./load-process.ts", import.meta.url));
-  const child = spawn(process.execPath, ["--import", "tsx", script, JSON.stringify(load)], {
+  const child = spawn(process.execPath, [...process.execArgv, script, JSON.stringify(load)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   let output = "";

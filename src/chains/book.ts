@@ -80,15 +80,23 @@ export interface OpenBook
 
 const NOTHING_MISSING: ReadonlyMap<string, readonly string[]> = new Map();
 
-export function openBook({ missingTables = NOTHING_MISSING, ...run }: OpenBook): Book {
+// Field by field, here and below: thousands a second pass here, and copying an object by its rest takes several times as long.
+export function openBook(run: OpenBook): Book {
+  const { runId, graph, status, open, failed, stopped, timedOut, missingTables = NOTHING_MISSING } = run;
   return {
-    ...run,
+    runId,
+    graph,
+    status,
+    open,
+    failed,
+    stopped,
+    timedOut,
     graceMs: null,
     reason: null,
     nodes: new Map(),
     missingTables,
     events: [],
-    was: { status: run.status },
+    was: { status },
   };
 }
 

@@ -3,7 +3,7 @@
  * report is gathered into batches over all runs; what people and timers ask for goes run by run, with the whole run on the
  * desk. After the commit it tells those who wait: workers, watchers, and the run that waits for this one.
  */
-import type { Db, Queryable } from "../kernel/db.ts";
+import { type Db, Lastly, type Queryable } from "../kernel/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { createGroupCommit } from "../kernel/group-commit.ts";
 import { OUTBOX_TOPIC } from "../kernel/outbox.ts";
@@ -111,7 +111,10 @@ const RUNS_READ_AT_ONCE = 50;
 /** What a process begins of the runs that it has admitted; the rest is for whoever is free. */
 const ADMITTED_TO_ONESELF_MAX = 100;
 
-/** Writes books and leases up to so many nodes that became ready to the worker of this process. */
+/**
+ * Writes books and leases up to so many nodes that became ready to the worker of this process. Nothing can be read or written
+ * after it: the transaction is committed without waiting for its answer.
+ */
 type WriteAndLease = (books: readonly Book[], known: ReadonlyMap<string, KnownRun>, nodesMax: number) => Promise<void>;
 
 export function createEngine(deps: EngineDeps): Engine {
@@ -142,14 +145,22 @@ export function createEngine(deps: EngineDeps): Engine {
     let reserved = 0;
     let taken: ClaimedNode[] = [];
     try {
-      return await db.tx((tx) =>
-        work(tx, async (books, known, nodesMax) => {
+      return await db.tx(async (tx) => {
+        let written: Promise<ClaimedNode[]> = Promise.resolve([]);
+        const answer = await work(tx, async (books, known, nodesMax) => {
           // The transaction may be repeated, and keeps the room that it has.
           if (nodesMax > reserved) reserved += taker?.reserve(nodesMax - reserved) ?? 0;
           if (taker) handOver(books, Math.min(reserved, nodesMax), taker.session());
-          taken = await write(tx, books, known, taker?.name ?? null);
-        }),
-      );
+          written = writeBooks(tx, books, taker?.name ?? null);
+          await tellOf(tx, books, known, written);
+        });
+        return new Lastly(
+          written.then((nodes) => {
+            taken = nodes;
+            return answer;
+          }),
+        );
+      });
     } catch (error) {
       taken = [];
       if (reserved > 0) taker?.unsure();
@@ -195,17 +206,17 @@ export function createEngine(deps: EngineDeps): Engine {
     return status !== was.status && (tellEnded?.of.has(status) ?? false);
   }
 
-  async function write(
+  /** Once they are written: what is told of a run that ended is read from its rows. */
+  async function tellOf(
     tx: Queryable,
     books: readonly Book[],
     known: ReadonlyMap<string, KnownRun>,
-    worker: string | null,
-  ): Promise<ClaimedNode[]> {
-    const taken = await writeBooks(tx, books, worker);
-    if (!tellEnded) return taken;
+    written: Promise<unknown>,
+  ): Promise<void> {
     const ended = books.flatMap((book) => (isToldOf(book) ? endOf(book, known.get(book.runId)) : []));
-    if (ended.length > 0) await tellEnded.tell(tx, ended);
-    return taken;
+    if (ended.length === 0 || !tellEnded) return;
+    await written;
+    await tellEnded.tell(tx, ended);
   }
 
   function afterCommit(books: readonly Book[], known: ReadonlyMap<string, KnownRun>): void {
@@ -232,7 +243,9 @@ export function createEngine(deps: EngineDeps): Engine {
         const changed = change(open);
         if (changed.dry) return { answer: changed.answer, book: undefined };
         await refuseIfFull(tx, open, known);
-        await write(tx, [open], new Map([[runId, known]]), null);
+        const written = writeBooks(tx, [open], null);
+        await tellOf(tx, [open], new Map([[runId, known]]), written);
+        await written;
         await changed.also?.(tx);
         return { answer: changed.answer, book: open };
       });

@@ -13,7 +13,7 @@ import { createRegistry } from "./types/registry.ts";
 
 const database = useDatabase();
 const ARTIFACT_BYTES_MAX = 1_048_576;
-const unstopped = new AbortController().signal;
+const unstopped = new AbortController();
 
 type Work = (ctx: NodeContext) => Promise<NodeResult>;
 
@@ -22,9 +22,9 @@ async function run(
   work: Work,
   {
     node = {},
-    stopped = unstopped,
+    stop = unstopped,
     ...item
-  }: Partial<Omit<PreparedNode, "node">> & { node?: Partial<NodeDef>; stopped?: AbortSignal } = {},
+  }: Partial<Omit<PreparedNode, "node">> & { node?: Partial<NodeDef>; stop?: AbortController } = {},
 ) {
   const lines: object[] = [];
   const progress: object[] = [];
@@ -64,7 +64,7 @@ async function run(
       saveCheckpoint: async (_, value) => void checkpoints.push(value),
     },
     prepared,
-    stopped,
+    stop,
   );
   return { outcome, lines, progress, checkpoints };
 }
@@ -299,7 +299,7 @@ test.each([{}, { timeoutMs: 60_000 }])(
         abort.addEventListener("abort", () => reject(abort.reason as Error));
         stop.abort(new Error("the run was stopped"));
       });
-    expect((await run(work, { node, stopped: stop.signal })).outcome).toEqual(failed("the run was stopped"));
+    expect((await run(work, { node, stop })).outcome).toEqual(failed("the run was stopped"));
   },
 );
 

@@ -24,20 +24,31 @@ export interface ExecuteDeps {
   saveCheckpoint(item: PreparedNode, value: unknown): Promise<void>;
 }
 
-export async function execute(deps: ExecuteDeps, item: PreparedNode, stopped: AbortSignal): Promise<Outcome> {
-  const timeout = new AbortController();
+export async function execute(deps: ExecuteDeps, item: PreparedNode, stop: AbortController): Promise<Outcome> {
   try {
     const rendered = render(item, deps.registry);
     if ("skippedBecause" in rendered) return { kind: "skipped", reason: rendered.skippedBecause };
     const { type, cfg } = rendered;
     const { timeoutMs } = item.node.def;
-    const context = contextOf(
-      deps,
-      item,
-      timeoutMs === undefined ? stopped : AbortSignal.any([stopped, timeout.signal]),
+    if (timeoutMs === undefined)
+      return outcomeOf(
+        await type.execute(
+          contextOf(deps, item, () => stop.signal),
+          cfg,
+        ),
+      );
+    const timeout = new AbortController();
+    const either = AbortSignal.any([stop.signal, timeout.signal]);
+    return outcomeOf(
+      await within(
+        type.execute(
+          contextOf(deps, item, () => either),
+          cfg,
+        ),
+        timeoutMs,
+        timeout,
+      ),
     );
-    const work = type.execute(context, cfg);
-    return outcomeOf(timeoutMs === undefined ? await work : await within(work, timeoutMs, timeout));
   } catch (error) {
     return failureOf(error);
   }
@@ -66,7 +77,8 @@ async function within(work: Promise<NodeResult>, timeoutMs: number, timeout: Abo
   throw tooLate; // Whatever became of it after that: a part of the work is no result.
 }
 
-function contextOf(deps: ExecuteDeps, item: PreparedNode, signal: AbortSignal): NodeContext {
+/** Its signal is made when somebody asks for it: that is not cheap, and nodes which do little never do. */
+function contextOf(deps: ExecuteDeps, item: PreparedNode, signal: () => AbortSignal): NodeContext {
   const { run_id, node_id, fence, attempt, parents, checkpoint, run } = item;
   const held = { run_id, node_id, fence };
   return {
@@ -79,7 +91,9 @@ function contextOf(deps: ExecuteDeps, item: PreparedNode, signal: AbortSignal): 
     params: run.facts.params,
     parents,
     checkpoint,
-    signal,
+    get signal() {
+      return signal();
+    },
     log: (text, level = "info") => deps.output.line({ ...held, attempt, level, line: text }),
     progress: (share, note) =>
       deps.output.progress({

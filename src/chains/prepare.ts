@@ -68,7 +68,8 @@ export async function prepare(
     const run = known.get(item.run_id);
     const node = run?.graph.byId.get(item.node_id);
     if (!run || !node) throw new Error(`node ${item.node_id} of run ${item.run_id} was claimed but does not exist`);
-    return { ...item, run, node, checkpoint: null, parents: {} };
+    const { run_id, node_id, fence, attempt, returned } = item;
+    return { run_id, node_id, fence, attempt, returned, run, node, checkpoint: null, parents: {} };
   });
   const retried = prepared.filter(({ attempt }) => attempt > 1);
   const curious = prepared.filter((item) => needsParents(item, registry));

@@ -26,12 +26,9 @@ export function createRunCache(tableName?: (given: string) => string): RunCache 
   const facts = createBounded<RunFacts>(FACTS_SIZE_MAX, ({ params }) => FACTS_SIZE_MIN + JSON.stringify(params).length);
   const graphs = createBounded<Graph>(NODES_MAX, ({ nodes }) => nodes.length);
 
-  async function graphOf(db: Queryable, run: RunFacts): Promise<Graph> {
-    const key = run.chain_id === null ? run.run_id : `${run.chain_id}/${run.chain_version}`;
-    const known = graphs.get(key);
-    if (known) return known;
+  async function readGraph(db: Queryable, run: RunFacts): Promise<Graph> {
     const graph = buildGraph(await readDag(db, run.run_id), tableName);
-    return graphs.get(key) ?? graphs.add(key, graph); // Another may have been quicker.
+    return graphs.get(graphKey(run)) ?? graphs.add(graphKey(run), graph); // Another may have been quicker.
   }
 
   return {
@@ -42,10 +39,16 @@ export function createRunCache(tableName?: (given: string) => string): RunCache 
         wanted.set(run.run_id, facts.add(run.run_id, run));
       }
       const found = new Map<string, KnownRun>();
-      for (const [runId, run] of wanted) if (run) found.set(runId, { facts: run, graph: await graphOf(db, run) });
+      for (const [runId, run] of wanted) {
+        if (run) found.set(runId, { facts: run, graph: graphs.get(graphKey(run)) ?? (await readGraph(db, run)) });
+      }
       return found;
     },
   };
+}
+
+function graphKey({ run_id, chain_id, chain_version }: RunFacts): string {
+  return chain_id === null ? run_id : `${chain_id}/${chain_version}`;
 }
 
 /** A map that forgets its oldest entries when all together are larger than `sizeMax`; the newest always stays. */

@@ -163,7 +163,7 @@ export function createWorker(deps: WorkerDeps): Worker {
   async function run(item: PreparedNode): Promise<void> {
     const control = new AbortController();
     const startedAt = performance.now();
-    const work = execute(executeDeps, item, control.signal);
+    const work = execute(executeDeps, item, control);
     const current: Running = { item, control, leave: () => {}, takenAway: false };
     running.set(item.fence, current);
     const measured = ({ kind }: Outcome) => {

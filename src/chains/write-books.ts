@@ -28,26 +28,26 @@ export async function writeBooks(tx: Queryable, books: readonly Book[], worker: 
   const lasting = books.filter((book) => isLive(book) && wasLive(book));
   const over = books.filter((book) => !isLive(book) && wasLive(book));
 
-  if (followed.length > 0) await keepAttempts(tx, followed);
-  if (born.length > 0) await insertLiveRuns(tx, born.map(runWrite));
   const isNothing = Object.values(difference).every((rows) => rows.length === 0) && lasting.length === 0;
-  const taken = isNothing ? [] : await writeLive(tx, { ...difference, runs: lasting.map(runWrite), worker });
-  if (fresh.length > 0) taken.push(...(await insertLive(tx, fresh)));
-  if (waitNoMore.length > 0) await dropWaits(tx, waitNoMore);
   const waits = fresh.filter(({ tables }) => tables.length > 0);
-  if (waits.length > 0) await insertWaits(tx, waits);
-  if (over.length > 0)
-    await deleteLiveRuns(
-      tx,
-      over.map(({ runId }) => runId),
-    );
+  const ended = over.map(({ runId }) => runId);
   const moved = books.filter(({ status, was, reason }) => status !== was.status || reason);
-  if (moved.length > 0) await moveRuns(tx, moved.map(runMove));
   const events = books.flatMap(({ runId, events: said }) =>
     said.map(({ kind, nodeId, actor, detail }) => ({ run_id: runId, kind, node_id: nodeId, actor, detail })),
   );
-  if (events.length > 0) await writeEvents(tx, events);
-  return taken;
+  // In one round trip, and in this order: some need what others have written before them.
+  const [, , kept, begun] = await Promise.all([
+    followed.length > 0 && keepAttempts(tx, followed),
+    born.length > 0 && insertLiveRuns(tx, born.map(runWrite)),
+    isNothing ? [] : writeLive(tx, { ...difference, runs: lasting.map(runWrite), worker }),
+    fresh.length > 0 ? insertLive(tx, fresh) : [],
+    waitNoMore.length > 0 && dropWaits(tx, waitNoMore),
+    waits.length > 0 && insertWaits(tx, waits),
+    ended.length > 0 && deleteLiveRuns(tx, ended),
+    moved.length > 0 && moveRuns(tx, moved.map(runMove)),
+    events.length > 0 && writeEvents(tx, events),
+  ]);
+  return [...kept, ...begun];
 
   // Thousands a second pass here, so it goes through them once.
   function collect(book: Book, entry: NodeEntry): void {

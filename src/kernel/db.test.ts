@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { meetingOf, signal, until } from "../../test/until.ts";
-import { type Db, type DbOptions, isTimedOut, isUnavailable, openDb, type Queryable, sqlState } from "./db.ts";
+import { type Db, type DbOptions, isTimedOut, isUnavailable, Lastly, openDb, type Queryable, sqlState } from "./db.ts";
 import { statement } from "./statement.ts";
 
 const database = useDatabase();
@@ -59,6 +59,59 @@ describe("a transaction", () => {
     });
     await expect(failing).rejects.toThrow("changed my mind");
     expect(await amounts()).toEqual([]);
+    expect(db.stats()).toEqual({ connections: 1, idle: 1, waiting: 0 });
+  });
+
+  test("runs statements that do not wait for each other in their order, in one round trip", async () => {
+    const [one, , sum] = await db.tx((tx) =>
+      Promise.all([tx.rows(PID), tx.rows(INSERT, [1, 10]), tx.rows(SUM), tx.rows(INSERT, [2, 10])]),
+    );
+    expect(one).toHaveLength(1);
+    expect(sum).toEqual([{ sum: 10 }]);
+    expect(await amounts()).toEqual([10, 10]);
+  });
+
+  test("tells the failure of the first that failed, and leaves nothing of those around it", async () => {
+    const failing = db.tx((tx) => Promise.all([tx.rows(INSERT, [1, 10]), tx.rows(FAIL, ["P0001"]), tx.rows(SUM)]));
+    await expect(failing).rejects.toThrow("not now");
+    expect(await amounts()).toEqual([]);
+    // Statements that the failure kept from being prepared are prepared when they come again.
+    expect(await db.tx((tx) => tx.rows(SUM))).toEqual([{ sum: 0 }]);
+  });
+
+  test("does not pass for committed when a statement failed and nobody looked", async () => {
+    const careless = db.tx(async (tx) => {
+      await tx.rows(INSERT, [1, 10]);
+      await tx.rows(FAIL, ["P0001"]).catch(() => {});
+    });
+    await expect(careless).rejects.toThrow("nothing was committed");
+    expect(await amounts()).toEqual([]);
+  });
+
+  test("takes no statement once it has ended", async () => {
+    const kept = await db.tx(async (tx) => ({ tx }));
+    await expect(kept.tx.rows(INSERT, [1, 10])).rejects.toThrow("test.db.insert came after its transaction had ended");
+    expect(await amounts()).toEqual([]);
+  });
+
+  test("is committed together with its last statements", async () => {
+    const sum = await db.tx(async (tx) => {
+      await tx.rows(INSERT, [1, 10]);
+      return new Lastly(tx.rows(SUM));
+    });
+    expect(sum).toEqual([{ sum: 10 }]);
+    expect(await amounts()).toEqual([10]);
+  });
+
+  test("leaves nothing when one of its last statements fails, and runs again if that was a conflict", async () => {
+    const failing = db.tx(async (tx) => {
+      await tx.rows(INSERT, [1, 10]);
+      return new Lastly(tx.rows(FAIL, ["P0001"]));
+    });
+    await expect(failing).rejects.toThrow("not now");
+    expect(await amounts()).toEqual([]);
+    await db.tx(async (tx) => new Lastly(Promise.all([tx.rows(INSERT, [1, 10]), tx.rows(CONFLICT, [2])])));
+    expect(await amounts()).toEqual([10]);
     expect(db.stats()).toEqual({ connections: 1, idle: 1, waiting: 0 });
   });
 

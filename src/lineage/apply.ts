@@ -98,15 +98,7 @@ async function write(tx: Queryable, tenantId: string, sheet: Sheet) {
     };
   };
   const isFresh = new Set(fresh);
-  await insertNodes(tx, tenantId, fresh.map(row));
-  await updateNodes(tx, tenantId, changed.filter((asset) => !isFresh.has(asset)).map(row));
-
   const owned = [...sheet.owned()];
-  const cut = await cutOwnedEdges(
-    tx,
-    tenantId,
-    owned.map(({ owner, kind }) => ({ src: idOf(owner), kind })),
-  );
   const edges: NewEdge[] = [...sheet.edges()].map(({ kind, from, to, transformations, at }) => ({
     src: idOf(from),
     kind,
@@ -119,7 +111,16 @@ async function write(tx: Queryable, tenantId: string, sheet: Sheet) {
       edges.push({ src: idOf(owner), kind, dst: idOf(end), transformations: [], first_at: at });
     }
   }
-  const joined = await upsertEdges(tx, tenantId, edges);
+  const [, , cut, joined] = await Promise.all([
+    insertNodes(tx, tenantId, fresh.map(row)),
+    updateNodes(tx, tenantId, changed.filter((asset) => !isFresh.has(asset)).map(row)),
+    cutOwnedEdges(
+      tx,
+      tenantId,
+      owned.map(({ owner, kind }) => ({ src: idOf(owner), kind })),
+    ),
+    upsertEdges(tx, tenantId, edges),
+  ]);
   return {
     assets: changed.map((asset) => ({ id: idOf(asset), name: asset.name, attributes: asset.attributes })),
     edges: [...cut, ...joined],
@@ -136,11 +137,13 @@ function idOf({ id, name }: SheetAsset): string {
 async function setAttention(tx: Queryable, tenantId: string, sheet: Sheet): Promise<void> {
   const verdicts = [...sheet.verdicts()];
   const keys = (agrees: boolean) => verdicts.filter(([, verdict]) => verdict === agrees).map(([telling]) => telling);
-  await setInFull(tx, tenantId, keys(true), false);
-  await setInFull(tx, tenantId, keys(false), true);
-  await setProcess(
-    tx,
-    tenantId,
-    [...sheet.processes()].map(([key, asset]) => ({ key, process_id: idOf(asset) })),
-  );
+  await Promise.all([
+    setInFull(tx, tenantId, keys(true), false),
+    setInFull(tx, tenantId, keys(false), true),
+    setProcess(
+      tx,
+      tenantId,
+      [...sheet.processes()].map(([key, asset]) => ({ key, process_id: idOf(asset) })),
+    ),
+  ]);
 }

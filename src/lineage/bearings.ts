@@ -44,12 +44,12 @@ export function createBearings(tx: Queryable, tenantId: string): LoadedBearings 
   async function ask(fresh: ReadonlyMap<string, Name>): Promise<void> {
     for (const key of fresh.keys()) loaded.add(key);
     const tables = [...fresh].filter(([, { kind }]) => kind === "TABLE").map(([key]) => key);
-    if (tables.length > 0) {
-      for (const { key, to_path } of await aliasesOf(tx, tenantId, tables)) {
-        aliases.set(key, { kind: "TABLE", path: to_path });
-      }
-    }
-    for (const { key, at, kind, to_path, columns } of await endingsOf(tx, tenantId, [...fresh.keys()])) {
+    const [named, ended] = await Promise.all([
+      tables.length > 0 ? aliasesOf(tx, tenantId, tables) : [],
+      endingsOf(tx, tenantId, [...fresh.keys()]),
+    ]);
+    for (const { key, to_path } of named) aliases.set(key, { kind: "TABLE", path: to_path });
+    for (const { key, at, kind, to_path, columns } of ended) {
       const to = to_path && ({ kind: fresh.get(key)?.kind, path: to_path } as AssetName);
       const ending = { at: Number(at), kind, to, columns: columns && new Set(columns) };
       const known = endings.get(key);

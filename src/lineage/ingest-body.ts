@@ -32,16 +32,23 @@ export function useEventTexts(scope: Http, limitOf: (request: FastifyRequest) =>
   scope.setValidatorCompiler((part) => (part.httpPart === "body" || !inherited ? () => true : inherited(part)));
 }
 
-async function collect(payload: Readable, limit: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  // Left early, a request is no longer read; its socket stays, for the refusal to go out on.
-  for await (const chunk of payload) {
-    size += (chunk as Buffer).length;
-    if (size > limit) throw new ApiError("BODY_TOO_LARGE", { limit });
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks, size);
+/** By its events, which cost less than an async iterator: it runs for every event, and nearly all come in one piece. */
+function collect(payload: Readable, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    payload.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limit) {
+        // No longer read; its socket stays, for the refusal to go out on.
+        payload.removeAllListeners("data").pause();
+        reject(new ApiError("BODY_TOO_LARGE", { limit }));
+      } else chunks.push(chunk);
+    });
+    payload.once("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size)));
+    payload.once("error", reject);
+    payload.once("close", () => reject(new Error("the request was closed before its body had come")));
+  });
 }
 
 async function inflated(compressed: Buffer, limit: number): Promise<Buffer> {

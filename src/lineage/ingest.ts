@@ -19,7 +19,14 @@ import { isoOf } from "./micros.ts";
 import { createRecentEvents } from "./recent-events.ts";
 import { createReplay, type Replayed } from "./replay.ts";
 import type { LineageSettings } from "./settings.ts";
-import { type ApplyState, type NewEvent, settleEvents, takeEvents, takenEvents } from "./store/events.ts";
+import {
+  type ApplyState,
+  type NewEvent,
+  settleEvents,
+  type TakenBefore,
+  takeEvents,
+  takenEvents,
+} from "./store/events.ts";
 import { lockGraph } from "./store/graph-lock.ts";
 import { type TenantNow, tenantNow } from "./store/tenants.ts";
 import type { Tenant } from "./tenants.ts";
@@ -77,12 +84,12 @@ const BATCH_EVENTS_MAX = 100;
 /** Transactions on graphs at a time in one process, of different tenants. */
 const TURNS_AT_ONCE = 4;
 
-/** Thrown within a transaction that turns out to have to change the graph, to run it again alone. */
-class GraphNeeded extends Error {
+/** Thrown within a transaction that rests on a wrong guess, to take its events alone. */
+class WrongGuess extends Error {
   readonly tellings: ReadonlySet<string>;
 
-  constructor(tellings: ReadonlySet<string>) {
-    super("these tellings are not what the graph says");
+  constructor(tellings: ReadonlySet<string> = new Set()) {
+    super("the tenant has changed, or these tellings are not what its graph says");
     this.tellings = tellings;
   }
 }
@@ -94,6 +101,8 @@ export function createIngest(deps: IngestDeps): Ingest {
   const waiting = createWaitingRoom(settings);
   const turns = createTurns(TURNS_AT_ONCE);
   const guesses = createGuesses();
+  /** As the last transaction found them. */
+  const tenantsSeen = new Map<string, TenantNow>();
   const replay = createReplay({ ...deps, turns });
 
   function laneOf(tenantId: string): GroupCommit<Item, Taken> {
@@ -110,25 +119,46 @@ export function createIngest(deps: IngestDeps): Ingest {
   }
 
   async function write(items: readonly Item[]): Promise<Taken[]> {
-    const taken = (await takeBeside(items)) ?? (await takeAll(items, "alone"));
+    const { tenant } = items[0] as Item;
+    const taken = (await takeBeside(tenant, items)) ?? (await takeAlone(tenant, items));
+    for (const [index, one] of taken.entries()) {
+      if (one.state === "APPLIED") recent.add(tenant.id, (items[index] as Item).key, one.id);
+      count(tenant.id, one);
+    }
     guesses.wereApplied(items.filter((_, index) => taken[index]?.state === "APPLIED").map(guessOf));
     return taken;
   }
 
-  /** Nothing if they need the graph alone. */
-  async function takeBeside(items: readonly Item[]): Promise<Taken[] | undefined> {
-    if (!guesses.areSettled(items.map(guessOf))) return undefined;
+  /** Nothing if they need the graph alone, or may. */
+  async function takeBeside(tenant: Item["tenant"], items: readonly Item[]): Promise<Taken[] | undefined> {
+    const seen = tenantsSeen.get(tenant.id);
+    if (!seen || !guesses.areSettled(items.map(guessOf))) return undefined;
+    const states = items.map((item) => stateOf(item, seen));
+    const due = items.filter((_, index) => states[index] === "APPLIED");
     try {
-      return await takeAll(items, "shared");
+      return await db.tx(async (tx) => {
+        // All in one go: the answers tell whether the guess was right. They are given under the lock, since the tenant, and what
+        // a name means in it, may have changed a moment ago.
+        const [, now, known, fresh] = await Promise.all([
+          lockGraph(tx, tenant.id, "shared"),
+          tenantNow(tx, tenant.id),
+          recall(tx, tenant.id, due),
+          takeEvents(tx, tenant, newEvents(items, states)),
+        ]);
+        if (now?.state !== seen.state || now.cutover_at !== seen.cutover_at) throw new WrongGuess();
+        if (known.callForWork.size > 0) throw new WrongGuess(known.callForWork);
+        const toPass = due.filter(({ key }) => fresh.has(key));
+        await passOver(tx, tenant.id, toPass, known);
+        return answers(tx, items, states, fresh);
+      });
     } catch (error) {
-      if (!(error instanceof GraphNeeded)) throw error;
+      if (!(error instanceof WrongGuess)) throw error;
       guesses.wereWrong(items.filter(({ telling }) => error.tellings.has(telling)).map(guessOf));
       return undefined;
     }
   }
 
-  async function takeAll(items: readonly Item[], how: "alone" | "shared"): Promise<Taken[]> {
-    const { tenant } = items[0] as Item;
+  async function takeAlone(tenant: Item["tenant"], items: readonly Item[]): Promise<Taken[]> {
     let changed = false;
     let hasTasks = false;
     const onChange = async (tx: Queryable, change: GraphChange) => {
@@ -138,38 +168,23 @@ export function createIngest(deps: IngestDeps): Ingest {
     const taken = await db.tx(async (tx) => {
       changed = false;
       hasTasks = false;
-      await lockGraph(tx, tenant.id, how);
-      const now = await tenantNow(tx, tenant.id);
+      const [, now] = await Promise.all([lockGraph(tx, tenant.id, "alone"), tenantNow(tx, tenant.id)]);
       if (!now) throw new ApiError("TENANT_UNKNOWN", { tenantId: Number(tenant.id) });
+      tenantsSeen.set(tenant.id, now);
       const states = items.map((item) => stateOf(item, now));
-      const due = items.filter((_, index) => states[index] === "APPLIED");
-      // Asked under the lock: what a name means may have changed a moment ago.
-      const known = how === "shared" ? await recall(tx, tenant.id, due) : undefined;
-      if (known && known.callForWork.size > 0) throw new GraphNeeded(known.callForWork);
-      const rows = items.map((item, index) => newEvent(item, states[index] as ApplyState));
-      const fresh = await takeEvents(tx, tenant, rows);
-      const toApply = due.filter(({ key }) => fresh.has(key));
-      const outcomes = known
-        ? await passOver(tx, tenant.id, toApply, known)
-        : await applyIncoming(tx, tenant.id, toApply, (change) => onChange(tx, change));
+      const fresh = await takeEvents(tx, tenant, newEvents(items, states));
+      const toApply = items.filter(({ key }, index) => states[index] === "APPLIED" && fresh.has(key));
+      const outcomes = await applyIncoming(tx, tenant.id, toApply, (change) => onChange(tx, change));
       const dead = deadLetters(
         toApply.map(({ key }) => fresh.get(key) as string),
         outcomes,
       );
       await settleEvents(tx, tenant.id, dead);
       const isDead = new Set(dead.map(({ id }) => id));
-      const before = await knownBefore(tx, tenant.id, items, fresh);
-      return items.map(({ key }, index): Taken => {
-        const id = fresh.get(key);
-        if (id === undefined) return before.get(key) as Taken;
-        return { id, duplicate: false, state: isDead.has(id) ? "DEAD" : (states[index] as ApplyState) };
-      });
+      const told = await answers(tx, items, states, fresh);
+      return told.map((one): Taken => (isDead.has(one.id) ? { ...one, state: "DEAD" } : one));
     });
     if (changed) deps.afterChange(hasTasks);
-    for (const [index, one] of taken.entries()) {
-      if (one.state === "APPLIED") recent.add(tenant.id, (items[index] as Item).key, one.id);
-      count(tenant.id, one);
-    }
     return taken;
   }
 
@@ -217,21 +232,24 @@ export function createIngest(deps: IngestDeps): Ingest {
 
 const guessOf = ({ tenant, telling }: Item): string => `${tenant.id} ${telling}`;
 
-async function knownBefore(
+/** Of those that were taken before, what became of them then. */
+async function answers(
   tx: Queryable,
-  tenantId: string,
   items: readonly Item[],
+  states: readonly ApplyState[],
   fresh: ReadonlyMap<string, string>,
-): Promise<Map<string, Taken>> {
-  const keys = items.filter(({ key }) => !fresh.has(key)).map(({ key }) => key);
-  if (keys.length === 0) return new Map();
-  const rows = await takenEvents(tx, tenantId, keys);
-  return new Map(
-    rows.map(({ key, event_id, apply_state }) => [
-      key,
-      { id: event_id, duplicate: true, state: apply_state ?? "APPLIED" },
-    ]),
+): Promise<Taken[]> {
+  const { tenant } = items[0] as Item;
+  const again = items.filter(({ key }) => !fresh.has(key)).map(({ key }) => key);
+  const before = new Map(
+    (again.length > 0 ? await takenEvents(tx, tenant.id, again) : []).map((row) => [row.key, row]),
   );
+  return items.map(({ key }, index): Taken => {
+    const id = fresh.get(key);
+    if (id !== undefined) return { id, duplicate: false, state: states[index] as ApplyState };
+    const { event_id, apply_state } = before.get(key) as TakenBefore;
+    return { id: event_id, duplicate: true, state: apply_state ?? "APPLIED" };
+  });
 }
 
 /** The fingerprint of the text itself, which holds the run, the type and the time: who sends an event again sends the same bytes. */
@@ -239,20 +257,23 @@ function keyOfEvent(body: string, baseline: boolean): string {
   return hashUuid(`${baseline} ${body.trim()}`);
 }
 
-function newEvent({ key, event, body, source, baseline, telling }: Item, state: ApplyState): NewEvent {
-  return {
-    key,
-    event_time: isoOf(event.at),
-    event_type: event.eventType,
-    run_uuid: event.runId,
-    job_name: event.job?.name ?? null,
-    job_namespace: event.job?.namespace ?? null,
-    producer: event.producer,
-    kind: event.kind,
-    body: Buffer.from(body),
-    source,
-    baseline,
-    apply_state: state,
-    telling: state === "APPLIED" ? telling : null,
-  };
+function newEvents(items: readonly Item[], states: readonly ApplyState[]): NewEvent[] {
+  return items.map(({ key, event, body, source, baseline, telling }, index) => {
+    const state = states[index] as ApplyState;
+    return {
+      key,
+      event_time: isoOf(event.at),
+      event_type: event.eventType,
+      run_uuid: event.runId,
+      job_name: event.job?.name ?? null,
+      job_namespace: event.job?.namespace ?? null,
+      producer: event.producer,
+      kind: event.kind,
+      body: Buffer.from(body),
+      source,
+      baseline,
+      apply_state: state,
+      telling: state === "APPLIED" ? telling : null,
+    };
+  });
 }

@@ -44,7 +44,8 @@ export function mayPass(error: unknown): boolean {
 }
 
 export function tellingOf(event: ParsedEvent, source: Source, baseline: boolean): string {
-  return hashUuid(`${digestOf(event, source)} ${baseline}`);
+  const digest = digestOf(event, source);
+  return baseline ? hashUuid(`${digest} baseline`) : digest;
 }
 
 /**
@@ -85,14 +86,12 @@ export async function passOver(
   incoming: readonly Incoming[],
   { processes }: Known,
 ): Promise<Outcome[]> {
-  await tellAgain(tx, tenantId, timesOf(incoming));
-  await countRuns(tx, tenantId, incoming, processes);
+  await Promise.all([tellAgain(tx, tenantId, timesOf(incoming)), countRuns(tx, tenantId, incoming, processes)]);
   return incoming.map(() => ({ state: "APPLIED", error: null }));
 }
 
 async function applyAll(tx: Queryable, tenantId: string, incoming: readonly Incoming[]): Promise<GraphChange> {
-  const known = await recall(tx, tenantId, incoming);
-  await tellAgain(tx, tenantId, timesOf(incoming));
+  const [known] = await Promise.all([recall(tx, tenantId, incoming), tellAgain(tx, tenantId, timesOf(incoming))]);
   const claimed = new Map<string, Claims>();
   const told = incoming
     .filter(({ telling }) => known.callForWork.has(telling))
@@ -134,9 +133,8 @@ async function addFresh(
     const { body, source, baseline, event } = first.get(key) as Incoming;
     return [{ key, last_at: latest.get(key) ?? event.at, in_full: true, event: body, source, baseline }];
   });
-  await addTellings(tx, tenantId, tellings);
   const mentions = [...fresh].flatMap(([telling, claims]) => mentionKeys(claims).map((key) => ({ key, telling })));
-  await addMentions(tx, tenantId, mentions);
+  await Promise.all([addTellings(tx, tenantId, tellings), addMentions(tx, tenantId, mentions)]);
 }
 
 /** Each telling once, with the latest time at which it is told. */

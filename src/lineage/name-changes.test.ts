@@ -98,6 +98,38 @@ describe("a rename that arrives late", () => {
   });
 });
 
+describe("of two new names that are told for one moment", () => {
+  const [toX, toY] = [at(2, rename("orders", "x")), at(2, rename("orders", "y"))];
+  const column = (...names: string[]) =>
+    gravitinoEvent("alter_table", {
+      name: "dw.orders",
+      facets: gravitinoFacet({
+        changes: names.map((newColumnName) => ({ type: "RENAME_COLUMN", oldColumnName: "a", newColumnName })),
+      }),
+    });
+
+  test.each([
+    ["the first in order came first", [toX, toY]],
+    ["it came second", [toY, toX]],
+  ])("the first in order holds: %s", async (_, renames) => {
+    await tell(at(1, create("orders", "a")), ...renames);
+    expect(await columns()).toEqual(["x/a"]);
+  });
+
+  test("it holds when both come together", async () => {
+    await tell(at(1, create("orders", "a")));
+    await Promise.all([toY, toX].map((event) => tell(event)));
+    expect(await columns()).toEqual(["x/a"]);
+  });
+
+  test("it holds when one event tells both, and what the column was goes along", async () => {
+    await tell(at(1, create("orders", "a")), at(2, column("z", "b")));
+    const { nodes } = await lineage.graph(tenant);
+    expect(nodes["COLUMN gravitino/hive/dw/orders/b"]).toMatchObject({ dataType: "string" });
+    expect(nodes["COLUMN gravitino/hive/dw/orders/z"]).toEqual({});
+  });
+});
+
 describe("a table that is renamed together with its columns", () => {
   const alter = (...changes: Json[]) =>
     gravitinoEvent("alter_table", { name: "dw.a", facets: gravitinoFacet({ changes }) });
@@ -198,6 +230,23 @@ describe("a full sync", () => {
     await tell(at(3, create("a", "new")));
     await sync(at(2, create("a", "x")));
     expect(await columns()).toEqual(["a/new", "a/x"]);
+  });
+
+  test("and another of the same moment leave of the past what both of them list", async () => {
+    const copied = columnLineageFacet(
+      Object.fromEntries(["x", "y", "z"].map((name) => [name, [[HIVE, "dw.a", name]]])),
+    );
+    await tell(at(1, runEvent({ jobName: "copy", outputs: [dataset(HIVE, "dw.b", copied)] })));
+    const lists = [
+      ["x", "y"],
+      ["y", "z"],
+    ];
+    await Promise.all(lists.map((listed) => sync(at(2, create("a", ...listed)))));
+    const { edges } = await lineage.graph(tenant);
+    const sources = edges
+      .filter((edge) => edge.includes(" DERIVES_FROM "))
+      .map((edge) => /dw\/a\/(\w)/.exec(edge)?.[1]);
+    expect(sources).toEqual(["y"]);
   });
 
   test("lists the columns of a table by the name that it has", async () => {

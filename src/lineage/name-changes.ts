@@ -12,7 +12,7 @@ import type { Attributes, EndingClaim } from "./claims.ts";
 import { isoOf } from "./micros.ts";
 import { type AssetName, keyOf, type Name, ownName, parentOf, rebase } from "./names.ts";
 import { throughAliases } from "./resolve.ts";
-import { addEndings, endingId, type NewEnding } from "./store/bearings.ts";
+import { addEndings, contestedRenames, endingId, type NewEnding } from "./store/bearings.ts";
 import { cutEdges, deleteNodes, type EdgeKey, moveNodes, nodesBelow, nodesByKey, wipeNodes } from "./store/graph.ts";
 import { rememberTimes, setInFull, tellingsNaming } from "./store/tellings.ts";
 import { connectedKeys, everythingTold, subjectOf, type Told } from "./told.ts";
@@ -47,6 +47,7 @@ export async function changeNames(tx: Queryable, tenantId: string, told: readonl
   const unsettled = await writeAliases(tx, tenantId, told);
   const endings = told.flatMap((one) => [...endingsIn(one), ...listsIn(one)]);
   const fresh = await writeEndings(tx, tenantId, endings);
+  const contested = await contestedMoments(tx, tenantId, fresh);
   for (const ending of fresh) {
     const subjects = ending.to ? [ending.name, ending.to] : [ending.name];
     const keys = await concerned(tx, tenantId, subjects.map(subjectOf).map(keyOf));
@@ -57,7 +58,7 @@ export async function changeNames(tx: Queryable, tenantId: string, told: readonl
       tellings.map(({ telling }) => telling),
       true,
     );
-    const late = tellings.some((one) => isAfter(one, ending));
+    const isUnsettled = contested.has(momentOf(ending)) || tellings.some((one) => isAfter(one, ending));
     if (ending.to) {
       // Events do not stay for ever, and what was told before a rename was told of another asset than what is told after it.
       await rememberTimes(
@@ -68,11 +69,23 @@ export async function changeNames(tx: Queryable, tenantId: string, told: readonl
       );
       await carryOver(tx, tenantId, ending.name as AssetName, ending.to, changes);
     } else await takeAway(tx, tenantId, ending, changes);
-    if (late) for (const key of keys) unsettled.add(key);
+    if (isUnsettled) for (const key of keys) unsettled.add(key);
   }
   if (unsettled.size > 0) await startOver(tx, tenantId, [...unsettled], changes);
   return changes;
 }
+
+/** The renames of which only one can hold: everything that was told decides where to. */
+async function contestedMoments(
+  tx: Queryable,
+  tenantId: string,
+  endings: readonly TimedEnding[],
+): Promise<Set<string>> {
+  const keys = endings.filter(({ to }) => to).map(({ name }) => keyOf(name));
+  return new Set((await contestedRenames(tx, tenantId, keys)).map(({ key, at }) => `${key} ${at}`));
+}
+
+const momentOf = ({ name, at }: TimedEnding): string => `${keyOf(name)} ${at}`;
 
 /** The keys under which something may have been told of these, or of what lies below them: it may go by other names there. */
 async function concerned(tx: Queryable, tenantId: string, subjects: readonly string[]): Promise<string[]> {
@@ -116,8 +129,7 @@ async function writeEndings(tx: Queryable, tenantId: string, endings: readonly T
     const settled = { ...ending, name: throughAliases(ending.name, aliases) };
     return ending.to ? { ...settled, to: throughAliases(ending.to, aliases) } : settled;
   });
-  const rows = new Map(named.flatMap(rowsOf).map((row) => [endingId(row), row]));
-  const added = await addEndings(tx, tenantId, [...rows.values()]);
+  const added = await addEndings(tx, tenantId, named.flatMap(rowsOf));
   const fresh = named.filter((ending) => rowsOf(ending).some((row) => added.has(endingId(row))));
   // Of one moment, columns before their table: they are named as they were until then.
   return fresh.sort((a, b) => a.at - b.at || b.name.path.length - a.name.path.length);

@@ -104,6 +104,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     },
   }).withTypeProvider<TypeBoxTypeProvider>();
 
+  http.setChildLoggerFactory((parent) => parent); // Whoever logs names the request; few requests log anything.
   http.removeAllContentTypeParsers();
   http.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) =>
     body.length === 0 && needsNoBody(request) ? null : parseJson(body),

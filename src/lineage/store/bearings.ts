@@ -48,27 +48,45 @@ const ENDING_VALUES = {
 };
 // Paths travel as JSON: an array of arrays of different lengths is no Postgres array. Of two lists of one moment, what both name
 // was there before it.
-const ADD_ENDINGS = statement<{ key: string; at: string; kind: Ending["kind"] }>(
+const ADD_ENDINGS = statement<{ key: string; at: string; kind: Ending["kind"]; to_key: string | null }>(
   "lineage.add_endings",
   `insert into lineage.ending as e (tenant_id, key, at, kind, name_kind, path, to_path, to_key, columns, subject)
    select $10::int8, i.key, i.at, i.kind, i.name_kind, ${texts("i.path")}, ${texts("i.to_path")}, i.to_key,
           ${texts("i.columns")}, i.subject
    from ${itemsByKey(ENDING_KEY, ENDING_VALUES)}
-   on conflict (tenant_id, key, at, kind) do update
+   on conflict (tenant_id, key, at, kind, to_key) do update
    set columns = array(select unnest(e.columns) intersect select unnest(excluded.columns))
    where e.kind = 'listed' and not e.columns <@ excluded.columns
-   returning e.key, e.at::text, e.kind`,
+   returning e.key, e.at::text, e.kind, e.to_key`,
 );
 function texts(json: string): string {
   return `case when ${json} is not null then array(select jsonb_array_elements_text(${json})) end`;
 }
-/** Those that were not known yet, or say more now. Each once. */
+/** The ids of those that were not known yet, or say more now. */
 export async function addEndings(tx: Queryable, tenantId: string, endings: readonly NewEnding[]): Promise<Set<string>> {
-  if (endings.length === 0) return new Set();
-  const rows = await tx.rows(ADD_ENDINGS, [...toArrays({ ...ENDING_KEY, ...ENDING_VALUES }, endings), tenantId]);
-  return new Set(rows.map(({ key, at, kind }) => endingId({ key, at: Number(at), kind })));
+  const each = new Map<string, NewEnding>();
+  for (const ending of endings) {
+    const id = endingId(ending);
+    const known = each.get(id)?.columns;
+    const columns = known ? known.filter((column) => ending.columns?.includes(column)) : ending.columns;
+    each.set(id, { ...ending, columns });
+  }
+  if (each.size === 0) return new Set();
+  const items = toArrays({ ...ENDING_KEY, ...ENDING_VALUES }, [...each.values()]);
+  const rows = await tx.rows(ADD_ENDINGS, [...items, tenantId]);
+  return new Set(rows.map((row) => endingId({ ...row, at: Number(row.at) })));
 }
-export const endingId = ({ key, at, kind }: Pick<NewEnding, "key" | "at" | "kind">): string => `${key} ${at} ${kind}`;
+export const endingId = ({ key, at, kind, to_key }: Pick<NewEnding, "key" | "at" | "kind" | "to_key">): string =>
+  `${key} ${at} ${kind} ${to_key}`;
+
+const CONTESTED = statement<{ key: string; at: string }>(
+  "lineage.contested_renames",
+  `select e.key, e.at::text from lineage.ending e
+   where e.tenant_id = $1 and e.key = any($2::uuid[]) and e.kind = 'renamed' group by e.key, e.at having count(*) > 1`,
+);
+/** Of the names with these keys: when one was given two others at one moment. */
+export const contestedRenames = (tx: Queryable, tenantId: string, keys: readonly string[]) =>
+  keys.length === 0 ? Promise.resolve([]) : tx.rows(CONTESTED, [tenantId, keys]);
 
 export interface NewAlias {
   key: string;
