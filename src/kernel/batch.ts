@@ -14,13 +14,33 @@ export function unnest(columns: Columns, alias: string, firstParameter = 1): str
   return `unnest(${arrays.join(", ")}) as ${alias}(${Object.keys(columns).join(", ")})`;
 }
 
-/** One array per column, in the same order as `unnest` expects them. Documents are plain values, of any JSON type. */
-export function toArrays(columns: Columns, items: readonly object[]): unknown[][] {
+/**
+ * One array per column, in the same order as `unnest` expects them, each as Postgres reads one: node-postgres takes twice
+ * as long to write it. Documents are plain values, of any JSON type.
+ */
+export function toArrays(columns: Columns, items: readonly object[]): string[] {
   return Object.entries(columns).map(([name, type]) => {
-    const values = items.map((item) => (item as Record<string, unknown>)[name] ?? null);
-    // Left to node-postgres, a document that is an array would become a dimension of the array it travels in.
-    return type === "jsonb" ? values.map((value) => (value === null ? null : JSON.stringify(value))) : values;
+    const isDocument = type === "jsonb";
+    let text = "";
+    for (const item of items) {
+      const value = (item as Record<string, unknown>)[name] ?? null;
+      text += text === "" ? "" : ",";
+      text += elementOf(isDocument && value !== null ? JSON.stringify(value) : value);
+    }
+    return `{${text}}`;
   });
+}
+
+const SPECIAL = /["\\]/;
+const EVERY_SPECIAL = /["\\]/g;
+
+function elementOf(value: unknown): string {
+  if (value === null) return "NULL";
+  if (typeof value === "string")
+    return SPECIAL.test(value) ? `"${value.replace(EVERY_SPECIAL, "\\$&")}"` : `"${value}"`;
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (value instanceof Date) return `"${value.toISOString()}"`;
+  throw new TypeError(`a column of a batch cannot hold ${typeof value}`);
 }
 
 /**

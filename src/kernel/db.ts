@@ -84,6 +84,8 @@ const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";
 const QUERY_CANCELED = "57014";
 const LOCK_NOT_AVAILABLE = "55P03";
+/** A statement of the transaction has failed, and this one was not even tried. */
+const IN_FAILED_TRANSACTION = "25P02";
 
 export function openDb(options: DbOptions): Db {
   const base = {
@@ -180,10 +182,18 @@ export function openDb(options: DbOptions): Db {
     const client = await pool.connect();
     let broken: Error | undefined;
     let isOver = false;
+    let failure: unknown;
     const tx: Queryable = {
       async rows(statement, values) {
         if (isOver) throw new Error(`${statement.name} came after its transaction had ended`);
-        return run(client, statement, values);
+        try {
+          return await run(client, statement, values);
+        } catch (error) {
+          // Whoever waits for several of them at once may hear of this one first, and needs the reason.
+          if (sqlState(error) === IN_FAILED_TRANSACTION && failure !== undefined) throw failure;
+          failure = error;
+          throw error;
+        }
       },
     };
     try {
