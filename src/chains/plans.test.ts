@@ -1,5 +1,5 @@
 /** The statements of the hot path touch as few pages on a full database as on an empty one. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { explain } from "../../test/plans.ts";
 import { type Db, openDb, type Queryable } from "../kernel/db.ts";
@@ -25,11 +25,12 @@ function recording(queryable: Queryable): Queryable["rows"] {
   };
 }
 
-beforeAll(() => {
+beforeEach(() => {
+  calls.clear();
   const plain = openDb({ connection: database.connection, poolSize: 1 }); // Each connection has its own plans.
   db = { ...plain, rows: recording(plain), tx: (work) => plain.tx((tx) => work({ rows: recording(tx) })) };
 });
-afterAll(() => db.close());
+afterEach(() => db.close());
 
 /** What the engine does all the time, once around. */
 async function turn(session: string): Promise<void> {
@@ -116,8 +117,10 @@ async function addLive(chainId: string, busyChainId: string, count: number): Pro
   );
 }
 
-test("plans made on an empty database go by the index on a full one", async () => {
-  const [chainId, busyChainId] = [systemIds.uuid(), systemIds.uuid()];
+const [chainId, busyChainId] = [systemIds.uuid(), systemIds.uuid()];
+let sessionId: string;
+
+beforeAll(async () => {
   for (const [id, name, room] of [
     [chainId, "c", null],
     [busyChainId, "busy", 1],
@@ -132,20 +135,20 @@ test("plans made on an empty database go by the index on a full one", async () =
     `insert into kernel.session (process, roles, version, expires_at)
      values ('w', '{}', '0', now() + interval '1 hour') returning id`,
   );
-  const sessionId = session?.id ?? "";
+  sessionId = session?.id ?? "";
   for (const table of ["job_run", "job_run_node", "live_run", "live_node", "live_wait"]) {
     // Nothing makes the connection plan anew, as on the day of a sudden load.
     await database.query(`alter table chains.${table} set (autovacuum_enabled = false)`);
   }
-  await addHistory(chainId, 20);
-  await addLive(chainId, busyChainId, 40);
-  await database.query("analyze");
-  for (let round = 0; round < 12; round += 1) await turn(sessionId); // Postgres settles on a plan after five.
-  await addHistory(chainId, HISTORY);
-  await addLive(chainId, busyChainId, LIVE);
-  await turn(sessionId);
+});
 
-  for (const [name, { pages: pagesMax, indexes }] of Object.entries(EXPECTED)) {
+/** Postgres settles on a plan after five. */
+async function settleOnPlans(): Promise<void> {
+  for (let round = 0; round < 12; round += 1) await turn(sessionId);
+}
+
+async function expectLookUps(expected: Record<string, { pages: number; indexes: string[] }>): Promise<void> {
+  for (const [name, { pages: pagesMax, indexes }] of Object.entries(expected)) {
     const values = calls.get(name);
     expect(values, `${name} was called`).toBeDefined();
     const facts = await explain(db, `"${name}"${values?.length ? `(${values.map(literal).join(", ")})` : ""}`);
@@ -153,6 +156,29 @@ test("plans made on an empty database go by the index on a full one", async () =
     expect(facts.pages, `pages of ${name}`).toBeLessThan(pagesMax);
     expect(facts.indexes, name).toEqual(indexes);
   }
+}
+
+test("plans made while nothing was under way look nodes up one by one when much is", async () => {
+  await addHistory(chainId, 1_000);
+  await database.query("vacuum analyze");
+  await settleOnPlans();
+  await addLive(chainId, busyChainId, 20_000);
+  await turn(sessionId);
+  const { "chains.live.open": open, "chains.live.write": write, "chains.node.claim": claim } = EXPECTED;
+  if (!open || !write || !claim) throw new Error("these are the ones that fail");
+  await expectLookUps({ "chains.live.open": open, "chains.live.write": write, "chains.node.claim": claim });
+  await database.query("truncate chains.live_node, chains.live_run, chains.live_wait, chains.job_run cascade");
+});
+
+test("plans made on an empty database go by the index on a full one", async () => {
+  await addHistory(chainId, 20);
+  await addLive(chainId, busyChainId, 40);
+  await database.query("analyze");
+  await settleOnPlans();
+  await addHistory(chainId, HISTORY);
+  await addLive(chainId, busyChainId, LIVE);
+  await turn(sessionId);
+  await expectLookUps(EXPECTED);
 });
 
 /** About three times as many pages as were seen. A walk over history reads 100,000, one over what is under way 2,000. */
@@ -178,11 +204,11 @@ const EXPECTED: Record<string, { pages: number; indexes: string[] }> = {
     ],
   },
   "chains.admit.pick": { pages: 50, indexes: ["job_chain_definition_pkey", "job_run_active", "job_run_queue"] },
-  "chains.node.claim": { pages: 200, indexes: ["live_node_pkey", "live_node_ready"] },
+  "chains.node.claim": { pages: 200, indexes: ["live_node_ready"] },
   "chains.pooled_node.lock_keys": { pages: 50, indexes: ["live_node_pooled"] },
   "chains.pooled_node.claim_in_keys": {
     pages: 400,
-    indexes: ["live_node_in_pool", "live_node_pkey", "live_node_pooled", "pool_pkey"],
+    indexes: ["live_node_in_pool", "live_node_pooled", "pool_pkey"],
   },
   "chains.node.mark_started": { pages: 150, indexes: ["job_run_node_pkey"] },
   "chains.node.held": { pages: 150, indexes: ["live_node_held", "live_run_pkey"] },

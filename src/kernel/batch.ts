@@ -56,6 +56,17 @@ export function itemsByKey(key: Columns, values: Columns = {}, firstParameter = 
   return `(select * from ${items} order by ${order} limit cardinality($${firstParameter}::${first}[])) i`;
 }
 
+/**
+ * As `itemsByKey`, for a statement that changes the rows of these items in `table` while nobody else can: `where t.ctid = i.place`.
+ * A planner that takes the table for empty, as it was when it last looked, finds it as cheap to join the other way round and
+ * to read the whole table for each item. The place of a row can only be looked up, and so can what is within a lateral.
+ */
+export function heldRows(table: string, key: Columns, values: Columns = {}, firstParameter = 1): string {
+  const sameKey = Object.keys(key).map((name) => `held.${name} = i.${name}`);
+  return `(select i.*, h.place from ${itemsByKey(key, values, firstParameter)}
+     cross join lateral (select held.ctid as place from ${table} held where ${sameKey.join(" and ")} offset 0) h) i`;
+}
+
 export interface GuardedUpdate {
   name: string;
   /** The table to update; `t` in `set`, `where` and `returning`. */

@@ -3,7 +3,7 @@
  * by one transaction at a time, which holds an advisory lock on its id; a claim needs no lock, since it takes only rows
  * that nobody else holds.
  */
-import { type Columns, itemsByKey, toArrays, unnest } from "../../kernel/batch.ts";
+import { type Columns, heldRows, itemsByKey, toArrays, unnest } from "../../kernel/batch.ts";
 import type { Db, Queryable } from "../../kernel/db.ts";
 import { type Lease, type LeaseSpec, leaseOn } from "../../kernel/lease.ts";
 import { statement } from "../../kernel/statement.ts";
@@ -133,9 +133,10 @@ const LOCK_ROWS = statement<LiveRow & LiveRunRow>(
   "chains.live.lock_rows",
   `select ${LIVE_COLUMNS}, ${LIVE_RUN_COLUMNS}
    from ${itemsByKey(NODE_KEY)}
-   join chains.live_run r on r.run_id = i.run_id
-   join chains.live_node n on n.run_id = i.run_id and n.node_id = i.node_id
-   for update of n`,
+   cross join lateral (
+     select * from chains.live_node l where l.run_id = i.run_id and l.node_id = i.node_id for update
+   ) n
+   cross join lateral (select * from chains.live_run l where l.run_id = i.run_id offset 0) r`,
 );
 
 /** Locks the runs, as `lockRuns` does, and then reads these of their nodes. */
@@ -224,7 +225,7 @@ const WORKER_AT = RUN_AT + 1 + Object.keys(RUN_VALUES).length;
 const WRITE = statement<ClaimedNode>(
   "chains.live.write",
   `with gone as (
-     delete from chains.live_node t using ${itemsByKey(NODE_KEY)} where t.run_id = i.run_id and t.node_id = i.node_id
+     delete from chains.live_node t using ${heldRows("chains.live_node", NODE_KEY)} where t.ctid = i.place
    ), kept as (
      update chains.live_node t
      set state = i.state, waiting = i.waiting, failed = i.failed, skipped = i.skipped, attempt = i.attempt, tries = i.tries,
@@ -232,7 +233,7 @@ const WRITE = statement<ClaimedNode>(
          session_id = case when i.state = 'leased' then coalesce(i.session_id, t.session_id) end,
          fence = case when i.state <> 'leased' then null when i.session_id is null then t.fence else nextval('kernel.fence') end,
          due_at = case when i.state in ('delayed', 'parked') then coalesce(now() + make_interval(secs => i.delay_ms / 1000), t.due_at) end
-     from ${itemsByKey(NODE_KEY, LIVE_VALUES, LIVE_AT)} where t.run_id = i.run_id and t.node_id = i.node_id
+     from ${heldRows("chains.live_node", NODE_KEY, LIVE_VALUES, LIVE_AT)} where t.ctid = i.place
      returning t.run_id, t.node_id, t.fence, t.attempt, t.returned, i.session_id is not null as taken
    ), told as (
      update chains.job_run_node t
@@ -246,7 +247,7 @@ const WRITE = statement<ClaimedNode>(
      update chains.live_run t
      set status = i.status, open = i.open, failed = i.failed, stopped = i.stopped, timed_out = i.timed_out,
          grace_at = case when i.status = 'STOPPING' then coalesce(now() + make_interval(secs => i.grace_ms / 1000), t.grace_at) end
-     from ${itemsByKey(RUN_KEY, RUN_VALUES, RUN_AT)} where t.run_id = i.run_id
+     from ${heldRows("chains.live_run", RUN_KEY, RUN_VALUES, RUN_AT)} where t.ctid = i.place
    )
    select run_id, node_id, fence::text as fence, attempt, returned from kept where taken`,
 );
