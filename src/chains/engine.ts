@@ -220,7 +220,9 @@ export function createEngine(deps: EngineDeps): Engine {
   }
 
   function afterCommit(books: readonly Book[], known: ReadonlyMap<string, KnownRun>): void {
-    for (const topic of new Set(books.flatMap(topicsOf))) wake.hint(topic);
+    const topics = new Set<string>();
+    for (const book of books) addTopics(book, topics);
+    for (const topic of topics) wake.hint(topic);
     progress.changed(books.map(({ runId }) => runId));
     if (books.some(isToldOf)) wake.hint(OUTBOX_TOPIC);
     for (const book of books) {
@@ -367,18 +369,16 @@ function handOver(books: readonly Book[], limit: number, session: string): void 
 }
 
 /** Whom a change concerns. */
-function topicsOf({ nodes, status, was }: Book): string[] {
-  const topics = new Set<string>();
+function addTopics({ nodes, status, was }: Book, topics: Set<string>): void {
   for (const { live, was: before, node } of nodes.values()) {
+    const [from, to] = [before.live?.state, live?.state];
+    if (from === to) continue;
     const inPool = node.def.pool !== undefined;
-    const left = (state: string) => before.live?.state === state && live?.state !== state;
-    const became = (state: string) => live?.state === state && before.live?.state !== state;
-    if (became("ready")) topics.add(inPool ? READY_IN_POOL_TOPIC : READY_TOPIC);
-    if (left("leased") && inPool) topics.add(READY_IN_POOL_TOPIC); // There is room for another.
-    if (became("delayed") || became("parked") || left("parked")) topics.add(TIMER_TOPIC);
+    if (to === "ready") topics.add(inPool ? READY_IN_POOL_TOPIC : READY_TOPIC);
+    if (from === "leased" && inPool) topics.add(READY_IN_POOL_TOPIC); // There is room for another.
+    if (to === "delayed" || to === "parked" || from === "parked") topics.add(TIMER_TOPIC);
   }
-  if (status === was.status) return [...topics];
+  if (status === was.status) return;
   if (status === "STOPPING") topics.add(LET_GO_TOPIC).add(TIMER_TOPIC);
   if (ENDED_RUN.has(status)) topics.add(TIMER_TOPIC); // There may be room for another run.
-  return [...topics];
 }

@@ -33,14 +33,17 @@ export function createRunCache(tableName?: (given: string) => string): RunCache 
 
   return {
     async get(db, runIds) {
-      const wanted = new Map(runIds.map((runId) => [runId, facts.get(runId)]));
-      const unknown = runIds.filter((runId) => !wanted.get(runId));
-      for (const run of unknown.length > 0 ? await readFacts(db, unknown) : []) {
-        wanted.set(run.run_id, facts.add(run.run_id, run));
-      }
       const found = new Map<string, KnownRun>();
-      for (const [runId, run] of wanted) {
-        if (run) found.set(runId, { facts: run, graph: graphs.get(graphKey(run)) ?? (await readGraph(db, run)) });
+      const unknown: string[] = [];
+      for (const runId of runIds) {
+        const run = facts.get(runId);
+        const graph = run && graphs.get(graphKey(run));
+        if (run && graph) found.set(runId, { facts: run, graph });
+        else unknown.push(runId);
+      }
+      for (const run of unknown.length > 0 ? await readFacts(db, unknown) : []) {
+        const graph = graphs.get(graphKey(run)) ?? (await readGraph(db, run));
+        found.set(run.run_id, { facts: facts.add(run.run_id, run), graph });
       }
       return found;
     },
