@@ -30,25 +30,11 @@ export async function execute(deps: ExecuteDeps, item: PreparedNode, stop: Abort
     if ("skippedBecause" in rendered) return { kind: "skipped", reason: rendered.skippedBecause };
     const { type, cfg } = rendered;
     const { timeoutMs } = item.node.def;
-    if (timeoutMs === undefined)
-      return outcomeOf(
-        await type.execute(
-          contextOf(deps, item, () => stop.signal),
-          cfg,
-        ),
-      );
-    const timeout = new AbortController();
-    const either = AbortSignal.any([stop.signal, timeout.signal]);
-    return outcomeOf(
-      await within(
-        type.execute(
-          contextOf(deps, item, () => either),
-          cfg,
-        ),
-        timeoutMs,
-        timeout,
-      ),
-    );
+    const timeout = timeoutMs === undefined ? undefined : { ms: timeoutMs, control: new AbortController() };
+    const either = timeout && AbortSignal.any([stop.signal, timeout.control.signal]);
+    const context = contextOf(deps, item, () => either ?? stop.signal);
+    const work = type.execute(context, cfg);
+    return outcomeOf(timeout ? await within(work, timeout.ms, timeout.control) : await work);
   } catch (error) {
     return failureOf(error);
   }

@@ -164,9 +164,8 @@ test("plans made while nothing was under way look nodes up one by one when much 
   await settleOnPlans();
   await addLive(chainId, busyChainId, 20_000);
   await turn(sessionId);
-  const { "chains.live.open": open, "chains.live.write": write, "chains.node.claim": claim } = EXPECTED;
-  if (!open || !write || !claim) throw new Error("these are the ones that fail");
-  await expectLookUps({ "chains.live.open": open, "chains.live.write": write, "chains.node.claim": claim });
+  const ofEveryBatch = ["chains.live.open", "chains.live.write"];
+  await expectLookUps(Object.fromEntries(Object.entries(EXPECTED).filter(([name]) => ofEveryBatch.includes(name))));
   await database.query("truncate chains.live_node, chains.live_run, chains.live_wait, chains.job_run cascade");
 });
 
@@ -204,11 +203,11 @@ const EXPECTED: Record<string, { pages: number; indexes: string[] }> = {
     ],
   },
   "chains.admit.pick": { pages: 50, indexes: ["job_chain_definition_pkey", "job_run_active", "job_run_queue"] },
-  "chains.node.claim": { pages: 200, indexes: ["live_node_ready"] },
+  "chains.node.claim": { pages: 200, indexes: ["live_node_pkey", "live_node_ready"] },
   "chains.pooled_node.lock_keys": { pages: 50, indexes: ["live_node_pooled"] },
   "chains.pooled_node.claim_in_keys": {
     pages: 400,
-    indexes: ["live_node_in_pool", "live_node_pooled", "pool_pkey"],
+    indexes: ["live_node_in_pool", "live_node_pkey", "live_node_pooled", "pool_pkey"],
   },
   "chains.node.mark_started": { pages: 150, indexes: ["job_run_node_pkey"] },
   "chains.node.held": { pages: 150, indexes: ["live_node_held", "live_run_pkey"] },

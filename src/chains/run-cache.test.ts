@@ -37,6 +37,17 @@ describe("the runs that are known", () => {
     expect(db.asked.filter((name) => name === "chains.run.facts")).toHaveLength(1);
   });
 
+  test("come in the order in which they are asked for, known before or not", async () => {
+    const cache = createRunCache();
+    const [one, two, three] = [
+      await addRun(database, { a: [] }),
+      await addRun(database, { a: [] }),
+      await addRun(database, { a: [] }),
+    ];
+    await cache.get(database.db, [two]);
+    expect([...(await cache.get(database.db, [three, two, one])).keys()]).toEqual([three, two, one]);
+  });
+
   test("are not asked for when there are none", async () => {
     const db = watched(database.db);
     expect(await createRunCache().get(db, [])).toEqual(new Map());

@@ -12,7 +12,7 @@ export interface KnownRun {
 }
 
 export interface RunCache {
-  /** Runs that do not exist are missing from the answer. */
+  /** In the order in which they are asked for. Runs that do not exist are missing from the answer. */
   get(db: Queryable, runIds: readonly string[]): Promise<Map<string, KnownRun>>;
 }
 
@@ -33,17 +33,20 @@ export function createRunCache(tableName?: (given: string) => string): RunCache 
 
   return {
     async get(db, runIds) {
-      const found = new Map<string, KnownRun>();
+      const known = new Map<string, RunFacts>();
       const unknown: string[] = [];
       for (const runId of runIds) {
         const run = facts.get(runId);
-        const graph = run && graphs.get(graphKey(run));
-        if (run && graph) found.set(runId, { facts: run, graph });
+        if (run) known.set(runId, run);
         else unknown.push(runId);
       }
       for (const run of unknown.length > 0 ? await readFacts(db, unknown) : []) {
-        const graph = graphs.get(graphKey(run)) ?? (await readGraph(db, run));
-        found.set(run.run_id, { facts: facts.add(run.run_id, run), graph });
+        known.set(run.run_id, facts.add(run.run_id, run));
+      }
+      const found = new Map<string, KnownRun>();
+      for (const runId of runIds) {
+        const run = known.get(runId);
+        if (run) found.set(runId, { facts: run, graph: graphs.get(graphKey(run)) ?? (await readGraph(db, run)) });
       }
       return found;
     },

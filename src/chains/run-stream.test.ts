@@ -110,7 +110,10 @@ describe("a watcher", () => {
     await chains.define([scripted("work", holds)], { name });
     const runId = await chains.run([{ id: "outer", type: "chain", cfg: { name } }]);
     const { nodes } = await watchRun(runId);
-    const child = await until(() => nodes()["outer"]?.["childRunId"] as string | undefined, "the inner run");
+    const child = await until(
+      () => (nodes()["outer"]?.["childRunId"] ?? undefined) as string | undefined,
+      "the inner run",
+    );
     expect((await chains.node(runId, "outer"))["childRunId"]).toBe(child);
     await chains.api.post(`/api/v1/runs/${runId}:stop`);
   });

@@ -166,13 +166,14 @@ export function createWorker(deps: WorkerDeps): Worker {
     const work = execute(executeDeps, item, control);
     const current: Running = { item, control, leave: () => {}, takenAway: false };
     running.set(item.fence, current);
+    const measured = ({ kind }: Outcome) => {
+      const labels = { type: item.node.def.type, outcome: current.takenAway ? "taken away" : kind };
+      metrics.observe("millrace_chains_node_seconds", labels, (performance.now() - startedAt) / 1000);
+    };
+    void work.then(measured);
     const outcome = await new Promise<Outcome | "deaf">((resolve) => {
       current.leave = () => resolve("deaf");
-      void work.then((done) => {
-        const labels = { type: item.node.def.type, outcome: current.takenAway ? "taken away" : done.kind };
-        metrics.observe("millrace_chains_node_seconds", labels, (performance.now() - startedAt) / 1000);
-        resolve(done);
-      });
+      void work.then(resolve);
     });
     freeSlots(1);
     if (outcome === "deaf") {

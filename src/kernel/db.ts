@@ -51,7 +51,7 @@ export interface DbOptions {
   connection: Connection;
   applicationName?: string;
   poolSize?: number;
-  /** Called after each statement, for metrics. */
+  /** Called after each statement, for metrics, with the time since it was sent: others may have been before it. */
   onStatement?: (name: string, seconds: number) => void;
   /** An idle connection broke. The pool has already dropped it; this is for the log. */
   onIdleError?: (error: Error) => void;
@@ -197,13 +197,15 @@ export function openDb(options: DbOptions): Db {
       },
     };
     try {
-      // It goes out together with the first statement, and fails only where that fails too: with the connection.
-      client.query("begin").catch(() => {});
+      // It goes out together with the first statement. Should it fail, and nothing else, that is told at the end.
+      const begun = client.query("begin");
+      begun.catch(() => {});
       const result = await body(tx);
       isOver = true;
       const [answer, { command }] = await Promise.all([
         result instanceof Lastly ? result.answer : result,
         client.query("commit"),
+        begun,
       ]);
       // What Postgres answers, without an error, if a statement has failed and nobody looked.
       if (command !== "COMMIT") throw new Error("nothing was committed: a statement of the transaction has failed");

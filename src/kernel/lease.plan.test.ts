@@ -53,7 +53,7 @@ describe.each(
       expect(nodes, call).not.toContain("Seq Scan");
       expect(pages, `${name} reads pages`).toBeLessThan(PAGES_MAX);
     }
-    expect((await explain(db, calls.claim)).indexes).toEqual([`${calls.table}_ready`]);
+    expect((await explain(db, calls.claim)).indexes).toEqual([`${calls.table}_pkey`, `${calls.table}_ready`]);
     for (const call of calls.byKey) expect((await explain(db, call)).indexes, call).toEqual([`${calls.table}_pkey`]);
     expect((await explain(db, calls.reclaim)).indexes).toContain(`${calls.table}_leased`);
   });

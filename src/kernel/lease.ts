@@ -104,6 +104,7 @@ export function leaseOn<Key extends object, Item extends object = object>(spec: 
   const { table, state, hold } = spec;
   const keyNames = Object.keys(spec.key);
   const key = (alias: string) => keyNames.map((name) => `${alias}.${name}`).join(", ");
+  const sameKey = keyNames.map((name) => `t.${name} = p.${name}`).join(" and ");
   const readyStates = state.ready.map(quote);
   const stateIn = (states: readonly string[]) =>
     states.length === 1 ? `t.${state.column} = ${states[0]}` : `t.${state.column} in (${states.join(", ")})`;
@@ -129,14 +130,12 @@ export function leaseOn<Key extends object, Item extends object = object>(spec: 
   const returning = `returning ${key("t")}, t.${spec.fence}::text as fence${also(spec.returning)}`;
   const take = `update ${table} t
      set ${state.column} = ${quote(state.leased)}, ${spec.fence} = nextval('kernel.fence'), ${holding.take}${also(spec.onClaim)}
-     from picked p where t.ctid = p.place ${returning}`;
-  // "materialized" says aloud what must hold: run twice, the locking subquery would lock more rows than the limit. A row that
-  // is locked keeps its place, and can only be looked up there; by its key, a planner that takes the table for empty would
-  // as soon read all of it for each row that was picked.
+     from picked p where ${sameKey} ${returning}`;
+  // "materialized" says aloud what must hold: run twice, the locking subquery would lock more rows than the limit.
   const claim: Statement<Key & Item & { fence: string }> = statement(
     `${spec.name}.claim`,
     `with picked as materialized (
-       select t.ctid as place from ${table} t where ${ready} order by ${spec.orderBy} limit $1 for update skip locked
+       select ${key("t")} from ${table} t where ${ready} order by ${spec.orderBy} limit $1 for update skip locked
      ) ${take}`,
   );
 
@@ -168,11 +167,11 @@ export function leaseOn<Key extends object, Item extends object = object>(spec: 
            from unnest($${hold.by === "item" ? 4 : 3}::text[]) as k(key)
          ), candidates as materialized (
            select c.* from room, lateral (
-             select t.ctid as place, t.* from ${table} t where ${ready} and t.${column} = room.key
+             select t.* from ${table} t where ${ready} and t.${column} = room.key
              order by ${spec.orderBy} limit greatest(least(room.free, $1), 0) for update skip locked
            ) c
          ), picked as materialized (
-           select t.place from candidates t order by ${spec.orderBy} limit $1
+           select ${key("t")} from candidates t order by ${spec.orderBy} limit $1
          ) ${take}`,
       ),
     };
@@ -223,11 +222,11 @@ export function leaseOn<Key extends object, Item extends object = object>(spec: 
   const reclaim: Statement<Key & { state: string }> = statement(
     `${spec.name}.reclaim`,
     `with picked as materialized (
-       select t.ctid as place from ${table} t where ${leased} and ${holding.expired} limit $1 for update skip locked
+       select ${key("t")} from ${table} t where ${leased} and ${holding.expired} limit $1 for update skip locked
      ) update ${table} t
      set ${state.column} = case when ${tooOften} then ${quote(state.dead)} else ${readyStates[0]} end,
          ${spec.lost.column} = t.${spec.lost.column} + 1, ${spec.fence} = null, ${holding.drop}${also(spec.onReturn)}${also(reason)}
-     from picked p where t.ctid = p.place returning ${key("t")}, t.${state.column} as state`,
+     from picked p where ${sameKey} returning ${key("t")}, t.${state.column} as state`,
   );
 
   return {

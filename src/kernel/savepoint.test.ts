@@ -15,18 +15,33 @@ beforeAll(() => database.query("create table savepoint_item (name text primary k
 test("what fails is undone alone, on each level", async () => {
   await database.db.tx(async (tx) => {
     await add(tx, "before");
-    const outer = guarded(tx, async () => {
-      await add(tx, "outer");
-      const inner = guarded(tx, async () => {
-        await add(tx, "inner");
-        await add(tx, "before"); // There already, so the transaction is broken now.
+    const outer = guarded(tx, async (outerTx) => {
+      await add(outerTx, "outer");
+      const inner = guarded(outerTx, async (innerTx) => {
+        await add(innerTx, "inner");
+        await add(innerTx, "before"); // There already, so the transaction is broken now.
       });
       await expect(inner).rejects.toMatchObject({ code: "23505" });
-      await add(tx, "outer, after the inner one had failed");
+      await add(outerTx, "outer, after the inner one had failed");
       throw new Error("the outer one too");
     });
     await expect(outer).rejects.toThrow("the outer one too");
     await add(tx, "after");
   });
   expect(await names()).toEqual(["after", "before"]);
+});
+
+test("what is sent after the work has failed is refused, for it would not be undone", async () => {
+  await database.db.tx(async (tx) => {
+    let kept: Queryable | undefined;
+    const failing = guarded(tx, async (own) => {
+      kept = own;
+      throw new Error("changed my mind");
+    });
+    await expect(failing).rejects.toThrow("changed my mind");
+    await expect(add(kept as unknown as Queryable, "late")).rejects.toThrow("had failed");
+    await add(tx, "later");
+  });
+  expect(await names()).toContain("later");
+  expect(await names()).not.toContain("late");
 });

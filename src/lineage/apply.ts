@@ -111,14 +111,14 @@ async function write(tx: Queryable, tenantId: string, sheet: Sheet) {
       edges.push({ src: idOf(owner), kind, dst: idOf(end), transformations: [], first_at: at });
     }
   }
+  const inserted = fresh.map(row);
+  const updated = changed.filter((asset) => !isFresh.has(asset)).map(row);
+  const owners = owned.map(({ owner, kind }) => ({ src: idOf(owner), kind }));
+  // Nothing is computed from here on: what is sent already must be waited for, whatever fails.
   const [, , cut, joined] = await Promise.all([
-    insertNodes(tx, tenantId, fresh.map(row)),
-    updateNodes(tx, tenantId, changed.filter((asset) => !isFresh.has(asset)).map(row)),
-    cutOwnedEdges(
-      tx,
-      tenantId,
-      owned.map(({ owner, kind }) => ({ src: idOf(owner), kind })),
-    ),
+    insertNodes(tx, tenantId, inserted),
+    updateNodes(tx, tenantId, updated),
+    cutOwnedEdges(tx, tenantId, owners),
     upsertEdges(tx, tenantId, edges),
   ]);
   return {

@@ -35,19 +35,21 @@ export function useEventTexts(scope: Http, limitOf: (request: FastifyRequest) =>
 /** By its events, which cost less than an async iterator: it runs for every event, and nearly all come in one piece. */
 function collect(payload: Readable, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    const hungUp = () => reject(new Error("the caller hung up before the whole body had come"));
+    if (payload.destroyed) return hungUp(); // While it waited for its turn. No event tells of it any more.
     const chunks: Buffer[] = [];
     let size = 0;
-    payload.on("data", (chunk: Buffer) => {
+    const add = (chunk: Buffer) => {
       size += chunk.length;
-      if (size > limit) {
-        // No longer read; its socket stays, for the refusal to go out on.
-        payload.removeAllListeners("data").pause();
-        reject(new ApiError("BODY_TOO_LARGE", { limit }));
-      } else chunks.push(chunk);
-    });
-    payload.once("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size)));
+      if (size <= limit) return void chunks.push(chunk);
+      // No longer read; its socket stays, for the refusal to go out on.
+      payload.off("data", add).pause();
+      reject(new ApiError("BODY_TOO_LARGE", { limit }));
+    };
+    payload.on("data", add);
+    payload.once("end", () => resolve(Buffer.concat(chunks, size)));
     payload.once("error", reject);
-    payload.once("close", () => reject(new Error("the request was closed before its body had come")));
+    payload.once("close", hungUp);
   });
 }
 

@@ -161,7 +161,7 @@ export function createIngest(deps: IngestDeps): Ingest {
   async function takeAlone(tenant: Item["tenant"], items: readonly Item[]): Promise<Taken[]> {
     let changed = false;
     let hasTasks = false;
-    const onChange = async (tx: Queryable, change: GraphChange) => {
+    const onChange = async (change: GraphChange, tx: Queryable) => {
       changed = true;
       if (await deps.onChange(tx, tenant.id, change)) hasTasks = true;
     };
@@ -174,7 +174,7 @@ export function createIngest(deps: IngestDeps): Ingest {
       const states = items.map((item) => stateOf(item, now));
       const fresh = await takeEvents(tx, tenant, newEvents(items, states));
       const toApply = items.filter(({ key }, index) => states[index] === "APPLIED" && fresh.has(key));
-      const outcomes = await applyIncoming(tx, tenant.id, toApply, (change) => onChange(tx, change));
+      const outcomes = await applyIncoming(tx, tenant.id, toApply, onChange);
       const dead = deadLetters(
         toApply.map(({ key }) => fresh.get(key) as string),
         outcomes,

@@ -56,11 +56,11 @@ export async function applyIncoming(
   tx: Queryable,
   tenantId: string,
   incoming: readonly Incoming[],
-  onChange: (change: GraphChange) => Promise<void>,
+  onChange: (change: GraphChange, tx: Queryable) => Promise<void>,
 ): Promise<Outcome[]> {
   if (incoming.length === 0) return [];
   try {
-    await guarded(tx, async () => onChange(await applyAll(tx, tenantId, incoming)));
+    await guarded(tx, async (own) => onChange(await applyAll(own, tenantId, incoming), own));
     return incoming.map(() => ({ state: "APPLIED", error: null }));
   } catch (error) {
     if (mayPass(error)) throw error;

@@ -80,7 +80,7 @@ export async function createLineage(deps: LineageDeps): Promise<Lineage> {
     const tenant = await readModel(tx, tenantId);
     if (!tenant?.model) return false;
     try {
-      return (await guarded(tx, () => tasks.enqueue(tx, { id: tenantId, ...tenant }, change.assets))) > 0;
+      return (await guarded(tx, (own) => tasks.enqueue(own, { id: tenantId, ...tenant }, change.assets))) > 0;
     } catch (err) {
       if (mayPass(err)) throw err;
       log.error(

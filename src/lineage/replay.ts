@@ -45,7 +45,7 @@ const STEP_EVENTS = 200;
 /** Well below the time after which clients and what is between give a request up. */
 const REQUEST_MS_MAX = 20_000;
 
-type OnChange = (change: GraphChange) => Promise<void>;
+type OnChange = (change: GraphChange, tx: Queryable) => Promise<void>;
 
 export function createReplay({ db, clock, turns, settings, onChange, afterChange }: ReplayDeps): Replay {
   /** Runs `work` in the tenant's turn, with its graph for itself. */
@@ -55,8 +55,8 @@ export function createReplay({ db, clock, turns, settings, onChange, afterChange
       db.tx(async (tx) => {
         hasTasks = false;
         await lockGraph(tx, tenantId, "alone");
-        return work(tx, async (change) => {
-          if (await onChange(tx, tenantId, change)) hasTasks = true;
+        return work(tx, async (change, own) => {
+          if (await onChange(own, tenantId, change)) hasTasks = true;
         });
       });
     const result = await turns.take(tenantId, transaction);

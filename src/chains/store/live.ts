@@ -262,7 +262,10 @@ export interface LiveDifference {
 }
 
 /** Answers the nodes that were leased by this. */
-export function writeLive(tx: Queryable, { gone, kept, told, runs, worker }: LiveDifference): Promise<ClaimedNode[]> {
+export async function writeLive(
+  tx: Queryable,
+  { gone, kept, told, runs, worker }: LiveDifference,
+): Promise<ClaimedNode[]> {
   return tx.rows(WRITE, [
     ...toArrays(NODE_KEY, gone),
     ...toArrays({ ...NODE_KEY, ...LIVE_VALUES }, kept),
@@ -298,7 +301,7 @@ const INSERT_LIVE = statement<ClaimedNode>(
 );
 
 /** Answers the nodes that were leased by this. */
-export function insertLive(
+export async function insertLive(
   tx: Queryable,
   nodes: readonly (Omit<LiveWrite, "delay_ms" | "child_run_id"> & { pool: string | null })[],
 ): Promise<ClaimedNode[]> {

@@ -14,7 +14,7 @@ export const METRICS = {
   },
   millrace_db_statement_seconds: {
     kind: "histogram",
-    help: "Time of a statement, waiting for a connection included.",
+    help: "Time of a statement, waiting for a connection and for what was sent before it included.",
     labels: ["statement"],
   },
   millrace_db_connections: { kind: "gauge", help: "Connections of the pools.", labels: ["state"] },

@@ -202,10 +202,8 @@ const UPSERT_EDGES = statement<EdgeKey>(
    returning e.src::text, e.kind, e.dst::text`,
 );
 /** Those that are new or have changed. */
-export const upsertEdges = (tx: Queryable, tenantId: string, edges: readonly NewEdge[]): Promise<EdgeKey[]> =>
-  edges.length === 0
-    ? Promise.resolve([])
-    : tx.rows(UPSERT_EDGES, [...toArrays({ ...EDGE_KEY, ...EDGE_VALUES }, edges), tenantId]);
+export const upsertEdges = async (tx: Queryable, tenantId: string, edges: readonly NewEdge[]): Promise<EdgeKey[]> =>
+  edges.length === 0 ? [] : tx.rows(UPSERT_EDGES, [...toArrays({ ...EDGE_KEY, ...EDGE_VALUES }, edges), tenantId]);
 
 const CUT_OWNED = statement<EdgeKey>(
   "lineage.cut_owned_edges",
@@ -213,10 +211,11 @@ const CUT_OWNED = statement<EdgeKey>(
    where e.tenant_id = $1 and e.src = i.src and e.kind = i.kind returning e.src::text, e.kind, e.dst::text`,
 );
 /** All edges of a kind that leave an asset. */
-export const cutOwnedEdges = (tx: Queryable, tenantId: string, owners: readonly Pick<EdgeKey, "src" | "kind">[]) =>
-  owners.length === 0
-    ? Promise.resolve([])
-    : tx.rows(CUT_OWNED, [tenantId, ...toArrays({ src: "int8", kind: "text" }, owners)]);
+export const cutOwnedEdges = async (
+  tx: Queryable,
+  tenantId: string,
+  owners: readonly Pick<EdgeKey, "src" | "kind">[],
+) => (owners.length === 0 ? [] : tx.rows(CUT_OWNED, [tenantId, ...toArrays({ src: "int8", kind: "text" }, owners)]));
 
 const CUT = statement<EdgeKey>(
   "lineage.cut_edges",

@@ -1,6 +1,6 @@
 /**
  * Works on tasks. Whoever queues some wakes it; what is due later it knows, and what a lost process had claimed it takes back
- * when that claim runs out. So an idle process asks the database about once a minute. Batches go their own ways from their
+ * when that claim runs out. So an idle process asks the database every two minutes. Batches go their own ways from their
  * claims on: one model that hangs delays no other tenant.
  */
 import { setMaxListeners } from "node:events";
