@@ -29,7 +29,7 @@ import { createLog, type Log } from "./kernel/telemetry/log.ts";
 import { createMetrics, type Metrics } from "./kernel/telemetry/metrics.ts";
 import { recordStatement, startTracing } from "./kernel/telemetry/tracing.ts";
 import { createWake } from "./kernel/wake.ts";
-import { createGateway, LineageSettings, lineageChecks, lineageRoutes } from "./lineage/index.ts";
+import { LineageSettings, lineageChecks, lineageRoutes, openGateway } from "./lineage/index.ts";
 import { besideConfig, openModules } from "./modules.ts";
 import { createLongPoll, createReclaimer, TrackingSettings, trackingChecks, trackingRoutes } from "./tracking/index.ts";
 import { VERSION } from "./version.ts";
@@ -190,12 +190,12 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   const { gateway: asserted } = config.sections.lineage;
   const gateway =
     asserted &&
-    createGateway({
+    (await openGateway({
       settings: asserted,
       env: process.env,
       directory: besideConfig(config, deps.cwd),
       clock: systemClock,
-    });
+    }));
   const http = await createHttp({
     log,
     metrics,
