@@ -1,6 +1,6 @@
 /** Which way a prepared statement goes: its plan as the connection has cached it, and what running it touches. */
-import type { Db } from "../src/kernel/db.ts";
-import { statement } from "../src/kernel/statement.ts";
+import { type Connection, type Db, openDb, type Queryable } from "../src/kernel/db.ts";
+import { type Statement, statement } from "../src/kernel/statement.ts";
 
 export interface PlanFacts {
   /** Node types, such as `Index Scan` or `Seq Scan`. */
@@ -59,4 +59,48 @@ function pagesOf(node: PlanNode): number {
 
 function flatten(node: PlanNode): PlanNode[] {
   return [node, ...(node.Plans ?? []).flatMap(flatten)];
+}
+
+export interface RecordingDb {
+  db: Db;
+  /** The values that each statement was last called with, by its name. */
+  calls: Map<string, readonly unknown[]>;
+  /** The plan of a statement with the values of its last call. */
+  explainLast(name: string): Promise<PlanFacts>;
+}
+
+/** With one connection, since each has its own plans. Statements whose names begin otherwise are not remembered. */
+export function openRecordingDb(connection: Connection, prefix = ""): RecordingDb {
+  const calls: RecordingDb["calls"] = new Map();
+  const recording =
+    (queryable: Queryable): Queryable["rows"] =>
+    (sent, values = []) => {
+      if (sent.name.startsWith(prefix)) calls.set(sent.name, values);
+      return queryable.rows(sent as Statement<never>, values);
+    };
+  const plain = openDb({ connection, poolSize: 1 });
+  const db: Db = { ...plain, rows: recording(plain), tx: (work) => plain.tx((tx) => work({ rows: recording(tx) })) };
+  return {
+    db,
+    calls,
+    explainLast(name) {
+      const values = calls.get(name) ?? [];
+      return explain(db, `"${name}"${values.length > 0 ? `(${values.map(literal).join(", ")})` : ""}`);
+    },
+  };
+}
+
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (!Array.isArray(value)) return quoted(textOf(value));
+  return quoted(`{${value.map((item) => (item === null ? "null" : JSON.stringify(textOf(item)))).join(",")}}`);
+}
+
+function textOf(value: unknown): string {
+  if (value instanceof Date) return value.toISOString();
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
 }

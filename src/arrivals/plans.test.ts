@@ -1,9 +1,8 @@
 /** The statements of the hot path touch as few pages on a full database as on an empty one. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
-import { explain } from "../../test/plans.ts";
-import { type Db, openDb, type Queryable } from "../kernel/db.ts";
-import type { Statement } from "../kernel/statement.ts";
+import { openRecordingDb, type RecordingDb } from "../../test/plans.ts";
+import type { Db } from "../kernel/db.ts";
 import { announce } from "./announce.ts";
 import { knownModels } from "./needs.ts";
 import { look } from "./store/deadlines.ts";
@@ -26,19 +25,11 @@ const HISTORY = 60_000;
 
 const database = useDatabase();
 let db: Db;
-const calls = new Map<string, readonly unknown[]>();
-
-/** Remembers the values that each statement was last called with. */
-function recording(queryable: Queryable): Queryable["rows"] {
-  return (statement, values = []) => {
-    calls.set(statement.name, values);
-    return queryable.rows(statement as Statement<never>, values);
-  };
-}
+let calls: RecordingDb["calls"];
+let explainLast: RecordingDb["explainLast"];
 
 beforeAll(() => {
-  const plain = openDb({ connection: database.connection, poolSize: 1 }); // Each connection has its own plans.
-  db = { ...plain, rows: recording(plain), tx: (work) => plain.tx((tx) => work({ rows: recording(tx) })) };
+  ({ db, calls, explainLast } = openRecordingDb(database.connection));
 });
 afterAll(() => db.close());
 
@@ -134,7 +125,7 @@ test("what is done all the time finds its rows by an index on a full database", 
   for (const [name, pagesMax] of Object.entries(PAGES_MAX)) {
     const values = calls.get(name);
     expect(values, `${name} was called`).toBeDefined();
-    const facts = await explain(db, `"${name}"${values?.length ? `(${values.map(literal).join(", ")})` : ""}`);
+    const facts = await explainLast(name);
     expect(facts.nodes, name).not.toContain("Seq Scan");
     expect(facts.pages, `pages of ${name}`).toBeLessThan(pagesMax);
   }
@@ -166,20 +157,3 @@ const PAGES_MAX: Record<string, number> = {
   "arrivals.value.insert": 30,
   "arrivals.value.of_kpis": 20,
 };
-
-function literal(value: unknown): string {
-  if (value === null || value === undefined) return "null";
-  if (Array.isArray(value)) {
-    return quoted(`{${value.map((item) => (item === null ? "null" : JSON.stringify(textOf(item)))).join(",")}}`);
-  }
-  return quoted(textOf(value));
-}
-
-function textOf(value: unknown): string {
-  if (value instanceof Date) return value.toISOString();
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
-}

@@ -1,10 +1,9 @@
 /** The statements of the hot path touch as few pages on a full database as on an empty one. */
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
-import { explain } from "../../test/plans.ts";
-import { type Db, openDb, type Queryable } from "../kernel/db.ts";
+import { openRecordingDb, type RecordingDb } from "../../test/plans.ts";
+import type { Db } from "../kernel/db.ts";
 import { systemIds } from "../kernel/ids.ts";
-import type { Statement } from "../kernel/statement.ts";
 import { claimNodes, heldNodes, lostNodes, type NodeKey, openLiveRows, writeLive } from "./store/live.ts";
 import { pickAdmissible } from "./store/runs.ts";
 import { look, overdueRuns, ripen, runsOutOfGrace } from "./store/timers.ts";
@@ -15,20 +14,11 @@ const LIVE = 60_000;
 
 const database = useDatabase();
 let db: Db;
-const calls = new Map<string, readonly unknown[]>();
-
-/** Remembers the values that each statement was last called with. */
-function recording(queryable: Queryable): Queryable["rows"] {
-  return (statement, values = []) => {
-    calls.set(statement.name, values);
-    return queryable.rows(statement as Statement<never>, values);
-  };
-}
+let calls: RecordingDb["calls"];
+let explainLast: RecordingDb["explainLast"];
 
 beforeEach(() => {
-  calls.clear();
-  const plain = openDb({ connection: database.connection, poolSize: 1 }); // Each connection has its own plans.
-  db = { ...plain, rows: recording(plain), tx: (work) => plain.tx((tx) => work({ rows: recording(tx) })) };
+  ({ db, calls, explainLast } = openRecordingDb(database.connection));
 });
 afterEach(() => db.close());
 
@@ -151,7 +141,7 @@ async function expectLookUps(expected: Record<string, { pages: number; indexes: 
   for (const [name, { pages: pagesMax, indexes }] of Object.entries(expected)) {
     const values = calls.get(name);
     expect(values, `${name} was called`).toBeDefined();
-    const facts = await explain(db, `"${name}"${values?.length ? `(${values.map(literal).join(", ")})` : ""}`);
+    const facts = await explainLast(name);
     expect(facts.nodes, name).not.toContain("Seq Scan");
     expect(facts.pages, `pages of ${name}`).toBeLessThan(pagesMax);
     expect(facts.indexes, name).toEqual(indexes);
@@ -220,15 +210,3 @@ const EXPECTED: Record<string, { pages: number; indexes: string[] }> = {
   "chains.timers.out_of_grace": { pages: 20, indexes: ["live_run_grace_at"] },
   "chains.wait.find": { pages: 20, indexes: ["live_wait_arrival"] },
 };
-
-function literal(value: unknown): string {
-  if (value === null || value === undefined) return "null";
-  if (Array.isArray(value)) {
-    return quoted(`{${value.map((item) => (item === null ? "null" : JSON.stringify(String(item)))).join(",")}}`);
-  }
-  return quoted(typeof value === "string" ? value : JSON.stringify(value));
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
-}

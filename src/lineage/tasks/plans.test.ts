@@ -1,10 +1,9 @@
 /** The statements of the hot path touch as few pages after years of tasks as on the first day. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { explain } from "../../../test/plans.ts";
+import { openRecordingDb, type RecordingDb } from "../../../test/plans.ts";
 import { until } from "../../../test/until.ts";
-import { type Db, openDb, type Queryable } from "../../kernel/db.ts";
-import type { Statement } from "../../kernel/statement.ts";
+import type { Db } from "../../kernel/db.ts";
 import { BUILTIN, type TestTasks, useTasks } from "./tasks.fixture.ts";
 
 const HISTORY = 100_000;
@@ -15,19 +14,11 @@ const PAGES_MAX = 60;
 const database = useDatabase();
 const tasks = useTasks(database);
 let db: Db;
-const calls = new Map<string, readonly unknown[]>();
-
-/** Remembers the values that each statement of the module was last called with. */
-function recording(queryable: Queryable): Queryable["rows"] {
-  return (statement, values = []) => {
-    if (statement.name.startsWith("lineage.")) calls.set(statement.name, values);
-    return queryable.rows(statement as Statement<never>, values);
-  };
-}
+let calls: RecordingDb["calls"];
+let explainLast: RecordingDb["explainLast"];
 
 beforeAll(() => {
-  const plain = openDb({ connection: database.connection, poolSize: 1 }); // Each connection has its own plans.
-  db = { ...plain, rows: recording(plain), tx: (work) => plain.tx((tx) => work({ rows: recording(tx) })) };
+  ({ db, calls, explainLast } = openRecordingDb(database.connection, "lineage."));
 });
 afterAll(() => db.close());
 
@@ -88,8 +79,7 @@ test("plans made on an empty database go by the index on a full one", async () =
 
   expect([...calls.keys()]).toEqual(expect.arrayContaining(HOT));
   for (const name of HOT) {
-    const values = calls.get(name) ?? [];
-    const facts = await explain(db, `"${name}"${values.length > 0 ? `(${values.map(literal).join(", ")})` : ""}`);
+    const facts = await explainLast(name);
     expect(facts.nodes, name).not.toContain("Seq Scan");
     expect(facts.pages, `pages of ${name}`).toBeLessThan(PAGES_MAX);
   }
@@ -108,15 +98,3 @@ const HOT = [
   "lineage.task.finish_attempts",
   "lineage.task.finish_batch",
 ];
-
-function literal(value: unknown): string {
-  if (value === null || value === undefined) return "null";
-  if (Array.isArray(value)) {
-    return quoted(`{${value.map((item) => (item === null ? "null" : JSON.stringify(String(item)))).join(",")}}`);
-  }
-  return quoted(typeof value === "string" ? value : JSON.stringify(value));
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
-}
