@@ -8,7 +8,7 @@ import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
 import { type CalledRuns, createCalledRuns } from "./called-runs.ts";
 import { createDefinitions, type Definitions } from "./definitions.ts";
-import { createEngine, type EndedRun, type TellEnded } from "./engine.ts";
+import { createEngine } from "./engine.ts";
 import { flowsOf, type RunFlow } from "./flows.ts";
 import type { HasArrived } from "./open-books.ts";
 import { createProgress } from "./progress.ts";
@@ -18,6 +18,7 @@ import { createSchedules, type Schedules } from "./schedules.ts";
 import type { ChainsSettings } from "./settings.ts";
 import { type ArrivedTable, awaitedTables, findWaiting } from "./store/waits.ts";
 import { createSubRuns } from "./sub-runs.ts";
+import type { EndedRun, TellEnded } from "./tell.ts";
 import { createTimers } from "./timers.ts";
 import { chain } from "./types/chain.ts";
 import { map } from "./types/map.ts";
@@ -77,7 +78,7 @@ export function createChains(deps: ChainsDeps): Chains {
     metrics,
     runs: known,
     hasArrived: deps.hasArrived,
-    ...(deps.tellEnded ? { tellEnded: deps.tellEnded } : {}),
+    tellEnded: deps.tellEnded,
     random: Math.random,
   });
   const definitions = createDefinitions({ db, registry, ids });

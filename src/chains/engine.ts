@@ -1,12 +1,11 @@
 /**
  * The engine: brings every change to a run through the transition function and writes it in one transaction. What workers
  * report is gathered into batches over all runs; what people and timers ask for goes run by run, with the whole run on the
- * desk. After the commit it tells those who wait: workers, watchers, and the run that waits for this one.
+ * desk.
  */
 import { type Db, Lastly, type Queryable } from "../kernel/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { createGroupCommit } from "../kernel/group-commit.ts";
-import { OUTBOX_TOPIC } from "../kernel/outbox.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
 import type { Book } from "./book.ts";
@@ -15,11 +14,12 @@ import { type HasArrived, openFresh, openLive, openWhole } from "./open-books.ts
 import type { Progress } from "./progress.ts";
 import { admit } from "./revive.ts";
 import type { KnownRun, RunCache } from "./run-cache.ts";
-import { ENDED_RUN, type RunStatus } from "./states.ts";
+import { ENDED_RUN } from "./states.ts";
 import { saveCheckpoints } from "./store/history.ts";
 import { type ClaimedNode, lockRuns, type NodeKey } from "./store/live.ts";
 import { fullChain, insertChainRuns, insertDagRun, type NewRun, pickAdmissible, stillPending } from "./store/runs.ts";
 import { meetWaits } from "./store/waits.ts";
+import { createTeller, type TellEnded, type Teller } from "./tell.ts";
 import { LET_GO_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC, TIMER_TOPIC } from "./topics.ts";
 import { type NodeEvent, onNodeEvent, reach, take } from "./transition.ts";
 import { writeBooks } from "./write-books.ts";
@@ -45,10 +45,14 @@ export interface Engine {
   report(report: Report): Promise<boolean>;
   /** Opens a whole run under its lock, lets `change` work on it, and writes what it changed unless it answers `dry`. */
   change<T>(runId: string, change: (book: Book) => Changed<T>): Promise<T | undefined>;
+  /**
+   * Makes runs, and turns them into work in the same transaction if their chain has no limit and they are not too large. The
+   * others wait to be admitted. Answers for each whether it was made.
+   */
+  start(runs: readonly NewRun[]): Promise<boolean[]>;
   /** Turns runs that wait into work, as far as their chains have room; answers how many. */
   admit(limit: number): Promise<number>;
-  /** Called with each run that ended, after the commit. */
-  onEnded(listener: (known: KnownRun, status: RunStatus) => void): void;
+  onEnded: Teller["onEnded"];
   /** Lets a worker go on with what its reports make ready, without a claim in between. */
   handOverTo(taker: Taker): void;
   drain(): Promise<void>;
@@ -81,33 +85,22 @@ export interface EngineDeps {
   metrics: Metrics;
   runs: RunCache;
   hasArrived: HasArrived;
-  tellEnded?: TellEnded;
+  tellEnded: TellEnded | undefined;
   random: () => number;
 }
 
-/** Tells the world, in the transaction, of runs that end. */
-export interface TellEnded {
-  /** How they must end to be told of. */
-  of: ReadonlySet<RunStatus>;
-  tell(tx: Queryable, ended: readonly EndedRun[]): Promise<void>;
-}
-
-export interface EndedRun {
-  runId: string;
-  chainId: string | null;
-  name: string;
-  opTime: string | null;
-  status: RunStatus;
-  reason: string | null;
-  /** The run that waits for it. */
-  parentRunId: string | null;
-}
-
+/**
+ * Reports of one run go through one lane, since they would only wait for the run's lock. With two lanes, one batch is read and
+ * worked on while the other is written.
+ */
+const REPORT_LANES = 2;
 const REPORTS_AT_ONCE = 500;
 const REPORTS_WAITING_MAX = 100_000;
 /** As many nodes are admitted in one transaction; building more of them would block the process for seconds. */
 const NODES_ADMITTED_MAX = 20_000;
 const RUNS_READ_AT_ONCE = 50;
+/** What is started together becomes work at once up to this many nodes: whoever starts a run waits for it. */
+const NODES_STARTED_MAX = 2_000;
 /** What a process begins of the runs that it has admitted; the rest is for whoever is free. */
 const ADMITTED_TO_ONESELF_MAX = 100;
 
@@ -118,16 +111,18 @@ const ADMITTED_TO_ONESELF_MAX = 100;
 type WriteAndLease = (books: readonly Book[], known: ReadonlyMap<string, KnownRun>, nodesMax: number) => Promise<void>;
 
 export function createEngine(deps: EngineDeps): Engine {
-  const { db, wake, progress, metrics, runs, hasArrived, tellEnded, random } = deps;
+  const { db, wake, runs, hasArrived, random } = deps;
   let taker: Taker | undefined;
-  const endedListeners: ((known: KnownRun, status: RunStatus) => void)[] = [];
+  const teller = createTeller(deps);
 
-  const reports = createGroupCommit<Report, boolean>({
-    identity: keyOf,
-    write: writeReports,
-    itemsMax: REPORTS_AT_ONCE,
-    waitingMax: REPORTS_WAITING_MAX,
-  });
+  const reportLanes = Array.from({ length: REPORT_LANES }, () =>
+    createGroupCommit<Report, boolean>({
+      identity: keyOf,
+      write: writeReports,
+      itemsMax: REPORTS_AT_ONCE,
+      waitingMax: REPORTS_WAITING_MAX,
+    }),
+  );
 
   async function writeReports(batch: readonly Report[]): Promise<boolean[]> {
     const runIds = [...new Set(batch.map(({ runId }) => runId))];
@@ -136,7 +131,7 @@ export function createEngine(deps: EngineDeps): Engine {
     if (batch.some(({ event }, index) => event.kind === "parked" && counted[index])) wake.hint(TIMER_TOPIC);
     // What did not count has locked rows for a moment, and a claim may have passed over them.
     if (counted.includes(false)) wake.hint(READY_TOPIC);
-    afterCommit(books, known);
+    teller.afterCommit({ books, known });
     return counted;
   }
 
@@ -152,7 +147,7 @@ export function createEngine(deps: EngineDeps): Engine {
           if (nodesMax > reserved) reserved += taker?.reserve(nodesMax - reserved) ?? 0;
           if (taker) handOver(books, Math.min(reserved, nodesMax), taker.session());
           written = writeBooks(tx, books, taker?.name ?? null);
-          await tellOf(tx, books, known, written);
+          await teller.inTransaction(tx, { books, known }, written);
         });
         return new Lastly(
           written.then((nodes) => {
@@ -202,39 +197,43 @@ export function createEngine(deps: EngineDeps): Engine {
     return { books, counted };
   }
 
-  function isToldOf({ status, was }: Book): boolean {
-    return status !== was.status && (tellEnded?.of.has(status) ?? false);
-  }
-
-  /** Once they are written: what is told of a run that ended is read from its rows. */
-  async function tellOf(
-    tx: Queryable,
-    books: readonly Book[],
-    known: ReadonlyMap<string, KnownRun>,
-    written: Promise<unknown>,
-  ): Promise<void> {
-    const ended = books.flatMap((book) => (isToldOf(book) ? endOf(book, known.get(book.runId)) : []));
-    if (ended.length === 0 || !tellEnded) return;
-    await written;
-    await tellEnded.tell(tx, ended);
-  }
-
-  function afterCommit(books: readonly Book[], known: ReadonlyMap<string, KnownRun>): void {
-    const topics = new Set<string>();
-    for (const book of books) addTopics(book, topics);
-    for (const topic of topics) wake.hint(topic);
-    progress.changed(books.map(({ runId }) => runId));
-    if (books.some(isToldOf)) wake.hint(OUTBOX_TOPIC);
-    for (const book of books) {
-      const run = known.get(book.runId);
-      if (!run || !ENDED_RUN.has(book.status) || ENDED_RUN.has(book.was.status)) continue;
-      metrics.count("millrace_chains_runs_total", { outcome: OUTCOMES[book.status] ?? book.status });
-      for (const listener of endedListeners) listener(run, book.status);
+  /** Opens runs that nobody has touched yet and turns them into work. */
+  async function admitFresh(tx: Queryable, known: ReadonlyMap<string, KnownRun>): Promise<Book[]> {
+    const books: Book[] = [];
+    for (const run of known.values()) {
+      const book = await openFresh(tx, run, hasArrived);
+      admit(book);
+      books.push(book);
     }
+    return books;
   }
 
   return {
-    report: (report) => reports.add(report),
+    report: (report) => (reportLanes[laneOf(report)] as (typeof reportLanes)[number]).add(report),
+
+    async start(newRuns) {
+      const started = await handingOver(async (tx, writeAndLease) => {
+        const made = await insertChainRuns(tx, newRuns);
+        runs.learn(made);
+        const known = await runs.get(
+          tx,
+          made.filter(({ has_limit }) => !has_limit).map(({ run_id }) => run_id),
+        );
+        let room = NODES_STARTED_MAX;
+        for (const [runId, { graph }] of known) {
+          if (graph.nodes.length <= room) room -= graph.nodes.length;
+          else known.delete(runId);
+        }
+        // They need no lock: nobody knows of them before the commit.
+        const books = await admitFresh(tx, known);
+        if (books.length > 0) await writeAndLease(books, known, ADMITTED_TO_ONESELF_MAX);
+        return { made: new Set(made.map(({ run_id }) => run_id)), books, known };
+      });
+      teller.afterCommit(started);
+      const { made, books } = started;
+      if (books.length < made.size) wake.hint(TIMER_TOPIC);
+      return newRuns.map(({ run_id }) => made.has(run_id));
+    },
 
     async change(runId, change) {
       const known = (await runs.get(db, [runId])).get(runId);
@@ -246,7 +245,7 @@ export function createEngine(deps: EngineDeps): Engine {
         if (changed.dry) return { answer: changed.answer, book: undefined };
         await refuseIfFull(tx, open, known);
         const written = writeBooks(tx, [open], null);
-        await tellOf(tx, [open], new Map([[runId, known]]), written);
+        await teller.inTransaction(tx, { books: [open], known: new Map([[runId, known]]) }, written);
         await written;
         await changed.also?.(tx);
         return { answer: changed.answer, book: open };
@@ -256,7 +255,7 @@ export function createEngine(deps: EngineDeps): Engine {
       wake.hint(READY_IN_POOL_TOPIC);
       if (book) {
         wake.hint(LET_GO_TOPIC); // A person or a timer may have taken nodes away from their workers.
-        afterCommit([book], new Map([[runId, known]]));
+        teller.afterCommit({ books: [book], known: new Map([[runId, known]]) });
       }
       return answer;
     },
@@ -265,39 +264,37 @@ export function createEngine(deps: EngineDeps): Engine {
       const admission = await handingOver(async (tx, writeAndLease) => {
         const picked = await pickAdmissible(tx, limit);
         await lockRuns(tx, picked);
-        const books: Book[] = [];
         const known = new Map<string, KnownRun>();
         const pending = picked.length > 0 ? await stillPending(tx, picked) : [];
         let nodes = 0;
-        while (nodes < NODES_ADMITTED_MAX && books.length < pending.length) {
-          const some = pending.slice(books.length, books.length + RUNS_READ_AT_ONCE);
+        while (nodes < NODES_ADMITTED_MAX && known.size < pending.length) {
+          const some = pending.slice(known.size, known.size + RUNS_READ_AT_ONCE);
           for (const [runId, run] of await runs.get(tx, some)) {
             if (nodes >= NODES_ADMITTED_MAX) break;
             nodes += run.graph.nodes.length;
             known.set(runId, run);
-            const book = await openFresh(tx, run, hasArrived);
-            admit(book);
-            books.push(book);
           }
         }
+        const books = await admitFresh(tx, known);
         if (books.length > 0) await writeAndLease(books, known, ADMITTED_TO_ONESELF_MAX);
         return { books, known };
       });
-      const { length: admitted } = admission.books;
-      metrics.count("millrace_chains_runs_total", { outcome: "started" }, admitted);
-      afterCommit(admission.books, admission.known);
-      return admitted;
+      teller.afterCommit(admission);
+      return admission.books.length;
     },
 
-    onEnded: (listener) => void endedListeners.push(listener),
+    onEnded: teller.onEnded,
     handOverTo(worker) {
       taker = worker;
     },
-    drain: () => reports.drain(),
+    drain: async () => void (await Promise.all(reportLanes.map((lane) => lane.drain()))),
   };
 }
 
-const OUTCOMES: Partial<Record<RunStatus, string>> = { SUCCESS: "succeeded", FAILED: "failed", STOPPED: "stopped" };
+/** The end of a run's id is random. */
+function laneOf({ runId }: Report): number {
+  return Number.parseInt(runId.slice(-2), 16) % REPORT_LANES;
+}
 
 function keyOf({ runId, event }: Report): string {
   return `${runId}/${event.nodeId}`;
@@ -321,22 +318,6 @@ async function takeArrivals(tx: Queryable, batch: readonly Report[]): Promise<Se
   );
   const met = waits.length > 0 ? await meetWaits(tx, waits) : [];
   return new Set(met.map(({ run_id, node_id }) => `${run_id}/${node_id}`));
-}
-
-function endOf({ status, reason }: Book, known: KnownRun | undefined): EndedRun[] {
-  if (!known) return [];
-  const { run_id, chain_id, name, op_time, parent_run_id } = known.facts;
-  return [
-    {
-      runId: run_id,
-      chainId: chain_id,
-      name,
-      opTime: op_time,
-      status,
-      reason: reason?.text ?? null,
-      parentRunId: parent_run_id,
-    },
-  ];
 }
 
 /** In the transaction that parks the node which waits for it. */
@@ -366,19 +347,4 @@ function handOver(books: readonly Book[], limit: number, session: string): void 
       left -= 1;
     }
   }
-}
-
-/** Whom a change concerns. */
-function addTopics({ nodes, status, was }: Book, topics: Set<string>): void {
-  for (const { live, was: before, node } of nodes.values()) {
-    const [from, to] = [before.live?.state, live?.state];
-    if (from === to) continue;
-    const inPool = node.def.pool !== undefined;
-    if (to === "ready") topics.add(inPool ? READY_IN_POOL_TOPIC : READY_TOPIC);
-    if (from === "leased" && inPool) topics.add(READY_IN_POOL_TOPIC); // There is room for another.
-    if (to === "delayed" || to === "parked" || from === "parked") topics.add(TIMER_TOPIC);
-  }
-  if (status === was.status) return;
-  if (status === "STOPPING") topics.add(LET_GO_TOPIC).add(TIMER_TOPIC);
-  if (ENDED_RUN.has(status)) topics.add(TIMER_TOPIC); // There may be room for another run.
 }

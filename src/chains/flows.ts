@@ -3,11 +3,11 @@
  * The text of a statement is told, but what it reads and writes is not guessed.
  */
 import type { Queryable } from "../kernel/db.ts";
-import type { EndedRun } from "./engine.ts";
 import type { Graph, GraphNode } from "./graph.ts";
 import type { KnownRun, RunCache } from "./run-cache.ts";
 import type { NodeStatus } from "./states.ts";
 import { type NodeEnd, readNodeEnds, readReasons } from "./store/history.ts";
+import type { EndedRun } from "./tell.ts";
 import { ENGINE_DEFAULT } from "./types/sql.ts";
 
 /** Which work it was. The items of a `map` are a run of their own, and yet the work of a node of the chain. */

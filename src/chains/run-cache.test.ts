@@ -55,6 +55,19 @@ describe("the runs that are known", () => {
   });
 });
 
+describe("a run that is learned of when it is made", () => {
+  test("is not read again, and is what was learned last: the transaction may have been tried twice", async () => {
+    const db = watched(database.db);
+    const cache = createRunCache();
+    const runId = await addRun(database, { a: [] });
+    const { facts } = only(await createRunCache().get(database.db, [runId]));
+    cache.learn([{ ...facts, name: "before the chain was renamed" }]);
+    cache.learn([facts]);
+    expect(only(await cache.get(db, [runId])).facts).toEqual(facts);
+    expect(db.asked).toEqual(["chains.run.dag"]);
+  });
+});
+
 describe("a graph", () => {
   test("is shared by the runs of one version, and made anew for the next", async () => {
     const db = watched(database.db);

@@ -14,6 +14,8 @@ export interface KnownRun {
 export interface RunCache {
   /** In the order in which they are asked for. Runs that do not exist are missing from the answer. */
   get(db: Queryable, runIds: readonly string[]): Promise<Map<string, KnownRun>>;
+  /** Takes over what was read in the moment in which the runs were made. */
+  learn(runs: readonly RunFacts[]): void;
 }
 
 /** Characters of parameters, and a little for the rest of each run. */
@@ -49,6 +51,9 @@ export function createRunCache(tableName?: (given: string) => string): RunCache 
         if (run) found.set(runId, { facts: run, graph: graphs.get(graphKey(run)) ?? (await readGraph(db, run)) });
       }
       return found;
+    },
+    learn(runs) {
+      for (const run of runs) facts.add(run.run_id, run);
     },
   };
 }

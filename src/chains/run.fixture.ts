@@ -40,9 +40,9 @@ export async function addChain({ db }: TestDatabase, nodes: Nodes): Promise<stri
 }
 
 export async function addRunOf({ db }: TestDatabase, chainId: string): Promise<string> {
-  const [runId] = await insertChainRuns(db, [newRun({ chain_id: chainId })]);
-  if (runId === undefined) throw new Error("the run was not made");
-  return runId;
+  const [run] = await insertChainRuns(db, [newRun({ chain_id: chainId })]);
+  if (run === undefined) throw new Error("the run was not made");
+  return run.run_id;
 }
 
 /** The node in the hands of a worker. */

@@ -104,13 +104,13 @@ export function createRuns(deps: {
 
   /** Answers for each run whether it was made. */
   async function insert(tx: Queryable, runs: readonly NewRun[]): Promise<boolean[]> {
-    const made = new Set(await insertChainRuns(tx, runs));
+    const made = new Set((await insertChainRuns(tx, runs)).map(({ run_id }) => run_id));
     return runs.map(({ run_id }) => made.has(run_id));
   }
 
   const starts = createGroupCommit<NewRun, boolean>({
     identity: ({ run_id }) => run_id,
-    write: (runs) => insert(db, runs),
+    write: (runs) => engine.start(runs),
   });
 
   async function whyNotStarted(chainId: string): Promise<ApiError> {
@@ -178,7 +178,6 @@ export function createRuns(deps: {
       const { idempotencyKey: key } = request;
       if (key !== undefined) return startOnce(run, chainId, key, request);
       if (!(await starts.add(run))) throw await whyNotStarted(chainId);
-      wake.hint(TIMER_TOPIC);
       return { runId: run.run_id, repeated: false };
     },
 

@@ -211,7 +211,7 @@ export function createSchedules(deps: {
       scheduleId,
       nextAt: plan.nextMs === undefined ? null : new Date(plan.nextMs),
       lastAt: lastFireMs === undefined ? null : new Date(lastFireMs),
-      lastRunId: made.at(-1) ?? null,
+      lastRunId: made.length > 0 ? (runs.at(-1)?.run_id ?? null) : null,
     });
     return made.length;
   }

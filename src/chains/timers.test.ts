@@ -44,6 +44,18 @@ describe("a run that takes longer than it may", () => {
     });
   });
 
+  test("is noticed in time after a retry too", async () => {
+    const process = await chains.open();
+    acts.set("n0", held().act);
+    const { runId } = await process.runs.start(await define(process, [{ id: "n0" }], { runTimeoutMs: 300 }), BY);
+    await ended(runId);
+    await sleep(200); // Until the timers are at rest, with nothing due that they know of.
+    const began = performance.now();
+    await process.runs.retry(runId, retryAll, ACTOR);
+    expect((await ended(runId)).nodes).toMatchObject({ n0: { status: "STOPPED", attempt: 2 } });
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
   test("has its whole time again when it is retried", async () => {
     const process = await chains.open({ roles: ["worker"] });
     acts.set("n0", () => {
@@ -120,7 +132,7 @@ describe("a stop", () => {
 
   test("of a run that was never admitted is STOPPED at once", async () => {
     const process = await chains.open({ roles: [] });
-    const { runId } = await process.runs.start(await define(process, [{ id: "n0" }]), BY);
+    const [runId = ""] = await process.runs.startMany(await define(process, [{ id: "n0" }]), [BY]);
     expect(await process.runs.stop(runId, ACTOR)).toBe("STOPPED");
     expect(await process.timers.runOnce()).toMatchObject({ admitted: 0 });
     expect(await look(runId)).toMatchObject({ status: "STOPPED", nodes: { n0: { status: "STOPPED" } } });

@@ -58,8 +58,11 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
   }
 
   async function flush(): Promise<void> {
-    await new Promise(setImmediate); // Lets the requests that are already parsed join the first batch.
-    while (queue.length > 0) await write(takeBatch());
+    while (queue.length > 0) {
+      // Lets what is already here join the batch: requests that are parsed, and what the batch before has set going.
+      await new Promise(setImmediate);
+      await write(takeBatch());
+    }
     flushing = undefined;
   }
 

@@ -22,11 +22,12 @@ export interface RunFacts {
   depth: number;
 }
 
+const FACT_COLUMNS = `r.run_id, r.job_name as name, r.chain_id, r.chain_version, r.params, r.op_time, r.priority,
+          r.run_timeout_ms::float8 as run_timeout_ms, r.trigger, r.parent_run_id, r.parent_node_id, r.depth`;
+
 const FACTS = statement<RunFacts>(
   "chains.run.facts",
-  `select run_id, job_name as name, chain_id, chain_version, params, op_time, priority, run_timeout_ms::float8 as run_timeout_ms, trigger,
-          parent_run_id, parent_node_id, depth
-   from chains.job_run where run_id = any($1::uuid[])`,
+  `select ${FACT_COLUMNS} from chains.job_run r where r.run_id = any($1::uuid[])`,
 );
 
 export function readFacts(db: Queryable, runIds: readonly string[]): Promise<RunFacts[]> {
@@ -125,7 +126,7 @@ const OF_I = Object.keys(NEW_RUN)
 const DAG_AT = Object.keys(NEW_RUN).length + 1;
 
 // The definition is copied inside the database: it may be large, and the run must have the version that it names.
-const INSERT_CHAIN_RUNS = statement<{ run_id: string }>(
+const INSERT_CHAIN_RUNS = statement<MadeRun>(
   "chains.run.insert",
   `with runs as (
      insert into chains.job_run (${COLUMNS}, chain_version, job_name, dag_json, run_timeout_ms)
@@ -134,22 +135,27 @@ const INSERT_CHAIN_RUNS = statement<{ run_id: string }>(
      where (i.parent_run_id is not null or (
        d.enabled and (i.op_time is not null or not jsonb_path_exists(d.dag_json, '$.nodes[*].waitsFor[*]'))
      ))
-     returning run_id, dag_json
+     returning *
    ), nodes as (
      insert into chains.job_run_node (run_id, node_id, node_no)
      select r.run_id, n.node ->> 'id', n.no - 1
      from runs r, jsonb_array_elements(r.dag_json -> 'nodes') with ordinality as n(node, no)
    )
-   select run_id from runs`,
+   select ${FACT_COLUMNS}, d.max_active_runs is not null as has_limit
+   from runs r join chains.job_chain_definition d on d.chain_id = r.chain_id`,
 );
 
+export interface MadeRun extends RunFacts {
+  /** Its chain allows only so many at a time. */
+  has_limit: boolean;
+}
+
 /**
- * Answers the ids of the runs that were made: not of a chain that is unknown or disabled, or that needs an opTime. A run
+ * Answers the runs that were made: not those of a chain that is unknown or disabled, or that needs an opTime. A run
  * that another one waits for is made in any case; whether it may was looked at before.
  */
-export async function insertChainRuns(tx: Queryable, runs: readonly NewRun[]): Promise<string[]> {
-  const rows = await tx.rows(INSERT_CHAIN_RUNS, toArrays(NEW_RUN, runs));
-  return rows.map(({ run_id }) => run_id);
+export function insertChainRuns(tx: Queryable, runs: readonly NewRun[]): Promise<MadeRun[]> {
+  return tx.rows(INSERT_CHAIN_RUNS, toArrays(NEW_RUN, runs));
 }
 
 const INSERT_DAG_RUN = statement(
