@@ -20,7 +20,8 @@ export interface Dataset {
   facets: Facets;
 }
 
-export interface ParsedEvent {
+/** What an event is kept and found by. */
+export interface EventHead {
   kind: EventKind;
   /** Microseconds since 1970. */
   at: number;
@@ -28,8 +29,12 @@ export interface ParsedEvent {
   eventType: string | null;
   /** A uuid. One that is none is replaced by its hash, so that the events of a run still belong together. */
   runId: string | null;
-  job: { namespace: string; name: string; facets: Facets } | null;
+  job: { namespace: string; name: string } | null;
   producer: string | null;
+}
+
+export interface ParsedEvent extends EventHead {
+  job: { namespace: string; name: string; facets: Facets } | null;
   inputs: readonly Dataset[];
   /** Of a DatasetEvent: its one dataset. */
   outputs: readonly Dataset[];

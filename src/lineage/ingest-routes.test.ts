@@ -37,7 +37,7 @@ beforeAll(async () => {
   await database.query(
     `insert into lineage.tenant (id, code, name, state, cutover_time, rate_limit_per_minute, body_limit_bytes) values
        (7, 'seven', 'Seven', 'READY', null, null, null), (8, 'eight', 'Eight', 'SYNCING', now(), null, 2048),
-       (9, 'nine', 'Nine', 'READY', null, 3, 40000)`,
+       (9, 'nine', 'Nine', 'READY', null, 3, 40000), (10, 'ten', 'Ten', 'READY', null, null, 1000000)`,
   );
 });
 
@@ -64,6 +64,7 @@ beforeAll(async () => {
           ingestRoutes(scope as Http, {
             ingest: {
               ...recordingIngest(async () => ({ applied: 0, skipped: 0, dead: 0 })),
+              prepare: (tenantId, read) => ingest.prepare(tenantId, read),
               take: (input) => ingest.take(input),
             },
             tenants,
@@ -433,6 +434,45 @@ describe("a batch", () => {
     ["too many", Array(1_001).fill(0), "The batch has 1001 events, and 1000 are the most it may have."],
   ])("of %s is refused whole", async (_, body, error) => {
     expect(await batch(body)).toMatchObject({ status: 400, body: { error } });
+  });
+
+  test.each([
+    ["in its middle", (one: string) => `[${one},{"run":},${one}]`],
+    ["at its end", (one: string) => `[${one},${one}`],
+    ["between its events", (one: string) => `[${one} ${one}]`],
+    ["after a comma", (one: string) => `[${one},]`],
+    ["behind it", (one: string) => `[${one}] ${one}`],
+  ])("that is no JSON %s is refused whole, with the place, and nothing of it is taken", async (_, broken) => {
+    const text = broken(JSON.stringify(event()));
+    const answer = await batch(text);
+    expect(answer).toMatchObject({ status: 400, body: { code: "MALFORMED_JSON" } });
+    // As the parser tells it of the whole body.
+    expect(() => JSON.parse(text)).toThrow(String(answer.body["error"]).replace(/^.*?: |\.$/g, ""));
+    expect(ingest.taken).toEqual([]);
+  });
+
+  test("is read in steps, between which others have their turn", async () => {
+    const { key } = await keyFor(10, "COMPUTE_ENGINE");
+    let [turns, isRead] = [0, false];
+    const count = () => {
+      if (isRead) return;
+      turns += 1;
+      setImmediate(count);
+    };
+    const { prepare, take } = ingest;
+    ingest.prepare = (tenantId, read) => {
+      if (turns === 0) count();
+      return prepare(tenantId, read);
+    };
+    ingest.take = (input) => {
+      isRead = true;
+      return take(input);
+    };
+    const answer = await batch(Array(10).fill(ofSpark({ padding: "x".repeat(70_000) })), {
+      authorization: `Bearer ${key}`,
+    });
+    expect(answer.body).toMatchObject({ summary: { successful: 10 } });
+    expect(turns).toBeGreaterThanOrEqual(10);
   });
 
   test("takes its events together", async () => {

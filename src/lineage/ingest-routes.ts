@@ -14,6 +14,7 @@ import type { Gate } from "./gate.ts";
 import type { Ingest, Taken } from "./ingest.ts";
 import { useEventTexts } from "./ingest-body.ts";
 import * as schemas from "./ingest-schemas.ts";
+import type { Incoming } from "./intake.ts";
 import { elementsOf } from "./json-elements.ts";
 import type { LineageSettings } from "./settings.ts";
 import { type Credential, credentialOf, introductionOf, resolveTenant } from "./tenancy.ts";
@@ -32,6 +33,8 @@ export interface IngestRoutesDeps {
 }
 
 const RETRY_AFTER_SECONDS = 2;
+/** Characters of a batch, some milliseconds' worth: then others have their turn, as the transaction of the batch before. */
+const READ_AT_ONCE = 65_536;
 /** Of a batch at a time: enough to share their commits, few against what may wait to be written. */
 const TAKEN_AT_ONCE = 100;
 
@@ -66,11 +69,12 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
         },
       },
       async (request, reply) => {
-        const { value, text } = read(request);
+        const text = request.body ?? "";
+        const value = valueOf(text);
         if (Array.isArray(value)) {
           throw invalid("The body is an array, but this takes one event; send arrays to /api/v1/lineage/batch");
         }
-        return answerOne(reply, await take(value, text, credentialOf(request.caller), false));
+        return answerOne(reply, await takeOne(value, text, { ...credentialOf(request.caller), baseline: false }));
       },
     );
   }
@@ -88,9 +92,7 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
       },
     },
     async (request) => {
-      const { value, text } = read(request);
-      if (!Array.isArray(value)) throw invalid("The body must be an array of events");
-      return takeBatch(value, text, credentialOf(request.caller), { baseline: false, request });
+      return takeBatch(request.body ?? "", { ...credentialOf(request.caller), baseline: false }, request);
     },
   );
 
@@ -125,57 +127,112 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
           { verb: "take a baseline of", hint },
         );
       }
-      const credential = { ...credentialOf(caller), tenantId, place: "the address" };
-      const { value, text } = read(request);
-      if (Array.isArray(value)) return takeBatch(value, text, credential, { baseline: true, request });
-      return answerOne(reply, await take(value, text, credential, true));
+      const as = { ...credentialOf(caller), tenantId, place: "the address", baseline: true };
+      const text = request.body ?? "";
+      if (isArray(text)) return takeBatch(text, as, request);
+      return answerOne(reply, await takeOne(valueOf(text), text, as));
     },
   );
 
-  async function take(value: unknown, text: string, credential: Credential, baseline: boolean): Promise<Taken> {
-    let tenantId = credential.tenantId ?? "";
+  function takeOne(value: unknown, text: string, as: Sender): Promise<Taken> {
+    return take(prepare(value, text, as), as);
+  }
+
+  async function takeBatch(text: string, as: Sender, request: FastifyRequest): Promise<schemas.BatchReply> {
+    const prepared = await prepareBatch(text, as);
+    const outcomes: PromiseSettledResult<Taken>[] = [];
+    for (let first = 0; first < prepared.length; first += TAKEN_AT_ONCE) {
+      const some = prepared.slice(first, first + TAKEN_AT_ONCE);
+      outcomes.push(...(await Promise.allSettled(some.map((one) => take(one, as)))));
+    }
+    return replyTo(
+      outcomes.map((outcome) => (outcome.status === "fulfilled" ? undefined : told(outcome.reason, request))),
+    );
+  }
+
+  /**
+   * Reads all of them before the first is taken, so that a body which is no JSON is refused whole; and each by itself, so that of
+   * a large batch only what is needed of each stays in memory.
+   */
+  async function prepareBatch(text: string, as: Sender): Promise<(Prepared | Refused)[]> {
+    const elements = elementsOf(text);
+    if (!elements) throw notAnArray(text);
+    const { length } = elements;
+    if (length > schemas.BATCH_EVENTS_MAX) {
+      throw invalid(`The batch has ${length} events, and ${schemas.BATCH_EVENTS_MAX} are the most it may have`);
+    }
+    const prepared: (Prepared | Refused)[] = [];
+    let read = 0;
+    for (const element of elements) {
+      prepared.push(prepare(elementValue(element, text), element, as));
+      read += element.length;
+      if (read < READ_AT_ONCE) continue;
+      await new Promise(setImmediate);
+      read = 0;
+    }
+    return prepared;
+  }
+
+  /** What can be told of an event without asking anybody; nothing else of it is held while it waits. */
+  function prepare(value: unknown, text: string, as: Sender): Prepared | Refused {
     try {
       const event = parseEvent(value);
-      const resolved = resolveTenant(event, credential);
-      const tenant = await tenants.admit(resolved.tenantId, () => introductionOf(event));
+      const { tenantId, source } = resolveTenant(event, as);
+      const incoming = ingest.prepare(tenantId, { event, body: text, source, baseline: as.baseline });
+      return { tenantId, introduction: introductionOf(event), incoming };
+    } catch (refused) {
+      return { refused };
+    }
+  }
+
+  async function take(prepared: Prepared | Refused, as: Sender): Promise<Taken> {
+    let tenantId = as.tenantId ?? "";
+    try {
+      if ("refused" in prepared) throw prepared.refused;
+      const { introduction, incoming } = prepared;
+      const tenant = await tenants.admit(prepared.tenantId, () => introduction);
       tenantId = tenant.id;
       const limit = tenant.bodyLimitBytes ?? settings.eventBytesMax;
-      if (Buffer.byteLength(text) > limit) throw new ApiError("BODY_TOO_LARGE", { limit });
+      if (Buffer.byteLength(incoming.body) > limit) throw new ApiError("BODY_TOO_LARGE", { limit });
       rate.take(tenant);
-      return await ingest.take({ tenant, event, body: text, source: resolved.source, baseline });
+      return await ingest.take({ tenant, ...incoming });
     } catch (error) {
       const { code } = refusalOf(error);
       metrics.count("millrace_lineage_refused_total", { tenant: tenantId, code });
       throw error;
     }
   }
+}
 
-  async function takeBatch(
-    values: readonly unknown[],
-    text: string,
-    credential: Credential,
-    { baseline, request }: { baseline: boolean; request: FastifyRequest },
-  ): Promise<schemas.BatchReply> {
-    if (values.length > schemas.BATCH_EVENTS_MAX) {
-      throw invalid(`The batch has ${values.length} events, and ${schemas.BATCH_EVENTS_MAX} are the most it may have`);
-    }
-    const texts = elementsOf(text);
-    const outcomes: PromiseSettledResult<Taken>[] = [];
-    for (let first = 0; first < values.length; first += TAKEN_AT_ONCE) {
-      const some = values.slice(first, first + TAKEN_AT_ONCE);
-      const taking = some.map((value, index) => take(value, texts[first + index] ?? "", credential, baseline));
-      outcomes.push(...(await Promise.allSettled(taking)));
-    }
-    return replyTo(
-      outcomes.map((outcome) => (outcome.status === "fulfilled" ? undefined : told(outcome.reason, request))),
-    );
+/** Who sends, and whether it is a full sync. */
+interface Sender extends Credential {
+  baseline: boolean;
+}
+
+interface Prepared {
+  tenantId: string;
+  introduction: ReturnType<typeof introductionOf>;
+  incoming: Incoming;
+}
+
+interface Refused {
+  refused: unknown;
+}
+
+const isArray = (text: string): boolean => /^[ \t\r\n]*\[/.test(text);
+
+function elementValue(element: string, text: string): unknown {
+  try {
+    return JSON.parse(element);
+  } catch {
+    throw notAnArray(text);
   }
 }
 
-/** The exact text of a body, and what it says. */
-function read({ body }: { body: string | undefined }): { text: string; value: unknown } {
-  const text = body ?? "";
-  return { text, value: valueOf(text) };
+/** Throws with the place in the whole text, where that is no JSON. */
+function notAnArray(text: string): ApiError {
+  valueOf(text);
+  return invalid("The body must be an array of events");
 }
 
 /** As the client is told of it; what nobody expected goes to the log. */

@@ -10,11 +10,18 @@ import { createGroupCommit, type GroupCommit } from "../kernel/group-commit.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { GraphChange } from "./apply.ts";
 import { cutoverOf } from "./cutover.ts";
-import type { ParsedEvent } from "./event.ts";
-import type { Source } from "./extract/index.ts";
 import { createGuesses } from "./guesses.ts";
 import { hashUuid } from "./hash-uuid.ts";
-import { applyIncoming, deadLetters, type Incoming, passOver, recall, tellingOf } from "./intake.ts";
+import {
+  applyIncoming,
+  deadLetters,
+  type Incoming,
+  incomingOf,
+  passOver,
+  type ReadEvent,
+  recall,
+  withoutWhole,
+} from "./intake.ts";
 import { isoOf } from "./micros.ts";
 import { createRecentEvents } from "./recent-events.ts";
 import { createReplay, type Replayed } from "./replay.ts";
@@ -40,17 +47,13 @@ export interface Taken {
   state: ApplyState;
 }
 
-export interface TakeRequest {
+export interface TakeRequest extends Incoming {
   tenant: Pick<Tenant, "id" | "code" | "name">;
-  event: ParsedEvent;
-  /** The exact text of the event. */
-  body: string;
-  source: Source;
-  /** Of a full sync: applied at once, and what it does not list is gone. */
-  baseline: boolean;
 }
 
 export interface Ingest {
+  /** What is to be held of an event until it is taken: little, if it tells of nothing that the tenant's graph does not say yet. */
+  prepare(tenantId: string, read: ReadEvent): Incoming;
   /** Resolves once the event is durable, and applied if its tenant is ready for it. */
   take(request: TakeRequest): Promise<Taken>;
   /**
@@ -74,9 +77,8 @@ export interface IngestDeps {
   afterChange: (hasTasks: boolean) => void;
 }
 
-interface Item extends Incoming {
+interface Item extends TakeRequest {
   key: string;
-  tenant: TakeRequest["tenant"];
 }
 
 /** Enough for one commit to be cheap, few enough that another tenant's batch does not wait long for its turn. */
@@ -200,7 +202,13 @@ export function createIngest(deps: IngestDeps): Ingest {
   }
 
   return {
-    async take({ tenant, event, body, source, baseline }) {
+    prepare(tenantId, read) {
+      const incoming = incomingOf(read);
+      return guesses.areSettled([guessAt(tenantId, incoming)]) ? withoutWhole(incoming) : incoming;
+    },
+
+    async take(request) {
+      const { tenant, body, baseline } = request;
       const key = keyOfEvent(body, baseline);
       const id = recent.find(tenant.id, key);
       if (id !== undefined) {
@@ -210,8 +218,7 @@ export function createIngest(deps: IngestDeps): Ingest {
       }
       const leave = waiting.enter(tenant.id, Buffer.byteLength(body));
       try {
-        const telling = tellingOf(event, source, baseline);
-        return await laneOf(tenant.id).add({ tenant, event, body, source, baseline, telling, key });
+        return await laneOf(tenant.id).add({ ...request, key });
       } finally {
         leave();
       }
@@ -230,7 +237,8 @@ export function createIngest(deps: IngestDeps): Ingest {
   };
 }
 
-const guessOf = ({ tenant, telling }: Item): string => `${tenant.id} ${telling}`;
+const guessAt = (tenantId: string, { telling }: Incoming): string => `${tenantId} ${telling}`;
+const guessOf = (item: Item): string => guessAt(item.tenant.id, item);
 
 /** Of those that were taken before, what became of them then. */
 async function answers(

@@ -4,7 +4,7 @@ import { guarded } from "../kernel/savepoint.ts";
 import { storableText } from "../kernel/storable.ts";
 import { apply, type GraphChange, type ToldNow } from "./apply.ts";
 import type { Claims } from "./claims.ts";
-import type { ParsedEvent } from "./event.ts";
+import { type EventHead, type ParsedEvent, parseEvent } from "./event.ts";
 import { claimsOf, digestOf, type Source } from "./extract/index.ts";
 import { hashUuid } from "./hash-uuid.ts";
 import type { ApplyState } from "./store/events.ts";
@@ -12,12 +12,19 @@ import { countExecutions } from "./store/executions.ts";
 import { addMentions, addTellings, knownTellings, tellAgain } from "./store/tellings.ts";
 import { mentionKeys } from "./told.ts";
 
-/** An event with all that applying it needs. */
-export interface Incoming {
+export interface ReadEvent {
   event: ParsedEvent;
+  /** The exact text of the event. */
   body: string;
   source: Source;
+  /** Of a full sync: applied at once, and what it does not list is gone. */
   baseline: boolean;
+}
+
+/** An event with all that applying it needs. */
+export interface Incoming extends Omit<ReadEvent, "event"> {
+  event: EventHead;
+  whole(): ParsedEvent;
   /** The key of what it tells. */
   telling: string;
 }
@@ -43,9 +50,18 @@ export function mayPass(error: unknown): boolean {
   return isUnavailable(error) || isTimedOut(error) || CONFLICT.test(sqlState(error) ?? "");
 }
 
-export function tellingOf(event: ParsedEvent, source: Source, baseline: boolean): string {
+export function incomingOf({ event, body, source, baseline }: ReadEvent): Incoming {
   const digest = digestOf(event, source);
-  return baseline ? hashUuid(`${digest} baseline`) : digest;
+  const telling = baseline ? hashUuid(`${digest} baseline`) : digest;
+  return { event, whole: () => event, body, source, baseline, telling };
+}
+
+/** The same without the whole event, which takes many times the room of its text; should it be needed, it is read again. */
+export function withoutWhole({ event, body, source, baseline, telling }: Incoming): Incoming {
+  const { kind, at, eventType, runId, job, producer } = event;
+  const named = job && { namespace: job.namespace, name: job.name };
+  const head = { kind, at, eventType, runId, job: named, producer };
+  return { event: head, whole: () => parseEvent(JSON.parse(body)), body, source, baseline, telling };
 }
 
 /**
@@ -95,8 +111,8 @@ async function applyAll(tx: Queryable, tenantId: string, incoming: readonly Inco
   const claimed = new Map<string, Claims>();
   const told = incoming
     .filter(({ telling }) => known.callForWork.has(telling))
-    .map(({ event, source, telling, baseline }): ToldNow => {
-      const claims = claimed.get(telling) ?? claimsOf(event, source);
+    .map(({ event, whole, source, telling, baseline }): ToldNow => {
+      const claims = claimed.get(telling) ?? claimsOf(whole(), source);
       claimed.set(telling, claims);
       return { telling, at: event.at, claims, baseline, known: known.processes.has(telling) };
     });

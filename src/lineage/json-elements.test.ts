@@ -14,6 +14,26 @@ test.each([
   expect(elementsOf(text)).toEqual(elements);
 });
 
+test.each([
+  "",
+  " ",
+  "1",
+  '"[]"',
+  "{}",
+  "[",
+  "[1",
+  "[1,2}",
+  '["a',
+  '["a\\"]',
+  "[[1]",
+  "[1] 2",
+  "[]]",
+  "\u00a0[]",
+  "[]\u00a0",
+])("%j does not begin and end as an array", (text) => {
+  expect(elementsOf(text)).toBeUndefined();
+});
+
 /** JSON text with white space wherever JSON allows it. */
 const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
 const scalar = fc.oneof(
@@ -48,8 +68,35 @@ test("each is the very text that it was written as, whatever stands around it", 
       const text = `${before}[${inside}]${after}`;
       const elements = elementsOf(text);
       expect(elements).toEqual(items.map(([, element]) => element));
-      expect(elements.map((element) => JSON.parse(element) as unknown)).toEqual(JSON.parse(text));
+      expect(elements?.map((element) => JSON.parse(element) as unknown)).toEqual(JSON.parse(text));
     }),
     { numRuns: 1_000 },
+  );
+});
+
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+test("a text is a JSON array exactly if it has elements that are all JSON, however it was spoiled", () => {
+  const array = fc.array(value, { maxLength: 4 }).map((items) => `[${items.join()}]`);
+  const spoiled = fc
+    .tuple(array, fc.nat(), fc.nat(3), fc.constantFrom("", ",", "[", "]", "{", "}", '"', "\\", "1", "\u00a0", " "))
+    .map(([text, at, length, piece]) => {
+      const from = at % (text.length + 1);
+      return text.slice(0, from) + piece + text.slice(from + length);
+    });
+  fc.assert(
+    fc.property(spoiled, (text) => {
+      const elements = elementsOf(text);
+      const isArray = isJson(text) && Array.isArray(JSON.parse(text));
+      expect(elements?.every(isJson) ?? false).toBe(isArray);
+    }),
+    { numRuns: 5_000 },
   );
 });

@@ -11,12 +11,17 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** `text` is a JSON array: whoever calls this has parsed it. */
-export function elementsOf(text: string): string[] {
+/**
+ * Nothing if the text does not begin and end as an array. It is a JSON array if, and only if, there are elements and each of
+ * them is JSON.
+ */
+export function elementsOf(text: string): string[] | undefined {
+  const begin = endOfSpace(text, 0);
+  if (text.charCodeAt(begin) !== OPEN_BRACKET) return undefined;
   const elements: string[] = [];
-  let depth = 0;
-  let start = 0;
-  for (let i = 0; i < text.length; i += 1) {
+  let depth = 1;
+  let start = begin + 1;
+  for (let i = start; i < text.length; i += 1) {
     switch (text.charCodeAt(i)) {
       case QUOTE:
         i = endOfString(text, i);
@@ -24,34 +29,50 @@ export function elementsOf(text: string): string[] {
       case OPEN_BRACKET:
       case OPEN_BRACE:
         depth += 1;
-        if (depth === 1) start = i + 1;
         break;
       case COMMA:
         if (depth > 1) break;
-        elements.push(text.slice(start, i).trim());
+        elements.push(trimmed(text, start, i));
         start = i + 1;
         break;
       case CLOSE_BRACKET:
       case CLOSE_BRACE: {
         depth -= 1;
         if (depth > 0) break;
-        const last = text.slice(start, i).trim();
-        if (last !== "") elements.push(last); // Else the array is empty.
-        break;
+        if (text.charCodeAt(i) !== CLOSE_BRACKET || endOfSpace(text, i + 1) < text.length) return undefined;
+        const last = trimmed(text, start, i);
+        return elements.length === 0 && last === "" ? [] : [...elements, last];
       }
       default:
     }
   }
-  return elements;
+  return undefined;
 }
 
-/** Where the string that begins at `from` has its closing quote. */
+/** Where the string that begins at `from` has its closing quote; the end of the text if it has none. */
 function endOfString(text: string, from: number): number {
   let end = from;
   do end = text.indexOf('"', end + 1);
-  while (isEscaped(text, end));
-  if (end === -1) throw new Error("the text is no JSON array");
-  return end;
+  while (end !== -1 && isEscaped(text, end));
+  return end === -1 ? text.length : end;
+}
+
+/** The first place that holds no white space of JSON, which is less than what `trim` takes for white space. */
+function endOfSpace(text: string, from: number): number {
+  let at = from;
+  while (isSpace(text.charCodeAt(at))) at += 1;
+  return at;
+}
+
+function trimmed(text: string, from: number, to: number): string {
+  const start = endOfSpace(text, from);
+  let end = to;
+  while (end > start && isSpace(text.charCodeAt(end - 1))) end -= 1;
+  return text.slice(start, end);
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
 function isEscaped(text: string, at: number): boolean {

@@ -75,10 +75,7 @@ export function testLineage(database: TestDatabase, deps: Partial<IngestDeps> = 
     tell: (tenantId, event, { source = "GRAVITINO", baseline = false, body = JSON.stringify(event) } = {}) =>
       theIngest().take({
         tenant: { id: tenantId, code: `t${tenantId}`, name: `Tenant ${tenantId}` },
-        event: parseEvent(event),
-        body,
-        source,
-        baseline,
+        ...theIngest().prepare(tenantId, { event: parseEvent(event), body, source, baseline }),
       }),
     async graph(tenantId) {
       const nodes = await database.query<{ name: string; attributes: Json }>(

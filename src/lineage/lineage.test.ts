@@ -58,13 +58,13 @@ async function start(poolSize = 4) {
     requeue,
     tell(name: string) {
       const event = gravitinoEvent("create_table", { name: `dw.${name}` });
-      return lineage.ingest.take({
-        tenant,
+      const read = {
         event: parseEvent(event),
         body: JSON.stringify(event),
         source: "GRAVITINO",
         baseline: false,
-      });
+      } as const;
+      return lineage.ingest.take({ tenant, ...lineage.ingest.prepare(tenant.id, read) });
     },
   };
 }

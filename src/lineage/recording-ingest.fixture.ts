@@ -1,5 +1,6 @@
 /** An `Ingest` that remembers what it was given and answers what a test wants: for tests of the HTTP side alone. */
 import type { Ingest, Taken } from "./ingest.ts";
+import { incomingOf } from "./intake.ts";
 
 export interface RecordingIngest extends Ingest {
   taken: Parameters<Ingest["take"]>[0][];
@@ -19,6 +20,7 @@ export function recordingIngest(makeReady: Ingest["makeReady"]): RecordingIngest
     becomes(next) {
       answer = next;
     },
+    prepare: (_tenantId, read) => incomingOf(read),
     async take(input) {
       const part = answer(input.body);
       taken.push(input);

@@ -8,7 +8,7 @@ import { ApiError } from "../kernel/errors.ts";
 import type { GraphChange } from "./apply.ts";
 import { cutoverOf } from "./cutover.ts";
 import { parseEvent } from "./event.ts";
-import { applyIncoming, deadLetters, type Incoming, type Outcome, tellingOf } from "./intake.ts";
+import { applyIncoming, deadLetters, incomingOf, type Outcome } from "./intake.ts";
 import { isoOf } from "./micros.ts";
 import type { LineageSettings } from "./settings.ts";
 import { bufferedEvents, deadEvent, type StoredEvent, settleEvents, skipEvents } from "./store/events.ts";
@@ -110,10 +110,9 @@ async function applyStored(
   stored: readonly StoredEvent[],
   onChange: OnChange,
 ): Promise<Outcome[]> {
-  const incoming = stored.map(({ event: body, source, baseline }): Incoming => {
-    const event = parseEvent(JSON.parse(body));
-    return { event, body, source, baseline, telling: tellingOf(event, source, baseline) };
-  });
+  const incoming = stored.map(({ event: body, source, baseline }) =>
+    incomingOf({ event: parseEvent(JSON.parse(body)), body, source, baseline }),
+  );
   const applied = incoming.map(({ telling }, index) => ({
     id: (stored[index] as StoredEvent).id,
     apply_state: "APPLIED" as const,

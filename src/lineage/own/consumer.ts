@@ -15,12 +15,16 @@ export interface OwnTold {
 const EVENTS_AT_ONCE = 100;
 const TIMEOUT_MS = 60_000;
 
-export function createConsumer(tenant: TakeRequest["tenant"], ingest: Pick<Ingest, "take">): OutboxConsumer {
+export function createConsumer(
+  tenant: TakeRequest["tenant"],
+  ingest: Pick<Ingest, "prepare" | "take">,
+): OutboxConsumer {
   const slots = createSlots(EVENTS_AT_ONCE);
 
   async function take(body: string): Promise<void> {
     const event = parseEvent(JSON.parse(body));
-    await ingest.take({ tenant, event, body, source: "COMPUTE_ENGINE", baseline: false });
+    const incoming = ingest.prepare(tenant.id, { event, body, source: "COMPUTE_ENGINE", baseline: false });
+    await ingest.take({ tenant, ...incoming });
   }
 
   return {
