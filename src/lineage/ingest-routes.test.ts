@@ -65,7 +65,7 @@ beforeAll(async () => {
             ingest: {
               ...recordingIngest(async () => ({ applied: 0, skipped: 0, dead: 0 })),
               prepare: (tenantId, read) => ingest.prepare(tenantId, read),
-              take: (input) => ingest.take(input),
+              take: (tenant, prepared) => ingest.take(tenant, prepared),
             },
             tenants,
             rate: createTenantRate({ clock: { now: () => now } }),
@@ -464,9 +464,9 @@ describe("a batch", () => {
       if (turns === 0) count();
       return prepare(tenantId, read);
     };
-    ingest.take = (input) => {
+    ingest.take = (...input) => {
       isRead = true;
-      return take(input);
+      return take(...input);
     };
     const answer = await batch(Array(10).fill(ofSpark({ padding: "x".repeat(70_000) })), {
       authorization: `Bearer ${key}`,
@@ -479,12 +479,12 @@ describe("a batch", () => {
     let together = 0;
     let most = 0;
     const { take } = ingest;
-    ingest.take = async (input) => {
+    ingest.take = async (...input) => {
       together += 1;
       most = Math.max(most, together);
       await new Promise((resolve) => setImmediate(resolve));
       together -= 1;
-      return take(input);
+      return take(...input);
     };
     await batch(Array(50).fill(event()));
     expect(most).toBe(50);

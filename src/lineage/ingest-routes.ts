@@ -14,7 +14,6 @@ import type { Gate } from "./gate.ts";
 import type { Ingest, Taken } from "./ingest.ts";
 import { useEventTexts } from "./ingest-body.ts";
 import * as schemas from "./ingest-schemas.ts";
-import type { Incoming } from "./intake.ts";
 import { elementsOf } from "./json-elements.ts";
 import type { LineageSettings } from "./settings.ts";
 import { type Credential, credentialOf, introductionOf, resolveTenant } from "./tenancy.ts";
@@ -154,14 +153,14 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
    * Reads all of them before the first is taken, so that a body which is no JSON is refused whole; and each by itself, so that of
    * a large batch only what is needed of each stays in memory.
    */
-  async function prepareBatch(text: string, as: Sender): Promise<(Prepared | Refused)[]> {
+  async function prepareBatch(text: string, as: Sender): Promise<(Admissible | Refused)[]> {
     const elements = elementsOf(text);
     if (!elements) throw notAnArray(text);
     const { length } = elements;
     if (length > schemas.BATCH_EVENTS_MAX) {
       throw invalid(`The batch has ${length} events, and ${schemas.BATCH_EVENTS_MAX} are the most it may have`);
     }
-    const prepared: (Prepared | Refused)[] = [];
+    const prepared: (Admissible | Refused)[] = [];
     let read = 0;
     for (const element of elements) {
       prepared.push(prepare(elementValue(element, text), element, as));
@@ -174,28 +173,28 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
   }
 
   /** What can be told of an event without asking anybody; nothing else of it is held while it waits. */
-  function prepare(value: unknown, text: string, as: Sender): Prepared | Refused {
+  function prepare(value: unknown, text: string, as: Sender): Admissible | Refused {
     try {
       const event = parseEvent(value);
       const { tenantId, source } = resolveTenant(event, as);
-      const incoming = ingest.prepare(tenantId, { event, body: text, source, baseline: as.baseline });
-      return { tenantId, introduction: introductionOf(event), incoming };
+      const prepared = ingest.prepare(tenantId, { event, body: text, source, baseline: as.baseline });
+      return { tenantId, introduction: introductionOf(event), prepared, bytes: Buffer.byteLength(text) };
     } catch (refused) {
       return { refused };
     }
   }
 
-  async function take(prepared: Prepared | Refused, as: Sender): Promise<Taken> {
+  async function take(one: Admissible | Refused, as: Sender): Promise<Taken> {
     let tenantId = as.tenantId ?? "";
     try {
-      if ("refused" in prepared) throw prepared.refused;
-      const { introduction, incoming } = prepared;
-      const tenant = await tenants.admit(prepared.tenantId, () => introduction);
+      if ("refused" in one) throw one.refused;
+      const { introduction, prepared, bytes } = one;
+      const tenant = await tenants.admit(one.tenantId, () => introduction);
       tenantId = tenant.id;
       const limit = tenant.bodyLimitBytes ?? settings.eventBytesMax;
-      if (Buffer.byteLength(incoming.body) > limit) throw new ApiError("BODY_TOO_LARGE", { limit });
+      if (bytes > limit) throw new ApiError("BODY_TOO_LARGE", { limit });
       rate.take(tenant);
-      return await ingest.take({ tenant, ...incoming });
+      return await ingest.take(tenant, prepared);
     } catch (error) {
       const { code } = refusalOf(error);
       metrics.count("millrace_lineage_refused_total", { tenant: tenantId, code });
@@ -209,10 +208,12 @@ interface Sender extends Credential {
   baseline: boolean;
 }
 
-interface Prepared {
+/** An event for whose tenant is still to be asked. */
+interface Admissible {
   tenantId: string;
   introduction: ReturnType<typeof introductionOf>;
-  incoming: Incoming;
+  prepared: ReturnType<Ingest["prepare"]>;
+  bytes: number;
 }
 
 interface Refused {

@@ -47,15 +47,24 @@ export interface Taken {
   state: ApplyState;
 }
 
-export interface TakeRequest extends Incoming {
-  tenant: Pick<Tenant, "id" | "code" | "name">;
+/** An event that waits to be taken. */
+export interface Prepared extends Incoming {
+  /** Its fingerprint. */
+  key: string;
 }
+
+/** One that was taken a moment ago, under this id. */
+export interface TakenJustNow {
+  again: string;
+}
+
+export type TakingTenant = Pick<Tenant, "id" | "code" | "name">;
 
 export interface Ingest {
   /** What is to be held of an event until it is taken: little, if it tells of nothing that the tenant's graph does not say yet. */
-  prepare(tenantId: string, read: ReadEvent): Incoming;
+  prepare(tenantId: string, read: ReadEvent): Prepared | TakenJustNow;
   /** Resolves once the event is durable, and applied if its tenant is ready for it. */
-  take(request: TakeRequest): Promise<Taken>;
+  take(tenant: TakingTenant, prepared: Prepared | TakenJustNow): Promise<Taken>;
   /**
    * Applies what was buffered from the cutover on, leaves out what is older, and makes the tenant READY; as much of that
    * as can be done in the time of a request.
@@ -77,8 +86,8 @@ export interface IngestDeps {
   afterChange: (hasTasks: boolean) => void;
 }
 
-interface Item extends TakeRequest {
-  key: string;
+interface Item extends Prepared {
+  tenant: TakingTenant;
 }
 
 /** Enough for one commit to be cheap, few enough that another tenant's batch does not wait long for its turn. */
@@ -132,7 +141,7 @@ export function createIngest(deps: IngestDeps): Ingest {
   }
 
   /** Nothing if they need the graph alone, or may. */
-  async function takeBeside(tenant: Item["tenant"], items: readonly Item[]): Promise<Taken[] | undefined> {
+  async function takeBeside(tenant: TakingTenant, items: readonly Item[]): Promise<Taken[] | undefined> {
     const seen = tenantsSeen.get(tenant.id);
     if (!seen || !guesses.areSettled(items.map(guessOf))) return undefined;
     const states = items.map((item) => stateOf(item, seen));
@@ -160,7 +169,7 @@ export function createIngest(deps: IngestDeps): Ingest {
     }
   }
 
-  async function takeAlone(tenant: Item["tenant"], items: readonly Item[]): Promise<Taken[]> {
+  async function takeAlone(tenant: TakingTenant, items: readonly Item[]): Promise<Taken[]> {
     let changed = false;
     let hasTasks = false;
     const onChange = async (change: GraphChange, tx: Queryable) => {
@@ -203,22 +212,23 @@ export function createIngest(deps: IngestDeps): Ingest {
 
   return {
     prepare(tenantId, read) {
+      const key = keyOfEvent(read.body, read.baseline);
+      const again = recent.find(tenantId, key);
+      if (again !== undefined) return { again };
       const incoming = incomingOf(read);
-      return guesses.areSettled([guessAt(tenantId, incoming)]) ? withoutWhole(incoming) : incoming;
+      const isSettled = guesses.areSettled([guessAt(tenantId, incoming)]);
+      return { ...(isSettled ? withoutWhole(incoming) : incoming), key };
     },
 
-    async take(request) {
-      const { tenant, body, baseline } = request;
-      const key = keyOfEvent(body, baseline);
-      const id = recent.find(tenant.id, key);
-      if (id !== undefined) {
-        const again: Taken = { id, duplicate: true, state: "APPLIED" };
-        count(tenant.id, again);
-        return again;
+    async take(tenant, prepared) {
+      if ("again" in prepared) {
+        const taken: Taken = { id: prepared.again, duplicate: true, state: "APPLIED" };
+        count(tenant.id, taken);
+        return taken;
       }
-      const leave = waiting.enter(tenant.id, Buffer.byteLength(body));
+      const leave = waiting.enter(tenant.id, Buffer.byteLength(prepared.body));
       try {
-        return await laneOf(tenant.id).add({ ...request, key });
+        return await laneOf(tenant.id).add({ ...prepared, tenant });
       } finally {
         leave();
       }

@@ -73,10 +73,10 @@ export function testLineage(database: TestDatabase, deps: Partial<IngestDeps> = 
       return id;
     },
     tell: (tenantId, event, { source = "GRAVITINO", baseline = false, body = JSON.stringify(event) } = {}) =>
-      theIngest().take({
-        tenant: { id: tenantId, code: `t${tenantId}`, name: `Tenant ${tenantId}` },
-        ...theIngest().prepare(tenantId, { event: parseEvent(event), body, source, baseline }),
-      }),
+      theIngest().take(
+        { id: tenantId, code: `t${tenantId}`, name: `Tenant ${tenantId}` },
+        theIngest().prepare(tenantId, { event: parseEvent(event), body, source, baseline }),
+      ),
     async graph(tenantId) {
       const nodes = await database.query<{ name: string; attributes: Json }>(
         `select kind || ' ' || array_to_string(path, '/') as name, attributes from lineage.node

@@ -64,7 +64,7 @@ async function start(poolSize = 4) {
         source: "GRAVITINO",
         baseline: false,
       } as const;
-      return lineage.ingest.take({ tenant, ...lineage.ingest.prepare(tenant.id, read) });
+      return lineage.ingest.take(tenant, lineage.ingest.prepare(tenant.id, read));
     },
   };
 }

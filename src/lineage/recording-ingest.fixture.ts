@@ -1,9 +1,9 @@
 /** An `Ingest` that remembers what it was given and answers what a test wants: for tests of the HTTP side alone. */
-import type { Ingest, Taken } from "./ingest.ts";
+import type { Ingest, Prepared, Taken, TakingTenant } from "./ingest.ts";
 import { incomingOf } from "./intake.ts";
 
 export interface RecordingIngest extends Ingest {
-  taken: Parameters<Ingest["take"]>[0][];
+  taken: (Prepared & { tenant: TakingTenant })[];
   replayed: string[];
   /** What the next ones become; a function may throw. */
   becomes(answer: (body: string) => Partial<Taken>): void;
@@ -20,10 +20,11 @@ export function recordingIngest(makeReady: Ingest["makeReady"]): RecordingIngest
     becomes(next) {
       answer = next;
     },
-    prepare: (_tenantId, read) => incomingOf(read),
-    async take(input) {
-      const part = answer(input.body);
-      taken.push(input);
+    prepare: (_tenantId, read) => ({ ...incomingOf(read), key: read.body }),
+    async take(tenant, prepared) {
+      if ("again" in prepared) throw new Error("nothing is taken twice here");
+      const part = answer(prepared.body);
+      taken.push({ ...prepared, tenant });
       return whole(String(taken.length), part);
     },
     async replay(tenantId, eventId) {

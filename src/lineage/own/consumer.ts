@@ -2,7 +2,7 @@
 import type { OutboxConsumer } from "../../kernel/outbox.ts";
 import { createSlots } from "../../kernel/slots.ts";
 import { parseEvent } from "../event.ts";
-import type { Ingest, TakeRequest } from "../ingest.ts";
+import type { Ingest, TakingTenant } from "../ingest.ts";
 
 export const OWN_TOPIC = "lineage.own";
 
@@ -15,16 +15,12 @@ export interface OwnTold {
 const EVENTS_AT_ONCE = 100;
 const TIMEOUT_MS = 60_000;
 
-export function createConsumer(
-  tenant: TakeRequest["tenant"],
-  ingest: Pick<Ingest, "prepare" | "take">,
-): OutboxConsumer {
+export function createConsumer(tenant: TakingTenant, ingest: Pick<Ingest, "prepare" | "take">): OutboxConsumer {
   const slots = createSlots(EVENTS_AT_ONCE);
 
   async function take(body: string): Promise<void> {
     const event = parseEvent(JSON.parse(body));
-    const incoming = ingest.prepare(tenant.id, { event, body, source: "COMPUTE_ENGINE", baseline: false });
-    await ingest.take({ tenant, ...incoming });
+    await ingest.take(tenant, ingest.prepare(tenant.id, { event, body, source: "COMPUTE_ENGINE", baseline: false }));
   }
 
   return {

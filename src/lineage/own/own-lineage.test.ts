@@ -69,12 +69,12 @@ describe("what is told of a run", () => {
     const gate = signal();
     let [now, most] = [0, 0];
     const take = ingest.take.bind(ingest);
-    ingest.take = async (input) => {
+    ingest.take = async (...input) => {
       now += 1;
       most = Math.max(most, now);
       await gate.promise;
       now -= 1;
-      return take(input);
+      return take(...input);
     };
     const [body = ""] = modelEvents(modelFlow(), AT, dialectOf);
     const payload = { bodies: Array.from({ length: 250 }, () => body) };

@@ -10,7 +10,7 @@ import type { Db } from "../../kernel/db.ts";
 import { OperatorError } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { OutboxConsumer, OutboxEvent } from "../../kernel/outbox.ts";
-import type { Ingest, TakeRequest } from "../ingest.ts";
+import type { Ingest, TakingTenant } from "../ingest.ts";
 import type { LineageSettings } from "../settings.ts";
 import { findTenant, insertTenant } from "../store/tenants.ts";
 import { createConsumer, OWN_TOPIC, type OwnTold } from "./consumer.ts";
@@ -72,7 +72,7 @@ export async function openOwnLineage(settings: OwnSettings, deps: OwnLineageDeps
 }
 
 /** It has no baseline to wait for, so it is ready at once. One that is there already is taken as it is. */
-async function ownTenant(db: Db, { id, code, name }: OwnSettings): Promise<TakeRequest["tenant"]> {
+async function ownTenant(db: Db, { id, code, name }: OwnSettings): Promise<TakingTenant> {
   const tenant = { id: String(id), code, name };
   const made = await insertTenant(db, { ...tenant, state: "READY", rateLimitPerMinute: null, bodyLimitBytes: null });
   const present = made ?? (await findTenant(db, tenant.id));
