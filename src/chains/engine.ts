@@ -120,6 +120,7 @@ export function createEngine(deps: EngineDeps): Engine {
       identity: keyOf,
       write: writeReports,
       itemsMax: REPORTS_AT_ONCE,
+      gathersAll: true,
       waitingMax: REPORTS_WAITING_MAX,
     }),
   );

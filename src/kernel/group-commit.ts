@@ -12,6 +12,11 @@ export interface GroupCommitOptions<Item, Result> {
   /** Two items with the same identity never share a batch: the second waits for the first one's outcome. */
   identity(item: Item): string;
   itemsMax?: number;
+  /**
+   * Lets what a batch has set going join the next one, for items that lead to others at once. Without it two groups of callers
+   * take turns: one is heard while the other is written.
+   */
+  gathersAll?: boolean;
   /** Beyond this many waiting items new ones are turned away with 503. */
   waitingMax?: number;
 }
@@ -58,10 +63,10 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
   }
 
   async function flush(): Promise<void> {
+    await new Promise(setImmediate); // Lets the requests that are already parsed join the first batch.
     while (queue.length > 0) {
-      // Lets what is already here join the batch: requests that are parsed, and what the batch before has set going.
-      await new Promise(setImmediate);
       await write(takeBatch());
+      if (options.gathersAll) await new Promise(setImmediate);
     }
     flushing = undefined;
   }
