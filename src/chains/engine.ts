@@ -8,7 +8,7 @@ import { ApiError } from "../kernel/errors.ts";
 import { createGroupCommit } from "../kernel/group-commit.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/wake.ts";
-import type { Book } from "./book.ts";
+import type { Book, Live, NodeEntry } from "./book.ts";
 import type { Dag } from "./dag.ts";
 import { type HasArrived, openFresh, openLive, openWhole } from "./open-books.ts";
 import type { Progress } from "./progress.ts";
@@ -18,7 +18,7 @@ import { ENDED_RUN } from "./states.ts";
 import { saveCheckpoints } from "./store/history.ts";
 import { type ClaimedNode, lockRuns, type NodeKey } from "./store/live.ts";
 import { fullChain, insertChainRuns, insertDagRun, type NewRun, pickAdmissible, stillPending } from "./store/runs.ts";
-import { meetWaits } from "./store/waits.ts";
+import { holdArrivals, meetWaits } from "./store/waits.ts";
 import { createTeller, type TellEnded, type Teller } from "./tell.ts";
 import { LET_GO_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC, TIMER_TOPIC } from "./topics.ts";
 import { type NodeEvent, onNodeEvent, reach, take } from "./transition.ts";
@@ -145,8 +145,10 @@ export function createEngine(deps: EngineDeps): Engine {
         let written: Promise<ClaimedNode[]> = Promise.resolve([]);
         const answer = await work(tx, async (books, known, nodesMax) => {
           // The transaction may be repeated, and keeps the room that it has.
-          if (nodesMax > reserved) reserved += taker?.reserve(nodesMax - reserved) ?? 0;
-          if (taker) handOver(books, Math.min(reserved, nodesMax), taker.session());
+          const ready = becameReady(books, nodesMax);
+          if (ready.length > reserved) reserved += taker?.reserve(ready.length - reserved) ?? 0;
+          if (taker)
+            for (const [book, entry, live] of ready.slice(0, reserved)) take(book, entry, live, taker.session());
           written = writeBooks(tx, books, taker?.name ?? null);
           await teller.inTransaction(tx, { books, known }, written);
         });
@@ -201,6 +203,8 @@ export function createEngine(deps: EngineDeps): Engine {
   /** Opens runs that nobody has touched yet and turns them into work. */
   async function admitFresh(tx: Queryable, known: ReadonlyMap<string, KnownRun>): Promise<Book[]> {
     const books: Book[] = [];
+    const opTimes = [...known.values()].flatMap(({ graph, facts }) => (graph.usesTables ? (facts.op_time ?? []) : []));
+    if (opTimes.length > 0) await holdArrivals(tx, opTimes); // In one order, before the runs take theirs one by one.
     for (const run of known.values()) {
       const book = await openFresh(tx, run, hasArrived);
       admit(book);
@@ -225,7 +229,7 @@ export function createEngine(deps: EngineDeps): Engine {
           if (graph.nodes.length <= room) room -= graph.nodes.length;
           else known.delete(runId);
         }
-        // They need no lock: nobody knows of them before the commit.
+        // They need no lock: nobody knows of them before the commit. A limit that their chain is given meanwhile holds for others.
         const books = await admitFresh(tx, known);
         if (books.length > 0) await writeAndLease(books, known, ADMITTED_TO_ONESELF_MAX);
         return { made: new Set(made.map(({ run_id }) => run_id)), books, known };
@@ -335,17 +339,16 @@ async function refuseIfFull(tx: Queryable, { was, status }: Book, { facts }: Kno
   if (full) throw new ApiError("CHAIN_FULL", full);
 }
 
-/** Leases nodes that have just become ready to the worker that made them so. Nodes in pools must be counted, so they wait. */
-function handOver(books: readonly Book[], limit: number, session: string): void {
-  let left = limit;
+/** Nodes that may go to the worker that has just made them ready. Nodes in pools must be counted, so they wait for a claim. */
+function becameReady(books: readonly Book[], limit: number): [Book, NodeEntry, Live][] {
+  const ready: [Book, NodeEntry, Live][] = [];
   for (const book of books) {
     for (const entry of book.nodes.values()) {
-      if (left === 0) return;
+      if (ready.length >= limit) return ready;
       const { live, was, node } = entry;
-      const becameReady = live?.state === "ready" && (was.live === null || was.live.state === "waiting");
-      if (!becameReady || node.def.pool !== undefined) continue;
-      take(book, entry, live, session);
-      left -= 1;
+      if (live?.state !== "ready" || (was.live !== null && was.live.state !== "waiting")) continue;
+      if (node.def.pool === undefined) ready.push([book, entry, live]);
     }
   }
+  return ready;
 }

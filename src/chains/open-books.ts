@@ -101,7 +101,7 @@ async function missingTables(
   hasArrived: HasArrived,
 ): Promise<Map<string, string[]>> {
   if (!graph.usesTables || facts.op_time === null) return new Map();
-  await holdArrivals(tx, facts.op_time);
+  await holdArrivals(tx, [facts.op_time]);
   const tables = [...new Set(graph.nodes.flatMap(({ waitsFor }) => waitsFor))];
   const here = await hasArrived(tx, tables, facts.op_time);
   const missing = graph.nodes.map(({ id, waitsFor }) => [id, waitsFor.filter((table) => !here.has(table))] as const);

@@ -67,6 +67,7 @@ export function createTeller(deps: {
 
     afterCommit({ books, known }) {
       const topics = new Set<string>();
+      const ended: [KnownRun, RunStatus][] = [];
       for (const book of books) {
         addNodeTopics(book, topics);
         const { status, was } = book;
@@ -76,11 +77,12 @@ export function createTeller(deps: {
         if (was.status === "PENDING" && status === "RUNNING") count("started");
         if (!ENDED_RUN.has(status) || ENDED_RUN.has(was.status)) continue;
         count(OUTCOMES[status] ?? status);
-        for (const listener of endedListeners) listener(run, status);
+        ended.push([run, status]);
       }
       if (books.some(isToldOf)) topics.add(OUTBOX_TOPIC);
       for (const topic of topics) wake.hint(topic);
       progress.changed(books.map(({ runId }) => runId));
+      for (const listener of endedListeners) for (const [run, status] of ended) listener(run, status);
     },
 
     onEnded: (listener) => void endedListeners.push(listener),

@@ -76,6 +76,24 @@ describe("a batch", () => {
     expect(await database.query("select distinct batch from entry")).toHaveLength(4);
   });
 
+  test.each([
+    [true, "joins what waits already", [1, 2]],
+    [false, "comes after what waits already", [1, 1, 1]],
+  ])("that gathers all (%s): what an item leads to %s", async (gathersAll, _, sizes) => {
+    const batches: number[] = [];
+    const gate = signal();
+    const group = groupOf({ gathersAll, gate: gate.promise, onBatch: (items) => batches.push(items.length) });
+    const chain = group.add({ account: "parent", amount: "1" }).then(async () => {
+      await Promise.resolve(); // As long as it takes a worker to run a node that does nothing.
+      return group.add({ account: "child", amount: "1" });
+    });
+    await new Promise(setImmediate);
+    const waiting = group.add({ account: "waiting", amount: "1" });
+    gate.resolve();
+    await Promise.all([chain, waiting]);
+    expect(batches).toEqual(sizes);
+  });
+
   test("never has two items of one identity, and keeps their order", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom("a", "b", "c", "d"), { maxLength: 30 }), async (accounts) => {

@@ -69,11 +69,7 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
       },
       async (request, reply) => {
         const text = request.body ?? "";
-        const value = valueOf(text);
-        if (Array.isArray(value)) {
-          throw invalid("The body is an array, but this takes one event; send arrays to /api/v1/lineage/batch");
-        }
-        return answerOne(reply, await takeOne(value, text, { ...credentialOf(request.caller), baseline: false }));
+        return answerOne(reply, await takeOne(text, { ...credentialOf(request.caller), baseline: false }));
       },
     );
   }
@@ -129,11 +125,15 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
       const as = { ...credentialOf(caller), tenantId, place: "the address", baseline: true };
       const text = request.body ?? "";
       if (isArray(text)) return takeBatch(text, as, request);
-      return answerOne(reply, await takeOne(valueOf(text), text, as));
+      return answerOne(reply, await takeOne(text, as));
     },
   );
 
-  function takeOne(value: unknown, text: string, as: Sender): Promise<Taken> {
+  function takeOne(text: string, as: Sender): Promise<Taken> {
+    const value = valueOf(text);
+    if (Array.isArray(value)) {
+      throw invalid("The body is an array, but this takes one event; send arrays to /api/v1/lineage/batch");
+    }
     return take(prepare(value, text, as), as);
   }
 
@@ -172,7 +172,7 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
     return prepared;
   }
 
-  /** What can be told of an event without asking anybody; nothing else of it is held while it waits. */
+  /** What can be told of an event without asking anybody; of one that tells nothing new, nothing else is held while it waits. */
   function prepare(value: unknown, text: string, as: Sender): Admissible | Refused {
     try {
       const event = parseEvent(value);

@@ -12,8 +12,8 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 /**
- * Nothing if the text does not begin and end as an array. It is a JSON array if, and only if, there are elements and each of
- * them is JSON.
+ * Nothing if the text does not begin and end as an array. Otherwise it is a JSON array if, and only if, each of the elements
+ * is JSON.
  */
 export function elementsOf(text: string): string[] | undefined {
   const begin = endOfSpace(text, 0);

@@ -44,7 +44,8 @@ export async function dropWaits(tx: Queryable, nodes: readonly NodeKey[]): Promi
 
 const HOLD_ARRIVALS = statement(
   "chains.wait.hold_arrivals",
-  "select pg_advisory_xact_lock_shared(hashtextextended('chains.wait ' || $1, 0))",
+  `select pg_advisory_xact_lock_shared(hashtextextended('chains.wait ' || op_time, 0))
+   from (select distinct op_time from unnest($1::text[]) as u(op_time) order by 1 offset 0) t`,
 );
 const LOCK_ARRIVALS = statement(
   "chains.wait.lock_arrivals",
@@ -56,8 +57,8 @@ const LOCK_ARRIVALS = statement(
  * Call it before asking which tables are here. A table that arrives between the question and the commit of the wait would
  * find nobody who waits for it; so who tells of it waits for that commit.
  */
-export async function holdArrivals(tx: Queryable, opTime: string): Promise<void> {
-  await tx.rows(HOLD_ARRIVALS, [opTime]);
+export async function holdArrivals(tx: Queryable, opTimes: readonly string[]): Promise<void> {
+  await tx.rows(HOLD_ARRIVALS, [opTimes]);
 }
 
 const ARRIVED = { table_name: "text", op_time: "text" };
