@@ -18,7 +18,7 @@ import { ENDED_RUN } from "./states.ts";
 import { saveCheckpoints } from "./store/history.ts";
 import { type ClaimedNode, lockRuns, type NodeKey } from "./store/live.ts";
 import { fullChain, insertChainRuns, insertDagRun, type NewRun, pickAdmissible, stillPending } from "./store/runs.ts";
-import { holdArrivals, meetWaits } from "./store/waits.ts";
+import { meetWaits } from "./store/waits.ts";
 import { createTeller, type TellEnded, type Teller } from "./tell.ts";
 import { LET_GO_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC, TIMER_TOPIC } from "./topics.ts";
 import { type NodeEvent, onNodeEvent, reach, take } from "./transition.ts";
@@ -147,8 +147,8 @@ export function createEngine(deps: EngineDeps): Engine {
           // The transaction may be repeated, and keeps the room that it has.
           const ready = becameReady(books, nodesMax);
           if (ready.length > reserved) reserved += taker?.reserve(ready.length - reserved) ?? 0;
-          if (taker)
-            for (const [book, entry, live] of ready.slice(0, reserved)) take(book, entry, live, taker.session());
+          const session = taker?.session() ?? "";
+          for (const [book, entry, live] of ready.slice(0, reserved)) take(book, entry, live, session);
           written = writeBooks(tx, books, taker?.name ?? null);
           await teller.inTransaction(tx, { books, known }, written);
         });
@@ -202,14 +202,8 @@ export function createEngine(deps: EngineDeps): Engine {
 
   /** Opens runs that nobody has touched yet and turns them into work. */
   async function admitFresh(tx: Queryable, known: ReadonlyMap<string, KnownRun>): Promise<Book[]> {
-    const books: Book[] = [];
-    const opTimes = [...known.values()].flatMap(({ graph, facts }) => (graph.usesTables ? (facts.op_time ?? []) : []));
-    if (opTimes.length > 0) await holdArrivals(tx, opTimes); // In one order, before the runs take theirs one by one.
-    for (const run of known.values()) {
-      const book = await openFresh(tx, run, hasArrived);
-      admit(book);
-      books.push(book);
-    }
+    const books = await openFresh(tx, [...known.values()], hasArrived);
+    for (const book of books) admit(book);
     return books;
   }
 

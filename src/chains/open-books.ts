@@ -64,21 +64,24 @@ export async function openWhole(tx: Queryable, known: KnownRun, hasArrived: HasA
   return book;
 }
 
-/** A run that nobody has touched yet needs no reading. */
-export async function openFresh(tx: Queryable, known: KnownRun, hasArrived: HasArrived): Promise<Book> {
-  const { facts, graph } = known;
-  const book = openBook({
-    runId: facts.run_id,
-    graph,
-    status: "PENDING",
-    open: graph.nodes.length,
-    failed: 0,
-    stopped: 0,
-    timedOut: false,
-    missingTables: await missingTables(tx, known, hasArrived),
+/** Runs that nobody has touched yet need no reading, but for what they wait for. */
+export async function openFresh(tx: Queryable, known: readonly KnownRun[], hasArrived: HasArrived): Promise<Book[]> {
+  const missing = await missingTables(tx, known, hasArrived);
+  return known.map((run) => {
+    const { facts, graph } = run;
+    const book = openBook({
+      runId: facts.run_id,
+      graph,
+      status: "PENDING",
+      open: graph.nodes.length,
+      failed: 0,
+      stopped: 0,
+      timedOut: false,
+      missingTables: missing(run),
+    });
+    for (const { id } of graph.nodes) enter(book, id, { status: "PENDING", attempt: 0, live: null });
+    return book;
   });
-  for (const { id } of graph.nodes) enter(book, id, { status: "PENDING", attempt: 0, live: null });
-  return book;
 }
 
 /** What is under way waits for what it was found to wait for, until it is told; what begins anew asks again. */
@@ -88,24 +91,37 @@ async function stillMissing(
   live: readonly NodeKey[],
   hasArrived: HasArrived,
 ): Promise<Map<string, string[]>> {
-  const missing = await missingTables(tx, known, hasArrived);
+  const missing = (await missingTables(tx, [known], hasArrived))(known);
   if (!known.graph.usesTables) return missing;
   for (const { node_id } of live) missing.delete(node_id);
   for (const { node_id, tables } of await readWaits(tx, known.facts.run_id)) missing.set(node_id, tables);
   return missing;
 }
 
+/** Tells of each of the runs what its nodes wait for. Times are held in one order, and each is asked about once. */
 async function missingTables(
   tx: Queryable,
-  { facts, graph }: KnownRun,
+  known: readonly KnownRun[],
   hasArrived: HasArrived,
-): Promise<Map<string, string[]>> {
-  if (!graph.usesTables || facts.op_time === null) return new Map();
-  await holdArrivals(tx, [facts.op_time]);
-  const tables = [...new Set(graph.nodes.flatMap(({ waitsFor }) => waitsFor))];
-  const here = await hasArrived(tx, tables, facts.op_time);
-  const missing = graph.nodes.map(({ id, waitsFor }) => [id, waitsFor.filter((table) => !here.has(table))] as const);
-  return new Map(missing.filter(([, names]) => names.length > 0).map(([id, names]) => [id, [...names]]));
+): Promise<(run: KnownRun) => Map<string, string[]>> {
+  const wanted = new Map<string, Set<string>>();
+  for (const { graph, facts } of known) {
+    if (!graph.usesTables || facts.op_time === null) continue;
+    const tables = wanted.get(facts.op_time) ?? new Set();
+    for (const { waitsFor } of graph.nodes) for (const table of waitsFor) tables.add(table);
+    wanted.set(facts.op_time, tables);
+  }
+  if (wanted.size > 0) await holdArrivals(tx, [...wanted.keys()]);
+  const here = new Map<string, ReadonlySet<string>>();
+  for (const [opTime, tables] of wanted) here.set(opTime, await hasArrived(tx, [...tables], opTime));
+  return ({ graph, facts }) => {
+    const arrived = here.get(facts.op_time ?? "");
+    if (!graph.usesTables || !arrived) return new Map();
+    const missing = graph.nodes.map(
+      ({ id, waitsFor }) => [id, waitsFor.filter((table) => !arrived.has(table))] as const,
+    );
+    return new Map(missing.filter(([, names]) => names.length > 0).map(([id, names]) => [id, [...names]]));
+  };
 }
 
 function liveOf(row: LiveRow): Live {

@@ -36,4 +36,12 @@ describe("a run", () => {
     expect(statuses).toEqual(["PENDING", "RUNNING", "RUNNING"]);
     expect(await process.timers.runOnce()).toMatchObject({ admitted: 1 });
   });
+
+  test("that waits for tables asks for them together with those that are started with it", async () => {
+    const process = await chains.open({ roles: [] });
+    const chainId = await define(process, [{ id: "n0", waitsFor: ["T1"] }]);
+    await Promise.all(Array.from({ length: 5 }, () => process.runs.start(chainId, { ...BY, opTime: "20260101" })));
+    expect(process.statements.filter((name) => name === "chains.wait.hold_arrivals")).toHaveLength(1);
+    expect(await database.query("select from chains.live_wait")).toHaveLength(5);
+  });
 });
