@@ -1,6 +1,4 @@
 /** The HTTP API as the story uses it, with a key and until Ctrl-C. */
-
-import type { RunNode } from "../cli/chain-api.ts";
 import { followRun } from "../cli/chain-follow.ts";
 import { createClient, type Request } from "../cli/client.ts";
 
@@ -10,8 +8,8 @@ export interface Api {
   get<Reply>(path: string, query?: Query): Promise<Reply>;
   post<Reply>(path: string, body?: object): Promise<Reply>;
   put<Reply>(path: string, body: object): Promise<Reply>;
-  /** Until the run has ended; `onNodes` is told of all nodes and then of those that change. */
-  follow(runId: string, onNodes?: (nodes: readonly RunNode[]) => void): Promise<void>;
+  /** Waits for the end of a run. */
+  ended(runId: string): Promise<void>;
   /** Looks again until it is there, or patience is at an end: then the checks will tell. */
   settled(look: () => Promise<boolean>): Promise<void>;
 }
@@ -25,11 +23,8 @@ export function createApi({ url, key }: { url: string; key: string }, signal: Ab
     get: (path, query = {}) => client.call({ method: "GET", path, query, signal }),
     post: (path, body) => client.call({ method: "POST", path, ...(body === undefined ? {} : { body }), signal }),
     put: (path, body) => client.call({ method: "PUT", path, body, signal }),
-    async follow(runId, onNodes) {
-      await followRun(client, runId, {
-        signal,
-        onEvent: (news) => (news.event === "nodes" ? onNodes?.(news.data) : undefined),
-      });
+    async ended(runId) {
+      await followRun(client, runId, { signal });
     },
     async settled(look) {
       const patience = performance.now() + PATIENCE_MS;

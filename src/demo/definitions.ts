@@ -31,7 +31,7 @@ export function ordersChain(shopUrl: string) {
           id: "fetch",
           type: "http",
           cfg: { url: `${shopUrl}/orders?day=\${opTime}` },
-          retry: { maxAttempts: 3, backoffMs: 300 },
+          retry: { maxAttempts: 3, backoffMs: 100 },
         },
         {
           id: "load",

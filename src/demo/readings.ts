@@ -13,9 +13,24 @@ export const PATHS = {
   data: "api/v1/kpi/data",
   deliveries: "api/v1/kpi/deliveries",
   runs: "api/v1/runs",
+  events: (runId: string) => `api/v1/runs/${runId}/events`,
   attempts: (runId: string, nodeId: string) => `api/v1/runs/${runId}/nodes/${nodeId}/attempts`,
   why: (modelId: ModelId) => `api/v1/kpi/models/${modelId}/why`,
 } as const;
+
+interface RunEvent {
+  kind: string;
+  nodeId: string | null;
+  attempt: number | null;
+  detail: { error?: string };
+}
+
+export interface AttemptEnd {
+  nodeId: string;
+  attempt: number;
+  /** None of one that succeeded. */
+  error: string | undefined;
+}
 
 export interface Delivery {
   id: string;
@@ -71,6 +86,17 @@ export async function runStatuses(api: Api, chainId: string): Promise<string> {
 export async function attempts(api: Api, runId: string, nodeId: string): Promise<string> {
   const items = await api.get<{ attempt: number; status: string }[]>(PATHS.attempts(runId, nodeId));
   return listed(items.map(({ attempt, status }) => `${attempt} ${status}`));
+}
+
+/**
+ * The attempts of all nodes as they ended, one after the other. Read once the run has ended: the states of nodes, looked at
+ * while it runs, may pass between two looks.
+ */
+export async function attemptsInOrder(api: Api, runId: string): Promise<AttemptEnd[]> {
+  const { items } = await api.get<Items<RunEvent>>(PATHS.events(runId));
+  return items.flatMap(({ kind, nodeId, attempt, detail: { error } }) =>
+    kind === "node ended" && nodeId !== null && attempt !== null ? [{ nodeId, attempt, error }] : [],
+  );
 }
 
 export async function deliveriesTo(api: Api, callbackUrl: string): Promise<Delivery[]> {

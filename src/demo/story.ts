@@ -2,7 +2,6 @@
  * The story: a shop's orders and visits become KPIs that two teams hear of. Tables arrive out of order, so models wait; the
  * shop fails once, so a node is retried; a late order comes in, so a model runs again.
  */
-import type { RunNode } from "../cli/chain-api.ts";
 import type { Api } from "./api.ts";
 import {
   FILES,
@@ -18,7 +17,7 @@ import {
   visitsChain,
   visitsOf,
 } from "./definitions.ts";
-import { deliveriesTo, generations, values, why } from "./readings.ts";
+import { attemptsInOrder, deliveriesTo, generations, values, why } from "./readings.ts";
 import { type Subscribers, TEAMS } from "./subscribers.ts";
 import { workThroughStages } from "./worker.ts";
 
@@ -142,12 +141,12 @@ async function trackFiles({ api, tell }: Scene, chainId: string): Promise<void> 
 }
 
 async function loadOrders({ api, tell }: Scene, chainId: string): Promise<string> {
-  return runChain(api, chainId, { opTime: OP_TIME }, (nodes) => {
-    for (const { nodeId, status, attempt, lastError } of nodes) {
-      if (status === "RETRYING") tell(`orders: ${nodeId} failed, to be tried again: ${lastError}`);
-      if (status === "SUCCESS") tell(`orders: ${nodeId} is done${attempt > 1 ? `, at attempt ${attempt}` : ""}`);
-    }
-  });
+  const runId = await runChain(api, chainId, { opTime: OP_TIME });
+  for (const { nodeId, attempt, error } of await attemptsInOrder(api, runId)) {
+    if (error !== undefined) tell(`orders: ${nodeId} failed: ${error}`);
+    else tell(`orders: ${nodeId} is done${attempt > 1 ? `, at attempt ${attempt}` : ""}`);
+  }
+  return runId;
 }
 
 async function announceRegions({ api, tell }: Scene, chainId: string): Promise<void> {
@@ -165,13 +164,8 @@ async function countDelivered({ api, subscribers }: Scene): Promise<number> {
   return lists.flat().filter(({ status }) => status === "DELIVERED").length;
 }
 
-async function runChain(
-  api: Api,
-  chainId: string,
-  start: object,
-  onNodes?: (nodes: readonly RunNode[]) => void,
-): Promise<string> {
+async function runChain(api: Api, chainId: string, start: object): Promise<string> {
   const { runId } = await api.post<{ runId: string }>(`api/v1/chains/${chainId}:start`, start);
-  await api.follow(runId, onNodes);
+  await api.ended(runId);
   return runId;
 }
