@@ -5,6 +5,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
+import SerializerSelector from "@fastify/fast-json-stringify-compiler";
 import rateLimit from "@fastify/rate-limit";
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type { Span } from "@opentelemetry/api";
@@ -30,6 +31,7 @@ import { parseJson } from "./body.ts";
 import { isReference, useOpenApi } from "./openapi.ts";
 import { answerBadAddress, answerUnreadable, useProblems } from "./problems.ts";
 import { useStrictValidation } from "./validation.ts";
+import { whenUsed } from "./when-used.ts";
 
 export type Http = FastifyInstance<
   RawServerDefault,
@@ -95,6 +97,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     return503OnClosing: false, // The hook below answers with the catalogue's sentence.
     forceCloseConnections: "idle",
+    schemaController: { compilersFactory: { buildSerializer: serializersWhenUsed } },
     frameworkErrors: answerBadAddress,
     clientErrorHandler: answerUnreadable,
     // A caller's own request id is kept, so that its log and ours can be joined.
@@ -182,6 +185,11 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
   });
   await useOpenApi(http, options.version);
   return http;
+}
+
+function serializersWhenUsed(...shared: Parameters<ReturnType<typeof SerializerSelector>>) {
+  const serializerOf = SerializerSelector()(...shared);
+  return (answer: Parameters<typeof serializerOf>[0]) => whenUsed(() => serializerOf(answer));
 }
 
 const ANONYMOUS: Caller = {

@@ -8,6 +8,7 @@ import { ApiError } from "../errors.ts";
 import { UUID } from "../ids.ts";
 import { nearest } from "../nearest.ts";
 import { knownKeys, stepsOf, written } from "../schema-errors.ts";
+import { whenUsed } from "./when-used.ts";
 
 const FORMATS = {
   "date-time": isTime,
@@ -39,7 +40,10 @@ export function useStrictValidation(http: FastifyInstance): void {
   const exact = new Ajv({ ...OPTIONS, coerceTypes: false });
   const converting = new Ajv({ ...OPTIONS, coerceTypes: true });
   http.setValidatorCompiler(({ schema, httpPart }) =>
-    (httpPart === "body" ? exact : converting).compile(schema as object),
+    whenUsed(() => {
+      const validate = (httpPart === "body" ? exact : converting).compile(schema as object);
+      return (part: unknown) => validate(part) || { error: (validate.errors ?? []) as FastifySchemaValidationError[] };
+    }),
   );
   http.addHook("preValidation", ({ url }, _reply, done) => {
     // Postgres cannot store it, and only an escape can bring it in.
