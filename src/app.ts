@@ -19,10 +19,12 @@ import { kernelChecks } from "./kernel/doctor.ts";
 import { resolveDataDir, startEmbeddedPostgres } from "./kernel/embedded-postgres/index.ts";
 import { OperatorError } from "./kernel/errors.ts";
 import { adminSurfaces } from "./kernel/http/admin.ts";
+import { secretRoutes } from "./kernel/http/secrets.ts";
 import { createHttp, type Http } from "./kernel/http/server.ts";
 import { publicSurfaces } from "./kernel/http/surfaces.ts";
 import { systemIds } from "./kernel/ids.ts";
 import { migrate } from "./kernel/migrate.ts";
+import { secretsCheck } from "./kernel/named-secrets.ts";
 import type { OnRun, Service } from "./kernel/service.ts";
 import { openSession } from "./kernel/session.ts";
 import { createLog, type Log } from "./kernel/telemetry/log.ts";
@@ -158,7 +160,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   cleanup.add("session", session.close);
   const keys = createKeys({ db, wake, clock: systemClock, adminKey: config.adminKey });
 
-  const { tracking, chains, arrivals, webhooks, lineage, outbox, engines } = await openModules({
+  const { tracking, chains, arrivals, webhooks, lineage, outbox, engines, secrets } = await openModules({
     ...deps,
     wake,
     session,
@@ -212,6 +214,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   if (config.roles.includes("api")) {
     const checks = [
       ...kernelChecks({ version: VERSION, dataDir }),
+      secretsCheck(secrets),
       ...trackingChecks,
       ...chainsChecks,
       ...arrivalsChecks,
@@ -223,6 +226,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
       async (scope) => {
         const api = scope as Http;
         adminSurfaces(api, { db, keys, checks });
+        secretRoutes(api, { db, secrets });
         chainRoutes(api, { db, chains });
         scheduleRoutes(api, { chains });
         poolRoutes(api, { db, wake });

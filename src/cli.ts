@@ -17,6 +17,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | Family>>> = {
   serve: async () => (await import("./cli/serve.ts")).serve,
   migrate: async () => (await import("./cli/migrate.ts")).migrate,
   keys: async () => (await import("./cli/keys.ts")).keys,
+  secrets: async () => (await import("./cli/secrets.ts")).secrets,
   doctor: async () => (await import("./cli/doctor.ts")).doctor,
   pipeline: async () => (await import("./cli/pipeline.ts")).pipeline,
   chain: async () => (await import("./cli/chain.ts")).chain,

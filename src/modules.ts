@@ -17,6 +17,7 @@ import { createEngines, type Engines } from "./engines/index.ts";
 import { systemClock } from "./kernel/clock.ts";
 import type { Db } from "./kernel/db.ts";
 import { systemIds } from "./kernel/ids.ts";
+import { createNamedSecrets, type NamedSecrets } from "./kernel/named-secrets.ts";
 import { createOutbound, type Outbound } from "./kernel/outbound.ts";
 import { createOutbox, OUTBOX_TOPIC, type Outbox, type OutboxEvent } from "./kernel/outbox.ts";
 import { loadSecretKey } from "./kernel/secret-key.ts";
@@ -36,6 +37,7 @@ export interface Modules {
   lineage: Lineage;
   outbox: Outbox;
   engines: Engines;
+  secrets: NamedSecrets;
 }
 
 export type ModulesDeps = OpenProcess & { wake: Wake; session: Session; onRun: OnRun };
@@ -48,13 +50,14 @@ export async function openModules(deps: ModulesDeps): Promise<Modules> {
   cleanup.add("engines", engines.close);
   const outbound = createOutbound({ allowPrivate: config.webhooksAllowPrivate });
   cleanup.add("outgoing requests", outbound.close);
-  const secretKey = await loadSecretKey({ configured: config.secretKey, dataDir: database.dataDir });
+  const box = createSecretBox(await loadSecretKey({ configured: config.secretKey, dataDir: database.dataDir }));
+  const secrets = createNamedSecrets({ db, box });
 
   const shared = { ...deps, db, clock: systemClock, ids: systemIds };
   const webhooks = createWebhooks({
     ...shared,
     outbound,
-    secrets: createSecretBox(secretKey),
+    secrets: box,
     settings: sections.webhooks,
     env: process.env,
   });
@@ -80,6 +83,7 @@ export async function openModules(deps: ModulesDeps): Promise<Modules> {
   const chains = createChains({
     ...shared,
     settings: sections.chains,
+    secrets,
     types: await nodeTypes(deps, { engines, outbound, arrivals: theArrivals }),
     switchedOff: config.allowShell ? {} : { shell: "it is switched off; MILLRACE_ALLOW_SHELL=true permits it" },
     hasArrived: (reader, tables, opTime) => theArrivals().hasArrived(reader, tables, opTime),
@@ -102,7 +106,7 @@ export async function openModules(deps: ModulesDeps): Promise<Modules> {
     onArrived: (tables) => tellChains(chains, tables, log),
   });
   const tracking = trackingWithArrivals(db, deps, { arrivals, outbox, own });
-  return { tracking, chains, arrivals, webhooks, lineage, outbox, engines };
+  return { tracking, chains, arrivals, webhooks, lineage, outbox, engines, secrets };
 }
 
 /** Of a run that another one waits for, that one tells. */

@@ -9,6 +9,8 @@ import { ENDED_RUN, type NodeStatus, type RunStatus } from "../src/chains/states
 import { findViolations } from "../src/chains/store/invariants.ts";
 import { type NodeContext, type NodeResult, nodeType } from "../src/chains/types/node-type.ts";
 import { openDb } from "../src/kernel/db.ts";
+import { createNamedSecrets } from "../src/kernel/named-secrets.ts";
+import { createSecretBox } from "../src/kernel/secrets.ts";
 import { openSession } from "../src/kernel/session.ts";
 import { createMetrics } from "../src/kernel/telemetry/metrics.ts";
 import { createWake } from "../src/kernel/wake.ts";
@@ -150,6 +152,7 @@ export function useChainProcesses(database: TestDatabase): ChainProcesses {
         metrics: createMetrics(),
         onRun: () => {},
         settings: { ...SETTINGS, ...settings },
+        secrets: createNamedSecrets({ db, box: createSecretBox(undefined) }),
         types: [act],
         async hasArrived(_tx, tables, opTime) {
           const here = new Set(tables.filter((table) => arrivals.has(`${table} ${opTime}`)));

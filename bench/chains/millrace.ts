@@ -6,6 +6,8 @@ import { Type } from "typebox";
 import { createChains } from "../../src/chains/index.ts";
 import { type NodeType, nodeType } from "../../src/chains/types/node-type.ts";
 import type { Db } from "../../src/kernel/db.ts";
+import { createNamedSecrets } from "../../src/kernel/named-secrets.ts";
+import { createSecretBox } from "../../src/kernel/secrets.ts";
 import { openSession } from "../../src/kernel/session.ts";
 import { createMetrics } from "../../src/kernel/telemetry/metrics.ts";
 import { createWake } from "../../src/kernel/wake.ts";
@@ -33,7 +35,8 @@ async function openChains(db: Db, type: NodeType) {
   const session = await openSession({ db, log, version: "bench", roles: ["scheduler", "worker"] });
   const settings = { slots: SLOTS, stopGraceSeconds: 30, drainSeconds: 5, lostLimit: 5, nodeTypes: [] };
   const hasArrived = async () => new Set<string>();
-  const chains = createChains({ db, wake, session, metrics, log, onRun, settings, types: [type], hasArrived });
+  const secrets = createNamedSecrets({ db, box: createSecretBox(undefined) });
+  const chains = createChains({ db, wake, session, metrics, log, onRun, settings, secrets, types: [type], hasArrived });
   session.service.start();
   chains.worker.start();
   chains.timers.start();

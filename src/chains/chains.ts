@@ -2,6 +2,7 @@
 import { systemClock } from "../kernel/clock.ts";
 import type { Db, Queryable } from "../kernel/db.ts";
 import { systemIds } from "../kernel/ids.ts";
+import type { NamedSecrets } from "../kernel/named-secrets.ts";
 import type { OnRun, Service, ServiceLog } from "../kernel/service.ts";
 import { PROCESS_NAME, type Session } from "../kernel/session.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
@@ -52,6 +53,8 @@ export interface ChainsDeps {
   log: ServiceLog;
   onRun: OnRun;
   settings: ChainsSettings;
+  /** What nodes name as `${secrets.NAME}`. */
+  secrets: Pick<NamedSecrets, "open">;
   /** Beside those that need nothing from outside. */
   types: readonly NodeType[];
   /** Types that are known but not to be used here, with what to do about it. */

@@ -53,6 +53,7 @@ async function run(
     returned: 0,
     checkpoint: { offset: 3 },
     parents: { a: { status: "SUCCESS", artifact: 1 } },
+    secrets: new Map(),
     node: graph.byId.get("x") as GraphNode,
     run: { facts, graph },
     ...item,
@@ -314,3 +315,28 @@ function nested(depth: number): unknown {
   for (let level = 0; level < depth; level += 1) value = [value];
   return value;
 }
+
+test("a secret of its cfg is in nothing that a node says, whichever way it says it", async () => {
+  const secrets = new Map([["TOKEN", { value: "open sesame" }]]);
+  const node = { cfg: { token: "${secrets.TOKEN}" } };
+  const said = await run(
+    async (ctx) => {
+      ctx.log("log: open sesame");
+      ctx.progress(0.5, "note: open sesame");
+      await ctx.saveCheckpoint({ at: "open sesame" });
+      return { artifact: ["open sesame"], checkpoint: { open: "open sesame" } };
+    },
+    { node, secrets },
+  );
+  expect(said.outcome).toEqual({ kind: "succeeded", artifact: ["***"], checkpoint: { open: "***" } });
+  expect(said.checkpoints).toEqual([{ at: "***" }]);
+  expect(said.lines).toMatchObject([{ line: "log: ***" }]);
+  expect(said.progress).toMatchObject([{ note: "note: ***" }]);
+
+  const failing = await run(() => Promise.reject(new Error("refused: open sesame")), { node, secrets });
+  expect(failing.outcome).toEqual(failed("refused: ***"));
+
+  const subRun = { of: { chain: "other" }, params: { token: "open sesame" }, opTime: null };
+  const started = await run(async () => ({ subRun }), { node, secrets });
+  expect(started.outcome).toMatchObject({ kind: "sub-run", subRun: { params: { token: "***" } } });
+});

@@ -2,6 +2,7 @@
 import { ExpressionError } from "../kernel/cel.ts";
 import { isUnavailable } from "../kernel/db.ts";
 import { storableJson, storableText } from "../kernel/storable.ts";
+import { type Mask, maskOf, NO_MASK } from "./mask.ts";
 import type { NodeOutput } from "./node-output.ts";
 import { type PreparedNode, render } from "./prepare.ts";
 import { FinalFailure, mayRetry, type NodeContext, type NodeResult, type SubRun } from "./types/node-type.ts";
@@ -25,18 +26,20 @@ export interface ExecuteDeps {
 }
 
 export async function execute(deps: ExecuteDeps, item: PreparedNode, stop: AbortController): Promise<Outcome> {
+  let mask = NO_MASK;
   try {
     const rendered = render(item, deps.registry);
     if ("skippedBecause" in rendered) return { kind: "skipped", reason: rendered.skippedBecause };
-    const { type, cfg } = rendered;
+    const { type, cfg, secrets } = rendered;
+    mask = maskOf(secrets);
     const { timeoutMs } = item.node.def;
     const timeout = timeoutMs === undefined ? undefined : { ms: timeoutMs, control: new AbortController() };
     const either = timeout && AbortSignal.any([stop.signal, timeout.control.signal]);
-    const context = contextOf(deps, item, () => either ?? stop.signal);
+    const context = contextOf(deps, item, mask, () => either ?? stop.signal);
     const work = type.execute(context, cfg);
-    return outcomeOf(timeout ? await within(work, timeout.ms, timeout.control) : await work);
+    return outcomeOf(timeout ? await within(work, timeout.ms, timeout.control) : await work, mask);
   } catch (error) {
-    return failureOf(error);
+    return failureOf(error, mask);
   }
 }
 
@@ -64,7 +67,7 @@ async function within(work: Promise<NodeResult>, timeoutMs: number, timeout: Abo
 }
 
 /** Its signal is made when somebody asks for it: that is not cheap, and nodes which do little never do. */
-function contextOf(deps: ExecuteDeps, item: PreparedNode, signal: () => AbortSignal): NodeContext {
+function contextOf(deps: ExecuteDeps, item: PreparedNode, mask: Mask, signal: () => AbortSignal): NodeContext {
   const { run_id, node_id, fence, attempt, parents, checkpoint, run } = item;
   const held = { run_id, node_id, fence };
   return {
@@ -80,23 +83,23 @@ function contextOf(deps: ExecuteDeps, item: PreparedNode, signal: () => AbortSig
     get signal() {
       return signal();
     },
-    log: (text, level = "info") => deps.output.line({ ...held, attempt, level, line: text }),
+    log: (text, level = "info") => deps.output.line({ ...held, attempt, level, line: mask.text(text) }),
     progress: (share, note) =>
       deps.output.progress({
         ...held,
         progress: Math.min(1, Math.max(0, share)),
-        note: note ?? null,
+        note: note === undefined ? null : mask.text(note),
       }),
-    saveCheckpoint: (value) => deps.saveCheckpoint(item, kept(value, "checkpoint")),
+    saveCheckpoint: (value) => deps.saveCheckpoint(item, mask.json(kept(value, "checkpoint"))),
   };
 }
 
-function outcomeOf({ artifact, checkpoint, subRun }: NodeResult): Outcome {
-  if (subRun) return { kind: "sub-run", subRun: copyOf(subRun, "run").copy as SubRun };
+function outcomeOf({ artifact, checkpoint, subRun }: NodeResult, mask: Mask): Outcome {
+  if (subRun) return { kind: "sub-run", subRun: mask.json(copyOf(subRun, "run").copy) as SubRun };
   return {
     kind: "succeeded",
-    artifact: artifact === undefined ? null : kept(artifact, "artifact"),
-    ...(checkpoint === undefined ? {} : { checkpoint: kept(checkpoint, "checkpoint") }),
+    artifact: artifact === undefined ? null : mask.json(kept(artifact, "artifact")),
+    ...(checkpoint === undefined ? {} : { checkpoint: mask.json(kept(checkpoint, "checkpoint")) }),
   };
 }
 
@@ -115,8 +118,8 @@ function kept(value: unknown, what: string): unknown {
   );
 }
 
-function failureOf(error: unknown): Outcome {
-  const message = error instanceof Error ? error.message : String(error);
+function failureOf(error: unknown, mask: Mask): Outcome {
+  const message = mask.text(error instanceof Error ? error.message : String(error));
   // A condition or template that cannot be evaluated will not be the next time: what it looks at has ended.
   const final = !mayRetry(error) || (error instanceof ExpressionError && !isUnavailable(error));
   return {

@@ -1,7 +1,8 @@
 import { Type } from "typebox";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import type { Db } from "../kernel/db.ts";
+import type { OpenedSecret } from "../kernel/named-secrets.ts";
 import type { Nodes } from "./book.fixture.ts";
 import { type PreparedNode, prepare, render } from "./prepare.ts";
 import { addRun } from "./run.fixture.ts";
@@ -21,6 +22,20 @@ const call = nodeType({
   execute: async () => ({}),
 });
 const registry = createRegistry([noop, sleep, map, call]);
+/** The names that were asked for, and what they are. */
+let secretsRead: string[][] = [];
+const secrets = {
+  open: async (names: readonly string[]) => {
+    secretsRead.push([...names]);
+    return new Map<string, OpenedSecret>([
+      ["TOKEN", { value: "open sesame" }],
+      ["OLD", { trouble: "It was sealed under another key." }],
+    ]);
+  },
+};
+beforeEach(() => {
+  secretsRead = [];
+});
 
 interface Preparation {
   nodes: Nodes;
@@ -52,7 +67,7 @@ async function prepareOne(given: Preparation): Promise<{ item: PreparedNode; ask
   const rows: Db["rows"] = (statement, values) => (asked.push(statement.name), database.db.rows(statement, values));
   const db = { ...database.db, rows };
   const claimed = { run_id: runId, node_id: nodeId, fence: "1", attempt, returned: 0 };
-  const [item] = await prepare({ db, runs: createRunCache(), registry }, [claimed]);
+  const [item] = await prepare({ db, runs: createRunCache(), registry, secrets }, [claimed]);
   if (!item) throw new Error("nothing was prepared");
   return { item, asked: asked.filter((name) => !name.startsWith("chains.run.")) };
 }
@@ -110,7 +125,10 @@ describe("prepare", () => {
     const asked: string[] = [];
     const rows: Db["rows"] = (statement, values) => (asked.push(statement.name), database.db.rows(statement, values));
     const claimed = runIds.map((run_id) => ({ run_id, node_id: "x", fence: "1", attempt: 2, returned: 0 }));
-    const prepared = await prepare({ db: { ...database.db, rows }, runs: createRunCache(), registry }, claimed);
+    const prepared = await prepare(
+      { db: { ...database.db, rows }, runs: createRunCache(), registry, secrets },
+      claimed,
+    );
     expect(prepared.map(({ run_id }) => run_id)).toEqual(runIds);
     expect(asked.filter((name) => !name.startsWith("chains.run."))).toEqual([
       "chains.checkpoint.read",
@@ -121,7 +139,7 @@ describe("prepare", () => {
   test("does not go on with what does not exist", async () => {
     const runId = await addRun(database, { a: [] });
     const claimed = [{ run_id: runId, node_id: "ghost", fence: "1", attempt: 1, returned: 0 }];
-    const deps = { db: database.db, runs: createRunCache(), registry };
+    const deps = { db: database.db, runs: createRunCache(), registry, secrets };
     await expect(prepare(deps, claimed)).rejects.toThrow(`node ghost of run ${runId} was claimed but does not exist`);
   });
 });
@@ -207,5 +225,37 @@ describe("the `if` of a node", () => {
     expect(await rendered({ nodes: { x }, nodeId: "x" })).toEqual({
       skippedBecause: "its `if` is false: has(params.url)",
     });
+  });
+});
+
+describe("the secrets of a node", () => {
+  test("are written where its cfg names them", async () => {
+    expect(await cfgOf({ url: "https://x.org?token=${secrets.TOKEN}" })).toMatchObject({
+      url: "https://x.org?token=open sesame",
+    });
+    expect(secretsRead).toEqual([["TOKEN"]]);
+  });
+
+  test("are not read for a node that names none", async () => {
+    await cfgOf({ url: "${run.id}" });
+    expect(secretsRead).toEqual([]);
+  });
+
+  test("are read together for many nodes", async () => {
+    const nodes = {
+      a: { type: "call", cfg: { url: "${secrets.TOKEN}" } },
+      b: { type: "call", cfg: { url: "${secrets.OLD}" } },
+    };
+    const run_id = await addRun(database, nodes);
+    const claimed = ["a", "b", "a"].map((node_id) => ({ run_id, node_id, fence: "1", attempt: 1, returned: 0 }));
+    await prepare({ db: database.db, runs: createRunCache(), registry, secrets }, claimed);
+    expect(secretsRead).toEqual([["TOKEN", "OLD"]]);
+  });
+
+  test.each([
+    ["NONE", "there is no secret `NONE`: `millrace secrets set NONE` makes it"],
+    ["OLD", "the secret `OLD` cannot be used: It was sealed under another key."],
+  ])("say what is wrong when they cannot be used: %s", async (name, message) => {
+    await expect(cfgOf({ url: `\${secrets.${name}}` })).rejects.toThrow(message);
   });
 });

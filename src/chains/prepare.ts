@@ -1,6 +1,7 @@
 /** Makes a claimed node ready to run: its condition, its templates, what it needs of its parents and of its last attempt. */
 import { compileExpression, type Expression } from "../kernel/cel.ts";
 import type { Db } from "../kernel/db.ts";
+import type { NamedSecrets, OpenedSecret } from "../kernel/named-secrets.ts";
 import { compileTemplate, type Template } from "../kernel/template.ts";
 import type { GraphNode } from "./graph.ts";
 import type { KnownRun, RunCache } from "./run-cache.ts";
@@ -15,6 +16,16 @@ export interface PreparedNode extends ClaimedNode {
   node: GraphNode;
   checkpoint: unknown;
   parents: Record<string, { status: string; artifact: unknown }>;
+  /** Those that its templates name, as far as they exist. */
+  secrets: ReadonlyMap<string, OpenedSecret>;
+}
+
+/** What is read for nodes before they run. */
+export interface PrepareDeps {
+  db: Db;
+  runs: RunCache;
+  registry: Registry;
+  secrets: Pick<NamedSecrets, "open">;
 }
 
 interface Compiled {
@@ -26,6 +37,8 @@ interface Compiled {
   /** Checked and completed once, where nothing is to be filled in; every attempt is given the same, frozen. */
   constant: unknown;
 }
+
+const NO_SECRETS: ReadonlyMap<string, OpenedSecret> = new Map();
 
 const compiledNodes = new WeakMap<GraphNode, Compiled>();
 
@@ -57,11 +70,8 @@ function usesNodes({ references }: { references: ReadonlySet<string> }): boolean
   return references.has("nodes");
 }
 
-/** Reads what the nodes need, in two statements at most whatever their number, and none if they need nothing. */
-export async function prepare(
-  deps: { db: Db; runs: RunCache; registry: Registry },
-  claimed: readonly ClaimedNode[],
-): Promise<PreparedNode[]> {
+/** Reads what the nodes need, in three statements at most whatever their number, and none if they need nothing. */
+export async function prepare(deps: PrepareDeps, claimed: readonly ClaimedNode[]): Promise<PreparedNode[]> {
   const { db, runs, registry } = deps;
   const known = await runs.get(db, [...new Set(claimed.map(({ run_id }) => run_id))]);
   const prepared = claimed.map((item): PreparedNode => {
@@ -69,14 +79,18 @@ export async function prepare(
     const node = run?.graph.byId.get(item.node_id);
     if (!run || !node) throw new Error(`node ${item.node_id} of run ${item.run_id} was claimed but does not exist`);
     const { run_id, node_id, fence, attempt, returned } = item;
-    return { run_id, node_id, fence, attempt, returned, run, node, checkpoint: null, parents: {} };
+    return { run_id, node_id, fence, attempt, returned, run, node, checkpoint: null, parents: {}, secrets: NO_SECRETS };
   });
   const retried = prepared.filter(({ attempt }) => attempt > 1);
   const curious = prepared.filter((item) => needsParents(item, registry));
-  const [checkpoints, results] = await Promise.all([
+  const secretive = prepared.filter((item) => secretsOf(item, registry).size > 0);
+  const names = new Set(secretive.flatMap((item) => [...secretsOf(item, registry)]));
+  const [checkpoints, results, secrets] = await Promise.all([
     retried.length > 0 ? readCheckpoints(db, retried) : [],
     curious.length > 0 ? readResults(db, curious.flatMap(parentKeys)) : [],
+    names.size > 0 ? deps.secrets.open([...names]) : NO_SECRETS,
   ]);
+  for (const item of secretive) item.secrets = secrets;
   const checkpointOf = new Map(checkpoints.map((row) => [`${row.run_id}/${row.node_id}`, row.checkpoint]));
   const resultOf = new Map(results.map((row) => [`${row.run_id}/${row.node_id}`, row]));
   for (const item of retried) item.checkpoint = checkpointOf.get(`${item.run_id}/${item.node_id}`) ?? null;
@@ -92,10 +106,19 @@ export async function prepare(
 function needsParents({ node }: PreparedNode, registry: Registry): boolean {
   if (node.parents.length === 0) return false;
   if (!registry.get(node.def.type)?.blind) return true;
+  return tryCompile(node, registry)?.needsParents ?? false;
+}
+
+function secretsOf({ node }: PreparedNode, registry: Registry): ReadonlySet<string> {
+  return tryCompile(node, registry)?.template.secrets ?? new Set();
+}
+
+/** Nothing for one that cannot be compiled: it fails when it runs, and is told why. */
+function tryCompile(node: GraphNode, registry: Registry): Compiled | undefined {
   try {
-    return compile(node, registry).needsParents;
+    return compile(node, registry);
   } catch {
-    return false; // It fails when it runs, and is told why.
+    return undefined;
   }
 }
 
@@ -103,11 +126,15 @@ function parentKeys({ run_id, node }: PreparedNode): NodeKey[] {
   return node.parents.map(({ id }) => ({ run_id, node_id: id }));
 }
 
+interface RenderedNode {
+  type: NodeType;
+  cfg: unknown;
+  /** The values of the secrets that are in it. */
+  secrets: Iterable<string>;
+}
+
 /** Its type and its cfg, all templates filled in; or the reason why it does not run. */
-export function render(
-  item: PreparedNode,
-  registry: Registry,
-): { type: NodeType; cfg: unknown } | { skippedBecause: string } {
+export function render(item: PreparedNode, registry: Registry): RenderedNode | { skippedBecause: string } {
   const { node, run, parents, attempt } = item;
   const type = registry.get(node.def.type);
   if (!type) {
@@ -127,9 +154,18 @@ export function render(
     if (typeof verdict !== "boolean") throw new FinalFailure(`its \`if\` is neither true nor false: ${node.def.if}`);
     if (!verdict) return { skippedBecause: `its \`if\` is false: ${node.def.if}` };
   }
-  if (constant !== undefined) return { type, cfg: constant };
-  const rendered = { ...(template.render(values) as object), ...untouched };
-  return { type, cfg: completed(registry, type.type, rendered) };
+  if (constant !== undefined) return { type, cfg: constant, secrets: [] };
+  const secrets = new Map([...template.secrets].map((name) => [name, valueOf(name, item.secrets.get(name))]));
+  const rendered = { ...(template.render({ ...values, secrets }) as object), ...untouched };
+  return { type, cfg: completed(registry, type.type, rendered), secrets: secrets.values() };
+}
+
+function valueOf(name: string, secret: OpenedSecret | undefined): string {
+  if (!secret) {
+    throw new FinalFailure(`there is no secret \`${name}\`: \`millrace secrets set ${name}\` makes it`);
+  }
+  if ("trouble" in secret) throw new FinalFailure(`the secret \`${name}\` cannot be used: ${secret.trouble}`);
+  return secret.value;
 }
 
 function completed(registry: Registry, type: string, cfg: unknown): unknown {

@@ -218,3 +218,36 @@ describe("the node that a map runs", () => {
     ]);
   });
 });
+
+describe("a secret in the cfg of a node", () => {
+  test("is taken wherever the node itself uses it, also for each item of a map", () => {
+    const node = { type: "call", cfg: { url: "https://x.org", headers: { authorization: "Bearer ${secrets.TOKEN}" } } };
+    expect(problemsWith(node)).toEqual([]);
+    expect(problemsWith({ type: "map", cfg: { over: [1], node } })).toEqual([]);
+  });
+
+  const stored = (type: string) =>
+    `the secret \`TOKEN\` would be stored with the run that a \`${type}\` starts. Write \`\${secrets.TOKEN}\` into the node that uses it`;
+  const handsOver = { type: "chain", cfg: { name: "other", params: { token: "${secrets.TOKEN}" } } };
+  test.each<[string, Record<string, unknown>, string]>([
+    ["to the run of a chain", handsOver, `cfg: ${stored("chain")}`],
+    [
+      "to the runs that a map starts",
+      { type: "map", cfg: { over: [1], node: handsOver } },
+      `cfg.node.cfg: ${stored("chain")}`,
+    ],
+    [
+      "as an item",
+      { type: "map", cfg: { over: ["${secrets.TOKEN}"], node: { type: "noop" } } },
+      `cfg: ${stored("map")}`,
+    ],
+  ])("is not handed over %s, where it would be stored", (_, node, problem) => {
+    expect(problemsWith(node)).toEqual([problem]);
+  });
+
+  test("is not known to a condition", () => {
+    expect(problemsWith({ if: 'secrets.TOKEN == "x"' })).toEqual([
+      expect.stringMatching(/^if: .*uses `secrets` at column 1, which is not known here/),
+    ]);
+  });
+});

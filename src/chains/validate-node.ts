@@ -111,7 +111,11 @@ function* cfgProblems(type: string, cfg: LooseNode, check: WorkCheck): Generator
     untouched.some((field) => path === field || path.startsWith(`${field}.`));
   const filledIn = Object.fromEntries(Object.entries(cfg).filter(([field]) => !untouched.includes(field)));
   const compiled = compileTemplate(filledIn, variables);
-  if ("template" in compiled) yield* strangerProblems("cfg", compiled.template, check);
+  if ("template" in compiled) {
+    yield* strangerProblems("cfg", compiled.template, check);
+    const [secret] = compiled.template.secrets;
+    if (secret !== undefined && context.registry.get(type)?.storesCfg) yield at("cfg", storedSecret(secret, type));
+  }
   // Nobody fills in the fields that are left untouched, so in them a template is no promise of a better value.
   const problems = [
     ...("problems" in compiled ? compiled.problems : []),
@@ -120,6 +124,13 @@ function* cfgProblems(type: string, cfg: LooseNode, check: WorkCheck): Generator
   ];
   for (const { path, message } of problems) yield at(joined("cfg", path), message);
   if (type === map.type && isRecord(cfg["node"])) yield* itemNodeProblems(cfg["node"], check);
+}
+
+function storedSecret(name: string, type: string): string {
+  return (
+    `the secret \`${name}\` would be stored with the run that a \`${type}\` starts. ` +
+    `Write \`\${secrets.${name}}\` into the node that uses it`
+  );
 }
 
 /** The node that a map runs for each item. */

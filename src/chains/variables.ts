@@ -1,4 +1,4 @@
-/** What expressions (`if`) and templates (`${...}`) of a node may use. */
+/** What expressions (`if`) and templates (`${...}`) of a node may use. Templates may name secrets, too: `${secrets.NAME}`. */
 
 /**
  * - `params`, `opTime`: what the run was started with

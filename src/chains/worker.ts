@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleepFor } from "node:timers/promises";
 import { type Db, isUnavailable } from "../kernel/db.ts";
+import type { NamedSecrets } from "../kernel/named-secrets.ts";
 import { withRetry } from "../kernel/retry.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/service.ts";
 import { OUTLAST_SESSION, type Session } from "../kernel/session.ts";
@@ -33,6 +34,7 @@ export interface WorkerDeps {
   runs: RunCache;
   registry: Registry;
   subRuns: SubRuns;
+  secrets: Pick<NamedSecrets, "open">;
   settings: ChainsSettings;
   metrics: Metrics;
   log: ServiceLog;

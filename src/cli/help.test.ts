@@ -18,10 +18,12 @@ import { lineage } from "./lineage.ts";
 import { migrate } from "./migrate.ts";
 import { parse } from "./parse.ts";
 import { pipeline } from "./pipeline.ts";
+import { secrets } from "./secrets.ts";
 import { serve } from "./serve.ts";
 
 const families: Record<string, Family> = {
   "millrace keys": keys,
+  "millrace secrets": secrets,
   "millrace pipeline": pipeline,
   "millrace chain": chain,
   "millrace kpi": kpi,
@@ -44,7 +46,7 @@ function commandsIn(path: string, family: Family): [path: string, command: Comma
 
 const millrace = (...words: string[]) => startCli(words).ended;
 const ALL =
-  "There are demo, serve, migrate, keys, doctor, pipeline, chain, arrive, kpi, lineage. See `millrace --help`.";
+  "There are demo, serve, migrate, keys, secrets, doctor, pipeline, chain, arrive, kpi, lineage. See `millrace --help`.";
 
 describe.each(commands)("%s --help", (path, command) => {
   test("shows usage, flags and examples within a terminal's width", () => {
@@ -99,7 +101,19 @@ describe("millrace", () => {
   test("--help lists the commands and the exit codes", async () => {
     const { exit, stdout, stderr } = await millrace("--help");
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: "" });
-    for (const name of ["demo", "serve", "migrate", "keys", "doctor", "pipeline", "chain", "arrive", "kpi", "lineage"])
+    for (const name of [
+      "demo",
+      "serve",
+      "migrate",
+      "keys",
+      "secrets",
+      "doctor",
+      "pipeline",
+      "chain",
+      "arrive",
+      "kpi",
+      "lineage",
+    ])
       expect(stdout).toMatch(new RegExp(`^  ${name} +\\w`, "m"));
     for (const [code, meaning] of EXIT_CODES) expect(stdout).toContain(`  ${code}  ${meaning}`);
   });

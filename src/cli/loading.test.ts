@@ -31,6 +31,7 @@ test.each([
   "src/cli/lineage.ts",
   "src/cli/arrive.ts",
   "src/cli/keys.ts",
+  "src/cli/secrets.ts",
   "src/cli/doctor.ts",
 ])("%s loads no package", (path) => {
   const loaded = loadedBy(path);

@@ -35,8 +35,14 @@ export const CATALOGUE = {
     sentence: "Something broke on our side. The log has the details under request {requestId}.",
   },
 
-  // Keys
+  // Keys and secrets
   KEY_NOT_FOUND: { status: 404, sentence: "There is no key with the id {id}." },
+  SECRET_NOT_FOUND: { status: 404, sentence: "There is no secret `{name}`." },
+  SECRETS_FULL: {
+    status: 409,
+    sentence: "There are {limit} secrets already. Delete those that nothing names any more.",
+  },
+  SECRETS_UNAVAILABLE: { status: 503, sentence: "{reason}" },
 
   // Tracking
   STAGE_UNKNOWN: { status: 400, sentence: "There is no stage `{stage}` here. Use one of {allowed}.{hint}" },
@@ -125,7 +131,6 @@ export const CATALOGUE = {
   SUBSCRIPTION_NOT_FOUND: { status: 404, sentence: "There is no subscription {id}." },
   CALLBACK_URL_INVALID: { status: 400, sentence: "The callback URL cannot be used: {reason}." },
   SECRET_INVALID: { status: 400, sentence: "The secret cannot be used: {reason}. {hint}" },
-  SECRETS_UNAVAILABLE: { status: 503, sentence: "{reason}" },
   DELIVERY_NOT_FOUND: { status: 404, sentence: "There is no delivery {id}." },
   DELIVERY_WRONG_STATE: { status: 409, sentence: "Cannot send delivery {id} again: {because}." },
 

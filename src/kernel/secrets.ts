@@ -3,7 +3,7 @@
  * secrets. AES-256-GCM under the installation's one key (secret-key.ts), as text: `v1.<nonce>.<ciphertext and tag>`.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { OperatorError } from "./errors.ts";
+import { ApiError, OperatorError } from "./errors.ts";
 import { SECRET_KEY_BYTES } from "./secret-key.ts";
 
 export interface SecretBox {
@@ -53,6 +53,16 @@ export function createSecretBox(key: Buffer | undefined): SecretBox {
       }
     },
   };
+}
+
+/** For a caller over HTTP: that secrets cannot be sealed or opened here is no fault of the request. */
+export function orUnavailable<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    throw new ApiError("SECRETS_UNAVAILABLE", {}, { reason: error.message });
+  }
 }
 
 function boundTo(context: string): Buffer {

@@ -215,3 +215,40 @@ test.each([
 ])("holdsTemplate(%j) is %j", (text, expected) => {
   expect(holdsTemplate(text)).toBe(expected);
 });
+
+describe("a secret", () => {
+  const secrets = new Map([["TOKEN", "open sesame"]]);
+  const templateOf = (value: unknown): Template => {
+    const compiled = compileTemplate(value, VARIABLES);
+    if ("problems" in compiled) throw new Error(JSON.stringify(compiled.problems));
+    return compiled.template;
+  };
+
+  test("is written where it is named, alone or in other text", () => {
+    const template = templateOf({ a: "${secrets.TOKEN}", b: ["Bearer ${ secrets.TOKEN }!"], c: "$${secrets.TOKEN}" });
+    expect(template.secrets).toEqual(new Set(["TOKEN"]));
+    expect(template.isConstant).toBe(false);
+    expect(template.references).toEqual(new Set());
+    expect(template.render({ secrets })).toEqual({
+      a: "open sesame",
+      b: ["Bearer open sesame!"],
+      c: "${secrets.TOKEN}",
+    });
+  });
+
+  test("that is not there fails by its name, whatever an object would have under it", () => {
+    expect(() => templateOf("${secrets.constructor}").render({ secrets })).toThrow("There is no secret `constructor`.");
+  });
+
+  test.each(["'x' + secrets.TOKEN", "secrets['TOKEN']", "size(secrets)", "secrets.TOKEN.a", "secrets"])(
+    "cannot be computed with: %s",
+    (source) => {
+      const compiled = compileTemplate(`\${${source}}`, VARIABLES);
+      expect(compiled).toMatchObject({
+        problems: [
+          { message: expect.stringMatching(/not known here.* A secret stands by itself: `\$\{secrets\.NAME\}`\.$/) },
+        ],
+      });
+    },
+  );
+});

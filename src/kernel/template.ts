@@ -2,10 +2,14 @@
  * Templates: JSON in which any string may hold `${...}` with a CEL expression. A string that is one expression becomes its
  * value, with its type; in other text the value is written out. `$${` stands for a literal `${`. Keys are left alone.
  *
+ * `${secrets.NAME}` is no expression: a secret is written where it is needed and cannot be computed with, so which ones a
+ * template needs is known before it is rendered, and nothing can be concluded from them by a condition.
+ *
  * null cannot be written into text: neither "null" nor a gap is what the author of a URL or a query wanted, so rendering
  * fails and says so. On its own (`"${params.x}"`), null is a value like any other.
  */
 import { compileExpression, type Expression, ExpressionError, quoted } from "./cel.ts";
+import { SECRET_NAME } from "./named-secrets.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 type Render = (values: Values) => unknown;
@@ -15,6 +19,8 @@ export interface Template {
   readonly isConstant: boolean;
   /** The variables that its expressions use. */
   readonly references: ReadonlySet<string>;
+  /** The names of the secrets that it writes; rendering needs them as `secrets`, a Map. */
+  readonly secrets: ReadonlySet<string>;
   /** The members of `variable` that its expressions name, or undefined when that cannot be told without rendering. */
   membersOf(variable: string): ReadonlySet<string> | undefined;
   /** A new JSON value. Throws an ExpressionError. */
@@ -27,6 +33,8 @@ interface TemplateProblem {
   readonly message: string;
 }
 
+const SECRET = new RegExp(`^\\s*secrets\\.(${SECRET_NAME})\\s*$`);
+
 /** Deeper than any real document, and shallow enough that the walk cannot exhaust the stack. */
 const MAX_DEPTH = 256;
 
@@ -36,9 +44,10 @@ export function compileTemplate(
   variables: readonly string[],
 ): { template: Template } | { problems: TemplateProblem[] } {
   const expressions: Expression[] = [];
+  const secrets = new Set<string>();
   const problems: TemplateProblem[] = [];
   const render = compileValue(value, "", 0);
-  return problems.length > 0 ? { problems } : { template: templateOf(expressions, render) };
+  return problems.length > 0 ? { problems } : { template: templateOf(expressions, secrets, render) };
 
   function compileValue(item: unknown, path: string, depth: number): Render {
     if (typeof item === "string") return compileText(item, path);
@@ -67,12 +76,16 @@ export function compileTemplate(
       }
       try {
         if (part.source === undefined) throw new ExpressionError(unclosed(part.start));
-        const expression = compileExpression(part.source, variables);
+        const secret = SECRET.exec(part.source)?.[1];
+        if (secret !== undefined) secrets.add(secret);
+        const expression =
+          secret === undefined ? compileExpression(part.source, variables) : secretNamed(secret, part.source);
         expressions.push(expression);
         parts.push(expression);
       } catch (error) {
         if (!(error instanceof ExpressionError)) throw error;
-        problems.push({ path, message: error.message });
+        const hint = part.source?.includes("secrets") ? " A secret stands by itself: `${secrets.NAME}`." : "";
+        problems.push({ path, message: error.message + hint });
       }
     }
     const [only] = parts;
@@ -86,8 +99,22 @@ export function holdsTemplate(text: string): boolean {
   return split(text).some((part) => !("literal" in part));
 }
 
-function templateOf(expressions: readonly Expression[], render: Render): Template {
+function secretNamed(name: string, source: string): Expression {
   return {
+    source,
+    references: new Set(),
+    membersOf: () => new Set(),
+    evaluate({ secrets }) {
+      const value: unknown = secrets instanceof Map ? secrets.get(name) : undefined;
+      if (typeof value === "string") return value;
+      throw new ExpressionError(`There is no secret \`${name}\`.`);
+    },
+  };
+}
+
+function templateOf(expressions: readonly Expression[], secrets: ReadonlySet<string>, render: Render): Template {
+  return {
+    secrets,
     isConstant: expressions.length === 0,
     references: new Set(expressions.flatMap((expression) => [...expression.references])),
     membersOf(variable) {

@@ -1,6 +1,6 @@
 /** Keeps what is secret about a subscription sealed in its row: the secret itself, and the signing keys of its endpoint. */
-import { ApiError, OperatorError } from "../kernel/errors.ts";
-import type { SecretBox } from "../kernel/secrets.ts";
+import { OperatorError } from "../kernel/errors.ts";
+import { orUnavailable, type SecretBox } from "../kernel/secrets.ts";
 import { parseSecret, type Secret } from "./secret.ts";
 import type { Target } from "./send.ts";
 import type { TargetRow } from "./store/subscriptions.ts";
@@ -17,14 +17,6 @@ export interface Keeper {
 export function createKeeper(box: SecretBox): Keeper {
   const secretPlace = (id: number) => `webhooks.subscription:${id}:secret`;
   const keyPlace = (url: string, team: string) => `webhooks.endpoint:${JSON.stringify([url, team])}:signing_key`;
-  const orUnavailable = (work: () => string) => {
-    try {
-      return work();
-    } catch (error) {
-      if (!(error instanceof OperatorError)) throw error;
-      throw new ApiError("SECRETS_UNAVAILABLE", {}, { reason: error.message });
-    }
-  };
   const seal = (text: string, place: string) => orUnavailable(() => box.seal(text, place));
   const open = (sealed: string, place: string) => orUnavailable(() => box.open(sealed, place));
   return {

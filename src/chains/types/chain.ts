@@ -5,6 +5,7 @@ import { nodeType } from "./node-type.ts";
 export const chain = nodeType({
   type: "chain",
   blind: true,
+  storesCfg: true,
   summary: "Runs another chain and waits for it.",
   cfg: Type.Object(
     {

@@ -95,3 +95,15 @@ describe("a map", () => {
     });
   });
 });
+
+test("a secret goes into the run by its name, and data that looks like one stays data", async () => {
+  const cfg = { url: "${item}", token: "Bearer ${secrets.TOKEN}", plain: "$${secrets.TOKEN}" };
+  const { nodes } = await dagOf({ over: ["${secrets.TOKEN}"], node: { type: "call", cfg } });
+  expect(nodes).toEqual([
+    {
+      id: "0",
+      type: "call",
+      cfg: { url: "$${secrets.TOKEN}", token: "Bearer ${secrets.TOKEN}", plain: "$${secrets.TOKEN}" },
+    },
+  ]);
+});

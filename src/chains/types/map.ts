@@ -2,6 +2,7 @@
  * A node that does the same for each item of a list. The items become the nodes of a run of its own, so each has its state,
  * its log and its retries, and a second attempt does only those that did not succeed.
  */
+import { randomUUID } from "node:crypto";
 import { Type } from "typebox";
 import { compileTemplate } from "../../kernel/template.ts";
 import { type Dag, NODES_MAX, type NodeDef, NodeSchema } from "../dag.ts";
@@ -27,15 +28,18 @@ export const map = nodeType({
     { additionalProperties: false },
   ),
   untouched: ["node"],
+  storesCfg: true,
   async execute(ctx, { over, maxParallel = PARALLEL_DEFAULT, node }) {
     if (over.length === 0) return { artifact: { items: [] } };
     const compiled = compileTemplate(node.cfg ?? {}, ITEM_VARIABLES);
     if ("problems" in compiled) throw new FinalFailure(`the node's cfg: ${compiled.problems[0]?.message}`);
-    const values = { params: ctx.params, opTime: ctx.opTime, nodes: ctx.parents, run: { id: ctx.runId } };
+    const secrets = standIns(compiled.template.secrets);
+    const values = { params: ctx.params, opTime: ctx.opTime, nodes: ctx.parents, run: { id: ctx.runId }, secrets };
     let bytes = 0;
     const nodes = over.map((item, index): NodeDef => {
       const cfg = literal(
         compiled.template.render({ ...values, node: { id: ctx.nodeId, attempt: ctx.attempt }, item, index }),
+        secrets,
       );
       bytes += Buffer.byteLength(JSON.stringify(cfg));
       if (bytes > ITEMS_BYTES_MAX) {
@@ -54,10 +58,28 @@ export const map = nodeType({
   },
 });
 
+/**
+ * The run of the items is stored, so a secret is written into it by name, for each item to be given when it runs. What
+ * stands in for it meanwhile cannot be guessed: data that looked like it would be given a secret.
+ */
+function standIns(names: ReadonlySet<string>): ReadonlyMap<string, string> {
+  return new Map([...names].map((name) => [name, randomUUID()]));
+}
+
 /** What came out of an item is data: a `${` in it must not be taken for a template when the item's node runs. */
-function literal(value: unknown): unknown {
-  if (typeof value === "string") return value.replaceAll("${", () => "$${"); // As text, `$$` would mean one `$`.
-  if (Array.isArray(value)) return value.map(literal);
+function literal(value: unknown, secrets: ReadonlyMap<string, string>): unknown {
+  if (typeof value === "string")
+    return named(
+      value.replaceAll("${", () => "$${"),
+      secrets,
+    ); // As text, `$$` would mean one `$`.
+  if (Array.isArray(value)) return value.map((item) => literal(item, secrets));
   if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, literal(item)]));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, literal(item, secrets)]));
+}
+
+function named(text: string, secrets: ReadonlyMap<string, string>): string {
+  let whole = text;
+  for (const [name, standIn] of secrets) whole = whole.replaceAll(standIn, () => `\${secrets.${name}}`);
+  return whole;
 }

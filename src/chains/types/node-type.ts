@@ -17,6 +17,11 @@ export interface NodeType<Cfg extends TSchema = TSchema> {
   /** Fields of `cfg` whose templates are not for this node to fill in: the `node` of a map is for its items. */
   readonly untouched?: readonly string[];
   /**
+   * Whether its `cfg` becomes part of a run that is stored, so that no secret may be in it. The node of a map is none of its
+   * `cfg`: it is stored as it is written, and its items are given their secrets when they run.
+   */
+  readonly storesCfg?: true;
+  /**
    * Does the work. May be called again with the same input after a crash, so an effect that must not happen twice needs a
    * key of its own: `ctx.key`.
    */

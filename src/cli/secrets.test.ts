@@ -1,0 +1,46 @@
+/** `millrace secrets` against a running server. */
+import { expect, test } from "vitest";
+import { cliFor, startScript } from "../../test/cli.ts";
+import { useDatabase } from "../../test/database.ts";
+import { ADMIN_KEY, useMillrace } from "../../test/millrace.ts";
+
+const database = useDatabase();
+const server = useMillrace(database, { env: { MILLRACE_SECRET_KEY: "2".repeat(64) } });
+const millrace = (...words: string[]) => cliFor(server)("secrets", ...words);
+const script = (text: string, env: Record<string, string> = {}) =>
+  startScript(text, { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY, ...env }).ended;
+
+test("a value comes in by standard input or from the environment, and is shown nowhere", async () => {
+  const piped = await script("printf 'open sesame\\n' | millrace secrets set SHOP_TOKEN");
+  expect(piped).toEqual({
+    exit: 0,
+    stdout: "Stored. Write it into the cfg of a node as ${secrets.SHOP_TOKEN}.\n",
+    stderr: "",
+  });
+  const fromEnvironment = await script("millrace secrets set OTHER --env HERE", { HERE: "open barley" });
+  expect(fromEnvironment).toMatchObject({ exit: 0, stderr: "" });
+  const { exit, stdout } = await millrace("list");
+  expect(exit).toBe(0);
+  expect(stdout).toMatch(/^NAME +CREATED +SET +BY\nOTHER +2\S+ +2\S+ +MILLRACE_ADMIN_KEY\nSHOP_TOKEN /);
+  expect(stdout).not.toMatch(/sesame|barley/);
+});
+
+test("what was set can be deleted, once", async () => {
+  await script("printf 'old value' | millrace secrets set OLD");
+  expect(await millrace("delete", "OLD")).toMatchObject({ exit: 0, stdout: "Deleted OLD.\n" });
+  expect(await millrace("delete", "OLD")).toMatchObject({
+    exit: 4,
+    stderr: "There is no secret `OLD`. [SECRET_NOT_FOUND]\n",
+  });
+});
+
+test("a value that is missing or too short is refused", async () => {
+  expect(await script("millrace secrets set EMPTY --env NOT_THERE")).toMatchObject({
+    exit: 2,
+    stderr: "The environment has no NOT_THERE, or it is empty.\n",
+  });
+  expect(await script("printf abc | millrace secrets set SHORT")).toMatchObject({
+    exit: 2,
+    stderr: expect.stringContaining("`value` must not have fewer than 4 characters. [VALIDATION_FAILED]"),
+  });
+});

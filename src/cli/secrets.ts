@@ -1,0 +1,86 @@
+/** `millrace secrets ...`: stores, lists and deletes the secrets that nodes of chains use by name. */
+import { text as textOf } from "node:stream/consumers";
+import { OperatorError } from "../kernel/errors.ts";
+import { pathTo } from "./client.ts";
+import { clientCommand, talkingCommand } from "./client-command.ts";
+import type { Family, Given } from "./command.ts";
+import { EXIT } from "./exit-codes.ts";
+import { printable, table, toSeconds } from "./output.ts";
+
+interface Secret {
+  name: string;
+  createdAt: string;
+  updatedAt: string;
+  updatedBy: string;
+}
+
+const set = talkingCommand<Secret>({
+  summary: "Store a secret, or replace it",
+  details: `The value is read from standard input, or from a variable of the environment, but not from the command line, where others
+could see it. One line break at its end is left out. What runs already goes on with the value that it began with.`,
+  args: "NAME",
+  flags: [{ usage: "--env <variable>", description: "Take the value from this variable of the environment." }],
+  examples: [
+    "cat token.txt | millrace secrets set SHOP_TOKEN",
+    "vault read -field=token shop | millrace secrets set SHOP_TOKEN",
+    "millrace secrets set SHOP_TOKEN --env SHOP_TOKEN",
+  ],
+  async talk(client, given) {
+    const value = await valueFrom(given);
+    return client.call<Secret>({ method: "PUT", path: pathTo`api/v1/secrets/${given.text("NAME")}`, body: { value } });
+  },
+  show: ({ name }) => `Stored. Write it into the cfg of a node as \${secrets.${printable(name)}}.`,
+});
+
+const list = clientCommand<{ items: Secret[] }>({
+  summary: "List the names of the secrets",
+  args: "",
+  flags: [],
+  examples: ["millrace secrets list"],
+  request: () => ({ method: "GET", path: "api/v1/secrets" }),
+  show: ({ items }) =>
+    items.length === 0
+      ? "There are no secrets."
+      : table(
+          ["NAME", "CREATED", "SET", "BY"],
+          items.map(({ name, createdAt, updatedAt, updatedBy }) => [
+            name,
+            toSeconds(createdAt),
+            toSeconds(updatedAt),
+            updatedBy,
+          ]),
+        ),
+});
+
+const remove = clientCommand<Secret>({
+  summary: "Delete a secret; a node that names it fails from now on",
+  args: "NAME",
+  flags: [],
+  examples: ["millrace secrets delete SHOP_TOKEN"],
+  request: (given) => ({ method: "DELETE", path: pathTo`api/v1/secrets/${given.text("NAME")}` }),
+  show: ({ name }) => `Deleted ${printable(name)}.`,
+});
+
+export const secrets: Family = {
+  summary: "Store, list and delete the secrets that nodes of chains use by name",
+  details: `A secret is stored encrypted and never told again; nodes are given it when they run, as \${secrets.NAME}. These commands need a
+key with the scope admin in MILLRACE_KEY.`,
+  commands: { set, list, delete: remove },
+};
+
+async function valueFrom(given: Given): Promise<string> {
+  const variable = given.maybeText("--env");
+  if (variable !== undefined) {
+    const value = process.env[variable];
+    if (value) return value;
+    throw new OperatorError(`The environment has no ${variable}, or it is empty.`, EXIT.usage);
+  }
+  if (process.stdin.isTTY) {
+    throw new OperatorError(
+      `The value is read from standard input, such as a file: millrace secrets set ${given.text("NAME")} < FILE. ` +
+        "--env takes it from the environment.",
+      EXIT.usage,
+    );
+  }
+  return (await textOf(process.stdin)).replace(/\r?\n$/, "");
+}
