@@ -166,6 +166,8 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
     session,
     onRun,
   });
+  const ofSecrets = await secretsCheck(secrets).look(db);
+  if (ofSecrets.verdict !== "ok") log.warn(`${ofSecrets.found} ${ofSecrets.advice}`);
   const longPoll = createLongPoll({ tracking, wake });
   cleanup.add("moves in flight", tracking.drain);
   cleanup.add("claims in flight", longPoll.stop);

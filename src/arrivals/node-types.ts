@@ -25,6 +25,7 @@ export function arriveType(arrivals: () => Arrivals): NodeType<typeof ArriveCfg>
   return nodeType({
     type: "arrive",
     blind: true,
+    storesCfg: true,
     summary: "Announces that a table has arrived for an opTime.",
     cfg: ArriveCfg,
     async execute({ key, ...ctx }, { table, ...cfg }) {
@@ -40,6 +41,7 @@ export function modelType(arrivals: () => Arrivals): NodeType<typeof ModelCfg> {
   return nodeType({
     type: "model",
     blind: true,
+    storesCfg: true,
     summary: "Runs a model for an opTime and waits for its end.",
     cfg: ModelCfg,
     async execute({ signal, checkpoint, saveCheckpoint, ...ctx }, { modelId, force, ...cfg }) {

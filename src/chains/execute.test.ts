@@ -338,5 +338,14 @@ test("a secret of its cfg is in nothing that a node says, whichever way it says 
 
   const subRun = { of: { chain: "other" }, params: { token: "open sesame" }, opTime: null };
   const started = await run(async () => ({ subRun }), { node, secrets });
-  expect(started.outcome).toMatchObject({ kind: "sub-run", subRun: { params: { token: "***" } } });
+  expect(started.outcome).toEqual(failed("it starts a run with a secret in it, which would be stored", true));
+
+  const odd = await run(
+    () => Promise.reject(Object.assign(new Error(), { message: { toString: () => "open sesame" } })),
+    {
+      node,
+      secrets,
+    },
+  );
+  expect(odd.outcome).toEqual(failed("***"));
 });

@@ -1,4 +1,5 @@
 /** Runs one prepared node to its end: condition, templates, the type's own work, time-out. Answers what to report. */
+import { isDeepStrictEqual } from "node:util";
 import { ExpressionError } from "../kernel/cel.ts";
 import { isUnavailable } from "../kernel/db.ts";
 import { storableJson, storableText } from "../kernel/storable.ts";
@@ -95,12 +96,18 @@ function contextOf(deps: ExecuteDeps, item: PreparedNode, mask: Mask, signal: ()
 }
 
 function outcomeOf({ artifact, checkpoint, subRun }: NodeResult, mask: Mask): Outcome {
-  if (subRun) return { kind: "sub-run", subRun: mask.json(copyOf(subRun, "run").copy) as SubRun };
+  if (subRun) return { kind: "sub-run", subRun: withoutSecrets(copyOf(subRun, "run").copy, mask) as SubRun };
   return {
     kind: "succeeded",
     artifact: artifact === undefined ? null : mask.json(kept(artifact, "artifact")),
     ...(checkpoint === undefined ? {} : { checkpoint: mask.json(kept(checkpoint, "checkpoint")) }),
   };
+}
+
+/** With the secret cut out of its params the run would only do the wrong thing. */
+function withoutSecrets(subRun: unknown, mask: Mask): unknown {
+  if (mask === NO_MASK || isDeepStrictEqual(mask.json(subRun), subRun)) return subRun;
+  throw new FinalFailure("it starts a run with a secret in it, which would be stored");
 }
 
 /** A copy that can be stored, and that later changes do not reach. */

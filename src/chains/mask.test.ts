@@ -3,25 +3,77 @@ import { describe, expect, test } from "vitest";
 import { maskOf, NO_MASK } from "./mask.ts";
 
 describe("a secret is cut out", () => {
-  const { text } = maskOf(['p"w/d 1']);
+  const secret = "p\"w/d 1é'";
+  const { text } = maskOf([secret]);
 
   test.each([
-    ["as it is", 'curl -u etl:p"w/d 1 https://x.org', "curl -u etl:*** https://x.org"],
-    ["as it stands in a URL", "GET /?token=p%22w%2Fd%201", "GET /?token=***"],
-    ["as it stands in JSON", '{"token":"p\\"w/d 1"}', '{"token":"***"}'],
-    ["wherever it stands", 'p"w/d 1p"w/d 1', "******"],
+    ["as it is", `curl -u etl:${secret} https://x.org`, "curl -u etl:*** https://x.org"],
+    ["wherever it stands", secret + secret, "******"],
+    ["as it stands in JSON", JSON.stringify({ token: secret }), '{"token":"***"}'],
+    ["as it stands in JSON of ASCII alone", '{"token":"p\\"w/d 1\\u00e9\'"}', '{"token":"***"}'],
+    ["as it stands in JSON within JSON", JSON.stringify(JSON.stringify([secret])), '"[\\"***\\"]"'],
+    ["as it is encoded for a URL", `/?token=${encodeURIComponent(secret)}`, "/?token=***"],
+    ["as it is encoded for a form", `token=${new URLSearchParams({ "": secret }).toString().slice(1)}`, "token=***"],
+    ["as it ends up in a path", new URL(`http://x/${secret}/y`).href, "http://x/***/y"],
+    ["as it ends up in a query", new URL(`http://x/?t=${secret}&u=1`).href, "http://x/?t=***&u=1"],
+    ["as it ends up in a login", Object.assign(new URL("http://u@x/"), { password: secret }).href, "http://u:***@x/"],
   ])("%s", (_, said, told) => {
     expect(text(said)).toBe(told);
   });
 
+  test.each(["", "u:", "us:", "user:"])("as base64 behind %j, but for what it shares with its neighbours", (before) => {
+    for (const encoding of ["base64", "base64url"] as const) {
+      const header = Buffer.from(`${before}${secret}`).toString(encoding);
+      const told = maskOf([secret]).text(`Basic ${header}`);
+      expect(told).toMatch(/^Basic [\w+/-]{0,7}\*\*\*[\w+/=-]{0,3}$/);
+    }
+  });
+
   test("from every text of a JSON value, and from its keys", () => {
-    const value = { 'p"w/d 1': ['p"w/d 1', { n: 1, none: null, yes: true }] };
-    expect(maskOf(['p"w/d 1']).json(value)).toEqual({ "***": ["***", { n: 1, none: null, yes: true }] });
+    const value = { [secret]: [secret, { n: 1, none: null, yes: true }] };
+    expect(maskOf([secret]).json(value)).toEqual({ "***": ["***", { n: 1, none: null, yes: true }] });
   });
 
   test("line by line, where lines tell something", () => {
-    const mask = maskOf(["-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQEF\n-----"]);
-    expect(mask.text("read MIIEvQIBADANBg and -----")).toBe("read *** and -----");
+    const mask = maskOf(["-----\nMIIEvQIBADANBg\npass123\nab\n-----"]);
+    expect(mask.text("read MIIEvQIBADANBg, pass123, ab and -----")).toBe("read ***, ***, ab and -----");
+  });
+
+  test("text by text, if it is JSON", () => {
+    const account = { type: "sa", private_key: "-----BEGIN KEY-----\nMIIEvQIBADANBg\n" };
+    const mask = maskOf([JSON.stringify(account)]);
+    expect(mask.json(account)).toEqual({ type: "sa", private_key: "***" });
+    expect(mask.text("MIIEvQIBADANBg")).toBe("***");
+  });
+
+  test("also if a part of it is half a character, or all of it signs", () => {
+    expect(maskOf(['["half \\ud800 of it", "the other part"]']).text("the other part")).toBe("***");
+    expect(maskOf(["!?!?"]).text("what!?!?")).toBe("what***");
+  });
+
+  test("without the blanks around it, which a shell leaves out", () => {
+    expect(maskOf([" pass word "]).text("echo pass word")).toBe("echo ***");
+  });
+
+  test("as far as it is told, when what was said is cut off in its middle", () => {
+    const token = `eyJ${"abcdefghij".repeat(80)}`;
+    expect(maskOf([token]).text(`refused: ${token.slice(0, 500)}... (cut)`)).toBe("refused: ***... (cut)");
+    expect(maskOf([token]).text("eyJabcdefghi, the beginning of any token")).toBe(
+      "eyJabcdefghi, the beginning of any token",
+    );
+  });
+
+  test("in small letters, as hosts are told", () => {
+    expect(maskOf(["MyTenantToken"]).text("GET http://mytenanttoken.invalid/")).toBe("GET http://***.invalid/");
+  });
+
+  test("if it is a number", () => {
+    expect(maskOf(["12345678"]).json({ pin: 12_345_678, count: 1 })).toEqual({ pin: "***", count: 1 });
+  });
+
+  test("whatever is said in place of a text", () => {
+    expect(maskOf(["abcd"]).text({ toString: () => "abcd" })).toBe("***");
+    expect(maskOf(["abcd"]).text(undefined)).toBe("undefined");
   });
 
   test("the longer one first, when one begins like another", () => {
@@ -46,4 +98,17 @@ test("without a secret everything is told as it is", () => {
   const value = { a: ["x"] };
   expect(NO_MASK.json(value)).toBe(value);
   expect(NO_MASK.text("x")).toBe("x");
+});
+
+test("a key of many lines costs a large artifact little more than one line does", () => {
+  const artifact = Array.from({ length: 20_000 }, (_, id) => ({ id, name: `customer ${id}`, city: "Rotterdam" }));
+  const millisecondsWith = (lines: number) => {
+    const secret = Array.from({ length: lines }, (_, line) => `line ${line} of a certificate chain`).join("\n");
+    const mask = maskOf([secret]);
+    const started = performance.now();
+    expect(mask.json(artifact)).toEqual(artifact);
+    return performance.now() - started;
+  };
+  millisecondsWith(1); // Compiled by then.
+  expect(millisecondsWith(500)).toBeLessThan(50 * millisecondsWith(1)); // Form by form it is 1,000 times.
 });

@@ -253,8 +253,11 @@ describe("the secrets of a node", () => {
   });
 
   test.each([
-    ["NONE", "there is no secret `NONE`: `millrace secrets set NONE` makes it"],
-    ["OLD", "the secret `OLD` cannot be used: It was sealed under another key."],
+    [
+      "NONE",
+      "there is no secret `NONE`. `millrace secrets list` shows those there are; `millrace secrets set NONE` makes it",
+    ],
+    ["OLD", "secret `OLD`: It was sealed under another key."],
   ])("say what is wrong when they cannot be used: %s", async (name, message) => {
     await expect(cfgOf({ url: `\${secrets.${name}}` })).rejects.toThrow(message);
   });

@@ -162,9 +162,11 @@ export function render(item: PreparedNode, registry: Registry): RenderedNode | {
 
 function valueOf(name: string, secret: OpenedSecret | undefined): string {
   if (!secret) {
-    throw new FinalFailure(`there is no secret \`${name}\`: \`millrace secrets set ${name}\` makes it`);
+    throw new FinalFailure(
+      `there is no secret \`${name}\`. \`millrace secrets list\` shows those there are; \`millrace secrets set ${name}\` makes it`,
+    );
   }
-  if ("trouble" in secret) throw new FinalFailure(`the secret \`${name}\` cannot be used: ${secret.trouble}`);
+  if ("trouble" in secret) throw new FinalFailure(`secret \`${name}\`: ${secret.trouble}`);
   return secret.value;
 }
 

@@ -172,7 +172,7 @@ describe("the node that a map runs", () => {
     [
       "with a template about something unknown",
       { type: "sleep", cfg: { ms: "${itm}" } },
-      [expect.stringMatching(/^cfg\.node\.cfg\.ms: `itm` uses `itm`.* Did you mean `item`\?$/)],
+      [expect.stringMatching(/^cfg\.node\.cfg\.ms: `itm` uses `itm`.* Did you mean `item`\?/)],
     ],
     [
       "that uses the result of a stranger",
@@ -227,7 +227,7 @@ describe("a secret in the cfg of a node", () => {
   });
 
   const stored = (type: string) =>
-    `the secret \`TOKEN\` would be stored with the run that a \`${type}\` starts. Write \`\${secrets.TOKEN}\` into the node that uses it`;
+    `what is in the cfg of \`${type}\` is stored, so the secret \`TOKEN\` cannot be. Write \`\${secrets.TOKEN}\` into the node that uses it`;
   const handsOver = { type: "chain", cfg: { name: "other", params: { token: "${secrets.TOKEN}" } } };
   test.each<[string, Record<string, unknown>, string]>([
     ["to the run of a chain", handsOver, `cfg: ${stored("chain")}`],
@@ -247,7 +247,7 @@ describe("a secret in the cfg of a node", () => {
 
   test("is not known to a condition", () => {
     expect(problemsWith({ if: 'secrets.TOKEN == "x"' })).toEqual([
-      expect.stringMatching(/^if: .*uses `secrets` at column 1, which is not known here/),
+      expect.stringMatching(/^if: .*uses `secrets` at column 1, which is not known here.* Secrets are for `cfg`\.$/),
     ]);
   });
 });

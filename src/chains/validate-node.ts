@@ -128,7 +128,7 @@ function* cfgProblems(type: string, cfg: LooseNode, check: WorkCheck): Generator
 
 function storedSecret(name: string, type: string): string {
   return (
-    `the secret \`${name}\` would be stored with the run that a \`${type}\` starts. ` +
+    `what is in the cfg of \`${type}\` is stored, so the secret \`${name}\` cannot be. ` +
     `Write \`\${secrets.${name}}\` into the node that uses it`
   );
 }
@@ -151,7 +151,8 @@ function* expressionProblems(field: string, source: string, check: WorkCheck): G
     yield* strangerProblems(field, compileExpression(source, check.variables), check);
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
-    yield check.at(field, error.message);
+    const hint = error.message.includes(" uses `secrets`") ? ` Secrets are for \`cfg\`.` : "";
+    yield check.at(field, error.message + hint);
   }
 }
 

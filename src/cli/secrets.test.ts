@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { cliFor, startScript } from "../../test/cli.ts";
 import { useDatabase } from "../../test/database.ts";
 import { ADMIN_KEY, useMillrace } from "../../test/millrace.ts";
+import { startServer } from "../../test/server.ts";
 
 const database = useDatabase();
 const server = useMillrace(database, { env: { MILLRACE_SECRET_KEY: "2".repeat(64) } });
@@ -17,6 +18,8 @@ test("a value comes in by standard input or from the environment, and is shown n
     stdout: "Stored. Write it into the cfg of a node as ${secrets.SHOP_TOKEN}.\n",
     stderr: "",
   });
+  const again = await script("printf 'open sesame' | millrace secrets set SHOP_TOKEN");
+  expect(again.stdout).toMatch(/^Replaced\. /);
   const fromEnvironment = await script("millrace secrets set OTHER --env HERE", { HERE: "open barley" });
   expect(fromEnvironment).toMatchObject({ exit: 0, stderr: "" });
   const { exit, stdout } = await millrace("list");
@@ -34,13 +37,37 @@ test("what was set can be deleted, once", async () => {
   });
 });
 
-test("a value that is missing or too short is refused", async () => {
+test("a value that is missing, no text or too short is refused", async () => {
   expect(await script("millrace secrets set EMPTY --env NOT_THERE")).toMatchObject({
     exit: 2,
     stderr: "The environment has no NOT_THERE, or it is empty.\n",
+  });
+  expect(await script("millrace secrets set EMPTY < /dev/null")).toMatchObject({
+    exit: 2,
+    stderr: "Standard input has no value.\n",
+  });
+  expect(await script("millrace secrets set ENDLESS < /dev/zero")).toMatchObject({
+    exit: 2,
+    stderr: "Standard input has more than a secret can hold.\n",
+  });
+  expect(await script("printf 'caf\\351 latin' | millrace secrets set LATIN")).toMatchObject({
+    exit: 2,
+    stderr: "The value is not UTF-8. Store one that is no text as base64.\n",
   });
   expect(await script("printf abc | millrace secrets set SHORT")).toMatchObject({
     exit: 2,
     stderr: expect.stringContaining("`value` must not have fewer than 4 characters. [VALIDATION_FAILED]"),
   });
+});
+
+test("a server that is started with another key says at once which secrets it cannot open", async () => {
+  await script("printf 'some value' | millrace secrets set SEALED");
+  const env = { MILLRACE_SECRET_KEY: "3".repeat(64) };
+  const other = await startServer({ database: { url: database.url }, env });
+  expect(other.output()).toMatch(
+    /"level":40.*secrets cannot be opened, such as `\w+`\. Start with the MILLRACE_SECRET_KEY/,
+  );
+  const { exit, stdout } = await cliFor(other)("doctor");
+  expect(exit).toBe(1);
+  expect(stdout).toMatch(/^broken +secrets /m);
 });

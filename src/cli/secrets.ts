@@ -1,5 +1,5 @@
 /** `millrace secrets ...`: stores, lists and deletes the secrets that nodes of chains use by name. */
-import { text as textOf } from "node:stream/consumers";
+import type { Readable } from "node:stream";
 import { OperatorError } from "../kernel/errors.ts";
 import { pathTo } from "./client.ts";
 import { clientCommand, talkingCommand } from "./client-command.ts";
@@ -14,14 +14,18 @@ interface Secret {
   updatedBy: string;
 }
 
+/** The server's limit is 32,768 characters. */
+const BYTES_MAX = 4 * 32_768;
+
 const set = talkingCommand<Secret>({
   summary: "Store a secret, or replace it",
   details: `The value is read from standard input, or from a variable of the environment, but not from the command line, where others
-could see it. One line break at its end is left out. What runs already goes on with the value that it began with.`,
+could see it. One line break at its end is left out. It has 4 to 32,768 characters, the name letters, digits and underscores. What
+runs already goes on with the value that it began with.`,
   args: "NAME",
   flags: [{ usage: "--env <variable>", description: "Take the value from this variable of the environment." }],
   examples: [
-    "cat token.txt | millrace secrets set SHOP_TOKEN",
+    'read -rs TOKEN && printf %s "$TOKEN" | millrace secrets set SHOP_TOKEN',
     "vault read -field=token shop | millrace secrets set SHOP_TOKEN",
     "millrace secrets set SHOP_TOKEN --env SHOP_TOKEN",
   ],
@@ -29,7 +33,8 @@ could see it. One line break at its end is left out. What runs already goes on w
     const value = await valueFrom(given);
     return client.call<Secret>({ method: "PUT", path: pathTo`api/v1/secrets/${given.text("NAME")}`, body: { value } });
   },
-  show: ({ name }) => `Stored. Write it into the cfg of a node as \${secrets.${printable(name)}}.`,
+  show: ({ name, createdAt, updatedAt }) =>
+    `${createdAt === updatedAt ? "Stored" : "Replaced"}. Write it into the cfg of a node as \${secrets.${printable(name)}}.`,
 });
 
 const list = clientCommand<{ items: Secret[] }>({
@@ -82,5 +87,26 @@ async function valueFrom(given: Given): Promise<string> {
       EXIT.usage,
     );
   }
-  return (await textOf(process.stdin)).replace(/\r?\n$/, "");
+  const text = textOf(await bytesOf(process.stdin)).replace(/\r?\n$/, "");
+  if (text === "") throw new OperatorError("Standard input has no value.", EXIT.usage);
+  return text;
+}
+
+async function bytesOf(input: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of input as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > BYTES_MAX) throw new OperatorError("Standard input has more than a secret can hold.", EXIT.usage);
+  }
+  return Buffer.concat(chunks);
+}
+
+function textOf(bytes: Buffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new OperatorError("The value is not UTF-8. Store one that is no text as base64.", EXIT.usage);
+  }
 }

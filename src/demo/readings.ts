@@ -22,14 +22,14 @@ interface RunEvent {
   kind: string;
   nodeId: string | null;
   attempt: number | null;
-  detail: { error?: string };
+  detail: { status?: string; error?: string };
 }
 
 export interface AttemptEnd {
   nodeId: string;
   attempt: number;
-  /** None of one that succeeded. */
-  error: string | undefined;
+  status: string;
+  error: string;
 }
 
 export interface Delivery {
@@ -94,8 +94,8 @@ export async function attempts(api: Api, runId: string, nodeId: string): Promise
  */
 export async function attemptsInOrder(api: Api, runId: string): Promise<AttemptEnd[]> {
   const { items } = await api.get<Items<RunEvent>>(PATHS.events(runId));
-  return items.flatMap(({ kind, nodeId, attempt, detail: { error } }) =>
-    kind === "node ended" && nodeId !== null && attempt !== null ? [{ nodeId, attempt, error }] : [],
+  return items.flatMap(({ kind, nodeId, attempt, detail: { status = "", error = "" } }) =>
+    kind === "node ended" && nodeId !== null && attempt !== null ? [{ nodeId, attempt, status, error }] : [],
   );
 }
 

@@ -40,7 +40,7 @@ export const CATALOGUE = {
   SECRET_NOT_FOUND: { status: 404, sentence: "There is no secret `{name}`." },
   SECRETS_FULL: {
     status: 409,
-    sentence: "There are {limit} secrets already. Delete those that nothing names any more.",
+    sentence: "There are {limit} secrets already. Delete those that are no longer used.",
   },
   SECRETS_UNAVAILABLE: { status: 503, sentence: "{reason}" },
 

@@ -26,7 +26,7 @@ export function createSecretBox(key: Buffer | undefined): SecretBox {
 
   return {
     seal(plaintext, context) {
-      // The nonce is the one piece of randomness that is not injected: a repeated nonce breaks the encryption.
+      // Randomness that is not injected: a repeated nonce breaks the encryption.
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, needKey(key), nonce, { authTagLength: TAG_BYTES }).setAAD(boundTo(context));
       const body = Buffer.concat([cipher.update(plaintext, "utf8"), cipher.final(), cipher.getAuthTag()]);

@@ -240,15 +240,19 @@ describe("a secret", () => {
     expect(() => templateOf("${secrets.constructor}").render({ secrets })).toThrow("There is no secret `constructor`.");
   });
 
-  test.each(["'x' + secrets.TOKEN", "secrets['TOKEN']", "size(secrets)", "secrets.TOKEN.a", "secrets"])(
+  test.each(["'x' + secrets.TOKEN", "secrets['TOKEN']", "size(secrets)", "secrets.TOKEN.a", "secrets", "secrets.a-b"])(
     "cannot be computed with: %s",
     (source) => {
-      const compiled = compileTemplate(`\${${source}}`, VARIABLES);
-      expect(compiled).toMatchObject({
-        problems: [
-          { message: expect.stringMatching(/not known here.* A secret stands by itself: `\$\{secrets\.NAME\}`\.$/) },
-        ],
-      });
+      const message = `\`${source}\` computes with a secret, which can only be written: \`\${secrets.NAME}\`, a name of letters, digits and \`_\`.`;
+      expect(compileTemplate(`\${${source}}`, VARIABLES)).toEqual({ problems: [{ path: "", message }] });
     },
   );
+
+  test.each([
+    ["${secret.TOKEN}", / A secret is written `\$\{secrets\.NAME\}`\.$/],
+    ["${env.TOKEN}", / A secret is written `\$\{secrets\.NAME\}`\.$/],
+    ["echo ${HOME}", / A plain `\$\{HOME\}` is written `\$\$\{HOME\}`\.$/],
+  ])("or what else was meant is hinted at: %s", (text, hint) => {
+    expect(compileTemplate(text, VARIABLES)).toMatchObject({ problems: [{ message: expect.stringMatching(hint) }] });
+  });
 });

@@ -84,14 +84,23 @@ export function compileTemplate(
         parts.push(expression);
       } catch (error) {
         if (!(error instanceof ExpressionError)) throw error;
-        const hint = part.source?.includes("secrets") ? " A secret stands by itself: `${secrets.NAME}`." : "";
-        problems.push({ path, message: error.message + hint });
+        problems.push({ path, message: withAdvice(error.message, part.source) });
       }
     }
     const [only] = parts;
     if (parts.length === 1 && typeof only === "object") return only.evaluate;
     return (values) => parts.map((part) => (typeof part === "string" ? part : textOf(part, values))).join("");
   }
+}
+
+/** What people write who mean a secret, a variable of the environment, or one of the shell. */
+function withAdvice(message: string, source = ""): string {
+  const [, unknown] = /^`.*` uses `(\w+)`.*, which is not known here/s.exec(message) ?? [];
+  if (unknown === "secrets") {
+    return `${quoted(source)} computes with a secret, which can only be written: \`\${secrets.NAME}\`, a name of letters, digits and \`_\`.`;
+  }
+  if (unknown === "secret" || unknown === "env") return `${message} A secret is written \`\${secrets.NAME}\`.`;
+  return unknown === source ? `${message} A plain \`\${${source}}\` is written \`$\${${source}}\`.` : message;
 }
 
 /** Whether the text holds an expression, closed or not. */

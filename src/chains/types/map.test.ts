@@ -96,6 +96,17 @@ describe("a map", () => {
   });
 });
 
+test("a secret is one also behind a dollar sign", async () => {
+  const node = { type: "call", cfg: { price: "${item}${secrets.TOKEN}" } };
+  const { nodes } = await dagOf({ over: ["a$$", "b"], node });
+  const compiled = nodes.map(({ cfg }) => compileTemplate(cfg, VARIABLES));
+  const secrets = new Map([["TOKEN", "open sesame"]]);
+  expect(compiled.map((one) => ("template" in one ? one.template.render({ secrets }) : one))).toEqual([
+    { price: "a$$open sesame" },
+    { price: "bopen sesame" },
+  ]);
+});
+
 test("a secret goes into the run by its name, and data that looks like one stays data", async () => {
   const cfg = { url: "${item}", token: "Bearer ${secrets.TOKEN}", plain: "$${secrets.TOKEN}" };
   const { nodes } = await dagOf({ over: ["${secrets.TOKEN}"], node: { type: "call", cfg } });

@@ -80,6 +80,11 @@ function literal(value: unknown, secrets: ReadonlyMap<string, string>): unknown 
 
 function named(text: string, secrets: ReadonlyMap<string, string>): string {
   let whole = text;
-  for (const [name, standIn] of secrets) whole = whole.replaceAll(standIn, () => `\${secrets.${name}}`);
+  for (const [name, standIn] of secrets) {
+    // A `$` before it would make it plain text, so those are written as an expression.
+    whole = whole.replaceAll(new RegExp(`(\\$*)${standIn}`, "g"), (_, dollars: string) =>
+      dollars === "" ? `\${secrets.${name}}` : `\${"${dollars}"}\${secrets.${name}}`,
+    );
+  }
   return whole;
 }

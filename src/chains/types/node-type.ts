@@ -17,8 +17,8 @@ export interface NodeType<Cfg extends TSchema = TSchema> {
   /** Fields of `cfg` whose templates are not for this node to fill in: the `node` of a map is for its items. */
   readonly untouched?: readonly string[];
   /**
-   * Whether its `cfg` becomes part of a run that is stored, so that no secret may be in it. The node of a map is none of its
-   * `cfg`: it is stored as it is written, and its items are given their secrets when they run.
+   * Writes what is in its `cfg` where others can read it, as the params of a run or the name of a table: no secret may be in
+   * it. Fields that it leaves `untouched` do not count: the items of a map are given their secrets when they run.
    */
   readonly storesCfg?: true;
   /**

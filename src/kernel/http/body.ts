@@ -35,8 +35,17 @@ export function valueOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new ApiError("MALFORMED_JSON", {}, { reason: error instanceof Error ? error.message : "unknown reason" });
+    throw new ApiError(
+      "MALFORMED_JSON",
+      {},
+      { reason: error instanceof Error ? withoutExcerpt(error) : "unknown reason" },
+    );
   }
+}
+
+/** The parser repeats a piece of the text, which may be of a secret, and would end up in the caller's log. */
+function withoutExcerpt({ message }: Error): string {
+  return message.replace(/, (\.\.\.)?".*$/s, "");
 }
 
 /** `place` is the path to the value, empty for the body itself. */

@@ -56,12 +56,25 @@ describe("bad input", () => {
     });
   });
 
-  test.each([{}, { value: "abc" }, { value: 12_345 }, { value: "x".repeat(32_769) }, { value: "some value", more: 1 }])(
-    "a body that is not right is refused, and its value not repeated",
+  test.each([
+    {},
+    { value: "abc" },
+    { value: "     " },
+    { value: 12_345 },
+    { value: "x".repeat(32_769) },
+    { value: "some value", more: 1 },
+  ])("a body that is not right is refused, and its value not repeated", async (body) => {
+    const answer = await put("TOKEN", body);
+    expect(answer).toMatchObject({ status: 400, body: { code: "VALIDATION_FAILED" } });
+    if ("value" in body) expect(JSON.stringify(answer.body)).not.toContain(String(body.value));
+  });
+
+  test.each(['{"value": open-sesame}', '{"value": "open-sesame', '{"value": "open-sesame" "more": 1}', "open-sesame"])(
+    "a body that is no JSON is refused without repeating it: %s",
     async (body) => {
       const answer = await put("TOKEN", body);
-      expect(answer).toMatchObject({ status: 400, body: { code: "VALIDATION_FAILED" } });
-      if ("value" in body) expect(JSON.stringify(answer.body)).not.toContain(`"${body.value}`);
+      expect(answer).toMatchObject({ status: 400, body: { code: "MALFORMED_JSON" } });
+      expect(JSON.stringify(answer.body)).not.toMatch(/sesame|open-/);
     },
   );
 

@@ -50,7 +50,14 @@ export function secretRoutes(http: Http, { db, secrets }: { db: Db; secrets: Nam
         tags,
         summary: "Store a secret, or replace it; what uses it from now on uses this",
         params: Name,
-        body: Body({ value: Type.String({ minLength: SECRET_LENGTH_MIN, maxLength: SECRET_LENGTH_MAX }) }),
+        body: Body({
+          value: Type.String({
+            minLength: SECRET_LENGTH_MIN,
+            maxLength: SECRET_LENGTH_MAX,
+            pattern: "\\S",
+            description: "Not white space alone.",
+          }),
+        }),
         response: { 200: Secret, ...errors(400, 409, 503) },
       },
     },
