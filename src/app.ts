@@ -184,7 +184,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
     services.push(...outbox.relays({ db, session, wake, log }), ...webhooks.services, ...lineage.services);
   }
   if (config.roles.includes("scheduler")) {
-    services.push(createReclaimer(tracking, { log, onRun }), chains.timers, arrivals.timers);
+    services.push(createReclaimer(tracking, { log, onRun }), chains.timers, chains.retention, arrivals.timers);
   }
   for (const service of services) {
     service.start();

@@ -66,7 +66,7 @@ export interface ChainProcesses {
   begunNodes(): string[];
 }
 
-const SETTINGS = { slots: 100, stopGraceSeconds: 30, drainSeconds: 0, lostLimit: 5, nodeTypes: [] };
+const SETTINGS = { slots: 100, stopGraceSeconds: 30, drainSeconds: 0, lostLimit: 5, keepDays: 365, nodeTypes: [] };
 
 /** Call at the top of a test file. What must always hold is checked after each test, and the tables are emptied. */
 export function useChainProcesses(database: TestDatabase): ChainProcesses {

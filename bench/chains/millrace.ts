@@ -33,7 +33,7 @@ async function openChains(db: Db, type: NodeType) {
   const wake = createWake({ db, log });
   await wake.start();
   const session = await openSession({ db, log, version: "bench", roles: ["scheduler", "worker"] });
-  const settings = { slots: SLOTS, stopGraceSeconds: 30, drainSeconds: 5, lostLimit: 5, nodeTypes: [] };
+  const settings = { slots: SLOTS, stopGraceSeconds: 30, drainSeconds: 5, lostLimit: 5, keepDays: 365, nodeTypes: [] };
   const hasArrived = async () => new Set<string>();
   const secrets = createNamedSecrets({ db, box: createSecretBox(undefined) });
   const chains = createChains({ db, wake, session, metrics, log, onRun, settings, secrets, types: [type], hasArrived });

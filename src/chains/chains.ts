@@ -13,6 +13,7 @@ import { createEngine } from "./engine.ts";
 import { flowsOf, type RunFlow } from "./flows.ts";
 import type { HasArrived } from "./open-books.ts";
 import { createProgress } from "./progress.ts";
+import { createRetention } from "./retention.ts";
 import { createRunCache } from "./run-cache.ts";
 import { createRuns, type Runs } from "./runs.ts";
 import { createSchedules, type Schedules } from "./schedules.ts";
@@ -37,6 +38,8 @@ export interface Chains {
   worker: Worker;
   /** Start it in a process with the role `scheduler`. */
   timers: Service;
+  /** Start it in a process with the role `scheduler`. */
+  retention: Service;
   /** Tables have arrived: lets the nodes go on that wait for them. Answers how many did. */
   arrived(arrivals: readonly ArrivedTable[]): Promise<number>;
   /** Runs that another module starts and waits for. */
@@ -116,6 +119,7 @@ export function createChains(deps: ChainsDeps): Chains {
     schedules,
     worker: createWorker({ ...deps, progress, engine, runs: known, registry, subRuns, name: PROCESS_NAME }),
     timers: createTimers({ ...deps, engine, runs, known, schedules, subRuns, catchUpWithArrivals }),
+    retention: createRetention(deps),
     arrived,
     called: createCalledRuns({ db, wake, runs, known }),
     flowsOf: (tx, ended) => flowsOf(tx, ended, { runs: known, tableName }),

@@ -106,6 +106,7 @@ async function openProcess() {
     stopGraceSeconds: NEVER_MS / 1000,
     drainSeconds: 0,
     lostLimit: LOST_LIMIT,
+    keepDays: 365,
     nodeTypes: [],
   };
   const timers = createTimers({

@@ -11,6 +11,8 @@ export const ChainsSettings = Type.Object(
     drainSeconds: Type.Integer({ minimum: 0, maximum: 3_600, default: 5 }),
     /** After this many silent workers in a row a node is `FAILED`: it may be what kills them. */
     lostLimit: Type.Integer({ minimum: 1, maximum: 1_000, default: 5 }),
+    /** Runs that ended so long ago are deleted, with all that was written of them. */
+    keepDays: Type.Integer({ minimum: 1, maximum: 36_500, default: 365 }),
     /** Files with node types of your own, relative to the configuration file's folder. */
     nodeTypes: Type.Array(Type.String({ minLength: 1, maxLength: 4_096 }), { maxItems: 100, default: [] }),
   },

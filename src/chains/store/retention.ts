@@ -1,0 +1,39 @@
+/** Runs that ended long ago, and all that was written of them. */
+import type { Db } from "../../kernel/db.ts";
+import { statement } from "../../kernel/statement.ts";
+
+// A run that another one started goes after that one: a retry of the latter goes on with it.
+const OLD = statement<{ run_id: string }>(
+  "chains.retention.old",
+  `select run_id from chains.job_run r
+   where created_at < now() - make_interval(days => $1) and ended_at < now() - make_interval(days => $1)
+     and not exists (select from chains.job_run p where p.run_id = r.parent_run_id)
+   order by created_at limit $2`,
+);
+// The lock of a run that is changed: one that somebody brings back to life at this moment is not old any more.
+const LOCK = statement(
+  "chains.retention.lock",
+  `select pg_advisory_xact_lock(hashtextextended('chains.run ' || r.id, 0))
+   from (select id::text from unnest($1::uuid[]) as u(id) order by 1 offset 0) r`,
+);
+const DELETE = statement<{ run_id: string }>(
+  "chains.retention.delete",
+  `with gone as (delete from chains.job_run where run_id = any($1) and ended_at is not null returning run_id),
+        logs as (delete from chains.job_run_log where run_id in (select run_id from gone)),
+        events as (delete from chains.job_run_event where run_id in (select run_id from gone)),
+        checkpoints as (delete from chains.job_run_checkpoint where run_id in (select run_id from gone)),
+        attempts as (delete from chains.job_run_attempt where run_id in (select run_id from gone)),
+        nodes as (delete from chains.job_run_node where run_id in (select run_id from gone))
+   select run_id from gone`,
+);
+
+/** Deletes at most `limit` runs. Answers how many there were to delete. */
+export async function deleteOldRuns(db: Db, keepDays: number, limit: number): Promise<number> {
+  const old = (await db.read(OLD, [keepDays, limit])).map(({ run_id }) => run_id);
+  if (old.length === 0) return 0;
+  await db.tx(async (tx) => {
+    await tx.rows(LOCK, [old]);
+    await tx.rows(DELETE, [old]);
+  });
+  return old.length;
+}
