@@ -72,6 +72,11 @@ export interface LoadOptions {
   urls: readonly string[];
 }
 
+/** A server may be suspended for as long as the rest takes to go on, and answer only then that the event is to be sent again. */
+const SENDING_MS_MAX = 180_000;
+/** The transaction of a suspended server holds up the others for 15 s, on a machine that may be busy. */
+const GOING_ON_MS_MAX = 60_000;
+
 /** Each client sends one event after the other, each until it is acknowledged, as clients that do not lose events do. */
 export function startLineageLoad({ tenant, events, clients, urls }: LoadOptions): LineageLoad {
   const acknowledged = new Map<string, string>();
@@ -104,7 +109,7 @@ export function startLineageLoad({ tenant, events, clients, urls }: LoadOptions)
     for (let event = events[next++]; event; event = events[next++]) {
       const body = JSON.stringify(event);
       const key = tenant.keys[sourceOf(event)];
-      await until(() => send(body, key), "an event to be acknowledged");
+      await until(() => send(body, key), "an event to be acknowledged", SENDING_MS_MAX);
     }
   }
 
@@ -119,7 +124,7 @@ export function startLineageLoad({ tenant, events, clients, urls }: LoadOptions)
     aimAt: (given) => void (targets = given),
     async goesOn(count) {
       const goal = Math.min(events.length, acknowledged.size + count);
-      await until(() => acknowledged.size >= goal, `${goal} acknowledged events`);
+      await until(() => acknowledged.size >= goal, `${goal} acknowledged events`, GOING_ON_MS_MAX);
     },
     done: async () => void (await running),
   };

@@ -8,8 +8,9 @@ const LOOK_EVERY_MS = 5;
 export async function until<T>(
   look: () => Promise<T | undefined | false> | T | undefined | false,
   what: string,
+  patienceMs = PATIENCE_MS,
 ): Promise<T> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + patienceMs;
   for (;;) {
     const seen = await look();
     if (seen !== undefined && seen !== false) return seen;
