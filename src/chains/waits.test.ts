@@ -14,7 +14,7 @@ const again = { downstream: false, dryRun: false, reason: null };
 
 async function startRun(process: ChainProcess, nodes: readonly object[], request: object = REQUEST): Promise<string> {
   const { runId } = await process.runs.start(await define(process, nodes), { by: "test", ...request });
-  await until(async () => (await look(runId)).status === "RUNNING", "the run to begin");
+  await until(async () => (await look(runId)).status !== "PENDING", "the run to begin");
   return runId;
 }
 
