@@ -1,5 +1,5 @@
 /** A whole run on the desk, for tests that play what happens to it without a database. */
-import { type Book, enter, type Live, moveNode, type NodeEntry, openBook } from "./book.ts";
+import { type Book, freshBook, type Live, moveNode, type NodeEntry } from "./book.ts";
 import type { Dag, NodeDef } from "./dag.ts";
 import { buildGraph } from "./graph.ts";
 import { admit } from "./revive.ts";
@@ -24,18 +24,7 @@ function isParents(given: Nodes[string]): given is readonly string[] {
 /** A run that nobody has touched yet. */
 export function newBook(nodes: Nodes, missingTables: Record<string, string[]> = {}): Book {
   const graph = buildGraph(dagOf(nodes));
-  const book = openBook({
-    runId: "run-1",
-    graph,
-    status: "PENDING",
-    open: graph.nodes.length,
-    failed: 0,
-    stopped: 0,
-    timedOut: false,
-    missingTables: new Map(Object.entries(missingTables)),
-  });
-  for (const { id } of graph.nodes) enter(book, id, { status: "PENDING", attempt: 0, live: null });
-  return book;
+  return freshBook("run-1", graph, new Map(Object.entries(missingTables)));
 }
 
 /** A run whose first nodes are ready. */

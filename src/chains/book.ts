@@ -100,6 +100,23 @@ export function openBook(run: OpenBook): Book {
   };
 }
 
+/** Of a run that nobody has touched yet. */
+export function freshBook(runId: string, graph: Graph, missingTables: Book["missingTables"]): Book {
+  const open = graph.nodes.length;
+  const book = openBook({
+    runId,
+    graph,
+    status: "PENDING",
+    open,
+    failed: 0,
+    stopped: 0,
+    timedOut: false,
+    missingTables,
+  });
+  for (const { id } of graph.nodes) enter(book, id, { status: "PENDING", attempt: 0, live: null });
+  return book;
+}
+
 /** Adds a node as it was read. */
 export function enter(
   book: Book,

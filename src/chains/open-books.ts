@@ -1,6 +1,6 @@
 /** Opens books: reads what a change can touch, in the transaction that holds the runs' locks, or takes them here. */
 import type { Queryable } from "../kernel/db.ts";
-import { type Book, enter, type Live, openBook } from "./book.ts";
+import { type Book, enter, freshBook, type Live, openBook } from "./book.ts";
 import type { KnownRun } from "./run-cache.ts";
 import { ENDED_NODE, type RunStatus } from "./states.ts";
 import { type LiveRow, type NodeKey, openLiveRows, readWholeLive } from "./store/live.ts";
@@ -67,21 +67,7 @@ export async function openWhole(tx: Queryable, known: KnownRun, hasArrived: HasA
 /** Runs that nobody has touched yet need no reading, but for what they wait for. */
 export async function openFresh(tx: Queryable, known: readonly KnownRun[], hasArrived: HasArrived): Promise<Book[]> {
   const missing = await missingTables(tx, known, hasArrived);
-  return known.map((run) => {
-    const { facts, graph } = run;
-    const book = openBook({
-      runId: facts.run_id,
-      graph,
-      status: "PENDING",
-      open: graph.nodes.length,
-      failed: 0,
-      stopped: 0,
-      timedOut: false,
-      missingTables: missing(run),
-    });
-    for (const { id } of graph.nodes) enter(book, id, { status: "PENDING", attempt: 0, live: null });
-    return book;
-  });
+  return known.map((run) => freshBook(run.facts.run_id, run.graph, missing(run)));
 }
 
 /** What is under way waits for what it was found to wait for, until it is told; what begins anew asks again. */

@@ -16,7 +16,7 @@ export interface PreparedNode extends ClaimedNode {
   node: GraphNode;
   checkpoint: unknown;
   parents: Record<string, { status: string; artifact: unknown }>;
-  /** Those that its templates name, as far as they exist. */
+  /** Those that the nodes of its claim name, as far as they exist. */
   secrets: ReadonlyMap<string, OpenedSecret>;
 }
 
@@ -83,14 +83,15 @@ export async function prepare(deps: PrepareDeps, claimed: readonly ClaimedNode[]
   });
   const retried = prepared.filter(({ attempt }) => attempt > 1);
   const curious = prepared.filter((item) => needsParents(item, registry));
-  const secretive = prepared.filter((item) => secretsOf(item, registry).size > 0);
-  const names = new Set(secretive.flatMap((item) => [...secretsOf(item, registry)]));
+  const names = new Set<string>();
+  for (const { node } of prepared)
+    for (const name of tryCompile(node, registry)?.template.secrets ?? []) names.add(name);
   const [checkpoints, results, secrets] = await Promise.all([
     retried.length > 0 ? readCheckpoints(db, retried) : [],
     curious.length > 0 ? readResults(db, curious.flatMap(parentKeys)) : [],
     names.size > 0 ? deps.secrets.open([...names]) : NO_SECRETS,
   ]);
-  for (const item of secretive) item.secrets = secrets;
+  for (const item of prepared) item.secrets = secrets;
   const checkpointOf = new Map(checkpoints.map((row) => [`${row.run_id}/${row.node_id}`, row.checkpoint]));
   const resultOf = new Map(results.map((row) => [`${row.run_id}/${row.node_id}`, row]));
   for (const item of retried) item.checkpoint = checkpointOf.get(`${item.run_id}/${item.node_id}`) ?? null;
@@ -107,10 +108,6 @@ function needsParents({ node }: PreparedNode, registry: Registry): boolean {
   if (node.parents.length === 0) return false;
   if (!registry.get(node.def.type)?.blind) return true;
   return tryCompile(node, registry)?.needsParents ?? false;
-}
-
-function secretsOf({ node }: PreparedNode, registry: Registry): ReadonlySet<string> {
-  return tryCompile(node, registry)?.template.secrets ?? new Set();
 }
 
 /** Nothing for one that cannot be compiled: it fails when it runs, and is told why. */

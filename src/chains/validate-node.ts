@@ -151,7 +151,7 @@ function* expressionProblems(field: string, source: string, check: WorkCheck): G
     yield* strangerProblems(field, compileExpression(source, check.variables), check);
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
-    const hint = error.message.includes(" uses `secrets`") ? ` Secrets are for \`cfg\`.` : "";
+    const hint = error.unknownName === "secrets" ? ` Secrets are for \`cfg\`.` : "";
     yield check.at(field, error.message + hint);
   }
 }

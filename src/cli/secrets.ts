@@ -1,6 +1,7 @@
 /** `millrace secrets ...`: stores, lists and deletes the secrets that nodes of chains use by name. */
 import type { Readable } from "node:stream";
 import { OperatorError } from "../kernel/errors.ts";
+import { SECRET_LENGTH_MAX, SECRET_LENGTH_MIN } from "../kernel/named-secrets.ts";
 import { pathTo } from "./client.ts";
 import { clientCommand, talkingCommand } from "./client-command.ts";
 import type { Family, Given } from "./command.ts";
@@ -14,13 +15,13 @@ interface Secret {
   updatedBy: string;
 }
 
-/** The server's limit is 32,768 characters. */
-const BYTES_MAX = 4 * 32_768;
+/** A character takes up to four. */
+const BYTES_MAX = 4 * SECRET_LENGTH_MAX;
 
 const set = talkingCommand<Secret>({
   summary: "Store a secret, or replace it",
   details: `The value is read from standard input, or from a variable of the environment, but not from the command line, where others
-could see it. One line break at its end is left out. It has 4 to 32,768 characters, the name letters, digits and underscores. What
+could see it. One line break at its end is left out. It has ${SECRET_LENGTH_MIN} to ${SECRET_LENGTH_MAX} characters, the name letters, digits and underscores. What
 runs already goes on with the value that it began with.`,
   args: "NAME",
   flags: [{ usage: "--env <variable>", description: "Take the value from this variable of the environment." }],

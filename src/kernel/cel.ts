@@ -21,9 +21,13 @@ export interface Expression {
 
 /** An expression that cannot be compiled or evaluated. The sentence shows no value, since a value may be a secret. */
 export class ExpressionError extends Error {
-  constructor(message: string) {
+  /** The variable that it uses and that is not known, if that is what is wrong. */
+  readonly unknownName: string | undefined;
+
+  constructor(message: string, unknownName?: string) {
     super(message);
     this.name = "ExpressionError";
+    this.unknownName = unknownName;
   }
 }
 
@@ -179,6 +183,7 @@ function usageOf(root: ASTNode, source: string, variables: readonly string[], en
       throw new ExpressionError(
         `${quoted(source)} uses \`${name}\`${placeOf({ node }, source)}, which is not known here; ` +
           `known are: ${known}.${didYouMean(name, variables)}`,
+        name,
       );
     }
     usage.references.add(name);

@@ -84,7 +84,7 @@ export function compileTemplate(
         parts.push(expression);
       } catch (error) {
         if (!(error instanceof ExpressionError)) throw error;
-        problems.push({ path, message: withAdvice(error.message, part.source) });
+        problems.push({ path, message: withAdvice(error, part.source) });
       }
     }
     const [only] = parts;
@@ -94,13 +94,12 @@ export function compileTemplate(
 }
 
 /** What people write who mean a secret, a variable of the environment, or one of the shell. */
-function withAdvice(message: string, source = ""): string {
-  const [, unknown] = /^`.*` uses `(\w+)`.*, which is not known here/s.exec(message) ?? [];
-  if (unknown === "secrets") {
+function withAdvice({ message, unknownName }: ExpressionError, source = ""): string {
+  if (unknownName === "secrets") {
     return `${quoted(source)} computes with a secret, which can only be written: \`\${secrets.NAME}\`, a name of letters, digits and \`_\`.`;
   }
-  if (unknown === "secret" || unknown === "env") return `${message} A secret is written \`\${secrets.NAME}\`.`;
-  return unknown === source ? `${message} A plain \`\${${source}}\` is written \`$\${${source}}\`.` : message;
+  if (unknownName === "secret" || unknownName === "env") return `${message} A secret is written \`\${secrets.NAME}\`.`;
+  return unknownName === source ? `${message} A plain \`\${${source}}\` is written \`$\${${source}}\`.` : message;
 }
 
 /** Whether the text holds an expression, closed or not. */

@@ -1,6 +1,7 @@
 /** Runs that ended long ago, and all that was written of them. */
 import type { Db } from "../../kernel/db.ts";
 import { statement } from "../../kernel/statement.ts";
+import { lockRuns } from "./live.ts";
 
 // A run that another one started goes after that one: a retry of the latter goes on with it.
 const OLD = statement<{ run_id: string }>(
@@ -9,12 +10,6 @@ const OLD = statement<{ run_id: string }>(
    where created_at < now() - make_interval(days => $1) and ended_at < now() - make_interval(days => $1)
      and not exists (select from chains.job_run p where p.run_id = r.parent_run_id)
    order by created_at limit $2`,
-);
-// The lock of a run that is changed: one that somebody brings back to life at this moment is not old any more.
-const LOCK = statement(
-  "chains.retention.lock",
-  `select pg_advisory_xact_lock(hashtextextended('chains.run ' || r.id, 0))
-   from (select id::text from unnest($1::uuid[]) as u(id) order by 1 offset 0) r`,
 );
 const DELETE = statement<{ run_id: string }>(
   "chains.retention.delete",
@@ -32,7 +27,7 @@ export async function deleteOldRuns(db: Db, keepDays: number, limit: number): Pr
   const old = (await db.read(OLD, [keepDays, limit])).map(({ run_id }) => run_id);
   if (old.length === 0) return 0;
   await db.tx(async (tx) => {
-    await tx.rows(LOCK, [old]);
+    await lockRuns(tx, old); // One that somebody brings back to life at this moment is not old any more.
     await tx.rows(DELETE, [old]);
   });
   return old.length;
