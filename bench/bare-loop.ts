@@ -2,8 +2,8 @@
  * The physical limit of durable work on this server: one claim statement and one completion statement for each batch, over a
  * narrow table, with no owner, no fence and no guard.
  */
-import { unnest } from "../src/kernel/batch.ts";
-import { statement } from "../src/kernel/statement.ts";
+import { unnest } from "../src/kernel/data/batch.ts";
+import { statement } from "../src/kernel/data/statement.ts";
 import { type Contender, perSecond } from "./measure.ts";
 import type { BenchPostgres } from "./postgres.ts";
 

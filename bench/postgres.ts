@@ -2,9 +2,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Connection, type Db, openDb } from "../src/kernel/db.ts";
+import { type Connection, type Db, openDb } from "../src/kernel/data/db.ts";
+import { migrate } from "../src/kernel/data/migrate.ts";
 import { startEmbeddedPostgres } from "../src/kernel/embedded-postgres/index.ts";
-import { migrate } from "../src/kernel/migrate.ts";
 
 export interface BenchPostgres {
   db: Db;

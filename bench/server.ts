@@ -1,12 +1,12 @@
 /** The real HTTP server on a given database, for one admin key: a suite adds the routes that it measures. */
 import type { AddressInfo } from "node:net";
 import { createKeys } from "../src/kernel/auth/keys.ts";
-import { systemClock } from "../src/kernel/clock.ts";
-import type { Db } from "../src/kernel/db.ts";
+import type { Db } from "../src/kernel/data/db.ts";
 import { createHttp, type Http } from "../src/kernel/http/server.ts";
 import { createLog, type Log } from "../src/kernel/telemetry/log.ts";
 import { createMetrics, type Metrics } from "../src/kernel/telemetry/metrics.ts";
-import { createWake, type Wake } from "../src/kernel/wake.ts";
+import { systemClock } from "../src/kernel/time/clock.ts";
+import { createWake, type Wake } from "../src/kernel/work/wake.ts";
 
 export interface BenchParts {
   log: Log;

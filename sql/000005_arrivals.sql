@@ -61,7 +61,7 @@ create table arrivals.metrics_etl_log (
 create index metrics_etl_log_newest on arrivals.metrics_etl_log (sequence desc);
 create index metrics_etl_log_op_time on arrivals.metrics_etl_log (op_time, table_name);
 
--- Where a model stands for an opTime: see src/arrivals/states.ts. One row from the first arrival on, and the lock under which
+-- Where a model stands for an opTime: see src/arrivals/runs/states.ts. One row from the first arrival on, and the lock under which
 -- all that concerns this model and opTime is decided. `generation` counts the runs, `again` says that something arrived
 -- during the one under way, `consumed` is what the last success has used: {"TABLE opTime": sequence}.
 create table arrivals.model_instance (

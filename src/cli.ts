@@ -3,12 +3,12 @@
  * The command `millrace`: picks the command that the first word names and turns errors into a sentence and an exit code.
  * Each command is loaded only when it is called, so that a client does not wait for the server's code to load.
  */
-import { withCauses } from "./cli/causes.ts";
-import type { Command, Family } from "./cli/command.ts";
-import { EXIT } from "./cli/exit-codes.ts";
-import { exitCodesHelp, indent, pairs, sections } from "./cli/help.ts";
-import { print, printable } from "./cli/output.ts";
-import { choose, isHelpFlag, run } from "./cli/run.ts";
+import { withCauses } from "./cli/common/causes.ts";
+import type { Command, Family } from "./cli/common/command.ts";
+import { EXIT } from "./cli/common/exit-codes.ts";
+import { exitCodesHelp, indent, pairs, sections } from "./cli/common/help.ts";
+import { print, printable } from "./cli/common/output.ts";
+import { choose, isHelpFlag, run } from "./cli/common/run.ts";
 import { OperatorError } from "./kernel/errors.ts";
 import { VERSION } from "./version.ts";
 
@@ -19,11 +19,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | Family>>> = {
   keys: async () => (await import("./cli/keys.ts")).keys,
   secrets: async () => (await import("./cli/secrets.ts")).secrets,
   doctor: async () => (await import("./cli/doctor.ts")).doctor,
-  pipeline: async () => (await import("./cli/pipeline.ts")).pipeline,
-  chain: async () => (await import("./cli/chain.ts")).chain,
-  arrive: async () => (await import("./cli/arrive.ts")).arrive,
-  kpi: async () => (await import("./cli/kpi.ts")).kpi,
-  lineage: async () => (await import("./cli/lineage.ts")).lineage,
+  pipeline: async () => (await import("./cli/pipeline/index.ts")).pipeline,
+  chain: async () => (await import("./cli/chain/index.ts")).chain,
+  arrive: async () => (await import("./cli/kpi/arrive.ts")).arrive,
+  kpi: async () => (await import("./cli/kpi/index.ts")).kpi,
+  lineage: async () => (await import("./cli/lineage/index.ts")).lineage,
 };
 
 async function main([word, ...rest]: readonly string[]): Promise<number> {

@@ -14,17 +14,17 @@ import {
   sqlType,
 } from "./chains/index.ts";
 import { createEngines, type Engines } from "./engines/index.ts";
-import { systemClock } from "./kernel/clock.ts";
-import type { Db } from "./kernel/db.ts";
+import type { Db } from "./kernel/data/db.ts";
 import { systemIds } from "./kernel/ids.ts";
-import { createNamedSecrets, type NamedSecrets } from "./kernel/named-secrets.ts";
-import { createOutbound, type Outbound } from "./kernel/outbound.ts";
-import { createOutbox, OUTBOX_TOPIC, type Outbox, type OutboxEvent } from "./kernel/outbox.ts";
-import { loadSecretKey } from "./kernel/secret-key.ts";
-import { createSecretBox } from "./kernel/secrets.ts";
-import type { OnRun, ServiceLog } from "./kernel/service.ts";
-import type { Session } from "./kernel/session.ts";
-import type { Wake } from "./kernel/wake.ts";
+import { createOutbound, type Outbound } from "./kernel/net/outbound.ts";
+import { createSecretBox } from "./kernel/secrets/box.ts";
+import { loadSecretKey } from "./kernel/secrets/key.ts";
+import { createNamedSecrets, type NamedSecrets } from "./kernel/secrets/named.ts";
+import { systemClock } from "./kernel/time/clock.ts";
+import { createOutbox, OUTBOX_TOPIC, type Outbox, type OutboxEvent } from "./kernel/work/outbox.ts";
+import type { OnRun, ServiceLog } from "./kernel/work/service.ts";
+import type { Session } from "./kernel/work/session.ts";
+import type { Wake } from "./kernel/work/wake.ts";
 import { createLineage, type Lineage, type OwnLineage, openOwnLineage } from "./lineage/index.ts";
 import { createTracking, type Tracking } from "./tracking/index.ts";
 import { createWebhooks, type Webhooks } from "./webhooks/index.ts";

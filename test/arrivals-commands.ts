@@ -1,6 +1,6 @@
 /** Random models and random commands: what arrivals.model.test.ts plays on the module and on its model. */
 import * as fc from "fast-check";
-import { RERUN_POLICIES, type RerunPolicy } from "../src/arrivals/states.ts";
+import { RERUN_POLICIES, type RerunPolicy } from "../src/arrivals/runs/states.ts";
 import type { Announced, Model, ModelDef } from "./arrivals-model.ts";
 
 const TABLES = ["A", "B", "C"];

@@ -2,7 +2,7 @@
  * The rules of arrivals once more, in memory and from their definitions: what the module is compared with. Whether a model
  * may run for an opTime is asked anew of its tables each time; there are no locks, no batches and no queue.
  */
-import type { InstanceState, RerunPolicy, TaskStatus } from "../src/arrivals/states.ts";
+import type { InstanceState, RerunPolicy, TaskStatus } from "../src/arrivals/runs/states.ts";
 
 export interface ModelDef {
   id: string;

@@ -4,15 +4,15 @@
  */
 import { afterEach, beforeEach, expect } from "vitest";
 import { type Arrivals, type ArrivalsSettings, createArrivals } from "../src/arrivals/index.ts";
-import type { ModelInput } from "../src/arrivals/models.ts";
-import type { InstanceState, TaskStatus } from "../src/arrivals/states.ts";
+import type { ModelInput } from "../src/arrivals/models/models.ts";
+import type { InstanceState, TaskStatus } from "../src/arrivals/runs/states.ts";
 import { findViolations } from "../src/arrivals/store/invariants.ts";
 import type { Engine, Engines, Row } from "../src/engines/engine.ts";
-import { type Db, openDb } from "../src/kernel/db.ts";
-import { createOutbox, type OutboxConsumer } from "../src/kernel/outbox.ts";
-import { openSession } from "../src/kernel/session.ts";
+import { type Db, openDb } from "../src/kernel/data/db.ts";
 import { createMetrics } from "../src/kernel/telemetry/metrics.ts";
-import { createWake } from "../src/kernel/wake.ts";
+import { createOutbox, type OutboxConsumer } from "../src/kernel/work/outbox.ts";
+import { openSession } from "../src/kernel/work/session.ts";
+import { createWake } from "../src/kernel/work/wake.ts";
 import type { TestDatabase } from "./database.ts";
 import { type LogLine, rememberingLog } from "./log.ts";
 import { signal, until } from "./until.ts";

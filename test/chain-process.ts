@@ -4,16 +4,16 @@
  */
 import { Type } from "typebox";
 import { afterEach, beforeEach, expect } from "vitest";
+import { ENDED_RUN, type NodeStatus, type RunStatus } from "../src/chains/engine/states.ts";
 import { type Chains, type ChainsSettings, createChains } from "../src/chains/index.ts";
-import { ENDED_RUN, type NodeStatus, type RunStatus } from "../src/chains/states.ts";
 import { findViolations } from "../src/chains/store/invariants.ts";
 import { type NodeContext, type NodeResult, nodeType } from "../src/chains/types/node-type.ts";
-import { openDb } from "../src/kernel/db.ts";
-import { createNamedSecrets } from "../src/kernel/named-secrets.ts";
-import { createSecretBox } from "../src/kernel/secrets.ts";
-import { openSession } from "../src/kernel/session.ts";
+import { openDb } from "../src/kernel/data/db.ts";
+import { createSecretBox } from "../src/kernel/secrets/box.ts";
+import { createNamedSecrets } from "../src/kernel/secrets/named.ts";
 import { createMetrics } from "../src/kernel/telemetry/metrics.ts";
-import { createWake } from "../src/kernel/wake.ts";
+import { openSession } from "../src/kernel/work/session.ts";
+import { createWake } from "../src/kernel/work/wake.ts";
 import type { TestDatabase } from "./database.ts";
 import { type LogLine, rememberingLog } from "./log.ts";
 import { signal, until } from "./until.ts";

@@ -1,7 +1,7 @@
 /** Random DAGs and random commands for a run: what engine.model.test.ts plays on the engine and on its model. */
 import * as fc from "fast-check";
-import { type NodeDef, RUN_WHEN } from "../src/chains/dag.ts";
-import type { NodeStatus } from "../src/chains/states.ts";
+import { type NodeDef, RUN_WHEN } from "../src/chains/definitions/dag.ts";
+import type { NodeStatus } from "../src/chains/engine/states.ts";
 import type { ChildOutcome, Model, Outcome } from "./chains-model.ts";
 
 export const POOLS = { narrow: 1, wide: 2 };

@@ -2,8 +2,8 @@
  * The rules of a run once more, in memory and from their definitions: what the engine is compared with. It keeps no
  * counters and no queue; whether a node may run is asked anew of its parents each time.
  */
-import type { NodeDef } from "../src/chains/dag.ts";
-import type { NodeStatus, RunStatus } from "../src/chains/states.ts";
+import type { NodeDef } from "../src/chains/definitions/dag.ts";
+import type { NodeStatus, RunStatus } from "../src/chains/engine/states.ts";
 
 /** A node in the hands of a worker. */
 export interface Grip {

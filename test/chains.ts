@@ -1,8 +1,8 @@
 /** A Millrace that runs chains, for tests of their API: what to call again and again, and nodes that do what the test says. */
 import { randomUUID } from "node:crypto";
 import { afterEach, expect } from "vitest";
-import type { NodeDef } from "../src/chains/dag.ts";
-import type { NodeStatus, RunStatus } from "../src/chains/states.ts";
+import type { NodeDef } from "../src/chains/definitions/dag.ts";
+import type { NodeStatus, RunStatus } from "../src/chains/engine/states.ts";
 import { findViolations } from "../src/chains/store/invariants.ts";
 import type { NodeContext, NodeResult } from "../src/chains/types/node-type.ts";
 import type { Answer, Json } from "./client.ts";

@@ -1,5 +1,5 @@
 /** The same server, another database. */
-import type { Connection } from "../src/kernel/db.ts";
+import type { Connection } from "../src/kernel/data/db.ts";
 
 export function withDatabase(connection: Connection, database: string): Connection {
   if (!("connectionString" in connection)) return { ...connection, database };

@@ -1,8 +1,8 @@
 /** A database of its own for a test file, cloned from the migrated template and dropped afterwards. */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, inject } from "vitest";
-import { type Connection, type Db, openDb } from "../src/kernel/db.ts";
-import { statement } from "../src/kernel/statement.ts";
+import { type Connection, type Db, openDb } from "../src/kernel/data/db.ts";
+import { statement } from "../src/kernel/data/statement.ts";
 import { withDatabase } from "./connection.ts";
 
 export interface TestDatabase {

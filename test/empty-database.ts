@@ -1,7 +1,7 @@
 /** A database with nothing in it, for what migrates by itself; dropped after the test. */
 import { randomBytes } from "node:crypto";
 import { inject, onTestFinished } from "vitest";
-import { type Connection, openDb } from "../src/kernel/db.ts";
+import { type Connection, openDb } from "../src/kernel/data/db.ts";
 import { withDatabase } from "./connection.ts";
 
 export async function emptyDatabase(): Promise<Connection> {

@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { buildIfStale } from "../scripts/build-if-stale.js";
-import { type Connection, openDb } from "../src/kernel/db.ts";
+import { type Connection, openDb } from "../src/kernel/data/db.ts";
+import { migrate } from "../src/kernel/data/migrate.ts";
 import { startEmbeddedPostgres } from "../src/kernel/embedded-postgres/index.ts";
-import { migrate } from "../src/kernel/migrate.ts";
 import { withDatabase } from "./connection.ts";
 
 declare module "vitest" {

@@ -2,11 +2,11 @@
 import type { AddressInfo } from "node:net";
 import { pino } from "pino";
 import { createKeys, type Keys } from "../src/kernel/auth/keys.ts";
-import { systemClock } from "../src/kernel/clock.ts";
-import type { Db } from "../src/kernel/db.ts";
+import type { Db } from "../src/kernel/data/db.ts";
 import { createHttp, type Http, type HttpOptions } from "../src/kernel/http/server.ts";
 import { createMetrics, type Metrics } from "../src/kernel/telemetry/metrics.ts";
-import { createWake } from "../src/kernel/wake.ts";
+import { systemClock } from "../src/kernel/time/clock.ts";
+import { createWake } from "../src/kernel/work/wake.ts";
 import type { Answer, Json } from "./client.ts";
 import { silentLog } from "./log.ts";
 import { ADMIN_KEY } from "./millrace.ts";

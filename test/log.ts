@@ -1,5 +1,5 @@
 /** Logs for tests: one that keeps quiet, and one that remembers what was said so that a test can look. */
-import type { ServiceLog } from "../src/kernel/service.ts";
+import type { ServiceLog } from "../src/kernel/work/service.ts";
 
 export const silentLog: ServiceLog = { info: () => {}, warn: () => {}, error: () => {} };
 

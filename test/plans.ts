@@ -1,6 +1,6 @@
 /** Which way a prepared statement goes: its plan as the connection has cached it, and what running it touches. */
-import { type Connection, type Db, openDb, type Queryable } from "../src/kernel/db.ts";
-import { type Statement, statement } from "../src/kernel/statement.ts";
+import { type Connection, type Db, openDb, type Queryable } from "../src/kernel/data/db.ts";
+import { type Statement, statement } from "../src/kernel/data/statement.ts";
 
 export interface PlanFacts {
   /** Node types, such as `Index Scan` or `Seq Scan`. */

@@ -64,7 +64,7 @@ const rules: Rule[] = [
             moduleOf(path) !== undefined &&
             !isTest(path) &&
             !/\/store(\.ts|\/\w[\w-]*\.ts)$/.test(path) &&
-            /kernel\/(statement|batch)\.ts"|`\s*(select|insert into|update|delete from|with)\s/i.test(text),
+            /kernel\/data\/(statement|batch)\.ts"|`\s*(select|insert into|update|delete from|with)\s/i.test(text),
         ),
       ),
     planted: {

@@ -1,6 +1,6 @@
 /** Starts tests of tracking from the state they want, and looks at what became of it, past the API. */
 import { randomBytes } from "node:crypto";
-import { statement } from "../src/kernel/statement.ts";
+import { statement } from "../src/kernel/data/statement.ts";
 import { STAGES, type Stage, type Status } from "../src/tracking/states.ts";
 import type { TestDatabase } from "./database.ts";
 

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { sqlTokens } from "../src/engines/sql-tokens.ts";
-import type { Connection } from "../src/kernel/db.ts";
+import type { Connection } from "../src/kernel/data/db.ts";
 
 export interface TrinoOutcome {
   columns?: { name: string; type: string; typeSignature: Signature }[];

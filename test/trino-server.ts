@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Connection } from "../src/kernel/db.ts";
+import type { Connection } from "../src/kernel/data/db.ts";
 import { createTrinoBackend, type TrinoOutcome } from "./trino-backend.ts";
 
 export interface TestTrino {

@@ -2,8 +2,8 @@
  * Two work tables of very different shapes under the same lease: what a test says of one must hold of both. Items are
  * named by a number, which each table turns into its own kind of key.
  */
-import type { Db } from "../src/kernel/db.ts";
-import { type AlsoOnClaim, type Held, type Lease, leaseOn } from "../src/kernel/lease.ts";
+import type { Db } from "../src/kernel/data/db.ts";
+import { type AlsoOnClaim, type Held, type Lease, leaseOn } from "../src/kernel/work/lease.ts";
 import type { TestDatabase } from "./database.ts";
 
 export interface Key {

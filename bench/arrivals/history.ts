@@ -1,6 +1,6 @@
 /** A database with a past: published models with their dependencies, and arrivals of long ago. */
-import { type Db, openDb } from "../../src/kernel/db.ts";
-import { migrate } from "../../src/kernel/migrate.ts";
+import { type Db, openDb } from "../../src/kernel/data/db.ts";
+import { migrate } from "../../src/kernel/data/migrate.ts";
 import { withDatabase } from "../../test/connection.ts";
 import type { BenchPostgres } from "../postgres.ts";
 

@@ -1,10 +1,10 @@
 /** The announcements of arrivals on the real HTTP server, with a worker that runs the models. */
 import { type Arrivals, createArrivals, openRoutes } from "../../src/arrivals/index.ts";
 import { createEngines } from "../../src/engines/index.ts";
-import type { Db } from "../../src/kernel/db.ts";
+import type { Db } from "../../src/kernel/data/db.ts";
 import type { Http } from "../../src/kernel/http/server.ts";
-import { createOutbox } from "../../src/kernel/outbox.ts";
-import { openSession } from "../../src/kernel/session.ts";
+import { createOutbox } from "../../src/kernel/work/outbox.ts";
+import { openSession } from "../../src/kernel/work/session.ts";
 import { type BenchServer, serveBench } from "../server.ts";
 
 export interface ArrivalsServer extends BenchServer {

@@ -3,7 +3,7 @@
  * idle models and history, and how a thousand models that become ready at once are run. Webhooks with an endpoint that hangs.
  */
 import { Type } from "typebox";
-import { statement } from "../../src/kernel/statement.ts";
+import { statement } from "../../src/kernel/data/statement.ts";
 import { atLeast, printMarkdown, times, withGoal } from "../chains/report.ts";
 import { httpLoad } from "../http-load.ts";
 import { type Contender, formatNumber, interleave, median } from "../measure.ts";

@@ -5,7 +5,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { type Connection, openDb } from "../../src/kernel/db.ts";
+import { type Connection, openDb } from "../../src/kernel/data/db.ts";
 import { percentile } from "../measure.ts";
 import { dbos } from "./dbos.ts";
 import type { Engine } from "./engine.ts";

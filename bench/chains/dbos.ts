@@ -4,7 +4,7 @@
  */
 import { DBOS } from "@dbos-inc/dbos-sdk";
 import pg from "pg";
-import type { Connection } from "../../src/kernel/db.ts";
+import type { Connection } from "../../src/kernel/data/db.ts";
 import { type Engine, keepInFlight } from "./engine.ts";
 
 const POOL_SIZE = 10; // Its default; 6, 14, 20 and 50 were not faster.

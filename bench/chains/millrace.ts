@@ -5,12 +5,12 @@
 import { Type } from "typebox";
 import { createChains } from "../../src/chains/index.ts";
 import { type NodeType, nodeType } from "../../src/chains/types/node-type.ts";
-import type { Db } from "../../src/kernel/db.ts";
-import { createNamedSecrets } from "../../src/kernel/named-secrets.ts";
-import { createSecretBox } from "../../src/kernel/secrets.ts";
-import { openSession } from "../../src/kernel/session.ts";
+import type { Db } from "../../src/kernel/data/db.ts";
+import { createSecretBox } from "../../src/kernel/secrets/box.ts";
+import { createNamedSecrets } from "../../src/kernel/secrets/named.ts";
 import { createMetrics } from "../../src/kernel/telemetry/metrics.ts";
-import { createWake } from "../../src/kernel/wake.ts";
+import { openSession } from "../../src/kernel/work/session.ts";
+import { createWake } from "../../src/kernel/work/wake.ts";
 import { silentLog } from "../../test/log.ts";
 import { type Engine, keepInFlight } from "./engine.ts";
 import { watchRunEnds } from "./run-ends.ts";

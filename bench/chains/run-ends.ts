@@ -3,8 +3,8 @@
  * about all of those at once, so that asking takes next to nothing from the engine that is measured.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Db } from "../../src/kernel/db.ts";
-import { statement } from "../../src/kernel/statement.ts";
+import type { Db } from "../../src/kernel/data/db.ts";
+import { statement } from "../../src/kernel/data/statement.ts";
 
 const PAUSE_MS = 2;
 const ENDED = statement<{ run_id: string; status: string }>(

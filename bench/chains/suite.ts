@@ -2,8 +2,8 @@
  * `npm run bench -- chains`: DAGs of no-op nodes run by Millrace and by DBOS, with the bare claim-and-complete loop as the
  * limit; whether a past slows the present; and how a very large DAG starts. Prints the tables of docs/performance.md.
  */
-import { type Connection, openDb } from "../../src/kernel/db.ts";
-import { migrate } from "../../src/kernel/migrate.ts";
+import { type Connection, openDb } from "../../src/kernel/data/db.ts";
+import { migrate } from "../../src/kernel/data/migrate.ts";
 import { withDatabase } from "../../test/connection.ts";
 import { bareLoop } from "../bare-loop.ts";
 import { type Contender, type Figures, formatNumber, interleave, median } from "../measure.ts";

@@ -5,9 +5,9 @@
 import { Logger, makeWorkerUtils, run as runGraphile } from "graphile-worker";
 import pg from "pg";
 import PgBoss from "pg-boss";
-import type { Connection } from "../../src/kernel/db.ts";
-import { leaseOn } from "../../src/kernel/lease.ts";
-import { statement } from "../../src/kernel/statement.ts";
+import type { Connection } from "../../src/kernel/data/db.ts";
+import { statement } from "../../src/kernel/data/statement.ts";
+import { leaseOn } from "../../src/kernel/work/lease.ts";
 import { BATCH, inLoops, LOOPS } from "../bare-loop.ts";
 import { type Contender, perSecond } from "../measure.ts";
 import type { BenchPostgres } from "../postgres.ts";

@@ -4,10 +4,10 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { makeWorkerUtils, run as runGraphile } from "graphile-worker";
-import { leaseOn } from "../../src/kernel/lease.ts";
-import { createService } from "../../src/kernel/service.ts";
-import { statement } from "../../src/kernel/statement.ts";
-import { createWake } from "../../src/kernel/wake.ts";
+import { statement } from "../../src/kernel/data/statement.ts";
+import { leaseOn } from "../../src/kernel/work/lease.ts";
+import { createService } from "../../src/kernel/work/service.ts";
+import { createWake } from "../../src/kernel/work/wake.ts";
 import { type Contender, median } from "../measure.ts";
 import type { BenchPostgres } from "../postgres.ts";
 import { graphilePool, quietGraphile } from "./contenders.ts";

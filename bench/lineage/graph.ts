@@ -3,7 +3,7 @@
  * comes to mind first: a recursive one that carries its path along to stop at circles, and so counts ways and not tables.
  */
 import { pathToFileURL } from "node:url";
-import { sqlState } from "../../src/kernel/db.ts";
+import { sqlState } from "../../src/kernel/data/db.ts";
 import { tableGraph } from "../../src/lineage/reads/graph-reply.ts";
 import { atLeast, atMost, printMarkdown, times, withGoal } from "../chains/report.ts";
 import { type Contender, formatNumber, interleave, median, percentile } from "../measure.ts";

@@ -1,7 +1,7 @@
 /** Databases with a past: so many shards that went through all stages long ago. */
-import type { Db } from "../../src/kernel/db.ts";
-import { openDb } from "../../src/kernel/db.ts";
-import { migrate } from "../../src/kernel/migrate.ts";
+import type { Db } from "../../src/kernel/data/db.ts";
+import { openDb } from "../../src/kernel/data/db.ts";
+import { migrate } from "../../src/kernel/data/migrate.ts";
 import { withDatabase } from "../../test/connection.ts";
 import type { BenchPostgres } from "../postgres.ts";
 

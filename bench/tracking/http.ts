@@ -2,7 +2,7 @@
  * `POST /stages/shard-worker/done` beside a route that does one bare UPDATE of one row: the same server, keys, validation
  * and pool, so the difference is what tracking adds. The load comes from a process of its own.
  */
-import { statement } from "../../src/kernel/statement.ts";
+import { statement } from "../../src/kernel/data/statement.ts";
 import { MoveBody, MoveReply } from "../../src/tracking/schemas.ts";
 import { httpLoad } from "../http-load.ts";
 import type { Contender } from "../measure.ts";

@@ -1,5 +1,5 @@
 /** The routes of tracking on the real HTTP server. */
-import type { Db } from "../../src/kernel/db.ts";
+import type { Db } from "../../src/kernel/data/db.ts";
 import type { Http } from "../../src/kernel/http/server.ts";
 import { createLongPoll, createTracking, type Tracking, trackingRoutes } from "../../src/tracking/index.ts";
 import { type BenchServer, serveBench } from "../server.ts";

@@ -2,7 +2,7 @@
  * `npm run bench -- tracking`: whether the cost of work follows the work and not the size of history, and what our HTTP path
  * costs beside a bare UPDATE on the same server.
  */
-import { statement } from "../../src/kernel/statement.ts";
+import { statement } from "../../src/kernel/data/statement.ts";
 import { QUEUE_STAGES, STATUSES } from "../../src/tracking/states.ts";
 import { summary } from "../../src/tracking/summary.ts";
 import type { Tracking } from "../../src/tracking/tracking.ts";

@@ -2,12 +2,12 @@
  * A table has arrived for an opTime: that is written down, and all models that depend on it are considered, in the same
  * transaction. Announcements of one moment are committed together; one that concerns nobody costs two statements a batch.
  */
-import type { Queryable } from "../kernel/db.ts";
-import { type Considered, consider, type Why } from "./consider.ts";
-import { keyOf } from "./judge.ts";
-import { concernedOpTimes } from "./mapping.ts";
-import { knownModels, mappingOf } from "./needs.ts";
-import { MODEL_STATES } from "./states.ts";
+import type { Queryable } from "../kernel/data/db.ts";
+import { concernedOpTimes } from "./models/mapping.ts";
+import { type Considered, consider, type Why } from "./runs/consider.ts";
+import { keyOf } from "./runs/judge.ts";
+import { knownModels, mappingOf } from "./runs/needs.ts";
+import { MODEL_STATES } from "./runs/states.ts";
 import { type ArrivalRow, recordArrivals } from "./store/arrivals.ts";
 import { type Cause, findInstances, type InstanceKey, lockInstances } from "./store/instances.ts";
 import { dependentsOf, type FactsWithDependency } from "./store/models.ts";

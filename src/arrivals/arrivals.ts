@@ -1,28 +1,28 @@
 /** Puts the parts of the module together for one process: what people and programs use, the worker, the timers. */
 import type { Engines } from "../engines/index.ts";
-import { systemClock } from "../kernel/clock.ts";
-import type { Db, Queryable } from "../kernel/db.ts";
-import { createGroupCommit } from "../kernel/group-commit.ts";
+import type { Db, Queryable } from "../kernel/data/db.ts";
+import { createGroupCommit } from "../kernel/data/group-commit.ts";
 import { systemIds } from "../kernel/ids.ts";
-import type { Outbox } from "../kernel/outbox.ts";
-import type { OnRun, Service, ServiceLog } from "../kernel/service.ts";
-import { PROCESS_NAME, type Session } from "../kernel/session.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
-import type { Wake } from "../kernel/wake.ts";
+import { systemClock } from "../kernel/time/clock.ts";
+import type { Outbox } from "../kernel/work/outbox.ts";
+import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";
+import { PROCESS_NAME, type Session } from "../kernel/work/session.ts";
+import type { Wake } from "../kernel/work/wake.ts";
 import { type Announced, type Announcement, announce } from "./announce.ts";
-import type { ChainPort } from "./chain-port.ts";
 import { createEvents, type TellEnded } from "./events.ts";
-import { createIndicators, type Indicators } from "./indicators.ts";
-import { keyOf } from "./judge.ts";
-import { createModels, type Models } from "./models.ts";
-import { createRequests, type Requests } from "./requests.ts";
+import { createIndicators, type Indicators } from "./kpis/indicators.ts";
+import { createModels, type Models } from "./models/models.ts";
+import { createRequests, type Requests } from "./models/requests.ts";
+import type { ChainPort } from "./runs/chain-port.ts";
+import { keyOf } from "./runs/judge.ts";
+import { createTimers } from "./runs/timers.ts";
+import { createWaitingRoom, type WaitingRoom } from "./runs/waiting-room.ts";
+import { createWorker, type Worker } from "./runs/worker.ts";
 import type { ArrivalsSettings } from "./settings.ts";
 import { findArrivals } from "./store/arrivals.ts";
 import { setChainRun } from "./store/tasks.ts";
-import { createTimers } from "./timers.ts";
 import { READY_TOPIC, TIMER_TOPIC } from "./topics.ts";
-import { createWaitingRoom, type WaitingRoom } from "./waiting-room.ts";
-import { createWorker, type Worker } from "./worker.ts";
 
 export interface Arrivals {
   models: Models;

@@ -1,9 +1,10 @@
 /** What arrivals tells the world, by the outbox and in the transaction of the change. */
-import type { Clock } from "../kernel/clock.ts";
-import type { Queryable } from "../kernel/db.ts";
+
+import type { Queryable } from "../kernel/data/db.ts";
 import type { Ids } from "../kernel/ids.ts";
-import type { Outbox } from "../kernel/outbox.ts";
-import { describeRun, type ModelEnd, type ModelFlow } from "./model-flow.ts";
+import type { Clock } from "../kernel/time/clock.ts";
+import type { Outbox } from "../kernel/work/outbox.ts";
+import { describeRun, type ModelEnd, type ModelFlow } from "./runs/model-flow.ts";
 import type { Cause } from "./store/instances.ts";
 
 export interface Events {

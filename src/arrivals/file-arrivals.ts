@@ -1,6 +1,6 @@
 /** Tracked files that are arrivals: which table and opTime the name of a file stands for. */
 import { OperatorError } from "../kernel/errors.ts";
-import { isOpTime } from "../kernel/op-time.ts";
+import { isOpTime } from "../kernel/time/op-time.ts";
 import { type ArrivalsSettings, patternOf } from "./settings.ts";
 
 export interface FileArrival {

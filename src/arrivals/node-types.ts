@@ -2,8 +2,8 @@
 import { Type } from "typebox";
 import { FinalFailure, type NodeType, nodeType } from "../chains/index.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { isRecord } from "../kernel/is-record.ts";
-import { OP_TIME_PATTERN } from "../kernel/op-time.ts";
+import { isRecord } from "../kernel/json/is-record.ts";
+import { OP_TIME_PATTERN } from "../kernel/time/op-time.ts";
 import type { Arrivals } from "./arrivals.ts";
 
 const OpTime = Type.Optional(Type.String({ pattern: OP_TIME_PATTERN, description: "Unset: the opTime of the run." }));

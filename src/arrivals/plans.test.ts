@@ -2,9 +2,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { openRecordingDb, type RecordingDb } from "../../test/plans.ts";
-import type { Db } from "../kernel/db.ts";
+import type { Db } from "../kernel/data/db.ts";
 import { announce } from "./announce.ts";
-import { knownModels } from "./needs.ts";
+import { knownModels } from "./runs/needs.ts";
+import { claimRuns } from "./runs/worker.ts";
 import { look } from "./store/deadlines.ts";
 import {
   dueInstances,
@@ -16,7 +17,6 @@ import {
 } from "./store/instances.ts";
 import { replaceKpiValues, replaceModelValues, valuesOf } from "./store/kpis.ts";
 import { endTask, tasksOf } from "./store/tasks.ts";
-import { claimRuns } from "./worker.ts";
 
 const MODELS = 10_000;
 /** Every so manieth model is concerned by what arrives. */

@@ -1,8 +1,8 @@
 /** The bodies of arrivals, models and indicators, with the field names of the KPI library. */
 import { type Static, Type } from "typebox";
 import { Body, Nullable, Page, PageQuery, ReplyTime } from "../kernel/http/schemas.ts";
-import { GRAINS, OP_TIME_PATTERN } from "../kernel/op-time.ts";
-import { RERUN_POLICIES, TASK_STATUSES } from "./states.ts";
+import { GRAINS, OP_TIME_PATTERN } from "../kernel/time/op-time.ts";
+import { RERUN_POLICIES, TASK_STATUSES } from "./runs/states.ts";
 
 const oneOf = <Value extends string>(values: readonly Value[], description?: string) =>
   Type.Unsafe<Value>({ type: "string", enum: [...values], ...(description ? { description } : {}) });

@@ -1,7 +1,7 @@
 /** What `millrace.yaml` may say under `arrivals`. */
 import { type Static, Type } from "typebox";
 import { OperatorError } from "../kernel/errors.ts";
-import { OP_TIME_PATTERN } from "../kernel/op-time.ts";
+import { OP_TIME_PATTERN } from "../kernel/time/op-time.ts";
 
 const FileRule = Type.Object(
   {

@@ -1,34 +1,35 @@
 /** Puts the parts of the module together for one process: what people use, the worker, the timers. */
-import { systemClock } from "../kernel/clock.ts";
-import type { Db, Queryable } from "../kernel/db.ts";
+
+import type { Db, Queryable } from "../kernel/data/db.ts";
 import { systemIds } from "../kernel/ids.ts";
-import type { NamedSecrets } from "../kernel/named-secrets.ts";
-import type { OnRun, Service, ServiceLog } from "../kernel/service.ts";
-import { PROCESS_NAME, type Session } from "../kernel/session.ts";
+import type { NamedSecrets } from "../kernel/secrets/named.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
-import type { Wake } from "../kernel/wake.ts";
-import { type CalledRuns, createCalledRuns } from "./called-runs.ts";
-import { createDefinitions, type Definitions } from "./definitions.ts";
-import { createEngine } from "./engine.ts";
+import { systemClock } from "../kernel/time/clock.ts";
+import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";
+import { PROCESS_NAME, type Session } from "../kernel/work/session.ts";
+import type { Wake } from "../kernel/work/wake.ts";
+import { createDefinitions, type Definitions } from "./definitions/definitions.ts";
+import { createEngine } from "./engine/engine.ts";
+import type { HasArrived } from "./engine/open-books.ts";
+import { createRunCache } from "./engine/run-cache.ts";
+import type { EndedRun, TellEnded } from "./engine/tell.ts";
+import { createTimers } from "./engine/timers.ts";
 import { flowsOf, type RunFlow } from "./flows.ts";
-import type { HasArrived } from "./open-books.ts";
-import { createProgress } from "./progress.ts";
-import { createRetention } from "./retention.ts";
-import { createRunCache } from "./run-cache.ts";
-import { createRuns, type Runs } from "./runs.ts";
-import { createSchedules, type Schedules } from "./schedules.ts";
+import { type CalledRuns, createCalledRuns } from "./runs/called-runs.ts";
+import { createProgress } from "./runs/progress.ts";
+import { createRetention } from "./runs/retention.ts";
+import { createRuns, type Runs } from "./runs/runs.ts";
+import { createSubRuns } from "./runs/sub-runs.ts";
+import { createSchedules, type Schedules } from "./schedules/schedules.ts";
 import type { ChainsSettings } from "./settings.ts";
 import { type ArrivedTable, awaitedTables, findWaiting } from "./store/waits.ts";
-import { createSubRuns } from "./sub-runs.ts";
-import type { EndedRun, TellEnded } from "./tell.ts";
-import { createTimers } from "./timers.ts";
 import { chain } from "./types/chain.ts";
 import { map } from "./types/map.ts";
 import type { NodeType } from "./types/node-type.ts";
 import { noop } from "./types/noop.ts";
 import { createRegistry } from "./types/registry.ts";
 import { sleep } from "./types/sleep.ts";
-import { createWorker, type Worker } from "./worker.ts";
+import { createWorker, type Worker } from "./worker/worker.ts";
 
 export interface Chains {
   definitions: Definitions;

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { useChainProcesses } from "../../test/chain-process.ts";
 import { useDatabase } from "../../test/database.ts";
-import { NODES_MAX } from "./dag.ts";
+import { NODES_MAX } from "./definitions/dag.ts";
 import { findViolations } from "./store/invariants.ts";
 
 const database = useDatabase();

@@ -1,6 +1,7 @@
 /** What can go wrong in chains without anybody noticing. */
+
+import { leaseFinding, stateFinding } from "../kernel/data/invariants.ts";
 import type { DoctorCheck } from "../kernel/doctor.ts";
-import { leaseFinding, stateFinding } from "../kernel/invariants.ts";
 import { findViolations, leaseHealth, nodesWithoutPool } from "./store/invariants.ts";
 
 const STATE_WORDS = {

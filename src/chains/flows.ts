@@ -2,12 +2,12 @@
  * What ended runs read and wrote, as far as their chains say it: tables that were waited for, and tables that were announced.
  * The text of a statement is told, but what it reads and writes is not guessed.
  */
-import type { Queryable } from "../kernel/db.ts";
-import type { Graph, GraphNode } from "./graph.ts";
-import type { KnownRun, RunCache } from "./run-cache.ts";
-import type { NodeStatus } from "./states.ts";
+import type { Queryable } from "../kernel/data/db.ts";
+import type { Graph, GraphNode } from "./definitions/graph.ts";
+import type { KnownRun, RunCache } from "./engine/run-cache.ts";
+import type { NodeStatus } from "./engine/states.ts";
+import type { EndedRun } from "./engine/tell.ts";
 import { type NodeEnd, readNodeEnds, readReasons } from "./store/history.ts";
-import type { EndedRun } from "./tell.ts";
 import { ENGINE_DEFAULT } from "./types/sql.ts";
 
 /** Which work it was. The items of a `map` are a run of their own, and yet the work of a node of the chain. */

@@ -2,7 +2,7 @@
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { openRecordingDb, type RecordingDb } from "../../test/plans.ts";
-import type { Db } from "../kernel/db.ts";
+import type { Db } from "../kernel/data/db.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { claimNodes, heldNodes, lostNodes, type NodeKey, openLiveRows, writeLive } from "./store/live.ts";
 import { pickAdmissible } from "./store/runs.ts";

@@ -1,7 +1,7 @@
 /** Runs in the database without an engine, for tests of what reads and writes beside it. */
 import { randomUUID } from "node:crypto";
 import type { TestDatabase } from "../../test/database.ts";
-import { dagOf, type Nodes } from "./book.fixture.ts";
+import { dagOf, type Nodes } from "./engine/book.fixture.ts";
 import { insertChain } from "./store/definitions.ts";
 import type { ClaimedNode } from "./store/live.ts";
 import { insertChainRuns, insertDagRun, type NewRun } from "./store/runs.ts";

@@ -1,8 +1,8 @@
 /** The bodies of chains and runs, with the field names of the JobChain API. */
 import { type Static, Type } from "typebox";
 import { Body, Nullable, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
-import { GRAINS, OP_TIME_PATTERN } from "../kernel/op-time.ts";
-import { NODE_STATUSES, RUN_STATUSES } from "./states.ts";
+import { GRAINS, OP_TIME_PATTERN } from "../kernel/time/op-time.ts";
+import { NODE_STATUSES, RUN_STATUSES } from "./engine/states.ts";
 
 const PRIORITY_MAX = 1_000_000;
 const RUN_TIMEOUT_MS_MAX = 30 * 86_400_000;

@@ -1,7 +1,7 @@
 /** Sentences for a database that cannot be used, for the commands that open one. */
-import { isUnavailable, sqlState } from "../kernel/db.ts";
+import { isUnavailable, sqlState } from "../kernel/data/db.ts";
 import { OperatorError } from "../kernel/errors.ts";
-import { withCauses } from "./causes.ts";
+import { withCauses } from "./common/causes.ts";
 
 /** By SQLSTATE. */
 const REFUSALS: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 /** `millrace demo`: a whole Millrace at work, from a source to its subscribers, on this machine and without a network. */
-import type { Command } from "./command.ts";
-import { print } from "./output.ts";
-import { stopSignals } from "./stop-signals.ts";
+import type { Command } from "./common/command.ts";
+import { print } from "./common/output.ts";
+import { stopSignals } from "./common/stop-signals.ts";
 
 export const demo: Command = {
   summary: "Show a whole Millrace at work, and check what it did",

@@ -3,11 +3,11 @@ import type { Finding } from "../kernel/doctor.ts";
 import { OperatorError } from "../kernel/errors.ts";
 import { nodeAdvice } from "../kernel/node-version.ts";
 import { VERSION } from "../version.ts";
-import type { Client } from "./client.ts";
-import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor } from "./client-command.ts";
-import type { Command } from "./command.ts";
-import { EXIT } from "./exit-codes.ts";
-import { padEnd, paint, print, printable } from "./output.ts";
+import type { Client } from "./common/client.ts";
+import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor } from "./common/client-command.ts";
+import type { Command } from "./common/command.ts";
+import { EXIT } from "./common/exit-codes.ts";
+import { padEnd, paint, print, printable } from "./common/output.ts";
 
 export const doctor: Command = {
   summary: "Find out what is wrong, and what to do about it",

@@ -2,12 +2,12 @@
 import { SCOPES } from "../kernel/auth/scopes.ts";
 import { OperatorError } from "../kernel/errors.ts";
 import { didYouMean } from "../kernel/nearest.ts";
-import { pathTo } from "./client.ts";
-import { clientCommand } from "./client-command.ts";
-import type { Family } from "./command.ts";
-import { EXIT } from "./exit-codes.ts";
-import { pairs } from "./help.ts";
-import { printable, table, toSeconds } from "./output.ts";
+import { pathTo } from "./common/client.ts";
+import { clientCommand } from "./common/client-command.ts";
+import type { Family } from "./common/command.ts";
+import { EXIT } from "./common/exit-codes.ts";
+import { pairs } from "./common/help.ts";
+import { printable, table, toSeconds } from "./common/output.ts";
 
 interface Key {
   id: string;

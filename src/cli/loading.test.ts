@@ -25,11 +25,11 @@ const packagesIn = (loaded: Set<string>) => [...loaded].filter((name) => name.st
 
 test.each([
   "src/cli.ts",
-  "src/cli/pipeline.ts",
-  "src/cli/chain.ts",
-  "src/cli/kpi.ts",
-  "src/cli/lineage.ts",
-  "src/cli/arrive.ts",
+  "src/cli/pipeline/index.ts",
+  "src/cli/chain/index.ts",
+  "src/cli/kpi/index.ts",
+  "src/cli/lineage/index.ts",
+  "src/cli/kpi/arrive.ts",
   "src/cli/keys.ts",
   "src/cli/secrets.ts",
   "src/cli/doctor.ts",
@@ -41,10 +41,10 @@ test.each([
 
 test("serve and migrate load no client", () => {
   for (const path of ["src/cli/serve.ts", "src/cli/migrate.ts"])
-    expect(loadedBy(path)).not.toContain("src/cli/client.ts");
+    expect(loadedBy(path)).not.toContain("src/cli/common/client.ts");
 });
 
 test("the walk sees what there is", () => {
   expect(packagesIn(loadedBy("src/app.ts"))).toContain("package fastify");
-  expect(loadedBy("src/cli/pipeline.ts")).toContain("src/cli/client.ts");
+  expect(loadedBy("src/cli/pipeline/index.ts")).toContain("src/cli/common/client.ts");
 });

@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { startCli } from "../../test/cli.ts";
 import { useDatabase } from "../../test/database.ts";
-import { openDb } from "../kernel/db.ts";
-import { latestVersion } from "../kernel/migrate.ts";
+import { openDb } from "../kernel/data/db.ts";
+import { latestVersion } from "../kernel/data/migrate.ts";
 
 const migrated = useDatabase();
 

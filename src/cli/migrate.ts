@@ -1,8 +1,8 @@
 /** `millrace migrate`: brings the schema up to date without serving, for deployments that separate the two. */
 import { environmentHelp, flagHelp } from "../kernel/config/describe.ts";
-import type { Command } from "./command.ts";
-import { EXIT } from "./exit-codes.ts";
-import { print } from "./output.ts";
+import type { Command } from "./common/command.ts";
+import { EXIT } from "./common/exit-codes.ts";
+import { print } from "./common/output.ts";
 
 /** Of the server's flags, those that say which database is meant. */
 const FLAGS = ["--data-dir", "--config", "--log-level"];
@@ -27,7 +27,7 @@ own; many processes may run this at the same time.`,
         import("../app.ts"),
         import("../kernel/config/load.ts"),
         import("../kernel/telemetry/log.ts"),
-        import("../kernel/migrate.ts"),
+        import("../kernel/data/migrate.ts"),
         import("./database-trouble.ts"),
       ]);
     const cwd = process.cwd();

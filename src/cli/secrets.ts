@@ -1,12 +1,12 @@
 /** `millrace secrets ...`: stores, lists and deletes the secrets that nodes of chains use by name. */
 import type { Readable } from "node:stream";
 import { OperatorError } from "../kernel/errors.ts";
-import { SECRET_LENGTH_MAX, SECRET_LENGTH_MIN } from "../kernel/named-secrets.ts";
-import { pathTo } from "./client.ts";
-import { clientCommand, talkingCommand } from "./client-command.ts";
-import type { Family, Given } from "./command.ts";
-import { EXIT } from "./exit-codes.ts";
-import { printable, table, toSeconds } from "./output.ts";
+import { SECRET_LENGTH_MAX, SECRET_LENGTH_MIN } from "../kernel/secrets/named.ts";
+import { pathTo } from "./common/client.ts";
+import { clientCommand, talkingCommand } from "./common/client-command.ts";
+import type { Family, Given } from "./common/command.ts";
+import { EXIT } from "./common/exit-codes.ts";
+import { printable, table, toSeconds } from "./common/output.ts";
 
 interface Secret {
   name: string;

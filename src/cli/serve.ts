@@ -3,11 +3,11 @@ import type { Config, Millrace } from "../app.ts";
 import { environmentHelp, flagHelp } from "../kernel/config/describe.ts";
 import { SETTINGS } from "../kernel/config/settings.ts";
 import { VERSION } from "../version.ts";
-import type { Command } from "./command.ts";
-import { EXIT } from "./exit-codes.ts";
-import { indent, pairs } from "./help.ts";
-import { print } from "./output.ts";
-import { stopSignals } from "./stop-signals.ts";
+import type { Command } from "./common/command.ts";
+import { EXIT } from "./common/exit-codes.ts";
+import { indent, pairs } from "./common/help.ts";
+import { print } from "./common/output.ts";
+import { stopSignals } from "./common/stop-signals.ts";
 
 /** From cutting off what was in flight to leaving behind whatever still does not stop. */
 const CUT_OFF_MS_MAX = 10_000;

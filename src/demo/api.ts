@@ -1,6 +1,6 @@
 /** The HTTP API as the story uses it, with a key and until Ctrl-C. */
-import { followRun } from "../cli/chain-follow.ts";
-import { createClient, type Request } from "../cli/client.ts";
+import { followRun } from "../cli/chain/follow.ts";
+import { createClient, type Request } from "../cli/common/client.ts";
 
 type Query = NonNullable<Request["query"]>;
 

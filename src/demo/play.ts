@@ -1,5 +1,5 @@
 /** Plays the demo: opens the house, tells the story, reads back what happened, and stays until Ctrl-C if it is to. */
-import { EXIT } from "../cli/exit-codes.ts";
+import { EXIT } from "../cli/common/exit-codes.ts";
 import { OperatorError } from "../kernel/errors.ts";
 import { type Api, createApi } from "./api.ts";
 import { type Check, checkStory, holds } from "./checks.ts";

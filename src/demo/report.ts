@@ -1,6 +1,6 @@
 /** What the demo prints at its end: a table of what happened, the checks that failed, and what to try next. */
-import { indent, pairs } from "../cli/help.ts";
-import { paint, printable, table } from "../cli/output.ts";
+import { indent, pairs } from "../cli/common/help.ts";
+import { paint, printable, table } from "../cli/common/output.ts";
 import { type Check, holds } from "./checks.ts";
 import { OP_TIME } from "./definitions.ts";
 

@@ -1,7 +1,7 @@
 /** The subscribers of the story: two teams that take only deliveries with their secret and a genuine signature. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { isRecord } from "../kernel/is-record.ts";
+import { isRecord } from "../kernel/json/is-record.ts";
 import { type Incoming, type LocalServer, startLocalServer } from "./local-server.ts";
 
 export const TEAMS = ["finance", "growth"] as const;

@@ -1,8 +1,8 @@
 /** Makes the engines that the configuration names, and the one that is there without any: `duckdb`. */
 import { join } from "node:path";
-import type { Environment } from "../kernel/environment.ts";
 import { didYouMean } from "../kernel/nearest.ts";
-import { createSlots } from "../kernel/slots.ts";
+import type { Environment } from "../kernel/secrets/environment.ts";
+import { createSlots } from "../kernel/work/slots.ts";
 import { type Driver, type Engine, EngineRefusal, type Engines } from "./engine.ts";
 import { lazyEngine } from "./lazy-engine.ts";
 import { withSecrets } from "./secrets.ts";

@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
-import { createSlots, type Slots } from "../kernel/slots.ts";
+import { createSlots, type Slots } from "../kernel/work/slots.ts";
 import {
   type Driver,
   type DriverOptions,

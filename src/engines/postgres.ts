@@ -1,6 +1,6 @@
 /** A Postgres as warehouse: read and write, with connections of its own, apart from those of Millrace's own database. */
 import pg from "pg";
-import { isUnavailable } from "../kernel/db.ts";
+import { isUnavailable } from "../kernel/data/db.ts";
 import { type Driver, EngineRefusal } from "./engine.ts";
 import { submit } from "./postgres-query.ts";
 import type { PostgresSettings } from "./settings.ts";

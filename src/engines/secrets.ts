@@ -1,6 +1,7 @@
 /** Fills in the addresses, passwords and tokens of engines that the settings take from the environment, and checks them. */
-import { type Environment, withEnvironment } from "../kernel/environment.ts";
+
 import { OperatorError } from "../kernel/errors.ts";
+import { type Environment, withEnvironment } from "../kernel/secrets/environment.ts";
 import type { EngineSettings, EnginesSettings, TrinoSettings } from "./settings.ts";
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;

@@ -2,9 +2,9 @@
  * The requests of Trino's protocol: a statement is posted, and each answer names the address of the next, until one names
  * none. The login goes to the configured server only, whatever address an answer names.
  */
-import { isRecord } from "../kernel/is-record.ts";
-import { createOutbound, type OutboundAnswer, shownUrl } from "../kernel/outbound.ts";
-import { type RetryPolicy, withRetry } from "../kernel/retry.ts";
+import { isRecord } from "../kernel/json/is-record.ts";
+import { createOutbound, type OutboundAnswer, shownUrl } from "../kernel/net/outbound.ts";
+import { type RetryPolicy, withRetry } from "../kernel/work/retry.ts";
 import { EngineRefusal } from "./engine.ts";
 import type { TrinoSettings } from "./settings.ts";
 import { parsePage, type TypeSignature } from "./trino-values.ts";

@@ -1,9 +1,9 @@
 import { tmpdir } from "node:os";
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
-import type { Db } from "./db.ts";
+import type { Db } from "./data/db.ts";
+import { latestVersion } from "./data/migrate.ts";
 import { type DoctorCheck, examine, type Finding, kernelChecks } from "./doctor.ts";
-import { latestVersion } from "./migrate.ts";
 
 const database = useDatabase();
 beforeEach(() => database.query("truncate kernel.session"));

@@ -3,10 +3,10 @@
  * these are the ones that concern everybody.
  */
 import { statfs } from "node:fs/promises";
-import { type Db, sqlState } from "./db.ts";
-import { latestVersion } from "./migrate.ts";
+import { type Db, sqlState } from "./data/db.ts";
+import { latestVersion } from "./data/migrate.ts";
+import { statement } from "./data/statement.ts";
 import { nodeAdvice } from "./node-version.ts";
-import { statement } from "./statement.ts";
 
 export interface Finding {
   /** What was looked at. */

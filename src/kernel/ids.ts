@@ -3,7 +3,7 @@
  * of an index instead of all over it.
  */
 import { randomBytes } from "node:crypto";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "./time/clock.ts";
 
 export interface Ids {
   /** A UUIDv7, greater than every earlier one of this maker. */

@@ -2,7 +2,7 @@
  * Writes down other names of tables, as symlinks tell them. What has become of a table under its other name has become of
  * the table; and what had an asset of its own under that name has to be told of the table.
  */
-import type { Queryable } from "../kernel/db.ts";
+import type { Queryable } from "../kernel/data/db.ts";
 import { createBearings } from "./bearings.ts";
 import { type AssetName, keyOf, rebase } from "./names.ts";
 import { throughAliases } from "./resolve.ts";

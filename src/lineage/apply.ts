@@ -2,7 +2,7 @@
  * Brings a tenant's graph up to date with what was told. The graph is a function of everything told and of when: the order
  * in which it arrives changes nothing. The caller holds the tenant's graph alone.
  */
-import type { Queryable } from "../kernel/db.ts";
+import type { Queryable } from "../kernel/data/db.ts";
 import { type ChangedAsset, changeNames } from "./name-changes.ts";
 import { keyOf, ownName, parentOf } from "./names.ts";
 import { createSheet, type Sheet, type SheetAsset } from "./sheet.ts";

@@ -1,5 +1,5 @@
 /** Loads what is known of names, and of the names they lead to, and then resolves them without asking the database again. */
-import type { Queryable } from "../kernel/db.ts";
+import type { Queryable } from "../kernel/data/db.ts";
 import { type AssetName, keyOf, lineOf, type Name, rebase } from "./names.ts";
 import { type Ending, resolve } from "./resolve.ts";
 import { aliasesOf, endingsOf } from "./store/bearings.ts";

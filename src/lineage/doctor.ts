@@ -1,6 +1,7 @@
 /** What can go wrong with lineage without anybody noticing. */
+
+import { stateFinding, violationsOf } from "../kernel/data/invariants.ts";
 import type { DoctorCheck } from "../kernel/doctor.ts";
-import { stateFinding, violationsOf } from "../kernel/invariants.ts";
 import { INVARIANTS, unapplied } from "./store/health.ts";
 
 const BUFFERED_SECONDS_WARN = 24 * 60 * 60;

@@ -3,11 +3,12 @@
  * which many producers leave out. Only what no reader could do without is refused: a client drops an event for good when it
  * is told of an error, so everything else is taken as it is, and what is wrong within a facet is a warning later on.
  */
+
+import { storableText } from "../kernel/data/storable.ts";
 import { invalid } from "../kernel/errors.ts";
 import { UUID } from "../kernel/ids.ts";
-import { isRecord } from "../kernel/is-record.ts";
-import { isDeeper } from "../kernel/json-depth.ts";
-import { storableText } from "../kernel/storable.ts";
+import { isDeeper } from "../kernel/json/depth.ts";
+import { isRecord } from "../kernel/json/is-record.ts";
 import { timeOf } from "./event-time.ts";
 import { hashUuid } from "./hash-uuid.ts";
 

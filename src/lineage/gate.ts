@@ -5,8 +5,8 @@
  * memory as well: of that a tenant may have as much as is still free, which leaves some for whoever comes next.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Clock } from "../kernel/clock.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { Clock } from "../kernel/time/clock.ts";
 
 export interface Gate {
   /** Resolves when it is this request's turn; its place is free again when it has been answered. */

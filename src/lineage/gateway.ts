@@ -16,11 +16,11 @@ import {
 } from "jose";
 import { createGuesses } from "../kernel/auth/guesses.ts";
 import type { Caller } from "../kernel/auth/scopes.ts";
-import type { Clock } from "../kernel/clock.ts";
-import { type Environment, withEnvironment } from "../kernel/environment.ts";
+import { storableText } from "../kernel/data/storable.ts";
 import { ApiError, OperatorError } from "../kernel/errors.ts";
 import type { Assertions } from "../kernel/http/server.ts";
-import { storableText } from "../kernel/storable.ts";
+import { type Environment, withEnvironment } from "../kernel/secrets/environment.ts";
+import type { Clock } from "../kernel/time/clock.ts";
 import { type GatewaySettings, SHARED_SECRET_ALGORITHMS } from "./gateway-settings.ts";
 import { tenantIdOf } from "./tenancy.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
-import { openDb } from "../kernel/db.ts";
+import { openDb } from "../kernel/data/db.ts";
 import { gravitinoEvent, gravitinoFacet } from "./events.fixture.ts";
 import { createGuesses } from "./guesses.ts";
 import { testLineage } from "./lineage.fixture.ts";

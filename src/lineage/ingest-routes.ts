@@ -3,7 +3,7 @@
  * good at any 4xx, so that is only for what can never be taken; "not now" is always a 503 with Retry-After.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { isTimedOut, isUnavailable } from "../kernel/db.ts";
+import { isTimedOut, isUnavailable } from "../kernel/data/db.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { valueOf } from "../kernel/http/body.ts";
 import { errors } from "../kernel/http/schemas.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { signal, until } from "../../test/until.ts";
-import { openDb } from "../kernel/db.ts";
+import { openDb } from "../kernel/data/db.ts";
 import type { GraphChange } from "./apply.ts";
 import { airflowEvent, gravitinoEvent, gravitinoFacet, type Json, schemaFacet, sparkEvent } from "./events.fixture.ts";
 import { type TestLineage, testLineage } from "./lineage.fixture.ts";

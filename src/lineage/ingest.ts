@@ -3,11 +3,12 @@
  * each is acknowledged after the commit. Events that tell nothing new, which is nearly all of them, do not touch the graph
  * and are taken beside others; one that does is applied by a transaction that holds the tenant's graph alone.
  */
-import type { Clock } from "../kernel/clock.ts";
-import type { Db, Queryable } from "../kernel/db.ts";
+
+import type { Db, Queryable } from "../kernel/data/db.ts";
+import { createGroupCommit, type GroupCommit } from "../kernel/data/group-commit.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { createGroupCommit, type GroupCommit } from "../kernel/group-commit.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
+import type { Clock } from "../kernel/time/clock.ts";
 import type { GraphChange } from "./apply.ts";
 import { cutoverOf } from "./cutover.ts";
 import { createGuesses } from "./guesses.ts";

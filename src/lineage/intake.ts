@@ -1,7 +1,7 @@
 /** Turns events into changes of the graph, within a transaction that holds the tenant's graph alone. */
-import { isTimedOut, isUnavailable, type Queryable, sqlState } from "../kernel/db.ts";
-import { guarded } from "../kernel/savepoint.ts";
-import { storableText } from "../kernel/storable.ts";
+import { isTimedOut, isUnavailable, type Queryable, sqlState } from "../kernel/data/db.ts";
+import { guarded } from "../kernel/data/savepoint.ts";
+import { storableText } from "../kernel/data/storable.ts";
 import { apply, type GraphChange, type ToldNow } from "./apply.ts";
 import type { Claims } from "./claims.ts";
 import { type EventHead, type ParsedEvent, parseEvent } from "./event.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { until } from "../../test/until.ts";
-import { openDb } from "../kernel/db.ts";
+import { openDb } from "../kernel/data/db.ts";
 import {
   dataset,
   gravitinoEvent,

@@ -1,7 +1,7 @@
 /** Ingest on a real database, for tests that tell events and look at the graph. */
 import type { TestDatabase } from "../../test/database.ts";
-import { systemClock } from "../kernel/clock.ts";
 import { createMetrics } from "../kernel/telemetry/metrics.ts";
+import { systemClock } from "../kernel/time/clock.ts";
 import { parseEvent } from "./event.ts";
 import type { Json } from "./events.fixture.ts";
 import type { Source } from "./extract/index.ts";

@@ -1,14 +1,15 @@
 /** Puts the parts of the module together for one process: who may send, what is taken and applied, what is computed of it. */
-import type { Clock } from "../kernel/clock.ts";
-import type { Db, Queryable } from "../kernel/db.ts";
-import type { Environment } from "../kernel/environment.ts";
+
+import type { Db, Queryable } from "../kernel/data/db.ts";
+import { guarded } from "../kernel/data/savepoint.ts";
 import type { Ids } from "../kernel/ids.ts";
-import type { Outbound } from "../kernel/outbound.ts";
-import { OUTBOX_TOPIC, type Outbox } from "../kernel/outbox.ts";
-import { guarded } from "../kernel/savepoint.ts";
-import type { OnRun, Service, ServiceLog } from "../kernel/service.ts";
+import type { Outbound } from "../kernel/net/outbound.ts";
+import type { Environment } from "../kernel/secrets/environment.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
-import type { Wake } from "../kernel/wake.ts";
+import type { Clock } from "../kernel/time/clock.ts";
+import { OUTBOX_TOPIC, type Outbox } from "../kernel/work/outbox.ts";
+import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";
+import type { Wake } from "../kernel/work/wake.ts";
 import type { GraphChange } from "./apply.ts";
 import { createGate, type Gate } from "./gate.ts";
 import { createIngest, type Ingest } from "./ingest.ts";

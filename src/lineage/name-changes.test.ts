@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { signal } from "../../test/until.ts";
-import { type Db, openDb } from "../kernel/db.ts";
+import { type Db, openDb } from "../kernel/data/db.ts";
 import {
   columnLineageFacet,
   dataset,

@@ -5,7 +5,7 @@
  * applied before, they were taken for talk of another asset; then the assets concerned are wiped, and all that was ever
  * told under their names is returned, to be merged once more now that more is known.
  */
-import type { Queryable } from "../kernel/db.ts";
+import type { Queryable } from "../kernel/data/db.ts";
 import { writeAliases } from "./alias-changes.ts";
 import { createBearings } from "./bearings.ts";
 import type { Attributes, EndingClaim } from "./claims.ts";

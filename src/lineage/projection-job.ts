@@ -2,10 +2,11 @@
  * The rebuild of the graph in Neo4j, which takes longer than a request may: it goes on in the background of the process
  * that was asked, one at a time, and what it has done so far can be read meanwhile. A restart ends it; it is then begun anew.
  */
-import type { Clock } from "../kernel/clock.ts";
+
 import { ApiError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
-import type { ServiceLog } from "../kernel/service.ts";
+import type { Clock } from "../kernel/time/clock.ts";
+import type { ServiceLog } from "../kernel/work/service.ts";
 import type { Projection } from "./neo4j/index.ts";
 
 /** RUNNING -> SUCCESS or FAILED. */

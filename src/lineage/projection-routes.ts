@@ -1,12 +1,12 @@
 /** The API of the projection to Neo4j: whether its server answers, and how far a rebuild is. For admins: it is all tenants'. */
 import { Type } from "typebox";
 import { audit } from "../kernel/auth/audit.ts";
-import type { Clock } from "../kernel/clock.ts";
-import type { Db } from "../kernel/db.ts";
+import type { Db } from "../kernel/data/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { Body, errors, Nullable, ReplyTime } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import type { Ids } from "../kernel/ids.ts";
+import type { Clock } from "../kernel/time/clock.ts";
 import type { Projection } from "./neo4j/index.ts";
 import { createProjectionJob, REBUILD_STATUSES, type Rebuild } from "./projection-job.ts";
 import type { Tenants } from "./tenants.ts";

@@ -2,10 +2,10 @@
 import type { TestDatabase } from "../../test/database.ts";
 import { startHttp, type TestHttp } from "../../test/http.ts";
 import { silentLog } from "../../test/log.ts";
-import { systemClock } from "../kernel/clock.ts";
 import type { Http } from "../kernel/http/server.ts";
 import { systemIds } from "../kernel/ids.ts";
-import { createWake } from "../kernel/wake.ts";
+import { systemClock } from "../kernel/time/clock.ts";
+import { createWake } from "../kernel/work/wake.ts";
 import { openMemoryGraph, watched } from "./neo4j/graph.fixture.ts";
 import { createProjection } from "./neo4j/index.ts";
 import { projectionRoutes } from "./projection-routes.ts";

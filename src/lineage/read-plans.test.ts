@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { explain } from "../../test/plans.ts";
-import { type Db, openDb } from "../kernel/db.ts";
-import type { Statement } from "../kernel/statement.ts";
+import { type Db, openDb } from "../kernel/data/db.ts";
+import type { Statement } from "../kernel/data/statement.ts";
 import { assetDetail, keysOf, listed } from "./reads/asset.ts";
 import { findAsset } from "./reads/find.ts";
 import { columnGraph, tableGraph } from "./reads/graph-reply.ts";

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../../test/client.ts";
 import { useDatabase } from "../../test/database.ts";
 import { startHttp, type TestHttp } from "../../test/http.ts";
-import { systemClock } from "../kernel/clock.ts";
 import type { Http } from "../kernel/http/server.ts";
+import { systemClock } from "../kernel/time/clock.ts";
 import { createGraph, lakeTable, type TestGraph } from "./graph.fixture.ts";
 import { readRoutes } from "./read-routes.ts";
 

@@ -1,9 +1,10 @@
 /** What people read of the graph, under `/api/v1/lineage`. Ingest shares nothing with it but the tables. */
-import type { Clock } from "../kernel/clock.ts";
-import type { Db } from "../kernel/db.ts";
+
+import type { Db } from "../kernel/data/db.ts";
 import { invalid } from "../kernel/errors.ts";
 import { errors } from "../kernel/http/schemas.ts";
 import type { Http } from "../kernel/http/server.ts";
+import type { Clock } from "../kernel/time/clock.ts";
 import { eventReadRoutes } from "./event-read-routes.ts";
 import * as schemas from "./read-schemas.ts";
 import { afterOf, assetDetail, listed } from "./reads/asset.ts";

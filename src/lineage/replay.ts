@@ -2,9 +2,10 @@
  * Applies events that were kept before: what was buffered until its tenant is ready, and dead letters that are tried again.
  * They take turns with the events that come in, step by step.
  */
-import type { Clock } from "../kernel/clock.ts";
-import type { Db, Queryable } from "../kernel/db.ts";
+
+import type { Db, Queryable } from "../kernel/data/db.ts";
 import { ApiError } from "../kernel/errors.ts";
+import type { Clock } from "../kernel/time/clock.ts";
 import type { GraphChange } from "./apply.ts";
 import { cutoverOf } from "./cutover.ts";
 import { parseEvent } from "./event.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { silentLog } from "../../test/log.ts";
-import type { Service } from "../kernel/service.ts";
+import type { Service } from "../kernel/work/service.ts";
 import { gravitinoEvent, gravitinoFacet, type Json, runEvent, schemaFacet, sparkEvent } from "./events.fixture.ts";
 import { testLineage } from "./lineage.fixture.ts";
 import { createRetention } from "./retention.ts";

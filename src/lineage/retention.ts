@@ -1,6 +1,6 @@
 /** Once a day: makes room for the events to come and lets go of the oldest. What events have told stays: the graph rests on it. */
-import type { Db } from "../kernel/db.ts";
-import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/service.ts";
+import type { Db } from "../kernel/data/db.ts";
+import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/work/service.ts";
 import type { LineageSettings } from "./settings.ts";
 import { dropMonths, ensureMonths, forgetOld } from "./store/retention.ts";
 

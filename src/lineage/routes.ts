@@ -1,9 +1,10 @@
 /** Where the module's routes hang: what takes events on the paths that clients know, everything else under one roof. */
-import type { Clock } from "../kernel/clock.ts";
-import type { Db } from "../kernel/db.ts";
+
+import type { Db } from "../kernel/data/db.ts";
 import type { Http } from "../kernel/http/server.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
+import type { Clock } from "../kernel/time/clock.ts";
 import { ingestRoutes } from "./ingest-routes.ts";
 import type { Lineage } from "./lineage.ts";
 import { projectionRoutes } from "./projection-routes.ts";

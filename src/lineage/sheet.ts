@@ -6,8 +6,9 @@
  * told again, so its times here may be too old: where two tellings disagree, `disputed` names the asset, and everything that
  * was ever told of it has to be merged too before the sheet is right.
  */
-import { canonicalJson } from "../kernel/canonical.ts";
-import type { Queryable } from "../kernel/db.ts";
+
+import type { Queryable } from "../kernel/data/db.ts";
+import { canonicalJson } from "../kernel/json/canonical.ts";
 import { createBearings } from "./bearings.ts";
 import type { Attributes, AttributeValue, Claims, OwnedEdgeKind, TagClaim } from "./claims.ts";
 import { hashUuid } from "./hash-uuid.ts";

@@ -4,7 +4,7 @@
  */
 import type { Caller } from "../kernel/auth/scopes.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { isRecord } from "../kernel/is-record.ts";
+import { isRecord } from "../kernel/json/is-record.ts";
 import type { ParsedEvent } from "./event.ts";
 import type { Source } from "./extract/index.ts";
 

@@ -2,8 +2,9 @@
  * The rate limit of a tenant, for each process. It is answered as back-pressure, 503 with Retry-After: lineage clients try
  * that again, while any 4xx makes them drop the event.
  */
-import type { Clock } from "../kernel/clock.ts";
+
 import { ApiError } from "../kernel/errors.ts";
+import type { Clock } from "../kernel/time/clock.ts";
 import type { Tenant } from "./tenants.ts";
 
 export interface TenantRate {

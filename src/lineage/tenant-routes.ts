@@ -3,7 +3,7 @@
  * letters, is also for keys that are bound to it.
  */
 import { audit } from "../kernel/auth/audit.ts";
-import type { Db } from "../kernel/db.ts";
+import type { Db } from "../kernel/data/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { actionPath } from "../kernel/http/action-path.ts";
 import { errors, NoBody } from "../kernel/http/schemas.ts";

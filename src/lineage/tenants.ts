@@ -3,11 +3,11 @@
  * remembered for some seconds; a change clears that memory in all processes by a wake-up hint.
  */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
-import type { Clock } from "../kernel/clock.ts";
-import { type Db, sqlState, UNIQUE_VIOLATION } from "../kernel/db.ts";
+import { type Db, sqlState, UNIQUE_VIOLATION } from "../kernel/data/db.ts";
+import { storableText } from "../kernel/data/storable.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
-import { storableText } from "../kernel/storable.ts";
-import type { Wake } from "../kernel/wake.ts";
+import type { Clock } from "../kernel/time/clock.ts";
+import type { Wake } from "../kernel/work/wake.ts";
 import type { LineageSettings } from "./settings.ts";
 import { lockGraph } from "./store/graph-lock.ts";
 import {

@@ -1,5 +1,5 @@
 /** A telling at a time: what is merged into the graph. Read from an event that has just arrived, or once more from the store. */
-import type { Queryable } from "../kernel/db.ts";
+import type { Queryable } from "../kernel/data/db.ts";
 import type { Claims } from "./claims.ts";
 import { parseEvent } from "./event.ts";
 import { claimsOf } from "./extract/index.ts";

@@ -2,7 +2,7 @@
  * Whose turn it is to hold a connection for a transaction on a tenant's graph: one of each tenant at a time, since they would
  * only wait for each other's lock, and a few in all, so that the rest of the process has connections too.
  */
-import { createSlots, type Slots } from "../kernel/slots.ts";
+import { createSlots, type Slots } from "../kernel/work/slots.ts";
 
 export interface Turns {
   take<T>(tenantId: string, work: () => Promise<T>): Promise<T>;

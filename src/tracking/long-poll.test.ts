@@ -10,7 +10,7 @@ import { startMillrace, type TestMillrace, useMillrace } from "../../test/millra
 import { newFilename, reached, trackingTable } from "../../test/tracking.ts";
 import { until } from "../../test/until.ts";
 import { createMetrics } from "../kernel/telemetry/metrics.ts";
-import { createWake } from "../kernel/wake.ts";
+import { createWake } from "../kernel/work/wake.ts";
 import { createLongPoll } from "./long-poll.ts";
 import { createTracking } from "./tracking.ts";
 

@@ -4,7 +4,7 @@
  * somebody waits, is the safety net.
  */
 import { ApiError } from "../kernel/errors.ts";
-import type { Wake } from "../kernel/wake.ts";
+import type { Wake } from "../kernel/work/wake.ts";
 import { QUEUE_STAGES, type QueueStage } from "./states.ts";
 import { type ClaimedItem, queueTopic, type Tracking } from "./tracking.ts";
 

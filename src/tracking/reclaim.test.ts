@@ -5,7 +5,7 @@ import { startMillrace, useMillrace } from "../../test/millrace.ts";
 import { reached, trackingTable } from "../../test/tracking.ts";
 import { createLog } from "../kernel/telemetry/log.ts";
 import { createMetrics } from "../kernel/telemetry/metrics.ts";
-import { createWake } from "../kernel/wake.ts";
+import { createWake } from "../kernel/work/wake.ts";
 import type { QueueStage } from "./states.ts";
 import { createTracking } from "./tracking.ts";
 import { createReclaimer } from "./worker.ts";

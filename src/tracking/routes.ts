@@ -1,6 +1,6 @@
 /** The pipeline API under `/api/v1/pipeline`: validate, call one use case, shape the reply. */
 import type { FastifyReply } from "fastify";
-import type { Db } from "../kernel/db.ts";
+import type { Db } from "../kernel/data/db.ts";
 import { ApiError, invalid } from "../kernel/errors.ts";
 import { errors } from "../kernel/http/schemas.ts";
 import type { Http } from "../kernel/http/server.ts";

@@ -2,10 +2,10 @@
  * All SQL of tracking. Each stage has its own status and fence column, so its statements are written once here and made
  * for each stage with the names of its columns.
  */
-import { guardedUpdate, toArrays, unnest } from "../kernel/batch.ts";
-import type { Db, Queryable } from "../kernel/db.ts";
-import { type Held, type Lease, leaseOn } from "../kernel/lease.ts";
-import { type Statement, statement } from "../kernel/statement.ts";
+import { guardedUpdate, toArrays, unnest } from "../kernel/data/batch.ts";
+import type { Db, Queryable } from "../kernel/data/db.ts";
+import { type Statement, statement } from "../kernel/data/statement.ts";
+import { type Held, type Lease, leaseOn } from "../kernel/work/lease.ts";
 import {
   FILE_MOVES,
   type FileTransition,

@@ -1,5 +1,5 @@
 /** The totals of the pipeline: shards by stage and status, and by shard number. */
-import type { Db } from "../kernel/db.ts";
+import type { Db } from "../kernel/data/db.ts";
 import { STAGES, STATUSES, type Status } from "./states.ts";
 import { columnPrefix, totals } from "./store.ts";
 

@@ -2,11 +2,11 @@
  * The rules of tracking in the user's words: register a file, move its shards through the stages, hand out work. Every
  * move is one guarded statement; only a caller whose move was refused costs a second look, to say why.
  */
-import type { Db, Queryable } from "../kernel/db.ts";
+import type { Db, Queryable } from "../kernel/data/db.ts";
+import { createGroupCommit, type GroupCommit } from "../kernel/data/group-commit.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { createGroupCommit, type GroupCommit } from "../kernel/group-commit.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
-import type { Wake } from "../kernel/wake.ts";
+import type { Wake } from "../kernel/work/wake.ts";
 import { explainRefusal, VERBS } from "./refusal.ts";
 import type { TrackingSettings } from "./settings.ts";
 import {

@@ -1,5 +1,5 @@
 /** The loop that gives the work of silent workers back to the queues. */
-import { createService, type Service, type ServiceOptions } from "../kernel/service.ts";
+import { createService, type Service, type ServiceOptions } from "../kernel/work/service.ts";
 import { RECLAIM_BATCH_MAX, type Tracking } from "./tracking.ts";
 
 /** For leases shorter than this that began after the last look; of the others it knows when they end. */

@@ -1,8 +1,8 @@
 /** The addresses in the settings that are told of failures. Their URLs and keys stay in memory: rows have their names only. */
 
-import { type Environment, withEnvironment } from "../kernel/environment.ts";
 import { OperatorError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
+import { type Environment, withEnvironment } from "../kernel/secrets/environment.ts";
 import type { Payload } from "./events.ts";
 import { parseSecret, type Secret } from "./secret.ts";
 import type { Target } from "./send.ts";

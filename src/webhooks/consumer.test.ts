@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { silentLog } from "../../test/log.ts";
 import { until } from "../../test/until.ts";
-import { createOutbox } from "../kernel/outbox.ts";
-import { createWake } from "../kernel/wake.ts";
+import { createOutbox } from "../kernel/work/outbox.ts";
+import { createWake } from "../kernel/work/wake.ts";
 import type { NewSubscription } from "./subscriptions.ts";
 import { actor, subscription, type TestProcess, update, useWebhooks } from "./webhooks.fixture.ts";
 

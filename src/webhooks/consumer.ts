@@ -2,11 +2,11 @@
  * Turns events of the outbox into deliveries: a KPI's update into one for each group of subscriptions that share callback,
  * retries and secret, an alert into one for each address in the settings. Events that come together are handled together.
  */
-import type { Db } from "../kernel/db.ts";
-import { createGroupCommit } from "../kernel/group-commit.ts";
+import type { Db } from "../kernel/data/db.ts";
+import { createGroupCommit } from "../kernel/data/group-commit.ts";
 import type { Ids } from "../kernel/ids.ts";
-import type { OutboxConsumer, OutboxEvent } from "../kernel/outbox.ts";
-import type { Wake } from "../kernel/wake.ts";
+import type { OutboxConsumer, OutboxEvent } from "../kernel/work/outbox.ts";
+import type { Wake } from "../kernel/work/wake.ts";
 import type { Alerts } from "./alerts.ts";
 import { ALERT_OF_TOPIC, alertOf, KPI_UPDATED_TOPIC, type KpiUpdated, kpiUpdatedPayload } from "./events.ts";
 import type { Keeper } from "./keeper.ts";

@@ -1,8 +1,8 @@
 /** What people do with deliveries: look at them, and have them sent again. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
-import type { Db } from "../kernel/db.ts";
+import type { Db } from "../kernel/data/db.ts";
 import { ApiError } from "../kernel/errors.ts";
-import type { Wake } from "../kernel/wake.ts";
+import type { Wake } from "../kernel/work/wake.ts";
 import type { AttemptRow } from "./store/deliveries.ts";
 import {
   type DeliveryFilter,

@@ -1,6 +1,6 @@
 /** What can go wrong with webhooks without anybody noticing. */
 import type { DoctorCheck } from "../kernel/doctor.ts";
-import { shownUrl } from "../kernel/outbound.ts";
+import { shownUrl } from "../kernel/net/outbound.ts";
 import { deliveryHealth, endpointHealth } from "./store/health.ts";
 
 const OVERDUE_SECONDS_WARN = 60;

@@ -1,5 +1,5 @@
 /** What webhooks tell of: the events of the outbox that they hear, and the payloads that they make of them. */
-import type { OutboxEvent } from "../kernel/outbox.ts";
+import type { OutboxEvent } from "../kernel/work/outbox.ts";
 
 /** A model has stored new values. Written by arrivals. */
 export interface KpiUpdated {

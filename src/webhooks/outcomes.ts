@@ -2,16 +2,17 @@
  * Decides what becomes of a delivery after an attempt, and writes it down: many at a time, each under its fence, with the
  * attempt's row and what it says about the endpoint in the same transaction.
  */
-import type { Clock } from "../kernel/clock.ts";
-import { type Db, isUnavailable, type Queryable } from "../kernel/db.ts";
-import { createGroupCommit } from "../kernel/group-commit.ts";
+
+import { type Db, isUnavailable, type Queryable } from "../kernel/data/db.ts";
+import { createGroupCommit } from "../kernel/data/group-commit.ts";
 import type { Ids } from "../kernel/ids.ts";
-import { shownUrl } from "../kernel/outbound.ts";
-import { withRetry } from "../kernel/retry.ts";
-import type { ServiceLog } from "../kernel/service.ts";
-import { OUTLAST_SESSION } from "../kernel/session.ts";
+import { shownUrl } from "../kernel/net/outbound.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
-import type { Wake } from "../kernel/wake.ts";
+import type { Clock } from "../kernel/time/clock.ts";
+import { withRetry } from "../kernel/work/retry.ts";
+import type { ServiceLog } from "../kernel/work/service.ts";
+import { OUTLAST_SESSION } from "../kernel/work/session.ts";
+import type { Wake } from "../kernel/work/wake.ts";
 import type { Alerts } from "./alerts.ts";
 import { alertPayload } from "./events.ts";
 import { nextTryMs } from "./retries.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { openRecordingDb, type RecordingDb } from "../../test/plans.ts";
 import { until } from "../../test/until.ts";
-import type { Db } from "../kernel/db.ts";
+import type { Db } from "../kernel/data/db.ts";
 import { actor, subscription, type TestProcess, update, useWebhooks } from "./webhooks.fixture.ts";
 
 const HISTORY = 100_000;

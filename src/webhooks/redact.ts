@@ -1,5 +1,5 @@
 /** Cuts a secret out of what a receiver answered, or an error said, before it is stored: many receivers echo a request. */
-import { isRecord } from "../kernel/is-record.ts";
+import { isRecord } from "../kernel/json/is-record.ts";
 import { bodyFields, type Secret } from "./secret.ts";
 
 const CENSOR = "[redacted]";

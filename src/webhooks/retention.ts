@@ -1,6 +1,6 @@
 /** Forgets deliveries that ended long ago, a batch at a time, so that history stays bounded. */
-import type { Db } from "../kernel/db.ts";
-import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/service.ts";
+import type { Db } from "../kernel/data/db.ts";
+import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/work/service.ts";
 import type { WebhooksSettings } from "./settings.ts";
 import { deleteOldDeliveries } from "./store/deliveries.ts";
 

@@ -1,5 +1,5 @@
 /** When a delivery is tried again: after 1 s, 2 s, 4 s and so on, unless the receiver asks for more time. */
-import { type ExponentialPolicy, retryDelayMs } from "../kernel/retry.ts";
+import { type ExponentialPolicy, retryDelayMs } from "../kernel/work/retry.ts";
 
 export const RETRY_NUM_MAX = 20;
 export const RETRY_NUM_DEFAULT = 3;

@@ -1,7 +1,7 @@
 /** The bodies of subscriptions and deliveries, with the field names of the KPI library's tables in camel case. */
 import { Type } from "typebox";
 import { Body, Nullable, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
-import { OP_TIME_PATTERN } from "../kernel/op-time.ts";
+import { OP_TIME_PATTERN } from "../kernel/time/op-time.ts";
 import { RETRY_NUM_DEFAULT, RETRY_NUM_MAX } from "./retries.ts";
 import { SECRET_LENGTH_MAX } from "./secret.ts";
 import { DELIVERY_STATUSES } from "./states.ts";

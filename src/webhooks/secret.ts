@@ -3,8 +3,8 @@
  * is read strictly, since a slip would send every delivery without it; and no message ever quotes a part of it.
  */
 import { ApiError } from "../kernel/errors.ts";
-import { isRecord } from "../kernel/is-record.ts";
-import { isDeeper } from "../kernel/json-depth.ts";
+import { isDeeper } from "../kernel/json/depth.ts";
+import { isRecord } from "../kernel/json/is-record.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 
 export const SECRET_TYPES = ["Query", "Header", "Body"] as const;

@@ -1,7 +1,8 @@
 /** One attempt: puts a payload, its secret and its signatures into a request, and tells what came back. */
-import type { Clock } from "../kernel/clock.ts";
-import { type Outbound, type OutboundAnswer, OutboundRefused } from "../kernel/outbound.ts";
-import { retryAfterMs } from "../kernel/retry-after.ts";
+
+import { type Outbound, type OutboundAnswer, OutboundRefused } from "../kernel/net/outbound.ts";
+import { retryAfterMs } from "../kernel/net/retry-after.ts";
+import type { Clock } from "../kernel/time/clock.ts";
 import type { Payload } from "./events.ts";
 import { redactor } from "./redact.ts";
 import { WAIT_MAX_MS } from "./retries.ts";

@@ -1,6 +1,6 @@
 /** What people do with subscriptions. The secret goes in and never comes out; a signing key is told once, when it is made. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
-import type { Db, Queryable } from "../kernel/db.ts";
+import type { Db, Queryable } from "../kernel/data/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { testPayload } from "./events.ts";

@@ -1,15 +1,16 @@
 /** Puts the parts of the module together for one process: what people use, the consumer of events, the loops. */
-import type { Clock } from "../kernel/clock.ts";
-import type { Db } from "../kernel/db.ts";
-import type { Environment } from "../kernel/environment.ts";
+
+import type { Db } from "../kernel/data/db.ts";
 import type { Ids } from "../kernel/ids.ts";
-import type { Outbound } from "../kernel/outbound.ts";
-import type { OutboxConsumer } from "../kernel/outbox.ts";
-import type { SecretBox } from "../kernel/secrets.ts";
-import type { OnRun, Service, ServiceLog } from "../kernel/service.ts";
-import type { Session } from "../kernel/session.ts";
+import type { Outbound } from "../kernel/net/outbound.ts";
+import type { SecretBox } from "../kernel/secrets/box.ts";
+import type { Environment } from "../kernel/secrets/environment.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
-import type { Wake } from "../kernel/wake.ts";
+import type { Clock } from "../kernel/time/clock.ts";
+import type { OutboxConsumer } from "../kernel/work/outbox.ts";
+import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";
+import type { Session } from "../kernel/work/session.ts";
+import type { Wake } from "../kernel/work/wake.ts";
 import { createAlerts } from "./alerts.ts";
 import { createConsumer } from "./consumer.ts";
 import { createDeliveries, type Deliveries } from "./deliveries.ts";

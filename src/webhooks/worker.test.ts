@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { until } from "../../test/until.ts";
-import type { Db } from "../kernel/db.ts";
+import type { Db } from "../kernel/data/db.ts";
 import { hang } from "./receiver.fixture.ts";
 import { actor, type ProcessOptions, subscription, update, useWebhooks } from "./webhooks.fixture.ts";
 

@@ -4,11 +4,11 @@
  */
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleepFor } from "node:timers/promises";
-import type { Db } from "../kernel/db.ts";
-import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/service.ts";
-import type { Session } from "../kernel/session.ts";
+import type { Db } from "../kernel/data/db.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
-import { LOST_HINT_MS, type Wake } from "../kernel/wake.ts";
+import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/work/service.ts";
+import type { Session } from "../kernel/work/session.ts";
+import { LOST_HINT_MS, type Wake } from "../kernel/work/wake.ts";
 import { type Alerts, alertNameOf } from "./alerts.ts";
 import type { Keeper } from "./keeper.ts";
 import { type Outcomes, type Settled, settle, unsent } from "./outcomes.ts";

@@ -1,7 +1,7 @@
 /** Postgres goes away in the middle of arrivals and runs and comes back, or loses all connections: nothing is lost or doubled. */
 import { expect, test } from "vitest";
 import { findViolations } from "../../src/arrivals/store/invariants.ts";
-import { openDb } from "../../src/kernel/db.ts";
+import { openDb } from "../../src/kernel/data/db.ts";
 import { postmasterPid, temporaryFolder } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
 import { announce, defineModel, KPI, openPlant, valuesOf } from "../arrivals-plant.ts";
 import { useDatabase } from "../database.ts";

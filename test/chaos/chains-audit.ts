@@ -2,8 +2,8 @@
  * Holds what the nodes did (their marks) and what became of them (every move of their status) against what must be, once
  * all runs have ended. A sentence for each thing that is not as it should be.
  */
-import type { NodeDef } from "../../src/chains/dag.ts";
-import { NODE_NEXT, type NodeStatus } from "../../src/chains/states.ts";
+import type { NodeDef } from "../../src/chains/definitions/dag.ts";
+import { NODE_NEXT, type NodeStatus } from "../../src/chains/engine/states.ts";
 import {
   keyOf,
   type Mark,

@@ -1,8 +1,8 @@
 /** Runs of random chains, started one after the other for as long as a test likes, and what was promised about them. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { NodeDef } from "../../src/chains/dag.ts";
-import { isUnavailable } from "../../src/kernel/db.ts";
+import type { NodeDef } from "../../src/chains/definitions/dag.ts";
+import { isUnavailable } from "../../src/kernel/data/db.ts";
 import type { Random } from "../random.ts";
 import type { Server } from "../server.ts";
 import { until } from "../until.ts";

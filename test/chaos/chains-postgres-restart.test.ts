@@ -2,7 +2,7 @@
 import { Client } from "pg";
 import { expect, test } from "vitest";
 import { findViolations } from "../../src/chains/store/invariants.ts";
-import { openDb } from "../../src/kernel/db.ts";
+import { openDb } from "../../src/kernel/data/db.ts";
 import { postmasterPid, temporaryFolder } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
 import { useDatabase } from "../database.ts";
 import { seededRandom } from "../random.ts";

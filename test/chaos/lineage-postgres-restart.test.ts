@@ -1,9 +1,9 @@
 /** Postgres goes away while lineage is sent, and comes back: clients are told to come back too, and lose nothing. */
 import * as fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
-import { openDb } from "../../src/kernel/db.ts";
+import { openDb } from "../../src/kernel/data/db.ts";
+import { statement } from "../../src/kernel/data/statement.ts";
 import { postmasterPid, temporaryFolder } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
-import { statement } from "../../src/kernel/statement.ts";
 import { testLineage } from "../../src/lineage/lineage.fixture.ts";
 import { anyEvent } from "../../src/lineage/stories.fixture.ts";
 import type { TestDatabase } from "../database.ts";

@@ -1,7 +1,7 @@
 /** SQL for the log of arrivals. */
-import { itemsByKey, toArrays } from "../../kernel/batch.ts";
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import { itemsByKey, toArrays } from "../../kernel/data/batch.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 
 /** Totals of lists are counted up to here: history is long, and nobody turns to page five hundred. */
 export const COUNTED_MAX = 10_000;

@@ -1,7 +1,7 @@
 /** SQL for the deadlines of dependencies: the next of each, as a timer. */
-import { toArrays, unnest } from "../../kernel/batch.ts";
-import type { Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import { toArrays, unnest } from "../../kernel/data/batch.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { DependencyRow, ModelFacts } from "./models.ts";
 
 export interface DeadlineWrite {

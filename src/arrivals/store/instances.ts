@@ -1,10 +1,10 @@
 /** SQL for where models stand for their opTimes: the lock, the queue and the lease of the module. */
-import { type Columns, itemsByKey, toArrays } from "../../kernel/batch.ts";
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { leaseOn } from "../../kernel/lease.ts";
-import { statement } from "../../kernel/statement.ts";
-import type { Consumed } from "../judge.ts";
-import type { InstanceState, Trigger } from "../states.ts";
+import { type Columns, itemsByKey, toArrays } from "../../kernel/data/batch.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
+import { leaseOn } from "../../kernel/work/lease.ts";
+import type { Consumed } from "../runs/judge.ts";
+import type { InstanceState, Trigger } from "../runs/states.ts";
 
 export interface InstanceKey {
   model_id: string;

@@ -1,8 +1,8 @@
 /** SQL for indicators and their values. */
-import { toArrays, unnest } from "../../kernel/batch.ts";
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
-import type { Dimensions } from "../formula.ts";
+import { toArrays, unnest } from "../../kernel/data/batch.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
+import type { Dimensions } from "../kpis/formula.ts";
 import { COUNTED_MAX } from "./arrivals.ts";
 import type { InstanceKey } from "./instances.ts";
 

@@ -1,9 +1,9 @@
 /** SQL for models, their dependencies and the indicators they feed. */
-import { toArrays, unnest } from "../../kernel/batch.ts";
-import type { Db, Queryable } from "../../kernel/db.ts";
-import type { Grain } from "../../kernel/op-time.ts";
-import { statement } from "../../kernel/statement.ts";
-import type { RerunPolicy } from "../states.ts";
+import { toArrays, unnest } from "../../kernel/data/batch.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
+import type { Grain } from "../../kernel/time/op-time.ts";
+import type { RerunPolicy } from "../runs/states.ts";
 
 /** A dependency as the engine of the module uses it. */
 export interface DependencyRow {

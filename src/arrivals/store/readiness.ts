@@ -1,7 +1,7 @@
 /** SQL for the picture of a range: which tables are here, and where the models stand. */
-import type { Db } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
-import type { InstanceState, TaskStatus } from "../states.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
+import type { InstanceState, TaskStatus } from "../runs/states.ts";
 
 const TABLES = statement<{ table_name: string }>(
   "arrivals.readiness.tables",

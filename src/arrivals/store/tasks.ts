@@ -1,9 +1,9 @@
 /** SQL for the log of runs. */
-import { itemsByKey, toArrays, unnest } from "../../kernel/batch.ts";
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
-import type { Consumed } from "../judge.ts";
-import type { TaskStatus, Trigger } from "../states.ts";
+import { itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
+import type { Consumed } from "../runs/judge.ts";
+import type { TaskStatus, Trigger } from "../runs/states.ts";
 import { COUNTED_MAX } from "./arrivals.ts";
 import type { Cause, InstanceKey } from "./instances.ts";
 

@@ -1,8 +1,8 @@
 /** SQL for the definitions of chains, their versions, and pools. */
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
-import type { Dag } from "../dag.ts";
-import type { RunStatus } from "../states.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
+import type { Dag } from "../definitions/dag.ts";
+import type { RunStatus } from "../engine/states.ts";
 
 export interface ChainRow {
   chain_id: string;

@@ -1,8 +1,8 @@
 /** SQL for what stays behind when the work is done: statuses of runs, attempts, checkpoints, events. */
-import { itemsByKey, toArrays, unnest } from "../../kernel/batch.ts";
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
-import type { NodeStatus, RunStatus } from "../states.ts";
+import { itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
+import type { NodeStatus, RunStatus } from "../engine/states.ts";
 import type { NodeKey } from "./live.ts";
 
 const NODE_KEY = { run_id: "uuid", node_id: "text" };

@@ -1,7 +1,13 @@
 /** SQL that looks for what must never be: rows that disagree with each other. Each answers how many do, and an example. */
-import type { Db } from "../../kernel/db.ts";
-import { type Invariant, invariant, leaseHealthOf, type Violation, violationsOf } from "../../kernel/invariants.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import {
+  type Invariant,
+  invariant,
+  leaseHealthOf,
+  type Violation,
+  violationsOf,
+} from "../../kernel/data/invariants.ts";
+import { statement } from "../../kernel/data/statement.ts";
 
 // For live nodes only, so that the cost follows the work in flight; and a DAG is unfolded once, not once for each node.
 const PARENTS = `chains.live_node n

@@ -3,12 +3,12 @@
  * by one transaction at a time, which holds an advisory lock on its id; a claim needs no lock, since it takes only rows
  * that nobody else holds.
  */
-import { type Columns, heldRows, itemsByKey, toArrays, unnest } from "../../kernel/batch.ts";
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { type Lease, type LeaseSpec, leaseOn } from "../../kernel/lease.ts";
-import { statement } from "../../kernel/statement.ts";
-import type { LiveCounts } from "../book.ts";
-import type { NodeStatus, RunStatus } from "../states.ts";
+import { type Columns, heldRows, itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
+import { type Lease, type LeaseSpec, leaseOn } from "../../kernel/work/lease.ts";
+import type { LiveCounts } from "../engine/book.ts";
+import type { NodeStatus, RunStatus } from "../engine/states.ts";
 
 export interface NodeKey {
   run_id: string;

@@ -1,7 +1,7 @@
 /** SQL for what a running node says: its log and its progress. Both count only from whoever holds the node. */
-import { itemsByKey, toArrays } from "../../kernel/batch.ts";
-import type { Db } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import { itemsByKey, toArrays } from "../../kernel/data/batch.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { NodeKey } from "./live.ts";
 
 export interface LogLine extends NodeKey {

@@ -1,9 +1,9 @@
 /** SQL for what people look at: runs, their nodes, attempts and events. */
-import type { Db } from "../../kernel/db.ts";
-import { type Statement, statement } from "../../kernel/statement.ts";
-import type { LiveState } from "../book.ts";
-import type { Dag, NodeDef } from "../dag.ts";
-import type { NodeStatus, RunStatus } from "../states.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { type Statement, statement } from "../../kernel/data/statement.ts";
+import type { Dag, NodeDef } from "../definitions/dag.ts";
+import type { LiveState } from "../engine/book.ts";
+import type { NodeStatus, RunStatus } from "../engine/states.ts";
 
 export interface RunRow {
   run_id: string;

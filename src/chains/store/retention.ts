@@ -1,6 +1,6 @@
 /** Runs that ended long ago, and all that was written of them. */
-import type { Db } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import { lockRuns } from "./live.ts";
 
 // A run that another one started goes after that one: a retry of the latter goes on with it.

@@ -1,9 +1,9 @@
 /** SQL for starting runs, admitting them, and for what the engine needs to know about one. */
-import { toArrays, unnest } from "../../kernel/batch.ts";
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
-import type { Dag } from "../dag.ts";
-import type { NodeStatus, RunStatus } from "../states.ts";
+import { toArrays, unnest } from "../../kernel/data/batch.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
+import type { Dag } from "../definitions/dag.ts";
+import type { NodeStatus, RunStatus } from "../engine/states.ts";
 
 /** What never changes about a run. */
 export interface RunFacts {

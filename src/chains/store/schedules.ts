@@ -1,8 +1,8 @@
 /** SQL for schedules. */
-import type { Db, Queryable } from "../../kernel/db.ts";
-import type { Grain } from "../../kernel/op-time.ts";
-import { statement } from "../../kernel/statement.ts";
-import type { MissedPolicy } from "../schedule-times.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
+import type { Grain } from "../../kernel/time/op-time.ts";
+import type { MissedPolicy } from "../schedules/times.ts";
 
 export interface ScheduleRow {
   schedule_id: string;

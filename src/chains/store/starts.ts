@@ -1,6 +1,6 @@
 /** SQL for starts that may be repeated: the Idempotency-Key of a caller, or the time of a schedule. */
-import type { Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 
 const KEY_HOURS = 24;
 // A key older than a day counts as new. The row is locked until the run is made, so a repeat waits for the first.

@@ -1,6 +1,6 @@
 /** SQL for what becomes due. One look tells whether there is anything to do at all, so an idle system asks one question. */
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { NodeKey } from "./live.ts";
 
 export interface Look {

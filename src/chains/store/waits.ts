@@ -1,7 +1,7 @@
 /** SQL for the tables that nodes wait for. */
-import { itemsByKey, toArrays, unnest } from "../../kernel/batch.ts";
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import { itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { NodeKey } from "./live.ts";
 
 const WAIT = { run_id: "uuid", node_id: "text", table_name: "text" };

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createOutbound } from "../../kernel/outbound.ts";
+import { createOutbound } from "../../kernel/net/outbound.ts";
 import { httpType } from "./http.ts";
 import { nodeContext, type RecordedContext } from "./node-context.fixture.ts";
 import { mayRetry } from "./node-type.ts";

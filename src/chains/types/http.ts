@@ -1,7 +1,7 @@
 /** A node that makes one HTTP request and checks the answer. Its artifact is what the answer said. */
 import { type Static, Type } from "typebox";
-import { compileExpression, type Expression, ExpressionError } from "../../kernel/cel.ts";
-import { type Outbound, type OutboundAnswer, OutboundRefused, shownUrl } from "../../kernel/outbound.ts";
+import { compileExpression, type Expression, ExpressionError } from "../../kernel/expressions/cel.ts";
+import { type Outbound, type OutboundAnswer, OutboundRefused, shownUrl } from "../../kernel/net/outbound.ts";
 import { FinalFailure, type NodeContext, type NodeType, nodeType } from "./node-type.ts";
 
 const BODY_LIMIT_BYTES = 1_048_576;

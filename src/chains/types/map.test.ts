@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { compileTemplate } from "../../kernel/template.ts";
-import type { Dag } from "../dag.ts";
-import { buildGraph } from "../graph.ts";
-import { VARIABLES } from "../variables.ts";
+import { compileTemplate } from "../../kernel/expressions/template.ts";
+import type { Dag } from "../definitions/dag.ts";
+import { buildGraph } from "../definitions/graph.ts";
+import { VARIABLES } from "../definitions/variables.ts";
 import { map } from "./map.ts";
 import { nodeContext } from "./node-context.fixture.ts";
 import type { NodeContext } from "./node-type.ts";

@@ -4,9 +4,9 @@
  */
 import { randomUUID } from "node:crypto";
 import { Type } from "typebox";
-import { compileTemplate } from "../../kernel/template.ts";
-import { type Dag, NODES_MAX, type NodeDef, NodeSchema } from "../dag.ts";
-import { ITEM_VARIABLES } from "../variables.ts";
+import { compileTemplate } from "../../kernel/expressions/template.ts";
+import { type Dag, NODES_MAX, type NodeDef, NodeSchema } from "../definitions/dag.ts";
+import { ITEM_VARIABLES } from "../definitions/variables.ts";
 import { FinalFailure, nodeType } from "./node-type.ts";
 
 const PARALLEL_DEFAULT = 20;

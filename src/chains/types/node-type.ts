@@ -3,7 +3,7 @@
  * `execute`. The engine does the rest: templates, conditions, retries, time-outs, leases, logs.
  */
 import type { Static, TSchema } from "typebox";
-import type { Dag } from "../dag.ts";
+import type { Dag } from "../definitions/dag.ts";
 
 export interface NodeType<Cfg extends TSchema = TSchema> {
   /** What a definition writes under `type`. */

@@ -5,8 +5,8 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { refusal } from "../../kernel/config/read-settings.ts";
 import type { OperatorError } from "../../kernel/errors.ts";
+import { complaint, knownKeys, onePerPlace, pathOf, written } from "../../kernel/json/schema-errors.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
-import { complaint, knownKeys, onePerPlace, pathOf, written } from "../../kernel/schema-errors.ts";
 import type { NodeType } from "./node-type.ts";
 
 /** What is wrong with a `cfg`: where inside it (`headers.accept`, empty for the whole), and a sentence. */

@@ -5,7 +5,7 @@ import { Ajv } from "ajv";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { OperatorError } from "../../kernel/errors.ts";
-import { type Dag, NodeSchema } from "../dag.ts";
+import { type Dag, NodeSchema } from "../definitions/dag.ts";
 import { nodeContext } from "./node-context.fixture.ts";
 import { FinalFailure, mayRetry } from "./node-type.ts";
 import { noop } from "./noop.ts";

@@ -8,7 +8,7 @@ import { extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { TSchema } from "typebox";
 import { refusal } from "../../kernel/config/read-settings.ts";
-import { isRecord } from "../../kernel/is-record.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import { FinalFailure, type NodeContext, type NodeResult, type NodeType } from "./node-type.ts";
 

@@ -1,6 +1,6 @@
 /** The audit log: who did what, when and from where, written in the same transaction as the deed where there is one. */
-import type { Db, Queryable } from "../db.ts";
-import { statement } from "../statement.ts";
+import type { Db, Queryable } from "../data/db.ts";
+import { statement } from "../data/statement.ts";
 import type { Caller } from "./scopes.ts";
 
 /** Who acts, in the context of one request. */

@@ -4,8 +4,9 @@
  * seen to be good are refused for them, so that one guesser behind a proxy cannot lock out the workers who share its
  * address. Look-ups still under way do not count: a fleet whose keys all arrive right after a start must not be refused.
  */
-import type { Clock } from "../clock.ts";
+
 import { ApiError } from "../errors.ts";
+import type { Clock } from "../time/clock.ts";
 
 export interface Guesses {
   /** Throws if the address has used up its failures; call it before a look-up. */

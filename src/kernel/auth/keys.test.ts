@@ -4,10 +4,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { useDatabase } from "../../../test/database.ts";
 import { silentLog } from "../../../test/log.ts";
 import { signal, until } from "../../../test/until.ts";
-import type { Clock } from "../clock.ts";
-import { type Db, openDb } from "../db.ts";
-import { statement } from "../statement.ts";
-import { createWake } from "../wake.ts";
+import { type Db, openDb } from "../data/db.ts";
+import { statement } from "../data/statement.ts";
+import type { Clock } from "../time/clock.ts";
+import { createWake } from "../work/wake.ts";
 import { createKeys, type Keys } from "./keys.ts";
 
 const ADMIN_KEY = "a-key-that-only-the-tests-know-of";

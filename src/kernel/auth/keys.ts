@@ -3,12 +3,12 @@
  * known keys are remembered for a short while; a revocation clears that memory in all processes by a wake-up hint.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { Clock } from "../clock.ts";
-import type { Db, Queryable } from "../db.ts";
+import type { Db, Queryable } from "../data/db.ts";
+import { statement } from "../data/statement.ts";
 import { ApiError } from "../errors.ts";
 import { systemIds } from "../ids.ts";
-import { statement } from "../statement.ts";
-import type { Wake } from "../wake.ts";
+import type { Clock } from "../time/clock.ts";
+import type { Wake } from "../work/wake.ts";
 import { createGuesses } from "./guesses.ts";
 import type { Caller, Scope } from "./scopes.ts";
 

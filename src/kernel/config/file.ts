@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "../json/is-record.ts";
 
 export interface ConfigFile {
   content: Record<string, unknown>;

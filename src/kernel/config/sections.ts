@@ -4,8 +4,8 @@
  */
 import { Ajv, type ErrorObject } from "ajv";
 import { type Static, type TObject, type TRecord, Type } from "typebox";
+import { complaint, knownKeys, onePerPlace, pathOf } from "../json/schema-errors.ts";
 import { didYouMean } from "../nearest.ts";
-import { complaint, knownKeys, onePerPlace, pathOf } from "../schema-errors.ts";
 import type { ConfigFile } from "./file.ts";
 import { SETTINGS, type Setting } from "./settings.ts";
 

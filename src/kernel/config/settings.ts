@@ -3,7 +3,7 @@
  * setting cannot exist without its description, or be described without existing.
  */
 import { SCOPES } from "../auth/scopes.ts";
-import { parseSecretKey } from "../secret-key.ts";
+import { parseSecretKey } from "../secrets/key.ts";
 import { type Kind, matching, oneOf, someOf, trueOrFalse, url, wholeNumber } from "./kinds.ts";
 
 /** Who reads a setting: the processes of `serve` and `migrate`, or the commands that call a running server. */

@@ -3,7 +3,7 @@ import { Type } from "typebox";
 import { audit, listAudit } from "../auth/audit.ts";
 import type { Keys } from "../auth/keys.ts";
 import { SCOPES } from "../auth/scopes.ts";
-import type { Db } from "../db.ts";
+import type { Db } from "../data/db.ts";
 import { type DoctorCheck, examine } from "../doctor.ts";
 import { Body, errors, ReplyTime } from "./schemas.ts";
 import { actorOf, type Http } from "./server.ts";

@@ -3,7 +3,7 @@
  * not UTF-8, endless nesting), so that no module has to think of it and no such body ends as a 500.
  */
 import { ApiError, invalid } from "../errors.ts";
-import { isDeeper } from "../json-depth.ts";
+import { isDeeper } from "../json/depth.ts";
 
 /** Far more than any real body; both `JSON.stringify` and Postgres give up at some depth. */
 const DEPTH_MAX = 64;

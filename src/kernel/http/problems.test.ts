@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { startHttp, type TestHttp } from "../../../test/http.ts";
 import { until } from "../../../test/until.ts";
-import { openDb } from "../db.ts";
+import { openDb } from "../data/db.ts";
+import { statement } from "../data/statement.ts";
 import { ApiError } from "../errors.ts";
-import { statement } from "../statement.ts";
 import type { Http } from "./server.ts";
 
 const SLEEP = statement("test.problems.sleep", "select pg_sleep(60) /* to be interrupted */");

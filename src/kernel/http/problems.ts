@@ -1,7 +1,7 @@
 /** Turns whatever was thrown into an answer: a sentence, a stable code, and never a stack. */
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { isTimedOut, isUnavailable } from "../db.ts";
+import { isTimedOut, isUnavailable } from "../data/db.ts";
 import { ApiError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import { shownRoute } from "./action-path.ts";

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { startHttp, type TestHttp } from "../../../test/http.ts";
 import { until } from "../../../test/until.ts";
-import { type Db, openDb } from "../db.ts";
+import { type Db, openDb } from "../data/db.ts";
 import { METRICS } from "../telemetry/metrics.ts";
 import { frontPage } from "./front-page.ts";
 import { publicSurfaces } from "./surfaces.ts";

@@ -1,7 +1,7 @@
 /** The routes that are open to everyone: health, metrics and the front page. */
 import { Type } from "typebox";
-import type { Db } from "../db.ts";
-import { statement } from "../statement.ts";
+import type { Db } from "../data/db.ts";
+import { statement } from "../data/statement.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { type FrontPage, frontPage } from "./front-page.ts";
 import type { Http } from "./server.ts";

@@ -6,8 +6,8 @@ import { Ajv, type ErrorObject } from "ajv";
 import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
 import { ApiError } from "../errors.ts";
 import { UUID } from "../ids.ts";
+import { knownKeys, stepsOf, written } from "../json/schema-errors.ts";
 import { nearest } from "../nearest.ts";
-import { knownKeys, stepsOf, written } from "../schema-errors.ts";
 import { whenUsed } from "./when-used.ts";
 
 const FORMATS = {

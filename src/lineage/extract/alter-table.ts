@@ -3,7 +3,7 @@
  * of them, and must come to the same either way. Renames are told as one ending from the first name to the last: between
  * two names that a column has at the same moment no event could tell.
  */
-import { isRecord } from "../../kernel/is-record.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import type { AttributeValue } from "../claims.ts";
 import type { Facets } from "../event.ts";
 import { type AssetName, columnName } from "../names.ts";

@@ -2,7 +2,7 @@
  * The columnLineage facet, in all its versions: 1-0 has one transformation for each output column, 1-1 has several for each
  * input column, and 1-2 adds the columns on which the table as a whole depends, such as those it is filtered by.
  */
-import { isRecord } from "../../kernel/is-record.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import type { Facets } from "../event.ts";
 import { type AssetName, columnName } from "../names.ts";
 import type { Draft } from "./draft.ts";

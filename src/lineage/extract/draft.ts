@@ -1,5 +1,5 @@
 /** The claims of one event while it is read: what is told twice is kept once, and what is wrong is noted and passed over. */
-import { storableText } from "../../kernel/storable.ts";
+import { storableText } from "../../kernel/data/storable.ts";
 import type {
   AliasClaim,
   Attributes,

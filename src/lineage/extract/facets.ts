@@ -2,8 +2,9 @@
  * Reading of facets. Anyone may write anything into one, so each value is taken for what it is or left out; texts are made fit
  * for Postgres on the way, since nothing before this point has looked into a facet.
  */
-import { isRecord } from "../../kernel/is-record.ts";
-import { storableText } from "../../kernel/storable.ts";
+
+import { storableText } from "../../kernel/data/storable.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import type { AttributeValue } from "../claims.ts";
 import { type Facets, NAME_LENGTH_MAX } from "../event.ts";
 

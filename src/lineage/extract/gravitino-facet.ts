@@ -1,5 +1,5 @@
 /** The `gravitino` facet: what it says of a catalog, schema or table beyond the facets that every producer has. */
-import { isRecord } from "../../kernel/is-record.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import type { Attributes, AttributeValue } from "../claims.ts";
 import type { Facets } from "../event.ts";
 import type { Draft } from "./draft.ts";

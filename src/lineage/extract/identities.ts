@@ -2,7 +2,7 @@
  * Which table each dataset of an event is. A symlink of the type TABLE is the name that people use, and the dataset's own name
  * only where the data lies; column lineage may use either. Within one event its own symlinks decide.
  */
-import { isRecord } from "../../kernel/is-record.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import type { Dataset, ParsedEvent } from "../event.ts";
 import type { AssetName } from "../names.ts";
 import { datasetTable, gravitinoNamespace, gravitinoTable, isDatabase } from "./dataset-names.ts";

@@ -1,5 +1,5 @@
 /** The lifecycleStateChange facet, as far as it takes a name away: the other changes leave a table what it was. */
-import { isRecord } from "../../kernel/is-record.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import type { Facets, ParsedEvent } from "../event.ts";
 import { facet, nameText } from "./facets.ts";
 

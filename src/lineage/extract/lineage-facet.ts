@@ -7,7 +7,7 @@
  *     a job from a table or column                INPUT_OF from the table to that job
  *     a job from a job                            DERIVES_FROM between the two
  */
-import { isRecord } from "../../kernel/is-record.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import type { Facets, ParsedEvent } from "../event.ts";
 import { type AssetName, columnName } from "../names.ts";
 import type { Draft } from "./draft.ts";

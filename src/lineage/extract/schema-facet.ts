@@ -1,5 +1,5 @@
 /** The columns of a table, from its schema facet. What is nested in a column stays with it, as its attribute `fields`. */
-import { isRecord } from "../../kernel/is-record.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import type { Attributes, AttributeValue } from "../claims.ts";
 import type { Facets } from "../event.ts";
 import { type AssetName, columnName } from "../names.ts";

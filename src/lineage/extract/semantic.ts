@@ -2,7 +2,7 @@
  * The semantic layer: metrics, word roots, modifiers, units, value domains and tags. Gravitino's listener writes their
  * attributes as fields of the schema facet, whose `description` is the value.
  */
-import { isRecord } from "../../kernel/is-record.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import type { Attributes } from "../claims.ts";
 import { type AssetName, columnName, tableName } from "../names.ts";
 import { cutAtFirstDot } from "./dataset-names.ts";

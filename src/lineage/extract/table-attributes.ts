@@ -1,5 +1,5 @@
 /** What the common facets of a dataset say of its table. */
-import { isRecord } from "../../kernel/is-record.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import type { Attributes, AttributeValue } from "../claims.ts";
 import type { Dataset, Facets } from "../event.ts";
 import type { Draft } from "./draft.ts";

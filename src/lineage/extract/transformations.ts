@@ -1,5 +1,5 @@
 /** How a column comes from another, as one text each, so that they can be kept as a set. */
-import { isRecord } from "../../kernel/is-record.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import { text } from "./facets.ts";
 
 const TRANSFORMATIONS_MAX = 100;

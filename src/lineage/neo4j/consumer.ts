@@ -2,8 +2,8 @@
  * Takes what changed in the graph from the outbox and has it brought to Neo4j. Events that wait are merged: a table that
  * changed in fifty of them is written once.
  */
-import { createGroupCommit } from "../../kernel/group-commit.ts";
-import type { OutboxConsumer } from "../../kernel/outbox.ts";
+import { createGroupCommit } from "../../kernel/data/group-commit.ts";
+import type { OutboxConsumer } from "../../kernel/work/outbox.ts";
 import type { EdgeKey } from "../store/projection.ts";
 import { isOutage } from "./driver.ts";
 import { edgeKinds } from "./model.ts";

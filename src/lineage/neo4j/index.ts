@@ -2,10 +2,10 @@
  * The graph in Neo4j, for those who query it there: a projection of the one in Postgres, fed by the outbox. When the server is
  * down or slow, events wait; nobody who sends lineage notices.
  */
-import type { Db } from "../../kernel/db.ts";
+import type { Db } from "../../kernel/data/db.ts";
 import { OperatorError } from "../../kernel/errors.ts";
-import type { OutboxConsumer } from "../../kernel/outbox.ts";
-import type { ServiceLog } from "../../kernel/service.ts";
+import type { OutboxConsumer } from "../../kernel/work/outbox.ts";
+import type { ServiceLog } from "../../kernel/work/service.ts";
 import { tenantIds } from "../store/projection.ts";
 import { createConsumer } from "./consumer.ts";
 import type { GraphDriver } from "./driver.ts";

@@ -2,8 +2,8 @@
  * Constraints and indexes of the graph in Neo4j. Which of them a server has depends on its edition and version; one that it
  * refuses is logged, and the projection goes on without it.
  */
-import type { Db } from "../../kernel/db.ts";
-import type { ServiceLog } from "../../kernel/service.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import type { ServiceLog } from "../../kernel/work/service.ts";
 import { commonDimension } from "../store/projection.ts";
 import { type GraphDriver, isOutage } from "./driver.ts";
 import { labels } from "./model.ts";

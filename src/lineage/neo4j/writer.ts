@@ -2,7 +2,7 @@
  * Brings parts of a tenant's graph in Neo4j to the state that they have in Postgres. A transaction takes the tenant's lock,
  * reads the state and writes it; so it can be repeated, and it does not matter in which order events are handled, or by whom.
  */
-import type { Db } from "../../kernel/db.ts";
+import type { Db } from "../../kernel/data/db.ts";
 import {
   childrenOf,
   type EdgeKey,

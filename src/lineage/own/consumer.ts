@@ -1,6 +1,6 @@
 /** Brings events of Millrace's own work from the outbox into the sink, for the tenant in the settings. */
-import type { OutboxConsumer } from "../../kernel/outbox.ts";
-import { createSlots } from "../../kernel/slots.ts";
+import type { OutboxConsumer } from "../../kernel/work/outbox.ts";
+import { createSlots } from "../../kernel/work/slots.ts";
 import { parseEvent } from "../event.ts";
 import type { Ingest, TakingTenant } from "../ingest.ts";
 

@@ -1,5 +1,5 @@
 /** The time that an opTime stands for, where it is an hour, a day or a month. */
-import { endOfOpTime, grainOf, movedOpTime } from "../../kernel/op-time.ts";
+import { endOfOpTime, grainOf, movedOpTime } from "../../kernel/time/op-time.ts";
 
 export function timesOf(opTime: string, timeZone: string): { startMs: number; endMs: number } | undefined {
   const grain = grainOf(opTime);

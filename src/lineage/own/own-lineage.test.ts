@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { signal, until } from "../../../test/until.ts";
-import { systemClock } from "../../kernel/clock.ts";
 import { ApiError, OperatorError } from "../../kernel/errors.ts";
 import { systemIds } from "../../kernel/ids.ts";
+import { systemClock } from "../../kernel/time/clock.ts";
 import { recordingIngest } from "../recording-ingest.fixture.ts";
 import { AT, dialectOf, modelFlow, runFlow } from "./flows.fixture.ts";
 import { modelEvents } from "./model-events.ts";

@@ -5,11 +5,11 @@
 import type { ModelFlow } from "../../arrivals/index.ts";
 import type { RunFlow } from "../../chains/index.ts";
 import type { Engines } from "../../engines/index.ts";
-import type { Clock } from "../../kernel/clock.ts";
-import type { Db } from "../../kernel/db.ts";
+import type { Db } from "../../kernel/data/db.ts";
 import { OperatorError } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import type { OutboxConsumer, OutboxEvent } from "../../kernel/outbox.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import type { OutboxConsumer, OutboxEvent } from "../../kernel/work/outbox.ts";
 import type { Ingest, TakingTenant } from "../ingest.ts";
 import type { LineageSettings } from "../settings.ts";
 import { findTenant, insertTenant } from "../store/tenants.ts";

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
-import { isRecord } from "../../kernel/is-record.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import { fileEvent } from "./file-events.ts";
 import { AT, dialectOf, modelFlow, parsed, runFlow, statementFlow } from "./flows.fixture.ts";
 import { modelEvents } from "./model-events.ts";

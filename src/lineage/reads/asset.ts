@@ -1,5 +1,5 @@
 /** The page of one asset, and lists of assets. */
-import type { Db } from "../../kernel/db.ts";
+import type { Db } from "../../kernel/data/db.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { type NodeKind, ownName } from "../names.ts";
 import {

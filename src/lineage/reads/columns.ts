@@ -1,6 +1,6 @@
 /** The graph of columns up and down from one, with what became of the values on the way. */
-import type { Db } from "../../kernel/db.ts";
-import { isRecord } from "../../kernel/is-record.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import type { NodeKind } from "../names.ts";
 import { stepFromColumns } from "../store/walk.ts";
 import { createFindings, type Direction, type Findings, type Link } from "./findings.ts";

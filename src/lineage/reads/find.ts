@@ -1,5 +1,5 @@
 /** Finding one asset by what a person has of it: its id, or its name as it is shown. */
-import type { Db } from "../../kernel/db.ts";
+import type { Db } from "../../kernel/data/db.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { type AssetName, keyOf, NODE_KINDS, type NodeKind, type Origin, ownName } from "../names.ts";
 import { type AssetRow, readAssets, readAssetsByKey, readAssetsByName, readTablesByAlias } from "../store/reads.ts";

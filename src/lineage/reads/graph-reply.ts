@@ -1,5 +1,5 @@
 /** The answers of the two graphs: where to start, the walk, and what is shown of what it found. */
-import type { Db } from "../../kernel/db.ts";
+import type { Db } from "../../kernel/data/db.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { NodeKind } from "../names.ts";
 import { type AssetRow, readAssets } from "../store/reads.ts";

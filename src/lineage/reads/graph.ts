@@ -2,7 +2,7 @@
  * The graph of tables up and down from an asset, level by level. A level is one hop from table to table, over the
  * statements and jobs that read and write them; metrics depend on the tables of their columns and on other metrics.
  */
-import type { Db } from "../../kernel/db.ts";
+import type { Db } from "../../kernel/data/db.ts";
 import type { NodeKind } from "../names.ts";
 import {
   type How,

@@ -1,5 +1,5 @@
 /** Everything that would feel a change of an asset, as a list to work through: nearest first, with the way to each. */
-import type { Db } from "../../kernel/db.ts";
+import type { Db } from "../../kernel/data/db.ts";
 import { type AssetRow, readAssets } from "../store/reads.ts";
 import { walkColumns } from "./columns.ts";
 import { csvOf } from "./csv.ts";

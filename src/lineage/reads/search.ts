@@ -1,5 +1,5 @@
 /** Searching assets by their words, by what they mean, or by both; with the place in which each was found. */
-import type { Db } from "../../kernel/db.ts";
+import type { Db } from "../../kernel/data/db.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { AttributeValue } from "../claims.ts";
 import { type NodeKind, ownName } from "../names.ts";

@@ -1,5 +1,5 @@
 /** How assets and their owners are shown, in whatever list they are. */
-import { isRecord } from "../../kernel/is-record.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import { type AssetName, type NodeKind, ownName } from "../names.ts";
 import type { AssetRow } from "../store/reads.ts";
 

@@ -1,6 +1,7 @@
 /** A tenant's figures for the front page, remembered for half a minute: a page that is open asks again and again. */
-import type { Clock } from "../../kernel/clock.ts";
-import type { Db } from "../../kernel/db.ts";
+
+import type { Db } from "../../kernel/data/db.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
 import { countAssets, countEdges, countHours, countTasks, countUnapplied, newestEvent } from "../store/statistics.ts";
 
 const REMEMBER_MS = 30_000;

@@ -1,6 +1,6 @@
 /** Whose graph a request reads: the tenant that it names, or the one that its key is bound to. */
 import type { Caller } from "../../kernel/auth/scopes.ts";
-import type { Db } from "../../kernel/db.ts";
+import type { Db } from "../../kernel/data/db.ts";
 import { ApiError, invalid } from "../../kernel/errors.ts";
 import { tenantExists } from "../store/statistics.ts";
 import { requireTenantScope } from "../tenant-scope.ts";

@@ -1,6 +1,6 @@
 /** SQL for the page of one asset: what is known of it, what lies above, below and beside it, and which events told of it. */
-import type { Db } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { Attributes } from "../claims.ts";
 import type { NodeKind } from "../names.ts";
 

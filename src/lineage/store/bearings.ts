@@ -1,7 +1,7 @@
 /** What has become of names: endings (drops and renames) and aliases (symlinks), and which tellings use a name. */
-import { itemsByKey, toArrays } from "../../kernel/batch.ts";
-import type { Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import { itemsByKey, toArrays } from "../../kernel/data/batch.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { Name } from "../names.ts";
 import type { Ending } from "../resolve.ts";
 

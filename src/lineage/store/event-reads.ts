@@ -1,6 +1,6 @@
 /** SQL for looking at stored events: newest first, by keyset, whatever the length of history. */
-import type { Db } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 
 export interface EventRow {
   id: string;

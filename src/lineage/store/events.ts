@@ -1,7 +1,7 @@
 /** Raw events: taken once each by their fingerprint, kept word for word, and found again to be applied. */
-import { itemsByKey, toArrays } from "../../kernel/batch.ts";
-import type { Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import { itemsByKey, toArrays } from "../../kernel/data/batch.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { EventKind } from "../event.ts";
 import type { Source } from "../extract/index.ts";
 

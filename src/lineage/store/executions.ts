@@ -1,7 +1,7 @@
 /** How often statements and jobs ran: each run of each counts once, however many events tell of it. */
-import { itemsByKey, toArrays } from "../../kernel/batch.ts";
-import type { Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import { itemsByKey, toArrays } from "../../kernel/data/batch.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 
 const EXECUTION = { node_id: "int8", run_uuid: "uuid", at: "int8" };
 const COUNT = statement(

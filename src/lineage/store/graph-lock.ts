@@ -1,6 +1,6 @@
 /** The lock of a tenant's graph: many at a time may take events that tell it nothing new, one alone may change it. */
-import type { Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 
 /** Seeds the hash of a tenant's id, so that its lock is no number that others who lock by an id would come upon. */
 const SEED = 1_280_265_806;

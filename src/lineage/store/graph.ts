@@ -1,7 +1,7 @@
 /** Nodes and edges of one tenant. Whoever writes here holds the tenant's graph alone (bearings.ts), so rows need no locks. */
-import { itemsByKey, toArrays, unnest } from "../../kernel/batch.ts";
-import type { Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import { itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { Attributes } from "../claims.ts";
 import type { NodeKind } from "../names.ts";
 

@@ -1,7 +1,7 @@
 /** What must always hold of the graph, and what waits for a person. */
-import type { Db } from "../../kernel/db.ts";
-import { invariant } from "../../kernel/invariants.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { invariant } from "../../kernel/data/invariants.ts";
+import { statement } from "../../kernel/data/statement.ts";
 
 export const INVARIANTS = [
   invariant(

@@ -2,8 +2,8 @@
  * SQL for the model of a tenant. Beside the model itself its column holds how far the queueing of what is stale has come
  * (`requeue`), so that a crash in the middle of it loses nothing.
  */
-import type { Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { TenantModel } from "../tasks/model.ts";
 
 interface ModelRow {

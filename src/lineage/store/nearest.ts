@@ -2,8 +2,8 @@
  * SQL for the nearest assets to a vector, by the cosine of the angle: exact, over all vectors of a tenant that the same
  * model made. With the extension pgvector it computes the distance; without, plain SQL does.
  */
-import type { Db } from "../../kernel/db.ts";
-import { type Statement, statement } from "../../kernel/statement.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { type Statement, statement } from "../../kernel/data/statement.ts";
 
 export interface Nearest {
   node_id: string;

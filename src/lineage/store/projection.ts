@@ -1,7 +1,7 @@
 /** What the projection to Neo4j reads: the state of a tenant's assets and edges as it is now, by id or page by page. */
-import { itemsByKey, toArrays } from "../../kernel/batch.ts";
-import type { Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import { itemsByKey, toArrays } from "../../kernel/data/batch.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { Attributes, LineageEdgeKind, OwnedEdgeKind } from "../claims.ts";
 import type { NodeKind, TagEdgeKind } from "../names.ts";
 

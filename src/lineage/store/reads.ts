@@ -1,6 +1,6 @@
 /** SQL for looking assets up, one or many; everything that people read goes through the read-only pool. */
-import type { Db } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { Attributes } from "../claims.ts";
 import type { NodeKind } from "../names.ts";
 

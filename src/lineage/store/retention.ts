@@ -1,6 +1,6 @@
 /** The partitions of raw events, and what grows beside them. */
-import type { Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 
 const ENSURE = statement(
   "lineage.ensure_months",

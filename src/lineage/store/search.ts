@@ -1,6 +1,6 @@
 /** SQL for full-text search over what is known of assets. */
-import type { Db } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { Attributes } from "../claims.ts";
 import { NODE_KINDS, type NodeKind } from "../names.ts";
 

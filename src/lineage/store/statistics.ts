@@ -1,6 +1,6 @@
 /** SQL for the figures of a tenant. Everything is counted up to a bound, so that none costs more than the bound. */
-import type { Db } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import { NODE_KINDS, type NodeKind } from "../names.ts";
 
 const ASSETS = statement<{ kind: NodeKind; count: number }>(

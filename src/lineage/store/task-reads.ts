@@ -1,6 +1,6 @@
 /** SQL for what people do with tasks: look at them, reset and cancel them; and how many there are of each kind. */
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import { CANCELABLE, RESETTABLE, TASK_STATUSES, TASK_TYPES, type TaskStatus, type TaskType } from "../tasks/states.ts";
 
 export interface TaskRow {

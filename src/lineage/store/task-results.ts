@@ -1,7 +1,7 @@
 /** SQL of a batch at work: what the assets look like now, and writing back what came of it. */
-import { guardedUpdate, itemsByKey, toArrays } from "../../kernel/batch.ts";
-import type { Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import { guardedUpdate, itemsByKey, toArrays } from "../../kernel/data/batch.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { Attributes } from "../claims.ts";
 import type { NodeKind } from "../names.ts";
 import type { TaskStatus } from "../tasks/states.ts";

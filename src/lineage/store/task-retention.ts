@@ -1,6 +1,6 @@
 /** SQL that forgets tasks and batches: by the index of each tenant, since neither table has one by age alone. */
-import type { Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import { TASK_TYPES } from "../tasks/states.ts";
 
 // What an asset has is known by its embedding and its summary, so a task that has succeeded is history. Its attempts go along.

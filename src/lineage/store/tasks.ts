@@ -1,7 +1,7 @@
 /** SQL that queues tasks, and takes them for work: which lanes there are, claims, and claims that ran out. */
-import { itemsByKey, toArrays } from "../../kernel/batch.ts";
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import { itemsByKey, toArrays } from "../../kernel/data/batch.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { TaskStatus, TaskType } from "../tasks/states.ts";
 
 export interface NewTask {

@@ -1,7 +1,7 @@
 /** Tellings: what events tell, apart from when it was, and which assets they name. */
-import { itemsByKey, toArrays, unnest } from "../../kernel/batch.ts";
-import type { Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import { itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { Source } from "../extract/index.ts";
 
 export interface KnownTelling {

@@ -1,6 +1,6 @@
 /** SQL for tenants, and for finding their dead letters. */
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { TenantModel } from "../tasks/model.ts";
 import { statesBefore, type TenantState } from "../tenant-states.ts";
 

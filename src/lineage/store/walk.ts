@@ -2,8 +2,8 @@
  * SQL for walking the graph, one level at a time. A table may be read by a million statements, so what comes back is cut
  * here: each asset of the level is looked up by the key, in the order of ids, and the limit ends that as soon as it is met.
  */
-import type { Db } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { NodeKind } from "../names.ts";
 
 export interface StepRow {

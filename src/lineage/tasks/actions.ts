@@ -1,8 +1,8 @@
 /** What people do with tasks: look at them and at their batches, have them tried again, cancel them. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
-import type { Db, Queryable } from "../../kernel/db.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { Wake } from "../../kernel/wake.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
 import {
   type AttemptRow,
   type BatchRow,

@@ -1,8 +1,9 @@
 /** How much is to be done, for the metrics. Counted when they are read, but not at every reading, and never while nobody reads. */
-import type { Clock } from "../../kernel/clock.ts";
-import type { Db } from "../../kernel/db.ts";
-import type { ServiceLog } from "../../kernel/service.ts";
+
+import type { Db } from "../../kernel/data/db.ts";
 import type { Metrics } from "../../kernel/telemetry/metrics.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import type { ServiceLog } from "../../kernel/work/service.ts";
 import { type BacklogRow, readBacklog } from "../store/task-reads.ts";
 
 const COUNT_EVERY_MS = 30_000;

@@ -2,7 +2,7 @@
  * One batch from its claim to its end. While the model is being asked the claim is extended, so that a claim can be short,
  * and what a lost process had is taken back soon, however long a model takes.
  */
-import { PROCESS_NAME } from "../../kernel/session.ts";
+import { PROCESS_NAME } from "../../kernel/work/session.ts";
 import { readModel } from "../store/models.ts";
 import { assetsAtWork, type TaskResult } from "../store/task-results.ts";
 import { type ClaimedTask, claimTasks, extendClaims, type Lane } from "../store/tasks.ts";

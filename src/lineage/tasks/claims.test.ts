@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { signal, until } from "../../../test/until.ts";
-import type { Db } from "../../kernel/db.ts";
+import type { Db } from "../../kernel/data/db.ts";
 import { hang } from "../../webhooks/receiver.fixture.ts";
 import { embeds } from "./model-server.fixture.ts";
 import { SETTINGS, type TestTasks, useTasks } from "./tasks.fixture.ts";

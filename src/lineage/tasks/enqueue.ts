@@ -1,5 +1,5 @@
 /** From assets that changed to tasks: which kind of task each needs under its tenant's model, and under which hash. */
-import type { Queryable } from "../../kernel/db.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
 import type { Attributes } from "../claims.ts";
 import type { AssetName } from "../names.ts";
 import { enqueueTasks, type NewTask } from "../store/tasks.ts";

@@ -2,15 +2,16 @@
  * Async tasks: what is computed of assets after their events were acknowledged, embeddings and summaries of statements. Events
  * queue tasks in their own transaction; nothing that fails here reaches them.
  */
-import type { Clock } from "../../kernel/clock.ts";
-import type { Db, Queryable } from "../../kernel/db.ts";
-import type { Environment } from "../../kernel/environment.ts";
+
+import type { Db, Queryable } from "../../kernel/data/db.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import type { Outbound } from "../../kernel/outbound.ts";
-import { OUTBOX_TOPIC } from "../../kernel/outbox.ts";
-import type { OnRun, Service, ServiceLog } from "../../kernel/service.ts";
+import type { Outbound } from "../../kernel/net/outbound.ts";
+import type { Environment } from "../../kernel/secrets/environment.ts";
 import type { Metrics } from "../../kernel/telemetry/metrics.ts";
-import type { Wake } from "../../kernel/wake.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { OUTBOX_TOPIC } from "../../kernel/work/outbox.ts";
+import type { OnRun, Service, ServiceLog } from "../../kernel/work/service.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
 import { createTaskActions, type TaskActions } from "./actions.ts";
 import { measureBacklog } from "./backlog.ts";
 import { type ChangedAsset, enqueue, type TaskTenant } from "./enqueue.ts";

@@ -1,8 +1,8 @@
 /** What people do with a tenant's model: choose one, look at it, have none. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
-import type { Db } from "../../kernel/db.ts";
+import type { Db } from "../../kernel/data/db.ts";
 import { ApiError, invalid } from "../../kernel/errors.ts";
-import type { Wake } from "../../kernel/wake.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
 import { readModel, writeModel } from "../store/models.ts";
 import type { TenantModel } from "./model.ts";
 import type { Providers } from "./providers.ts";

@@ -2,11 +2,12 @@
  * Models behind an HTTP API as OpenAI has it, which most services and servers of models speak: `/embeddings` and
  * `/chat/completions`. Whatever comes back is checked: a service that answers nonsense must not become a search that does.
  */
-import type { Clock } from "../../kernel/clock.ts";
-import { isRecord } from "../../kernel/is-record.ts";
-import { type Outbound, type OutboundAnswer, OutboundRefused } from "../../kernel/outbound.ts";
-import { retryAfterMs } from "../../kernel/retry-after.ts";
-import { storableText } from "../../kernel/storable.ts";
+
+import { storableText } from "../../kernel/data/storable.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
+import { type Outbound, type OutboundAnswer, OutboundRefused } from "../../kernel/net/outbound.ts";
+import { retryAfterMs } from "../../kernel/net/retry-after.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
 import { type Embedder, ProviderError, type Summariser } from "./provider.ts";
 import type { Summary } from "./sql-summary.ts";
 

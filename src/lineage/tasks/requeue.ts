@@ -4,9 +4,9 @@
  * There are two rounds: processes remember tenants for some seconds, and an event that one of them took for a tenant
  * without this model may have made an asset behind the first.
  */
-import type { Db } from "../../kernel/db.ts";
-import { createService, type OnRun, type Service, type ServiceLog } from "../../kernel/service.ts";
-import type { Wake } from "../../kernel/wake.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { createService, type OnRun, type Service, type ServiceLog } from "../../kernel/work/service.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
 import { type Advance, advanceRequeueing, type Requeueing, requeueing } from "../store/models.ts";
 import { assetsAfter } from "../store/task-results.ts";
 import { enqueue } from "./enqueue.ts";

@@ -1,6 +1,6 @@
 /** Forgets tasks that have succeeded, and batches, after some time, a batch at a time: history stays bounded. */
-import type { Db } from "../../kernel/db.ts";
-import { createService, type OnRun, type Service, type ServiceLog } from "../../kernel/service.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { createService, type OnRun, type Service, type ServiceLog } from "../../kernel/work/service.ts";
 import { forgetTasks } from "../store/task-retention.ts";
 import type { TasksSettings } from "./settings.ts";
 

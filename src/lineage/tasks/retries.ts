@@ -1,5 +1,5 @@
 /** When a task is tried again, and what becomes of it: the arithmetic between an outcome and a row. */
-import { type RetryPolicy, retryDelayMs } from "../../kernel/retry.ts";
+import { type RetryPolicy, retryDelayMs } from "../../kernel/work/retry.ts";
 import type { TaskResult } from "../store/task-results.ts";
 import type { ClaimedTask } from "../store/tasks.ts";
 import type { Outcome } from "./work.ts";

@@ -1,6 +1,6 @@
 /** Writes down what came of a batch: the results, the tasks, their attempts and the batch, all or none of it. */
-import { type Db, isUnavailable, type Queryable } from "../../kernel/db.ts";
-import { type RetryPolicy, withRetry } from "../../kernel/retry.ts";
+import { type Db, isUnavailable, type Queryable } from "../../kernel/data/db.ts";
+import { type RetryPolicy, withRetry } from "../../kernel/work/retry.ts";
 import {
   finishAttempts,
   finishBatch,

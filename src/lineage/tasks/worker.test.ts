@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { signal, until } from "../../../test/until.ts";
-import { createOutbound } from "../../kernel/outbound.ts";
+import { createOutbound } from "../../kernel/net/outbound.ts";
 import { hang, reset } from "../../webhooks/receiver.fixture.ts";
 import { tableName } from "../names.ts";
 import { answer, chats, DIMENSION, embeds } from "./model-server.fixture.ts";

@@ -5,11 +5,11 @@
  */
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleepFor } from "node:timers/promises";
-import type { Db } from "../../kernel/db.ts";
+import type { Db } from "../../kernel/data/db.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import { createService, type OnRun, type Service, type ServiceLog } from "../../kernel/service.ts";
 import type { Metrics } from "../../kernel/telemetry/metrics.ts";
-import { LOST_HINT_MS, type Wake } from "../../kernel/wake.ts";
+import { createService, type OnRun, type Service, type ServiceLog } from "../../kernel/work/service.ts";
+import { LOST_HINT_MS, type Wake } from "../../kernel/work/wake.ts";
 import { type Lane, nextExpiryMs, reclaimTasks, type WaitingLane, waitingLanes } from "../store/tasks.ts";
 import { type Batch, claimBatch, runBatch } from "./batch.ts";
 import { choose, laneKey } from "./fairness.ts";

@@ -1,8 +1,8 @@
 /** SQL for the work on deliveries: making them, leasing them, writing down what became of them. */
-import { itemsByKey, toArrays, unnest } from "../../kernel/batch.ts";
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { type Held, leaseOn } from "../../kernel/lease.ts";
-import { statement } from "../../kernel/statement.ts";
+import { itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
+import { type Held, leaseOn } from "../../kernel/work/lease.ts";
 import type { Payload } from "../events.ts";
 
 export interface NewDelivery {

@@ -1,6 +1,6 @@
 /** SQL for what people do with deliveries: look at them, and have them sent again. */
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { type Statement, statement } from "../../kernel/statement.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { type Statement, statement } from "../../kernel/data/statement.ts";
 import type { DeliveryStatus } from "../states.ts";
 import type { AttemptRow } from "./deliveries.ts";
 

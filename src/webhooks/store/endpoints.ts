@@ -1,7 +1,7 @@
 /** SQL for endpoints: their signing keys, and what is known of their health. */
-import { type Columns, itemsByKey, toArrays } from "../../kernel/batch.ts";
-import type { Queryable } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import { type Columns, itemsByKey, toArrays } from "../../kernel/data/batch.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 
 // An update that changes nothing, but locks the row: nobody deletes the endpoint before the subscription is there.
 const ENSURE = statement<{ created: boolean }>(

@@ -1,6 +1,6 @@
 /** SQL for the doctor: whether deliveries get done, and which endpoints do not take them. */
-import type { Db } from "../../kernel/db.ts";
-import { statement } from "../../kernel/statement.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { statement } from "../../kernel/data/statement.ts";
 
 const DELIVERIES = statement<{ sending: number; orphaned: number; overdue_seconds: number }>(
   "webhooks.health.deliveries",

@@ -1,6 +1,6 @@
 /** SQL for subscriptions, and for what a delivery needs to know of the ones that it is for. */
-import type { Db, Queryable } from "../../kernel/db.ts";
-import { type Statement, statement } from "../../kernel/statement.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { type Statement, statement } from "../../kernel/data/statement.ts";
 import type { SecretType } from "../secret.ts";
 
 export interface SubscriptionFields {

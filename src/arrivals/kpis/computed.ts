@@ -1,0 +1,67 @@
+/** COMPUTED indicators, evaluated anew in the transaction that stores their parts: nobody sees one without the other. */
+
+import type { Queryable } from "../../kernel/data/db.ts";
+import { fingerprint } from "../../kernel/json/canonical.ts";
+import {
+  dependingKpis,
+  type KpiWrite,
+  lockComputed,
+  replaceKpiValues,
+  type ValueSource,
+  valuesOf,
+} from "../store/kpis.ts";
+import { compileFormula, evaluateFormula, type Formula, type KpiValue } from "./formula.ts";
+import { createIndicatorGraph, type Indicator } from "./indicator-graph.ts";
+
+/** Evaluates all that depend on the changed indicators, parts before wholes; answers their ids. */
+export async function recompute(tx: Queryable, changedIds: readonly string[], source: ValueSource): Promise<string[]> {
+  const depending = await dependingKpis(tx, changedIds);
+  if (depending.length === 0) return [];
+  await lockComputed(tx, source.opTime);
+  const formulas = new Map(depending.map((kpi) => [kpi.kpi_id, formulaOf(kpi)]));
+  const order = createIndicatorGraph(depending.map(indicatorOf)).affectedBy(changedIds);
+  const parts = await readParts(
+    tx,
+    source.opTime,
+    [...formulas.values()].flatMap(({ references }) => references),
+  );
+  const results = order.flatMap((kpiId) => {
+    const formula = formulas.get(kpiId);
+    if (!formula) throw new Error(`${kpiId} is to be computed but has no formula`);
+    const { rows } = evaluateFormula(formula, parts);
+    parts.set(kpiId, rows);
+    return rows.map(({ dimensions, value }) => ({
+      kpi_id: kpiId,
+      dimension_key: fingerprint(dimensions),
+      dimensions,
+      value,
+    }));
+  });
+  await replaceKpiValues(tx, order, results, { ...source, modelId: null });
+  return order;
+}
+
+export async function readParts(
+  db: Queryable,
+  opTime: string,
+  kpiIds: readonly string[],
+): Promise<Map<string, KpiValue[]>> {
+  const parts = new Map<string, KpiValue[]>();
+  for (const { kpi_id, dimensions, value } of await valuesOf(db, opTime, [...new Set(kpiIds)])) {
+    const known = parts.get(kpi_id);
+    if (known) known.push({ dimensions, value });
+    else parts.set(kpi_id, [{ dimensions, value }]);
+  }
+  return parts;
+}
+
+/** It was checked when it was defined. */
+export function formulaOf({ kpi_id, expression }: KpiWrite): Formula {
+  const formula = compileFormula(kpi_id, expression ?? "");
+  if ("problems" in formula) throw new Error(`the formula of ${kpi_id} cannot be used: ${formula.problems[0]}`);
+  return formula;
+}
+
+export function indicatorOf({ kpi_id, type, depends_on }: KpiWrite): Indicator {
+  return { kpiId: kpi_id, type, references: depends_on };
+}

@@ -1,0 +1,86 @@
+/**
+ * Which KPIs are computed from which: refuses a definition that would need itself, and tells what has to be computed anew,
+ * and in which order, when values have changed.
+ */
+import { drawCycle, findCycle } from "../../kernel/cycle.ts";
+
+export interface Indicator {
+  kpiId: string;
+  type: "EXTENDED" | "COMPUTED";
+  /** The KPIs in the formula of a COMPUTED one; what an EXTENDED one has here does not count. */
+  references: readonly string[];
+}
+
+export interface IndicatorGraph {
+  /**
+   * The way round, to be printed (`KD1 -> KD2 -> KD1`, where each is a part of the next), if `changed` in the place of what
+   * is known of that KPI would be computed from itself.
+   */
+  cycleWith(changed: Indicator): string | undefined;
+  /**
+   * All COMPUTED KPIs that depend on `changedIds`, directly or not, parts before wholes. One of `changedIds` is among them
+   * only if it depends on another. Costs as much as there is to find.
+   */
+  affectedBy(changedIds: Iterable<string>): string[];
+}
+
+export function createIndicatorGraph(indicators: Iterable<Indicator>): IndicatorGraph {
+  const partsOf = new Map<string, readonly string[]>();
+  for (const indicator of indicators) partsOf.set(indicator.kpiId, countedReferences(indicator));
+  const wholesOf = inverse(partsOf);
+
+  return {
+    cycleWith(changed) {
+      // The changed one goes first, so that the way round begins with it.
+      const parts = new Map([[changed.kpiId, countedReferences(changed)]]);
+      for (const [kpiId, references] of partsOf) if (kpiId !== changed.kpiId) parts.set(kpiId, references);
+      const cycle = findCycle(parts);
+      return cycle && drawCycle(cycle);
+    },
+
+    affectedBy(changedIds) {
+      const affected = new Set<string>();
+      const reached = new Set(changedIds);
+      for (const kpiId of reached) {
+        for (const whole of wholesOf.get(kpiId) ?? []) {
+          affected.add(whole);
+          reached.add(whole); // The loop reaches what is added while it runs.
+        }
+      }
+      return partsFirst(affected, wholesOf);
+    },
+  };
+}
+
+function partsFirst(kpiIds: ReadonlySet<string>, wholesOf: ReadonlyMap<string, readonly string[]>): string[] {
+  /** How many parts of each KPI are still to come. */
+  const unmet = new Map<string, number>();
+  for (const kpiId of kpiIds) {
+    for (const whole of wholesOf.get(kpiId) ?? []) unmet.set(whole, (unmet.get(whole) ?? 0) + 1);
+  }
+  const ordered = [...kpiIds].filter((kpiId) => !unmet.has(kpiId));
+  for (const kpiId of ordered) {
+    for (const whole of wholesOf.get(kpiId) ?? []) {
+      const left = (unmet.get(whole) ?? 0) - 1;
+      unmet.set(whole, left);
+      if (left === 0) ordered.push(whole);
+    }
+  }
+  return ordered;
+}
+
+function countedReferences({ type, references }: Indicator): readonly string[] {
+  return type === "COMPUTED" ? references : [];
+}
+
+function inverse(partsOf: ReadonlyMap<string, readonly string[]>): Map<string, string[]> {
+  const wholesOf = new Map<string, string[]>();
+  for (const [whole, parts] of partsOf) {
+    for (const part of parts) {
+      const wholes = wholesOf.get(part);
+      if (wholes) wholes.push(whole);
+      else wholesOf.set(part, [whole]);
+    }
+  }
+  return wholesOf;
+}

@@ -1,0 +1,91 @@
+/** What people do with indicators: define, look at, delete. */
+import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { ApiError, invalid } from "../../kernel/errors.ts";
+import { type DryRun, transact } from "../models/dry-run.ts";
+import * as store from "../store/kpis.ts";
+import { indicatorOf } from "./computed.ts";
+import { compileFormula } from "./formula.ts";
+import { createIndicatorGraph } from "./indicator-graph.ts";
+
+export interface IndicatorInput {
+  type: "EXTENDED" | "COMPUTED";
+  name: string;
+  expression?: string;
+  dependsOn?: readonly string[];
+}
+
+export interface Indicators {
+  put(
+    kpiId: string,
+    input: IndicatorInput,
+    actor: Actor,
+    options?: DryRun,
+  ): Promise<{ kpi: store.KpiRow; created: boolean }>;
+  get(kpiId: string): Promise<store.KpiRow>;
+  remove(kpiId: string, actor: Actor): Promise<store.KpiRow>;
+}
+
+export function createIndicators({ db }: { db: Db }): Indicators {
+  async function need(reader: Queryable, kpiId: string): Promise<store.KpiRow> {
+    const kpi = await store.findKpi(reader, kpiId);
+    if (!kpi) throw new ApiError("KPI_NOT_FOUND", { kpiId });
+    return kpi;
+  }
+
+  return {
+    get: (kpiId) => need(db, kpiId),
+
+    async put(kpiId, input, actor, options = { dryRun: false }) {
+      const kpi = written(kpiId, input);
+      return transact(db, options, async (tx) => {
+        await store.lockKpis(tx);
+        const present = await store.findKpi(tx, kpiId);
+        if (present?.model_id && kpi.type === "COMPUTED") {
+          throw new ApiError("KPI_FED_ALREADY", { kpiId, modelId: present.model_id });
+        }
+        const graph = createIndicatorGraph((await store.computedKpis(tx)).map(indicatorOf));
+        const cycle = graph.cycleWith(indicatorOf(kpi));
+        if (cycle !== undefined) {
+          const reason = `\`${kpiId}\` would be computed from itself: ${cycle}`;
+          throw new ApiError("VALIDATION_FAILED", { problem: "circle" }, { reason });
+        }
+        const isNew = await store.upsertKpi(tx, kpi);
+        await audit(tx, actor, isNew ? "indicator.create" : "indicator.update", kpiId, { type: kpi.type });
+        return { kpi: await need(tx, kpiId), created: isNew };
+      });
+    },
+
+    remove: (kpiId, actor) =>
+      db.tx(async (tx) => {
+        await store.lockKpis(tx);
+        const kpi = await need(tx, kpiId);
+        const users = await store.dependingKpis(tx, [kpiId]);
+        const user = users.find(({ depends_on }) => depends_on.includes(kpiId));
+        if (user) throw new ApiError("KPI_IN_USE", { kpiId, by: user.kpi_id });
+        if (kpi.model_id) throw new ApiError("KPI_IN_USE", { kpiId, by: kpi.model_id });
+        await store.deleteKpi(tx, kpiId);
+        await audit(tx, actor, "indicator.delete", kpiId);
+        return kpi;
+      }),
+  };
+}
+
+function written(kpiId: string, { type, name, expression, dependsOn }: IndicatorInput): store.KpiWrite {
+  if (type === "EXTENDED") {
+    if (expression !== undefined || dependsOn !== undefined) {
+      throw invalid("An EXTENDED indicator is fed by a model: leave out `expression` and `dependsOn`");
+    }
+    return { kpi_id: kpiId, type, name, expression: null, depends_on: [] };
+  }
+  if (expression === undefined) throw invalid("A COMPUTED indicator needs an `expression`, such as `KD1001 / KD1002`");
+  const formula = compileFormula(kpiId, expression);
+  if ("problems" in formula) throw invalid(formula.problems.join(" ").replace(/\.$/, ""));
+  const used = [...formula.references];
+  const unused = dependsOn?.filter((id) => !used.includes(id)) ?? [];
+  const unnamed = dependsOn ? used.filter((id) => !dependsOn.includes(id)) : [];
+  if (unused.length > 0) throw invalid(`\`dependsOn\` names ${unused.join(", ")}, but the expression does not use it`);
+  if (unnamed.length > 0)
+    throw invalid(`The expression uses ${unnamed.join(", ")}, but \`dependsOn\` does not name it`);
+  return { kpi_id: kpiId, type, name, expression, depends_on: used };
+}

@@ -1,0 +1,167 @@
+/** The API of indicators and their values, of the logs of runs and arrivals, and of the picture of a range. */
+import type { Db } from "../../kernel/data/db.ts";
+import { storableJson } from "../../kernel/data/storable.ts";
+import { invalid } from "../../kernel/errors.ts";
+import { errors } from "../../kernel/http/schemas.ts";
+import { actorOf, type Http } from "../../kernel/http/server.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
+import type { Arrivals } from "../arrivals.ts";
+import { readiness } from "../models/readiness.ts";
+import { arrivalReply, kpiReply, taskReply, valueReply } from "../replies.ts";
+import * as schemas from "../schemas.ts";
+import { listArrivals } from "../store/arrivals.ts";
+import { listKpis, listValues } from "../store/kpis.ts";
+import { listTasks } from "../store/tasks.ts";
+import type { Dimensions } from "./formula.ts";
+
+export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arrivals }): void {
+  const { indicators } = arrivals;
+  const read = { scope: "kpi:read" } as const;
+  const write = { scope: "kpi:write" } as const;
+  const tags = ["indicators"];
+
+  http.get(
+    "/indicators",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "List indicators",
+        querystring: schemas.KpisQuery,
+        response: { 200: schemas.KpisReply, ...errors(400) },
+      },
+    },
+    async ({ query: { q = null, type = null, page, size } }) => {
+      const { items, total } = await listKpis(db, { q, type, page, size });
+      return { items: items.map(kpiReply), page, size, total };
+    },
+  );
+
+  http.put(
+    "/indicators/:kpiId",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary:
+          "Define an indicator: EXTENDED is fed by a model, COMPUTED by a formula over others; with `dryRun`, only check it",
+        params: schemas.KpiPutParams,
+        querystring: schemas.DryRunQuery,
+        body: schemas.IndicatorBody,
+        response: { 200: schemas.KpiReply, 201: schemas.KpiReply, ...errors(400, 409) },
+      },
+    },
+    async (request, reply) => {
+      const { params, body, query } = request;
+      const { kpi, created } = await indicators.put(params.kpiId, body, actorOf(request), query);
+      return reply.code(created && !query.dryRun ? 201 : 200).send(kpiReply(kpi));
+    },
+  );
+
+  http.get(
+    "/indicators/:kpiId",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show an indicator",
+        params: schemas.KpiParams,
+        response: { 200: schemas.KpiReply, ...errors(400, 404) },
+      },
+    },
+    async ({ params }) => kpiReply(await indicators.get(params.kpiId)),
+  );
+
+  http.delete(
+    "/indicators/:kpiId",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Delete an indicator that nothing uses, with its values",
+        params: schemas.KpiParams,
+        response: { 200: schemas.KpiReply, ...errors(400, 404, 409) },
+      },
+    },
+    async (request) => kpiReply(await indicators.remove(request.params.kpiId, actorOf(request))),
+  );
+
+  http.get(
+    "/data",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Values of indicators, by indicator, opTime and dimensions",
+        querystring: schemas.DataQuery,
+        response: { 200: schemas.DataReply, ...errors(400) },
+      },
+    },
+    async ({ query }) => {
+      const { kpiId = null, opTime = null, from = null, to = null, page, size } = query;
+      const dimensions = query.dimensions === undefined ? null : dimensionsOf(query.dimensions);
+      const { items, total } = await listValues(db, { kpiId, opTime, from, to, dimensions, page, size });
+      return { items: items.map(valueReply), page, size, total };
+    },
+  );
+
+  http.get(
+    "/task-logs",
+    {
+      config: read,
+      schema: {
+        tags: ["models"],
+        summary: "Runs of models, the newest first",
+        querystring: schemas.TasksQuery,
+        response: { 200: schemas.TasksReply, ...errors(400) },
+      },
+    },
+    async ({ query: { modelId = null, opTime = null, status = null, page, size } }) => {
+      const { items, total } = await listTasks(db, { modelId, opTime, status, page, size });
+      return { items: items.map(taskReply), page, size, total };
+    },
+  );
+
+  http.get(
+    "/arrivals",
+    {
+      config: read,
+      schema: {
+        tags: ["arrivals"],
+        summary: "Tables that have arrived, the newest first",
+        querystring: schemas.ArrivalsQuery,
+        response: { 200: schemas.ArrivalsReply, ...errors(400) },
+      },
+    },
+    async ({ query: { opTime = null, page, size, ...query } }) => {
+      const table = query.table === undefined ? null : arrivals.tableName(query.table);
+      const { items, total } = await listArrivals(db, { table, opTime, page, size });
+      return { items: items.map(arrivalReply), page, size, total };
+    },
+  );
+
+  http.get(
+    "/readiness",
+    {
+      config: read,
+      schema: {
+        tags: ["arrivals"],
+        summary: "What has arrived and where the models stand, over a range of opTimes",
+        querystring: schemas.RangeQuery,
+        response: { 200: schemas.ReadinessReply, ...errors(400) },
+      },
+    },
+    async ({ query: { from, to } }) => readiness(db, from, to),
+  );
+}
+
+function dimensionsOf(text: string): Dimensions {
+  try {
+    const storable = storableJson(JSON.parse(text)); // As the dimensions themselves were, when they were stored.
+    if ("copy" in storable && isRecord(storable.copy)) return storable.copy as Dimensions;
+  } catch {
+    // Said below, as for any other text.
+  }
+  const reason = 'The parameter `dimensions` must be a JSON object like {"region":"EU"}';
+  throw invalid(reason);
+}

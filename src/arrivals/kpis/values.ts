@@ -1,0 +1,82 @@
+/** Turns the rows of a model's query into values of indicators: `kpi_id`, `value`, and every other column a dimension. */
+
+import { storableText } from "../../kernel/data/storable.ts";
+import { fingerprint } from "../../kernel/json/canonical.ts";
+import type { ValueWrite } from "../store/kpis.ts";
+import type { Dimensions } from "./formula.ts";
+
+/** The rows are not what a model's must be; running it again would not change that. */
+export class ModelFailure extends Error {}
+
+export interface ValueCollector {
+  add(rows: readonly Readonly<Record<string, unknown>>[]): void;
+  /** Rows that came. */
+  computed(): number;
+  /** Of rows with the same indicator and dimensions the last counts, and one without a value none. */
+  values(): ValueWrite[];
+}
+
+const NAMES_SHOWN = 5;
+const DIMENSION_LENGTH_MAX = 1_000;
+
+/** `kpiIds` are those that the model may bring. */
+export function collectValues(kpiIds: readonly string[]): ValueCollector {
+  const own = new Set(kpiIds);
+  const values = new Map<string, ValueWrite>();
+  let computed = 0;
+
+  function add(row: Readonly<Record<string, unknown>>): void {
+    computed += 1;
+    const { kpiId, value, dimensions } = partsOf(row, computed);
+    if (!own.has(kpiId)) throw new ModelFailure(`Row ${computed} brings \`${kpiId}\`, ${notAmong(kpiIds)}.`);
+    const dimension_key = fingerprint(dimensions);
+    const key = `${kpiId} ${dimension_key}`;
+    if (value === null) values.delete(key);
+    else values.set(key, { kpi_id: kpiId, dimension_key, dimensions, value });
+  }
+
+  return {
+    add: (rows) => rows.forEach(add),
+    computed: () => computed,
+    values: () => [...values.values()],
+  };
+}
+
+function notAmong(kpiIds: readonly string[]): string {
+  if (kpiIds.length === 0) return "but the model has no kpis";
+  const shown = kpiIds.slice(0, NAMES_SHOWN).join(", ");
+  const more = kpiIds.length > NAMES_SHOWN ? ` and ${kpiIds.length - NAMES_SHOWN} more` : "";
+  return `which is not among the model's kpis (${shown}${more})`;
+}
+
+function partsOf(row: Readonly<Record<string, unknown>>, number: number) {
+  let kpiId: unknown;
+  let value: unknown;
+  const dimensions: [name: string, cell: Dimensions[string]][] = [];
+  for (const [name, cell] of Object.entries(row)) {
+    const lower = name.toLowerCase(); // Engines differ in what they make of a name that is not quoted.
+    if (lower === "kpi_id") kpiId = cell;
+    else if (lower === "value") value = cell;
+    else dimensions.push([name, dimensionOf(cell)]);
+  }
+  if (typeof kpiId !== "string" || kpiId === "") {
+    const columns = Object.keys(row).join(", ");
+    throw new ModelFailure(`Row ${number} has no text in a column \`kpi_id\`; its columns are ${columns}.`);
+  }
+  return { kpiId, value: numberOf(value, number), dimensions: Object.fromEntries(dimensions) };
+}
+
+function numberOf(value: unknown, number: number): number | null {
+  if (value === null) return null;
+  // Engines bring a number that a double cannot hold to its last digit as text; a KPI takes the nearest.
+  const parsed = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  if (typeof parsed === "number" && Number.isFinite(parsed)) return parsed;
+  const shown = value === undefined ? "no column `value`" : `\`${JSON.stringify(value)?.slice(0, 40)}\` as its value`;
+  throw new ModelFailure(`Row ${number} has ${shown}; it must be a number, or null for none.`);
+}
+
+function dimensionOf(cell: unknown): Dimensions[string] {
+  if (cell === null || cell === undefined) return null;
+  if (typeof cell === "number" || typeof cell === "boolean") return cell;
+  return storableText(typeof cell === "string" ? cell : JSON.stringify(cell), DIMENSION_LENGTH_MAX);
+}

@@ -1,0 +1,226 @@
+/** What people do with models: define, publish, unpublish, delete. */
+import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { ApiError, invalid } from "../../kernel/errors.ts";
+import { didYouMean } from "../../kernel/nearest.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import type { Grain } from "../../kernel/time/op-time.ts";
+import { wrongTimeZone } from "../../kernel/time/time-zone.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
+import { MODEL_STATES, type RerunPolicy } from "../runs/states.ts";
+import { dropDeadlines, setDeadlines } from "../store/deadlines.ts";
+import { calmInstances } from "../store/instances.ts";
+import { clearBeside, dependingKpis, kpiTypes, lockKpis, registerKpis } from "../store/kpis.ts";
+import type { ModelFlow } from "../store/models.ts";
+import * as store from "../store/models.ts";
+import { endTasksOf } from "../store/tasks.ts";
+import { TIMER_TOPIC } from "../topics.ts";
+import { nextDeadline, parseDeadline } from "./deadline.ts";
+import { type DryRun, transact } from "./dry-run.ts";
+import { circleOf } from "./flow.ts";
+import { checkMapping } from "./mapping.ts";
+
+export interface DependencyInput {
+  table: string;
+  optional?: boolean;
+  quietSeconds?: number;
+  deadline?: string;
+  grain?: Grain;
+  offset?: number;
+}
+
+export interface ModelInput {
+  name: string;
+  description?: string | null;
+  engine?: string;
+  sql?: string;
+  chain?: string;
+  dependencies: readonly DependencyInput[];
+  kpis: readonly string[];
+  grain?: Grain | null;
+  timeZone?: string;
+  produces?: string | null;
+  rerun?: RerunPolicy;
+  timeoutSeconds?: number;
+}
+
+export interface Models {
+  put(
+    modelId: string,
+    input: ModelInput,
+    actor: Actor,
+    options?: DryRun,
+  ): Promise<{ model: store.ModelRow; created: boolean }>;
+  get(modelId: string): Promise<store.ModelRow>;
+  setPublished(modelId: string, published: boolean, actor: Actor): Promise<store.ModelRow>;
+  remove(modelId: string, actor: Actor): Promise<store.ModelRow>;
+}
+
+export interface ModelsDeps {
+  db: Db;
+  wake: Wake;
+  clock: Clock;
+  /** Engines that can be named. */
+  engineNames: () => string[];
+  /** The name under which a table is kept and compared. */
+  tableName: (given: string) => string;
+  timeoutSeconds: number;
+}
+
+const ENGINE_DEFAULT = "duckdb";
+const TIME_ZONE_DEFAULT = "UTC";
+
+export function createModels({ db, wake, clock, engineNames, tableName, timeoutSeconds }: ModelsDeps): Models {
+  function written(modelId: string, input: ModelInput): store.ModelWrite {
+    const isSql = input.sql !== undefined;
+    return {
+      model_id: modelId,
+      name: input.name,
+      description: input.description ?? null,
+      engine: isSql ? (input.engine ?? ENGINE_DEFAULT) : null,
+      sql: input.sql ?? null,
+      chain: input.chain ?? null,
+      grain: input.grain ?? null,
+      time_zone: input.timeZone ?? TIME_ZONE_DEFAULT,
+      produces: input.produces ? tableName(input.produces) : null,
+      rerun: input.rerun ?? "auto",
+      timeout_seconds: input.timeoutSeconds ?? timeoutSeconds,
+    };
+  }
+
+  async function need(reader: Queryable, modelId: string): Promise<store.ModelRow> {
+    const model = await store.findModel(reader, modelId);
+    if (!model) throw new ApiError("MODEL_NOT_FOUND", { modelId });
+    return model;
+  }
+
+  /** Sets the timers of a published model to the first deadlines that lie in the future. */
+  async function setTimers(tx: Queryable, modelId: string): Promise<void> {
+    const rows = await store.dependenciesOf(tx, [modelId]);
+    const deadlines = rows.flatMap(({ grain, time_zone: timeZone, dependency: { id, deadline } }) => {
+      if (grain === null || deadline === null) return [];
+      const { opTime, dueMs } = nextDeadline({ grain, timeZone, deadline }, clock.now());
+      return [{ dependency_id: id, op_time: opTime, due_at: new Date(dueMs) }];
+    });
+    await setDeadlines(tx, deadlines);
+  }
+
+  async function refuseCircle(tx: Queryable, modelId: string, flow: ModelFlow): Promise<void> {
+    const others = (await store.modelFlow(tx)).filter(({ model_id }) => model_id !== modelId);
+    const problem = circleOf([...others, flow]);
+    if (problem !== undefined) throw new ApiError("VALIDATION_FAILED", { problem: "circle" }, { reason: problem });
+  }
+
+  return {
+    async put(modelId, given, actor, options = { dryRun: false }) {
+      const named = given.dependencies.map((one) => ({ ...one, table: tableName(one.table) }));
+      const input = { ...given, dependencies: named };
+      const problem = problemOf(input, engineNames());
+      if (problem !== undefined) throw invalid(problem);
+      const model = written(modelId, input);
+      const dependencies = input.dependencies.map(dependencyRow);
+      const put = await transact(db, options, async (tx) => {
+        await lockKpis(tx);
+        const present = await store.lockModel(tx, modelId);
+        await refuseComputed(tx, input.kpis);
+        if (model.produces !== null) {
+          const needs = dependencies.map(({ dependency_table_name: table, shift, optional }) => ({
+            table,
+            shift,
+            optional,
+          }));
+          await refuseCircle(tx, modelId, { produces: model.produces, needs });
+        }
+        const isNew = await store.upsertModel(tx, model);
+        await store.replaceDependencies(tx, modelId, dependencies);
+        const [taken] = await store.replaceModelKpis(tx, modelId, input.kpis);
+        if (taken) throw new ApiError("KPI_FED_ALREADY", { kpiId: taken.kpi_id, modelId: taken.model_id });
+        await registerKpis(tx, input.kpis);
+        if (present?.state === MODEL_STATES.published) await setTimers(tx, modelId);
+        await audit(tx, actor, isNew ? "model.create" : "model.update", modelId, { name: input.name });
+        return { model: await need(tx, modelId), created: isNew };
+      });
+      if (!options.dryRun) wake.hint(TIMER_TOPIC);
+      return put;
+    },
+
+    get: (modelId) => need(db, modelId),
+
+    async setPublished(modelId, published, actor) {
+      const model = await db.tx(async (tx) => {
+        const state = published ? MODEL_STATES.published : MODEL_STATES.unpublished;
+        if (!(await store.setModelState(tx, modelId, state))) throw new ApiError("MODEL_NOT_FOUND", { modelId });
+        if (published) await setTimers(tx, modelId);
+        else {
+          await dropDeadlines(tx, modelId);
+          await calmInstances(tx, modelId);
+        }
+        await audit(tx, actor, published ? "model.publish" : "model.unpublish", modelId);
+        return need(tx, modelId);
+      });
+      wake.hint(TIMER_TOPIC);
+      return model;
+    },
+
+    remove: (modelId, actor) =>
+      db.tx(async (tx) => {
+        const model = await need(tx, modelId);
+        // Without its parts no formula has a value.
+        const computed = await dependingKpis(tx, model.kpis);
+        // First of all: it waits for a run that is just ending, and the values of that have to go as well.
+        await store.deleteModel(tx, modelId);
+        await clearBeside(
+          tx,
+          modelId,
+          computed.map(({ kpi_id }) => kpi_id),
+        );
+        await store.deleteModelValues(tx, modelId);
+        await endTasksOf(tx, modelId, "the model was deleted");
+        await audit(tx, actor, "model.delete", modelId, { name: model.name });
+        return model;
+      }),
+  };
+}
+
+function dependencyRow(dependency: DependencyInput) {
+  return {
+    dependency_table_name: dependency.table,
+    optional: dependency.optional ?? false,
+    quiet_seconds: dependency.quietSeconds ?? 0,
+    deadline: dependency.deadline ?? null,
+    grain: dependency.grain ?? null,
+    shift: dependency.offset ?? 0,
+  };
+}
+
+/** The first thing that is wrong with a model, as a sentence that lacks its full stop. */
+function problemOf(
+  { sql, chain, engine, grain, timeZone, dependencies }: ModelInput,
+  engines: string[],
+): string | undefined {
+  if ((sql === undefined) === (chain === undefined)) return "A model has either `sql` or a `chain`, and not both";
+  if (engine !== undefined && chain !== undefined) return "A model that runs a `chain` has no `engine`";
+  if (engine !== undefined && !engines.includes(engine)) {
+    return `There is no engine \`${engine}\`.${didYouMean(engine, engines)} Known: ${engines.join(", ")}`;
+  }
+  const zoneProblem = timeZone === undefined ? undefined : wrongTimeZone(timeZone);
+  if (zoneProblem !== undefined) return zoneProblem;
+  const seen = new Set<string>();
+  for (const [index, { table, deadline, grain: own, offset = 0 }] of dependencies.entries()) {
+    const where = `The field \`dependencies[${index}]\` (${table})`;
+    if (seen.has(`${table} ${offset}`)) return `${where}: the same table with the same offset is there twice`;
+    seen.add(`${table} ${offset}`);
+    const mapping = checkMapping({ modelGrain: grain ?? undefined, grain: own, offset });
+    if (mapping !== undefined) return `${where}: ${mapping}`;
+    if (deadline === undefined) continue;
+    if (!grain) return `${where}: a \`deadline\` needs the model's \`grain\`, which says when the period ends`;
+    const parsed = parseDeadline(deadline);
+    if ("problem" in parsed) return `${where}: ${parsed.problem}`;
+  }
+  return undefined;
+}
+
+async function refuseComputed(tx: Queryable, kpiIds: readonly string[]): Promise<void> {
+  const computed = (await kpiTypes(tx, kpiIds)).find(({ type }) => type === "COMPUTED");
+  if (computed) throw invalid(`\`${computed.kpi_id}\` is a COMPUTED indicator; a model brings EXTENDED ones`);
+}

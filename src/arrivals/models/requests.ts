@@ -1,0 +1,112 @@
+/** Runs that people ask for: one opTime, or a range of them. */
+import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { ApiError, invalid } from "../../kernel/errors.ts";
+import { grainOf, OP_TIMES_MAX, opTimesBetween } from "../../kernel/time/op-time.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
+import { judge, keyOf } from "../runs/judge.ts";
+import { type KnownModel, knownModels, readNeeds } from "../runs/needs.ts";
+import { MODEL_STATES } from "../runs/states.ts";
+import { arrivedOpTimes } from "../store/arrivals.ts";
+import { forceInstances, type InstanceKey, lockInstances } from "../store/instances.ts";
+import { READY_TOPIC } from "../topics.ts";
+
+export interface Requests {
+  /** Runs a model for an opTime, whether anything is new or not. Answers the run's generation. */
+  run(
+    modelId: string,
+    request: { opTime: string; force: boolean },
+    actor: Actor | null,
+  ): Promise<{ generation: number }>;
+  backfill(modelId: string, request: BackfillRequest, actor: Actor): Promise<BackfillItem[]>;
+}
+
+export interface BackfillRequest {
+  from: string;
+  to: string;
+  dryRun: boolean;
+}
+export interface BackfillItem {
+  opTime: string;
+  /** Whether it runs; if not, what it lacks. */
+  runs: boolean;
+  missing: string[];
+}
+
+const MISSING_SHOWN = 5;
+
+export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
+  async function published(modelId: string): Promise<KnownModel> {
+    const model = (await knownModels(db, [modelId])).get(modelId);
+    if (!model) throw new ApiError("MODEL_NOT_FOUND", { modelId });
+    if (model.state !== MODEL_STATES.published) throw new ApiError("MODEL_NOT_PUBLISHED", { modelId });
+    return model;
+  }
+
+  /** The tables of each instance that it would have to wait for. */
+  async function missingOf(keys: readonly InstanceKey[], model: KnownModel): Promise<Map<InstanceKey, string[]>> {
+    const { needs, arrived } = await readNeeds(db, keys, new Map([[model.model_id, model]]));
+    return new Map(
+      keys.map((key) => {
+        const facts = { needs: needs.get(key) ?? [], arrived, consumed: null, rerun: model.rerun };
+        const verdict = judge({ ...facts, nowMs: Number.POSITIVE_INFINITY });
+        return [key, verdict.kind === "waiting" ? verdict.missing.map(keyOf) : []];
+      }),
+    );
+  }
+
+  function refuseOtherGrain({ grain, model_id: modelId }: KnownModel, opTime: string): void {
+    if (grain === null || grainOf(opTime) === grain) return;
+    const reason = `The opTimes of model \`${modelId}\` are ${grain}s, which \`${opTime}\` is not`;
+    throw invalid(reason);
+  }
+
+  return {
+    async run(modelId, { opTime, force }, actor) {
+      const model = await published(modelId);
+      refuseOtherGrain(model, opTime);
+      const key = { model_id: modelId, op_time: opTime };
+      const missing = (await missingOf([key], model)).get(key) ?? [];
+      if (missing.length > 0 && !force) {
+        throw new ApiError("TABLES_MISSING", { modelId, opTime, missing: listed(missing) });
+      }
+      const generation = await db.tx(async (tx) => {
+        const [instance] = await lockInstances(tx, [key]);
+        const [forced] = await forceInstances(tx, [key], "run");
+        if (!instance) throw new ApiError("MODEL_NOT_FOUND", { modelId }); // Deleted in this moment.
+        if (!forced) throw new ApiError("MODEL_RUNNING", { modelId, opTime, generation: instance.generation });
+        if (actor) await audit(tx, actor, "model.run", modelId, { opTime, force });
+        return forced.generation + 1;
+      });
+      wake.hint(READY_TOPIC);
+      return { generation };
+    },
+
+    async backfill(modelId, { from, to, dryRun }, actor) {
+      const model = await published(modelId);
+      const opTimes = model.grain
+        ? opTimesBetween(from, to, model.grain)
+        : await arrivedOpTimes(db, from, to, OP_TIMES_MAX);
+      const keys = opTimes.map((opTime) => ({ model_id: modelId, op_time: opTime }));
+      const missing = await missingOf(keys, model);
+      const complete = keys.filter((key) => missing.get(key)?.length === 0);
+      if (!dryRun && complete.length > 0) {
+        await db.tx(async (tx) => {
+          await lockInstances(tx, complete);
+          await forceInstances(tx, complete, "backfill");
+          await audit(tx, actor, "model.backfill", modelId, { from, to, opTimes: complete.length });
+        });
+        wake.hint(READY_TOPIC);
+      }
+      return keys.map((key) => {
+        const lacks = missing.get(key) ?? [];
+        return { opTime: key.op_time, runs: lacks.length === 0, missing: lacks.slice(0, MISSING_SHOWN) };
+      });
+    },
+  };
+}
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, MISSING_SHOWN).join(", ");
+  return names.length > MISSING_SHOWN ? `${shown} and ${names.length - MISSING_SHOWN} more` : shown;
+}

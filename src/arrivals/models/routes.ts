@@ -1,0 +1,178 @@
+/** The API of models: define, publish, run, backfill, and why. */
+
+import type { Db } from "../../kernel/data/db.ts";
+import { actionPath } from "../../kernel/http/action-path.ts";
+import { errors, NoBody } from "../../kernel/http/schemas.ts";
+import { actorOf, type Http } from "../../kernel/http/server.ts";
+import { systemClock } from "../../kernel/time/clock.ts";
+import type { Arrivals } from "../arrivals.ts";
+import { endOf, prefersAsync } from "../open-routes.ts";
+import { modelReply, taskReply } from "../replies.ts";
+import * as schemas from "../schemas.ts";
+import type { ArrivalsSettings } from "../settings.ts";
+import { listModels } from "../store/models.ts";
+import { explain } from "./why.ts";
+
+export interface ModelRoutesDeps {
+  db: Db;
+  arrivals: Arrivals;
+  settings: ArrivalsSettings;
+}
+
+/** Room for SQL of the length that is accepted, in any letters. */
+const MODEL_BODY_BYTES_MAX = 8 * 1_048_576;
+
+export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesDeps): void {
+  const { models, requests, waitingRoom } = arrivals;
+  const read = { scope: "kpi:read" } as const;
+  const write = { scope: "kpi:write" } as const;
+  const tags = ["models"];
+
+  http.get(
+    "/models",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "List models",
+        querystring: schemas.ModelsQuery,
+        response: { 200: schemas.ModelsReply, ...errors(400) },
+      },
+    },
+    async ({ query: { q = null, state = null, page, size } }) => {
+      const { items, total } = await listModels(db, { q, state, page, size });
+      return { items: items.map(modelReply), page, size, total };
+    },
+  );
+
+  http.put(
+    "/models/:modelId",
+    {
+      config: write,
+      bodyLimit: MODEL_BODY_BYTES_MAX,
+      schema: {
+        tags,
+        summary: "Define a model, or define it anew; a new one is not published; with `dryRun`, only check it",
+        params: schemas.ModelPutParams,
+        querystring: schemas.DryRunQuery,
+        body: schemas.ModelBody,
+        response: { 200: schemas.ModelReply, 201: schemas.ModelReply, ...errors(400, 409) },
+      },
+    },
+    async (request, reply) => {
+      const { params, body, query } = request;
+      const { model, created } = await models.put(params.modelId, body, actorOf(request), query);
+      return reply.code(created && !query.dryRun ? 201 : 200).send(modelReply(model));
+    },
+  );
+
+  http.get(
+    "/models/:modelId",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show a model",
+        params: schemas.ModelParams,
+        response: { 200: schemas.ModelReply, ...errors(400, 404) },
+      },
+    },
+    async ({ params }) => modelReply(await models.get(params.modelId)),
+  );
+
+  http.delete(
+    "/models/:modelId",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary:
+          "Delete a model with the values that it brought and what was computed from them; the log of its runs stays",
+        params: schemas.ModelParams,
+        response: { 200: schemas.ModelReply, ...errors(400, 404) },
+      },
+    },
+    async (request) => modelReply(await models.remove(request.params.modelId, actorOf(request))),
+  );
+
+  for (const published of [true, false]) {
+    http.post(
+      actionPath("/models/:modelId", published ? "publish" : "unpublish"),
+      {
+        config: { ...write, bodyOptional: true },
+        schema: {
+          tags,
+          summary: published
+            ? "Publish a model: from now on arrivals run it; what has arrived before does not"
+            : "Unpublish a model: what has not begun does not begin",
+          params: schemas.ModelParams,
+          body: NoBody,
+          response: { 200: schemas.ModelReply, ...errors(400, 404) },
+        },
+      },
+      async (request) => modelReply(await models.setPublished(request.params.modelId, published, actorOf(request))),
+    );
+  }
+
+  http.post(
+    actionPath("/models/:modelId", "run"),
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Run a model for an opTime, whether anything is new or not, and wait for it like an announcement does",
+        params: schemas.ModelParams,
+        body: schemas.RunBody,
+        response: { 200: schemas.TriggeredReply, ...errors(400, 404, 409) },
+      },
+    },
+    async (request) => {
+      const { params, body, raw, signal } = request;
+      const { generation } = await requests.run(params.modelId, body, actorOf(request));
+      const key = { model_id: params.modelId, op_time: body.opTime, generation };
+      const waitMs = prefersAsync(raw) ? 0 : settings.waitSeconds * 1000;
+      const ended = await waitingRoom.ended(
+        key,
+        AbortSignal.any([signal, AbortSignal.timeout(waitMs), waitingRoom.closing]),
+      );
+      return { modelId: params.modelId, opTime: body.opTime, generation, ...endOf(ended) };
+    },
+  );
+
+  http.post(
+    actionPath("/models/:modelId", "backfill"),
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Run a model for a range of opTimes, as far as their tables are here; with `dryRun`, only list them",
+        params: schemas.ModelParams,
+        body: schemas.BackfillBody,
+        response: { 200: schemas.BackfillReply, ...errors(400, 404, 409) },
+      },
+    },
+    async (request) => {
+      const { dryRun } = request.body;
+      const items = await requests.backfill(request.params.modelId, request.body, actorOf(request));
+      return { dryRun, runs: items.filter(({ runs }) => runs).length, items };
+    },
+  );
+
+  http.get(
+    "/models/:modelId/why",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Why a model has run for an opTime, or has not, and what would make it run",
+        params: schemas.ModelParams,
+        querystring: schemas.WhyQuery,
+        response: { 200: schemas.WhyReply, ...errors(400, 404) },
+      },
+    },
+    async ({ params, query }) => {
+      const explanation = await explain(db, systemClock, params.modelId, query.opTime);
+      return { ...explanation, runs: explanation.runs.map(taskReply) };
+    },
+  );
+}

@@ -1,0 +1,274 @@
+/** Every answer to the question why a model has run, or has not. */
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../../test/database.ts";
+import { until } from "../../../test/until.ts";
+import { on, TODAY, useKpis } from "../arrivals.fixture.ts";
+
+const database = useDatabase();
+const kpis = useKpis(database, { arrivals: { slots: 1 } });
+
+const held = (from: string, kpiId = "KD1001") => ({
+  engine: "warehouse",
+  sql: `select '${kpiId}' as kpi_id, 1 as value ${from}`,
+  kpis: [kpiId],
+});
+const RUN = "POST /api/v1/kpi/models/M:run";
+
+describe("the verdict", () => {
+  test("of a model that is not published", async () => {
+    await kpis.define("M");
+    await kpis.arrive("T");
+    expect(await kpis.why("M")).toMatchObject({
+      state: "idle",
+      verdict: "The model is not published, so arrivals do not concern it.",
+      wouldRun: ["Publish it, then arrivals count."],
+      tables: [{ table: "T", missing: false, consumedBy: null }],
+    });
+  });
+
+  test("of one that waits for a table, or for several", async () => {
+    await kpis.publish("M", { dependencies: on("A", "B", "C") });
+    expect(await kpis.why("M")).toMatchObject({
+      state: "idle",
+      verdict: `It waits for 3 tables: A ${TODAY}, B ${TODAY}, C ${TODAY}.`,
+    });
+    await kpis.arrive("A");
+    await kpis.arrive("C");
+    expect(await kpis.why("M")).toEqual({
+      modelId: "M",
+      opTime: TODAY,
+      state: "waiting",
+      verdict: `It waits for a table: B ${TODAY}.`,
+      wouldRun: [`The arrival of B ${TODAY}.`, `${RUN} with \`force: true\`.`],
+      tables: [
+        expect.objectContaining({
+          table: "A",
+          opTime: TODAY,
+          optional: false,
+          missing: false,
+          arrivedAt: expect.any(String),
+        }),
+        {
+          table: "B",
+          opTime: TODAY,
+          optional: false,
+          missing: true,
+          deadline: null,
+          arrivedAt: null,
+          sequence: null,
+          consumedBy: null,
+        },
+        expect.objectContaining({ table: "C", missing: false, sequence: expect.stringMatching(/^\d+$/) }),
+      ],
+      runs: [],
+      computed: [],
+    });
+  });
+
+  test("of one that waits for many: the first, and how many more", async () => {
+    await kpis.publish("M", { grain: "day", dependencies: [{ table: "A", grain: "hour" }] });
+    const { verdict, tables } = await kpis.why("M");
+    const first = ["00", "01", "02", "03", "04"].map((hour) => `A ${TODAY}${hour}`).join(", ");
+    expect(verdict).toBe(`It waits for 24 tables: ${first} and 19 more.`);
+    expect(tables).toHaveLength(24);
+  });
+
+  test("of one in its quiet period", async () => {
+    await kpis.publish("M", { dependencies: [{ table: "T", quietSeconds: 3_600 }] });
+    await kpis.arrive("T");
+    const { state, verdict, wouldRun, tables } = await kpis.why("M");
+    const due = new Date(Date.parse(String(tables[0]?.arrivedAt)) + 3_600_000).toISOString();
+    expect([state, verdict]).toEqual(["quiet", `All tables are here; it waits until ${due} in case one comes again.`]);
+    expect(wouldRun).toEqual(["The end of the quiet period.", `${RUN}.`]);
+  });
+
+  test("of one that is ready while all workers are busy", async () => {
+    const gate = await kpis.gate();
+    await kpis.publish("BUSY", { ...held(gate.from, "KD2"), dependencies: on("B") });
+    await kpis.publish("M");
+    await kpis.arriveAsync("B");
+    await kpis.reaches("BUSY", "RUNNING");
+    await kpis.arriveAsync("T");
+    expect(await kpis.why("M")).toMatchObject({
+      state: "ready",
+      verdict: "It is ready and waits for a free worker.",
+      wouldRun: [],
+    });
+  });
+
+  test("of one that runs, and of what arrives meanwhile", async () => {
+    const gate = await kpis.gate();
+    await kpis.publish("M", held(gate.from));
+    await kpis.arriveAsync("T");
+    const { id } = await kpis.reaches("M", "RUNNING");
+    expect(await kpis.why("M")).toMatchObject({
+      state: "running",
+      verdict: `It is running, as run ${id}.`,
+      tables: [{ consumedBy: { taskId: id, generation: 1 } }],
+    });
+    await kpis.arriveAsync("T");
+    expect(await kpis.why("M")).toMatchObject({
+      verdict: `It is running, as run ${id}. Something arrived meanwhile, so it will run again.`,
+      tables: [{ consumedBy: null }],
+    });
+  });
+
+  test("of one that runs and will not run again, whatever arrives", async () => {
+    const gate = await kpis.gate();
+    await kpis.publish("M", { ...held(gate.from), rerun: "ignore" });
+    await kpis.arriveAsync("T");
+    const { id } = await kpis.reaches("M", "RUNNING");
+    await kpis.arriveAsync("T");
+    expect((await kpis.why("M")).verdict).toBe(`It is running, as run ${id}. Something arrived meanwhile.`);
+  });
+
+  test.each([
+    ["auto", ["Any of its tables arriving again.", `${RUN}.`]],
+    ["ask", [`${RUN}.`]],
+    ["ignore", [`${RUN}.`]],
+  ])("of one that has used everything, with rerun: %s", async (rerun, wouldRun) => {
+    await kpis.publish("M", { rerun });
+    await kpis.arrive("T");
+    const { id } = await kpis.reaches("M", "SUCCESS");
+    expect(await kpis.why("M")).toMatchObject({
+      state: "idle",
+      verdict: `It has used everything that has arrived, in run ${id}.`,
+      wouldRun,
+      tables: [{ consumedBy: { taskId: id, generation: 1 } }],
+      runs: [{ id, status: "SUCCESS", computeCount: 1 }],
+    });
+  });
+
+  test("of one that has used everything, and failed when it was run again by hand", async () => {
+    await kpis.publish("M");
+    await kpis.arrive("T");
+    const { id } = await kpis.reaches("M", "SUCCESS");
+    await kpis.define("M", { sql: "select * from nowhere" });
+    await kpis.post("/models/M:run", { opTime: TODAY });
+    const { verdict } = await kpis.why("M");
+    expect(verdict).toMatch(
+      new RegExp(`^It has used everything that has arrived, in run ${id}. Its last run failed: .*nowhere`),
+    );
+  });
+
+  test("of one whose owner wants to be asked, or wants no rerun", async () => {
+    await kpis.publish("M", { rerun: "ask" });
+    await kpis.arrive("T");
+    await kpis.arrive("T");
+    expect(await kpis.why("M")).toMatchObject({
+      state: "asking",
+      verdict: "A table has arrived again, and its owner wants to be asked (rerun: ask).",
+      wouldRun: [`${RUN}.`],
+    });
+    await kpis.define("M", { rerun: "ignore" });
+    expect(await kpis.why("M")).toMatchObject({
+      verdict: "A table has arrived again, but the model ignores that (rerun: ignore).",
+      wouldRun: [`${RUN}.`],
+    });
+  });
+
+  test("of one that failed", async () => {
+    await kpis.publish("M", { sql: "select * from nowhere" });
+    await kpis.arrive("T");
+    const { message, id } = await kpis.reaches("M", "FAILED");
+    expect(await kpis.why("M")).toMatchObject({
+      state: "idle",
+      verdict: `Its last run failed: ${message}`,
+      wouldRun: ["Any of its tables arriving again.", `${RUN}.`],
+      tables: [{ consumedBy: { taskId: id } }],
+    });
+  });
+
+  test.each([0, 3_600])("of one whose tables came before it was published, %i s quiet", async (quietSeconds) => {
+    await kpis.arrive("T");
+    await kpis.publish("M", { dependencies: [{ table: "T", quietSeconds }] });
+    expect(await kpis.why("M")).toMatchObject({
+      state: "idle",
+      verdict: "All tables are here, but they arrived before the model was published, or before it was as it is now.",
+      wouldRun: ["Any of its tables arriving again.", `${RUN}, or :backfill for a range.`],
+    });
+  });
+});
+
+describe("the tables", () => {
+  test("tell which run used which arrival", async () => {
+    await kpis.publish("M", { dependencies: on("A", "B") });
+    await kpis.arrive("A");
+    await kpis.arrive("B");
+    await kpis.arrive("B");
+    const { tables, runs } = await kpis.why("M");
+    const [second] = runs;
+    expect(runs.map(({ generation }) => generation)).toEqual([2, 1]);
+    expect(tables).toMatchObject([
+      { table: "A", consumedBy: { taskId: second?.id, generation: 2 } },
+      { table: "B", consumedBy: { taskId: second?.id, generation: 2 } },
+    ]);
+    expect(second?.consumed).toEqual(Object.fromEntries(tables.map((one) => [`${one.table} ${TODAY}`, one.sequence])));
+  });
+
+  test("tell of an optional one when it will be late, which lets the model go on without it", async () => {
+    const optional = { table: "B", optional: true, deadline: "PT1H" };
+    await kpis.publish("M", { grain: "day", dependencies: [{ table: "A" }, optional] });
+    const day = "20991231";
+    const freed = "The deadline at 2100-01-01T01:00:00.000Z: what is missing is optional.";
+    expect((await kpis.why("M", day)).wouldRun).not.toContain(freed);
+    await kpis.arrive("A", day);
+    expect(await kpis.why("M", day)).toMatchObject({
+      state: "waiting",
+      wouldRun: expect.arrayContaining([freed]),
+      tables: [
+        { table: "A", deadline: null },
+        { table: "B", deadline: "2100-01-01T01:00:00.000Z" },
+      ],
+    });
+  });
+
+  test("tell of optional ones that they are missing, which keeps nobody waiting", async () => {
+    await kpis.publish("M", { dependencies: [{ table: "A" }, { table: "B", optional: true }] });
+    await kpis.arrive("A");
+    expect((await kpis.why("M")).tables).toMatchObject([
+      { table: "A", missing: false },
+      { table: "B", optional: true, missing: true },
+    ]);
+  });
+});
+
+describe("the computed indicators behind it", () => {
+  test("are named with what they lack, for each set of dimensions", async () => {
+    await kpis.compute("RATE", "KD1 / KD2");
+    const row = (kpiId: string, value: number, region: string) =>
+      `select '${kpiId}' as kpi_id, ${value} as value, '${region}' as region`;
+    const rows = [row("KD1", 1, "EU"), row("KD1", 2, "US"), row("KD2", 4, "US")];
+    await kpis.publish("M", { sql: rows.join(" union all "), kpis: ["KD1", "KD2"] });
+    await kpis.arrive("T");
+    expect((await kpis.why("M")).computed).toEqual([
+      { kpiId: "RATE", missing: ['{"region":"EU"}: KD2 has no value for these dimensions.'] },
+    ]);
+  });
+});
+
+describe("who asks", () => {
+  test("for a model that is not there gets 404", async () => {
+    expect(await kpis.get(`/models/nobody/why?opTime=${TODAY}`)).toMatchObject({
+      status: 404,
+      body: { error: "There is no model `nobody`.", code: "MODEL_NOT_FOUND" },
+    });
+  });
+
+  test("for an opTime that the model cannot have is told so", async () => {
+    await kpis.define("M", { grain: "day" });
+    expect(await kpis.get("/models/M/why?opTime=2025121900")).toMatchObject({
+      status: 400,
+      body: { error: "The opTimes of model `M` are days, which `2025121900` is not." },
+    });
+  });
+
+  test("sees the newest runs", async () => {
+    await kpis.publish("M");
+    for (let run = 1; run <= 22; run += 1) await kpis.arrive("T");
+    await until(async () => (await kpis.tasks("M")).length === 22, "22 runs");
+    const { runs } = await kpis.why("M");
+    expect([runs.length, runs[0]?.generation, runs.at(-1)?.generation]).toEqual([20, 22, 3]);
+    expect(runs[0]).toMatchObject({ trigger: "arrival", causedBy: { table: "T", opTime: TODAY }, chainRunId: null });
+  });
+});

@@ -1,0 +1,190 @@
+/** Why a model ran for an opTime, or has not: what it needs, what came when, which run used it, and what would make it run. */
+
+import type { Db } from "../../kernel/data/db.ts";
+import { ApiError, invalid } from "../../kernel/errors.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { grainOf } from "../../kernel/time/op-time.ts";
+import { formulaOf, readParts } from "../kpis/computed.ts";
+import { evaluateFormula } from "../kpis/formula.ts";
+import { judge, keyOf, type Need, type Verdict } from "../runs/judge.ts";
+import { arrivedOf, type KnownModel, knownModels, needsOf } from "../runs/needs.ts";
+import { MODEL_STATES } from "../runs/states.ts";
+import { findInstances, type InstanceRow } from "../store/instances.ts";
+import { dependingKpis } from "../store/kpis.ts";
+import { findModel } from "../store/models.ts";
+import { listTasks, type TaskRow } from "../store/tasks.ts";
+
+export interface Explanation {
+  modelId: string;
+  opTime: string;
+  state: string;
+  verdict: string;
+  tables: TableSeen[];
+  runs: TaskRow[];
+  wouldRun: string[];
+  computed: { kpiId: string; missing: string[] }[];
+}
+
+interface TableSeen {
+  table: string;
+  opTime: string;
+  optional: boolean;
+  missing: boolean;
+  /** When it is late, or was. */
+  deadline: Date | null;
+  arrivedAt: Date | null;
+  sequence: string | null;
+  /** The newest run that used this arrival. */
+  consumedBy: { taskId: string; generation: number } | null;
+}
+
+const RUNS_SHOWN = 20;
+const REASONS_SHOWN = 5;
+
+export async function explain(db: Db, clock: Clock, modelId: string, opTime: string): Promise<Explanation> {
+  const model = (await knownModels(db, [modelId])).get(modelId);
+  const row = await findModel(db, modelId);
+  if (!model || !row) throw new ApiError("MODEL_NOT_FOUND", { modelId });
+  if (model.grain !== null && grainOf(opTime) !== model.grain) {
+    const reason = `The opTimes of model \`${modelId}\` are ${model.grain}s, which \`${opTime}\` is not`;
+    throw invalid(reason);
+  }
+  const needs = needsOf(model, opTime);
+  const arrived = await arrivedOf(db, needs);
+  const [instance] = await findInstances(db, [{ model_id: modelId, op_time: opTime }]);
+  const { items: runs } = await listTasks(db, { modelId, opTime, status: null, page: 1, size: RUNS_SHOWN });
+  const verdict = judge({
+    needs,
+    arrived,
+    consumed: instance?.consumed ?? null,
+    rerun: model.rerun,
+    nowMs: instance?.now_ms ?? clock.now(),
+  });
+  const tables = needs.map((need): TableSeen => {
+    const found = arrived.get(keyOf(need));
+    const user = runs.find(({ consumed }) => found && consumed[keyOf(need)] === found.sequence);
+    return {
+      table: need.table,
+      opTime: need.opTime,
+      optional: need.optional,
+      missing: !found,
+      deadline: need.deadlineMs === null ? null : new Date(need.deadlineMs),
+      arrivedAt: found ? new Date(found.atMs) : null,
+      sequence: found?.sequence ?? null,
+      consumedBy: user ? { taskId: user.id, generation: user.generation } : null,
+    };
+  });
+  return {
+    modelId,
+    opTime,
+    state: instance?.state ?? "idle",
+    ...sentencesOf(model, instance, isHeeded(verdict, instance) ? verdict : { kind: "ready" }, runs),
+    tables,
+    runs,
+    computed: await missingComputed(db, row.kpis, opTime),
+  };
+}
+
+/** A quiet period of tables that came before the model was published ends, and nobody looks. */
+function isHeeded({ kind }: Verdict, instance: InstanceRow | undefined): boolean {
+  return kind !== "quiet" || instance?.state === "quiet";
+}
+
+/** The verdict in words, and what would make it run. */
+function sentencesOf(
+  { model_id: modelId, state, rerun }: KnownModel,
+  instance: InstanceRow | undefined,
+  verdict: Verdict,
+  runs: readonly TaskRow[],
+): { verdict: string; wouldRun: string[] } {
+  const [last] = runs;
+  const failure = last?.status === "FAILED" ? `Its last run failed: ${last.message}` : "";
+  const byHand = `POST /api/v1/kpi/models/${modelId}:run`;
+  if (state !== MODEL_STATES.published) {
+    return {
+      verdict: "The model is not published, so arrivals do not concern it.",
+      wouldRun: ["Publish it, then arrivals count."],
+    };
+  }
+  if (instance?.state === "running") {
+    const next = rerun === "auto" ? ", so it will run again" : "";
+    const more = instance.again ? ` Something arrived meanwhile${next}.` : "";
+    return { verdict: `It is running, as run ${last?.id ?? "?"}.${more}`, wouldRun: [] };
+  }
+  if (instance?.state === "ready") return { verdict: "It is ready and waits for a free worker.", wouldRun: [] };
+  switch (verdict.kind) {
+    case "waiting":
+      return {
+        verdict: `It waits for ${verdict.missing.length === 1 ? "a table" : `${verdict.missing.length} tables`}: ${listed(verdict.missing)}.`,
+        wouldRun: [
+          `The arrival of ${listed(verdict.missing)}.`,
+          ...deadlineThatFrees(verdict.missing),
+          `${byHand} with \`force: true\`.`,
+        ],
+      };
+    case "quiet":
+      return {
+        verdict: `All tables are here; it waits until ${new Date(verdict.dueMs).toISOString()} in case one comes again.`,
+        wouldRun: ["The end of the quiet period.", `${byHand}.`],
+      };
+    case "asking":
+      return {
+        verdict: "A table has arrived again, and its owner wants to be asked (rerun: ask).",
+        wouldRun: [`${byHand}.`],
+      };
+    case "ignored":
+      return {
+        verdict: "A table has arrived again, but the model ignores that (rerun: ignore).",
+        wouldRun: [`${byHand}.`],
+      };
+    case "nothing new": {
+      const success = runs.find(({ status }) => status === "SUCCESS");
+      return {
+        verdict: `It has used everything that has arrived, in run ${success?.id ?? "?"}. ${failure}`.trimEnd(),
+        wouldRun: [rerun === "auto" ? "Any of its tables arriving again." : "", `${byHand}.`].filter(Boolean),
+      };
+    }
+    case "ready":
+      return failure
+        ? {
+            verdict: failure,
+            wouldRun: ["Any of its tables arriving again.", `${byHand}.`],
+          }
+        : {
+            verdict:
+              "All tables are here, but they arrived before the model was published, or before it was as it is now.",
+            wouldRun: ["Any of its tables arriving again.", `${byHand}, or :backfill for a range.`],
+          };
+  }
+}
+
+/** If only optional tables are missing, it goes on without them when they are late. */
+function deadlineThatFrees(missing: readonly Need[]): string[] {
+  const times = missing.map(({ optional, deadlineMs }) => (optional ? deadlineMs : null));
+  if (times.some((time) => time === null)) return [];
+  return [`The deadline at ${new Date(Math.max(...times.map(Number))).toISOString()}: what is missing is optional.`];
+}
+
+function listed(missing: readonly Need[]): string {
+  const shown = missing.slice(0, REASONS_SHOWN).map(keyOf).join(", ");
+  return missing.length > REASONS_SHOWN ? `${shown} and ${missing.length - REASONS_SHOWN} more` : shown;
+}
+
+/** The COMPUTED indicators behind the model that lack values, with the reasons. */
+async function missingComputed(db: Db, kpiIds: readonly string[], opTime: string) {
+  const formulas = (await dependingKpis(db, kpiIds)).map(formulaOf);
+  const parts = await readParts(
+    db,
+    opTime,
+    formulas.flatMap(({ references }) => references),
+  );
+  return formulas.flatMap((formula) => {
+    const { missing } = evaluateFormula(formula, parts);
+    if (missing.length === 0) return [];
+    const reasons = missing.slice(0, REASONS_SHOWN).map(({ dimensions, reasons: said }) => {
+      const of = Object.keys(dimensions).length > 0 ? `${JSON.stringify(dimensions)}: ` : "";
+      return `${of}${said.join(" ")}`;
+    });
+    return [{ kpiId: formula.kpiId, missing: reasons }];
+  });
+}

@@ -1,0 +1,124 @@
+/**
+ * The end of a run, in one transaction under its fence: values, indicators computed from them, the log, what subscribers are
+ * told, the table that the model produces, and whether it must run again. If the run is no longer ours, none of it happens.
+ */
+import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { storableText } from "../../kernel/data/storable.ts";
+import { OUTBOX_TOPIC } from "../../kernel/work/outbox.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
+import { type Announced, announce } from "../announce.ts";
+import type { Events } from "../events.ts";
+import { recompute } from "../kpis/computed.ts";
+import { type ClaimedInstance, endInstance } from "../store/instances.ts";
+import { replaceModelValues, type ValueWrite } from "../store/kpis.ts";
+import { holdModelKpis, type ModelRow } from "../store/models.ts";
+import { endTask } from "../store/tasks.ts";
+import { ENDED_TOPIC, READY_TOPIC, TIMER_TOPIC } from "../topics.ts";
+import { type Considered, consider } from "./consider.ts";
+import type { Consumed } from "./judge.ts";
+import { knownModels } from "./needs.ts";
+import { MODEL_STATES } from "./states.ts";
+
+/** A claimed instance with everything that its run needs. */
+export interface Run extends ClaimedInstance {
+  taskId: string;
+  consumed: Consumed;
+  model: ModelRow;
+}
+
+export type Outcome =
+  | { status: "SUCCESS"; values: ValueWrite[]; computeCount: number }
+  | { status: "FAILED"; message: string };
+
+export interface FinishDeps {
+  db: Db;
+  wake: Wake;
+  events: Events;
+  /** Tells those who wait for tables themselves, after the commit. */
+  arrived: (arrivals: readonly { table: string; opTime: string }[]) => void;
+}
+
+class LeaseLost extends Error {}
+
+const MESSAGE_LENGTH_MAX = 2_000;
+
+/** Answers whether it counted: a run that was taken away changes nothing. */
+export async function finish(deps: FinishDeps, run: Run, outcome: Outcome): Promise<boolean> {
+  const { db, wake } = deps;
+  try {
+    const { produced, again } = await db.tx((tx) =>
+      outcome.status === "SUCCESS" ? succeed(tx, deps, run, outcome) : fail(tx, deps, run, outcome.message),
+    );
+    const considered = [...again, ...(produced?.considered ?? [])];
+    if (considered.some(({ verdict }) => verdict.kind === "ready")) wake.hint(READY_TOPIC);
+    if (considered.some(({ verdict }) => verdict.kind === "quiet")) wake.hint(TIMER_TOPIC);
+    if (produced && run.model.produces) deps.arrived([{ table: run.model.produces, opTime: run.op_time }]);
+    wake.hint(OUTBOX_TOPIC);
+    wake.hint(ENDED_TOPIC);
+    return true;
+  } catch (error) {
+    if (error instanceof LeaseLost) return false;
+    throw error;
+  }
+}
+
+interface Followed {
+  produced: Announced | undefined;
+  again: Considered[];
+}
+
+async function succeed(
+  tx: Queryable,
+  { events }: FinishDeps,
+  run: Run,
+  { values, computeCount }: Outcome & { status: "SUCCESS" },
+): Promise<Followed> {
+  const { model, op_time: opTime, taskId, generation } = run;
+  const source = { opTime, taskId, generation, modelId: model.model_id };
+  // Not those that it had when it began: one may have gone to another model meanwhile.
+  const kpis = await holdModelKpis(tx, model.model_id);
+  const own = new Set(kpis);
+  const stored = values.filter(({ kpi_id }) => own.has(kpi_id));
+  // The instance is locked last: until then, announcements need not wait for what may be a million rows.
+  await replaceModelValues(tx, stored, source);
+  const computed = await recompute(tx, kpis, source);
+  const produced = model.produces
+    ? (await announce(tx, [{ table: model.produces, opTime, idempotencyKey: null }], [run]))[0]
+    : undefined;
+  const again = await end(tx, run, run.consumed);
+  await endTask(tx, {
+    id: taskId,
+    status: "SUCCESS",
+    message: null,
+    computeCount,
+    storageCount: stored.length,
+  });
+  const affectedKpiIds = [...kpis, ...computed];
+  if (affectedKpiIds.length > 0) {
+    const { rerun, caused_by: causedBy } = run;
+    await events.updated(tx, { modelId: model.model_id, opTime, affectedKpiIds, generation, rerun, causedBy });
+  }
+  await events.ended(tx, { model, opTime, generation, failure: null, kpis, computed });
+  return { produced, again };
+}
+
+async function fail(tx: Queryable, { events }: FinishDeps, run: Run, reason: string): Promise<Followed> {
+  const { model, model_id: modelId, op_time: opTime, generation, taskId } = run;
+  const message = storableText(reason, MESSAGE_LENGTH_MAX);
+  const again = await end(tx, run, null);
+  await endTask(tx, { id: taskId, status: "FAILED", message, computeCount: null, storageCount: null });
+  await events.failed(tx, { modelId, opTime, generation, message });
+  await events.ended(tx, { model, opTime, generation, failure: message, kpis: model.kpis, computed: [] });
+  return { produced: undefined, again };
+}
+
+/** Lets go of the instance, and looks again if something arrived meanwhile. */
+async function end(tx: Queryable, run: Run, consumed: Consumed | null): Promise<Considered[]> {
+  const { model_id, op_time, fence } = run;
+  const ended = await endInstance(tx, { model_id, op_time, fence, consumed });
+  if (!ended) throw new LeaseLost();
+  if (!ended.again) return [];
+  const models = await knownModels(tx, [model_id]);
+  if (models.get(model_id)?.state !== MODEL_STATES.published) return [];
+  return consider(tx, [{ model_id, op_time }], models, { trigger: null });
+}

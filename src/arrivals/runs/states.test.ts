@@ -1,0 +1,43 @@
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../../test/database.ts";
+import { assertMove, INSTANCE_STATES, type InstanceState, TASK_STATUSES } from "./states.ts";
+
+const database = useDatabase();
+
+/** Written down a second time, so that a move is added on purpose. */
+const MOVES: Record<InstanceState, string> = {
+  idle: "waiting quiet asking ready",
+  waiting: "idle quiet asking ready",
+  quiet: "idle waiting asking ready",
+  asking: "idle waiting quiet ready",
+  ready: "running idle",
+  running: "idle ready",
+};
+
+describe("a model for an opTime", () => {
+  test.each(INSTANCE_STATES.flatMap((from) => INSTANCE_STATES.map((to) => ({ from, to }))))(
+    "moves from $from to $to only if it may",
+    ({ from, to }) => {
+      const move = () => assertMove(from, to);
+      if (MOVES[from].split(" ").includes(to)) move();
+      else expect(move).toThrow(`a model cannot go from ${from} to ${to}`);
+    },
+  );
+
+  test("is known to the database in exactly these states", async () => {
+    expect(await wordsOf("arrivals.model_instance", "instance_states")).toEqual([...INSTANCE_STATES].sort());
+  });
+});
+
+test("a run is known to the database in exactly its states", async () => {
+  expect(await wordsOf("arrivals.metrics_task_log", "task_status")).toEqual([...TASK_STATUSES].sort());
+});
+
+/** The texts in a constraint. */
+async function wordsOf(table: string, constraint: string): Promise<string[]> {
+  const [row] = await database.query<{ definition: string }>(
+    "select pg_get_constraintdef(oid) as definition from pg_constraint where conrelid = $1::regclass and conname = $2",
+    [table, constraint],
+  );
+  return [...(row?.definition ?? "").matchAll(/'(\w+)'/g)].map(([, word = ""]) => word).sort();
+}

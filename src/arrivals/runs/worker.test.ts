@@ -1,0 +1,278 @@
+/** Runs of models in the hands of processes that stop, fall silent, come back, or do not know what they were given. */
+import { describe, expect, test } from "vitest";
+import { ACTOR, arrival, held, useArrivalProcesses } from "../../../test/arrivals-process.ts";
+import { useDatabase } from "../../../test/database.ts";
+import { until } from "../../../test/until.ts";
+import type { Db } from "../../kernel/data/db.ts";
+
+const database = useDatabase();
+const processes = useArrivalProcesses(database);
+const { acts, begun, define, ended, open, state, tasks, told, values } = processes;
+const DAY = "20250101";
+
+const outcomes = async () => (await tasks()).map(({ status, generation }) => `${status} ${generation}`);
+
+describe("a worker", () => {
+  test("runs a model when the last of its tables has arrived, and once", async () => {
+    const process = await open();
+    await define(process, "m", ["a", "b"]);
+    await process.announce(arrival("a", DAY));
+    expect(await state("m", DAY)).toBe("waiting");
+    await process.announce(arrival("b", DAY));
+    await ended("SUCCESS");
+    expect(await values()).toEqual([`m.K ${DAY} 1 1`]);
+    expect(await told()).toEqual([`kpi.updated m ${DAY} 1`]);
+    expect(begun).toEqual([`m ${DAY}`]);
+  });
+
+  test("runs no more at once than it has slots, and all in the end", async () => {
+    const process = await open({ slots: 4 });
+    const all = held();
+    const names = Array.from({ length: 12 }, (_, index) => `m${index}`);
+    for (const name of names) {
+      acts.set(name, all.act);
+      await define(process, name, ["a"]);
+    }
+    await process.announce(arrival("a", DAY));
+    await all.begun(4);
+    expect(await database.query("select from arrivals.model_instance where state = 'running'")).toHaveLength(4);
+    all.release();
+    await ended("SUCCESS", names.length);
+    expect(process.mostAtOnce).toBe(4);
+    expect(begun.sort()).toEqual(names.map((name) => `${name} ${DAY}`).sort());
+  });
+
+  test("shares 100 models that are ready at once with another", async () => {
+    const [one, other] = [await open({ slots: 5 }), await open({ slots: 5 })];
+    const names = Array.from({ length: 100 }, (_, index) => `m${index}`);
+    await Promise.all(names.map((name) => define(one, name, ["a"])));
+    await one.announce(arrival("a", DAY));
+    await ended("SUCCESS", 100);
+    expect(new Set(begun).size).toBe(100);
+    expect(begun).toHaveLength(100);
+    expect(Math.max(one.mostAtOnce, other.mostAtOnce)).toBeLessThanOrEqual(5);
+    expect(await values()).toHaveLength(100);
+  });
+
+  test("runs a model exactly once more for all that arrives during a run", async () => {
+    const process = await open();
+    await define(process, "m", ["a", "b"]);
+    const first = held();
+    acts.set("m", first.act);
+    for (const table of ["a", "b"]) await process.announce(arrival(table, DAY));
+    await first.begun();
+    for (const table of ["a", "b", "a"]) {
+      const { considered } = await process.announce(arrival(table, DAY));
+      expect(considered).toMatchObject([{ verdict: { kind: "running" }, generation: 2 }]);
+    }
+    acts.set("m", () => [{ kpi_id: "m.K", value: 2 }]);
+    first.release(1);
+    await ended("SUCCESS", 2);
+    await until(async () => (await state("m", DAY)) === "idle", "the model to be done");
+    expect(await outcomes()).toEqual(["SUCCESS 1", "SUCCESS 2"]);
+    expect(await values()).toEqual([`m.K ${DAY} 2 2`]);
+  });
+});
+
+describe("a process that stops", () => {
+  test("waits for a run that ends in time", async () => {
+    const process = await open();
+    await define(process, "m", ["a"]);
+    const run = held();
+    acts.set("m", run.act);
+    await process.announce(arrival("a", DAY));
+    await run.begun();
+    const stopped = process.worker.stop();
+    run.release(7);
+    await stopped;
+    expect(await outcomes()).toEqual(["SUCCESS 1"]);
+    expect(await values()).toEqual([`m.K ${DAY} 7 1`]);
+  });
+
+  test("gives back a run that takes longer, and another does it under the same generation", async () => {
+    const process = await open();
+    await define(process, "m", ["a"]);
+    const long = held();
+    acts.set("m", long.act);
+    await process.announce(arrival("a", DAY));
+    await long.begun();
+    await process.worker.stop();
+    expect(await state("m", DAY)).toBe("ready");
+    expect(await tasks()).toMatchObject([{ status: "FAILED", generation: 1, message: "its process was shut down" }]);
+    expect(await told()).toEqual([]);
+
+    acts.clear();
+    await open();
+    await ended("SUCCESS");
+    expect(await outcomes()).toEqual(["FAILED 1", "SUCCESS 1"]);
+    expect(await values()).toEqual([`m.K ${DAY} 1 1`]);
+  });
+
+  test("takes nothing more", async () => {
+    const process = await open();
+    await define(process, "m", ["a"]);
+    await process.worker.stop();
+    await process.announce(arrival("a", DAY));
+    expect(await state("m", DAY)).toBe("ready");
+    expect(begun).toEqual([]);
+  });
+});
+
+describe("a process that falls silent", () => {
+  test("loses its run to another, and cannot end it any more", async () => {
+    const zombie = await open({ roles: ["worker"] });
+    await define(zombie, "m", ["a"]);
+    const late = held({ stubborn: true });
+    acts.set("m", late.act);
+    await zombie.announce(arrival("a", DAY));
+    await late.begun();
+    await zombie.fallSilent();
+
+    acts.set("m", () => [{ kpi_id: "m.K", value: 2 }]);
+    const other = await open({ roles: ["worker"] });
+    expect(await other.timers.runOnce()).toMatchObject({ reclaimed: 1 });
+    await ended("SUCCESS");
+    const before = [await tasks(), await values(), await told()];
+    late.release(666);
+    const dropped = "a model's run ended too late and was dropped";
+    await until(() => zombie.logged.some(({ message }) => message === dropped), "the late end to be dropped");
+    expect([await tasks(), await values(), await told()]).toEqual(before);
+    expect(await outcomes()).toEqual(["FAILED 1", "SUCCESS 1"]);
+    expect((await tasks())[0]?.message).toBe("the process that ran it fell silent");
+    expect(await values()).toEqual([`m.K ${DAY} 2 1`]);
+  });
+
+  test("has its run taken back with what arrived meanwhile", async () => {
+    const zombie = await open({ roles: ["worker"] });
+    await define(zombie, "m", ["a"]);
+    acts.set("m", held().act);
+    await zombie.announce(arrival("a", DAY));
+    await until(() => begun.length === 1, "the run to begin");
+    await zombie.announce(arrival("a", DAY));
+    await zombie.fallSilent();
+    acts.clear();
+    const other = await open({ roles: ["worker"] });
+    await other.timers.runOnce();
+    await ended("SUCCESS");
+    expect(await outcomes()).toEqual(["FAILED 1", "SUCCESS 1"]); // One, for both arrivals.
+  });
+
+  test("is followed by no more than `lostLimit` others; a new arrival begins anew", async () => {
+    const lostLimit = 2;
+    acts.set("m", held().act);
+    const looseOne = async () => {
+      const victim = await open({ roles: ["worker"], lostLimit });
+      await until(() => begun.length > 0, "the run to begin");
+      await victim.fallSilent();
+      begun.length = 0;
+      return victim.timers.runOnce();
+    };
+    const definer = await open({ roles: [] });
+    await define(definer, "m", ["a"]);
+    await definer.announce(arrival("a", DAY));
+    await looseOne();
+    expect(await state("m", DAY)).toBe("ready");
+    await looseOne();
+    expect(await state("m", DAY)).toBe("idle");
+    expect(await told()).toEqual([`model.failed m ${DAY} 1`]);
+
+    await definer.announce(arrival("a", DAY));
+    await looseOne();
+    expect(await state("m", DAY)).toBe("ready");
+    // What a run has begun elsewhere is found under its generation: one that was given up must not be found again.
+    expect(await outcomes()).toEqual(["FAILED 1", "FAILED 1", "FAILED 2"]);
+  });
+
+  test("has all its runs taken back at once, however many", async () => {
+    const process = await open({ roles: [] });
+    await define(process, "m", ["a"]);
+    await database.query(
+      `insert into arrivals.model_instance (model_id, op_time, state, generation, trigger, session_id, fence)
+       select 'm', 'T' || n, 'running', 1, 'arrival', 987654321, -n from generate_series(1, 450) n`,
+    );
+    await database.query(
+      `insert into arrivals.metrics_task_log (model_id, op_time, generation, trigger, consumed, worker)
+       select model_id, op_time, 1, 'arrival', '{}', 'gone' from arrivals.model_instance`,
+    );
+    process.timers.start();
+    await until(async () => (await state("m", "T450")) === "ready", "the last to be taken back");
+    expect(await database.query("select from arrivals.model_instance where state = 'running'")).toEqual([]);
+  });
+});
+
+describe("a process whose database fails it", () => {
+  /** Fails the next use of a statement, as when the connection breaks before it is sent. */
+  function failing(statement: string) {
+    const armed = { times: 0 };
+    const through = (db: Db): Db => ({
+      ...db,
+      rows: (sent, given) => {
+        if (sent.name !== statement || armed.times === 0) return db.rows(sent, given);
+        armed.times -= 1;
+        return Promise.reject(new Error("Connection terminated unexpectedly"));
+      },
+    });
+    return { armed, through };
+  }
+
+  test("gives back what it claimed and could not begin", async () => {
+    const { armed, through } = failing("arrivals.model.find_many");
+    const process = await open({ through });
+    await define(process, "m", ["a"]);
+    armed.times = 1;
+    await process.announce(arrival("a", DAY));
+    await ended("SUCCESS"); // After two looks at what it holds.
+    expect(await outcomes()).toEqual(["FAILED 1", "SUCCESS 1"]);
+    expect((await tasks())[0]?.message).toBe("its process lost it");
+  });
+});
+
+describe("a model", () => {
+  test("may be deleted while it runs, and made again", async () => {
+    const process = await open();
+    await define(process, "m", ["a"]);
+    const run = held();
+    acts.set("m", run.act);
+    await process.announce(arrival("a", DAY));
+    await run.begun();
+    await process.models.remove("m", ACTOR);
+    expect(await tasks()).toMatchObject([{ status: "FAILED", message: "the model was deleted" }]);
+
+    acts.clear();
+    await define(process, "m", ["a"]);
+    await process.announce(arrival("a", DAY));
+    await ended("SUCCESS");
+    run.release(666);
+    await until(() => process.logged.length > 0, "the run of the deleted model to be dropped");
+    expect(await values()).toEqual([`m.K ${DAY} 1 1`]);
+  });
+
+  test("that a person runs by force runs, whichever of its tables arrives first", async () => {
+    const process = await open({ roles: ["scheduler"] });
+    await define(process, "m", ["a", "b", "c"]);
+    await process.requests.run("m", { opTime: DAY, force: true }, ACTOR);
+    await process.announce(arrival("a", DAY));
+    expect(await state("m", DAY)).toBe("ready");
+    await open({ roles: ["worker"] });
+    expect(await ended("SUCCESS")).toMatchObject([{ generation: 1 }]);
+  });
+
+  test("that was unpublished while a table made it quiet keeps the timers from nothing", async () => {
+    const process = await open({ roles: [] });
+    await define(process, "m", ["a"], { dependencies: [{ table: "a", quietSeconds: 3_600 }] });
+    await process.announce(arrival("a", DAY));
+    await database.query("update arrivals.metrics_model set state = 0"); // As when both happen at the same moment.
+    await database.query("update arrivals.model_instance set due_at = now()");
+    await process.timers.runOnce();
+    expect(await state("m", DAY)).toBe("idle");
+  });
+
+  test("runs after its quiet period, counted from the last arrival", async () => {
+    const process = await open();
+    await define(process, "m", ["a"], { dependencies: [{ table: "a", quietSeconds: 1 }] });
+    for (let n = 0; n < 3; n += 1) await process.announce(arrival("a", DAY));
+    expect(await state("m", DAY)).toBe("quiet");
+    await ended("SUCCESS");
+    expect(begun).toHaveLength(1);
+  });
+});

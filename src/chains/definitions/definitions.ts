@@ -1,0 +1,143 @@
+/** What people do with definitions: create, update, enable, disable, look at. Every version is kept. */
+import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import { type Db, type Queryable, sqlState, UNIQUE_VIOLATION } from "../../kernel/data/db.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { parseJson } from "../../kernel/http/body.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import * as store from "../store/definitions.ts";
+import { map } from "../types/map.ts";
+import type { Registry } from "../types/registry.ts";
+import type { Dag, DagProblem } from "./dag.ts";
+import { validateDag } from "./validate.ts";
+
+export interface ChainInput {
+  name: string;
+  description?: string | null;
+  dagJson: string | object;
+  /** In an update: what is absent stays, null clears it. */
+  maxActiveRuns?: number | null;
+  runTimeoutMs?: number | null;
+}
+
+export interface Definitions {
+  create(input: ChainInput & { enabled?: boolean | null }, actor: Actor): Promise<store.ChainRow>;
+  update(chainId: string, input: ChainInput & { version: number }, actor: Actor): Promise<store.ChainRow>;
+  setEnabled(chainId: string, enabled: boolean, actor: Actor): Promise<store.ChainRow>;
+  get(chainId: string): Promise<store.ChainRow>;
+  /** Throws what is wrong with a DAG; else answers it. */
+  check(dagJson: string | object): Promise<Dag>;
+}
+
+export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }): Definitions {
+  const { db, registry, ids } = deps;
+
+  async function check(dagJson: string | object): Promise<Dag> {
+    const value = typeof dagJson === "string" ? parseDag(dagJson) : dagJson;
+    const checked = validateDag(value, { registry, pools: await store.poolNames(db) });
+    if ("problems" in checked) throw invalid(checked.problems);
+    return checked.dag;
+  }
+
+  const written = (input: ChainInput, dag: Dag, actor: Actor) => ({
+    name: input.name,
+    description: input.description ?? null,
+    dag,
+    by: actor.caller.name,
+  });
+
+  /** A pool may have been deleted since the check; from here on it cannot be. */
+  async function holdPools(tx: Queryable, dag: Dag): Promise<void> {
+    const named = poolsOf(dag);
+    if (named.size === 0) return;
+    const pools = await store.lockPools(tx, [...named]);
+    if (pools.size === named.size) return;
+    const checked = validateDag(dag, { registry, pools });
+    if ("problems" in checked) throw invalid(checked.problems);
+  }
+
+  return {
+    check,
+
+    async create(input, actor) {
+      const dag = await check(input.dagJson);
+      return db.tx(async (tx) => {
+        await holdPools(tx, dag);
+        const chainId = ids.uuid();
+        const row = await store.insertChain(tx, {
+          ...written(input, dag, actor),
+          maxActiveRuns: input.maxActiveRuns ?? null,
+          runTimeoutMs: input.runTimeoutMs ?? null,
+          chainId,
+          enabled: input.enabled ?? true,
+        });
+        if (!row) throw new ApiError("CHAIN_NAME_TAKEN", { name: input.name });
+        await audit(tx, actor, "chain.create", chainId, { name: input.name });
+        return row;
+      });
+    },
+
+    async update(chainId, input, actor) {
+      const dag = await check(input.dagJson);
+      try {
+        return await db.tx(async (tx) => {
+          await holdPools(tx, dag);
+          const { version, maxActiveRuns, runTimeoutMs } = input;
+          const limits = { maxActiveRuns, runTimeoutMs };
+          const row = await store.updateChain(tx, { ...written(input, dag, actor), ...limits, chainId, version });
+          if (row) {
+            await audit(tx, actor, "chain.update", chainId, { name: input.name, version: row.version });
+            return row;
+          }
+          const present = await store.findChain(tx, chainId);
+          if (!present) throw new ApiError("CHAIN_NOT_FOUND", { chainId });
+          throw new ApiError("VERSION_CONFLICT", { chainId, version: present.version, yours: input.version });
+        });
+      } catch (error) {
+        if (sqlState(error) === UNIQUE_VIOLATION) throw new ApiError("CHAIN_NAME_TAKEN", { name: input.name });
+        throw error;
+      }
+    },
+
+    setEnabled: (chainId, enabled, actor) =>
+      db.tx(async (tx) => {
+        const row = await store.setEnabled(tx, chainId, enabled);
+        if (!row) throw new ApiError("CHAIN_NOT_FOUND", { chainId });
+        await audit(tx, actor, enabled ? "chain.enable" : "chain.disable", chainId, { name: row.name });
+        return row;
+      }),
+
+    async get(chainId) {
+      const row = await store.findChain(db, chainId);
+      if (!row) throw new ApiError("CHAIN_NOT_FOUND", { chainId });
+      return row;
+    },
+  };
+}
+
+function poolsOf({ nodes }: Dag): Set<string> {
+  const named = nodes.flatMap(({ type, pool, cfg = {} }) => {
+    const { node }: { node?: { pool?: string } } = cfg;
+    return [pool, type === map.type ? node?.pool : undefined];
+  });
+  return new Set(named.filter((name) => name !== undefined));
+}
+
+function parseDag(text: string): unknown {
+  try {
+    return parseJson(Buffer.from(text));
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw invalid([{ path: "", message: error.message.replace(/^The body/, "its text") }]);
+  }
+}
+
+/** One problem is the sentence; several are counted there and listed in the details. */
+function invalid(problems: readonly DagProblem[]): ApiError {
+  const [first, ...others] = problems;
+  const where = first?.path
+    ? ` (at \`${first.path}\`${first.nodeId === undefined ? "" : `, node \`${first.nodeId}\``})`
+    : "";
+  const more = others.length > 0 ? `, and ${others.length} more: see \`details.problems\`` : "";
+  const reason = `The DAG is not valid: ${first?.message.replace(/\.$/, "")}${where}${more}`;
+  return new ApiError("DAG_INVALID", { problems }, { reason });
+}

@@ -1,0 +1,252 @@
+/** The API of definitions under `/api/v1/chains`: validate, call one use case, shape the reply. */
+import type { Db } from "../../kernel/data/db.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { actionPath } from "../../kernel/http/action-path.ts";
+import { errors, NoBody } from "../../kernel/http/schemas.ts";
+import { actorOf, type Http } from "../../kernel/http/server.ts";
+import { grainOf, opTimesBetween } from "../../kernel/time/op-time.ts";
+import type { Chains } from "../chains.ts";
+import { chainIdOf } from "../ids.ts";
+import * as schemas from "../schemas.ts";
+import {
+  type ChainRow,
+  type ChainSummaryRow,
+  findVersion,
+  listChains,
+  listVersions,
+  type VersionRow,
+} from "../store/definitions.ts";
+import { DAG_BYTES_MAX } from "./dag.ts";
+
+const BACKFILL_AT_ONCE = 500;
+/** What a DAG of the largest size may take up in a body: as a text its quotes are escaped, and its letters may be too. */
+const DAG_BODY_BYTES_MAX = 4 * DAG_BYTES_MAX;
+
+export function chainRoutes(http: Http, { db, chains }: { db: Db; chains: Chains }): void {
+  const { definitions, runs } = chains;
+  const read = { scope: "chain:read" } as const;
+  const write = { scope: "chain:write" } as const;
+  const start = { scope: "run:write", bodyOptional: true } as const;
+  const tags = ["chains"];
+
+  http.post(
+    "/chains",
+    {
+      config: write,
+      bodyLimit: DAG_BODY_BYTES_MAX,
+      schema: {
+        tags,
+        summary: "Create a chain; with `dryRun`, only check it",
+        querystring: schemas.DryRunQuery,
+        body: schemas.CreateChainBody,
+        response: { 200: schemas.ChainOrVerdict, ...errors(400) },
+      },
+    },
+    async (request) => {
+      const { body, query } = request;
+      if (query.dryRun) return { valid: true, nodes: (await definitions.check(body.dagJson)).nodes.length };
+      return chainReply(await definitions.create(body, actorOf(request)));
+    },
+  );
+
+  http.put(
+    "/chains/:chainId",
+    {
+      config: write,
+      bodyLimit: DAG_BODY_BYTES_MAX,
+      schema: {
+        tags,
+        summary: "Update a chain from the version that was read; makes the next version",
+        params: schemas.ChainParams,
+        body: schemas.UpdateChainBody,
+        response: { 200: schemas.ChainDetail, ...errors(400, 409) },
+      },
+    },
+    async (request) => chainReply(await definitions.update(chainIdOf(request.params), request.body, actorOf(request))),
+  );
+
+  for (const enabled of [true, false]) {
+    const action = enabled ? "enable" : "disable";
+    http.post(
+      actionPath("/chains/:chainId", action),
+      {
+        config: { ...write, bodyOptional: true },
+        schema: {
+          tags,
+          summary: enabled ? "Let a chain start runs" : "Keep a chain from starting runs; those under way go on",
+          params: schemas.ChainParams,
+          body: NoBody,
+          response: { 200: schemas.ChainDetail, ...errors(400) },
+        },
+      },
+      async (request) => chainReply(await definitions.setEnabled(chainIdOf(request.params), enabled, actorOf(request))),
+    );
+  }
+
+  http.get(
+    "/chains",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "List chains by name",
+        querystring: schemas.ChainsQuery,
+        response: { 200: schemas.ChainsReply, ...errors(400) },
+      },
+    },
+    async ({ query: { page, size, keyword = "", enabled, name } }) => {
+      const filter = { keyword, enabled: typeof enabled === "boolean" ? enabled : null, name: name ?? null };
+      const { items, total } = await listChains(db, filter, { size, offset: (page - 1) * size });
+      return { items: items.map(summaryReply), page, size, total };
+    },
+  );
+
+  http.get(
+    "/chains/:chainId",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show a chain",
+        params: schemas.ChainParams,
+        response: { 200: schemas.ChainDetail, ...errors(400) },
+      },
+    },
+    async ({ params }) => chainReply(await definitions.get(chainIdOf(params))),
+  );
+
+  http.get(
+    "/chains/:chainId/versions",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "List the versions of a chain, newest first, without their DAGs",
+        params: schemas.ChainParams,
+        querystring: schemas.VersionsQuery,
+        response: { 200: schemas.VersionsReply, ...errors(400) },
+      },
+    },
+    async ({ params, query: { before, limit } }) => {
+      const { chain_id } = await definitions.get(chainIdOf(params));
+      const rows = await listVersions(db, chain_id, { before: before ?? null, limit });
+      return { items: rows.map(versionReply), next: rows.length === limit ? (rows.at(-1)?.version ?? null) : null };
+    },
+  );
+
+  http.get(
+    "/chains/:chainId/versions/:version",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show one version of a chain, with its DAG",
+        params: schemas.VersionParams,
+        response: { 200: schemas.VersionReply, ...errors(400) },
+      },
+    },
+    async ({ params }) => {
+      const chainId = chainIdOf(params);
+      const row = await findVersion(db, chainId, params.version);
+      if (row) return { ...versionReply(row), dagJson: JSON.stringify(row.dag), dag: row.dag };
+      await definitions.get(chainId);
+      throw new ApiError("CHAIN_VERSION_NOT_FOUND", { chainId, version: params.version });
+    },
+  );
+
+  http.post(
+    actionPath("/chains/:chainId", "start"),
+    {
+      config: start,
+      schema: {
+        tags,
+        summary: "Start a run; with an Idempotency-Key a repeat within 24 hours answers the same run",
+        params: schemas.ChainParams,
+        headers: schemas.StartHeaders,
+        body: schemas.StartBody,
+        response: { 200: schemas.StartReply, ...errors(400, 409) },
+      },
+    },
+    async (request) => {
+      const { params = {}, opTime = null, priority = 0 } = request.body ?? {};
+      const key = request.headers["idempotency-key"];
+      const asked = { params: params as Record<string, unknown>, opTime, priority, by: request.caller.name };
+      const idempotent = key === undefined ? {} : { idempotencyKey: key };
+      const { runId } = await runs.start(chainIdOf(request.params), { ...asked, ...idempotent });
+      return { runId };
+    },
+  );
+
+  http.post(
+    actionPath("/chains/:chainId", "backfill"),
+    {
+      config: { scope: "run:write" },
+      schema: {
+        tags,
+        summary: "Start a run for each opTime of a range; with `dryRun`, only list them",
+        params: schemas.ChainParams,
+        body: schemas.BackfillBody,
+        response: { 200: schemas.BackfillReply, ...errors(400, 409) },
+      },
+    },
+    async (request) => {
+      const { from, to, params = {}, priority = 0, dryRun } = request.body;
+      const grain = request.body.grain ?? grainOf(from);
+      if (grain === undefined) {
+        const reason = `The range cannot be told: \`from\` (\`${from}\`) has none of the forms yyyyMMddHH, yyyyMMdd, yyyyMM`;
+        throw new ApiError("OP_TIME_RANGE", {}, { reason });
+      }
+      const opTimes = opTimesBetween(from, to, grain);
+      const chainId = chainIdOf(request.params);
+      await definitions.get(chainId);
+      const made: { opTime: string; runId: string }[] = [];
+      if (dryRun) return { opTimes, runs: made };
+      const asked = {
+        params: params as Record<string, unknown>,
+        priority,
+        trigger: "backfill",
+        by: request.caller.name,
+      } as const;
+      for (let at = 0; at < opTimes.length; at += BACKFILL_AT_ONCE) {
+        const part = opTimes.slice(at, at + BACKFILL_AT_ONCE);
+        const runIds = await runs.startMany(
+          chainId,
+          part.map((opTime) => ({ ...asked, opTime })),
+        );
+        made.push(...part.map((opTime, index) => ({ opTime, runId: runIds[index] ?? "" })));
+      }
+      return { opTimes, runs: made };
+    },
+  );
+}
+
+function common(row: Omit<ChainRow, "dag">) {
+  return {
+    chainId: row.chain_id,
+    name: row.name,
+    description: row.description,
+    enabled: row.enabled,
+    version: row.version,
+    maxActiveRuns: row.max_active_runs,
+    runTimeoutMs: row.run_timeout_ms,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+function chainReply(row: ChainRow) {
+  return { ...common(row), dagJson: JSON.stringify(row.dag), dag: row.dag };
+}
+
+function summaryReply(row: ChainSummaryRow) {
+  return { ...common(row), nodeCount: row.node_count, lastRun: lastRunReply(row) };
+}
+
+function versionReply({ version, name, description, created_at, created_by }: VersionRow) {
+  return { version, name, description, createdAt: created_at, createdBy: created_by };
+}
+
+/** Inside a JSON value Postgres writes a time in a form of its own. */
+function lastRunReply({ last_run: run }: ChainSummaryRow) {
+  return run && { ...run, createdAt: new Date(run.createdAt).toISOString() };
+}

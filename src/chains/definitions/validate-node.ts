@@ -1,0 +1,230 @@
+/** What can be wrong with a single node of a DAG: its shape, its type and cfg, its expressions, the names it uses. */
+
+import { Ajv, type ErrorObject } from "ajv";
+import { accepts } from "../../kernel/config/accepts.ts";
+import { compileExpression, type Expression, ExpressionError } from "../../kernel/expressions/cel.ts";
+import { compileTemplate, type Template } from "../../kernel/expressions/template.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
+import { complaint, knownKeys, onePerPlace, pathOf, written } from "../../kernel/json/schema-errors.ts";
+import { didYouMean } from "../../kernel/nearest.ts";
+import { map } from "../types/map.ts";
+import type { CfgProblem, Registry } from "../types/registry.ts";
+import { type DagProblem, NODES_MAX, NodeSchema } from "./dag.ts";
+import { ITEM_VARIABLES, VARIABLES } from "./variables.ts";
+
+export interface KnownNames {
+  registry: Registry;
+  /** The names of the pools there are. */
+  pools: ReadonlySet<string>;
+}
+
+interface NodeContext extends KnownNames {
+  /** Where each id stands first: `nodes[3]`. */
+  placeOf: ReadonlyMap<string, string>;
+}
+
+/** A node may be anything until its shape is known. */
+type LooseNode = Readonly<Record<string, unknown>>;
+type At = (field: string, message: string) => DagProblem;
+
+/** Wider than any real node, and narrow enough that a validator that lists every mistake comes to an end. */
+const FIELDS_MAX = 1_000;
+const ITEMS_MAX = NODES_MAX;
+/** Of what someone wrote, as much as is repeated to them. */
+const SHOWN_LENGTH_MAX = 64;
+
+const shape = new Ajv({ allErrors: true, verbose: true, strict: false }).compile(NodeSchema);
+
+export function* nodeProblems(node: unknown, path: string, context: NodeContext): Generator<DagProblem> {
+  if (!isRecord(node)) return yield { path, message: `\`${path}\` must be an object with \`id\` and \`type\`` };
+  const id = typeof node["id"] === "string" ? node["id"] : undefined;
+  const at: At = (field, message) => ({
+    path: field === "" ? path : `${path}.${field}`,
+    ...(id === undefined ? {} : { nodeId: cut(id) }),
+    message,
+  });
+  const wide = tooWide(node, "");
+  if (wide) return yield at(wide.path, wide.message);
+  if (!shape(node)) {
+    for (const error of onePerPlace(shape.errors ?? [])) yield at(written(stepsOf(error)), shapeSentence(error));
+  }
+  const earlier = context.placeOf.get(id ?? "") ?? path;
+  if (id !== undefined && earlier !== path) yield at("id", `the id \`${cut(id)}\` is used by \`${earlier}\` already`);
+  yield* parentProblems(node, at, context);
+  yield* workProblems(node, { at, variables: VARIABLES, parents: new Set(parentsOf(node)), context });
+  yield* ruleProblems(node, at);
+}
+
+export function parentsOf({ dependsOn }: LooseNode): string[] {
+  return Array.isArray(dependsOn) ? dependsOn.filter((id) => typeof id === "string") : [];
+}
+
+function* parentProblems(node: LooseNode, at: At, { placeOf }: NodeContext): Generator<DagProblem> {
+  for (const [index, parent] of (Array.isArray(node["dependsOn"]) ? node["dependsOn"] : []).entries()) {
+    if (typeof parent !== "string" || placeOf.has(parent)) continue;
+    yield at(`dependsOn[${index}]`, noNode(parent, placeOf));
+  }
+}
+
+function noNode(id: string, placeOf: ReadonlyMap<string, string>): string {
+  return `there is no node \`${cut(id)}\`.${didYouMean(id, placeOf.keys())}`;
+}
+
+interface WorkCheck {
+  at: At;
+  variables: readonly string[];
+  parents: ReadonlySet<string>;
+  context: NodeContext;
+}
+
+/** What a node does, when and where: for a node of the DAG as for the node that a map runs for each item. */
+function* workProblems(node: LooseNode, check: WorkCheck): Generator<DagProblem> {
+  const { at, context } = check;
+  const { type, cfg = {}, if: condition, pool } = node as Record<"type" | "cfg" | "if" | "pool", unknown>;
+  if (typeof type === "string" && isName(type)) {
+    if (!context.registry.get(type)) yield at("type", noType(type, context));
+    else if (isRecord(cfg)) yield* cfgProblems(type, cfg, check);
+  }
+  if (typeof condition === "string" && condition !== "") yield* expressionProblems("if", condition, check);
+  if (typeof pool === "string" && isName(pool) && !context.pools.has(pool)) {
+    const hint = didYouMean(pool, context.pools) || " Make it with PUT /api/v1/pools/{name}.";
+    yield at("pool", `there is no pool \`${pool}\`.${hint}`);
+  }
+}
+
+/** Whether it is worth looking up; what the schema has refused already is not. */
+function isName(text: string): boolean {
+  return text.length >= 1 && text.length <= SHOWN_LENGTH_MAX;
+}
+
+function noType(type: string, { registry }: NodeContext): string {
+  const how = registry.howToHave(type);
+  if (how !== undefined) return `there is no node type \`${type}\` here: ${how}`;
+  const names = registry.names();
+  return `there is no node type \`${type}\`.${didYouMean(type, names) || ` Known: ${names.join(", ")}.`}`;
+}
+
+function* cfgProblems(type: string, cfg: LooseNode, check: WorkCheck): Generator<DagProblem> {
+  const { at, variables, context } = check;
+  const untouched = context.registry.get(type)?.untouched ?? [];
+  const isUntouched = ({ path }: CfgProblem) =>
+    untouched.some((field) => path === field || path.startsWith(`${field}.`));
+  const filledIn = Object.fromEntries(Object.entries(cfg).filter(([field]) => !untouched.includes(field)));
+  const compiled = compileTemplate(filledIn, variables);
+  if ("template" in compiled) {
+    yield* strangerProblems("cfg", compiled.template, check);
+    const [secret] = compiled.template.secrets;
+    if (secret !== undefined && context.registry.get(type)?.storesCfg) yield at("cfg", storedSecret(secret, type));
+  }
+  // Nobody fills in the fields that are left untouched, so in them a template is no promise of a better value.
+  const problems = [
+    ...("problems" in compiled ? compiled.problems : []),
+    ...context.registry.check(type, cfg, { templates: true }).filter((problem) => !isUntouched(problem)),
+    ...(untouched.length > 0 ? context.registry.check(type, cfg, { templates: false }).filter(isUntouched) : []),
+  ];
+  for (const { path, message } of problems) yield at(joined("cfg", path), message);
+  if (type === map.type && isRecord(cfg["node"])) yield* itemNodeProblems(cfg["node"], check);
+}
+
+function storedSecret(name: string, type: string): string {
+  return (
+    `what is in the cfg of \`${type}\` is stored, so the secret \`${name}\` cannot be. ` +
+    `Write \`\${secrets.${name}}\` into the node that uses it`
+  );
+}
+
+/** The node that a map runs for each item. */
+function* itemNodeProblems(node: LooseNode, check: WorkCheck): Generator<DagProblem> {
+  const at: At = (field, message) => check.at(`cfg.node.${field}`, message);
+  if (node["type"] === map.type) {
+    // Both would call their items `item`.
+    return yield at(
+      "type",
+      "a map cannot run another map. Put the inner one into a chain of its own and run that with `chain`",
+    );
+  }
+  yield* workProblems(node, { ...check, at, variables: ITEM_VARIABLES });
+}
+
+function* expressionProblems(field: string, source: string, check: WorkCheck): Generator<DagProblem> {
+  try {
+    yield* strangerProblems(field, compileExpression(source, check.variables), check);
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    const hint = error.unknownName === "secrets" ? ` Secrets are for \`cfg\`.` : "";
+    yield check.at(field, error.message + hint);
+  }
+}
+
+/** Only the results of its parents are brought to a node: any other would be missing when it runs. */
+function* strangerProblems(field: string, code: Expression | Template, check: WorkCheck): Generator<DagProblem> {
+  const { at, parents, context } = check;
+  for (const id of code.membersOf("nodes") ?? []) {
+    if (parents.has(id)) continue;
+    const reason = context.placeOf.has(id)
+      ? "only the results of its parents are known to a node: add it to `dependsOn`"
+      : noNode(id, context.placeOf);
+    yield at(field, `\`nodes.${cut(id)}\` is used, but ${reason}`);
+  }
+}
+
+function* ruleProblems(node: LooseNode, at: At): Generator<DagProblem> {
+  if (node["runWhen"] !== "one_failed") return;
+  if (parentsOf(node).length === 0) {
+    yield at("runWhen", "`one_failed` needs a parent in `dependsOn`: without one the node would never run");
+  }
+  if (Array.isArray(node["waitsFor"]) && node["waitsFor"].length > 0) {
+    yield at("waitsFor", "a node with `one_failed` runs as soon as a parent has failed, and cannot wait for tables");
+  }
+}
+
+/** A validator that tells all mistakes would make a million of a list of a million: those are refused before. */
+function tooWide(value: unknown, path: string): CfgProblem | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const isList = Array.isArray(value);
+  const size = isList ? value.length : Object.keys(value).length;
+  const [unit, max] = isList ? ["items", ITEMS_MAX] : ["fields", FIELDS_MAX];
+  if (size > max) {
+    const subject = path === "" ? "the node" : `\`${path}\``;
+    return { path, message: `${subject} has ${size} ${unit}, more than the ${max} that are allowed` };
+  }
+  for (const [name, item] of Object.entries(value)) {
+    const found = tooWide(item, joined(path, isList ? `[${name}]` : cut(name)));
+    if (found) return found;
+  }
+  return undefined;
+}
+
+function joined(field: string, path: string): string {
+  if (field === "" || path === "") return field + path;
+  return path.startsWith("[") ? `${field}${path}` : `${field}.${path}`;
+}
+
+function stepsOf(error: ErrorObject): string[] {
+  return pathOf(error).map(cut);
+}
+
+function shapeSentence(error: ErrorObject): string {
+  const { keyword, data } = error;
+  const steps = stepsOf(error);
+  const subject = `\`${written(steps)}\``;
+  const { description, type } = error.parentSchema as { description?: string; type?: string };
+  if (keyword === "additionalProperties") {
+    const known = knownKeys(error);
+    return `there is no field ${subject}.${didYouMean(steps.at(-1) ?? "", known) || ` Known: ${known.join(", ")}.`}`;
+  }
+  if (keyword === "pattern" && description) return `${subject} must be ${description}`;
+  if (keyword === "type" && type === "object") return `${subject} must be an object`;
+  if (keyword === "enum" && typeof data === "string") {
+    const words = error.parentSchema?.["enum"] as string[];
+    return `${subject} cannot be \`${cut(data)}\`.${didYouMean(data, words)} Accepted: ${words.join(", ")}.`;
+  }
+  if (typeof data === "string" && (keyword === "minLength" || keyword === "maxLength")) {
+    return `${subject} has ${data.length} characters. Accepted: ${accepts(error.parentSchema)}.`;
+  }
+  return complaint(error, subject);
+}
+
+export function cut(text: string): string {
+  return text.length <= SHOWN_LENGTH_MAX ? text : `${text.slice(0, SHOWN_LENGTH_MAX)}...`;
+}

@@ -1,0 +1,37 @@
+/** Admission of large runs: so many nodes in one transaction, and the rest in the next. */
+import { expect, test } from "vitest";
+import { useChainProcesses } from "../../../test/chain-process.ts";
+import { useDatabase } from "../../../test/database.ts";
+import { until } from "../../../test/until.ts";
+
+const database = useDatabase();
+const chains = useChainProcesses(database);
+const NODES = 7_000;
+const NODES_ADMITTED_MAX = 20_000;
+const AT_ONCE = Math.ceil(NODES_ADMITTED_MAX / NODES);
+const RUNS = 2 * AT_ONCE + 1;
+
+test("many large runs are admitted some at a time, in their order, until none waits", async () => {
+  const process = await chains.open({ roles: [] });
+  const nodes = Array.from({ length: NODES }, (_, index) => ({ id: `n${index}` }));
+  const chainId = await chains.define(process, nodes);
+  const runIds: string[] = [];
+  for (let priority = 0; priority > -RUNS; priority -= 1) {
+    runIds.unshift((await process.runs.start(chainId, { by: "test", priority })).runId);
+  }
+  const admitted = async () => {
+    const rows = await database.query<{ run_id: string }>("select run_id from chains.live_run order by priority");
+    return rows.map(({ run_id }) => run_id);
+  };
+  expect(await process.timers.runOnce()).toMatchObject({ admitted: AT_ONCE });
+  expect(await admitted()).toEqual(runIds.slice(0, AT_ONCE));
+
+  const began = performance.now();
+  process.timers.start(); // From here on nothing tells it of the others but what it has just done.
+  await until(async () => (await admitted()).length === RUNS, "all to be admitted");
+  expect(performance.now() - began).toBeLessThan(9_000);
+  const transactions = await database.query<{ runs: number }>(
+    "select count(*)::int as runs from chains.live_run group by xmin::text order by min(priority)",
+  );
+  expect(transactions.map(({ runs }) => runs)).toEqual([AT_ONCE, AT_ONCE, 1]);
+});

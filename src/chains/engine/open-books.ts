@@ -1,0 +1,117 @@
+/** Opens books: reads what a change can touch, in the transaction that holds the runs' locks, or takes them here. */
+import type { Queryable } from "../../kernel/data/db.ts";
+import { type LiveRow, type NodeKey, openLiveRows, readWholeLive } from "../store/live.ts";
+import { readNodeStatuses, readStatus } from "../store/runs.ts";
+import { holdArrivals, readWaits } from "../store/waits.ts";
+import { type Book, enter, freshBook, type Live, openBook } from "./book.ts";
+import type { KnownRun } from "./run-cache.ts";
+import { ENDED_NODE, type RunStatus } from "./states.ts";
+
+/** Which of the tables that nodes wait for are here already. The module `arrivals` answers it. */
+export type HasArrived = (db: Queryable, tables: readonly string[], opTime: string) => Promise<ReadonlySet<string>>;
+
+/** Locks the runs and opens them with only the named nodes. Runs that are not live are missing. */
+export async function openLive(
+  tx: Queryable,
+  keys: readonly NodeKey[],
+  known: ReadonlyMap<string, KnownRun>,
+): Promise<Map<string, Book>> {
+  const books = new Map<string, Book>();
+  for (const row of await openLiveRows(tx, [...known.keys()], keys)) {
+    const { run_id: runId } = row;
+    const graph = known.get(runId)?.graph;
+    if (!graph) throw new Error(`run ${runId} has live nodes but does not exist`);
+    let book = books.get(runId);
+    if (!book) {
+      const { run_status: status, open, run_failed: failed, stopped, timed_out: timedOut } = row;
+      book = openBook({ runId, graph, status, open, failed, stopped, timedOut });
+      books.set(runId, book);
+    }
+    const running = row.state === "leased" || row.state === "parked";
+    // Whether one that does not run is PENDING or RETRYING makes no difference to any move.
+    enter(book, row.node_id, {
+      status: running ? "RUNNING" : "PENDING",
+      attempt: running ? row.attempt : row.attempt - 1,
+      live: liveOf(row),
+    });
+  }
+  return books;
+}
+
+/** The whole run, whatever its state. */
+export async function openWhole(tx: Queryable, known: KnownRun, hasArrived: HasArrived): Promise<Book> {
+  const { facts, graph } = known;
+  // The live rows first: once they are locked, no claim can come between them and the statuses.
+  const live = await readWholeLive(tx, facts.run_id);
+  const status = (await readStatus(tx, facts.run_id)) as RunStatus;
+  const nodes = await readNodeStatuses(tx, facts.run_id);
+  const count = (wanted: string) => nodes.filter((node) => node.status === wanted).length;
+  const book = openBook({
+    runId: facts.run_id,
+    graph,
+    status,
+    open: nodes.filter((node) => !ENDED_NODE.has(node.status)).length,
+    failed: count("FAILED"),
+    stopped: count("STOPPED"),
+    timedOut: live.run?.timed_out ?? false,
+    missingTables: await stillMissing(tx, known, live.nodes, hasArrived),
+  });
+  const liveById = new Map(live.nodes.map((row) => [row.node_id, row]));
+  for (const node of nodes) {
+    const row = liveById.get(node.node_id);
+    enter(book, node.node_id, { status: node.status, attempt: node.attempt, live: row ? liveOf(row) : null });
+  }
+  return book;
+}
+
+/** Runs that nobody has touched yet need no reading, but for what they wait for. */
+export async function openFresh(tx: Queryable, known: readonly KnownRun[], hasArrived: HasArrived): Promise<Book[]> {
+  const missing = await missingTables(tx, known, hasArrived);
+  return known.map((run) => freshBook(run.facts.run_id, run.graph, missing(run)));
+}
+
+/** What is under way waits for what it was found to wait for, until it is told; what begins anew asks again. */
+async function stillMissing(
+  tx: Queryable,
+  known: KnownRun,
+  live: readonly NodeKey[],
+  hasArrived: HasArrived,
+): Promise<Map<string, string[]>> {
+  const missing = (await missingTables(tx, [known], hasArrived))(known);
+  if (!known.graph.usesTables) return missing;
+  for (const { node_id } of live) missing.delete(node_id);
+  for (const { node_id, tables } of await readWaits(tx, known.facts.run_id)) missing.set(node_id, tables);
+  return missing;
+}
+
+/** Tells of each of the runs what its nodes wait for. Times are held in one order, and each is asked about once. */
+async function missingTables(
+  tx: Queryable,
+  known: readonly KnownRun[],
+  hasArrived: HasArrived,
+): Promise<(run: KnownRun) => Map<string, string[]>> {
+  const wanted = new Map<string, Set<string>>();
+  for (const { graph, facts } of known) {
+    if (!graph.usesTables || facts.op_time === null) continue;
+    const tables = wanted.get(facts.op_time) ?? new Set();
+    for (const { waitsFor } of graph.nodes) for (const table of waitsFor) tables.add(table);
+    wanted.set(facts.op_time, tables);
+  }
+  if (wanted.size > 0) await holdArrivals(tx, [...wanted.keys()]);
+  const here = new Map<string, ReadonlySet<string>>();
+  for (const [opTime, tables] of wanted) here.set(opTime, await hasArrived(tx, [...tables], opTime));
+  return ({ graph, facts }) => {
+    const arrived = here.get(facts.op_time ?? "");
+    if (!graph.usesTables || !arrived) return new Map();
+    const missing = graph.nodes.map(
+      ({ id, waitsFor }) => [id, waitsFor.filter((table) => !arrived.has(table))] as const,
+    );
+    return new Map(missing.filter(([, names]) => names.length > 0).map(([id, names]) => [id, [...names]]));
+  };
+}
+
+function liveOf(row: LiveRow): Live {
+  const { state, waiting, failed, skipped, attempt, tries, lost, returned, fence, child_run_id } = row;
+  const counts = { waiting, failed, skipped, attempt, tries, lost, returned };
+  return { state, ...counts, fence, delayMs: null, childRunId: child_run_id, takenBy: null };
+}

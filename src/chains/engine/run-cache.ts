@@ -1,0 +1,84 @@
+/**
+ * What never changes about a run, kept in memory: its facts and its graph. Runs of one version of a chain share a graph.
+ * Both caches are bounded, each by what it holds; what falls out is read again.
+ */
+import type { Queryable } from "../../kernel/data/db.ts";
+import { buildGraph, type Graph } from "../definitions/graph.ts";
+import { type RunFacts, readDag, readFacts } from "../store/runs.ts";
+
+export interface KnownRun {
+  facts: RunFacts;
+  graph: Graph;
+}
+
+export interface RunCache {
+  /** In the order in which they are asked for. Runs that do not exist are missing from the answer. */
+  get(db: Queryable, runIds: readonly string[]): Promise<Map<string, KnownRun>>;
+  /** Takes over what was read in the moment in which the runs were made. */
+  learn(runs: readonly RunFacts[]): void;
+}
+
+/** Characters of parameters, and a little for the rest of each run. */
+const FACTS_SIZE_MAX = 32_000_000;
+const FACTS_SIZE_MIN = 500;
+/** Over all graphs; a node takes about a kilobyte. */
+const NODES_MAX = 200_000;
+
+export function createRunCache(tableName?: (given: string) => string): RunCache {
+  const facts = createBounded<RunFacts>(FACTS_SIZE_MAX, ({ params }) => FACTS_SIZE_MIN + JSON.stringify(params).length);
+  const graphs = createBounded<Graph>(NODES_MAX, ({ nodes }) => nodes.length);
+
+  async function readGraph(db: Queryable, run: RunFacts): Promise<Graph> {
+    const graph = buildGraph(await readDag(db, run.run_id), tableName);
+    return graphs.get(graphKey(run)) ?? graphs.add(graphKey(run), graph); // Another may have been quicker.
+  }
+
+  return {
+    async get(db, runIds) {
+      const known = new Map<string, RunFacts>();
+      const unknown: string[] = [];
+      for (const runId of runIds) {
+        const run = facts.get(runId);
+        if (run) known.set(runId, run);
+        else unknown.push(runId);
+      }
+      for (const run of unknown.length > 0 ? await readFacts(db, unknown) : []) {
+        known.set(run.run_id, facts.add(run.run_id, run));
+      }
+      const found = new Map<string, KnownRun>();
+      for (const runId of runIds) {
+        const run = known.get(runId);
+        if (run) found.set(runId, { facts: run, graph: graphs.get(graphKey(run)) ?? (await readGraph(db, run)) });
+      }
+      return found;
+    },
+    learn(runs) {
+      for (const run of runs) facts.add(run.run_id, run);
+    },
+  };
+}
+
+function graphKey({ run_id, chain_id, chain_version }: RunFacts): string {
+  return chain_id === null ? run_id : `${chain_id}/${chain_version}`;
+}
+
+/** A map that forgets its oldest entries when all together are larger than `sizeMax`; the newest always stays. */
+function createBounded<Value>(sizeMax: number, sizeOf: (value: Value) => number) {
+  const entries = new Map<string, { value: Value; size: number }>();
+  let size = 0;
+  return {
+    get: (key: string) => entries.get(key)?.value,
+    add(key: string, value: Value): Value {
+      const entry = { value, size: sizeOf(value) };
+      size += entry.size - (entries.get(key)?.size ?? 0);
+      entries.delete(key);
+      entries.set(key, entry);
+      for (const [oldest, old] of entries) {
+        if (size <= sizeMax || oldest === key) break;
+        entries.delete(oldest);
+        size -= old.size;
+      }
+      return value;
+    },
+  };
+}

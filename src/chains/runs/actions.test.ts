@@ -1,0 +1,439 @@
+/** What people do with runs and nodes: stop, resume, retry, complete; from every state, with what follows and who it was. */
+import { beforeAll, describe, expect, test } from "vitest";
+import { fails, holds, refusal, scripted, useChains } from "../../../test/chains.ts";
+import type { Json } from "../../../test/client.ts";
+import { useDatabase } from "../../../test/database.ts";
+import { signal } from "../../../test/until.ts";
+import type { NodeDef } from "../definitions/dag.ts";
+import type { NodeStatus, RunStatus } from "../engine/states.ts";
+
+const database = useDatabase();
+const chains = useChains(database);
+const get = <Body = Json>(path: string) => chains.api.get<Body>(`/api/v1${path}`);
+const post = <Body = Json>(path: string, body?: unknown) => chains.api.post<Body>(`/api/v1${path}`, body);
+const statusOf = async (runId: string) => (await get(`/runs/${runId}`)).body["status"];
+
+/** What the audit log has about a run or one of its nodes, oldest first. */
+async function audited(target: string): Promise<{ action: string; details: Json }[]> {
+  return database.query("select action, details from kernel.audit_log where target = $1 order by id", [target]);
+}
+
+/** Fails until it is told to work. */
+function mendable(id: string, fields: Partial<NodeDef> = {}) {
+  const state = { mended: false };
+  const node = scripted(
+    id,
+    () => {
+      if (!state.mended) throw new Error("not mended yet");
+      return { artifact: "mended" };
+    },
+    fields,
+  );
+  return { node, mend: () => Object.assign(state, { mended: true }) };
+}
+
+/** Everything that can be seen of a run, to compare. */
+async function whole(runId: string) {
+  const [run, nodes, events] = await Promise.all([
+    get(`/runs/${runId}`),
+    get(`/runs/${runId}/nodes`),
+    get(`/runs/${runId}/events`),
+  ]);
+  return [run.body, nodes.body, events.body, await audited(runId)];
+}
+
+describe("a run in any state", () => {
+  /** The signal of each run's node that keeps it from ending. */
+  const gate = signal();
+  const runs = {} as Record<RunStatus, string>;
+
+  beforeAll(async () => {
+    const stubborn = scripted("work", async () => ({ artifact: await gate.promise }));
+    const one = await chains.define([stubborn], { maxActiveRuns: 1 });
+    runs.RUNNING = await chains.start(one);
+    await chains.nodeReaches(runs.RUNNING, "work", "RUNNING");
+    runs.PENDING = await chains.start(one);
+    runs.STOPPING = await chains.run([stubborn]);
+    await chains.nodeReaches(runs.STOPPING, "work", "RUNNING");
+    await post(`/runs/${runs.STOPPING}:stop`);
+    runs.STOPPED = await chains.run([scripted("work", holds)]);
+    await chains.nodeReaches(runs.STOPPED, "work", "RUNNING");
+    await post(`/runs/${runs.STOPPED}:stop`);
+    runs.SUCCESS = await chains.run([{ id: "work", type: "noop" }]);
+    runs.FAILED = await chains.run([scripted("work", fails)]);
+    for (const [status, runId] of Object.entries(runs)) await chains.reaches(runId, status as RunStatus);
+    return () => gate.resolve();
+  });
+
+  test.each([
+    ["stop", ["SUCCESS", "FAILED"]],
+    ["resume", ["PENDING", "RUNNING", "STOPPING", "SUCCESS", "FAILED"]],
+    ["retry", ["PENDING", "RUNNING", "STOPPING", "SUCCESS"]],
+    ["retry?dryRun=true", ["PENDING", "RUNNING", "STOPPING", "SUCCESS"]],
+  ] as [string, RunStatus[]][])(
+    "refuses to %s when it is in another state than it should be",
+    async (action, wrong) => {
+      for (const status of wrong) {
+        const before = await whole(runs[status]);
+        const answer = await post(`/runs/${runs[status]}:${action}`);
+        expect(refusal(answer), status).toEqual([409, "RUN_WRONG_STATE"]);
+        expect(answer.body["details"]).toEqual({ runId: runs[status], status });
+        expect(await whole(runs[status])).toEqual(before);
+      }
+    },
+  );
+
+  test.each(["STOPPING", "STOPPED"] as const)(
+    "that is %s may be stopped again, which changes nothing",
+    async (status) => {
+      const before = await whole(runs[status]);
+      expect(await post(`/runs/${runs[status]}:stop`, { reason: "again" })).toMatchObject({
+        status: 200,
+        body: { runId: runs[status], status },
+      });
+      expect(await whole(runs[status])).toEqual(before);
+    },
+  );
+
+  test("that is STOPPING lets no node be retried, but one be completed", async () => {
+    expect(refusal(await post(`/runs/${runs.STOPPING}/nodes/work:retry`))).toEqual([409, "NODE_WRONG_STATE"]);
+    expect(await post(`/runs/${runs.STOPPING}/nodes/work:complete`)).toMatchObject({
+      status: 200,
+      body: { nodeId: "work", status: "SUCCESS" },
+    });
+    await chains.reaches(runs.STOPPING, "SUCCESS");
+  });
+
+  test("that is PENDING can be stopped at once", async () => {
+    expect((await post(`/runs/${runs.PENDING}:stop`)).body["status"]).toBe("STOPPED");
+    expect(await chains.node(runs.PENDING, "work")).toMatchObject({ status: "STOPPED", attempt: 0 });
+  });
+
+  test("that is STOPPED waits to be resumed until its chain has room", async () => {
+    await post(`/runs/${runs.PENDING}:stop`);
+    for (const action of ["resume", "retry"]) {
+      expect(refusal(await post(`/runs/${runs.PENDING}:${action}`))).toEqual([409, "CHAIN_FULL"]);
+    }
+    expect(await statusOf(runs.PENDING)).toBe("STOPPED");
+    await post(`/runs/${runs.RUNNING}/nodes/work:complete`);
+    await chains.reaches(runs.RUNNING, "SUCCESS");
+    expect((await post(`/runs/${runs.PENDING}:resume`)).status).toBe(200);
+    await chains.nodeReaches(runs.PENDING, "work", "RUNNING");
+  });
+});
+
+describe("a node in any state", () => {
+  const nodeIds: Record<Exclude<NodeStatus, "STOPPED">, string> = {
+    SUCCESS: "good",
+    FAILED: "bad",
+    SKIPPED: "behind-bad",
+    RUNNING: "long",
+    PENDING: "behind-long",
+    RETRYING: "later",
+  };
+  let runId = "";
+
+  beforeAll(async () => {
+    runId = await chains.run([
+      { id: "good", type: "noop" },
+      scripted("bad", fails),
+      { id: "behind-bad", type: "noop", dependsOn: ["bad"] },
+      scripted("long", holds),
+      { id: "behind-long", type: "noop", dependsOn: ["long"] },
+      scripted("later", fails, { retry: { maxAttempts: 2, backoffMs: 60_000 } }),
+    ]);
+    for (const [status, nodeId] of Object.entries(nodeIds))
+      await chains.nodeReaches(runId, nodeId, status as NodeStatus);
+    return () => post(`/runs/${runId}:stop`);
+  });
+
+  test.each([
+    ["retry", ["SUCCESS", "SKIPPED", "RUNNING", "PENDING", "RETRYING"]],
+    ["retry?dryRun=true", ["SUCCESS", "SKIPPED", "RUNNING", "PENDING", "RETRYING"]],
+    ["complete", ["SKIPPED", "PENDING", "RETRYING"]],
+  ] as [string, (keyof typeof nodeIds)[]][])(
+    "refuses to %s when it is in another state than it should be",
+    async (action, wrong) => {
+      const before = await whole(runId);
+      for (const status of wrong) {
+        const answer = await post(`/runs/${runId}/nodes/${nodeIds[status]}:${action}`);
+        expect(refusal(answer), status).toEqual([409, "NODE_WRONG_STATE"]);
+        expect(answer.body["details"]).toMatchObject({ runId, nodeId: nodeIds[status], status });
+        expect(answer.body["error"]).toContain(status);
+      }
+      expect(await whole(runId)).toEqual(before);
+    },
+  );
+
+  test("that is SUCCESS may be completed again, which changes nothing", async () => {
+    const before = await whole(runId);
+    expect(await post(`/runs/${runId}/nodes/good:complete`, { artifactJson: "1" })).toMatchObject({
+      status: 200,
+      body: { runId, nodeId: "good", status: "SUCCESS", attempt: 1 },
+    });
+    expect(await whole(runId)).toEqual(before);
+  });
+
+  test("is named if the name is nearly right", async () => {
+    const answer = await post(`/runs/${runId}/nodes/goood:retry`);
+    expect(refusal(answer)).toEqual([400, "NODE_NOT_FOUND"]);
+    expect(answer.body["error"]).toContain("`good`");
+  });
+});
+
+describe("stopping and resuming", () => {
+  test("stops what runs and what waits, keeps the reason, and goes on where it was left", async () => {
+    let holding = true;
+    const done: string[] = [];
+    const work = (id: string, dependsOn: string[] = []) =>
+      scripted(
+        id,
+        (ctx, input) => {
+          if (id === "long" && holding) return holds(ctx, input);
+          done.push(id);
+          return {};
+        },
+        { dependsOn },
+      );
+    const runId = await chains.run([work("first"), work("long", ["first"]), work("last", ["long"])]);
+    await chains.nodeReaches(runId, "long", "RUNNING");
+    expect((await post(`/runs/${runId}:stop`, { reason: "the disk is full" })).body).toEqual({
+      runId,
+      status: "STOPPING",
+    });
+    expect(await chains.reaches(runId, "STOPPED")).toMatchObject({
+      reason: "the disk is full",
+      counts: { SUCCESS: 1, STOPPED: 2 },
+    });
+    expect(await chains.nodes(runId)).toMatchObject([
+      { nodeId: "first", status: "SUCCESS", attempt: 1 },
+      { nodeId: "long", status: "STOPPED", attempt: 1, lastError: "the run was stopped" },
+      { nodeId: "last", status: "STOPPED", attempt: 0 },
+    ]);
+
+    holding = false;
+    expect((await post(`/runs/${runId}:resume`)).body).toEqual({ runId, status: "RUNNING" });
+    expect(await chains.reaches(runId, "SUCCESS")).toMatchObject({ reason: null });
+    expect((await chains.nodes(runId)).map(({ attempt }) => attempt)).toEqual([1, 2, 1]);
+    expect(done).toEqual(["first", "long", "last"]);
+    expect(await audited(runId)).toMatchObject([
+      { action: "run.stop", details: { reason: "the disk is full" } },
+      { action: "run.resume" },
+    ]);
+  });
+
+  test("without a reason names who it was", async () => {
+    const runId = await chains.run([scripted("work", holds)]);
+    await chains.nodeReaches(runId, "work", "RUNNING");
+    await post(`/runs/${runId}:stop`);
+    expect(await chains.reaches(runId, "STOPPED")).toMatchObject({ reason: "stopped by MILLRACE_ADMIN_KEY" });
+  });
+});
+
+describe("retrying", () => {
+  test("a node runs it and what was skipped behind it, and leaves the rest alone", async () => {
+    const { node, mend } = mendable("load", { dependsOn: ["extract"] });
+    const runId = await chains.run([
+      { id: "extract", type: "noop" },
+      node,
+      { id: "publish", type: "noop", dependsOn: ["load"] },
+      { id: "tidy", type: "noop", dependsOn: ["load"], runWhen: "all_done" },
+    ]);
+    await chains.reaches(runId, "FAILED");
+    expect(await chains.node(runId, "publish")).toMatchObject({ status: "SKIPPED" });
+
+    mend();
+    const { status, body } = await post(`/runs/${runId}/nodes/load:retry`, { reason: "mended", artifactJson: "{}" });
+    expect([status, body]).toEqual([
+      200,
+      {
+        runId,
+        nodeId: "load",
+        status: "RETRYING",
+        attempt: 2,
+        dryRun: false,
+        nodes: [
+          { nodeId: "load", from: "FAILED", to: "RETRYING" },
+          { nodeId: "publish", from: "SKIPPED", to: "PENDING" },
+        ],
+      },
+    ]);
+    expect(await chains.reaches(runId, "SUCCESS")).toMatchObject({ reason: null });
+    expect((await chains.nodes(runId)).map(({ status: is, attempt }) => [is, attempt])).toEqual([
+      ["SUCCESS", 1],
+      ["SUCCESS", 2],
+      ["SUCCESS", 1],
+      ["SUCCESS", 1],
+    ]);
+    expect(await audited(`${runId}/load`)).toEqual([
+      { action: "node.retry", details: { downstream: false, reason: "mended" } },
+    ]);
+  });
+
+  test("a node with downstream also runs again what succeeded behind it", async () => {
+    const { node, mend } = mendable("load");
+    const tidy: NodeDef = { id: "tidy", type: "noop", dependsOn: ["load"], runWhen: "all_done" };
+    const runId = await chains.run([node, tidy, { id: "tell", type: "noop", dependsOn: ["tidy"] }]);
+    await chains.reaches(runId, "FAILED");
+    mend();
+    const { body } = await post(`/runs/${runId}/nodes/load:retry?downstream=true`);
+    expect(body["nodes"]).toEqual([
+      { nodeId: "load", from: "FAILED", to: "RETRYING" },
+      { nodeId: "tidy", from: "SUCCESS", to: "PENDING" },
+      { nodeId: "tell", from: "SUCCESS", to: "PENDING" },
+    ]);
+    await chains.reaches(runId, "SUCCESS");
+    expect((await chains.nodes(runId)).map(({ attempt }) => attempt)).toEqual([2, 2, 2]);
+  });
+
+  test.each(["true", "false"])(
+    "a node with dryRun and downstream=%s only lists what would change",
+    async (downstream) => {
+      const tidy: NodeDef = { id: "tidy", type: "noop", dependsOn: ["load"], runWhen: "all_done" };
+      const runId = await chains.run([scripted("load", fails), tidy]);
+      await chains.reaches(runId, "FAILED");
+      const before = await whole(runId);
+      const { status, body } = await post<{ nodes: Json[] }>(
+        `/runs/${runId}/nodes/load:retry?dryRun=true&downstream=${downstream}`,
+      );
+      expect([status, body]).toMatchObject([200, { dryRun: true, status: "RETRYING", attempt: 2 }]);
+      expect(body.nodes.map(({ nodeId }) => nodeId)).toEqual(downstream === "true" ? ["load", "tidy"] : ["load"]);
+      expect(await whole(runId)).toEqual(before);
+      expect(await audited(`${runId}/load`)).toEqual([]);
+    },
+  );
+
+  test("a node works while others run", async () => {
+    const gate = signal();
+    const { node, mend } = mendable("load");
+    const runId = await chains.run([node, scripted("long", async () => ({ artifact: await gate.promise }))]);
+    await chains.nodeReaches(runId, "load", "FAILED");
+    mend();
+    expect((await post(`/runs/${runId}/nodes/load:retry`)).status).toBe(200);
+    await chains.nodeReaches(runId, "load", "SUCCESS");
+    expect(await statusOf(runId)).toBe("RUNNING");
+    gate.resolve();
+    await chains.reaches(runId, "SUCCESS");
+  });
+
+  test("a run tries everything again that failed, and what was skipped behind it", async () => {
+    const [one, two] = [mendable("one"), mendable("two")];
+    const runId = await chains.run([
+      one.node,
+      two.node,
+      { id: "join", type: "noop", dependsOn: ["one", "two"] },
+      { id: "good", type: "noop" },
+    ]);
+    await chains.reaches(runId, "FAILED");
+    const moves = [
+      { nodeId: "one", from: "FAILED", to: "RETRYING" },
+      { nodeId: "two", from: "FAILED", to: "RETRYING" },
+      { nodeId: "join", from: "SKIPPED", to: "PENDING" },
+    ];
+    const before = await whole(runId);
+    expect(await post(`/runs/${runId}:retry?dryRun=true`)).toMatchObject({
+      status: 200,
+      body: { runId, status: "RUNNING", dryRun: true, nodes: moves },
+    });
+    expect(await whole(runId)).toEqual(before);
+
+    one.mend();
+    two.mend();
+    const { status, body } = await post(`/runs/${runId}:retry`, { reason: "all mended" });
+    expect([status, body]).toEqual([200, { runId, status: "RUNNING", dryRun: false, nodes: moves }]);
+    await chains.reaches(runId, "SUCCESS");
+    expect((await chains.nodes(runId)).map(({ attempt }) => attempt)).toEqual([2, 2, 1, 1]);
+    expect(await audited(runId)).toEqual([
+      { action: "run.retry", details: { downstream: false, reason: "all mended" } },
+    ]);
+  });
+
+  test("a stopped run tries again what was stopped", async () => {
+    let holding = true;
+    const work = scripted("work", (ctx, input) => (holding ? holds(ctx, input) : {}));
+    const runId = await chains.run([work]);
+    await chains.nodeReaches(runId, "work", "RUNNING");
+    await post(`/runs/${runId}:stop`);
+    await chains.reaches(runId, "STOPPED");
+    holding = false;
+    expect((await post(`/runs/${runId}:retry`)).body["nodes"]).toEqual([
+      { nodeId: "work", from: "STOPPED", to: "RETRYING" },
+    ]);
+    await chains.reaches(runId, "SUCCESS");
+  });
+});
+
+describe("completing a node", () => {
+  /** A run whose first node has failed, and whose second tells what it got from it. */
+  async function failedRun() {
+    const echo = scripted("echo", (_ctx, input) => ({ artifact: input }), {
+      dependsOn: ["load"],
+      cfg: { input: "${nodes.load.artifact}" },
+    });
+    const runId = await chains.run([scripted("load", fails), echo]);
+    await chains.reaches(runId, "FAILED");
+    return runId;
+  }
+
+  test.each([
+    ["JSON text", '{"rows":[1,{"n":"é"}]}', { rows: [1, { n: "é" }] }],
+    ["an object", { rows: 2 }, { rows: 2 }],
+    ["a list", [1, "two", null], [1, "two", null]],
+    ["a number", 7, 7],
+    ["text inside of text", '"seven"', "seven"],
+    ["false", false, false],
+  ])("with %s gives it to the children, and the run goes on", async (_, artifactJson, artifact) => {
+    const runId = await failedRun();
+    const { status, body } = await post(`/runs/${runId}/nodes/load:complete`, { artifactJson, reason: "by hand" });
+    expect([status, body]).toEqual([200, { runId, nodeId: "load", status: "SUCCESS", attempt: 1 }]);
+    expect(await chains.reaches(runId, "SUCCESS")).toMatchObject({ reason: null });
+    const [load, echo] = await chains.nodes(runId);
+    expect(load).toMatchObject({ artifact, lastError: null });
+    expect(JSON.parse(load?.artifactJson ?? "")).toEqual(artifact);
+    expect(echo).toMatchObject({ status: "SUCCESS", artifact });
+    expect(await audited(`${runId}/load`)).toEqual([{ action: "node.complete", details: { reason: "by hand" } }]);
+  });
+
+  test.each([
+    ["no body", undefined],
+    ["null", null],
+    ["an artifact that is null", { artifactJson: null }],
+    ["an artifact that is null as text", { artifactJson: "null" }],
+  ])("with %s leaves it without an artifact", async (_, body) => {
+    const runId = await failedRun();
+    expect((await post(`/runs/${runId}/nodes/load:complete`, body)).status).toBe(200);
+    await chains.reaches(runId, "SUCCESS");
+    expect(await chains.node(runId, "load")).toMatchObject({ artifact: null, artifactJson: null });
+  });
+
+  test.each([
+    ["text that is no JSON", { artifactJson: "rows: 1" }],
+    ["empty text", { artifactJson: "" }],
+    ["a NUL inside of text", { artifactJson: '"a\\u0000b"' }],
+    ["a reason that is no text", { reason: 7 }],
+    ["an unknown field", { artifact: {} }],
+  ])("with %s is refused and changes nothing", async (_, body) => {
+    const runId = await failedRun();
+    const before = await whole(runId);
+    const answer = await post(`/runs/${runId}/nodes/load:complete`, body);
+    expect(refusal(answer)[0]).toBe(400);
+    expect(await whole(runId)).toEqual(before);
+  });
+
+  test("while it runs ends the work, and what that still says is not heard", async () => {
+    const aborted = signal<unknown>();
+    const late = scripted("load", async ({ signal: stop }) => {
+      await new Promise((resolve) => stop.addEventListener("abort", resolve));
+      aborted.resolve(stop.reason);
+      return { artifact: "too late" };
+    });
+    const runId = await chains.run([late, { id: "next", type: "noop", dependsOn: ["load"] }]);
+    await chains.nodeReaches(runId, "load", "RUNNING");
+    expect((await post(`/runs/${runId}/nodes/load:complete`, { artifactJson: '"by hand"' })).body["status"]).toBe(
+      "SUCCESS",
+    );
+    expect(String(await aborted.promise)).toContain("taken away");
+    await chains.reaches(runId, "SUCCESS");
+    expect(await chains.node(runId, "load")).toMatchObject({ artifact: "by hand", attempt: 1 });
+  });
+});

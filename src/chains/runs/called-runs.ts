@@ -1,0 +1,92 @@
+/** Runs that another module starts by the name of their chain, and waits for. */
+import type { Db } from "../../kernel/data/db.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
+import type { RunCache } from "../engine/run-cache.ts";
+import { ENDED_RUN, type RunStatus } from "../engine/states.ts";
+import { findChainToRun, readOutcome, readStatus } from "../store/runs.ts";
+import { progressTopic } from "../topics.ts";
+import type { Runs } from "./runs.ts";
+
+export interface CalledRuns {
+  /** Starts a run, or answers the one that this key has started before. */
+  start(chain: string, request: CallRequest): Promise<string>;
+  /** Resolves when the run has ended. */
+  ended(runId: string, signal: AbortSignal): Promise<CallEnd>;
+  /** Without a person: what it was started for is over. */
+  stop(runId: string, reason: string): Promise<void>;
+}
+
+export interface CallRequest {
+  opTime: string;
+  params: Record<string, unknown>;
+  key: string;
+  startedBy: string;
+}
+
+export interface CallEnd {
+  status: RunStatus;
+  reason: string | null;
+  /** What the nodes brought that no other waits for. */
+  artifacts: unknown[];
+}
+
+/** Hints tell of the end; this is for the one that was lost. */
+const POLL_MS = 5_000;
+
+export function createCalledRuns(deps: { db: Db; wake: Wake; runs: Runs; known: RunCache }): CalledRuns {
+  const { db, wake, runs, known } = deps;
+
+  async function endOf(runId: string): Promise<CallEnd | undefined> {
+    const status = await readStatus(db, runId);
+    if (status === undefined || !ENDED_RUN.has(status)) return undefined;
+    const { reason, nodes } = await readOutcome(db, runId);
+    const graph = (await known.get(db, [runId])).get(runId)?.graph;
+    const artifacts = nodes.filter(({ node_id }) => graph?.byId.get(node_id)?.children.length === 0);
+    return { status, reason, artifacts: artifacts.map(({ artifact }) => artifact) };
+  }
+
+  return {
+    async start(chain, { opTime, params, key, startedBy }) {
+      const found = await findChainToRun(db, chain);
+      if (!found) throw new ApiError("CHAIN_NOT_FOUND", { chainId: `named \`${chain}\`` });
+      const request = { opTime, params, by: startedBy, trigger: "arrival", idempotencyKey: key } as const;
+      return (await runs.start(found.chain_id, request)).runId;
+    },
+
+    async ended(runId, signal) {
+      for (;;) {
+        signal.throwIfAborted();
+        const changed = nextChange(wake, runId, signal);
+        const end = await endOf(runId);
+        if (end) {
+          changed.cancel();
+          return end;
+        }
+        await changed.seen;
+      }
+    },
+
+    stop: (runId, reason) => runs.stopChild(runId, reason),
+  };
+}
+
+/** Resolves at the next hint about the run, after a while, or when the signal aborts. */
+function nextChange(wake: Wake, runId: string, signal: AbortSignal) {
+  let cancel = () => {};
+  const seen = new Promise<void>((resolve) => {
+    const timer = setTimeout(() => cancel(), POLL_MS);
+    const unlisten = wake.on(progressTopic(runId), () => cancel());
+    signal.addEventListener("abort", cancelOnce, { once: true });
+    function cancelOnce(): void {
+      cancel();
+    }
+    cancel = () => {
+      clearTimeout(timer);
+      unlisten();
+      signal.removeEventListener("abort", cancelOnce);
+      resolve();
+    };
+  });
+  return { seen, cancel: () => cancel() };
+}

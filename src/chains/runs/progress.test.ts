@@ -1,0 +1,22 @@
+import { afterEach, expect, test, vi } from "vitest";
+import { progressTopic } from "../topics.ts";
+import { createProgress } from "./progress.ts";
+
+const RUN = "00000000-0000-7000-8000-000000000001";
+const OTHER = "00000000-0000-7000-8000-000000000002";
+
+afterEach(() => void vi.useRealTimers());
+
+test("many changes in a moment are one hint for each run, and later ones are hinted again", () => {
+  vi.useFakeTimers();
+  const hints: string[] = [];
+  const progress = createProgress({ hint: (topic) => void hints.push(topic) });
+  for (let n = 0; n < 100; n += 1) progress.changed([RUN]);
+  progress.changed([OTHER]);
+  expect(hints).toEqual([]);
+  vi.advanceTimersByTime(100);
+  expect(hints).toEqual([progressTopic(RUN), progressTopic(OTHER)]);
+  progress.changed([RUN]);
+  vi.advanceTimersByTime(100);
+  expect(hints).toEqual([progressTopic(RUN), progressTopic(OTHER), progressTopic(RUN)]);
+});

@@ -1,0 +1,331 @@
+/** The API of runs and their nodes under `/api/v1/runs`. */
+import type { Db } from "../../kernel/data/db.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { actionPath } from "../../kernel/http/action-path.ts";
+import { parseJson } from "../../kernel/http/body.ts";
+import { errors, NoBody } from "../../kernel/http/schemas.ts";
+import { actorOf, type Http } from "../../kernel/http/server.ts";
+import { didYouMean } from "../../kernel/nearest.ts";
+import type { Chains } from "../chains.ts";
+import { isUuid, runIdOf } from "../ids.ts";
+import * as schemas from "../schemas.ts";
+import { readLog } from "../store/logs.ts";
+import {
+  hasNode,
+  listRuns,
+  readAttempts,
+  readEvents,
+  readNode,
+  readNodeIds,
+  readNodes,
+  readRun,
+  readRunDag,
+} from "../store/reads.ts";
+import type { RunStreams } from "./stream.ts";
+import { nodeReplies, nodeReply, runReply } from "./view.ts";
+
+export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: RunStreams }): void {
+  const { db, streams } = deps;
+  const { runs } = deps.chains;
+  const read = { scope: "run:read" } as const;
+  const control = { scope: "run:control", bodyOptional: true } as const;
+  const tags = ["runs"];
+
+  http.get(
+    "/runs",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "List and search runs, newest first",
+        description: "`total` is counted up to 10,000. `params` of more than 8 KB are shown with the run alone.",
+        querystring: schemas.RunsQuery,
+        response: { 200: schemas.RunsReply, ...errors(400) },
+      },
+    },
+    async ({ query: { page, size, ...filter } }) => {
+      const { chainId, parentRunId } = filter;
+      // What is no id belongs to nothing.
+      if ([chainId, parentRunId].some((id) => id !== undefined && !isUuid(id)))
+        return { items: [], page, size, total: 0 };
+      const { items, total } = await listRuns(db, filterOf(filter), { size, offset: (page - 1) * size });
+      return { items: items.map(runReply), page, size, total };
+    },
+  );
+
+  http.get(
+    "/runs/:runId",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show a run",
+        params: schemas.RunParams,
+        response: { 200: schemas.RunDetail, ...errors(400) },
+      },
+    },
+    async ({ params }) => {
+      const runId = runIdOf(params);
+      const [row, dag] = await Promise.all([readRun(db, runId), readRunDag(db, runId)]);
+      if (!row || !dag) throw new ApiError("RUN_NOT_FOUND", { runId });
+      return { ...runReply(row), counts: row.counts, dagJson: JSON.stringify(dag), dag };
+    },
+  );
+
+  http.get(
+    "/runs/:runId/nodes",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show all nodes of a run, in the order of its definition",
+        description: "An artifact of more than 64 KB is shown with its node alone.",
+        params: schemas.RunParams,
+        response: { 200: schemas.NodesReply, ...errors(400) },
+      },
+    },
+    async ({ params }) => {
+      const runId = runIdOf(params);
+      const [rows, dag] = await Promise.all([readNodes(db, runId), readRunDag(db, runId)]);
+      if (!dag) throw new ApiError("RUN_NOT_FOUND", { runId });
+      return rows.map(nodeReplies(dag));
+    },
+  );
+
+  http.get(
+    "/runs/:runId/nodes/:nodeId",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show one node of a run, with its artifact however large",
+        params: schemas.NodeParams,
+        response: { 200: schemas.NodeReply, ...errors(400) },
+      },
+    },
+    async ({ params }) => {
+      const { nodeId } = params;
+      const runId = runIdOf(params);
+      const row = await readNode(db, runId, nodeId);
+      if (!row) throw await noNode(runId, nodeId);
+      return nodeReply(row, row.def);
+    },
+  );
+
+  http.get(
+    "/runs/:runId/nodes/:nodeId/attempts",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show the attempts of a node, oldest first",
+        params: schemas.NodeParams,
+        response: { 200: schemas.AttemptsReply, ...errors(400) },
+      },
+    },
+    async ({ params }) => {
+      const { runId, nodeId } = await needNode(params);
+      return (await readAttempts(db, runId, nodeId)).map(({ started_at, ended_at, ...row }) => ({
+        ...row,
+        startedAt: started_at,
+        endedAt: ended_at,
+      }));
+    },
+  );
+
+  http.get(
+    "/runs/:runId/nodes/:nodeId/logs",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Read the log of a node",
+        description: "`next` is the `after` of the lines behind these, also when there are none yet.",
+        params: schemas.NodeParams,
+        querystring: schemas.LogsQuery,
+        response: { 200: schemas.LogsReply, ...errors(400) },
+      },
+    },
+    async ({ params, query: { attempt, after = "0", limit } }) => {
+      const { runId, nodeId } = await needNode(params);
+      const rows = await readLog(db, { runId, nodeId, attempt: attempt ?? null, after, limit });
+      const items = rows.map(({ id, at, attempt: of, level, line }) => ({ id, at, attempt: of, level, text: line }));
+      return { items, next: items.at(-1)?.id ?? after };
+    },
+  );
+
+  http.get(
+    "/runs/:runId/events",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "What happened to a run, in order",
+        params: schemas.RunParams,
+        querystring: schemas.EventsQuery,
+        response: { 200: schemas.EventsReply, ...errors(400) },
+      },
+    },
+    async ({ params, query: { after = "0", limit } }) => {
+      const runId = runIdOf(params);
+      const offset = Number(after);
+      const rows = await readEvents(db, runId, { limit, offset });
+      if (rows.length === 0 && !(await readRun(db, runId))) throw new ApiError("RUN_NOT_FOUND", { runId });
+      const items = rows.map(({ node_id, ...row }) => ({ ...row, nodeId: node_id }));
+      return { items, next: rows.length === limit ? String(offset + limit) : null };
+    },
+  );
+
+  http.get(
+    "/runs/:runId/stream",
+    {
+      config: read,
+      exposeHeadRoute: false, // There is no end to wait for.
+      schema: {
+        tags,
+        summary: "Watch a run: server-sent events `run`, `nodes` (those that changed) and `end`",
+        params: schemas.RunParams,
+        response: { 200: schemas.StreamReply, ...errors(400) },
+      },
+    },
+    async ({ params }, reply) => {
+      const runId = runIdOf(params);
+      if (!(await readRun(db, runId))) throw new ApiError("RUN_NOT_FOUND", { runId });
+      await streams.send(runId, reply);
+      return reply;
+    },
+  );
+
+  http.post(
+    actionPath("/runs/:runId", "stop"),
+    {
+      config: control,
+      schema: {
+        tags,
+        summary: "Stop a run: what does not run yet at once, what runs within the grace period",
+        params: schemas.RunParams,
+        body: schemas.StopBody,
+        response: { 200: schemas.RunStatusReply, ...errors(400, 409) },
+      },
+    },
+    async (request) => {
+      const runId = runIdOf(request.params);
+      return { runId, status: await runs.stop(runId, actorOf(request), request.body?.reason ?? undefined) };
+    },
+  );
+
+  http.post(
+    actionPath("/runs/:runId", "resume"),
+    {
+      config: control,
+      schema: {
+        tags,
+        summary: "Go on with a stopped run",
+        params: schemas.RunParams,
+        body: NoBody,
+        response: { 200: schemas.RunStatusReply, ...errors(400, 409) },
+      },
+    },
+    async (request) => {
+      const runId = runIdOf(request.params);
+      return { runId, status: await runs.resume(runId, actorOf(request)) };
+    },
+  );
+
+  http.post(
+    actionPath("/runs/:runId", "retry"),
+    {
+      config: control,
+      schema: {
+        tags,
+        summary: "Try everything again that failed or was stopped, and what was skipped behind it",
+        params: schemas.RunParams,
+        querystring: schemas.RetryQuery,
+        body: schemas.StopBody,
+        response: { 200: schemas.RunRetryReply, ...errors(400, 409) },
+      },
+    },
+    async (request) => {
+      const runId = runIdOf(request.params);
+      const asked = { ...request.query, reason: request.body?.reason ?? null };
+      const { status, nodes } = await runs.retry(runId, asked, actorOf(request));
+      return { runId, status, dryRun: request.query.dryRun, nodes };
+    },
+  );
+
+  http.post(
+    actionPath("/runs/:runId/nodes/:nodeId", "retry"),
+    {
+      config: control,
+      schema: {
+        tags,
+        summary: "Try a node again that failed or was stopped, also while others run",
+        params: schemas.NodeParams,
+        querystring: schemas.RetryQuery,
+        body: schemas.NodeActionBody,
+        response: { 200: schemas.NodeRetryReply, ...errors(400, 409) },
+      },
+    },
+    async (request) => {
+      const runId = runIdOf(request.params);
+      const { nodeId } = request.params;
+      const asked = { ...request.query, nodeId, reason: request.body?.reason ?? null };
+      const { node, nodes } = await runs.retry(runId, asked, actorOf(request));
+      if (!node) throw new Error(`node ${nodeId} was retried but is not in the answer`);
+      return { runId, nodeId, ...node, dryRun: request.query.dryRun, nodes };
+    },
+  );
+
+  http.post(
+    actionPath("/runs/:runId/nodes/:nodeId", "complete"),
+    {
+      config: control,
+      schema: {
+        tags,
+        summary: "Call a node a success, with the artifact that it should have brought; its children go on",
+        params: schemas.NodeParams,
+        body: schemas.NodeActionBody,
+        response: { 200: schemas.NodeActionReply, ...errors(400, 409) },
+      },
+    },
+    async (request) => {
+      const runId = runIdOf(request.params);
+      const { nodeId } = request.params;
+      const asked = { nodeId, artifact: artifactOf(request.body), reason: request.body?.reason ?? null };
+      return { runId, nodeId, ...(await runs.complete(runId, asked, actorOf(request))) };
+    },
+  );
+
+  async function needNode(params: { runId: string; nodeId: string }): Promise<{ runId: string; nodeId: string }> {
+    const runId = runIdOf(params);
+    const { nodeId } = params;
+    if (!(await hasNode(db, runId, nodeId))) throw await noNode(runId, nodeId);
+    return { runId, nodeId };
+  }
+
+  async function noNode(runId: string, nodeId: string): Promise<ApiError> {
+    const ids = await readNodeIds(db, runId);
+    if (ids.length === 0 && !(await readRun(db, runId))) return new ApiError("RUN_NOT_FOUND", { runId });
+    return new ApiError("NODE_NOT_FOUND", { runId, nodeId }, { hint: didYouMean(nodeId, ids) });
+  }
+}
+
+function filterOf(query: Omit<schemas.RunsQuery, "page" | "size">) {
+  // A `+` that was not encoded arrives as a space.
+  const time = (text: string | undefined) => (text === undefined ? null : new Date(text.replace(" ", "+")));
+  const { chainId = null, status = null, opTime = null, from, to, q = "", parentRunId = null, jobId = null } = query;
+  return { chainId, status, opTime, from: time(from), to: time(to), q, parentRunId, jobId };
+}
+
+/** JSON text, as the API always took it, or the value itself. */
+function artifactOf(body: schemas.NodeActionBody): unknown {
+  const given = body?.artifactJson ?? null;
+  if (typeof given !== "string") return given;
+  try {
+    return parseJson(Buffer.from(given));
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const because = error.message.replace(/^The body/, "it").replace(/\.$/, "");
+    throw new ApiError("VALIDATION_FAILED", {}, { reason: `The text of \`artifactJson\` cannot be used: ${because}` });
+  }
+}

@@ -1,0 +1,288 @@
+/** What people do with runs: start, stop, resume, retry, complete, backfill. */
+import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import { type Db, FOREIGN_KEY_VIOLATION, type Queryable, sqlState } from "../../kernel/data/db.ts";
+import { createGroupCommit } from "../../kernel/data/group-commit.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import { fingerprint } from "../../kernel/json/canonical.ts";
+import { didYouMean } from "../../kernel/nearest.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
+import type { Definitions } from "../definitions/definitions.ts";
+import type { Book } from "../engine/book.ts";
+import type { Changed, Engine } from "../engine/engine.ts";
+import { complete, type Refused, resume, retry } from "../engine/revive.ts";
+import { ENDED_RUN, type NodeStatus, type RunStatus } from "../engine/states.ts";
+import { onRunEvent } from "../engine/transition.ts";
+import { insertChainRuns, type NewRun } from "../store/runs.ts";
+import { takeStartKey } from "../store/starts.ts";
+import { TIMER_TOPIC } from "../topics.ts";
+
+export interface StartRequest {
+  params?: Record<string, unknown>;
+  opTime?: string | null;
+  priority?: number;
+  idempotencyKey?: string;
+  trigger?: "api" | "schedule" | "backfill" | "arrival";
+  /** The schedule or trigger that started it. */
+  jobId?: string;
+  by: string;
+}
+
+/** A node that a retry touches, or would. */
+export interface NodeMove {
+  nodeId: string;
+  from: NodeStatus;
+  to: NodeStatus;
+}
+
+export interface Runs {
+  start(chainId: string, request: StartRequest): Promise<{ runId: string; repeated: boolean }>;
+  startMany(chainId: string, requests: readonly StartRequest[]): Promise<string[]>;
+  stop(runId: string, actor: Actor, reason?: string): Promise<RunStatus>;
+  resume(runId: string, actor: Actor): Promise<RunStatus>;
+  retry(runId: string, request: RetryRequest, actor: Actor): Promise<Retried>;
+  complete(runId: string, request: CompleteRequest, actor: Actor): Promise<{ status: NodeStatus; attempt: number }>;
+  /** Without a person: the run that waited for it was stopped. */
+  stopChild(runId: string, reason: string): Promise<void>;
+  /** Without a person: the node that waits for it tries again. Answers whether there was anything to retry. */
+  retryChild(runId: string): Promise<boolean>;
+}
+
+export interface RetryRequest {
+  nodeId?: string;
+  downstream: boolean;
+  dryRun: boolean;
+  reason: string | null;
+}
+export interface Retried {
+  status: RunStatus;
+  node: { status: NodeStatus; attempt: number } | undefined;
+  nodes: NodeMove[];
+}
+export interface CompleteRequest {
+  nodeId: string;
+  artifact: unknown;
+  reason: string | null;
+}
+
+const SYSTEM = "millrace";
+const TABLES_SHOWN = 5;
+/** Nodes that one statement makes: a thousand runs of a large chain in one would run into its time-out. */
+const NODES_AT_ONCE = 50_000;
+
+type Also = NonNullable<Changed<unknown>["also"]>;
+
+/** The chain is disabled, or needs an opTime; which of them is asked afterwards. */
+class NotStarted extends Error {}
+
+export function createRuns(deps: {
+  db: Db;
+  wake: Wake;
+  engine: Engine;
+  definitions: Definitions;
+  ids: Ids;
+  stopGraceMs: number;
+}): Runs {
+  const { db, wake, engine, definitions, ids, stopGraceMs } = deps;
+
+  function newRun(chainId: string, request: StartRequest): NewRun {
+    return {
+      run_id: ids.uuid(),
+      chain_id: chainId,
+      job_id: request.jobId ?? null,
+      params: request.params ?? {},
+      op_time: request.opTime ?? null,
+      priority: request.priority ?? 0,
+      trigger: request.trigger ?? "api",
+      triggered_by: request.by,
+      parent_run_id: null,
+      parent_node_id: null,
+      depth: 0,
+      request: null,
+    };
+  }
+
+  /** Answers for each run whether it was made. */
+  async function insert(tx: Queryable, runs: readonly NewRun[]): Promise<boolean[]> {
+    const made = new Set((await insertChainRuns(tx, runs)).map(({ run_id }) => run_id));
+    return runs.map(({ run_id }) => made.has(run_id));
+  }
+
+  const starts = createGroupCommit<NewRun, boolean>({
+    identity: ({ run_id }) => run_id,
+    write: (runs) => engine.start(runs),
+  });
+
+  async function whyNotStarted(chainId: string): Promise<ApiError> {
+    const { name, enabled, dag } = await definitions.get(chainId);
+    if (!enabled) return new ApiError("CHAIN_DISABLED", { chainId, name });
+    const tables = [...new Set(dag.nodes.flatMap(({ waitsFor = [] }) => waitsFor))];
+    return new ApiError("OP_TIME_NEEDED", { name }, { tables: tables.slice(0, TABLES_SHOWN).join(", ") });
+  }
+
+  async function change<T>(runId: string, work: (book: Book) => Changed<T>): Promise<T> {
+    const answer = await engine.change(runId, work);
+    if (answer === undefined) throw new ApiError("RUN_NOT_FOUND", { runId });
+    return answer;
+  }
+
+  /** Ends a run that is STOPPING and has nothing left to wait for. */
+  async function settle(runId: string): Promise<void> {
+    await engine.change(runId, (book) => {
+      if (book.status === "STOPPING") onRunEvent(book, { kind: "settle" });
+      return { answer: true };
+    });
+  }
+
+  async function stop(runId: string, by: string, reason: string, also: Also = async () => {}): Promise<RunStatus> {
+    const status = await change(runId, (book): Changed<RunStatus> => {
+      const { status: present } = book;
+      if (present === "STOPPING" || present === "STOPPED") return { answer: present, dry: true };
+      if (ENDED_RUN.has(present)) {
+        const because = `it has ended with ${present}`;
+        throw new ApiError("RUN_WRONG_STATE", { runId, status: present }, { verb: "stop", because });
+      }
+      onRunEvent(book, { kind: "stop", graceMs: stopGraceMs, actor: by, reason });
+      return { answer: book.status, also };
+    });
+    // The caller has its answer already; if this is lost, the timer does it when the grace period is over.
+    if (status === "STOPPING") settle(runId).catch(() => wake.hint(TIMER_TOPIC));
+    return status;
+  }
+
+  async function startOnce(run: NewRun, chainId: string, key: string, request: StartRequest) {
+    const earlier = await db
+      .tx(async (tx) => {
+        const repeated = await takeStartKey(tx, { chainId, key, request: digest(request), runId: run.run_id }).catch(
+          (error: unknown) => {
+            const noChain = sqlState(error) === FOREIGN_KEY_VIOLATION; // The key would belong to it.
+            throw noChain ? new ApiError("CHAIN_NOT_FOUND", { chainId }) : error;
+          },
+        );
+        if (repeated && !repeated.same) throw new ApiError("IDEMPOTENCY_CONFLICT", { key, runId: repeated.runId });
+        if (repeated) return repeated.runId;
+        if (!(await insert(tx, [run]))[0]) throw new NotStarted();
+        return undefined;
+      })
+      .catch(async (error: unknown) => {
+        // Asked outside the transaction, which would need a second connection for it.
+        throw error instanceof NotStarted ? await whyNotStarted(chainId) : error;
+      });
+    if (earlier === undefined) wake.hint(TIMER_TOPIC);
+    return { runId: earlier ?? run.run_id, repeated: earlier !== undefined };
+  }
+
+  return {
+    async start(chainId, request) {
+      const run = newRun(chainId, request);
+      const { idempotencyKey: key } = request;
+      if (key !== undefined) return startOnce(run, chainId, key, request);
+      if (!(await starts.add(run))) throw await whyNotStarted(chainId);
+      return { runId: run.run_id, repeated: false };
+    },
+
+    async startMany(chainId, requests) {
+      const runs = requests.map((request) => newRun(chainId, request));
+      const { dag } = await definitions.get(chainId);
+      const atOnce = Math.max(1, Math.floor(NODES_AT_ONCE / dag.nodes.length));
+      for (let from = 0; from < runs.length; from += atOnce) {
+        const made = await insert(db, runs.slice(from, from + atOnce));
+        if (made.includes(false)) throw await whyNotStarted(chainId);
+        wake.hint(TIMER_TOPIC);
+      }
+      return runs.map(({ run_id }) => run_id);
+    },
+
+    async stop(runId, actor, reason) {
+      const by = actor.caller.name;
+      const details = reason === undefined ? {} : { reason };
+      return stop(runId, by, reason ?? `stopped by ${by}`, (tx) => audit(tx, actor, "run.stop", runId, details));
+    },
+
+    async resume(runId, actor) {
+      return change(runId, (book) => {
+        refuseRun(runId, "resume", book, resume(book, actor.caller.name));
+        return { answer: book.status, also: (tx) => audit(tx, actor, "run.resume", runId) };
+      });
+    },
+
+    async retry(runId, { nodeId, downstream, dryRun, reason }, actor) {
+      const [action, target] = nodeId === undefined ? ["run.retry", runId] : ["node.retry", `${runId}/${nodeId}`];
+      const also: Also = (tx) => audit(tx, actor, action, target, { downstream, reason });
+      return change(runId, (book): Changed<Retried> => {
+        if (nodeId !== undefined) needNode(book, nodeId);
+        const { status: runStatus } = book;
+        const nodeStatus = nodeId === undefined ? undefined : book.nodes.get(nodeId)?.status;
+        const refused = retry(book, { nodeId, downstream, actor: actor.caller.name, reason });
+        if (refused && nodeId !== undefined) {
+          const details = { runId, nodeId, status: nodeStatus ?? "", runStatus };
+          throw new ApiError("NODE_WRONG_STATE", details, { verb: "retry", because: refused.because });
+        }
+        refuseRun(runId, "retry", { status: runStatus }, refused);
+        const entry = nodeId === undefined ? undefined : book.nodes.get(nodeId);
+        const node = entry && { status: entry.status, attempt: entry.attempt };
+        return { answer: { status: book.status, node, nodes: movesOf(book) }, dry: dryRun, also };
+      });
+    },
+
+    async complete(runId, { nodeId, artifact, reason }, actor) {
+      const also: Also = (tx) => audit(tx, actor, "node.complete", `${runId}/${nodeId}`, { reason });
+      return change(runId, (book): Changed<{ status: NodeStatus; attempt: number }> => {
+        const entry = needNode(book, nodeId);
+        const { status, attempt } = entry;
+        if (status === "SUCCESS") return { answer: { status, attempt }, dry: true };
+        const refused = complete(book, { nodeId, artifact, actor: actor.caller.name, reason });
+        if (refused) {
+          throw new ApiError(
+            "NODE_WRONG_STATE",
+            { runId, nodeId, status },
+            { verb: "complete", because: refused.because },
+          );
+        }
+        return { answer: { status: entry.status, attempt }, also };
+      });
+    },
+
+    async stopChild(runId, reason) {
+      await stop(runId, SYSTEM, reason).catch((error: unknown) => {
+        if (!(error instanceof ApiError)) throw error; // It has ended meanwhile, which is as good.
+      });
+    },
+
+    async retryChild(runId) {
+      return change(runId, (book) => {
+        const refused = retry(book, {
+          nodeId: undefined,
+          downstream: false,
+          actor: SYSTEM,
+          reason: "the node that waits for it tries again",
+        });
+        return { answer: refused === undefined, dry: refused !== undefined };
+      });
+    },
+  };
+}
+
+/** Two starts with one key are the same if they ask for the same. */
+function digest({ params = {}, opTime = null, priority = 0 }: StartRequest): string {
+  return fingerprint({ params, opTime, priority });
+}
+
+function refuseRun(runId: string, verb: string, { status }: { status: RunStatus }, refused: Refused | undefined): void {
+  if (refused) throw new ApiError("RUN_WRONG_STATE", { runId, status }, { verb, because: refused.because });
+}
+
+function needNode(book: Book, nodeId: string) {
+  const entry = book.nodes.get(nodeId);
+  if (entry) return entry;
+  throw new ApiError("NODE_NOT_FOUND", { runId: book.runId, nodeId }, { hint: didYouMean(nodeId, book.nodes.keys()) });
+}
+
+function movesOf(book: Book): NodeMove[] {
+  return book.graph.nodes.flatMap(({ id }) => {
+    const entry = book.nodes.get(id);
+    return entry && (entry.status !== entry.was.status || entry.followed)
+      ? [{ nodeId: id, from: entry.was.status, to: entry.status }]
+      : [];
+  });
+}

@@ -1,0 +1,254 @@
+/** A run as it happens: what a watcher is sent, when the stream ends, and what it takes from the server. */
+import { EventEmitter } from "node:events";
+import { Agent, get as httpGet, type IncomingMessage } from "node:http";
+import type { FastifyReply } from "fastify";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { fails, holds, scripted, useChains } from "../../../test/chains.ts";
+import type { Json } from "../../../test/client.ts";
+import { useDatabase } from "../../../test/database.ts";
+import { startHttp } from "../../../test/http.ts";
+import { silentLog } from "../../../test/log.ts";
+import { ADMIN_KEY, startMillrace } from "../../../test/millrace.ts";
+import { signal, until } from "../../../test/until.ts";
+import { createWake } from "../../kernel/work/wake.ts";
+import { createRunStreams } from "./stream.ts";
+
+const database = useDatabase();
+const chains = useChains(database);
+
+interface Watched {
+  response: Response;
+  /** What has come so far. */
+  events: { kind: string; data: Json }[];
+  /** The newest that was told of each node. */
+  nodes(): Record<string, Json>;
+  /** Resolves when the server ends the stream. */
+  ended: Promise<void>;
+  hangUp(): void;
+}
+
+async function watch(url: string): Promise<Watched> {
+  const control = new AbortController();
+  onTestFinished(() => control.abort());
+  const response = await fetch(url, { headers: { authorization: `Bearer ${ADMIN_KEY}` }, signal: control.signal });
+  const events: Watched["events"] = [];
+  const ended = (async () => {
+    let text = "";
+    for await (const bytes of response.body ?? []) {
+      text += Buffer.from(bytes).toString();
+      const parts = text.split("\n\n");
+      text = parts.pop() ?? "";
+      for (const part of parts) {
+        const [, kind, data] = /^event: (\w+)\ndata: (.*)$/.exec(part) ?? [];
+        if (kind !== undefined) events.push({ kind, data: JSON.parse(data ?? "") as Json });
+      }
+    }
+  })();
+  ended.catch(() => {}); // Most tests hang up, and do not wait for the end.
+  const nodes = () => {
+    const told = events.filter(({ kind }) => kind === "nodes").flatMap(({ data }) => data as unknown as Json[]);
+    return Object.fromEntries(told.map((node) => [String(node["nodeId"]), node]));
+  };
+  return { response, events, nodes, ended, hangUp: () => control.abort() };
+}
+
+const watchRun = (runId: string) => watch(`${chains.url}/api/v1/runs/${runId}/stream`);
+const last = <Item>(items: readonly Item[]) => items.at(-1);
+
+describe("a watcher", () => {
+  test("is told the run and all its nodes, then only what changes, and at last the end", async () => {
+    const gate = signal();
+    const runId = await chains.run([
+      { id: "first", type: "noop" },
+      scripted("gate", async () => ({ artifact: await gate.promise })),
+      { id: "last", type: "noop", dependsOn: ["gate"] },
+    ]);
+    await chains.nodeReaches(runId, "first", "SUCCESS");
+    await chains.nodeReaches(runId, "gate", "RUNNING");
+
+    const { response, events, nodes, ended } = await watchRun(runId);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    await until(() => events.length >= 2, "the present state");
+    const { dagJson: _, dag: __, ...run } = await chains.reaches(runId, "RUNNING");
+    expect(events).toEqual([
+      { kind: "run", data: run },
+      { kind: "nodes", data: await chains.nodes(runId) },
+    ]);
+
+    const before = events.length;
+    gate.resolve();
+    await ended;
+    expect(last(events)).toEqual({ kind: "end", data: { status: "SUCCESS" } });
+    expect(last(events.filter(({ kind }) => kind === "run"))?.data).toMatchObject({
+      status: "SUCCESS",
+      counts: { SUCCESS: 3 },
+    });
+    expect(nodes()).toMatchObject({ gate: { status: "SUCCESS" }, last: { status: "SUCCESS" } });
+    const told = events.slice(before).filter(({ kind }) => kind === "nodes");
+    expect(JSON.stringify(told)).not.toContain('"nodeId":"first"');
+  });
+
+  test("sees how far a node is", async () => {
+    const gate = signal();
+    const runId = await chains.run([
+      scripted("load", async ({ progress }) => {
+        progress(0.25, "one of four");
+        await gate.promise;
+        return {};
+      }),
+    ]);
+    const { nodes } = await watchRun(runId);
+    await until(() => nodes()["load"]?.["progress"] === 0.25, "the progress");
+    expect(nodes()["load"]).toMatchObject({ status: "RUNNING", progressNote: "one of four" });
+    gate.resolve();
+  });
+
+  test("sees which run a node waits for", async () => {
+    const name = `inner of ${Date.now()}`;
+    await chains.define([scripted("work", holds)], { name });
+    const runId = await chains.run([{ id: "outer", type: "chain", cfg: { name } }]);
+    const { nodes } = await watchRun(runId);
+    const child = await until(
+      () => (nodes()["outer"]?.["childRunId"] ?? undefined) as string | undefined,
+      "the inner run",
+    );
+    expect((await chains.node(runId, "outer"))["childRunId"]).toBe(child);
+    await chains.api.post(`/api/v1/runs/${runId}:stop`);
+  });
+
+  test("that comes back is told everything anew, also when all is over", async () => {
+    const runId = await chains.run([{ id: "good", type: "noop" }, scripted("bad", fails)]);
+    const first = await watchRun(runId);
+    await until(() => first.events.length >= 2, "the present state");
+    first.hangUp();
+    await chains.reaches(runId, "FAILED");
+
+    const second = await watchRun(runId);
+    await second.ended;
+    expect(second.events.map(({ kind }) => kind)).toEqual(["run", "nodes", "end"]);
+    expect(second.events[0]?.data).toMatchObject({ runId, status: "FAILED" });
+    expect(second.events[1]?.data).toEqual(await chains.nodes(runId));
+    expect(second.events[2]?.data).toEqual({ status: "FAILED" });
+  });
+
+  test("misses nothing when the server's clock is ahead of the database's", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    const gate = signal();
+    const runId = await chains.run([scripted("gate", async () => ({ artifact: await gate.promise }))]);
+    const { events, nodes, ended } = await watchRun(runId);
+    await until(() => nodes()["gate"]?.["status"] === "RUNNING", "the node to run");
+    gate.resolve();
+    await ended;
+    expect(nodes()["gate"]).toMatchObject({ status: "SUCCESS" });
+    expect(last(events)).toMatchObject({ kind: "end" });
+  });
+
+  test("of a run that does not exist gets an answer like any other, and a HEAD no stream", async () => {
+    const path = "/api/v1/runs/00000000-0000-4000-8000-000000000000/stream";
+    expect(await chains.api.get(path)).toMatchObject({ status: 400, body: { code: "RUN_NOT_FOUND" } });
+    expect((await chains.api.send(path, { method: "HEAD" })).status).toBe(404);
+  });
+});
+
+describe("the server", () => {
+  test("counts a watcher that hung up as such", async () => {
+    const runId = await chains.run([scripted("work", holds)]);
+    const { events, hangUp } = await watchRun(runId);
+    await until(() => events.length > 0, "the first event");
+    hangUp();
+    await until(async () => {
+      const metrics = await (await fetch(`${chains.url}/metrics`)).text();
+      return /millrace_http_request_seconds_count\{.*runs\/:runId\/stream",status="499"\} [1-9]/.test(metrics);
+    }, "the 499");
+  });
+
+  test("lets only so many watch, and one more when one has hung up", async () => {
+    const runId = await chains.run([scripted("work", holds)]);
+    const wake = createWake({ db: database.db, log: silentLog });
+    const streams = createRunStreams({ db: database.db, wake, streamsMax: 1 });
+    const http = await startHttp({
+      db: database.db,
+      routes: (routes) =>
+        void routes.get("/stream", { config: { scope: "public" } }, async (_request, reply) => {
+          await streams.send(runId, reply);
+          return reply;
+        }),
+    });
+    onTestFinished(async () => {
+      streams.stop();
+      await http.stop();
+    });
+    const first = await watch(`${http.url}/stream`);
+    await until(() => first.events.length > 0, "the first event");
+    const refused = await http.send("/stream");
+    expect(refused).toMatchObject({ status: 503, body: { code: "OVERLOADED" } });
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+
+    first.hangUp();
+    const second = await until(async () => {
+      const again = await watch(`${http.url}/stream`);
+      return again.response.status === 200 && again;
+    }, "room for another");
+    await until(() => second.events.length > 0, "the first event");
+    streams.stop();
+    await second.ended;
+    expect(await http.send("/stream")).toMatchObject({ status: 503, body: { code: "SHUTTING_DOWN" } });
+  });
+
+  test("that stops does not wait for those who watch, not even if they keep their connection", async () => {
+    const { app, url } = await startMillrace(database);
+    const runId = await chains.run([scripted("work", holds)]);
+    const agent = new Agent({ keepAlive: true });
+    onTestFinished(() => agent.destroy());
+    const headers = { authorization: `Bearer ${ADMIN_KEY}` };
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      httpGet(`${url}/api/v1/runs/${runId}/stream`, { agent, headers }, resolve).on("error", reject);
+    });
+    const ended = new Promise((resolve) => response.on("end", resolve));
+    response.resume();
+    await app.stop();
+    await ended;
+  });
+});
+
+test("a watcher sees what a node waits for change while the node itself does not", async () => {
+  const gates = [signal(), signal()] as const;
+  const runId = await chains.run([
+    ...gates.map((gate, n) => scripted(`p${n}`, async () => ({ artifact: await gate.promise }))),
+    { id: "child", type: "noop", dependsOn: ["p0", "p1"] },
+  ]);
+  const { nodes, ended } = await watchRun(runId);
+  await until(() => nodes()["child"]?.["waitingFor"] === "2 parents to end", "the first look");
+  // What has just been touched is looked at anyway.
+  await database.query("update chains.job_run_node set updated_at = now() - interval '1 hour' where node_id = 'child'");
+  gates[0].resolve();
+  await until(() => nodes()["child"]?.["waitingFor"] === "1 parent to end", "one parent less");
+  gates[1].resolve();
+  await ended;
+  expect(nodes()["child"]).toMatchObject({ status: "SUCCESS", waitingFor: null });
+});
+
+test("a watcher that reads slowly is sent no more until it has read", async () => {
+  const runId = await chains.run([scripted("work", holds)]);
+  await chains.nodeReaches(runId, "work", "RUNNING");
+  const written: string[] = [];
+  const raw = Object.assign(new EventEmitter(), {
+    writeHead: () => {},
+    write: (text: string) => written.push(text) === 0,
+    end: () => {},
+  });
+  const reply = { hijack: () => {}, getHeader: () => "", raw } as unknown as FastifyReply;
+  const streams = createRunStreams({ db: database.db, wake: createWake({ db: database.db, log: silentLog }) });
+  const sending = streams.send(runId, reply);
+  await until(() => written.length > 0, "the first event");
+  await new Promise(setImmediate);
+  expect(written).toEqual([expect.stringMatching(/^event: run/)]);
+  raw.emit("drain");
+  await until(() => written.length > 1, "the next");
+  expect(written[1]).toMatch(/^event: nodes/);
+  streams.stop();
+  await sending;
+});

@@ -1,0 +1,130 @@
+/** What a node asks for that waits for a run: the same as before, something else, too much, or itself. */
+import { describe, expect, test } from "vitest";
+import { useChainProcesses } from "../../../test/chain-process.ts";
+import { useDatabase } from "../../../test/database.ts";
+import { useSubRuns } from "./sub-runs.fixture.ts";
+
+const database = useDatabase();
+const chains = useChainProcesses(database);
+const { acts, define, ended, look } = chains;
+const { childrenOf, startParent } = useSubRuns(database, chains);
+const BY = { by: "test" };
+const RETRY = { maxAttempts: 5, backoffMs: 0 };
+// biome-ignore lint/suspicious/noTemplateCurlyInString: a template of chains.
+const ATTEMPT = "${node.attempt}";
+
+describe("the next attempt of a node whose run has failed", () => {
+  test("starts a new run of the chain when the params are others", async () => {
+    const process = await chains.open();
+    acts.set("a", ({ params }) =>
+      params["attempt"] === 1 ? Promise.reject(new Error("not with these")) : { artifact: params },
+    );
+    const runId = await startParent(process, [{ id: "a" }], {
+      cfg: { name: "child", params: { attempt: ATTEMPT } },
+      retry: RETRY,
+    });
+    const run = await ended(runId);
+    const [first = "", second = "", ...others] = await childrenOf(runId);
+    expect(others).toEqual([]);
+    expect(run.nodes["sub"]).toMatchObject({
+      status: "SUCCESS",
+      attempt: 2,
+      artifact: { runId: second, artifacts: { a: { attempt: 2 } } },
+    });
+    expect(await look(first)).toMatchObject({ status: "FAILED", nodes: { a: { attempt: 1 } } });
+  });
+
+  test("starts a new run of the items when the list is another", async () => {
+    const process = await chains.open();
+    acts.set("0", (_ctx, { value }) =>
+      value === 1 ? Promise.reject(new Error("not this item")) : { artifact: value },
+    );
+    const node = { type: "act", cfg: { value: "${item}" } }; // biome-ignore lint/suspicious/noTemplateCurlyInString: a template.
+    const chainId = await define(process, [
+      { id: "each", type: "map", cfg: { over: [ATTEMPT, "same"], node }, retry: RETRY },
+    ]);
+    const { runId } = await process.runs.start(chainId, BY);
+    expect((await ended(runId)).nodes["each"]).toMatchObject({
+      status: "SUCCESS",
+      attempt: 2,
+      artifact: { items: [2, null] },
+    });
+    expect(await childrenOf(runId)).toHaveLength(2);
+  });
+
+  test("goes on with that run when it asks for the same", async () => {
+    const process = await chains.open();
+    acts.set("a", ({ attempt }) => (attempt === 1 ? Promise.reject(new Error("not yet")) : {}));
+    const runId = await startParent(process, [{ id: "a" }, { id: "b" }], {
+      cfg: { name: "child", params: { x: 1, y: { z: [2] } } },
+      retry: RETRY,
+    });
+    expect((await ended(runId)).nodes["sub"]).toMatchObject({ status: "SUCCESS", attempt: 2 });
+    const [child = "", ...others] = await childrenOf(runId);
+    expect(others).toEqual([]);
+    expect((await look(child)).nodes).toMatchObject({ a: { attempt: 2 }, b: { attempt: 1 } });
+  });
+});
+
+describe("artifacts that are more than is kept, together,", () => {
+  const LARGE = "x".repeat(400_000);
+  const sentence =
+    /^run \S+ succeeded, but its artifacts have \d{7} bytes together, more than the 1048576 that are kept/;
+
+  test.each(["chain", "map"])("fail a node of type %s for good, and that is the end of it", async (type) => {
+    const process = await chains.open();
+    const child = ["0", "1", "2"].map((id) => ({ id }));
+    for (const { id } of child) acts.set(id, () => ({ artifact: LARGE }));
+    await define(process, child, { name: "large" });
+    const cfg = type === "chain" ? { name: "large" } : { over: [0, 1, 2], node: { type: "act" } };
+    const { runId } = await process.runs.start(await define(process, [{ id: "sub", type, cfg, retry: RETRY }]), BY);
+    const run = await ended(runId);
+    expect(run).toMatchObject({ status: "FAILED", nodes: { sub: { status: "FAILED", attempt: 1 } } });
+    expect(run.nodes["sub"]?.error).toMatch(sentence);
+    const [childId = ""] = await childrenOf(runId);
+    expect((await look(childId)).status).toBe("SUCCESS");
+    expect(Object.values(await process.timers.runOnce()).filter((count) => count > 0)).toEqual([]);
+    expect(process.logged).toEqual([]);
+  });
+
+  test("are kept while they fit", async () => {
+    const process = await chains.open();
+    for (const id of ["0", "1"]) acts.set(id, () => ({ artifact: LARGE }));
+    const cfg = { over: [0, 1], node: { type: "act" } };
+    const { runId } = await process.runs.start(await define(process, [{ id: "sub", type: "map", cfg }]), BY);
+    expect((await ended(runId)).nodes["sub"]).toMatchObject({ artifact: { items: [LARGE, LARGE] } });
+  });
+});
+
+describe("a chain with maxActiveRuns", () => {
+  const runs = (name: string) => ({ id: "sub", type: "chain", cfg: { name }, retry: RETRY });
+  const sentence = "chain `narrow` waits for this node, and it allows only 1 active runs: this one might wait for ever";
+
+  test.each([
+    ["runs itself", [runs("narrow")], 0],
+    ["runs itself over another chain", [runs("between")], 1],
+    [
+      "runs itself for each item of a list",
+      [{ id: "each", type: "map", cfg: { over: [1], node: { type: "chain", cfg: { name: "narrow" } } } }],
+      1,
+    ],
+  ])("that %s fails with a sentence instead of waiting for ever", async (_what, nodes, depth) => {
+    const process = await chains.open();
+    await define(process, [runs("narrow")], { name: "between" });
+    const chainId = await define(process, nodes, { name: "narrow", maxActiveRuns: 1 });
+    const { runId } = await process.runs.start(chainId, BY);
+    const run = await ended(runId);
+    expect(run.status).toBe("FAILED");
+    expect(run.reason).toContain(sentence);
+    const [deepest] = await database.query("select max(depth) as depth from chains.job_run");
+    expect(deepest).toEqual({ depth });
+  });
+
+  test("may be run by another, one after the other", async () => {
+    const process = await chains.open();
+    await define(process, [{ id: "a" }], { name: "narrow", maxActiveRuns: 1 });
+    const chainId = await define(process, [runs("narrow"), { ...runs("narrow"), id: "other" }]);
+    const { runId } = await process.runs.start(chainId, BY);
+    expect((await ended(runId)).status).toBe("SUCCESS");
+  });
+});

@@ -1,0 +1,86 @@
+/** How runs and nodes are told: the rows, the pinned definition and, for what does not move, the reason in a sentence. */
+import type { Dag, NodeDef } from "../definitions/dag.ts";
+import type { NodeRow, RunRow } from "../store/reads.ts";
+
+export function runReply(row: RunRow) {
+  return {
+    runId: row.run_id,
+    chainId: row.chain_id,
+    chainVersion: row.chain_version,
+    jobId: row.job_id,
+    jobName: row.job_name,
+    status: row.status,
+    reason: row.reason ?? whyPending(row),
+    params: row.params,
+    paramsBytes: row.params_bytes,
+    opTime: row.op_time,
+    priority: row.priority,
+    trigger: row.trigger,
+    triggeredBy: row.triggered_by,
+    parentRunId: row.parent_run_id,
+    parentNodeId: row.parent_node_id,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+  };
+}
+
+function whyPending({ status, active, max_active_runs }: RunRow): string | null {
+  if (status !== "PENDING" || max_active_runs === null || active < max_active_runs) return null;
+  return `waits for its turn: ${active} of at most ${max_active_runs} runs of this chain are active`;
+}
+
+export type NodeReply = ReturnType<typeof nodeReply>;
+
+/** Answers rows to replies, for the nodes of one DAG. */
+export function nodeReplies(dag: Dag): (row: NodeRow) => NodeReply {
+  const defs = new Map(dag.nodes.map((def) => [def.id, def]));
+  return (row) => nodeReply(row, defs.get(row.node_id));
+}
+
+export function nodeReply(row: NodeRow, def: NodeDef | undefined) {
+  return {
+    nodeId: row.node_id,
+    type: def?.type ?? "",
+    dependsOn: def?.dependsOn ?? [],
+    status: row.status,
+    attempt: row.attempt,
+    maxAttempts: def?.retry?.maxAttempts ?? 1,
+    lastError: row.last_error,
+    artifactJson: row.artifact === null ? null : JSON.stringify(row.artifact),
+    artifact: row.artifact,
+    artifactBytes: row.artifact_bytes,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    dueAt: row.due_at,
+    waitingFor: waitingFor(row),
+    progress: row.progress,
+    progressNote: row.progress_note,
+    worker: row.worker,
+    childRunId: row.child_run_id,
+  };
+}
+
+function waitingFor({ state, waiting, pool, missing_tables, due_at, child_run_id }: NodeRow): string | null {
+  switch (state) {
+    case "waiting": {
+      const tables = missing_tables ?? [];
+      const parents = (waiting ?? 0) - tables.length;
+      const parts = [
+        ...(parents > 0 ? [`${parents} ${parents === 1 ? "parent" : "parents"} to end`] : []),
+        ...(tables.length > 0 ? [`${tables.length === 1 ? "the table" : "the tables"} ${tables.join(", ")}`] : []),
+      ];
+      return parts.join(" and ");
+    }
+    case "ready":
+      return pool === null ? "a free worker" : `room in the pool \`${pool}\` and a free worker`;
+    case "delayed":
+      return `its next attempt, due at ${due_at?.toISOString()}`;
+    case "parked":
+      return `run ${child_run_id}`;
+    case "leased":
+    case null:
+      return null;
+  }
+}

@@ -1,0 +1,218 @@
+/** The API of schedules and pools. */
+import { audit } from "../../kernel/auth/audit.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { actionPath } from "../../kernel/http/action-path.ts";
+import { errors, NoBody } from "../../kernel/http/schemas.ts";
+import { actorOf, type Http } from "../../kernel/http/server.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
+import type { Chains } from "../chains.ts";
+import { chainIdOf, scheduleIdOf } from "../ids.ts";
+import * as schemas from "../schemas.ts";
+import { deletePool, listPools, type PoolUsers, setPool } from "../store/definitions.ts";
+import type { ScheduleRow } from "../store/schedules.ts";
+import { READY_IN_POOL_TOPIC } from "../topics.ts";
+
+export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: Chains }): void {
+  const read = { scope: "chain:read" } as const;
+  const write = { scope: "chain:write" } as const;
+  const tags = ["chains"];
+
+  http.get(
+    "/chains/:chainId/schedules",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "List the schedules of a chain",
+        params: schemas.ChainParams,
+        response: { 200: schemas.SchedulesReply, ...errors(400) },
+      },
+    },
+    async ({ params }) => ({ items: (await schedules.list(chainIdOf(params))).map(scheduleReply) }),
+  );
+
+  http.post(
+    "/chains/:chainId/schedules",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Start a chain by the clock: cron with a time zone",
+        params: schemas.ChainParams,
+        body: schemas.ScheduleBody,
+        response: { 200: schemas.ScheduleReply, ...errors(400) },
+      },
+    },
+    async (request) =>
+      scheduleReply(await schedules.create(chainIdOf(request.params), inputOf(request.body), actorOf(request))),
+  );
+
+  http.get(
+    "/chains/:chainId/schedules/:scheduleId",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Show a schedule",
+        params: schemas.ScheduleParams,
+        response: { 200: schemas.ScheduleReply, ...errors(400) },
+      },
+    },
+    async ({ params }) => scheduleReply(await schedules.get(chainIdOf(params), scheduleIdOf(params))),
+  );
+
+  http.put(
+    "/chains/:chainId/schedules/:scheduleId",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Change a schedule; what is absent stays as it is",
+        params: schemas.ScheduleParams,
+        body: schemas.ScheduleChangeBody,
+        response: { 200: schemas.ScheduleReply, ...errors(400) },
+      },
+    },
+    async (request) => {
+      const { params, body } = request;
+      return scheduleReply(
+        await schedules.update(chainIdOf(params), scheduleIdOf(params), inputOf(body), actorOf(request)),
+      );
+    },
+  );
+
+  http.delete(
+    "/chains/:chainId/schedules/:scheduleId",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: "Delete a schedule; its runs stay",
+        params: schemas.ScheduleParams,
+        response: { 200: schemas.ScheduleReply, ...errors(400) },
+      },
+    },
+    async (request) => {
+      const [chainId, scheduleId] = [chainIdOf(request.params), scheduleIdOf(request.params)];
+      const row = await schedules.get(chainId, scheduleId);
+      await schedules.remove(chainId, scheduleId, actorOf(request));
+      return scheduleReply(row);
+    },
+  );
+
+  for (const paused of [true, false]) {
+    http.post(
+      actionPath("/chains/:chainId/schedules/:scheduleId", paused ? "pause" : "unpause"),
+      {
+        config: { ...write, bodyOptional: true },
+        schema: {
+          tags,
+          summary: paused ? "Pause a schedule" : "Go on with a schedule; what lay in the pause is not made up for",
+          params: schemas.ScheduleParams,
+          body: NoBody,
+          response: { 200: schemas.ScheduleReply, ...errors(400) },
+        },
+      },
+      async (request) => {
+        const { params } = request;
+        return scheduleReply(
+          await schedules.setPaused(chainIdOf(params), scheduleIdOf(params), paused, actorOf(request)),
+        );
+      },
+    );
+  }
+}
+
+export function poolRoutes(http: Http, { db, wake }: { db: Db; wake: Wake }): void {
+  const tags = ["chains"];
+
+  http.get(
+    "/pools",
+    {
+      config: { scope: "chain:read" },
+      schema: { tags, summary: "List pools and how full they are", response: { 200: schemas.PoolsReply } },
+    },
+    async () => ({ items: await listPools(db) }),
+  );
+
+  http.put(
+    "/pools/:name",
+    {
+      config: { scope: "chain:write" },
+      schema: {
+        tags,
+        summary: "Make a pool or change its size: how many of its nodes may run at once, over all processes",
+        params: schemas.PoolParams,
+        body: schemas.PoolBody,
+        response: { 200: schemas.PoolReply, ...errors(400) },
+      },
+    },
+    async (request) => {
+      const { name } = request.params;
+      const { size } = request.body;
+      await db.tx(async (tx) => {
+        await setPool(tx, name, size);
+        await audit(tx, actorOf(request), "pool.set", name, { size });
+      });
+      wake.hint(READY_IN_POOL_TOPIC);
+      return { name, size };
+    },
+  );
+
+  http.delete(
+    "/pools/:name",
+    {
+      config: { scope: "chain:write" },
+      schema: {
+        tags,
+        summary: "Delete a pool that no chain and no node uses",
+        params: schemas.PoolParams,
+        response: { 200: schemas.PoolReply, ...errors(400, 409) },
+      },
+    },
+    async (request) => {
+      const { name } = request.params;
+      return db.tx(async (tx) => {
+        const users = await deletePool(tx, name);
+        if (!users) throw new ApiError("POOL_NOT_FOUND", { name });
+        const because = whoUses(users);
+        if (because !== undefined) throw new ApiError("POOL_IN_USE", { name, ...users }, { because });
+        await audit(tx, actorOf(request), "pool.delete", name);
+        return { name, size: 0 };
+      });
+    },
+  );
+}
+
+function whoUses({ chains, chain, nodes, runs }: PoolUsers): string | undefined {
+  const held = nodes === 1 ? "1 node waits for it or runs in it" : `${nodes} nodes wait for it or run in it`;
+  const named = chains === 1 ? `chain \`${chain}\` names it` : `${chains} chains name it, \`${chain}\` for one`;
+  if (chains > 0) return nodes > 0 ? `${named}, and ${held}` : named;
+  if (nodes > 0) return held;
+  return runs > 0 ? `of the runs that have not ended ${runs} may still need it` : undefined;
+}
+
+function inputOf<Sent extends { params?: object }>({ params, ...body }: Sent) {
+  return { ...body, ...(params === undefined ? {} : { params: params as Record<string, unknown> }) };
+}
+
+function scheduleReply(row: ScheduleRow) {
+  return {
+    scheduleId: row.schedule_id,
+    chainId: row.chain_id,
+    name: row.name,
+    cron: row.cron,
+    timeZone: row.time_zone,
+    missed: row.missed,
+    opTime: row.op_time,
+    params: row.params,
+    priority: row.priority,
+    paused: row.paused,
+    nextAt: row.paused ? null : row.next_at,
+    lastAt: row.last_at,
+    lastRunId: row.last_run_id,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,230 @@
+/** Schedules: what people do with them, and firing those whose time has come, each exactly once over all processes. */
+import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import { type Db, isUnavailable, type Queryable, sqlState, UNIQUE_VIOLATION } from "../../kernel/data/db.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { type Grain, opTimeAt } from "../../kernel/time/op-time.ts";
+import type { ServiceLog } from "../../kernel/work/service.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
+import type { Definitions } from "../definitions/definitions.ts";
+import { type ChainRow, findChain } from "../store/definitions.ts";
+import { insertChainRuns } from "../store/runs.ts";
+import * as store from "../store/schedules.ts";
+import { TIMER_TOPIC } from "../topics.ts";
+import { checkCron, type MissedPolicy, nextFire, planFires } from "./times.ts";
+
+export interface ScheduleInput {
+  name: string;
+  cron: string;
+  timeZone: string;
+  missed: MissedPolicy;
+  /** The opTime of its runs: that of the time it fires, moved by so many grains. */
+  opTime?: { grain: Grain; offset: number } | null;
+  params?: Record<string, unknown>;
+  priority?: number;
+  paused?: boolean;
+}
+/** What is absent stays as it is. */
+export type ScheduleChange = Pick<ScheduleInput, "name" | "cron"> & Partial<ScheduleInput>;
+
+export interface Schedules {
+  create(chainId: string, input: ScheduleInput, actor: Actor): Promise<store.ScheduleRow>;
+  update(chainId: string, scheduleId: string, input: ScheduleChange, actor: Actor): Promise<store.ScheduleRow>;
+  setPaused(chainId: string, scheduleId: string, paused: boolean, actor: Actor): Promise<store.ScheduleRow>;
+  remove(chainId: string, scheduleId: string, actor: Actor): Promise<void>;
+  list(chainId: string): Promise<store.ScheduleRow[]>;
+  get(chainId: string, scheduleId: string): Promise<store.ScheduleRow>;
+  /** Starts the runs of schedules that are due; answers how many. */
+  fire(limit: number): Promise<{ fired: number }>;
+}
+
+const CATCH_UP_MAX = 100;
+/** How long a schedule rests that could not be fired, for instance in a time zone that this Node does not know. */
+const POSTPONED_SECONDS = 3_600;
+
+export function createSchedules(deps: {
+  db: Db;
+  wake: Wake;
+  clock: Clock;
+  ids: Ids;
+  definitions: Definitions;
+  log: ServiceLog;
+}): Schedules {
+  const { db, wake, clock, ids, definitions, log } = deps;
+
+  function written(chain: ChainRow, scheduleId: string, input: ScheduleInput): store.ScheduleWrite {
+    const wrong = checkCron(input.cron, input.timeZone) ?? lacksOpTime(chain, input);
+    if (wrong !== undefined) throw new ApiError("SCHEDULE_INVALID", {}, { reason: wrong });
+    return {
+      schedule_id: scheduleId,
+      chain_id: chain.chain_id,
+      name: input.name,
+      cron: input.cron,
+      time_zone: input.timeZone,
+      missed: input.missed,
+      op_time: input.opTime ?? null,
+      params: input.params ?? {},
+      priority: input.priority ?? 0,
+      paused: input.paused ?? false,
+      next_at: nextAt(input.cron, input.timeZone),
+    };
+  }
+
+  function nextAt(cron: string, timeZone: string): Date | null {
+    const ms = nextFire(cron, timeZone, clock.now());
+    return ms === undefined ? null : new Date(ms);
+  }
+
+  async function find(chainId: string, scheduleId: string): Promise<store.ScheduleRow> {
+    const row = await store.readSchedule(db, chainId, scheduleId);
+    if (!row) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
+    return row;
+  }
+
+  return {
+    async create(chainId, input, actor) {
+      const row = written(await definitions.get(chainId), ids.uuid(), input);
+      const made = await db.tx(async (tx) => {
+        const inserted = await store.insertSchedule(tx, row);
+        if (!inserted) throw new ApiError("SCHEDULE_NAME_TAKEN", { name: input.name });
+        await audit(tx, actor, "schedule.create", row.schedule_id, { chainId, name: input.name, cron: input.cron });
+        return inserted;
+      });
+      wake.hint(TIMER_TOPIC);
+      return made;
+    },
+
+    async update(chainId, scheduleId, input, actor) {
+      try {
+        const made = await db.tx(async (tx) => {
+          const present = await store.lockSchedule(tx, chainId, scheduleId);
+          const chain = present && (await findChain(tx, chainId));
+          if (!chain) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
+          const updated = await store.updateSchedule(tx, written(chain, scheduleId, { ...inputOf(present), ...input }));
+          if (!updated) throw new Error(`schedule ${scheduleId} is locked but gone`);
+          await audit(tx, actor, "schedule.update", scheduleId, { chainId, name: input.name, cron: input.cron });
+          return updated;
+        });
+        wake.hint(TIMER_TOPIC);
+        return made;
+      } catch (error) {
+        if (sqlState(error) === UNIQUE_VIOLATION) throw new ApiError("SCHEDULE_NAME_TAKEN", { name: input.name });
+        throw error;
+      }
+    },
+
+    async setPaused(chainId, scheduleId, paused, actor) {
+      const made = await db.tx(async (tx) => {
+        const row = await store.lockSchedule(tx, chainId, scheduleId);
+        if (!row) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
+        if (row.paused === paused) return row;
+        // What lies in the pause was not missed: it was not wanted.
+        const next_at = paused ? row.next_at : nextAt(row.cron, row.time_zone);
+        const updated = await store.updateSchedule(tx, { ...row, paused, next_at });
+        await audit(tx, actor, paused ? "schedule.pause" : "schedule.unpause", scheduleId, { chainId, name: row.name });
+        return updated ?? row;
+      });
+      wake.hint(TIMER_TOPIC);
+      return made;
+    },
+
+    async remove(chainId, scheduleId, actor) {
+      await db.tx(async (tx) => {
+        const name = await store.deleteSchedule(tx, chainId, scheduleId);
+        if (name === undefined) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
+        await audit(tx, actor, "schedule.delete", scheduleId, { chainId, name });
+      });
+    },
+
+    async list(chainId) {
+      await definitions.get(chainId);
+      return store.listSchedules(db, chainId);
+    },
+
+    get: find,
+
+    async fire(limit) {
+      let fired = 0;
+      for (const scheduleId of await store.dueSchedules(db, limit)) fired += await fireOne(scheduleId);
+      if (fired > 0) wake.hint(TIMER_TOPIC);
+      return { fired };
+    },
+  };
+
+  /** Each in a transaction of its own, so that one that cannot be fired does not keep the others from it. */
+  async function fireOne(scheduleId: string): Promise<number> {
+    try {
+      return await db.tx(async (tx) => {
+        const row = await store.lockDue(tx, scheduleId);
+        return row ? startRuns(tx, row) : 0;
+      });
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+      log.error({ err: error, scheduleId, seconds: POSTPONED_SECONDS }, "a schedule could not be fired; it is put off");
+      await store.postponeSchedule(db, scheduleId, POSTPONED_SECONDS);
+      return 0;
+    }
+  }
+
+  async function startRuns(tx: Queryable, row: store.DueRow): Promise<number> {
+    const {
+      schedule_id: scheduleId,
+      chain_id: chainId,
+      cron,
+      time_zone: timeZone,
+      missed: policy,
+      next_at,
+      op_time,
+    } = row;
+    const plan = planFires({
+      cron,
+      timeZone,
+      policy,
+      dueMs: next_at.getTime(),
+      nowMs: row.now_ms,
+      catchUpMax: CATCH_UP_MAX,
+    });
+    const runs = plan.fires.map((fireMs) => ({
+      run_id: ids.uuid(),
+      chain_id: chainId,
+      job_id: scheduleId,
+      params: row.params,
+      op_time: op_time && opTimeAt(fireMs, op_time.grain, timeZone, op_time.offset),
+      priority: row.priority,
+      trigger: "schedule",
+      triggered_by: `schedule ${row.name}`,
+      parent_run_id: null,
+      parent_node_id: null,
+      depth: 0,
+      request: null,
+    }));
+    const made = row.enabled && runs.length > 0 ? await insertChainRuns(tx, runs) : [];
+    if (row.enabled && made.length < runs.length) {
+      log.warn(
+        { chainId, scheduleId },
+        "a schedule could not start its run: the chain waits for tables and needs an opTime",
+      );
+    }
+    const lastFireMs = plan.fires.at(-1);
+    await store.markFired(tx, {
+      scheduleId,
+      nextAt: plan.nextMs === undefined ? null : new Date(plan.nextMs),
+      lastAt: lastFireMs === undefined ? null : new Date(lastFireMs),
+      lastRunId: made.length > 0 ? (runs.at(-1)?.run_id ?? null) : null,
+    });
+    return made.length;
+  }
+}
+
+function inputOf(row: store.ScheduleRow): ScheduleInput {
+  const { name, cron, missed, params, priority, paused } = row;
+  return { name, cron, timeZone: row.time_zone, missed, opTime: row.op_time, params, priority, paused };
+}
+
+/** Its runs could never begin. */
+function lacksOpTime({ name, dag }: ChainRow, { opTime }: ScheduleInput): string | undefined {
+  const table = dag.nodes.flatMap(({ waitsFor = [] }) => waitsFor)[0];
+  if (opTime || table === undefined) return undefined;
+  return `Chain \`${name}\` waits for tables, \`${table}\` for one, so a schedule of it needs an \`opTime\``;
+}

@@ -1,0 +1,140 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../../test/database.ts";
+import { rememberingLog } from "../../../test/log.ts";
+import { until } from "../../../test/until.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import type { ServiceLog } from "../../kernel/work/service.ts";
+import { addRun, hold } from "../run.fixture.ts";
+import type { ClaimedNode } from "../store/live.ts";
+import { createNodeOutput } from "./node-output.ts";
+
+const database = useDatabase();
+let held: ClaimedNode;
+beforeEach(async () => {
+  await database.query("truncate chains.live_node, chains.job_run_log");
+  held = await hold(database, await addRun(database, { a: [] }), "a");
+});
+
+const lineOf = (line: string, of: ClaimedNode = held) => ({ ...of, level: "info", line });
+const progressOf = (progress: number, note: string | null = null) => ({ ...held, progress, note });
+const lines = async () =>
+  (await database.query<{ line: string }>("select line from chains.job_run_log order by id")).map(({ line }) => line);
+const told = async () => {
+  const [row] = await database.query<{ progress: number; note: string | null }>(
+    "select progress::float8 as progress, progress_note as note from chains.job_run_node where run_id = $1",
+    [held.run_id],
+  );
+  return row;
+};
+
+function outputTo(db: Db, log: ServiceLog = rememberingLog()) {
+  const hints: string[] = [];
+  const progress = { changed: (runIds: Iterable<string>) => void hints.push(...runIds) };
+  return { ...createNodeOutput({ db, progress, log }), hints };
+}
+
+/** Counts the statements that are made. */
+function watched(): { db: Db; statements: string[] } {
+  const statements: string[] = [];
+  const rows: Db["rows"] = (statement, values) => (
+    statements.push(statement.name), database.db.rows(statement, values)
+  );
+  return { db: { ...database.db, rows }, statements };
+}
+
+describe("what a node says", () => {
+  test("is written in order and in one statement, however much it is", async () => {
+    const { db, statements } = watched();
+    const output = outputTo(db);
+    for (let n = 0; n < 1_000; n += 1) output.line(lineOf(`line ${n}`));
+    for (let n = 0; n <= 10; n += 1) output.progress(progressOf(n / 10, `step ${n}`));
+    await output.flush();
+    expect(await lines()).toEqual(Array.from({ length: 1_000 }, (_, n) => `line ${n}`));
+    expect(await told()).toMatchObject({ progress: 1, note: "step 10" });
+    expect(statements).toEqual(["chains.log.write", "chains.node.progress"]);
+    expect(output.hints).toEqual([held.run_id]);
+  });
+
+  test("is written soon, even if nobody asks for it", async () => {
+    const output = outputTo(database.db);
+    output.line(lineOf("hello"));
+    await until(async () => (await lines()).length === 1, "the line to be written");
+  });
+
+  test("counts only while the node is held under the same fence", async () => {
+    const output = outputTo(database.db);
+    const old = { ...held, fence: String(BigInt(held.fence) - 1n) };
+    output.line(lineOf("from a zombie", old));
+    output.progress({ ...old, progress: 0.5, note: null });
+    output.line(lineOf("from the holder"));
+    await output.flush();
+    expect(await lines()).toEqual(["from the holder"]);
+    expect((await told())?.progress).toBeNull();
+  });
+
+  test.each([
+    ["NUL", "a\0b", "a\uFFFDb"],
+    ["half a surrogate pair", "a\uD800b", "a\uFFFDb"],
+    ["a pair that the limit would cut", `${"x".repeat(8_191)}😀`, `${"x".repeat(8_191)}\uFFFD`],
+    ["more than a line may have", "y".repeat(9_000), "y".repeat(8_192)],
+  ])("is stored though it holds %s, and takes no other line with it", async (_, said, stored) => {
+    const log = rememberingLog();
+    const output = outputTo(database.db, log);
+    output.line(lineOf("before"));
+    output.line(lineOf(said));
+    output.progress(progressOf(0.5, said));
+    await output.flush();
+    expect(await lines()).toEqual(["before", stored]);
+    expect(await told()).toMatchObject({ progress: 0.5, note: stored.slice(0, 500) });
+    expect(log.lines).toEqual([]);
+  });
+
+  test("is lost beyond what can wait, and that is said once", async () => {
+    const log = rememberingLog();
+    const output = outputTo(database.db, log);
+    for (let n = 0; n < 20_003; n += 1) output.line(lineOf(`line ${n}`));
+    await output.flush();
+    expect(await lines()).toHaveLength(20_000);
+    expect(log.lines).toMatchObject([
+      { level: "warn", fields: { lines: 3 }, message: "log lines of chain nodes were dropped: they came too fast" },
+    ]);
+    output.line(lineOf("there is room again"));
+    await output.flush();
+    expect((await lines()).at(-1)).toBe("there is room again");
+    expect(log.lines).toHaveLength(1);
+  });
+
+  test("does not end the node if it cannot be written; the log has it", async () => {
+    const log = rememberingLog();
+    const broken = { ...database.db, rows: () => Promise.reject(new Error("no database")) };
+    const output = outputTo(broken, log);
+    output.line(lineOf("hello"));
+    await output.flush();
+    expect(log.lines).toMatchObject([{ level: "warn", message: "log lines of chain nodes were not written" }]);
+  });
+});
+
+test("a flush waits for what is being written already", async () => {
+  const output = outputTo(database.db);
+  output.line(lineOf("hello"));
+  void output.flush();
+  await output.flush();
+  expect(await lines()).toEqual(["hello"]);
+});
+
+test("what the holder says while it loses the node is not written", async () => {
+  const output = outputTo(database.db);
+  const thief = await database.db.dedicated("test");
+  try {
+    await thief.query("begin");
+    await thief.query("update chains.live_node set fence = nextval('kernel.fence') where run_id = $1", [held.run_id]);
+    output.line(lineOf("too late"));
+    output.progress(progressOf(0.5));
+    await output.flush();
+    await thief.query("commit");
+  } finally {
+    await thief.end();
+  }
+  expect(await lines()).toEqual([]);
+  expect((await told())?.progress).toBeNull();
+});

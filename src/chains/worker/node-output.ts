@@ -1,0 +1,84 @@
+/**
+ * Gathers what running nodes say, log lines and progress, and writes it every now and then in one statement: a node that
+ * logs a thousand lines a second costs two statements a second.
+ */
+import type { Db } from "../../kernel/data/db.ts";
+import { storableText } from "../../kernel/data/storable.ts";
+import type { ServiceLog } from "../../kernel/work/service.ts";
+import type { Progress } from "../runs/progress.ts";
+import { type LogLine, type ProgressWrite, writeLines, writeProgress } from "../store/logs.ts";
+
+export interface NodeOutput {
+  line(line: Omit<LogLine, "at">): void;
+  progress(progress: ProgressWrite): void;
+  /** Resolves when everything said so far is written, or could not be. */
+  flush(): Promise<void>;
+}
+
+const FLUSH_MS = 500;
+const LINE_LENGTH_MAX = 8_192;
+const NOTE_LENGTH_MAX = 500;
+/** Lines that wait to be written; a node that outruns the database loses lines, and the log says so. */
+const LINES_WAITING_MAX = 20_000;
+const LINES_AT_ONCE = 2_000;
+
+export function createNodeOutput(deps: { db: Db; progress: Progress; log: ServiceLog }): NodeOutput {
+  const { db, log } = deps;
+  let lines: LogLine[] = [];
+  let dropped = 0;
+  const latest = new Map<string, ProgressWrite>();
+  let timer: NodeJS.Timeout | undefined;
+  let writing: Promise<void> = Promise.resolve();
+
+  function soon(): void {
+    timer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
+  }
+
+  function flush(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    writing = writing.then(write);
+    return writing;
+  }
+
+  async function write(): Promise<void> {
+    const said = lines;
+    const progress = [...latest.values()];
+    lines = [];
+    latest.clear();
+    try {
+      for (let from = 0; from < said.length; from += LINES_AT_ONCE) {
+        await writeLines(db, said.slice(from, from + LINES_AT_ONCE));
+      }
+      if (progress.length > 0) {
+        await writeProgress(db, progress);
+        deps.progress.changed(progress.map(({ run_id }) => run_id));
+      }
+    } catch (error) {
+      log.warn({ err: error, lines: said.length }, "log lines of chain nodes were not written");
+    }
+    if (dropped > 0) log.warn({ lines: dropped }, "log lines of chain nodes were dropped: they came too fast");
+    dropped = 0;
+  }
+
+  return {
+    line(line) {
+      if (lines.length >= LINES_WAITING_MAX) {
+        dropped += 1;
+        return;
+      }
+      lines.push({ ...line, at: new Date(), line: storableText(line.line, LINE_LENGTH_MAX) });
+      soon();
+    },
+    progress(progress) {
+      const { run_id, node_id, fence, note } = progress;
+      const kept = note === null ? null : storableText(note, NOTE_LENGTH_MAX);
+      latest.set(`${run_id}/${node_id}/${fence}`, { ...progress, note: kept });
+      soon();
+    },
+    async flush() {
+      if (lines.length > 0 || latest.size > 0) await flush();
+      else await writing;
+    },
+  };
+}

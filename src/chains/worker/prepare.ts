@@ -1,0 +1,182 @@
+/** Makes a claimed node ready to run: its condition, its templates, what it needs of its parents and of its last attempt. */
+
+import type { Db } from "../../kernel/data/db.ts";
+import { compileExpression, type Expression } from "../../kernel/expressions/cel.ts";
+import { compileTemplate, type Template } from "../../kernel/expressions/template.ts";
+import type { NamedSecrets, OpenedSecret } from "../../kernel/secrets/named.ts";
+import type { GraphNode } from "../definitions/graph.ts";
+import { VARIABLES } from "../definitions/variables.ts";
+import type { KnownRun, RunCache } from "../engine/run-cache.ts";
+import { readCheckpoints, readResults } from "../store/history.ts";
+import type { ClaimedNode, NodeKey } from "../store/live.ts";
+import { FinalFailure, type NodeType } from "../types/node-type.ts";
+import type { Registry } from "../types/registry.ts";
+
+export interface PreparedNode extends ClaimedNode {
+  run: KnownRun;
+  node: GraphNode;
+  checkpoint: unknown;
+  parents: Record<string, { status: string; artifact: unknown }>;
+  /** Those that the nodes of its claim name, as far as they exist. */
+  secrets: ReadonlyMap<string, OpenedSecret>;
+}
+
+/** What is read for nodes before they run. */
+export interface PrepareDeps {
+  db: Db;
+  runs: RunCache;
+  registry: Registry;
+  secrets: Pick<NamedSecrets, "open">;
+}
+
+interface Compiled {
+  condition: Expression | undefined;
+  template: Template;
+  /** Written as it is; see `untouched` of a node type. */
+  untouched: Record<string, unknown>;
+  needsParents: boolean;
+  /** Checked and completed once, where nothing is to be filled in; every attempt is given the same, frozen. */
+  constant: unknown;
+}
+
+const NO_SECRETS: ReadonlyMap<string, OpenedSecret> = new Map();
+
+const compiledNodes = new WeakMap<GraphNode, Compiled>();
+
+function compile(node: GraphNode, registry: Registry): Compiled {
+  const known = compiledNodes.get(node);
+  if (known) return known;
+  const { cfg = {}, if: condition, type } = node.def;
+  const nodeType = registry.get(type);
+  const kept = nodeType?.untouched ?? [];
+  const fields = Object.entries(cfg);
+  const untouched = Object.fromEntries(fields.filter(([name]) => kept.includes(name)));
+  const result = compileTemplate(Object.fromEntries(fields.filter(([name]) => !kept.includes(name))), VARIABLES);
+  if ("problems" in result) throw new FinalFailure(`its cfg cannot be read: ${result.problems[0]?.message}`);
+  const expression = condition === undefined ? undefined : compileExpression(condition, VARIABLES);
+  const compiled = {
+    condition: expression,
+    template: result.template,
+    untouched,
+    needsParents: usesNodes(result.template) || (expression !== undefined && usesNodes(expression)),
+    constant: result.template.isConstant
+      ? deepFreeze(completed(registry, type, { ...(result.template.render({}) as object), ...untouched }))
+      : undefined,
+  };
+  compiledNodes.set(node, compiled);
+  return compiled;
+}
+
+function usesNodes({ references }: { references: ReadonlySet<string> }): boolean {
+  return references.has("nodes");
+}
+
+/** Reads what the nodes need, in three statements at most whatever their number, and none if they need nothing. */
+export async function prepare(deps: PrepareDeps, claimed: readonly ClaimedNode[]): Promise<PreparedNode[]> {
+  const { db, runs, registry } = deps;
+  const known = await runs.get(db, [...new Set(claimed.map(({ run_id }) => run_id))]);
+  const prepared = claimed.map((item): PreparedNode => {
+    const run = known.get(item.run_id);
+    const node = run?.graph.byId.get(item.node_id);
+    if (!run || !node) throw new Error(`node ${item.node_id} of run ${item.run_id} was claimed but does not exist`);
+    const { run_id, node_id, fence, attempt, returned } = item;
+    return { run_id, node_id, fence, attempt, returned, run, node, checkpoint: null, parents: {}, secrets: NO_SECRETS };
+  });
+  const retried = prepared.filter(({ attempt }) => attempt > 1);
+  const curious = prepared.filter((item) => needsParents(item, registry));
+  const names = new Set<string>();
+  for (const { node } of prepared)
+    for (const name of tryCompile(node, registry)?.template.secrets ?? []) names.add(name);
+  const [checkpoints, results, secrets] = await Promise.all([
+    retried.length > 0 ? readCheckpoints(db, retried) : [],
+    curious.length > 0 ? readResults(db, curious.flatMap(parentKeys)) : [],
+    names.size > 0 ? deps.secrets.open([...names]) : NO_SECRETS,
+  ]);
+  for (const item of prepared) item.secrets = secrets;
+  const checkpointOf = new Map(checkpoints.map((row) => [`${row.run_id}/${row.node_id}`, row.checkpoint]));
+  const resultOf = new Map(results.map((row) => [`${row.run_id}/${row.node_id}`, row]));
+  for (const item of retried) item.checkpoint = checkpointOf.get(`${item.run_id}/${item.node_id}`) ?? null;
+  for (const item of curious) {
+    for (const { id } of item.node.parents) {
+      const row = resultOf.get(`${item.run_id}/${id}`);
+      if (row) item.parents[id] = { status: row.status, artifact: row.artifact };
+    }
+  }
+  return prepared;
+}
+
+function needsParents({ node }: PreparedNode, registry: Registry): boolean {
+  if (node.parents.length === 0) return false;
+  if (!registry.get(node.def.type)?.blind) return true;
+  return tryCompile(node, registry)?.needsParents ?? false;
+}
+
+/** Nothing for one that cannot be compiled: it fails when it runs, and is told why. */
+function tryCompile(node: GraphNode, registry: Registry): Compiled | undefined {
+  try {
+    return compile(node, registry);
+  } catch {
+    return undefined;
+  }
+}
+
+function parentKeys({ run_id, node }: PreparedNode): NodeKey[] {
+  return node.parents.map(({ id }) => ({ run_id, node_id: id }));
+}
+
+interface RenderedNode {
+  type: NodeType;
+  cfg: unknown;
+  /** The values of the secrets that are in it. */
+  secrets: Iterable<string>;
+}
+
+/** Its type and its cfg, all templates filled in; or the reason why it does not run. */
+export function render(item: PreparedNode, registry: Registry): RenderedNode | { skippedBecause: string } {
+  const { node, run, parents, attempt } = item;
+  const type = registry.get(node.def.type);
+  if (!type) {
+    const how = registry.howToHave(node.def.type);
+    throw new FinalFailure(`this process has no node type \`${node.def.type}\`${how === undefined ? "" : `: ${how}`}`);
+  }
+  const { condition, template, untouched, constant } = compile(node, registry);
+  const values = {
+    params: run.facts.params,
+    opTime: run.facts.op_time,
+    nodes: parents,
+    run: { id: run.facts.run_id },
+    node: { id: node.id, attempt },
+  };
+  if (condition) {
+    const verdict = condition.evaluate(values);
+    if (typeof verdict !== "boolean") throw new FinalFailure(`its \`if\` is neither true nor false: ${node.def.if}`);
+    if (!verdict) return { skippedBecause: `its \`if\` is false: ${node.def.if}` };
+  }
+  if (constant !== undefined) return { type, cfg: constant, secrets: [] };
+  const secrets = new Map([...template.secrets].map((name) => [name, valueOf(name, item.secrets.get(name))]));
+  const rendered = { ...(template.render({ ...values, secrets }) as object), ...untouched };
+  return { type, cfg: completed(registry, type.type, rendered), secrets: secrets.values() };
+}
+
+function valueOf(name: string, secret: OpenedSecret | undefined): string {
+  if (!secret) {
+    throw new FinalFailure(
+      `there is no secret \`${name}\`. \`millrace secrets list\` shows those there are; \`millrace secrets set ${name}\` makes it`,
+    );
+  }
+  if ("trouble" in secret) throw new FinalFailure(`secret \`${name}\`: ${secret.trouble}`);
+  return secret.value;
+}
+
+function completed(registry: Registry, type: string, cfg: unknown): unknown {
+  const complete = registry.complete(type, cfg);
+  if ("cfg" in complete) return complete.cfg;
+  const [problem] = complete.problems;
+  throw new FinalFailure(`its cfg is not valid: ${problem?.path ? `${problem.path}: ` : ""}${problem?.message}`);
+}
+
+function deepFreeze(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  for (const item of Object.values(value)) deepFreeze(item);
+  return Object.freeze(value);
+}

@@ -1,0 +1,133 @@
+/** Secrets that nodes use by name: they reach the node, and nothing that anybody can read. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../../../test/database.ts";
+import { useMillrace } from "../../../test/millrace.ts";
+import { until } from "../../../test/until.ts";
+import type { NodeDef } from "../definitions/dag.ts";
+
+const SECRET = 'open "sesame"/4711';
+/** Longer than what is shown of an answer or of a line. */
+const TOKEN = `eyJ${"abcdefghij-sesame".repeat(150)}`;
+
+const database = useDatabase();
+const millrace = useMillrace(database, {
+  env: {
+    MILLRACE_ROLES: "api,scheduler,worker",
+    MILLRACE_SECRET_KEY: "1".repeat(64),
+    MILLRACE_WEBHOOKS_ALLOW_PRIVATE: "true",
+    MILLRACE_ALLOW_SHELL: "true",
+  },
+});
+/** A service that repeats in its answer what it was told, as some do in their refusals. */
+let service: { url: string; heard: string[] };
+
+beforeAll(async () => {
+  const heard: string[] = [];
+  const server = createServer((request, response) => {
+    const token = String(request.headers["x-token"]);
+    heard.push(token);
+    response.statusCode = request.url === "/refuse" ? 403 : 200;
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ you: token, at: encodeURIComponent(token) }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  service = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, heard };
+  return () => void server.close();
+});
+
+const call = (path: string): NodeDef => ({
+  id: "call",
+  type: "http",
+  cfg: { url: `${service.url}${path}`, headers: { "x-token": "${secrets.TOKEN}" } },
+});
+
+interface Ended {
+  status: string;
+  nodes: { nodeId: string; status: string; lastError: string | null; artifact: unknown }[];
+}
+
+async function start(nodes: NodeDef[]): Promise<string> {
+  const name = `chain ${nodes[0]?.id} ${Math.random()}`;
+  const { chainId } = (await millrace.api.post<{ chainId: string }>("/api/v1/chains", { name, dagJson: { nodes } }))
+    .body;
+  return (await millrace.api.post<{ runId: string }>(`/api/v1/chains/${chainId}:start`, {})).body.runId;
+}
+
+async function ended(runId: string): Promise<Ended> {
+  const status = await until(async () => {
+    const { body } = await millrace.api.get<{ status: string }>(`/api/v1/runs/${runId}`);
+    return ["SUCCESS", "FAILED"].includes(body.status) && body.status;
+  }, `run ${runId} to end`);
+  return { status, nodes: (await millrace.api.get<Ended["nodes"]>(`/api/v1/runs/${runId}/nodes`)).body };
+}
+
+const set = (value: string) => millrace.api.put("/api/v1/secrets/TOKEN", { value });
+
+/** In any column of any table, as it is or as it stands in JSON or in a URL. */
+async function rowsWith(secret: string): Promise<string[]> {
+  const tables = await database.query<{ name: string }>(
+    `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
+     where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`,
+  );
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const rows = await database.query<{ row: string }>(`select t::text as row from ${name} t`);
+    const forms = [secret.slice(0, 20), encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), "sesame"];
+    if (rows.some(({ row }) => forms.some((form) => row.includes(form)))) found.push(name);
+  }
+  return found;
+}
+
+test.each([
+  ["a short one", SECRET],
+  ["a long one", TOKEN],
+])("a node is given the secret, %s, and what it says of it is cut out, so that no row has it", async (_, secret) => {
+  await set(secret);
+  service.heard.length = 0;
+  const print: NodeDef = {
+    id: "print",
+    type: "shell",
+    cfg: { command: 'echo "the token is $TOKEN"; echo "$TOKEN" >&2; exit 3', env: { TOKEN: "${secrets.TOKEN}" } },
+  };
+  const [called, refused, printed] = await Promise.all(
+    [call("/"), call("/refuse"), print].map(async (node) => ended(await start([node]))),
+  );
+  expect(service.heard).toEqual([secret, secret]);
+  expect(called?.nodes).toMatchObject([{ status: "SUCCESS", artifact: { body: { you: "***", at: "***" } } }]);
+  expect(refused?.nodes).toMatchObject([{ status: "FAILED", lastError: expect.stringContaining('{"you":"***') }]);
+  expect(printed?.nodes).toMatchObject([{ status: "FAILED" }]);
+  await until(
+    async () => (await database.query("select from chains.job_run_log where line like 'the token is %'")).length > 0,
+    "the log to be written",
+  );
+  expect(await rowsWith(secret)).toEqual([]);
+});
+
+test("each item of a map is given it when it runs, and no run has it stored", async () => {
+  await set(SECRET);
+  service.heard.length = 0;
+  const { type, cfg = {} } = call("/");
+  const each: NodeDef = { id: "each", type: "map", cfg: { over: [1, 2], node: { type, cfg } } };
+  expect(await ended(await start([each]))).toMatchObject({ status: "SUCCESS" });
+  expect(service.heard).toEqual([SECRET, SECRET]);
+  expect(await rowsWith(SECRET)).toEqual([]);
+});
+
+test("a node whose secret is missing says so, and a retry finds the one that was set meanwhile", async () => {
+  await millrace.api.send("/api/v1/secrets/TOKEN", { method: "DELETE" });
+  const runId = await start([{ ...call("/"), retry: { maxAttempts: 5 } }]);
+  expect((await ended(runId)).nodes).toMatchObject([
+    {
+      status: "FAILED",
+      attempt: 1,
+      lastError: expect.stringMatching(/^there is no secret `TOKEN`\. /),
+    },
+  ]);
+  service.heard.length = 0;
+  await set("another one");
+  await millrace.api.post(`/api/v1/runs/${runId}:retry`, {});
+  expect((await ended(runId)).status).toBe("SUCCESS");
+  expect(service.heard).toEqual(["another one"]);
+});

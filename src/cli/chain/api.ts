@@ -1,0 +1,101 @@
+/** The chains API as the commands of `millrace chain` see it: the fields that they read, and how a chain is found. */
+import { OperatorError } from "../../kernel/errors.ts";
+import { type Client, pathTo, Refusal } from "../common/client.ts";
+import { EXIT } from "../common/exit-codes.ts";
+import type { Page } from "../common/paging.ts";
+
+export type RunStatus = "PENDING" | "RUNNING" | "SUCCESS" | "FAILED" | "STOPPING" | "STOPPED";
+export type NodeStatus = "PENDING" | "RUNNING" | "SUCCESS" | "FAILED" | "RETRYING" | "SKIPPED" | "STOPPED";
+
+export interface ChainSummary {
+  chainId: string;
+  name: string;
+  enabled: boolean;
+  version: number;
+  nodeCount: number;
+  lastRun?: { runId: string; status: RunStatus; createdAt: string } | null;
+}
+
+export interface ChainDetail {
+  chainId: string;
+  name: string;
+  description: string | null;
+  enabled: boolean;
+  version: number;
+  dag: unknown;
+  maxActiveRuns: number | null;
+  runTimeoutMs: number | null;
+}
+
+export interface Run {
+  runId: string;
+  /** The chain's name when the run began. */
+  jobName: string;
+  status: RunStatus;
+  reason: string | null;
+  opTime: string | null;
+  startedAt: string | null;
+  endedAt: string | null;
+}
+
+export interface RunNode {
+  nodeId: string;
+  dependsOn: readonly string[];
+  status: NodeStatus;
+  attempt: number;
+  maxAttempts: number;
+  lastError: string | null;
+  startedAt: string | null;
+  endedAt: string | null;
+  /** When a retry is due. */
+  dueAt: string | null;
+  /** From 0 to 1. */
+  progress: number | null;
+  progressNote: string | null;
+  childRunId: string | null;
+  /** What it waits for, as people say it: `2 parents to end`. */
+  waitingFor: string | null;
+}
+
+export async function findChainByName(client: Client, name: string): Promise<ChainSummary | undefined> {
+  const { items } = await client.call<Page<ChainSummary>>({ method: "GET", path: "api/v1/chains", query: { name } });
+  return items[0];
+}
+
+/** A chain may be called by its name or by its id. */
+export async function chainIdOf(client: Client, nameOrId: string): Promise<string> {
+  const named = await findChainByName(client, nameOrId);
+  if (named) return named.chainId;
+  try {
+    const path = pathTo`api/v1/chains/${nameOrId}`;
+    return (await client.call<ChainDetail>({ method: "GET", path })).chainId;
+  } catch (error) {
+    if (!(error instanceof Refusal) || ![EXIT.usage, EXIT.notFound].some((code) => code === error.exitCode))
+      throw error;
+    throw new OperatorError(
+      `There is no chain with the name or id \`${nameOrId}\`. See \`millrace chain ls\`.`,
+      EXIT.notFound,
+    );
+  }
+}
+
+/** Whoever names a chain where `work` needs a run is told so. */
+export async function aboutRun<Result>(client: Client, runId: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.exitCode !== EXIT.notFound) throw error;
+    const named = await findChainByName(client, runId).catch(() => undefined);
+    if (!named) throw error;
+    throw error.inOtherWords(`\`${runId}\` is a chain, not a run: see \`millrace chain runs ${runId}\`.`);
+  }
+}
+
+export async function fetchRun(client: Client, runId: string): Promise<Run> {
+  return client.call<Run>({ method: "GET", path: pathTo`api/v1/runs/${runId}` });
+}
+
+/** In the order of the definition. */
+export async function fetchNodes(client: Client, runId: string): Promise<RunNode[]> {
+  return client.call<RunNode[]>({ method: "GET", path: pathTo`api/v1/runs/${runId}/nodes` });
+}

@@ -1,0 +1,116 @@
+/** `millrace chain apply`: makes the chain on the server what a file says, so that definitions can live in a repository. */
+import { readFile } from "node:fs/promises";
+import { text as textOf } from "node:stream/consumers";
+import { OperatorError } from "../../kernel/errors.ts";
+import { type Client, pathTo, Refusal } from "../common/client.ts";
+import { talkingCommand } from "../common/client-command.ts";
+import { EXIT } from "../common/exit-codes.ts";
+import { printable } from "../common/output.ts";
+import { type ChainDetail, findChainByName } from "./api.ts";
+import type { ChainFile, DagProblem } from "./file.ts";
+
+type Applied =
+  | { outcome: "valid"; name: string; nodes: number }
+  | { outcome: "created" | "updated" | "unchanged"; name: string; chainId: string; version: number; enabled: boolean };
+
+export const apply = talkingCommand<Applied>({
+  summary: "Create a chain from a file, or bring it up to date",
+  details: `FILE is YAML or JSON; - stands for standard input. The chain is found by its name. What the file does not
+mention, such as enabled, stays as it is.
+
+  name: daily
+  description: Orders of a day
+  maxActiveRuns: 1
+  nodes:
+    - id: extract
+      type: http
+      cfg: { method: GET, url: "https://example.com/orders?day=\${opTime}" }
+      retry: { maxAttempts: 3, backoffMs: 1000 }
+    - id: publish
+      type: noop
+      dependsOn: [extract]
+
+Applying the same file again changes nothing. Each problem is told in one line, with its place in the file.`,
+  args: "FILE",
+  flags: [{ usage: "--dry-run", description: "Only check the file; nothing is changed." }],
+  examples: ["millrace chain apply daily.yaml", "millrace chain apply daily.yaml --dry-run"],
+  async talk(client, given) {
+    const filename = given.text("FILE");
+    const text = await contentOf(filename);
+    // Loaded here because the reader of YAML takes long, and every other command would wait for it.
+    const { parseChainFile } = await import("./file.ts");
+    const file = parseChainFile(filename === "-" ? "standard input" : filename, text);
+    try {
+      return given.isOn("--dry-run") ? await check(client, file) : await bringAbout(client, file);
+    } catch (error) {
+      throw withPlaces(error, file);
+    }
+  },
+  show(applied) {
+    const name = printable(applied.name);
+    if (applied.outcome === "valid") return `${name} is valid: ${applied.nodes} nodes.`;
+    const isDisabled = applied.enabled ? "" : " It is disabled.";
+    switch (applied.outcome) {
+      case "created":
+        return `Created ${name}, version ${applied.version}.${isDisabled}`;
+      case "updated":
+        return `Updated ${name} to version ${applied.version}.${isDisabled}`;
+      case "unchanged":
+        return `${name} is unchanged, version ${applied.version}.${isDisabled}`;
+    }
+  },
+});
+
+async function contentOf(filename: string): Promise<string> {
+  try {
+    return filename === "-" ? await textOf(process.stdin) : await readFile(filename, "utf8");
+  } catch (error) {
+    throw new OperatorError(`${filename} cannot be read: ${(error as Error).message}.`, EXIT.usage);
+  }
+}
+
+async function check(client: Client, { name, settings, dag }: ChainFile): Promise<Applied> {
+  const { nodes } = await client.call<{ nodes: number }>({
+    method: "POST",
+    path: "api/v1/chains",
+    query: { dryRun: true },
+    body: { name, ...settings, dagJson: dag },
+  });
+  return { outcome: "valid", name, nodes };
+}
+
+async function bringAbout(client: Client, { name, settings, enabled, dag }: ChainFile): Promise<Applied> {
+  const { canonicalJson } = await import("../../kernel/json/canonical.ts");
+  const found = await findChainByName(client, name);
+  if (!found) {
+    const body = { name, ...settings, enabled, dagJson: dag };
+    return asApplied("created", await client.call<ChainDetail>({ method: "POST", path: "api/v1/chains", body }));
+  }
+  const path = pathTo`api/v1/chains/${found.chainId}`;
+  const present = await client.call<ChainDetail>({ method: "GET", path });
+  const { description, maxActiveRuns, runTimeoutMs } = present;
+  const kept = { description, maxActiveRuns, runTimeoutMs };
+  let chain = present;
+  if (canonicalJson({ ...kept, dag: present.dag }) !== canonicalJson({ ...kept, ...settings, dag })) {
+    const body = { name, ...kept, ...settings, dagJson: dag, version: present.version };
+    chain = await client.call<ChainDetail>({ method: "PUT", path, body });
+  }
+  if (enabled !== undefined && enabled !== present.enabled) {
+    chain = await client.call<ChainDetail>({ method: "POST", path: `${path}:${enabled ? "enable" : "disable"}` });
+  }
+  return asApplied(chain === present ? "unchanged" : "updated", chain);
+}
+
+function asApplied(
+  outcome: "created" | "updated" | "unchanged",
+  { name, chainId, version, enabled }: ChainDetail,
+): Applied {
+  return { outcome, name, chainId, version, enabled };
+}
+
+/** A refusal of the DAG, told problem by problem in the file's terms. */
+function withPlaces(error: unknown, file: ChainFile): unknown {
+  if (!(error instanceof Refusal)) return error;
+  const { details } = error.body as { details?: { problems?: DagProblem[] } };
+  return details?.problems ? error.inOtherWords(details.problems.map(file.complaint).join("\n")) : error;
+}

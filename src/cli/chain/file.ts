@@ -1,0 +1,78 @@
+/**
+ * The file that `millrace chain apply` reads: a chain as YAML or JSON. It is kept with its positions, so that the server's
+ * complaints about a node can point to the line where it stands.
+ */
+
+import { parseConfigText } from "../../kernel/config/file.ts";
+import { OperatorError } from "../../kernel/errors.ts";
+import { canonicalJson } from "../../kernel/json/canonical.ts";
+import { didYouMean } from "../../kernel/nearest.ts";
+import { EXIT } from "../common/exit-codes.ts";
+
+/** What the server checks and says of itself is left to it: the values are as they were written. */
+export interface ChainFile {
+  name: string;
+  /** Those fields of the chain beside its nodes that the file mentions. */
+  settings: Readonly<Record<string, unknown>>;
+  enabled: boolean | undefined;
+  dag: unknown;
+  /** The server's complaint with its place: `daily.yaml:12:5: load, type: there is no node type sqll.` */
+  complaint(problem: DagProblem): string;
+}
+
+/** What is wrong with a DAG. */
+export interface DagProblem {
+  /** Where, below the DAG: `nodes[2].cfg.url`. */
+  path: string;
+  nodeId?: string;
+  message: string;
+}
+
+const SETTINGS = ["description", "maxActiveRuns", "runTimeoutMs"];
+const FIELDS = ["name", ...SETTINGS, "enabled", "dag", "nodes"];
+
+export function parseChainFile(filename: string, text: string): ChainFile {
+  const file = parseConfigText(filename, text);
+  if ("problems" in file) throw new OperatorError(file.problems.join("\n"), EXIT.usage);
+  const { content, place } = file;
+  const refuse = (field: string, sentence: string) => new OperatorError(`${place([field])}: ${sentence}`, EXIT.usage);
+
+  const unknown = Object.keys(content).find((field) => !FIELDS.includes(field));
+  if (unknown !== undefined) {
+    throw refuse(unknown, `\`${unknown}\` is not a field of a chain.${didYouMean(unknown, FIELDS)}`);
+  }
+  assertJson(filename, content);
+  const { name, enabled, dag, nodes } = content;
+  if (typeof name !== "string" || name === "") throw refuse("name", "the chain has no name: begin with `name: ...`.");
+  if (enabled !== undefined && typeof enabled !== "boolean") throw refuse("enabled", "`enabled` is true or false.");
+  if ((dag === undefined) === (nodes === undefined)) {
+    throw refuse("nodes", "a chain has its nodes under `nodes`, or a whole DAG under `dag`; one of the two.");
+  }
+  const above = dag === undefined ? [] : ["dag"];
+  return {
+    name,
+    settings: Object.fromEntries(SETTINGS.filter((field) => field in content).map((field) => [field, content[field]])),
+    enabled,
+    dag: dag ?? { nodes },
+    complaint({ path, nodeId, message }) {
+      const what = nodeId === undefined ? path : path.replace(/^nodes\[\d+\]\.?/, "");
+      const subject = [nodeId, what].filter((part) => part).join(", ");
+      return `${place([...above, ...stepsOf(path)])}: ${subject === "" ? "" : `${subject}: `}${message}`;
+    },
+  };
+}
+
+/** YAML knows numbers, such as `.inf`, that JSON does not; they would arrive as null. */
+function assertJson(filename: string, content: unknown): void {
+  try {
+    canonicalJson(content);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new OperatorError(`${filename}: ${error.message}`, EXIT.usage);
+  }
+}
+
+/** `nodes[2].cfg.url` as the steps that lead there. */
+function stepsOf(path: string): string[] {
+  return path.split(/[.[\]]+/).filter((step) => step !== "");
+}

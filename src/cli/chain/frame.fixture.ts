@@ -1,0 +1,46 @@
+/** Runs and nodes for tests of what is drawn of them. */
+import type { NodeStatus, Run, RunNode } from "./api.ts";
+
+export const BEGIN = Date.parse("2025-01-01T00:00:00.000Z");
+
+/** So many seconds after the beginning. */
+export const at = (seconds: number) => new Date(BEGIN + seconds * 1000).toISOString();
+
+export function runOf(fields: Partial<Run> = {}): Run {
+  return {
+    runId: "run-1",
+    jobName: "daily",
+    status: "RUNNING",
+    reason: null,
+    opTime: null,
+    startedAt: at(0),
+    endedAt: null,
+    ...fields,
+  };
+}
+
+/** PENDING, unless the fields say otherwise; one that began began with the run. */
+export function nodeOf(
+  nodeId: string,
+  dependsOn: readonly string[] = [],
+  status: NodeStatus = "PENDING",
+  fields: Partial<RunNode> = {},
+): RunNode {
+  const ended = ["SUCCESS", "FAILED", "STOPPED"].includes(status);
+  return {
+    nodeId,
+    dependsOn,
+    status,
+    attempt: status === "PENDING" || status === "SKIPPED" ? 0 : 1,
+    maxAttempts: 3,
+    lastError: null,
+    startedAt: ended || status === "RUNNING" || status === "RETRYING" ? at(0) : null,
+    endedAt: ended ? at(1) : null,
+    dueAt: null,
+    progress: null,
+    progressNote: null,
+    childRunId: null,
+    waitingFor: null,
+    ...fields,
+  };
+}

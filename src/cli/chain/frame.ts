@@ -1,0 +1,138 @@
+/**
+ * A run as lines of text that fit a window: what it is and how far it got, then its nodes as a tree. The same frame is
+ * drawn once by `show` and again and again by `watch`; it depends on nothing but what it is given.
+ */
+import { styleText } from "node:util";
+import { clip, displayWidth, printable, type Style } from "../common/output.ts";
+import type { NodeStatus, Run, RunNode, RunStatus } from "./api.ts";
+import { foldTree, type ShownBranch } from "./fold.ts";
+import { countByStatus, countsInWords, durationOf, hasEnded, inOneLine, nodeRemark } from "./words.ts";
+
+export interface FrameInput {
+  run: Run;
+  nodes: readonly RunNode[];
+  /** Milliseconds since 1970. */
+  now: number;
+  /** No line is wider. */
+  width: number;
+  /** There are no more lines, unless the window is too small for anything. */
+  height: number;
+  colour: boolean;
+}
+
+const GLYPHS: Readonly<Record<NodeStatus, readonly [glyph: string, style: Style]>> = {
+  PENDING: ["○", "dim"],
+  RUNNING: ["●", "cyan"],
+  SUCCESS: ["✓", "green"],
+  FAILED: ["✗", "red"],
+  RETRYING: ["↻", "yellow"],
+  SKIPPED: ["⊘", "dim"],
+  STOPPED: ["■", "magenta"],
+};
+/** The signs of the states, for the help. */
+export const LEGEND = Object.entries(GLYPHS)
+  .map(([status, [glyph]]) => `${glyph} ${status.toLowerCase()}`)
+  .join(", ");
+const RUN_STYLES: Readonly<Record<RunStatus, Style>> = {
+  PENDING: "dim",
+  RUNNING: "cyan",
+  SUCCESS: "green",
+  FAILED: "red",
+  STOPPING: "magenta",
+  STOPPED: "magenta",
+};
+
+const BAR_WIDTH_MAX = 30;
+/** A window can be made so small that nothing fits; these are drawn all the same. */
+const ROWS_MIN = 2;
+/** The share of a line that the branches before a name, and the name itself, may take. */
+const BRANCHES_SHARE = 0.3;
+const NAME_SHARE = 0.6;
+const DURATION_WIDTH = 7;
+const OTHER_PARENTS_MAX = 3;
+
+/** A piece of a line, with its colour. */
+type Span = readonly [text: string, style?: Style];
+
+export function frame({ run, nodes, now, width, height, colour }: FrameInput): string[] {
+  const head = [headline(run, now), progress(nodes, width)];
+  const reason = inOneLine(run.reason);
+  if (reason !== "") head.push([[reason, RUN_STYLES[run.status]]]);
+  const { shown, hidden } = foldTree(nodes, {
+    room: Math.max(ROWS_MIN, height - head.length),
+    branchesWidth: Math.floor(width * BRANCHES_SHARE),
+  });
+  const statusOf = new Map(nodes.map(({ nodeId, status }) => [nodeId, status]));
+  // That a node waits for its parents is what the tree shows.
+  const remarks = shown.map(({ node }) =>
+    node.status === "PENDING" && !node.dependsOn.every((id) => hasEnded(statusOf.get(id))) ? "" : nodeRemark(node, now),
+  );
+  const rows = nodeRows(shown, remarks, { now, nameWidthMax: Math.floor(width * NAME_SHARE) });
+  if (hidden.length > 0) rows.push([[`… ${hidden.length} more: ${countsInWords(countByStatus(hidden))}`, "dim"]]);
+  return [...head, ...rows].map((spans) => line(spans, width, colour));
+}
+
+function headline(run: Run, now: number): Span[] {
+  const took = durationOf(run, now);
+  return [
+    [printable(run.jobName), "bold"],
+    [`  ${run.status}`, RUN_STYLES[run.status]],
+    [took === "" ? "" : `  ${took}`],
+    [`  run ${printable(run.runId)}`, "dim"],
+    [run.opTime === null ? "" : `  opTime ${printable(run.opTime)}`, "dim"],
+  ];
+}
+
+function progress(nodes: readonly RunNode[], width: number): Span[] {
+  const counts = countByStatus(nodes);
+  const ended = nodes.filter(({ status }) => hasEnded(status)).length;
+  const barWidth = Math.min(BAR_WIDTH_MAX, Math.floor(width / 3));
+  const filled = nodes.length === 0 ? 0 : Math.floor((barWidth * ended) / nodes.length);
+  return [
+    ["█".repeat(filled), counts.has("FAILED") ? "red" : "green"],
+    ["░".repeat(barWidth - filled), "dim"],
+    [`  ${ended}/${nodes.length}`],
+    [`  ${countsInWords(counts)}`, "dim"],
+  ];
+}
+
+/** One line for each node: its place in the tree, its state and name, then in columns its time and what there is to say. */
+function nodeRows(
+  shown: readonly ShownBranch<RunNode>[],
+  remarks: readonly string[],
+  { now, nameWidthMax }: { now: number; nameWidthMax: number },
+): Span[][] {
+  const names = shown.map(({ node, branches }) => clip(printable(node.nodeId), nameWidthMax - branches.length));
+  const widths = shown.map(({ branches }, index) => branches.length + displayWidth(names[index] ?? ""));
+  const column = widths.reduce((widest, width) => Math.max(widest, width), 0);
+  return shown.map(({ node, branches, otherParents }, index) => {
+    const [glyph, style] = GLYPHS[node.status];
+    const spans: Span[] = [[branches, "dim"], [`${glyph} `, style], [names[index] ?? ""]];
+    const took = durationOf(node, now);
+    const remark = remarks[index] ?? "";
+    if (took === "" && remark === "" && otherParents.length === 0) return spans;
+    spans.push([" ".repeat(column - (widths[index] ?? 0))], [`  ${took.padStart(DURATION_WIDTH)}`, "dim"]);
+    if (remark !== "") spans.push([`  ${remark}`, style]);
+    if (otherParents.length > 0) spans.push([`  also after ${someOf(otherParents)}`, "dim"]);
+    return spans;
+  });
+}
+
+function someOf(ids: readonly string[]): string {
+  const more = ids.length - OTHER_PARENTS_MAX;
+  const named = ids.slice(0, OTHER_PARENTS_MAX).map(printable).join(", ");
+  return more > 0 ? `${named} and ${more} more` : named;
+}
+
+function line(spans: readonly Span[], width: number, colour: boolean): string {
+  let text = "";
+  let left = width;
+  for (const [whole, style] of spans) {
+    const piece = clip(whole, left);
+    left -= displayWidth(piece);
+    // Whether there may be colours was decided by the caller, who knows where the line will go.
+    text += colour && style !== undefined && piece !== "" ? styleText(style, piece, { validateStream: false }) : piece;
+    if (piece !== whole) break;
+  }
+  return text;
+}

@@ -1,0 +1,115 @@
+/** How a run and its nodes are told to a person: durations, attempts, errors in a line, counts. */
+
+import { printable } from "../common/output.ts";
+import type { NodeStatus, Run, RunNode, RunStatus } from "./api.ts";
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+/** `it failed with:`, `It ended with exit code 7. Last lines of stderr:` */
+const ANNOUNCEMENT = /(\.? Last lines\b[^:]*)?:$/;
+/** What a node says that was taken back from its worker, which costs it none of its attempts. */
+const LOST_WORKER = /^(its worker|\d+ workers in a row) (fell silent|was shut down)$/;
+
+/** `0:41`, `12:05`, `1:02:03`. */
+function clockTime(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / SECOND_MS));
+  const hours = Math.floor(seconds / 3600);
+  const minutes = Math.floor(seconds / 60) % 60;
+  const pad = (value: number) => String(value).padStart(2, "0");
+  return hours > 0 ? `${hours}:${pad(minutes)}:${pad(seconds % 60)}` : `${minutes}:${pad(seconds % 60)}`;
+}
+
+/** As `clockTime`, and finer below a minute: `340ms`, `12.3s`. */
+function duration(ms: number): string {
+  if (ms >= MINUTE_MS) return clockTime(ms);
+  // Another computer's clock may be ahead of ours.
+  return ms < SECOND_MS ? `${Math.max(0, Math.round(ms))}ms` : `${(Math.floor(ms / 100) / 10).toFixed(1)}s`;
+}
+
+/** How long it took, or takes already. Nothing before it starts, nor between two attempts unless the last one's is known. */
+export function durationOf(
+  { status, startedAt, endedAt }: Pick<Run | RunNode, "status" | "startedAt" | "endedAt">,
+  now: number,
+): string {
+  if (startedAt === null || status === "PENDING" || (endedAt === null && !goesOn(status))) return "";
+  return duration((endedAt === null ? now : Date.parse(endedAt)) - Date.parse(startedAt));
+}
+
+/** Whether our clock measures it, since it has no end yet. */
+export function goesOn(status: RunStatus | NodeStatus): boolean {
+  return status === "RUNNING" || status === "STOPPING";
+}
+
+/** What there is to say about a node beside its state and its time. */
+export function nodeRemark(node: RunNode, now: number): string {
+  const error = inOneLine(node.lastError);
+  const lost = LOST_WORKER.test(error) ? `attempt ${node.attempt} (${error})` : undefined;
+  switch (node.status) {
+    case "RETRYING":
+      return lost ?? withReason(`retry ${ofAttempts(node)}${dueIn(node.dueAt, now)}`, error);
+    case "FAILED":
+      return lost ?? withReason(node.attempt > 1 ? `attempt ${ofAttempts(node)}` : "", error);
+    case "RUNNING":
+      return listed([
+        lost ?? (node.attempt > 1 ? `attempt ${ofAttempts(node)}` : ""),
+        node.progress === null ? "" : `${Math.floor(node.progress * 100)}%`,
+        inOneLine(node.progressNote),
+        node.childRunId === null ? "" : `run ${printable(node.childRunId)}`,
+      ]);
+    case "PENDING":
+      return node.waitingFor === null ? "" : `waits for ${inOneLine(node.waitingFor)}`;
+    case "SKIPPED":
+      return error;
+    case "SUCCESS":
+    case "STOPPED":
+      return "";
+  }
+}
+
+/** The first line that says something; where it only announces what follows, with the last, which tells what was wrong. */
+export function inOneLine(text: string | null): string {
+  const lines = (text ?? "")
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  const [first = ""] = lines;
+  const [announced] = ANNOUNCEMENT.exec(first) ?? [];
+  if (announced === undefined || lines.length === 1) return printable(first);
+  return printable(`${first.slice(0, -announced.length)}: ${lines.at(-1)}`);
+}
+
+export function hasEnded(status: NodeStatus | undefined): boolean {
+  return status === "SUCCESS" || status === "FAILED" || status === "SKIPPED" || status === "STOPPED";
+}
+
+/** `12 success, 1 failed`, in the order of life. */
+export function countsInWords(counts: ReadonlyMap<NodeStatus, number>): string {
+  const order: NodeStatus[] = ["SUCCESS", "RUNNING", "RETRYING", "FAILED", "SKIPPED", "STOPPED", "PENDING"];
+  return listed(
+    order.filter((status) => counts.has(status)).map((status) => `${counts.get(status)} ${status.toLowerCase()}`),
+  );
+}
+
+export function countByStatus(nodes: Iterable<RunNode>): Map<NodeStatus, number> {
+  const counts = new Map<NodeStatus, number>();
+  for (const { status } of nodes) counts.set(status, (counts.get(status) ?? 0) + 1);
+  return counts;
+}
+
+/** `2/3`. A retry by hand begins anew but goes on counting, beyond the number that was planned. */
+function ofAttempts({ attempt, maxAttempts }: RunNode): string {
+  return attempt > maxAttempts ? String(attempt) : `${attempt}/${maxAttempts}`;
+}
+
+function dueIn(dueAt: string | null, now: number): string {
+  const leftMs = dueAt === null ? 0 : Date.parse(dueAt) - now;
+  return leftMs > 0 ? ` in ${clockTime(leftMs)}` : "";
+}
+
+function withReason(what: string, reason: string): string {
+  return [what, reason].filter((part) => part !== "").join(": ");
+}
+
+function listed(parts: readonly string[]): string {
+  return parts.filter((part) => part !== "").join(", ");
+}

@@ -1,0 +1,214 @@
+/** The HTTP client of all commands that talk to a running server, and the sentences for all that can go wrong on the way. */
+import { loadClientConfig } from "../../kernel/config/client.ts";
+import type { Flags } from "../../kernel/config/read-settings.ts";
+import { OperatorError } from "../../kernel/errors.ts";
+import { EXIT, exitCodeOf } from "./exit-codes.ts";
+
+export interface Request {
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Made with `pathTo`. */
+  path: string;
+  query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** Beside those that every call has. */
+  headers?: Readonly<Record<string, string>>;
+  /** Fields that are undefined are not sent. */
+  body?: object;
+  /** Instead of `body`, JSON that is sent as it was written. */
+  json?: string;
+  /** How long the server may take on purpose, as in a long poll. */
+  waitSeconds?: number;
+  /** No longer than this for the whole call; a reasonable time unless told. */
+  timeoutMs?: number;
+  signal?: AbortSignal;
+}
+
+export interface Client {
+  /** The server's address, without credentials. */
+  url: string;
+  hasKey: boolean;
+  /** The reply to a call that succeeded; throws a sentence otherwise. */
+  call<Reply>(request: Request): Promise<Reply>;
+  /** The same where the reply is a file of this type, such as `text/csv`. */
+  download(request: Request, type: string): Promise<Downloaded>;
+  /**
+   * The text of an event stream, piece by piece, until the server ends it; the first piece is empty and says that it is
+   * open. Throws like `call`, also when nothing, not even a sign of life, came for `timeoutMs`.
+   */
+  stream(request: Request): AsyncGenerator<string, void>;
+}
+
+export interface Downloaded {
+  text: string;
+  headers: Headers;
+}
+
+/** The server answered, but not with success. */
+export class Refusal extends OperatorError {
+  readonly status: number;
+  /** What it answered: `{ error, code, details? }`. */
+  readonly body: unknown;
+
+  constructor(sentence: string, status: number, body: unknown) {
+    const code = (body as { code?: unknown } | null)?.code;
+    super(sentence, exitCodeOf(status, typeof code === "string" ? code : undefined));
+    this.name = "Refusal";
+    this.status = status;
+    this.body = body;
+  }
+
+  /** The same refusal for someone who knows the matter by other names. */
+  inOtherWords(sentence: string): Refusal {
+    return new Refusal(sentence, this.status, this.body);
+  }
+}
+
+const TIMEOUT_MS = 30_000;
+const EVENT_STREAM = "text/event-stream";
+
+export function createClient({ flags, env }: { flags: Flags; env: NodeJS.ProcessEnv }): Client {
+  const { url: server, key } = loadClientConfig({ env, flags });
+  const base = new URL(server.endsWith("/") ? server : `${server}/`);
+  if (base.username !== "" || base.password !== "") {
+    throw new OperatorError(
+      "MILLRACE_URL holds a user or a password. Take them out; a key goes into MILLRACE_KEY.",
+      EXIT.usage,
+    );
+  }
+
+  async function send(
+    { method, path, query = {}, headers = {}, body, json }: Request,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const content = json ?? (body === undefined ? undefined : JSON.stringify(body));
+    const url = new URL(path, base);
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    return fetch(url, {
+      method,
+      redirect: "manual",
+      headers: {
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+        ...(content === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(content === undefined ? {} : { body: content }),
+      signal,
+    });
+  }
+
+  function replyIn<Reply>(response: Response, text: string): Reply {
+    const reply = parseJson(text);
+    if (reply === undefined || (response.status >= 300 && response.status < 400)) throw stranger(base, response);
+    if (!response.ok) throw new Refusal(refusalSentence(reply, response.status, key), response.status, reply);
+    return reply as Reply;
+  }
+
+  function trouble(error: unknown, signal: AbortSignal | undefined): unknown {
+    if (error instanceof OperatorError) return error;
+    return signal?.aborted ? signal.reason : unreachable(base, error);
+  }
+
+  async function exchange<Result>(request: Request, read: (response: Response) => Promise<Result>): Promise<Result> {
+    const { waitSeconds = 0, timeoutMs = TIMEOUT_MS, signal } = request;
+    const limit = AbortSignal.timeout(timeoutMs + waitSeconds * 1000);
+    try {
+      return await read(await send(request, signal === undefined ? limit : AbortSignal.any([limit, signal])));
+    } catch (error) {
+      throw trouble(error, signal);
+    }
+  }
+
+  return {
+    url: base.href,
+    hasKey: key !== undefined,
+    call: <Reply>(request: Request) =>
+      exchange(request, async (response) => replyIn<Reply>(response, await response.text())),
+    download: (request, type) =>
+      exchange(request, async (response) => {
+        const text = await response.text();
+        if (!response.ok || !response.headers.get("content-type")?.startsWith(type)) {
+          replyIn(response, text);
+          throw stranger(base, response);
+        }
+        return { text, headers: response.headers };
+      }),
+    async *stream(request) {
+      const { timeoutMs = TIMEOUT_MS, signal } = request;
+      const hangUp = new AbortController();
+      const silence = setTimeout(() => hangUp.abort(new DOMException("silence", "TimeoutError")), timeoutMs);
+      try {
+        const either = signal === undefined ? hangUp.signal : AbortSignal.any([hangUp.signal, signal]);
+        const response = await send({ ...request, headers: { accept: EVENT_STREAM, ...request.headers } }, either);
+        if (!response.ok || !response.headers.get("content-type")?.startsWith(EVENT_STREAM) || response.body === null) {
+          replyIn(response, await response.text());
+          throw stranger(base, response);
+        }
+        yield "";
+        const decoder = new TextDecoder();
+        for await (const bytes of response.body) {
+          silence.refresh();
+          yield decoder.decode(bytes as Uint8Array, { stream: true });
+        }
+      } catch (error) {
+        throw trouble(error, signal);
+      } finally {
+        clearTimeout(silence);
+        hangUp.abort(); // A reader that has seen enough leaves no connection behind.
+      }
+    },
+  };
+}
+
+/** A path below the server's address, each value encoded: pathTo`api/v1/pipeline/files/${filename}`. */
+export function pathTo(parts: TemplateStringsArray, ...values: string[]): string {
+  for (const value of values) {
+    // No encoding keeps these from being read as steps of the path.
+    if (["", ".", ".."].includes(value)) throw new OperatorError(`\`${value}\` is not a name.`, EXIT.usage);
+  }
+  return String.raw({ raw: parts }, ...values.map(encodeURIComponent));
+}
+
+/** Whether the same call may succeed later. */
+export function mayPass(error: unknown): boolean {
+  return error instanceof OperatorError && error.exitCode === EXIT.unreachable;
+}
+
+function unreachable(base: URL, error: unknown): OperatorError {
+  const { name, message, cause } = error as {
+    name?: string;
+    message?: string;
+    cause?: { code?: string; message?: string };
+  };
+  const reason = name === "TimeoutError" ? "no answer in time" : (cause?.code ?? cause?.message ?? message);
+  return new OperatorError(
+    `No Millrace answers at ${base.href} (${reason}). Start one with \`millrace serve\`, or set MILLRACE_URL to where it runs.`,
+    EXIT.unreachable,
+  );
+}
+
+function stranger(base: URL, { status, headers }: Response): OperatorError {
+  const place = headers.get("location");
+  const what = place === null ? `HTTP ${status}, not JSON` : `HTTP ${status}, a redirect to ${place}`;
+  const exitCode = exitCodeOf(status) === EXIT.unreachable ? EXIT.unreachable : EXIT.failed;
+  return new OperatorError(`What answers at ${base.href} is not Millrace (${what}). Check MILLRACE_URL.`, exitCode);
+}
+
+function refusalSentence(body: unknown, status: number, key: string | undefined): string {
+  const { error, code } = (body ?? {}) as { error?: unknown; code?: unknown };
+  const sentence = typeof error === "string" ? error : `The server answered with HTTP ${status}.`;
+  const advice = status === 401 ? keyAdvice(key) : "";
+  return `${sentence}${advice} [${typeof code === "string" ? code : status}]`;
+}
+
+function keyAdvice(key: string | undefined): string {
+  if (key !== undefined) return " This command sent the one in MILLRACE_KEY.";
+  return " Set MILLRACE_KEY: the server's first start printed a key, and `millrace keys create` makes more.";
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

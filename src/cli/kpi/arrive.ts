@@ -1,0 +1,72 @@
+/** `millrace arrive`: announces that a table has arrived, as the last step of whatever loads it. */
+import { inOneLine } from "../chain/words.ts";
+import type { Request } from "../common/client.ts";
+import { clientCommand } from "../common/client-command.ts";
+import type { Given } from "../common/command.ts";
+import { EXIT } from "../common/exit-codes.ts";
+import { type Cell, printable, table } from "../common/output.ts";
+import type { Arrival, Triggered } from "./api.ts";
+
+/** As long as `arrivals.waitSeconds` can be. */
+const WAIT_SECONDS_MAX = 300;
+
+export const arrive = clientCommand<Arrival>({
+  summary: "Announce that a table has arrived, and run the models that waited for it",
+  details: `Waits for the models that it triggers, as long as the server is told to (30 s unless arrivals.waitSeconds says
+otherwise); those that take longer go on and are shown as RUNNING. Announcing the same table again means that it has been loaded
+again, and its models run again; with --key, repeats of the same call are one arrival.
+
+The exit code is 1 if a model that was triggered has failed.`,
+  args: "TABLE OPTIME",
+  flags: [
+    { usage: "--key <text>", description: "Repeats with the same key are one arrival." },
+    { usage: "--no-wait", description: "Do not wait for the models." },
+  ],
+  examples: [
+    "millrace arrive DW_FACT_ORDER_D 20251219",
+    "millrace arrive DW_FACT_ORDER_D 20251219 --key load-4711 --no-wait",
+  ],
+  request(given) {
+    const key = given.maybeText("--key");
+    return {
+      method: "POST",
+      path: "api/open/kpi/srcTableComplete",
+      body: { srcTableName: given.text("TABLE"), opTime: given.text("OPTIME") },
+      ...waiting(given, key === undefined ? {} : { "idempotency-key": key }),
+    };
+  },
+  show(arrival, given) {
+    const what = `${printable(given.text("TABLE"))} has arrived for ${printable(given.text("OPTIME"))}.`;
+    if (arrival.status === "IGNORED") return `${what} No model depends on it.`;
+    if (arrival.message !== undefined) return `${what} ${printable(arrival.message)}`;
+    const waits = arrival.waitingModels.length > 0;
+    const hint = waits ? "\n\n`millrace kpi why MODEL OPTIME` tells what a model waits for." : "";
+    return `${what}\n\n${table(["MODEL", "OPTIME", "STATUS", "COMPUTED", "STORED", "MESSAGE"], rowsOf(arrival))}${hint}`;
+  },
+  exitCode: ({ triggeredModels }) => exitCodeOf(triggeredModels),
+});
+
+/** The part of a request that says how long to wait for the models. */
+export function waiting(given: Given, headers: Request["headers"] = {}): Pick<Request, "headers" | "waitSeconds"> {
+  if (given.isOn("--no-wait")) return { headers: { ...headers, prefer: "respond-async" } };
+  return { headers, waitSeconds: WAIT_SECONDS_MAX };
+}
+
+export function exitCodeOf(triggered: readonly Triggered[]): number {
+  return triggered.some(({ status }) => status === "FAILED") ? EXIT.failed : EXIT.ok;
+}
+
+function rowsOf({ triggeredModels, waitingModels, skippedModels }: Arrival): Cell[][] {
+  return [
+    ...triggeredModels.map((one) => [
+      one.modelId,
+      one.opTime,
+      one.status,
+      one.computeCount,
+      one.storageCount,
+      one.followUp ? "it is running, and runs once more after that" : inOneLine(one.message ?? null),
+    ]),
+    ...waitingModels.map((modelId) => [modelId, "", "WAITING"]),
+    ...skippedModels.map((modelId) => [modelId, "", "SKIPPED"]),
+  ];
+}

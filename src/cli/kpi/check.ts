@@ -1,0 +1,133 @@
+/**
+ * Asks the server about each definition of a file before any is changed: apply goes object by object, and one refused
+ * half-way would leave the others done. The server knows nothing of the rest of the file; that is taken into account here.
+ */
+import { drawCycle, findCycle } from "../../kernel/cycle.ts";
+import { type Client, Refusal, type Request } from "../common/client.ts";
+import { EXIT } from "../common/exit-codes.ts";
+import type { Indicator, Model } from "./api.ts";
+import type { KpiFile } from "./file.ts";
+import { type Change, inTurns } from "./plan.ts";
+
+/** A definition that the server would not take. */
+export interface Refused {
+  /** Its place in the file. */
+  path: string[];
+  sentence: string;
+  /** As the server answers: `{ error, code, details? }`. */
+  body: object;
+}
+
+type Checked = { refused: Refused } | { model: Model } | { indicator: Indicator } | undefined;
+
+/** Fields by which a definition takes part in a circle, or leaves it. */
+const CIRCLE_FIELDS = new Set(["type", "expression", "produces", "dependencies"]);
+
+/** All refusals at once, in the order of the changes. */
+export async function refusalsOf(client: Client, changes: readonly Change[], file: KpiFile): Promise<Refused[]> {
+  const definitions = changes.filter(({ request }) => request?.method === "PUT");
+  const released = releasedBy(definitions);
+  const checked = await inTurns(definitions, async (change): Promise<Checked> => {
+    try {
+      const reply = await client.call<Model | Indicator>(checkOf(change, released));
+      return change.kind === "model" ? { model: reply as Model } : { indicator: reply as Indicator };
+    } catch (error) {
+      if (!(error instanceof Refusal) || !isOfFile(error)) throw error;
+      if (isSettled(error, change, definitions, released)) return undefined;
+      return { refused: { path: placeOf(error, change, file), sentence: error.message, body: error.body as object } };
+    }
+  });
+  const found = checked.filter((one) => one !== undefined);
+  const refused = found.flatMap((one) => ("refused" in one ? one.refused : []));
+  const circles = [
+    circleOfIndicators(found.flatMap((one) => ("indicator" in one ? one.indicator : []))),
+    circleOfModels(found.flatMap((one) => ("model" in one ? one.model : []))),
+  ];
+  return [...refused, ...circles.filter((circle) => circle !== undefined)];
+}
+
+/** Whether it is for the file to be mended, and not the key or the network. */
+export function isOfFile({ exitCode }: Refusal): boolean {
+  return [EXIT.usage, EXIT.wrongState, EXIT.notFound].some((code) => code === exitCode);
+}
+
+/** Where in the file that stands which the server complains of. */
+export function placeOf({ message, body }: Refusal, { path, kind, name }: Change, file: KpiFile): string[] {
+  const { kpiId } = detailsOf(body);
+  const index = kind === "model" ? (file.models[name]?.kpis ?? []).findIndex((id) => id === kpiId) : -1;
+  return index < 0 ? [...path, ...fieldIn(message)] : [...path, "kpis", String(index)];
+}
+
+/** The field in a sentence: The field \`dependencies[0].table\` must be ..., or dependencies[0] (DW_X): ... */
+function fieldIn(sentence: string): string[] {
+  const [, quoted, plain] = /^(?:The field `([^`]+)`|(\w+\[\d+\]))/.exec(sentence) ?? [];
+  return (quoted ?? plain ?? "").split(/[.[\]]+/).filter((step) => step !== "");
+}
+
+/** Indicators that a model of the file gives up, or that are no longer COMPUTED: apply does that before another model takes them. */
+function releasedBy(definitions: readonly Change[]): Set<string> {
+  const released = definitions.flatMap(({ kind, name, fields }) =>
+    fields.flatMap(({ field, from, to }) => {
+      if (kind === "indicator") return field === "type" && to === "EXTENDED" ? [name] : [];
+      return field === "kpis" ? (from as string[]).filter((id) => !(to as string[]).includes(id)) : [];
+    }),
+  );
+  return new Set(released);
+}
+
+function checkOf({ kind, request }: Change, released: ReadonlySet<string>): Request {
+  const dry = { ...(request as Request), query: { dryRun: true } };
+  if (kind !== "model") return dry;
+  const { kpis } = dry.body as { kpis: string[] };
+  return { ...dry, body: { ...dry.body, kpis: kpis.filter((id) => !released.has(id)) } };
+}
+
+/** Whether the server refuses only because it does not know what else the file changes. */
+function isSettled(
+  { body }: Refusal,
+  { kind, name }: Change,
+  definitions: readonly Change[],
+  released: ReadonlySet<string>,
+): boolean {
+  if ((body as { code?: unknown }).code === "KPI_FED_ALREADY") return kind === "indicator" && released.has(name);
+  if (detailsOf(body)["problem"] !== "circle") return false;
+  // One that changes as well may be what opens the circle.
+  return definitions.some(
+    (other) => other.kind === kind && other.name !== name && other.fields.some(({ field }) => CIRCLE_FIELDS.has(field)),
+  );
+}
+
+function detailsOf(body: unknown): Record<string, unknown> {
+  return (body as { details?: Record<string, unknown> } | null)?.details ?? {};
+}
+
+/** Among definitions that are all fine as long as the others are not there. */
+function circleOfIndicators(indicators: readonly Indicator[]): Refused | undefined {
+  const cycle = findCycle(new Map(indicators.map(({ kpiId, dependsOn }) => [kpiId, dependsOn])));
+  const [first] = cycle ?? [];
+  if (cycle === undefined || first === undefined) return undefined;
+  return circular(["indicators", first], `\`${first}\` would be computed from itself: ${drawCycle(cycle)}.`);
+}
+
+function circleOfModels(models: readonly Model[]): Refused | undefined {
+  const makers = models.filter(({ produces }) => produces !== null);
+  const sources = new Map<string, string[]>();
+  for (const { produces, dependencies } of makers) {
+    // As on the server: what an earlier period has made is not waited for in a circle.
+    const needs = dependencies.filter(({ offset }) => offset >= 0).map(({ table }) => table);
+    sources.set(produces as string, [...(sources.get(produces as string) ?? []), ...needs]);
+  }
+  const cycle = findCycle(sources);
+  const maker = makers.find(({ produces }) => produces === cycle?.[0]);
+  if (cycle === undefined || maker === undefined) return undefined;
+  return circular(["models", maker.modelId], `The tables would wait for themselves: ${drawCycle(cycle)}.`);
+}
+
+function circular(path: string[], sentence: string): Refused {
+  const code = "VALIDATION_FAILED";
+  return {
+    path,
+    sentence: `${sentence} [${code}]`,
+    body: { error: sentence, code, details: { problem: "circle" } },
+  };
+}

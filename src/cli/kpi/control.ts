@@ -1,0 +1,88 @@
+/** The commands of `millrace kpi` that make models run, or let them. */
+
+import { inOneLine } from "../chain/words.ts";
+import { pathTo } from "../common/client.ts";
+import { clientCommand } from "../common/client-command.ts";
+import type { Command } from "../common/command.ts";
+import { printable, table } from "../common/output.ts";
+import type { Model, Triggered } from "./api.ts";
+import { exitCodeOf, waiting } from "./arrive.ts";
+
+const run = clientCommand<Triggered>({
+  summary: "Run a model for an opTime, whether anything is new or not",
+  details: `Waits for its end like \`millrace arrive\` does. A model whose tables have not all arrived is refused, unless it is
+forced. The exit code is 1 if the run failed.`,
+  args: "MODEL OPTIME",
+  flags: [
+    { usage: "--force", description: "Also without tables that have not arrived." },
+    { usage: "--no-wait", description: "Do not wait for its end." },
+  ],
+  examples: ["millrace kpi run MODEL-01 20251219", "millrace kpi run MODEL-01 20251219 --force --no-wait"],
+  request: (given) => ({
+    method: "POST",
+    path: pathTo`api/v1/kpi/models/${given.text("MODEL")}:run`,
+    body: { opTime: given.text("OPTIME"), force: given.isOn("--force") },
+    ...waiting(given),
+  }),
+  show: (triggered) => `${printable(triggered.modelId)} for ${printable(triggered.opTime)}: ${endInWords(triggered)}`,
+  exitCode: (triggered) => exitCodeOf([triggered]),
+});
+
+function endInWords({ status, computeCount, storageCount, message }: Triggered): string {
+  switch (status) {
+    case "SUCCESS":
+      return `SUCCESS, ${computeCount} computed, ${storageCount} stored.`;
+    case "FAILED":
+      return `FAILED: ${inOneLine(message ?? null)}`;
+    case "RUNNING":
+    case "SKIPPED":
+      return `${status}.`;
+  }
+}
+
+const publish = publication("publish", {
+  summary: "Publish a model: from now on arrivals run it",
+  details: "What has arrived before runs nothing; `millrace kpi backfill` makes up for it.",
+});
+
+const unpublish = publication("unpublish", {
+  summary: "Unpublish a model: what has not begun does not begin",
+});
+
+function publication(action: "publish" | "unpublish", words: Pick<Command, "summary" | "details">): Command {
+  return clientCommand<Model>({
+    ...words,
+    args: "MODEL",
+    flags: [],
+    examples: [`millrace kpi ${action} MODEL-01`],
+    request: (given) => ({ method: "POST", path: `${pathTo`api/v1/kpi/models/${given.text("MODEL")}`}:${action}` }),
+    show: ({ modelId, state }) => `${printable(modelId)} is ${state === 1 ? "published" : "not published"}.`,
+  });
+}
+
+interface Backfill {
+  runs: number;
+  items: { opTime: string; runs: boolean; missing: string[] }[];
+}
+
+const backfill = clientCommand<Backfill>({
+  summary: "Run a model for a range of opTimes, as far as their tables are there",
+  details: `FROM and TO are both included. A model with a grain goes over all its hours, days or months; one without over the
+opTimes that have arrived, in the order of text. The runs wait in line for free workers; see \`millrace kpi runs\`.`,
+  args: "MODEL FROM TO",
+  flags: [{ usage: "--dry-run", description: "Only show what would run." }],
+  examples: ["millrace kpi backfill MODEL-01 20251201 20251231 --dry-run"],
+  request: (given) => ({
+    method: "POST",
+    path: pathTo`api/v1/kpi/models/${given.text("MODEL")}:backfill`,
+    body: { from: given.text("FROM"), to: given.text("TO"), dryRun: given.isOn("--dry-run") },
+  }),
+  show({ runs, items }, given) {
+    if (items.length === 0) return "There is no opTime in this range.";
+    const verb = given.isOn("--dry-run") ? "would run" : runs === 1 ? "begins" : "begin";
+    const rows = items.map((item) => [item.opTime, item.runs ? "yes" : "no", item.missing.join(", ")]);
+    return `${table(["OPTIME", "RUNS", "MISSING"], rows)}\n\n${runs} of ${items.length} ${verb}.`;
+  },
+});
+
+export const control = { run, publish, unpublish, backfill };

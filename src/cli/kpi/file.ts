@@ -1,0 +1,179 @@
+/**
+ * The file that `millrace kpi apply` reads: models, indicators and subscriptions as YAML or JSON. Its shape is checked here as
+ * a whole, so that nothing is applied of a file with a slip in it; what values are acceptable is left to the server.
+ */
+import { Ajv, type ErrorObject } from "ajv";
+import { type Static, type TSchema, Type } from "typebox";
+import { parseConfigText } from "../../kernel/config/file.ts";
+import { OperatorError } from "../../kernel/errors.ts";
+import { complaint, knownKeys, onePerPlace, pathOf, written } from "../../kernel/json/schema-errors.ts";
+import { didYouMean } from "../../kernel/nearest.ts";
+import { GRAINS } from "../../kernel/time/op-time.ts";
+import { EXIT } from "../common/exit-codes.ts";
+
+const closed = { additionalProperties: false };
+const Text = Type.String({ minLength: 1 });
+const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+const oneOf = <Value extends string>(values: readonly Value[]) =>
+  Type.Unsafe<Value>({ type: "string", enum: [...values] });
+
+const DependencyEntry = Type.Object(
+  {
+    table: Text,
+    optional: Type.Optional(Type.Boolean()),
+    quietSeconds: Type.Optional(Type.Integer()),
+    deadline: Type.Optional(Text),
+    grain: Type.Optional(oneOf(GRAINS)),
+    offset: Type.Optional(Type.Integer()),
+  },
+  closed,
+);
+const ModelEntry = Type.Object(
+  {
+    name: Text,
+    description: Type.Optional(Nullable(Type.String())),
+    engine: Type.Optional(Text),
+    sql: Type.Optional(Text),
+    chain: Type.Optional(Text),
+    dependencies: Type.Array(DependencyEntry, { minItems: 1 }),
+    kpis: Type.Optional(Type.Array(Text)),
+    grain: Type.Optional(Nullable(oneOf(GRAINS))),
+    timeZone: Type.Optional(Text),
+    produces: Type.Optional(Nullable(Text)),
+    rerun: Type.Optional(oneOf(["auto", "ask", "ignore"])),
+    timeoutSeconds: Type.Optional(Type.Integer()),
+    publish: Type.Optional(Type.Boolean()),
+  },
+  closed,
+);
+const IndicatorEntry = Type.Object(
+  {
+    type: oneOf(["EXTENDED", "COMPUTED"]),
+    name: Text,
+    expression: Type.Optional(Text),
+    dependsOn: Type.Optional(Type.Array(Text)),
+  },
+  closed,
+);
+const SubscriptionEntry = Type.Object(
+  {
+    kpiId: Text,
+    callbackUrl: Text,
+    teamName: Type.Optional(Type.String()),
+    secret: Type.Optional(Nullable(Text)),
+    retryNum: Type.Optional(Type.Integer()),
+    status: Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 1 }), oneOf(["0", "1"])])),
+    userId: Type.Optional(Type.String()),
+  },
+  closed,
+);
+const Content = Type.Object(
+  {
+    models: Type.Record(Type.String(), ModelEntry),
+    indicators: Type.Record(Type.String(), IndicatorEntry),
+    subscriptions: Type.Array(SubscriptionEntry),
+  },
+  closed,
+);
+
+export type ModelEntry = Static<typeof ModelEntry>;
+export type IndicatorEntry = Static<typeof IndicatorEntry>;
+export type SubscriptionEntry = Static<typeof SubscriptionEntry>;
+
+export interface KpiFile extends Static<typeof Content> {
+  /** A complaint about what stands at `path`: `kpi.yaml:12:5: models.MODEL-01.sql: ...` */
+  complaint(path: readonly string[], sentence: string): string;
+}
+
+/** Variables of the environment may stand in subscriptions: a secret does not belong into a repository. */
+export function parseKpiFile(filename: string, text: string, env: NodeJS.ProcessEnv): KpiFile {
+  const file = parseConfigText(filename, text);
+  if ("problems" in file) throw unusable(file.problems);
+  const { models, indicators, subscriptions, ...rest } = file.content;
+  // A section that is present but empty is null.
+  const content = { models: models ?? {}, indicators: indicators ?? {}, subscriptions: subscriptions ?? [], ...rest };
+  if (Object.keys(file.content).length === 0) {
+    throw unusable([
+      `${file.place([])}: there is nothing in it. Begin with \`models:\`, \`indicators:\` or \`subscriptions:\`.`,
+    ]);
+  }
+  const complain: KpiFile["complaint"] = (path, sentence) =>
+    `${file.place(path)}: ${path.length > 0 ? `${written(path)}: ` : ""}${sentence}`;
+  const validate = new Ajv({ allErrors: true, verbose: true }).compile<Static<typeof Content>>(Content);
+  if (!validate(content)) {
+    throw unusable(onePerPlace(validate.errors ?? []).map((error) => complain(pathOf(error), sentenceOf(error))));
+  }
+  const problems: string[] = [];
+  const filled = content.subscriptions.map((entry, index) =>
+    withVariables(entry, env, (field, sentence) =>
+      problems.push(complain(["subscriptions", String(index), field], sentence)),
+    ),
+  );
+  problems.push(...contradictions({ ...content, subscriptions: filled }, complain));
+  if (problems.length > 0) throw unusable(problems);
+  return { ...content, subscriptions: filled, complaint: complain };
+}
+
+/** Two subscriptions with the same one are the same subscription. */
+function subscriptionKey({ kpiId, callbackUrl, teamName = "" }: Partial<SubscriptionEntry>): string {
+  return JSON.stringify([kpiId, callbackUrl, teamName]);
+}
+
+function sentenceOf(error: ErrorObject): string {
+  if (error.keyword !== "additionalProperties") return complaint(error, "it");
+  const known = knownKeys(error);
+  const name = pathOf(error).at(-1) ?? "";
+  return `there is no such field.${didYouMean(name, known) || ` Known here: ${known.join(", ")}.`}`;
+}
+
+const VARIABLE = /\$\{env\.([A-Za-z_]\w*)\}/g;
+
+function withVariables(
+  entry: SubscriptionEntry,
+  env: NodeJS.ProcessEnv,
+  complain: (field: string, sentence: string) => void,
+): SubscriptionEntry {
+  function fill(field: string, text: string): string {
+    if (text.replaceAll(VARIABLE, "").includes("${")) complain(field, "of `${...}` only `${env.NAME}` is known here.");
+    return text.replaceAll(VARIABLE, (_, name: string) => {
+      const value = env[name];
+      if (!value) complain(field, `the environment has no ${name}.`);
+      return value ?? "";
+    });
+  }
+  const { callbackUrl, secret } = entry;
+  return {
+    ...entry,
+    callbackUrl: fill("callbackUrl", callbackUrl),
+    ...(typeof secret === "string" ? { secret: fill("secret", secret) } : {}),
+  };
+}
+
+/** What can be in the file only once, or not beside the other. */
+function* contradictions(
+  { models, indicators, subscriptions }: Static<typeof Content>,
+  complain: KpiFile["complaint"],
+): Generator<string> {
+  const feeders = new Map<string, string>();
+  for (const [modelId, { kpis = [] }] of Object.entries(models)) {
+    for (const [index, kpiId] of kpis.entries()) {
+      const feeder = feeders.get(kpiId);
+      const path = ["models", modelId, "kpis", String(index)];
+      if (feeder !== undefined) yield complain(path, `\`${kpiId}\` is fed by \`${feeder}\` already.`);
+      feeders.set(kpiId, modelId);
+      const isComputed = indicators[kpiId]?.type === "COMPUTED";
+      if (isComputed) yield complain(path, `\`${kpiId}\` is COMPUTED in this file; a model brings EXTENDED ones.`);
+    }
+  }
+  const seen = new Map<string, number>();
+  for (const [index, entry] of subscriptions.entries()) {
+    const first = seen.get(subscriptionKey(entry));
+    const sentence = `it has the kpiId, callbackUrl and teamName of subscriptions[${first}].`;
+    if (first !== undefined) yield complain(["subscriptions", String(index)], sentence);
+    else seen.set(subscriptionKey(entry), index);
+  }
+}
+
+function unusable(problems: readonly string[]): OperatorError {
+  return new OperatorError(problems.join("\n"), EXIT.usage);
+}

@@ -1,0 +1,70 @@
+/** `millrace kpi why`: why a model has run for an opTime, or has not, and what would make it run. */
+import { pathTo } from "../common/client.ts";
+import { clientCommand } from "../common/client-command.ts";
+import { indent, sections } from "../common/help.ts";
+import { paint, printable, table, toSeconds } from "../common/output.ts";
+import type { Task } from "./api.ts";
+import { runTable } from "./lists.ts";
+
+interface Explanation {
+  modelId: string;
+  opTime: string;
+  verdict: string;
+  tables: TableSeen[];
+  runs: Task[];
+  wouldRun: string[];
+  computed: { kpiId: string; missing: string[] }[];
+}
+
+interface TableSeen {
+  table: string;
+  opTime: string;
+  optional: boolean;
+  missing: boolean;
+  arrivedAt: string | null;
+  consumedBy: { taskId: string; generation: number } | null;
+}
+
+export const why = clientCommand<Explanation>({
+  summary: "Explain why a model has run for an opTime, or has not",
+  details: "Shows which of its tables have arrived, which run has used them, and what would make it run.",
+  args: "MODEL OPTIME",
+  flags: [],
+  examples: ["millrace kpi why MODEL-01 20251219"],
+  request: (given) => ({
+    method: "GET",
+    path: pathTo`api/v1/kpi/models/${given.text("MODEL")}/why`,
+    query: { opTime: given.text("OPTIME") },
+  }),
+  show(explanation) {
+    const { modelId, opTime, verdict, tables, runs, wouldRun, computed } = explanation;
+    return sections([
+      ["", `${paint("bold", `${printable(modelId)} for ${printable(opTime)}:`)} ${inLines(verdict)}`],
+      ["", table(["TABLE", "OPTIME", "ARRIVED", "USED BY"], tables.map(tableRow))],
+      // Columns without content are left out, and these say the same in every row.
+      ["Runs", runs.length === 0 ? "" : runTable(runs.map((run) => ({ ...run, modelId: "", opTime: "" })))],
+      ["What would make it run", indent(wouldRun.map((one) => `- ${asCommand(printable(one), explanation)}`))],
+      [
+        "Computed indicators without a value",
+        indent(computed.map(({ kpiId, missing }) => `- ${printable(`${kpiId}: ${missing.join(" ")}`)}`)),
+      ],
+    ]);
+  },
+});
+
+function tableRow({ table: name, opTime, optional, missing, arrivedAt, consumedBy }: TableSeen): string[] {
+  const arrived = missing ? `missing${optional ? ", but optional" : ""}` : (toSeconds(arrivedAt) ?? "");
+  return [name, opTime, arrived, consumedBy ? `run ${consumedBy.taskId}` : ""];
+}
+
+/** A failed run's message has lines, which are those of its engine. */
+function inLines(text: string): string {
+  return text.split("\n").map(printable).join("\n");
+}
+
+/** The server speaks of its API; here is the command that does the same. */
+function asCommand(text: string, { modelId, opTime }: Explanation): string {
+  const command = printable(`millrace kpi run ${modelId} ${opTime}`);
+  const call = printable(`POST /api/v1/kpi/models/${modelId}:run`);
+  return text.replace(`${call} with \`force: true\``, `\`${command} --force\``).replace(call, `\`${command}\``);
+}

@@ -1,0 +1,109 @@
+/** The API of lineage as the commands see it: the fields that they read, and how they find the tenant and the asset. */
+import { OperatorError } from "../../kernel/errors.ts";
+import { type Client, pathTo, Refusal, type Request } from "../common/client.ts";
+import type { Flag, Given } from "../common/command.ts";
+import { EXIT } from "../common/exit-codes.ts";
+import { printable } from "../common/output.ts";
+import type { Page } from "../common/paging.ts";
+
+export interface Tenant {
+  id: number;
+  code: string;
+  name: string;
+  state: "NEW" | "SYNCING" | "READY";
+  cutoverTime: string | null;
+  rateLimitPerMinute: number | null;
+  bodyLimitBytes: number | null;
+  createdAt: string;
+}
+
+export interface Asset {
+  id: string;
+  kind: string;
+  name: string;
+  fullName: string;
+  description: string | null;
+}
+
+export interface LineageEvent {
+  id: string;
+  kind: string;
+  eventType: string | null;
+  eventTime: string;
+  runId: string | null;
+  jobNamespace: string | null;
+  jobName: string | null;
+  producer: string | null;
+  source: string;
+  baseline: boolean;
+  state: "APPLIED" | "BUFFERED" | "SKIPPED" | "DEAD";
+  error: string | null;
+  receivedAt: string;
+}
+
+/** Why a walk over the graph did not see everything. */
+export type CutReason = "NODES" | "EDGES" | "TIME";
+
+export const TENANT_FLAG: Flag = {
+  usage: "--tenant <id>",
+  description: "The tenant. Not needed with a key that is bound to one, or if there is only one.",
+};
+
+/** The one that was named, or the only one that the key can see. */
+export async function tenantOf(client: Client, given: Given): Promise<string> {
+  const named = given.maybeText("--tenant");
+  if (named !== undefined) return named;
+  const { items, total } = await client.call<Page<Tenant>>({
+    method: "GET",
+    path: "api/v1/lineage/tenants",
+    query: { size: 1 },
+  });
+  const [only] = items;
+  if (!only) {
+    const advice = "Make one with `millrace lineage tenant create`.";
+    throw new OperatorError(`There is no tenant yet. ${advice}`, EXIT.notFound);
+  }
+  if (total === 1) return String(only.id);
+  const advice = "`millrace lineage tenants` lists them.";
+  throw new OperatorError(`There are ${total} tenants: say which one with --tenant. ${advice}`, EXIT.usage);
+}
+
+/** A call to `/tenants/ID/...`, where the tenant is the one that was meant. */
+export async function callTenant<Reply>(client: Client, given: Given, { path, ...request }: Request): Promise<Reply> {
+  const tenant = await tenantOf(client, given);
+  return client.call<Reply>({ ...request, path: `${pathTo`api/v1/lineage/tenants/${tenant}`}/${path}` });
+}
+
+const SHOWN_MAX = 5;
+
+/** By its id or its name, as the server's own look-ups have it. */
+export async function assetIdOf(client: Client, tenant: string, asset: string): Promise<string> {
+  if (/^\d{1,19}$/.test(asset) && (await isAsset(client, tenant, asset))) return asset;
+  const { items } = await client.call<{ items: Asset[] }>({
+    method: "GET",
+    path: "api/v1/lineage/assets",
+    query: { tenant, name: asset, limit: SHOWN_MAX + 1 },
+  });
+  const [found, ...others] = items;
+  if (!found) {
+    const advice = "`millrace lineage search` finds assets by the words in their names.";
+    throw new OperatorError(`There is no asset \`${printable(asset)}\`. ${advice}`, EXIT.notFound);
+  }
+  if (others.length === 0) return found.id;
+  const which = items.slice(0, SHOWN_MAX).map(({ id, kind, fullName }) => `${id} (${kind} ${printable(fullName)})`);
+  const advice = "Ask for one of them by its id, or by its whole name.";
+  throw new OperatorError(
+    `Several assets are named \`${printable(asset)}\`: ${which.join(", ")}. ${advice}`,
+    EXIT.usage,
+  );
+}
+
+async function isAsset(client: Client, tenant: string, id: string): Promise<boolean> {
+  try {
+    await client.call({ method: "GET", path: pathTo`api/v1/lineage/assets/${id}`, query: { tenant } });
+    return true;
+  } catch (error) {
+    if (error instanceof Refusal && error.exitCode === EXIT.notFound) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,266 @@
+/**
+ * The one way to Postgres. Two pools: `work` for the hot path, and `reads` for lists that people look at, which are
+ * read-only and cut off after some seconds so that no slow page can hold back vacuum or take the workers' connections.
+ */
+import pg from "pg";
+import { type RetryPolicy, withRetry } from "../work/retry.ts";
+import type { Statement } from "./statement.ts";
+
+export interface Queryable {
+  /**
+   * Within a transaction, statements that are sent without waiting for each other's answers take one round trip; they still run
+   * one after the other, and once one fails so do those behind it.
+   */
+  rows<Row>(statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+export interface Db extends Queryable {
+  /** Runs `work` in one transaction; after a serialization failure or deadlock it runs again, a bounded number of times. */
+  tx<T>(work: (tx: Queryable) => Promise<T | Lastly<T>>): Promise<T>;
+  /** For lists and pages: the read-only pool with its statement time-out. */
+  read<Row>(statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
+  /** Runs `work` on a connection of its own with no statement name, parameters or time-out: for migrations only. */
+  exclusive<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
+  /** A connection outside the pools, for LISTEN. The caller ends it. */
+  dedicated(purpose: string): Promise<pg.Client>;
+  stats(): PoolStats;
+  close(): Promise<void>;
+}
+
+/** What a transaction answers whose last statements have been sent: it is committed without a look at their answers. */
+export class Lastly<T> {
+  readonly answer: Promise<T>;
+
+  constructor(answer: Promise<T>) {
+    this.answer = answer;
+  }
+}
+
+export interface PoolStats {
+  connections: number;
+  idle: number;
+  waiting: number;
+}
+
+/** What node-postgres connects with: a URL, or the socket of the embedded server. */
+export type Connection =
+  | { connectionString: string }
+  | { host: string; port: number; user: string; database: string; password?: string };
+
+export interface DbOptions {
+  connection: Connection;
+  applicationName?: string;
+  poolSize?: number;
+  /** Called after each statement, for metrics, with the time since it was sent: others may have been before it. */
+  onStatement?: (name: string, seconds: number) => void;
+  /** An idle connection broke. The pool has already dropped it; this is for the log. */
+  onIdleError?: (error: Error) => void;
+}
+
+const READ_POOL_SIZE = 4;
+const READ_TIMEOUT_MS = 10_000;
+const WORK_TIMEOUT_MS = 60_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+const IDLE_TIMEOUT_MS = 60_000;
+/** The transaction of a process that was suspended in the middle of it gives its locks back after this time. */
+const IDLE_IN_TRANSACTION_MS = 15_000;
+
+const CONFLICT_RETRY: RetryPolicy = { maxAttempts: 8, baseMs: 5, factor: 2, capMs: 200, jitter: 0.5 };
+const UNREACHABLE = new Set(
+  "ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT ENOENT ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH".split(" "),
+);
+/** The server is there but cannot do it now: SQLSTATEs outside the classes that mean a lost connection or a stop. */
+const UNABLE = new Set([
+  "25P03", // The transaction was idle for too long, and its connection was ended.
+  "53100", // The disk is full.
+  "53200", // Out of memory.
+  "53300", // Too many connections.
+]);
+/** In the work pool this server is not, or no longer, the primary; in the read-only pool it is a bug of ours. */
+const READ_ONLY = "25006";
+export const UNIQUE_VIOLATION = "23505";
+export const FOREIGN_KEY_VIOLATION = "23503";
+const SERIALIZATION_FAILURE = "40001";
+const DEADLOCK_DETECTED = "40P01";
+const QUERY_CANCELED = "57014";
+const LOCK_NOT_AVAILABLE = "55P03";
+/** A statement of the transaction has failed, and this one was not even tried. */
+const IN_FAILED_TRANSACTION = "25P02";
+
+export function openDb(options: DbOptions): Db {
+  const base = {
+    ...options.connection,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_TIMEOUT_MS,
+    keepAlive: true,
+  };
+  const applicationName = options.applicationName ?? "millrace";
+  const work = new pg.Pool({
+    ...base,
+    application_name: applicationName,
+    max: options.poolSize ?? 10,
+    // Statements that need not wait for each other's answers go out together: a round trip is longer than most of them.
+    pipeline: true,
+    statement_timeout: WORK_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    // Every hot statement finds its rows by an index. A plan that was cached while its table was still small could scan
+    // it whole for as long as the connection lives.
+    options: "-c enable_seqscan=off",
+  });
+  const reads = new pg.Pool({
+    ...base,
+    application_name: `${applicationName} reads`,
+    max: READ_POOL_SIZE,
+    statement_timeout: READ_TIMEOUT_MS,
+    options: "-c default_transaction_read_only=on -c plan_cache_mode=force_custom_plan",
+  });
+  let closing = false;
+  for (const pool of [work, reads]) {
+    pool.on("error", (error) => {
+      if (!closing) options.onIdleError?.(error); // The server may be stopped before it has read our goodbye.
+    });
+    pool.on("connect", surviveBreaking);
+  }
+
+  async function run<Row>(
+    client: pg.Pool | pg.PoolClient,
+    { name, text }: Statement<Row>,
+    values: readonly unknown[] = [],
+  ): Promise<Row[]> {
+    const started = performance.now();
+    try {
+      const result = await client.query<pg.QueryResultRow>({ name, text, values: values as unknown[] });
+      return result.rows as Row[];
+    } finally {
+      options.onStatement?.(name, (performance.now() - started) / 1000);
+    }
+  }
+
+  const retried = <T>(attempt: () => Promise<T>) => withRetry(attempt, { policy: CONFLICT_RETRY, retryOn: isConflict });
+
+  return {
+    rows: (statement, values) => retried(() => run(work, statement, values)),
+    read: (statement, values) =>
+      run(reads, statement, values).catch((error: unknown) => {
+        if (sqlState(error) !== READ_ONLY) throw error;
+        throw new Error(`${statement.name} writes, but was run in the read-only pool`, { cause: error });
+      }),
+    tx: (body) => retried(() => transaction(work, body)),
+    async exclusive(body) {
+      const client = await connect(`${applicationName} migrate`);
+      try {
+        return await body(client);
+      } finally {
+        await client.end();
+      }
+    },
+    dedicated: (purpose) => connect(`${applicationName} ${purpose}`),
+    stats: () => ({
+      connections: work.totalCount + reads.totalCount,
+      idle: work.idleCount + reads.idleCount,
+      waiting: work.waitingCount + reads.waitingCount,
+    }),
+    async close() {
+      closing = true;
+      await Promise.all([work.end(), reads.end()]);
+    },
+  };
+
+  async function connect(name: string): Promise<pg.Client> {
+    const client = new pg.Client({
+      ...options.connection,
+      application_name: name,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+    });
+    surviveBreaking(client);
+    await client.connect();
+    return client;
+  }
+
+  async function transaction<T>(pool: pg.Pool, body: (tx: Queryable) => Promise<T | Lastly<T>>): Promise<T> {
+    const client = await pool.connect();
+    let broken: Error | undefined;
+    let isOver = false;
+    let failure: unknown;
+    const tx: Queryable = {
+      async rows(statement, values) {
+        if (isOver) throw new Error(`${statement.name} came after its transaction had ended`);
+        try {
+          return await run(client, statement, values);
+        } catch (error) {
+          // Whoever waits for several of them at once may hear of this one first, and needs the reason.
+          if (sqlState(error) === IN_FAILED_TRANSACTION && failure !== undefined) throw failure;
+          failure = error;
+          throw error;
+        }
+      },
+    };
+    try {
+      // It goes out together with the first statement. Should it fail, and nothing else, that is told at the end.
+      const begun = client.query("begin");
+      begun.catch(() => {});
+      const result = await body(tx);
+      isOver = true;
+      const [answer, { command }] = await Promise.all([
+        result instanceof Lastly ? result.answer : result,
+        client.query("commit"),
+        begun,
+      ]);
+      // What Postgres answers, without an error, if a statement has failed and nobody looked.
+      if (command !== "COMMIT") throw new Error("nothing was committed: a statement of the transaction has failed");
+      return answer;
+    } catch (error) {
+      isOver = true;
+      await client.query("rollback").catch((rollbackError: Error) => {
+        broken = rollbackError;
+      });
+      // One that leads to a server that was demoted would fail for as long as it lives.
+      if (sqlState(error) === READ_ONLY) broken = error as Error;
+      throw error;
+    } finally {
+      client.release(broken); // Thrown away if it is broken.
+    }
+  }
+}
+
+/**
+ * A connection that breaks fails its statement, or the next one, which is enough to know. It also emits an error, and one
+ * that nobody listens to ends the process; the pool listens only while the connection is idle.
+ */
+function surviveBreaking(client: pg.ClientBase): void {
+  client.on("error", () => {});
+}
+
+function isConflict(error: unknown): boolean {
+  const code = sqlState(error);
+  return code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED;
+}
+
+/** The SQLSTATE of a Postgres error, if it is one. */
+export function sqlState(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === "string" ? code : undefined;
+}
+
+/** Whether a statement was cut off because it, or its wait for a lock, took too long: no fault of what it was to write. */
+export function isTimedOut(error: unknown): boolean {
+  const code = sqlState(error);
+  return code === QUERY_CANCELED || code === LOCK_NOT_AVAILABLE;
+}
+
+/**
+ * Whether the database could not be reached, went away or cannot work at the moment, as opposed to having refused the
+ * statement. The outcome of a write that fails like this is unknown, so it is never repeated here: the caller is told to,
+ * and repeats are harmless.
+ */
+export function isUnavailable(error: unknown): boolean {
+  const code = sqlState(error);
+  if (code !== undefined) {
+    const gone = code.startsWith("08") || code.startsWith("57P");
+    return gone || UNABLE.has(code) || code === READ_ONLY || UNREACHABLE.has(code);
+  }
+  // node-postgres gives these two no code.
+  const message = error instanceof Error ? error.message : "";
+  return /^Connection terminated|timeout exceeded when trying to connect|not queryable/.test(message);
+}

@@ -1,0 +1,306 @@
+/**
+ * Expressions that users write (conditions of chains, what stands in `${...}`, formulas): CEL over JSON values. This file
+ * makes the language fit JSON, where every number is a double, puts limits on it, and turns its errors into sentences.
+ */
+import { createContext, Script } from "node:vm";
+import { type ASTNode, TypeError as CheckError, Environment, EvaluationError, ParseError } from "@marcbachmann/cel-js";
+import { didYouMean } from "../nearest.ts";
+
+export interface Expression {
+  readonly source: string;
+  /** The variables it uses. */
+  readonly references: ReadonlySet<string>;
+  /**
+   * The members of `variable` that it names (`nodes.a`, `nodes["a-b"]`), or undefined when that cannot be told without
+   * running it (`nodes[params.which]`, `size(nodes)`).
+   */
+  membersOf(variable: string): ReadonlySet<string> | undefined;
+  /** A JSON value of its own, shared with none of `values`. Throws an ExpressionError. */
+  evaluate(values: Readonly<Record<string, unknown>>): unknown;
+}
+
+/** An expression that cannot be compiled or evaluated. The sentence shows no value, since a value may be a secret. */
+export class ExpressionError extends Error {
+  /** The variable that it uses and that is not known, if that is what is wrong. */
+  readonly unknownName: string | undefined;
+
+  constructor(message: string, unknownName?: string) {
+    super(message);
+    this.name = "ExpressionError";
+    this.unknownName = unknownName;
+  }
+}
+
+const SOURCE_LENGTH_MAX = 4_096;
+const QUOTE_LENGTH_MAX = 80;
+/** Values and characters together. */
+const RESULT_SIZE_MAX = 16_000_000;
+/** A list that doubles (`l.map(a, a + a).map(a, a + a)...`) fills 100 MB in this time; a bad pattern would never end. */
+const EVALUATION_MS_MAX = 250;
+
+/** `l.map(name, ...)` and its like bind a name; with `matches` they are what can take more time than the text is long. */
+const MACROS: ReadonlySet<string> = new Set(["all", "exists", "exists_one", "filter", "map", "bind"]);
+
+/** The library drops these keys from maps and would look them up in the prototypes of timestamps and the like. */
+const FORBIDDEN_NAMES: ReadonlySet<unknown> = new Set(["__proto__", "constructor", "prototype"]);
+
+/** What the library says of these errors repeats the value. */
+const REASONS: Readonly<Record<string, string>> = {
+  numeric_overflow: "a whole number is beyond 64 bits",
+  bool_conversion_error: "bool() takes only texts such as `true` and `false`",
+  invalid_regular_expression: "the pattern of matches() is not a regular expression",
+  invalid_duration: 'duration() takes texts such as "90s" and "1h30m"',
+};
+
+/** These say enough by naming the part that was looked up. */
+const MISSING: ReadonlySet<string> = new Set(["no_such_key", "index_out_of_bounds", "unknown_variable"]);
+
+const JSON_ENVIRONMENT = jsonEnvironment();
+
+/** Throws an ExpressionError that says what is wrong, and where. */
+export function compileExpression(source: string, variables: readonly string[]): Expression {
+  if (source.length > SOURCE_LENGTH_MAX) {
+    throw new ExpressionError(
+      `An expression has at most ${SOURCE_LENGTH_MAX} characters; ${quoted(source)} has ${source.length}.`,
+    );
+  }
+  if (source.trim() === "") throw new ExpressionError("The expression is empty.");
+
+  const environment = JSON_ENVIRONMENT.clone();
+  for (const name of variables) environment.registerVariable(name, "dyn");
+  const { program, usage } = parse(source, variables, environment);
+  const run = usage.needsWatch ? (values: Record<string, unknown>) => withinTime(() => program(values)) : program;
+
+  return {
+    source,
+    references: usage.references,
+    membersOf: (variable) => (usage.opaque.has(variable) ? undefined : (usage.members.get(variable) ?? new Set())),
+    evaluate(values) {
+      try {
+        return toJson(run(values));
+      } catch (error) {
+        throw new ExpressionError(`${quoted(source)} failed: ${reasonOf(error)}.`);
+      }
+    },
+  };
+}
+
+/** CEL keeps int and double apart and leaves the zeros of doubles to IEEE; a formula over JSON should do neither. */
+function jsonEnvironment(): Environment {
+  const environment = new Environment({ homogeneousAggregateLiterals: false });
+  const arithmetic: Record<string, (left: number, right: number) => number> = {
+    "+": (left, right) => left + right,
+    "-": (left, right) => left - right,
+    "*": (left, right) => left * right,
+    "/": (left, right) => left / notZero(right),
+    "%": (left, right) => left % notZero(right),
+  };
+  for (const [operator, compute] of Object.entries(arithmetic)) {
+    const handler = (left: bigint | number, right: bigint | number) => compute(Number(left), Number(right));
+    environment.registerOperator(`double ${operator} int: double`, handler);
+    environment.registerOperator(`int ${operator} double: double`, handler);
+  }
+  environment.registerOperator("double % double: double", arithmetic["%"]!);
+  // `dyn<double>` is a number that came in from outside; for those, this goes before the library's `double / double`. What
+  // double() makes stays with the latter, and an Infinity from it is refused as a result.
+  environment.registerOperator("dyn<double> / double: double", arithmetic["/"]!);
+  environment.registerOperator(
+    "int == double",
+    (left: bigint, right: number) => Number.isInteger(right) && BigInt(right) === left,
+  );
+  return environment;
+}
+
+function notZero(divisor: number): number {
+  if (divisor === 0) throw new EvaluationError("division by zero");
+  return divisor;
+}
+
+function parse(source: string, variables: readonly string[], environment: Environment) {
+  try {
+    const program = environment.parse(source);
+    const usage = usageOf(program.ast, source, variables, environment);
+    const { error } = program.check();
+    if (error !== undefined) throw error;
+    return { program, usage };
+  } catch (error) {
+    if (error instanceof ExpressionError) throw error;
+    throw new ExpressionError(`${quoted(source)} is not valid${placeOf(error, source)}: ${reasonOf(error)}.`);
+  }
+}
+
+interface Usage {
+  readonly references: Set<string>;
+  readonly members: Map<string, Set<string>>;
+  /** The variables whose members cannot be told. */
+  readonly opaque: Set<string>;
+  needsWatch: boolean;
+}
+
+function usageOf(root: ASTNode, source: string, variables: readonly string[], environment: Environment): Usage {
+  const usage: Usage = { references: new Set(), members: new Map(), opaque: new Set(), needsWatch: false };
+  visit(root, new Set());
+  return usage;
+
+  /** `bound` has the names that the macros around `node` give to the items of a list; they hide variables. */
+  function visit(node: ASTNode, bound: ReadonlySet<string>): void {
+    if (node.op === "id") {
+      use(node.args, node, undefined, bound);
+    } else if (node.op === "." || node.op === "[]") {
+      const [object, key] = node.args;
+      const name = typeof key === "string" ? key : literalText(key);
+      allow(name, typeof key === "string" ? node : key);
+      if (object.op === "id") use(object.args, object, name, bound);
+      else visit(object, bound);
+      if (typeof key !== "string") visit(key, bound);
+    } else if (node.op === "rcall") {
+      visitMethod(...node.args, bound);
+    } else {
+      if (node.op === "map") for (const [key] of node.args) allow(literalText(key), key);
+      for (const child of childrenOf(node)) visit(child, bound);
+    }
+  }
+
+  function visitMethod(method: string, receiver: ASTNode, args: ASTNode[], bound: ReadonlySet<string>): void {
+    visit(receiver, bound);
+    const [first, ...rest] = args;
+    const isMacro = MACROS.has(method) && first?.op === "id" && rest.length > 0;
+    if (isMacro || method === "matches") usage.needsWatch = true;
+    if (!isMacro) {
+      for (const argument of args) visit(argument, bound);
+      return;
+    }
+    const inner = new Set([...bound, first.args]);
+    // In `cel.bind(name, value, result)` the name does not hold in the value yet.
+    for (const [index, argument] of rest.entries()) visit(argument, method === "bind" && index === 0 ? bound : inner);
+  }
+
+  function use(name: string, node: ASTNode, member: string | undefined, bound: ReadonlySet<string>): void {
+    if (bound.has(name)) return;
+    if (!variables.includes(name)) {
+      if (environment.hasVariable(name)) return; // A name of CEL itself, such as `int` or `cel`.
+      const known = variables.map((variable) => `\`${variable}\``).join(", ") || "none";
+      throw new ExpressionError(
+        `${quoted(source)} uses \`${name}\`${placeOf({ node }, source)}, which is not known here; ` +
+          `known are: ${known}.${didYouMean(name, variables)}`,
+        name,
+      );
+    }
+    usage.references.add(name);
+    if (member === undefined) usage.opaque.add(name);
+    else usage.members.set(name, (usage.members.get(name) ?? new Set()).add(member));
+  }
+
+  function allow(name: string | undefined, node: ASTNode): void {
+    if (!FORBIDDEN_NAMES.has(name)) return;
+    throw new ExpressionError(
+      `${quoted(source)} uses \`${name}\`${placeOf({ node }, source)}, which is not allowed as a name.`,
+    );
+  }
+}
+
+function literalText(node: ASTNode): string | undefined {
+  return node.op === "value" && typeof node.args === "string" ? node.args : undefined;
+}
+
+function childrenOf(node: ASTNode): ASTNode[] {
+  if (node.op === "value") return [];
+  return [node.args].flat(3).filter((child) => typeof child === "object");
+}
+
+/** The library has no limit of its own at run time. This costs 0.1 ms, so it is kept for what can take long. */
+function withinTime(run: () => unknown): unknown {
+  watched.run = run;
+  try {
+    return RUN_WATCHED.runInContext(watched, { timeout: EVALUATION_MS_MAX });
+  } finally {
+    watched.run = undefined;
+  }
+}
+
+const watched: { run: (() => unknown) | undefined } = { run: undefined };
+createContext(watched);
+const RUN_WATCHED = new Script("run()");
+
+/** Plain JSON from what CEL computes: its whole numbers are bigints, its timestamps Dates. */
+function toJson(result: unknown): unknown {
+  let room = RESULT_SIZE_MAX;
+  return convert(result);
+
+  function convert(value: unknown): unknown {
+    room -= typeof value === "string" ? value.length : 1;
+    if (room < 0) throw new ExpressionError(`its result is larger than ${RESULT_SIZE_MAX} characters`);
+    if (value === null || typeof value === "boolean" || typeof value === "string") return value;
+    if (typeof value === "number") return finite(value);
+    if (typeof value === "bigint") return safeInteger(value);
+    if (Array.isArray(value)) return value.map(convert);
+    if (value instanceof Date) return value.toISOString();
+    if (isPlainObject(value)) {
+      // Not by assignment, which would take a key named `__proto__` for the prototype.
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, convert(item)]));
+    }
+    const unsigned: unknown = value?.valueOf();
+    if (typeof unsigned === "bigint") return safeInteger(unsigned);
+    throw new ExpressionError("its result holds something that is not JSON, such as a duration, bytes or a type");
+  }
+}
+
+function finite(value: number): number {
+  if (Number.isFinite(value)) return value;
+  throw new ExpressionError("its result is not a finite number (divided by zero?)");
+}
+
+function safeInteger(value: bigint): number {
+  const number = Number(value);
+  if (Number.isSafeInteger(number)) return number;
+  throw new ExpressionError("its result is a whole number beyond 2^53, which JSON cannot hold exactly");
+}
+
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** What went wrong, to be put behind a colon. */
+function reasonOf(error: unknown): string {
+  if (error instanceof ExpressionError) return error.message;
+  if (error instanceof EvaluationError || error instanceof CheckError || error instanceof ParseError) {
+    const { code, node, summary } = error;
+    if (MISSING.has(code) && node !== undefined) return `there is no ${quoted(sourceOf(node))}`;
+    const reason = REASONS[code] ?? phrase(summary);
+    return code === "incompatible_ternary_branches" ? `${reason}; dyn(...) around one of them allows it` : reason;
+  }
+  if ((error as { code?: unknown }).code === "ERR_SCRIPT_EXECUTION_TIMEOUT") {
+    return `it took longer than ${EVALUATION_MS_MAX} ms`;
+  }
+  if (error instanceof RangeError && /stack|length/.test(error.message)) {
+    return "it is nested too deeply, or grows too large";
+  }
+  return "a function was given a value that it cannot take";
+}
+
+/** The library's words, to go on within a sentence; that a type was found out only at run time does not matter to a user. */
+function phrase(summary: string): string {
+  const words = summary.replaceAll(/\bdyn<((?:[^<>]|<[^<>]*>)*)>/g, "$1").replace(/\.$/, "");
+  return words.charAt(0).toLowerCase() + words.slice(1);
+}
+
+/** " at column 7", to be put behind a word, or nothing. */
+function placeOf(error: unknown, source: string): string {
+  const position = (error as { node?: { pos: number } }).node?.pos;
+  if (position === undefined) return "";
+  const lines = source.slice(0, position).split("\n");
+  const column = `column ${lines.at(-1)!.length + 1}`;
+  return source.includes("\n") ? ` at line ${lines.length}, ${column}` : ` at ${column}`;
+}
+
+function sourceOf({ input, start, end }: { input?: string; start: number; end: number }): string {
+  return (input ?? "").slice(start, end);
+}
+
+/** The source in backticks, on one line and cut to a length that fits in a sentence. */
+export function quoted(source: string): string {
+  const line = source.trim().replaceAll(/\s+/g, " ");
+  return `\`${line.length > QUOTE_LENGTH_MAX ? `${line.slice(0, QUOTE_LENGTH_MAX - 3)}...` : line}\``;
+}

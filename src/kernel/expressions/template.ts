@@ -1,0 +1,215 @@
+/**
+ * Templates: JSON in which any string may hold `${...}` with a CEL expression. A string that is one expression becomes its
+ * value, with its type; in other text the value is written out. `$${` stands for a literal `${`. Keys are left alone.
+ *
+ * `${secrets.NAME}` is no expression: a secret is written where it is needed and cannot be computed with, so which ones a
+ * template needs is known before it is rendered, and nothing can be concluded from them by a condition.
+ *
+ * null cannot be written into text: neither "null" nor a gap is what the author of a URL or a query wanted, so rendering
+ * fails and says so. On its own (`"${params.x}"`), null is a value like any other.
+ */
+
+import { SECRET_NAME } from "../secrets/named.ts";
+import { compileExpression, type Expression, ExpressionError, quoted } from "./cel.ts";
+
+type Values = Readonly<Record<string, unknown>>;
+type Render = (values: Values) => unknown;
+
+export interface Template {
+  /** Whether it holds no expression: it then renders to the same value every time. */
+  readonly isConstant: boolean;
+  /** The variables that its expressions use. */
+  readonly references: ReadonlySet<string>;
+  /** The names of the secrets that it writes; rendering needs them as `secrets`, a Map. */
+  readonly secrets: ReadonlySet<string>;
+  /** The members of `variable` that its expressions name, or undefined when that cannot be told without rendering. */
+  membersOf(variable: string): ReadonlySet<string> | undefined;
+  /** A new JSON value. Throws an ExpressionError. */
+  render(values: Values): unknown;
+}
+
+interface TemplateProblem {
+  /** Where the string stands, such as `headers.x-a[0]`; empty for the value itself. */
+  readonly path: string;
+  readonly message: string;
+}
+
+const SECRET = new RegExp(`^\\s*secrets\\.(${SECRET_NAME})\\s*$`);
+
+/** Deeper than any real document, and shallow enough that the walk cannot exhaust the stack. */
+const MAX_DEPTH = 256;
+
+/** Compiles all strings of a JSON value. Answers with every problem, not only the first. */
+export function compileTemplate(
+  value: unknown,
+  variables: readonly string[],
+): { template: Template } | { problems: TemplateProblem[] } {
+  const expressions: Expression[] = [];
+  const secrets = new Set<string>();
+  const problems: TemplateProblem[] = [];
+  const render = compileValue(value, "", 0);
+  return problems.length > 0 ? { problems } : { template: templateOf(expressions, secrets, render) };
+
+  function compileValue(item: unknown, path: string, depth: number): Render {
+    if (typeof item === "string") return compileText(item, path);
+    if (typeof item !== "object" || item === null) return () => item;
+    if (depth === MAX_DEPTH) {
+      problems.push({ path, message: `This is nested deeper than ${MAX_DEPTH} levels.` });
+      return () => item;
+    }
+    if (Array.isArray(item)) {
+      const items = item.map((child, index) => compileValue(child, `${path}[${index}]`, depth + 1));
+      return (values) => items.map((child) => child(values));
+    }
+    const members = Object.entries(item).map(
+      ([key, child]) => [key, compileValue(child, memberPath(path, key), depth + 1)] as const,
+    );
+    // Not by assignment, which would take a key named `__proto__` for the prototype.
+    return (values) => Object.fromEntries(members.map(([key, child]) => [key, child(values)]));
+  }
+
+  function compileText(text: string, path: string): Render {
+    const parts: (string | Expression)[] = [];
+    for (const part of split(text)) {
+      if ("literal" in part) {
+        parts.push(part.literal);
+        continue;
+      }
+      try {
+        if (part.source === undefined) throw new ExpressionError(unclosed(part.start));
+        const secret = SECRET.exec(part.source)?.[1];
+        if (secret !== undefined) secrets.add(secret);
+        const expression =
+          secret === undefined ? compileExpression(part.source, variables) : secretNamed(secret, part.source);
+        expressions.push(expression);
+        parts.push(expression);
+      } catch (error) {
+        if (!(error instanceof ExpressionError)) throw error;
+        problems.push({ path, message: withAdvice(error, part.source) });
+      }
+    }
+    const [only] = parts;
+    if (parts.length === 1 && typeof only === "object") return only.evaluate;
+    return (values) => parts.map((part) => (typeof part === "string" ? part : textOf(part, values))).join("");
+  }
+}
+
+/** What people write who mean a secret, a variable of the environment, or one of the shell. */
+function withAdvice({ message, unknownName }: ExpressionError, source = ""): string {
+  if (unknownName === "secrets") {
+    return `${quoted(source)} computes with a secret, which can only be written: \`\${secrets.NAME}\`, a name of letters, digits and \`_\`.`;
+  }
+  if (unknownName === "secret" || unknownName === "env") return `${message} A secret is written \`\${secrets.NAME}\`.`;
+  return unknownName === source ? `${message} A plain \`\${${source}}\` is written \`$\${${source}}\`.` : message;
+}
+
+/** Whether the text holds an expression, closed or not. */
+export function holdsTemplate(text: string): boolean {
+  return split(text).some((part) => !("literal" in part));
+}
+
+function secretNamed(name: string, source: string): Expression {
+  return {
+    source,
+    references: new Set(),
+    membersOf: () => new Set(),
+    evaluate({ secrets }) {
+      const value: unknown = secrets instanceof Map ? secrets.get(name) : undefined;
+      if (typeof value === "string") return value;
+      throw new ExpressionError(`There is no secret \`${name}\`.`);
+    },
+  };
+}
+
+function templateOf(expressions: readonly Expression[], secrets: ReadonlySet<string>, render: Render): Template {
+  return {
+    secrets,
+    isConstant: expressions.length === 0,
+    references: new Set(expressions.flatMap((expression) => [...expression.references])),
+    membersOf(variable) {
+      const members = new Set<string>();
+      for (const expression of expressions) {
+        const named = expression.membersOf(variable);
+        if (named === undefined) return undefined;
+        for (const member of named) members.add(member);
+      }
+      return members;
+    },
+    render,
+  };
+}
+
+/** Strings as they are, all else as JSON. */
+function textOf(expression: Expression, values: Values): string {
+  const value = expression.evaluate(values);
+  if (typeof value === "string") return value;
+  if (value !== null) return JSON.stringify(value);
+  throw new ExpressionError(
+    `${quoted(expression.source)} is null, which has no text. Say what to write instead, as in \`x == null ? "none" : x\`.`,
+  );
+}
+
+function memberPath(path: string, key: string): string {
+  if (!/^[\w-]+$/.test(key)) return `${path}[${JSON.stringify(key)}]`;
+  return path === "" ? key : `${path}.${key}`;
+}
+
+function unclosed(start: number): string {
+  return `The \`\${\` at column ${start + 1} is not closed: a \`}\` is missing, or a quote is left open. Write \`$\${\` for a literal \`\${\`.`;
+}
+
+type Part = { literal: string } | { source: string | undefined; start: number };
+
+/** Cuts a text into what is written and what is computed. An expression without end has no source, and nothing follows it. */
+function split(text: string): Part[] {
+  const parts: Part[] = [];
+  let literal = "";
+  let position = 0;
+  for (let start = text.indexOf("${"); start !== -1; start = text.indexOf("${", position)) {
+    if (text[start - 1] === "$") {
+      literal += `${text.slice(position, start - 1)}\${`;
+      position = start + 2;
+      continue;
+    }
+    literal += text.slice(position, start);
+    if (literal !== "") parts.push({ literal });
+    literal = "";
+    const end = endOfExpression(text, start + 2);
+    if (end === undefined) return [...parts, { source: undefined, start }];
+    parts.push({ source: text.slice(start + 2, end), start });
+    position = end + 1;
+  }
+  literal += text.slice(position);
+  return literal === "" ? parts : [...parts, { literal }];
+}
+
+/** Where the `}` stands that closes the expression: not one of a map, a string or a comment in it. */
+function endOfExpression(text: string, start: number): number | undefined {
+  let depth = 0;
+  let position = start;
+  while (position < text.length) {
+    const character = text[position]!;
+    if (character === '"' || character === "'") {
+      position = endOfString(text, position, character);
+      continue;
+    }
+    if (text.startsWith("//", position)) {
+      const newline = text.indexOf("\n", position);
+      if (newline === -1) return undefined;
+      position = newline;
+    }
+    if (character === "{") depth += 1;
+    if (character === "}" && depth === 0) return position;
+    if (character === "}") depth -= 1;
+    position += 1;
+  }
+  return undefined;
+}
+
+/** The position behind a CEL string. A backslash guards the next character in raw strings too. */
+function endOfString(text: string, start: number, character: string): number {
+  const quote = text.startsWith(character.repeat(3), start) ? character.repeat(3) : character;
+  let position = start + quote.length;
+  while (position < text.length && !text.startsWith(quote, position)) position += text[position] === "\\" ? 2 : 1;
+  return position + quote.length;
+}

@@ -1,0 +1,110 @@
+/**
+ * Secrets that people store under a name and others use by that name (`${secrets.NAME}` in the nodes of a chain). They can
+ * be replaced and deleted, and are never told again: only the process that uses one opens it, at the moment of its use.
+ */
+import type { Db, Queryable } from "../data/db.ts";
+import { statement } from "../data/statement.ts";
+import type { DoctorCheck } from "../doctor.ts";
+import { ApiError, OperatorError } from "../errors.ts";
+import { orUnavailable, type SecretBox } from "./box.ts";
+
+/** A secret as it may be shown. */
+export interface NamedSecretRow {
+  name: string;
+  created_at: Date;
+  updated_at: Date;
+  updated_by: string;
+}
+
+/** `trouble` says why it cannot be opened, as a sentence. */
+export type OpenedSecret = { value: string } | { trouble: string };
+
+export interface NamedSecrets {
+  list(): Promise<NamedSecretRow[]>;
+  set(tx: Queryable, secret: { name: string; value: string; by: string }): Promise<NamedSecretRow>;
+  remove(tx: Queryable, name: string): Promise<NamedSecretRow>;
+  /** Those of the names that exist. Read anew each time, so that a secret that was replaced is used from then on. */
+  open(names: readonly string[]): Promise<ReadonlyMap<string, OpenedSecret>>;
+}
+
+export const SECRET_NAME = "[A-Za-z_][A-Za-z0-9_]{0,127}";
+/** Fewer characters would not be secret for long, and cutting them out of a node's output would cut out too much. */
+export const SECRET_LENGTH_MIN = 4;
+/** A certificate with its chain fits in. */
+export const SECRET_LENGTH_MAX = 32_768;
+export const SECRETS_MAX = 1_000;
+
+const COLUMNS = "name, created_at, updated_at, updated_by";
+const LIST = statement<NamedSecretRow>(
+  "kernel.secrets.list",
+  `select ${COLUMNS} from kernel.named_secret order by name limit ${SECRETS_MAX}`,
+);
+// Two that are new at the same moment may both find room for the last one: a limit against growth need not be exact.
+const SET = statement<NamedSecretRow>(
+  "kernel.secrets.set",
+  `insert into kernel.named_secret (name, sealed, updated_by)
+   select $1, $2, $3 where exists (select from kernel.named_secret where name = $1)
+                        or (select count(*) from kernel.named_secret) < ${SECRETS_MAX}
+   on conflict (name) do update set sealed = excluded.sealed, updated_at = now(), updated_by = excluded.updated_by
+   returning ${COLUMNS}`,
+);
+const REMOVE = statement<NamedSecretRow>(
+  "kernel.secrets.remove",
+  `delete from kernel.named_secret where name = $1 returning ${COLUMNS}`,
+);
+const READ = statement<{ name: string; sealed: string }>(
+  "kernel.secrets.read",
+  "select name, sealed from kernel.named_secret where name = any($1)",
+);
+
+export function createNamedSecrets({ db, box }: { db: Db; box: SecretBox }): NamedSecrets {
+  return {
+    list: () => db.rows(LIST, []),
+    async set(tx, { name, value, by }) {
+      const sealed = orUnavailable(() => box.seal(value, placeOf(name)));
+      const [row] = await tx.rows(SET, [name, sealed, by]);
+      if (!row) throw new ApiError("SECRETS_FULL", { limit: SECRETS_MAX });
+      return row;
+    },
+    async remove(tx, name) {
+      const [row] = await tx.rows(REMOVE, [name]);
+      if (!row) throw new ApiError("SECRET_NOT_FOUND", { name });
+      return row;
+    },
+    async open(names) {
+      const rows = await db.rows(READ, [names]);
+      return new Map(rows.map(({ name, sealed }) => [name, opened(box, name, sealed)]));
+    },
+  };
+}
+
+export function secretsCheck(secrets: NamedSecrets): DoctorCheck {
+  return {
+    name: "secrets",
+    async look() {
+      const names = (await secrets.list()).map(({ name }) => name);
+      const closed = [...(await secrets.open(names))].filter(([, secret]) => "trouble" in secret);
+      const [example] = closed;
+      if (!example) return { verdict: "ok", found: `Each of ${names.length} secrets can be opened.` };
+      return {
+        verdict: "broken",
+        found: `${closed.length} of ${names.length} secrets cannot be opened, such as \`${example[0]}\`.`,
+        advice:
+          "Start with the MILLRACE_SECRET_KEY that they were sealed under, or set them again: `millrace secrets set`.",
+      };
+    },
+  };
+}
+
+function placeOf(name: string): string {
+  return `kernel.named_secret:${name}`;
+}
+
+function opened(box: SecretBox, name: string, sealed: string): OpenedSecret {
+  try {
+    return { value: box.open(sealed, placeOf(name)) };
+  } catch (error) {
+    if (error instanceof OperatorError) return { trouble: error.message };
+    throw error;
+  }
+}

@@ -1,0 +1,179 @@
+import * as fc from "fast-check";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useDatabase } from "../../../test/database.ts";
+import {
+  type Claimed,
+  type ItemRow,
+  type Key,
+  numbersOf,
+  WORK_TABLES,
+  type WorkTable,
+} from "../../../test/work-tables.ts";
+
+const database = useDatabase();
+const HOLDERS = 3;
+const LOST_LIMIT = 2;
+const RUNS = 60;
+
+/** What the lease promises, without a database: an item is ready, or one grip holds it, or it has come to an end. */
+interface Model {
+  items: Map<number, ModelItem>;
+}
+
+interface ModelItem {
+  priority: number;
+  state: string;
+  lost: number;
+  claims: number;
+  note: string | null;
+  /** The grip that holds it. */
+  grip: Grip | undefined;
+  /** Its holder was silent for too long. */
+  overdue: boolean;
+}
+
+/** One claim of one item, kept for ever by whoever made it, so that old ones are tried as well. */
+interface Grip {
+  n: number;
+  holder: string;
+  claimed: Claimed;
+}
+
+/** The real thing, with the grips of all holders. */
+interface Real {
+  work: WorkTable;
+  holders: string[];
+  grips: Grip[];
+}
+
+type Command = fc.AsyncCommand<Model, Real>;
+
+describe.each(WORK_TABLES)("with $shape", (work) => {
+  beforeAll(() => work.create(database));
+
+  test("whatever several holders do in whatever order, the table is as the model says", async () => {
+    const holder = fc.nat(HOLDERS - 1);
+    const commands = fc.commands<Model, Real, false>(
+      [
+        fc.array(fc.nat(3), { minLength: 1, maxLength: 4 }).map(add),
+        fc.tuple(holder, fc.integer({ min: 1, max: 3 })).map(claim),
+        fc.tuple(fc.nat(), fc.constantFrom("done", "failed")).map(finish),
+        fc.nat().map(release),
+        ...(work.extend ? [fc.nat().map(extend)] : []),
+        holder.map(fallSilent),
+        fc.constant(undefined).map(reclaim),
+      ],
+      { size: "+1" },
+    );
+    await fc.assert(
+      fc.asyncProperty(commands, async (sequence) => {
+        await work.clear(database);
+        const holders = await Promise.all(Array.from({ length: HOLDERS }, () => work.holder(database)));
+        const setup = () => ({ model: { items: new Map() }, real: { work, holders, grips: [] } });
+        await fc.asyncModelRun(setup, sequence);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});
+
+const FREE = { grip: undefined, overdue: false };
+
+const add = (priorities: readonly number[]): Command =>
+  command(`add items of priority ${priorities.join(", ")}`, async (model, { work }) => {
+    const items = priorities.map((priority, index) => ({ n: model.items.size + index + 1, priority }));
+    const state = work.states.ready[0];
+    for (const { n, priority } of items)
+      model.items.set(n, { priority, state, lost: 0, claims: 0, note: null, ...FREE });
+    await work.add(database, items);
+  });
+
+const claim = ([who, limit]: [number, number]): Command =>
+  command(`holder ${who} claims ${limit}`, async (model, { work, holders, grips }) => {
+    const holder = holders[who] as string;
+    const expected = [...model.items]
+      .filter(([, { state }]) => state === work.states.ready[0])
+      .sort(([n, one], [m, other]) => one.priority - other.priority || n - m)
+      .slice(0, limit);
+    const claimed = await work.claim(database.db, holder, limit);
+    expect(numbersOf(claimed)).toEqual(ascending(expected.map(([n]) => n)));
+    for (const [n, item] of expected) {
+      const grip = { n, holder, claimed: claimed.find((key) => Number(key.n) === n) as Claimed };
+      Object.assign(item, { state: work.states.leased, claims: item.claims + 1, grip });
+      grips.push(grip);
+    }
+  });
+
+const finish = ([pick, outcome]: [number, string]): Command =>
+  withGrip(`finish as ${outcome}`, pick, async ({ work, grip, item, held }) => {
+    const note = outcome === "failed" ? `broke in claim ${grip.claimed.fence}` : null;
+    const finished = { ...grip.claimed, note };
+    if (held) Object.assign(item, { state: outcome, note, ...FREE });
+    return work.lease.finish(database.db, outcome, [finished]);
+  });
+
+const release = (pick: number): Command =>
+  withGrip("release", pick, async ({ work, grip, item, held }) => {
+    if (held) Object.assign(item, { state: work.states.ready[0], ...FREE });
+    return work.lease.release(database.db, [grip.claimed]);
+  });
+
+const extend = (pick: number): Command =>
+  withGrip("extend", pick, async ({ work, grip, item, held }) => {
+    if (held) item.overdue = false;
+    return work.lease.extend(database.db, [grip.claimed], 60);
+  });
+
+/** The holder is silent for too long, and then goes on under a new name, as a suspended process would. */
+const fallSilent = (who: number): Command =>
+  command(`holder ${who} falls silent`, async (model, { work, holders }) => {
+    const holder = holders[who] as string;
+    await work.silence(database, holder);
+    holders[who] = await work.holder(database);
+    for (const item of model.items.values()) if (item.grip?.holder === holder) item.overdue = true;
+  });
+
+const reclaim = (): Command =>
+  command("reclaim", async (model, { work }) => {
+    const expected = [...model.items].filter(([, { overdue }]) => overdue);
+    const reclaimed = await work.lease.reclaim(database.db, { limit: 1_000, lostLimit: LOST_LIMIT });
+    expect(numbersOf(reclaimed)).toEqual(ascending(expected.map(([n]) => n)));
+    for (const [, item] of expected) {
+      const lost = item.lost + 1;
+      Object.assign(item, { lost, state: lost >= LOST_LIMIT ? work.states.dead : work.states.ready[0], ...FREE });
+    }
+  });
+
+/** Tries something with a grip, be it the one that holds its item or an old one; only the former may have an effect. */
+function withGrip(
+  name: string,
+  pick: number,
+  attempt: (at: { work: WorkTable; grip: Grip; item: ModelItem; held: boolean }) => Promise<readonly Key[]>,
+): Command {
+  return command(`${name}, grip ${pick}`, async (model, { work, grips }) => {
+    const grip = grips[pick % Math.max(1, grips.length)];
+    const item = grip && model.items.get(grip.n);
+    if (!item) return;
+    const held = item.grip === grip;
+    expect(numbersOf(await attempt({ work, grip, item, held }))).toEqual(held ? [grip.n] : []);
+  });
+}
+
+/** After every command the whole table is compared. */
+function command(name: string, run: (model: Model, real: Real) => Promise<void>): Command {
+  return {
+    check: () => true,
+    toString: () => name,
+    async run(model, real) {
+      await run(model, real);
+      const expected = [...model.items].map(([n, { state, lost, claims, note, grip }]): ItemRow => {
+        const held = grip !== undefined;
+        // A finished item keeps the fence that it was finished under.
+        return { n, state, held, fenced: held || ["done", "failed"].includes(state), lost, claims, note };
+      });
+      expect(await real.work.look(database)).toEqual(expected);
+    },
+  };
+}
+
+const ascending = (values: number[]) => values.sort((one, other) => one - other);

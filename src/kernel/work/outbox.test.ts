@@ -1,0 +1,326 @@
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../../test/database.ts";
+import { rememberingLog, silentLog } from "../../../test/log.ts";
+import { signal, until } from "../../../test/until.ts";
+import { statement } from "../data/statement.ts";
+import { createOutbox, OUTBOX_TOPIC, type Outbox, type OutboxConsumer, type OutboxEvent } from "./outbox.ts";
+import type { RetryPolicy } from "./retry.ts";
+import type { Service } from "./service.ts";
+import { openSession, type Session } from "./session.ts";
+import { createWake, type Wake } from "./wake.ts";
+
+const database = useDatabase();
+const RETRY: RetryPolicy = { stepsMs: [60_000, 120_000], jitter: 0 };
+
+let session: Session;
+let wake: Wake;
+let started: Service[];
+
+beforeEach(async () => {
+  await database.query("truncate kernel.outbox, kernel.session");
+  session = await open();
+  wake = createWake({ db: database.db, log: silentLog });
+  started = [];
+});
+afterEach(() => Promise.all(started.map((service) => service.stop())));
+
+describe("an event", () => {
+  test("is written with the change that it tells of, and not without it", async () => {
+    const { outbox } = outboxOf();
+    const failing = database.db.tx(async (tx) => {
+      await outbox.emit(tx, [event()]);
+      throw new Error("the change failed");
+    });
+    await expect(failing).rejects.toThrow("the change failed");
+    expect(await rows()).toEqual([]);
+    await database.db.tx((tx) => outbox.emit(tx, [event()]));
+    expect(await rows()).toHaveLength(1);
+  });
+
+  test("is written once for each consumer of its topic, however often it is emitted", async () => {
+    const [one, other, deaf] = [consumerOf(), consumerOf(), consumerOf({ topics: ["elsewhere"] })];
+    const outbox = createOutbox([one, other, deaf]);
+    const told = event();
+    await outbox.emit(database.db, [told]);
+    await outbox.emit(database.db, [told, event({ topic: "nobody listens" })]);
+    expect((await rows()).map(({ consumer }) => consumer)).toEqual([one.name, other.name]);
+  });
+
+  test.each([[{ a: ["\\", "é"] }], [[1, [2]]], ["text"], [0], [false]])(
+    "arrives as it was told, with the payload %j, and is gone then",
+    async (payload) => {
+      const { outbox, lane, heard } = outboxOf();
+      const told = event({ payload });
+      await outbox.emit(database.db, [told]);
+      expect(await lane.runOnce()).toEqual({ claimed: 1, delivered: 1 });
+      expect(heard).toEqual([told]);
+      expect(await rows()).toEqual([]);
+      expect(await lane.runOnce()).toEqual({ claimed: 0, delivered: 0 });
+    },
+  );
+
+  test("is delivered at once after a hint", async () => {
+    const { outbox, lane, heard } = outboxOf();
+    const idle = lane.nextRun();
+    start(lane);
+    await idle;
+    await outbox.emit(database.db, [event()]);
+    wake.hint(OUTBOX_TOPIC);
+    await until(() => heard.length === 1, "the delivery");
+  });
+});
+
+describe("a delivery that fails", () => {
+  test("is tried again when its wait is over, and not before", async () => {
+    const log = rememberingLog();
+    const { outbox, lane } = outboxOf({ deliver: () => Promise.reject(new Error("no route to host")) }, { log });
+    await outbox.emit(database.db, [event()]);
+    expect(await lane.runOnce()).toEqual({ claimed: 1, delivered: 0 });
+    expect(await rows()).toMatchObject([{ state: "ready", attempt: 1, last_error: "no route to host", wait: 60 }]);
+    expect(log.lines).toMatchObject([{ level: "warn", fields: { outcome: "retry_later" } }]);
+    expect(await lane.runOnce()).toEqual({ claimed: 0, delivered: 0 });
+    await makeDue();
+    await lane.runOnce();
+    expect(await rows()).toMatchObject([{ state: "ready", attempt: 2, wait: 120 }]);
+  });
+
+  test("is tried again as soon as its wait is over, though nobody sends a hint", async () => {
+    const heard: OutboxEvent[] = [];
+    const { outbox, lane } = outboxOf({
+      retry: { stepsMs: [300], jitter: 0 },
+      deliver: async (told) => {
+        if (heard.push(told) === 1) throw new Error("not now");
+      },
+    });
+    await outbox.emit(database.db, [event()]);
+    start(lane);
+    await until(() => heard.length === 2, "the second try, long before the next look");
+    await until(async () => (await rows()).length === 0, "the record");
+  });
+
+  test("because it does not come to an end has failed when its time is up", async () => {
+    let aborted: unknown;
+    const { outbox, lane } = outboxOf({
+      timeoutMs: 50,
+      deliver: (_, limited) =>
+        new Promise(() => limited.addEventListener("abort", () => (aborted = limited.reason), { once: true })),
+    });
+    await outbox.emit(database.db, [event()]);
+    expect(await lane.runOnce()).toEqual({ claimed: 1, delivered: 0 });
+    expect(await rows()).toMatchObject([{ state: "ready", attempt: 1, last_error: "it took longer than 50 ms" }]);
+    expect(String(aborted)).toContain("it took longer than 50 ms");
+  });
+
+  test("is dead after the last attempt, with its reason, and left alone", async () => {
+    const { outbox, lane } = outboxOf({ deliver: () => Promise.reject(new Error("x".repeat(10_000))) });
+    await outbox.emit(database.db, [event()]);
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      await makeDue();
+      await lane.runOnce();
+    }
+    expect(await rows()).toMatchObject([{ state: "dead", attempt: 3, last_error: "x".repeat(2_000) }]);
+    await makeDue();
+    expect(await lane.runOnce()).toEqual({ claimed: 0, delivered: 0 });
+  });
+
+  test("does not fail its neighbours", async () => {
+    const { outbox, lane } = outboxOf({
+      deliver: async ({ payload }) => {
+        if (payload === "bad") throw new Error("no");
+      },
+    });
+    await outbox.emit(
+      database.db,
+      ["good", "bad", "good"].map((payload) => event({ payload })),
+    );
+    expect(await lane.runOnce()).toEqual({ claimed: 3, delivered: 2 });
+    expect(await rows()).toMatchObject([{ payload: "bad", state: "ready" }]);
+  });
+
+  test("because it was cut short by a stop is given back, and not counted", async () => {
+    const begun = signal();
+    const { outbox, lane } = outboxOf({
+      deliver: (_, abort) =>
+        new Promise((_resolve, reject) => {
+          abort.addEventListener("abort", () => reject(new Error("aborted")));
+          begun.resolve();
+        }),
+    });
+    await outbox.emit(database.db, [event()]);
+    lane.start();
+    await begun.promise;
+    await lane.stop();
+    expect(await rows()).toMatchObject([{ state: "ready", attempt: 0, lost_count: 0 }]);
+  });
+});
+
+describe("a consumer", () => {
+  test("that never answers holds back no other", async () => {
+    const hanging = consumerOf({
+      deliver: (_, abort) => new Promise((resolve) => abort.addEventListener("abort", () => resolve())),
+    });
+    const heard: OutboxEvent[] = [];
+    const healthy = consumerOf({ deliver: async (told) => void heard.push(told) });
+    const outbox = createOutbox([hanging, healthy]);
+    start(...outbox.relays({ db: database.db, session, wake, log: silentLog }));
+    for (let n = 1; n <= 3; n += 1) {
+      await outbox.emit(
+        database.db,
+        Array.from({ length: 150 }, () => event()),
+      );
+      wake.hint(OUTBOX_TOPIC);
+      await until(() => heard.length === 150 * n, "the healthy consumer's events");
+    }
+  });
+
+  test("that this process does not know is left alone, and its events are in nobody's way", async () => {
+    const { outbox, lane } = outboxOf();
+    await database.query(
+      `insert into kernel.outbox (event_id, consumer, topic, payload, due_at)
+       select gen_random_uuid(), 'of another version', 'topic', '{}', now() - interval '1 day' from generate_series(1, 200)`,
+    );
+    await outbox.emit(database.db, [event()]);
+    expect(await lane.runOnce()).toEqual({ claimed: 1, delivered: 1 });
+    const left = await rows();
+    expect(left).toHaveLength(200);
+    expect(left.every(({ state, attempt }) => state === "ready" && attempt === 0)).toBe(true);
+  });
+
+  test("cannot have a name that would need quoting", () => {
+    expect(() => createOutbox([consumerOf({ name: "it's" })])).toThrow("cannot be named it's");
+  });
+});
+
+describe("a crash", () => {
+  test("between a delivery and its record delivers again, under the same id, and the late record changes nothing", async () => {
+    const heard: OutboxEvent[] = [];
+    const delivered = signal();
+    const resumed = signal();
+    const consumer = consumerOf({
+      async deliver(told) {
+        const time = heard.push(told);
+        delivered.resolve();
+        if (time === 1) await resumed.promise;
+        else throw new Error("seen before");
+      },
+    });
+    const outbox = createOutbox([consumer]);
+    const told = event();
+    await outbox.emit(database.db, [told]);
+    const [, suspended] = relaysOf(outbox);
+    const suspendedRun = suspended?.runOnce();
+    await delivered.promise;
+    await database.query("update kernel.session set expires_at = now() where id = $1", [session.id()]);
+
+    const [reclaimer, lane] = relaysOf(outbox, await open());
+    let hints = 0;
+    wake.on(OUTBOX_TOPIC, () => (hints += 1));
+    expect(await reclaimer?.runOnce()).toEqual({ reclaimed: 1 });
+    expect(hints).toBe(1);
+    expect(await rows()).toMatchObject([{ state: "ready", attempt: 0, lost_count: 1 }]);
+    expect(await lane?.runOnce()).toEqual({ claimed: 1, delivered: 0 });
+    expect(heard).toEqual([told, told]);
+
+    resumed.resolve();
+    await suspendedRun;
+    expect(await rows()).toMatchObject([{ state: "ready", attempt: 1 }]);
+  });
+
+  test("of the database connection while the record is written does not leave the event held for ever", async () => {
+    const begun = signal();
+    const gate = signal();
+    const { outbox, lane } = outboxOf({
+      deliver() {
+        begun.resolve();
+        return gate.promise;
+      },
+    });
+    await outbox.emit(database.db, [event()]);
+    const run = lane.runOnce();
+    await begun.promise;
+    await database.db.tx(async (tx) => {
+      await tx.rows(statement("test.outbox.lock", "select from kernel.outbox for update"));
+      gate.resolve();
+      const recording = await until(async () => (await waitingForLock())[0], "the record to wait for the lock");
+      await database.query("select pg_terminate_backend($1, 10000)", [recording.pid]);
+    });
+    expect(await run).toEqual({ claimed: 1, delivered: 1 });
+    expect(await rows()).toEqual([]);
+  });
+});
+
+test("the outcomes of many deliveries are written together", async () => {
+  const written: number[] = [];
+  const counting = {
+    ...database.db,
+    tx: ((work) => {
+      written.push(1);
+      return database.db.tx(work);
+    }) as typeof database.db.tx,
+  };
+  const { outbox, lane } = outboxOf({}, { db: counting });
+  await outbox.emit(
+    database.db,
+    Array.from({ length: 100 }, () => event()),
+  );
+  expect(await lane.runOnce()).toEqual({ claimed: 100, delivered: 100 });
+  expect(written.length).toBeLessThanOrEqual(2);
+});
+
+let consumers = 0;
+
+function consumerOf(options: Partial<OutboxConsumer> = {}): OutboxConsumer {
+  consumers += 1;
+  return {
+    name: `consumer_${consumers}`,
+    topics: ["topic"],
+    timeoutMs: 60_000,
+    retry: RETRY,
+    deliver: async () => {},
+    ...options,
+  };
+}
+
+/** An outbox with one consumer, which remembers what it heard unless the test says what it does. */
+function outboxOf(options: Partial<OutboxConsumer> = {}, deps: Partial<Parameters<Outbox["relays"]>[0]> = {}) {
+  const heard: OutboxEvent[] = [];
+  const outbox = createOutbox([consumerOf({ deliver: async (told) => void heard.push(told), ...options })]);
+  const [, lane] = outbox.relays({ db: database.db, session, wake, log: silentLog, ...deps });
+  if (!lane) throw new Error("no lane");
+  return { outbox, lane, heard };
+}
+
+function relaysOf(outbox: Outbox, of: Session = session): Service[] {
+  return outbox.relays({ db: database.db, session: of, wake, log: silentLog });
+}
+
+function start(...services: Service[]): void {
+  started.push(...services);
+  for (const service of services) service.start();
+}
+
+function open(): Promise<Session> {
+  return openSession({ db: database.db, log: silentLog, version: "0", roles: [] });
+}
+
+function event(fields: Partial<OutboxEvent> = {}): OutboxEvent {
+  return { eventId: randomUUID(), topic: "topic", payload: { n: 1 }, ...fields };
+}
+
+function makeDue(): Promise<unknown> {
+  return database.query("update kernel.outbox set due_at = now()");
+}
+
+function rows(): Promise<{ consumer: string; state: string; attempt: number; lost_count: number }[]> {
+  return database.query(
+    `select consumer, state, attempt, lost_count, last_error, payload,
+            round(extract(epoch from due_at - now()))::int as wait from kernel.outbox order by id`,
+  );
+}
+
+function waitingForLock(): Promise<{ pid: number }[]> {
+  return database.query(
+    "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+  );
+}
