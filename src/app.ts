@@ -103,6 +103,7 @@ export async function openDatabase(deps: StartOptions & { log: Log; metrics?: Me
         recordStatement(statement, seconds);
       },
       onIdleError: (error) => log.warn({ err: error }, "an idle database connection broke"),
+      onAfterCommitError: (error) => log.error({ err: error }, "what follows a commit failed; the commit stands"),
     });
   if (config.databaseUrl) {
     const db = open({ connectionString: config.databaseUrl });

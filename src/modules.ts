@@ -21,7 +21,7 @@ import { createSecretBox } from "./kernel/secrets/box.ts";
 import { loadSecretKey } from "./kernel/secrets/key.ts";
 import { createNamedSecrets, type NamedSecrets } from "./kernel/secrets/named.ts";
 import { systemClock } from "./kernel/time/clock.ts";
-import { createOutbox, OUTBOX_TOPIC, type Outbox, type OutboxEvent } from "./kernel/work/outbox.ts";
+import { createOutbox, type Outbox, type OutboxEvent } from "./kernel/work/outbox.ts";
 import type { OnRun, ServiceLog } from "./kernel/work/service.ts";
 import type { Session } from "./kernel/work/session.ts";
 import type { Wake } from "./kernel/work/wake.ts";
@@ -71,7 +71,10 @@ export async function openModules(deps: ModulesDeps): Promise<Modules> {
   cleanup.add("the graph's mirror", lineage.close);
   const own = sections.lineage.own && (await openOwnLineage(sections.lineage.own, { ...shared, lineage, engines }));
   const consumers = [webhooks.consumer, lineage.projection?.consumer, own?.consumer];
-  const outbox = createOutbox(consumers.filter((consumer) => consumer !== undefined));
+  const outbox = createOutbox(
+    consumers.filter((consumer) => consumer !== undefined),
+    deps.wake,
+  );
 
   const tableName = tableNaming(sections.arrivals);
   // Chains and arrivals know of each other; whichever is made first is told of the other by a function.
@@ -148,14 +151,8 @@ function trackingWithArrivals(
         const files = found.map((file) => ({ ...file, table: tableName(file.table) }));
         const named = files.map(({ table, opTime }) => ({ table, opTime, idempotencyKey: null }));
         const announcements = [...new Map(named.map((one) => [`${one.table} ${one.opTime}`, one])).values()];
-        const results = await arrivals.announceIn(tx, announcements);
-        const flows = own?.ofFiles(files);
-        await outbox.emit(tx, flows?.events ?? []);
-        return () => {
-          arrivals.announced(announcements, results);
-          flows?.committed();
-          if (flows && flows.events.length > 0) wake.hint(OUTBOX_TOPIC);
-        };
+        await arrivals.announceIn(tx, announcements);
+        if (own) await outbox.emit(tx, own.ofFiles(tx, files));
       },
     },
   });

@@ -196,7 +196,7 @@ export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
         onRun: () => {},
         settings: { ...SETTINGS, ...settings },
         engines: enginesOf(running),
-        outbox: createOutbox([EARS]),
+        outbox: createOutbox([EARS], wake),
         ...(tellEnded ? { tellEnded } : {}),
         onArrived: () => {},
       });

@@ -79,7 +79,11 @@ export function openRecordingDb(connection: Connection, prefix = ""): RecordingD
       return queryable.rows(sent as Statement<never>, values);
     };
   const plain = openDb({ connection, poolSize: 1 });
-  const db: Db = { ...plain, rows: recording(plain), tx: (work) => plain.tx((tx) => work({ rows: recording(tx) })) };
+  const db: Db = {
+    ...plain,
+    rows: recording(plain),
+    tx: (work) => plain.tx((tx) => work({ ...tx, rows: recording(tx) })),
+  };
   return {
     db,
     calls,

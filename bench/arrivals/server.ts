@@ -36,7 +36,7 @@ export async function serveArrivals(db: Db, addRoutes?: (http: Http) => void): P
       onRun: () => {},
       settings,
       engines,
-      outbox: createOutbox([]),
+      outbox: createOutbox([], wake),
       chains: { start: noChains, ended: noChains, stop: noChains },
       onArrived: () => {},
     });

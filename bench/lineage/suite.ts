@@ -58,7 +58,7 @@ async function serveLineage(db: Db): Promise<BenchServer> {
       clock: systemClock,
       ids: systemIds,
       env: {},
-      outbox: () => createOutbox([]),
+      outbox: () => createOutbox([], wake),
     });
     await lineage.prepare();
     await lineageRoutes(http, { db, clock: systemClock, ids: systemIds, metrics, lineage, settings });

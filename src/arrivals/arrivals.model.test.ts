@@ -54,7 +54,7 @@ async function newSession(): Promise<string> {
 beforeAll(async () => {
   const { db } = database;
   wake = createWake({ db, log: silentLog });
-  const outbox = createOutbox([EARS]);
+  const outbox = createOutbox([EARS], wake);
   events = createEvents({ outbox, ids: systemIds, clock: systemClock });
   sessions.push(await newSession(), await newSession());
   arrivals = createArrivals({

@@ -1,6 +1,6 @@
 /** Puts the parts of the module together for one process: what people and programs use, the worker, the timers. */
 import type { Engines } from "../engines/index.ts";
-import type { Db, Queryable } from "../kernel/data/db.ts";
+import type { Db, Queryable, Tx } from "../kernel/data/db.ts";
 import { createGroupCommit } from "../kernel/data/group-commit.ts";
 import { systemIds } from "../kernel/ids.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
@@ -35,9 +35,8 @@ export interface Arrivals {
   timers: Service;
   /** A table has arrived. Resolves after COMMIT. */
   announce(announcement: Announcement): Promise<Announced>;
-  /** The same for many, in the transaction of whoever knows of them; call `announced` once it is committed. */
-  announceIn(tx: Queryable, announcements: readonly Announcement[]): Promise<Announced[]>;
-  announced(announcements: readonly Announcement[], results: readonly Announced[]): void;
+  /** The same for many, in the transaction of whoever knows of them. */
+  announceIn(tx: Tx, announcements: readonly Announcement[]): Promise<Announced[]>;
   /** The name under which a table is kept. */
   tableName(given: string): string;
   /** Which of the tables have arrived for the opTime. */
@@ -79,17 +78,18 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
     metrics.count("millrace_arrivals_total", { outcome: "ignored" }, results.length - used);
   }
 
-  const announceIn: Arrivals["announceIn"] = (tx, announcements) => announce(tx, announcements.map(named));
+  async function announceAll(tx: Tx, announcements: readonly Announcement[]): Promise<Announced[]> {
+    const results = await announce(tx, announcements);
+    tx.afterCommit(() => announced(announcements, results));
+    return results;
+  }
+
   const named = (one: Announcement): Announcement => ({ ...one, table: tableName(one.table) });
 
   const announcements = createGroupCommit<Announcement, Announced>({
     identity: keyOf,
     itemsMax: ANNOUNCEMENTS_AT_ONCE,
-    async write(batch) {
-      const results = await db.tx((tx) => announce(tx, batch));
-      announced(batch, results);
-      return results;
-    },
+    write: (batch) => db.tx((tx) => announceAll(tx, batch)),
   });
 
   return {
@@ -114,8 +114,7 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
     }),
     timers: createTimers({ ...deps, events, lostLimit: settings.lostLimit }),
     announce: (announcement) => announcements.add(named(announcement)),
-    announceIn,
-    announced,
+    announceIn: (tx, given) => announceAll(tx, given.map(named)),
     tableName,
     async hasArrived(reader, tables, opTime) {
       const given = new Map(tables.map((table) => [tableName(table), table]));

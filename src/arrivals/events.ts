@@ -1,6 +1,6 @@
 /** What arrivals tells the world, by the outbox and in the transaction of the change. */
 
-import type { Queryable } from "../kernel/data/db.ts";
+import type { Tx } from "../kernel/data/db.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import type { Outbox } from "../kernel/work/outbox.ts";
@@ -8,15 +8,15 @@ import { describeRun, type ModelEnd, type ModelFlow } from "./runs/model-flow.ts
 import type { Cause } from "./store/instances.ts";
 
 export interface Events {
-  updated(tx: Queryable, event: KpiUpdated): Promise<void>;
-  failed(tx: Queryable, event: ModelFailed): Promise<void>;
-  late(tx: Queryable, events: readonly DeadlinePassed[]): Promise<void>;
+  updated(tx: Tx, event: KpiUpdated): Promise<void>;
+  failed(tx: Tx, event: ModelFailed): Promise<void>;
+  late(tx: Tx, events: readonly DeadlinePassed[]): Promise<void>;
   /** For those who want to know where indicators come from; costs nothing if there are none. */
-  ended(tx: Queryable, end: ModelEnd): Promise<void>;
+  ended(tx: Tx, end: ModelEnd): Promise<void>;
 }
 
 /** Tells those who want to know, in the transaction, what a run read and brought. */
-export type TellEnded = (tx: Queryable, flow: ModelFlow) => Promise<void>;
+export type TellEnded = (tx: Tx, flow: ModelFlow) => Promise<void>;
 
 interface KpiUpdated {
   modelId: string;

@@ -23,7 +23,7 @@ const RUNS = process.env["MILLRACE_TEST_LONG"] ? 500 : 25;
 
 const database = useDatabase();
 const changes: GraphChange[] = [];
-const lineage = testLineage(database, { onChange: async (_tx, _tenant, change) => changes.push(change) < 0 });
+const lineage = testLineage(database, { onChange: async (_tx, _tenant, change) => void changes.push(change) });
 let tenant: string;
 let second: number;
 

@@ -142,7 +142,7 @@ describe("a tenant that is not ready", () => {
 
   test("has what waited applied in the order of time, in steps", async () => {
     const changes: GraphChange[] = [];
-    const onChange = async (_tx: unknown, _tenant: string, change: GraphChange) => changes.push(change) < 0;
+    const onChange = async (_tx: unknown, _tenant: string, change: GraphChange) => void changes.push(change);
     const { lineage: watched } = anotherProcess({ onChange });
     const waiting = await lineage.tenant("NEW");
     const names = Array.from({ length: 450 }, (_, n) => `t${String(n).padStart(3, "0")}`);
@@ -160,7 +160,6 @@ describe("a tenant that is not ready", () => {
     const clock = { at: 0, now: () => clock.at };
     const onChange = async () => {
       clock.at += 15_000; // So long takes each step.
-      return false;
     };
     const { lineage: slow } = anotherProcess({ clock, onChange });
     const waiting = await lineage.tenant("NEW");
@@ -200,7 +199,6 @@ describe("a tenant that is not ready", () => {
     const onChange = async () => {
       begun.resolve();
       await goOn.promise;
-      return false;
     };
     const { lineage: replaying } = anotherProcess({ onChange });
     const waiting = await lineage.tenant("NEW");

@@ -9,7 +9,6 @@ import { createGroupCommit, type GroupCommit } from "../kernel/data/group-commit
 import { ApiError } from "../kernel/errors.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Clock } from "../kernel/time/clock.ts";
-import type { GraphChange } from "./apply.ts";
 import { cutoverOf } from "./cutover.ts";
 import { createGuesses } from "./guesses.ts";
 import { hashUuid } from "./hash-uuid.ts";
@@ -18,6 +17,7 @@ import {
   deadLetters,
   type Incoming,
   incomingOf,
+  type OnChange,
   passOver,
   type ReadEvent,
   recall,
@@ -81,10 +81,7 @@ export interface IngestDeps {
   clock: Clock;
   metrics: Metrics;
   settings: Pick<LineageSettings, "waitingMax" | "waitingBytesMax" | "clockToleranceSeconds">;
-  /** Called in the transaction, after the graph has changed. Tells whether it has queued tasks. */
-  onChange: (tx: Queryable, tenantId: string, change: GraphChange) => Promise<boolean>;
-  /** Called after a commit that has changed the graph, with whether tasks were queued by it. */
-  afterChange: (hasTasks: boolean) => void;
+  onChange: OnChange;
 }
 
 interface Item extends Prepared {
@@ -170,23 +167,15 @@ export function createIngest(deps: IngestDeps): Ingest {
     }
   }
 
-  async function takeAlone(tenant: TakingTenant, items: readonly Item[]): Promise<Taken[]> {
-    let changed = false;
-    let hasTasks = false;
-    const onChange = async (change: GraphChange, tx: Queryable) => {
-      changed = true;
-      if (await deps.onChange(tx, tenant.id, change)) hasTasks = true;
-    };
-    const taken = await db.tx(async (tx) => {
-      changed = false;
-      hasTasks = false;
+  function takeAlone(tenant: TakingTenant, items: readonly Item[]): Promise<Taken[]> {
+    return db.tx(async (tx) => {
       const [, now] = await Promise.all([lockGraph(tx, tenant.id, "alone"), tenantNow(tx, tenant.id)]);
       if (!now) throw new ApiError("TENANT_UNKNOWN", { tenantId: Number(tenant.id) });
       tenantsSeen.set(tenant.id, now);
       const states = items.map((item) => stateOf(item, now));
       const fresh = await takeEvents(tx, tenant, newEvents(items, states));
       const toApply = items.filter(({ key }, index) => states[index] === "APPLIED" && fresh.has(key));
-      const outcomes = await applyIncoming(tx, tenant.id, toApply, onChange);
+      const outcomes = await applyIncoming(tx, tenant.id, toApply, deps.onChange);
       const dead = deadLetters(
         toApply.map(({ key }) => fresh.get(key) as string),
         outcomes,
@@ -196,8 +185,6 @@ export function createIngest(deps: IngestDeps): Ingest {
       const told = await answers(tx, items, states, fresh);
       return told.map((one): Taken => (isDead.has(one.id) ? { ...one, state: "DEAD" } : one));
     });
-    if (changed) deps.afterChange(hasTasks);
-    return taken;
   }
 
   function count(tenantId: string, { duplicate, state }: Taken): void {

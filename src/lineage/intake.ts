@@ -1,5 +1,5 @@
 /** Turns events into changes of the graph, within a transaction that holds the tenant's graph alone. */
-import { isTimedOut, isUnavailable, type Queryable, sqlState } from "../kernel/data/db.ts";
+import { isTimedOut, isUnavailable, type Queryable, sqlState, type Tx } from "../kernel/data/db.ts";
 import { guarded } from "../kernel/data/savepoint.ts";
 import { storableText } from "../kernel/data/storable.ts";
 import { apply, type GraphChange, type ToldNow } from "./apply.ts";
@@ -28,6 +28,9 @@ export interface Incoming extends Omit<ReadEvent, "event"> {
   /** The key of what it tells. */
   telling: string;
 }
+
+/** Called in the transaction, after the graph has changed. */
+export type OnChange = (tx: Tx, tenantId: string, change: GraphChange) => Promise<void>;
 
 export interface Outcome {
   state: ApplyState;
@@ -69,14 +72,14 @@ export function withoutWhole({ event, body, source, baseline, telling }: Incomin
  * letter. Tells what became of each, in their order.
  */
 export async function applyIncoming(
-  tx: Queryable,
+  tx: Tx,
   tenantId: string,
   incoming: readonly Incoming[],
-  onChange: (change: GraphChange, tx: Queryable) => Promise<void>,
+  onChange: OnChange,
 ): Promise<Outcome[]> {
   if (incoming.length === 0) return [];
   try {
-    await guarded(tx, async (own) => onChange(await applyAll(own, tenantId, incoming), own));
+    await guarded(tx, async (own) => onChange(own, tenantId, await applyAll(own, tenantId, incoming)));
     return incoming.map(() => ({ state: "APPLIED", error: null }));
   } catch (error) {
     if (mayPass(error)) throw error;

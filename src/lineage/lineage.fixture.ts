@@ -51,8 +51,7 @@ export function testLineage(database: TestDatabase, deps: Partial<IngestDeps> = 
       clock: systemClock,
       metrics: createMetrics(),
       settings: SETTINGS,
-      onChange: async () => false,
-      afterChange: () => {},
+      onChange: async () => {},
       ...deps,
     });
     return ingest;

@@ -34,7 +34,7 @@ async function start(poolSize = 4) {
     wake,
     outbound,
     log,
-    outbox: () => createOutbox([]),
+    outbox: () => createOutbox([], wake),
     metrics: createMetrics(),
     onRun: () => {},
     clock: systemClock,

@@ -1,13 +1,13 @@
 /** Puts the parts of the module together for one process: who may send, what is taken and applied, what is computed of it. */
 
-import type { Db, Queryable } from "../kernel/data/db.ts";
+import type { Db, Tx } from "../kernel/data/db.ts";
 import { guarded } from "../kernel/data/savepoint.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Outbound } from "../kernel/net/outbound.ts";
 import type { Environment } from "../kernel/secrets/environment.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Clock } from "../kernel/time/clock.ts";
-import { OUTBOX_TOPIC, type Outbox } from "../kernel/work/outbox.ts";
+import type { Outbox } from "../kernel/work/outbox.ts";
 import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import type { GraphChange } from "./apply.ts";
@@ -62,7 +62,7 @@ export async function createLineage(deps: LineageDeps): Promise<Lineage> {
   const projection = settings.neo4j && (await openProjection(deps, settings.neo4j));
 
   /** Those who mirror the graph read the current state of what is named here. */
-  async function tellMirrors(tx: Queryable, changed: GraphChanged): Promise<void> {
+  async function tellMirrors(tx: Tx, changed: GraphChanged): Promise<void> {
     if (!projection || changed.nodes.length + changed.edges.length === 0) return;
     await deps.outbox().emit(tx, [{ eventId: ids.uuid(), topic: GRAPH_TOPIC, payload: changed }]);
   }
@@ -73,15 +73,14 @@ export async function createLineage(deps: LineageDeps): Promise<Lineage> {
     changed: (tx, tenantId, nodes) => tellMirrors(tx, { tenantId, nodes: [...nodes], edges: [] }),
   });
 
-  /** Tells whether tasks were queued. */
-  async function onChange(tx: Queryable, tenantId: string, change: GraphChange): Promise<boolean> {
+  async function onChange(tx: Tx, tenantId: string, change: GraphChange): Promise<void> {
     await tellMirrors(tx, { tenantId, nodes: change.nodes, edges: change.edges });
-    if (change.assets.length === 0) return false;
+    if (change.assets.length === 0) return;
     // With the transaction's own connection: whoever holds one and asks for another may wait for ever.
     const tenant = await readModel(tx, tenantId);
-    if (!tenant?.model) return false;
+    if (!tenant?.model) return;
     try {
-      return (await guarded(tx, (own) => tasks.enqueue(own, { id: tenantId, ...tenant }, change.assets))) > 0;
+      await guarded(tx, (own) => tasks.enqueue(own, { id: tenantId, ...tenant }, change.assets));
     } catch (err) {
       if (mayPass(err)) throw err;
       log.error(
@@ -89,18 +88,10 @@ export async function createLineage(deps: LineageDeps): Promise<Lineage> {
         "tasks could not be queued now, and will be later; the event was taken all the same",
       );
       await requeueAll(tx, tenantId);
-      return false;
     }
   }
 
-  const ingest = createIngest({
-    ...deps,
-    onChange,
-    afterChange(hasTasks) {
-      if (hasTasks) tasks.push();
-      if (projection) wake.hint(OUTBOX_TOPIC);
-    },
-  });
+  const ingest = createIngest({ ...deps, onChange });
 
   return {
     tenants,

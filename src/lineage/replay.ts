@@ -3,13 +3,12 @@
  * They take turns with the events that come in, step by step.
  */
 
-import type { Db, Queryable } from "../kernel/data/db.ts";
+import type { Db, Tx } from "../kernel/data/db.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { Clock } from "../kernel/time/clock.ts";
-import type { GraphChange } from "./apply.ts";
 import { cutoverOf } from "./cutover.ts";
 import { parseEvent } from "./event.ts";
-import { applyIncoming, deadLetters, incomingOf, type Outcome } from "./intake.ts";
+import { applyIncoming, deadLetters, incomingOf, type OnChange, type Outcome } from "./intake.ts";
 import { isoOf } from "./micros.ts";
 import type { LineageSettings } from "./settings.ts";
 import { bufferedEvents, deadEvent, type StoredEvent, settleEvents, skipEvents } from "./store/events.ts";
@@ -38,42 +37,33 @@ export interface ReplayDeps {
   clock: Clock;
   turns: Turns;
   settings: Pick<LineageSettings, "clockToleranceSeconds">;
-  onChange: (tx: Queryable, tenantId: string, change: GraphChange) => Promise<boolean>;
-  afterChange: (hasTasks: boolean) => void;
+  onChange: OnChange;
 }
 
 const STEP_EVENTS = 200;
 /** Well below the time after which clients and what is between give a request up. */
 const REQUEST_MS_MAX = 20_000;
 
-type OnChange = (change: GraphChange, tx: Queryable) => Promise<void>;
-
-export function createReplay({ db, clock, turns, settings, onChange, afterChange }: ReplayDeps): Replay {
+export function createReplay({ db, clock, turns, settings, onChange }: ReplayDeps): Replay {
   /** Runs `work` in the tenant's turn, with its graph for itself. */
-  async function alone<T>(tenantId: string, work: (tx: Queryable, changed: OnChange) => Promise<T>): Promise<T> {
-    let hasTasks = false;
+  function alone<T>(tenantId: string, work: (tx: Tx) => Promise<T>): Promise<T> {
     const transaction = () =>
       db.tx(async (tx) => {
-        hasTasks = false;
         await lockGraph(tx, tenantId, "alone");
-        return work(tx, async (change, own) => {
-          if (await onChange(own, tenantId, change)) hasTasks = true;
-        });
+        return work(tx);
       });
-    const result = await turns.take(tenantId, transaction);
-    afterChange(hasTasks);
-    return result;
+    return turns.take(tenantId, transaction);
   }
 
   const step = (tenantId: string) =>
-    alone(tenantId, async (tx, changed): Promise<Replayed & { isReady: boolean }> => {
+    alone(tenantId, async (tx): Promise<Replayed & { isReady: boolean }> => {
       const now = await tenantNow(tx, tenantId);
       if (!now) throw new ApiError("TENANT_NOT_FOUND", { tenantId });
       const cutover = cutoverOf(now, settings.clockToleranceSeconds);
       const skipped = Number.isFinite(cutover) ? await skipEvents(tx, tenantId, isoOf(cutover), STEP_EVENTS) : 0;
       if (skipped === STEP_EVENTS) return { applied: 0, skipped, dead: 0, isReady: false };
       const stored = await bufferedEvents(tx, tenantId, STEP_EVENTS);
-      const outcomes = await applyStored(tx, tenantId, stored, changed);
+      const outcomes = await applyStored(tx, tenantId, stored, onChange);
       const dead = outcomes.filter(({ state }) => state === "DEAD").length;
       const isReady = stored.length < STEP_EVENTS;
       if (isReady) await moveTenant(tx, tenantId, "READY");
@@ -96,17 +86,17 @@ export function createReplay({ db, clock, turns, settings, onChange, afterChange
     },
 
     replay: (tenantId, eventId) =>
-      alone(tenantId, async (tx, changed) => {
+      alone(tenantId, async (tx) => {
         const stored = await deadEvent(tx, tenantId, eventId);
         if (!stored) throw new ApiError("DEAD_LETTER_NOT_FOUND", { eventId });
-        const [outcome] = await applyStored(tx, tenantId, [stored], changed);
+        const [outcome] = await applyStored(tx, tenantId, [stored], onChange);
         return outcome as Outcome;
       }),
   };
 }
 
 async function applyStored(
-  tx: Queryable,
+  tx: Tx,
   tenantId: string,
   stored: readonly StoredEvent[],
   onChange: OnChange,

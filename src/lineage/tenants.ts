@@ -135,6 +135,7 @@ export function createTenants({ db, wake, clock, settings }: TenantsDeps): Tenan
         .tx(async (tx) => {
           const updated = await updateTenant(tx, id, change);
           if (updated) await audit(tx, actor, "tenant.update", id, change);
+          if (updated) tx.afterCommit(forget);
           return updated;
         })
         .catch((error: unknown) => {
@@ -142,7 +143,6 @@ export function createTenants({ db, wake, clock, settings }: TenantsDeps): Tenan
           throw new ApiError("TENANT_EXISTS", {}, { what: `the code \`${change.code}\`` });
         });
       if (!row) throw notFound(id);
-      forget();
       return row;
     },
 
@@ -155,6 +155,7 @@ export function createTenants({ db, wake, clock, settings }: TenantsDeps): Tenan
         await lockGraph(tx, id, "alone");
         const moved = await moveTenant(tx, id, "SYNCING", cutoverTime);
         if (moved) await audit(tx, actor, "tenant.sync-start", id, { cutoverTime: moved.cutover_time });
+        if (moved) tx.afterCommit(forget);
         return moved;
       });
       if (!row) {
@@ -162,7 +163,6 @@ export function createTenants({ db, wake, clock, settings }: TenantsDeps): Tenan
         const hint = `Finish the sync that is under way with POST /api/v1/lineage/tenants/${id}:ready.`;
         throw new ApiError("TENANT_WRONG_STATE", { tenantId: Number(id), state }, { verb: "start a sync of", hint });
       }
-      forget();
       return row;
     },
 

@@ -2,7 +2,7 @@
  * The rules of tracking in the user's words: register a file, move its shards through the stages, hand out work. Every
  * move is one guarded statement; only a caller whose move was refused costs a second look, to say why.
  */
-import type { Db, Queryable } from "../kernel/data/db.ts";
+import type { Db, Queryable, Tx } from "../kernel/data/db.ts";
 import { createGroupCommit, type GroupCommit } from "../kernel/data/group-commit.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
@@ -66,8 +66,8 @@ export interface Tracking {
 /** Who wants to know when the last stage of all shards of a file is done. */
 export interface Completion {
   concerns(filename: string): boolean;
-  /** In the transaction that made them complete. What it answers is called after the commit. */
-  complete(tx: Queryable, filenames: readonly string[]): Promise<() => void>;
+  /** In the transaction that made them complete. */
+  complete(tx: Tx, filenames: readonly string[]): Promise<void>;
 }
 
 export type ClaimedItem = store.ClaimedCell & { fence: string };
@@ -120,12 +120,12 @@ export function createTracking(deps: TrackingDeps): Tracking {
   }
 
   /** Finishes shards and, with the last of a file, tells of the file in the same transaction. */
-  async function finishFiles(
+  function finishFiles(
     { complete }: Completion,
     files: readonly string[],
     finish: (tx: Queryable) => Promise<CellKey[]>,
   ): Promise<CellKey[]> {
-    const { finished, afterwards } = await db.tx(async (tx) => {
+    return db.tx(async (tx) => {
       await store.lockCompletion(tx, files);
       const moved = await finish(tx);
       const touched = new Set(moved.map(({ filename }) => filename));
@@ -133,10 +133,9 @@ export function createTracking(deps: TrackingDeps): Tracking {
         tx,
         files.filter((file) => touched.has(file)),
       );
-      return { finished: moved, afterwards: done.length > 0 ? await complete(tx, done) : () => {} };
+      if (done.length > 0) await complete(tx, done);
+      return moved;
     });
-    afterwards();
-    return finished;
   }
 
   async function moveAll(
@@ -197,14 +196,13 @@ export function createTracking(deps: TrackingDeps): Tracking {
       return { created: await store.register(db, filename, shards) };
     },
 
-    async moveFile(transition, filename, error) {
-      const updatedRows = await db.tx(async (tx) => {
+    moveFile: (transition, filename, error) =>
+      db.tx(async (tx) => {
         refuseFileMove(transition, filename, await store.lockFile(tx, filename));
-        return store.moveFile(tx, transition, filename, error ?? null);
-      });
-      if (updatedRows > 0) hintAfter("event-ingest", transition);
-      return { updatedRows };
-    },
+        const updatedRows = await store.moveFile(tx, transition, filename, error ?? null);
+        if (updatedRows > 0) tx.afterCommit(() => hintAfter("event-ingest", transition));
+        return { updatedRows };
+      }),
 
     async move(stage, transition, move) {
       const outcome = await commits.get(`${stage}/${transition}`)?.add(move);

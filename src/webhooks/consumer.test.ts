@@ -174,10 +174,11 @@ describe("an alert", () => {
 test("an event comes by way of the outbox", async () => {
   const process = await webhooks.open();
   await subscribe(process, webhooks.receiver.url("/kpi"));
-  const outbox = createOutbox([process.consumer]);
   const wake = createWake({ db: database.db, log: silentLog });
+  const outbox = createOutbox([process.consumer], wake);
   const [, lane] = outbox.relays({ db: database.db, session: process.session, wake, log: silentLog });
-  await outbox.emit(database.db, [{ eventId: randomUUID(), topic: "kpi.updated", payload: update() }]);
+  const event = { eventId: randomUUID(), topic: "kpi.updated", payload: update() };
+  await database.db.tx((tx) => outbox.emit(tx, [event]));
   expect(await lane?.runOnce()).toEqual({ claimed: 1, delivered: 1 });
   process.sender.start();
   await until(() => webhooks.receiver.received("/kpi").length === 1, "the delivery");

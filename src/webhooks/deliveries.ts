@@ -39,19 +39,17 @@ export function createDeliveries({ db, wake }: { db: Db; wake: Wake }): Deliveri
       return { ...row, attempts: attempts.toReversed() };
     },
 
-    async redeliver(id, actor) {
-      const row = await db.tx(async (tx) => {
+    redeliver: (id, actor) =>
+      db.tx(async (tx) => {
         const again = await redeliver(tx, id);
         const present = await readDelivery(tx, id);
         if (!present) throw new ApiError("DELIVERY_NOT_FOUND", { id });
         if (!again)
           throw new ApiError("DELIVERY_WRONG_STATE", { id, status: present.status }, { because: whyNot(present) });
         await audit(tx, actor, "delivery.redeliver", id);
+        tx.afterCommit(() => wake.hint(DELIVERIES_TOPIC));
         return present;
-      });
-      wake.hint(DELIVERIES_TOPIC);
-      return row;
-    },
+      }),
 
     async recover({ since, callbackUrl }, actor) {
       await audit(db, actor, "delivery.recover", callbackUrl ?? "all", { since });

@@ -3,7 +3,7 @@
  * attempt's row and what it says about the endpoint in the same transaction.
  */
 
-import { type Db, isUnavailable, type Queryable } from "../kernel/data/db.ts";
+import { type Db, isUnavailable, type Tx } from "../kernel/data/db.ts";
 import { createGroupCommit } from "../kernel/data/group-commit.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { shownUrl } from "../kernel/net/outbound.ts";
@@ -92,12 +92,11 @@ export function createOutcomes(deps: OutcomesDeps): Outcomes {
       for (const { callbackUrl, reason } of disabled) {
         log.warn({ callbackUrl: shownUrl(callbackUrl), reason }, "a webhook endpoint was disabled");
       }
-      if (disabled.length > 0) wake.hint(DELIVERIES_TOPIC);
       return items.map(() => undefined);
     },
   });
 
-  async function writeAll(tx: Queryable, items: readonly Settled[]) {
+  async function writeAll(tx: Tx, items: readonly Settled[]) {
     const held = new Set<string>();
     const release = items.filter(({ outcome }) => outcome === "release");
     for (const { id } of await deliveryLease.release(tx, release)) held.add(id);
@@ -117,6 +116,7 @@ export function createOutcomes(deps: OutcomesDeps): Outcomes {
       alerts.deliveriesOf(ids.uuid(), alertPayload("ENDPOINT_DISABLED", { ...fields, at })),
     );
     await insertDeliveries(tx, told);
+    if (disabled.length > 0) tx.afterCommit(() => wake.hint(DELIVERIES_TOPIC));
     return { held, disabled };
   }
 

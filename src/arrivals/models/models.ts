@@ -119,7 +119,7 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
       if (problem !== undefined) throw invalid(problem);
       const model = written(modelId, input);
       const dependencies = input.dependencies.map(dependencyRow);
-      const put = await transact(db, options, async (tx) => {
+      return transact(db, options, async (tx) => {
         await lockKpis(tx);
         const present = await store.lockModel(tx, modelId);
         await refuseComputed(tx, input.kpis);
@@ -138,16 +138,15 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
         await registerKpis(tx, input.kpis);
         if (present?.state === MODEL_STATES.published) await setTimers(tx, modelId);
         await audit(tx, actor, isNew ? "model.create" : "model.update", modelId, { name: input.name });
+        tx.afterCommit(() => wake.hint(TIMER_TOPIC));
         return { model: await need(tx, modelId), created: isNew };
       });
-      if (!options.dryRun) wake.hint(TIMER_TOPIC);
-      return put;
     },
 
     get: (modelId) => need(db, modelId),
 
-    async setPublished(modelId, published, actor) {
-      const model = await db.tx(async (tx) => {
+    setPublished: (modelId, published, actor) =>
+      db.tx(async (tx) => {
         const state = published ? MODEL_STATES.published : MODEL_STATES.unpublished;
         if (!(await store.setModelState(tx, modelId, state))) throw new ApiError("MODEL_NOT_FOUND", { modelId });
         if (published) await setTimers(tx, modelId);
@@ -156,11 +155,9 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
           await calmInstances(tx, modelId);
         }
         await audit(tx, actor, published ? "model.publish" : "model.unpublish", modelId);
+        tx.afterCommit(() => wake.hint(TIMER_TOPIC));
         return need(tx, modelId);
-      });
-      wake.hint(TIMER_TOPIC);
-      return model;
-    },
+      }),
 
     remove: (modelId, actor) =>
       db.tx(async (tx) => {

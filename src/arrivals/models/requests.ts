@@ -70,16 +70,15 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
       if (missing.length > 0 && !force) {
         throw new ApiError("TABLES_MISSING", { modelId, opTime, missing: listed(missing) });
       }
-      const generation = await db.tx(async (tx) => {
+      return db.tx(async (tx) => {
         const [instance] = await lockInstances(tx, [key]);
         const [forced] = await forceInstances(tx, [key], "run");
         if (!instance) throw new ApiError("MODEL_NOT_FOUND", { modelId }); // Deleted in this moment.
         if (!forced) throw new ApiError("MODEL_RUNNING", { modelId, opTime, generation: instance.generation });
         if (actor) await audit(tx, actor, "model.run", modelId, { opTime, force });
-        return forced.generation + 1;
+        tx.afterCommit(() => wake.hint(READY_TOPIC));
+        return { generation: forced.generation + 1 };
       });
-      wake.hint(READY_TOPIC);
-      return { generation };
     },
 
     async backfill(modelId, { from, to, dryRun }, actor) {
@@ -95,8 +94,8 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
           await lockInstances(tx, complete);
           await forceInstances(tx, complete, "backfill");
           await audit(tx, actor, "model.backfill", modelId, { from, to, opTimes: complete.length });
+          tx.afterCommit(() => wake.hint(READY_TOPIC));
         });
-        wake.hint(READY_TOPIC);
       }
       return keys.map((key) => {
         const lacks = missing.get(key) ?? [];

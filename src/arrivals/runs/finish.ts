@@ -2,9 +2,8 @@
  * The end of a run, in one transaction under its fence: values, indicators computed from them, the log, what subscribers are
  * told, the table that the model produces, and whether it must run again. If the run is no longer ours, none of it happens.
  */
-import type { Db, Queryable } from "../../kernel/data/db.ts";
+import type { Db, Queryable, Tx } from "../../kernel/data/db.ts";
 import { storableText } from "../../kernel/data/storable.ts";
-import { OUTBOX_TOPIC } from "../../kernel/work/outbox.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { type Announced, announce } from "../announce.ts";
 import type { Events } from "../events.ts";
@@ -46,15 +45,19 @@ const MESSAGE_LENGTH_MAX = 2_000;
 export async function finish(deps: FinishDeps, run: Run, outcome: Outcome): Promise<boolean> {
   const { db, wake } = deps;
   try {
-    const { produced, again } = await db.tx((tx) =>
-      outcome.status === "SUCCESS" ? succeed(tx, deps, run, outcome) : fail(tx, deps, run, outcome.message),
-    );
-    const considered = [...again, ...(produced?.considered ?? [])];
-    if (considered.some(({ verdict }) => verdict.kind === "ready")) wake.hint(READY_TOPIC);
-    if (considered.some(({ verdict }) => verdict.kind === "quiet")) wake.hint(TIMER_TOPIC);
-    if (produced && run.model.produces) deps.arrived([{ table: run.model.produces, opTime: run.op_time }]);
-    wake.hint(OUTBOX_TOPIC);
-    wake.hint(ENDED_TOPIC);
+    await db.tx(async (tx) => {
+      const { produced, again } = await (outcome.status === "SUCCESS"
+        ? succeed(tx, deps, run, outcome)
+        : fail(tx, deps, run, outcome.message));
+      const considered = [...again, ...(produced?.considered ?? [])];
+      const verdicts = new Set(considered.map(({ verdict }) => verdict.kind));
+      tx.afterCommit(() => {
+        if (verdicts.has("ready")) wake.hint(READY_TOPIC);
+        if (verdicts.has("quiet")) wake.hint(TIMER_TOPIC);
+        if (produced && run.model.produces) deps.arrived([{ table: run.model.produces, opTime: run.op_time }]);
+        wake.hint(ENDED_TOPIC);
+      });
+    });
     return true;
   } catch (error) {
     if (error instanceof LeaseLost) return false;
@@ -68,7 +71,7 @@ interface Followed {
 }
 
 async function succeed(
-  tx: Queryable,
+  tx: Tx,
   { events }: FinishDeps,
   run: Run,
   { values, computeCount }: Outcome & { status: "SUCCESS" },
@@ -102,7 +105,7 @@ async function succeed(
   return { produced, again };
 }
 
-async function fail(tx: Queryable, { events }: FinishDeps, run: Run, reason: string): Promise<Followed> {
+async function fail(tx: Tx, { events }: FinishDeps, run: Run, reason: string): Promise<Followed> {
   const { model, model_id: modelId, op_time: opTime, generation, taskId } = run;
   const message = storableText(reason, MESSAGE_LENGTH_MAX);
   const again = await end(tx, run, null);

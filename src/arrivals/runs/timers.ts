@@ -2,8 +2,7 @@
  * What happens because time passes: quiet periods end, deadlines go by, and the runs of silent processes are taken back.
  * One look tells whether there is anything to do; between looks it sleeps until the next thing is due, or somebody hints.
  */
-import type { Db, Queryable } from "../../kernel/data/db.ts";
-import { OUTBOX_TOPIC } from "../../kernel/work/outbox.ts";
+import type { Db, Tx } from "../../kernel/data/db.ts";
 import { type Counts, createService, type OnRun, type Service, type ServiceLog } from "../../kernel/work/service.ts";
 import type { Session } from "../../kernel/work/session.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
@@ -14,7 +13,7 @@ import { calmInstances, dueInstances, giveBackInstances, type InstanceKey, lostI
 import { findModels } from "../store/models.ts";
 import { endLostTasks } from "../store/tasks.ts";
 import { ENDED_TOPIC, READY_TOPIC, TIMER_TOPIC } from "../topics.ts";
-import { type Considered, consider } from "./consider.ts";
+import { consider } from "./consider.ts";
 import { keyOf } from "./judge.ts";
 import { arrivedOf, knownModels, needsOf } from "./needs.ts";
 import { MODEL_STATES, type Trigger } from "./states.ts";
@@ -49,7 +48,7 @@ export function createTimers({ db, wake, session, events, lostLimit, log, onRun 
 
   async function reclaim(): Promise<number> {
     const lost = await lostInstances(db, AT_ONCE);
-    const returned = await db.tx(async (tx) => {
+    return db.tx(async (tx) => {
       const given = await giveBackInstances(tx, lost, { lost: true, lostLimit });
       await endLostTasks(tx, given, "the process that ran it fell silent");
       const over = given.filter(({ state }) => state === "idle");
@@ -60,18 +59,16 @@ export function createTimers({ db, wake, session, events, lostLimit, log, onRun 
         given.filter(({ state, again }) => state === "idle" && again),
         null,
       );
-      return given;
+      tx.afterCommit(() => {
+        if (given.length > 0) wake.hint(READY_TOPIC);
+        if (over.length > 0) wake.hint(ENDED_TOPIC);
+      });
+      return given.length;
     });
-    if (returned.length > 0) wake.hint(READY_TOPIC);
-    if (returned.some(({ state }) => state === "idle")) {
-      wake.hint(ENDED_TOPIC);
-      wake.hint(OUTBOX_TOPIC);
-    }
-    return returned.length;
   }
 
   /** Those that were lost so often that they are over. */
-  async function tellLost(tx: Queryable, over: readonly (InstanceKey & { generation: number })[]): Promise<void> {
+  async function tellLost(tx: Tx, over: readonly (InstanceKey & { generation: number })[]): Promise<void> {
     const message = `${lostLimit} processes in a row fell silent while they ran it`;
     const models = await findModels(tx, [...new Set(over.map(({ model_id }) => model_id))]);
     for (const { model_id: modelId, op_time: opTime, generation } of over) {
@@ -84,15 +81,11 @@ export function createTimers({ db, wake, session, events, lostLimit, log, onRun 
 
   async function endQuiet(): Promise<number> {
     const keys = await dueInstances(db, AT_ONCE);
-    hint(await db.tx((tx) => reconsider(tx, keys, null)));
+    await db.tx((tx) => reconsider(tx, keys, null));
     return keys.length;
   }
 
-  async function reconsider(
-    tx: Queryable,
-    keys: readonly InstanceKey[],
-    trigger: Trigger | null,
-  ): Promise<Considered[]> {
+  async function reconsider(tx: Tx, keys: readonly InstanceKey[], trigger: Trigger | null): Promise<void> {
     const models = await knownModels(
       tx,
       keys.map(({ model_id }) => model_id),
@@ -101,16 +94,13 @@ export function createTimers({ db, wake, session, events, lostLimit, log, onRun 
     // Those whose table arrived in the moment in which they were unpublished would be due for ever.
     const others = new Set(keys.filter((key) => !isPublished(key)).map(({ model_id }) => model_id));
     for (const modelId of others) await calmInstances(tx, modelId);
-    return consider(tx, keys.filter(isPublished), models, { trigger });
-  }
-
-  function hint(considered: readonly Considered[]): void {
-    if (considered.some(({ verdict }) => verdict.kind === "ready")) wake.hint(READY_TOPIC);
+    const considered = await consider(tx, keys.filter(isPublished), models, { trigger });
+    if (considered.some(({ verdict }) => verdict.kind === "ready")) tx.afterCommit(() => wake.hint(READY_TOPIC));
   }
 
   /** Tells of tables that are late, lets models go on that do not need them, and sets each timer to its next opTime. */
   async function passDeadlines(): Promise<number> {
-    const { late, considered } = await db.tx(async (tx) => {
+    return db.tx(async (tx) => {
       const passed = await dueDeadlines(tx, AT_ONCE);
       const needs = passed.map((one) => needsOf({ ...one, dependencies: [one.dependency] }, one.op_time));
       const arrived = await arrivedOf(tx, needs.flat());
@@ -121,12 +111,11 @@ export function createTimers({ db, wake, session, events, lostLimit, log, onRun 
       const optional = missing.filter(({ dependency }) => dependency.optional);
       const keys = new Map(optional.map(({ model_id, op_time }) => [`${model_id}\n${op_time}`, { model_id, op_time }]));
       // In the same transaction: the timer that would come back to them has just been set to another opTime.
-      return { late: required.length, considered: await reconsider(tx, [...keys.values()], "deadline") };
+      await reconsider(tx, [...keys.values()], "deadline");
+      // There may be more than one batch, and the next is due before this look knew.
+      tx.afterCommit(() => wake.hint(TIMER_TOPIC));
+      return required.length;
     });
-    hint(considered);
-    if (late > 0) wake.hint(OUTBOX_TOPIC);
-    wake.hint(TIMER_TOPIC); // There may be more than one batch, and the next is due before this look knew.
-    return late;
   }
 
   const service = createService({

@@ -3,7 +3,7 @@
  * report is gathered into batches over all runs; what people and timers ask for goes run by run, with the whole run on the
  * desk.
  */
-import { type Db, Lastly, type Queryable } from "../../kernel/data/db.ts";
+import { type Db, Lastly, type Queryable, type Tx } from "../../kernel/data/db.ts";
 import { createGroupCommit } from "../../kernel/data/group-commit.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Metrics } from "../../kernel/telemetry/metrics.ts";
@@ -128,16 +128,11 @@ export function createEngine(deps: EngineDeps): Engine {
   async function writeReports(batch: readonly Report[]): Promise<boolean[]> {
     const runIds = [...new Set(batch.map(({ runId }) => runId))];
     const known = await runs.get(db, runIds);
-    const { books, counted } = await handingOver((tx, writeAndLease) => writeBatch(tx, batch, known, writeAndLease));
-    if (batch.some(({ event }, index) => event.kind === "parked" && counted[index])) wake.hint(TIMER_TOPIC);
-    // What did not count has locked rows for a moment, and a claim may have passed over them.
-    if (counted.includes(false)) wake.hint(READY_TOPIC);
-    teller.afterCommit({ books, known });
-    return counted;
+    return handingOver((tx, writeAndLease) => writeBatch(tx, batch, known, writeAndLease));
   }
 
   /** A transaction that writes books and leases nodes which became ready by it to the worker of this process. */
-  async function handingOver<T>(work: (tx: Queryable, writeAndLease: WriteAndLease) => Promise<T>): Promise<T> {
+  async function handingOver<T>(work: (tx: Tx, writeAndLease: WriteAndLease) => Promise<T>): Promise<T> {
     let reserved = 0;
     let taken: ClaimedNode[] = [];
     try {
@@ -169,11 +164,11 @@ export function createEngine(deps: EngineDeps): Engine {
   }
 
   async function writeBatch(
-    tx: Queryable,
+    tx: Tx,
     batch: readonly Report[],
     known: ReadonlyMap<string, KnownRun>,
     writeAndLease: WriteAndLease,
-  ) {
+  ): Promise<boolean[]> {
     const open = await openLive(tx, keysOf(batch, known), known);
     const met = await takeArrivals(tx, batch);
     const counted = batch.map((report) => {
@@ -190,14 +185,18 @@ export function createEngine(deps: EngineDeps): Engine {
       // Not in a run that is being stopped, where it was not parked after all.
       if (child && open.get(runId)?.nodes.get(event.nodeId)?.live?.state === "parked") await startChild(tx, child);
     }
-    const books = [...open.values()];
+    tx.afterCommit(() => {
+      if (effective.some(({ event }) => event.kind === "parked")) wake.hint(TIMER_TOPIC);
+      // What did not count has locked rows for a moment, and a claim may have passed over them.
+      if (effective.length < batch.length) wake.hint(READY_TOPIC);
+    });
     // As many as it has just ended: what else becomes ready is for whoever is free.
     await writeAndLease(
-      books,
+      [...open.values()],
       known,
       effective.filter(({ event }) => event.kind === "succeeded" || event.kind === "skipped").length,
     );
-    return { books, counted };
+    return counted;
   }
 
   /** Opens runs that nobody has touched yet and turns them into work. */
@@ -226,41 +225,37 @@ export function createEngine(deps: EngineDeps): Engine {
         // They need no lock: nobody knows of them before the commit. A limit that their chain is given meanwhile holds for others.
         const books = await admitFresh(tx, known);
         if (books.length > 0) await writeAndLease(books, known, ADMITTED_TO_ONESELF_MAX);
-        return { made: new Set(made.map(({ run_id }) => run_id)), books, known };
+        if (books.length < made.length) tx.afterCommit(() => wake.hint(TIMER_TOPIC));
+        return new Set(made.map(({ run_id }) => run_id));
       });
-      teller.afterCommit(started);
-      const { made, books } = started;
-      if (books.length < made.size) wake.hint(TIMER_TOPIC);
-      return newRuns.map(({ run_id }) => made.has(run_id));
+      return newRuns.map(({ run_id }) => started.has(run_id));
     },
 
     async change(runId, change) {
       const known = (await runs.get(db, [runId])).get(runId);
       if (!known) return undefined;
-      const { answer, book } = await db.tx(async (tx) => {
+      return db.tx(async (tx) => {
         await lockRuns(tx, [runId]);
         const open = await openWhole(tx, known, hasArrived);
         const changed = change(open);
-        if (changed.dry) return { answer: changed.answer, book: undefined };
+        tx.afterCommit(() => {
+          // A claim that came meanwhile has passed over the nodes that were locked.
+          wake.hint(READY_TOPIC);
+          wake.hint(READY_IN_POOL_TOPIC);
+          if (!changed.dry) wake.hint(LET_GO_TOPIC); // A person or a timer may have taken nodes away from their workers.
+        });
+        if (changed.dry) return changed.answer;
         await refuseIfFull(tx, open, known);
         const written = writeBooks(tx, [open], null);
         await teller.inTransaction(tx, { books: [open], known: new Map([[runId, known]]) }, written);
         await written;
         await changed.also?.(tx);
-        return { answer: changed.answer, book: open };
+        return changed.answer;
       });
-      // A claim that came meanwhile has passed over the nodes that were locked.
-      wake.hint(READY_TOPIC);
-      wake.hint(READY_IN_POOL_TOPIC);
-      if (book) {
-        wake.hint(LET_GO_TOPIC); // A person or a timer may have taken nodes away from their workers.
-        teller.afterCommit({ books: [book], known: new Map([[runId, known]]) });
-      }
-      return answer;
     },
 
-    async admit(limit) {
-      const admission = await handingOver(async (tx, writeAndLease) => {
+    admit: (limit) =>
+      handingOver(async (tx, writeAndLease) => {
         const picked = await pickAdmissible(tx, limit);
         await lockRuns(tx, picked);
         const known = new Map<string, KnownRun>();
@@ -276,11 +271,8 @@ export function createEngine(deps: EngineDeps): Engine {
         }
         const books = await admitFresh(tx, known);
         if (books.length > 0) await writeAndLease(books, known, ADMITTED_TO_ONESELF_MAX);
-        return { books, known };
-      });
-      teller.afterCommit(admission);
-      return admission.books.length;
-    },
+        return books.length;
+      }),
 
     onEnded: teller.onEnded,
     handOverTo(worker) {

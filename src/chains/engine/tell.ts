@@ -2,9 +2,8 @@
  * Who is told when a run has changed. In the transaction: the world, of runs that end. After the commit: workers, timers and
  * watchers, here and in other processes, and the run that waits for this one.
  */
-import type { Queryable } from "../../kernel/data/db.ts";
+import type { Tx } from "../../kernel/data/db.ts";
 import type { Metrics } from "../../kernel/telemetry/metrics.ts";
-import { OUTBOX_TOPIC } from "../../kernel/work/outbox.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import type { Progress } from "../runs/progress.ts";
 import { LET_GO_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC, TIMER_TOPIC } from "../topics.ts";
@@ -27,7 +26,7 @@ export interface EndedRun {
 export interface TellEnded {
   /** How they must end to be told of. */
   of: ReadonlySet<RunStatus>;
-  tell(tx: Queryable, ended: readonly EndedRun[]): Promise<void>;
+  tell(tx: Tx, ended: readonly EndedRun[]): Promise<void>;
 }
 
 /** Books that were open together, and what is known about their runs. */
@@ -37,9 +36,11 @@ export interface Changes {
 }
 
 export interface Teller {
-  /** Waits until the books are written if there is anything to tell: that is read from their rows. */
-  inTransaction(tx: Queryable, changes: Changes, written: Promise<unknown>): Promise<void>;
-  afterCommit(changes: Changes): void;
+  /**
+   * Tells the world in the transaction, and everyone else after its commit. Waits until the books are written if there is
+   * anything to tell the world: that is read from their rows.
+   */
+  inTransaction(tx: Tx, changes: Changes, written: Promise<unknown>): Promise<void>;
   /** Called with each run that ended, after the commit. */
   onEnded(listener: (known: KnownRun, status: RunStatus) => void): void;
 }
@@ -57,32 +58,33 @@ export function createTeller(deps: {
     return status !== was.status && (tellEnded?.of.has(status) ?? false);
   }
 
+  function afterCommit({ books, known }: Changes): void {
+    const topics = new Set<string>();
+    const ended: [KnownRun, RunStatus][] = [];
+    for (const book of books) {
+      addNodeTopics(book, topics);
+      const { status, was } = book;
+      const run = known.get(book.runId);
+      if (!run || status === was.status) continue;
+      addRunTopics(status, run, topics);
+      if (was.status === "PENDING" && status === "RUNNING") count("started");
+      if (!ENDED_RUN.has(status) || ENDED_RUN.has(was.status)) continue;
+      count(OUTCOMES[status] ?? status);
+      ended.push([run, status]);
+    }
+    for (const topic of topics) wake.hint(topic);
+    progress.changed(books.map(({ runId }) => runId));
+    for (const listener of endedListeners) for (const [run, status] of ended) listener(run, status);
+  }
+
   return {
-    async inTransaction(tx, { books, known }, written) {
+    async inTransaction(tx, changes, written) {
+      const { books, known } = changes;
+      tx.afterCommit(() => afterCommit(changes));
       const ended = books.flatMap((book) => (isToldOf(book) ? endOf(book, known.get(book.runId)) : []));
       if (ended.length === 0 || !tellEnded) return;
       await written;
       await tellEnded.tell(tx, ended);
-    },
-
-    afterCommit({ books, known }) {
-      const topics = new Set<string>();
-      const ended: [KnownRun, RunStatus][] = [];
-      for (const book of books) {
-        addNodeTopics(book, topics);
-        const { status, was } = book;
-        const run = known.get(book.runId);
-        if (!run || status === was.status) continue;
-        addRunTopics(status, run, topics);
-        if (was.status === "PENDING" && status === "RUNNING") count("started");
-        if (!ENDED_RUN.has(status) || ENDED_RUN.has(was.status)) continue;
-        count(OUTCOMES[status] ?? status);
-        ended.push([run, status]);
-      }
-      if (books.some(isToldOf)) topics.add(OUTBOX_TOPIC);
-      for (const topic of topics) wake.hint(topic);
-      progress.changed(books.map(({ runId }) => runId));
-      for (const listener of endedListeners) for (const [run, status] of ended) listener(run, status);
     },
 
     onEnded: (listener) => void endedListeners.push(listener),

@@ -162,13 +162,13 @@ export function createRuns(deps: {
         if (repeated && !repeated.same) throw new ApiError("IDEMPOTENCY_CONFLICT", { key, runId: repeated.runId });
         if (repeated) return repeated.runId;
         if (!(await insert(tx, [run]))[0]) throw new NotStarted();
+        tx.afterCommit(() => wake.hint(TIMER_TOPIC));
         return undefined;
       })
       .catch(async (error: unknown) => {
         // Asked outside the transaction, which would need a second connection for it.
         throw error instanceof NotStarted ? await whyNotStarted(chainId) : error;
       });
-    if (earlier === undefined) wake.hint(TIMER_TOPIC);
     return { runId: earlier ?? run.run_id, repeated: earlier !== undefined };
   }
 

@@ -154,8 +154,8 @@ export function poolRoutes(http: Http, { db, wake }: { db: Db; wake: Wake }): vo
       await db.tx(async (tx) => {
         await setPool(tx, name, size);
         await audit(tx, actorOf(request), "pool.set", name, { size });
+        tx.afterCommit(() => wake.hint(READY_IN_POOL_TOPIC));
       });
-      wake.hint(READY_IN_POOL_TOPIC);
       return { name, size };
     },
   );

@@ -1,6 +1,6 @@
 /** Schedules: what people do with them, and firing those whose time has come, each exactly once over all processes. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
-import { type Db, isUnavailable, type Queryable, sqlState, UNIQUE_VIOLATION } from "../../kernel/data/db.ts";
+import { type Db, isUnavailable, sqlState, type Tx, UNIQUE_VIOLATION } from "../../kernel/data/db.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
@@ -82,40 +82,40 @@ export function createSchedules(deps: {
     return row;
   }
 
+  const hintTimers = () => wake.hint(TIMER_TOPIC);
+
   return {
     async create(chainId, input, actor) {
       const row = written(await definitions.get(chainId), ids.uuid(), input);
-      const made = await db.tx(async (tx) => {
+      return db.tx(async (tx) => {
         const inserted = await store.insertSchedule(tx, row);
         if (!inserted) throw new ApiError("SCHEDULE_NAME_TAKEN", { name: input.name });
         await audit(tx, actor, "schedule.create", row.schedule_id, { chainId, name: input.name, cron: input.cron });
+        tx.afterCommit(hintTimers);
         return inserted;
       });
-      wake.hint(TIMER_TOPIC);
-      return made;
     },
 
     async update(chainId, scheduleId, input, actor) {
       try {
-        const made = await db.tx(async (tx) => {
+        return await db.tx(async (tx) => {
           const present = await store.lockSchedule(tx, chainId, scheduleId);
           const chain = present && (await findChain(tx, chainId));
           if (!chain) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
           const updated = await store.updateSchedule(tx, written(chain, scheduleId, { ...inputOf(present), ...input }));
           if (!updated) throw new Error(`schedule ${scheduleId} is locked but gone`);
           await audit(tx, actor, "schedule.update", scheduleId, { chainId, name: input.name, cron: input.cron });
+          tx.afterCommit(hintTimers);
           return updated;
         });
-        wake.hint(TIMER_TOPIC);
-        return made;
       } catch (error) {
         if (sqlState(error) === UNIQUE_VIOLATION) throw new ApiError("SCHEDULE_NAME_TAKEN", { name: input.name });
         throw error;
       }
     },
 
-    async setPaused(chainId, scheduleId, paused, actor) {
-      const made = await db.tx(async (tx) => {
+    setPaused: (chainId, scheduleId, paused, actor) =>
+      db.tx(async (tx) => {
         const row = await store.lockSchedule(tx, chainId, scheduleId);
         if (!row) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
         if (row.paused === paused) return row;
@@ -123,11 +123,9 @@ export function createSchedules(deps: {
         const next_at = paused ? row.next_at : nextAt(row.cron, row.time_zone);
         const updated = await store.updateSchedule(tx, { ...row, paused, next_at });
         await audit(tx, actor, paused ? "schedule.pause" : "schedule.unpause", scheduleId, { chainId, name: row.name });
+        tx.afterCommit(hintTimers);
         return updated ?? row;
-      });
-      wake.hint(TIMER_TOPIC);
-      return made;
-    },
+      }),
 
     async remove(chainId, scheduleId, actor) {
       await db.tx(async (tx) => {
@@ -147,7 +145,6 @@ export function createSchedules(deps: {
     async fire(limit) {
       let fired = 0;
       for (const scheduleId of await store.dueSchedules(db, limit)) fired += await fireOne(scheduleId);
-      if (fired > 0) wake.hint(TIMER_TOPIC);
       return { fired };
     },
   };
@@ -167,7 +164,7 @@ export function createSchedules(deps: {
     }
   }
 
-  async function startRuns(tx: Queryable, row: store.DueRow): Promise<number> {
+  async function startRuns(tx: Tx, row: store.DueRow): Promise<number> {
     const {
       schedule_id: scheduleId,
       chain_id: chainId,
@@ -213,6 +210,7 @@ export function createSchedules(deps: {
       lastAt: lastFireMs === undefined ? null : new Date(lastFireMs),
       lastRunId: made.length > 0 ? (runs.at(-1)?.run_id ?? null) : null,
     });
+    if (made.length > 0) tx.afterCommit(hintTimers);
     return made.length;
   }
 }

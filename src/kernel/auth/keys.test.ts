@@ -45,6 +45,7 @@ async function startProcess({ db = counting, adminKey }: { db?: Db; adminKey?: s
   return createKeys({ db, wake, clock, adminKey });
 }
 
+const revoke = (process: Keys, id: string) => database.db.tx((tx) => process.revoke(tx, id));
 const make = () => keys.create(database.db, { name: "loader", scopes: ["pipeline:write"] }, "me");
 const waitingLocks = async () =>
   (
@@ -144,8 +145,7 @@ describe("an address that sends many unknown keys", () => {
     expect(await keys.find(key, ADDRESS)).toBeDefined();
     nowMs += REMEMBERED_MS;
     expect(await keys.find(key, ADDRESS)).toBeDefined();
-    await keys.revoke(database.db, id);
-    keys.forget();
+    await revoke(keys, id);
     expect(await keys.find(key, ADDRESS)).toBeDefined();
   });
 
@@ -153,8 +153,7 @@ describe("an address that sends many unknown keys", () => {
     const { id, key } = await make();
     await keys.find(key, ADDRESS);
     await guess(59);
-    await keys.revoke(database.db, id);
-    keys.forget();
+    await revoke(keys, id);
     expect(await keys.find(key, ADDRESS)).toBeUndefined();
     await expect(keys.find(key, ADDRESS)).rejects.toMatchObject(refused);
   });
@@ -186,8 +185,7 @@ describe("a revocation", () => {
     const { id, key } = await make();
     expect(await keys.find(key, ADDRESS)).toBeDefined();
     expect(await other.find(key, ADDRESS)).toBeDefined();
-    await keys.revoke(database.db, id);
-    keys.forget();
+    await revoke(keys, id);
     expect(await keys.find(key, ADDRESS)).toBeUndefined();
     // The clock stands still, so only the hint can make the other one forget.
     await until(async () => (await other.find(key, ADDRESS)) === undefined, "the other process to refuse the key");
@@ -210,8 +208,7 @@ describe("a revocation", () => {
     const process = await startProcess({ db: slow });
     const lookup = process.find(key, ADDRESS);
     await asked.promise;
-    await process.revoke(database.db, id);
-    process.forget();
+    await revoke(process, id);
     goOn.resolve();
     await lookup;
     expect(await process.find(key, ADDRESS)).toBeUndefined();
@@ -219,13 +216,13 @@ describe("a revocation", () => {
 
   test("keeps its time when it is repeated", async () => {
     const { id } = await make();
-    const { revoked_at: first } = await keys.revoke(database.db, id);
-    expect((await keys.revoke(database.db, id)).revoked_at).toEqual(first);
+    const { revoked_at: first } = await revoke(keys, id);
+    expect((await revoke(keys, id)).revoked_at).toEqual(first);
   });
 
   test("of an unknown key says so", async () => {
     const id = "01890000-0000-7000-8000-000000000000";
-    await expect(keys.revoke(database.db, id)).rejects.toMatchObject({
+    await expect(revoke(keys, id)).rejects.toMatchObject({
       code: "KEY_NOT_FOUND",
       message: `There is no key with the id ${id}.`,
     });

@@ -3,7 +3,7 @@
  * known keys are remembered for a short while; a revocation clears that memory in all processes by a wake-up hint.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { Db, Queryable } from "../data/db.ts";
+import type { Db, Queryable, Tx } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
 import { ApiError } from "../errors.ts";
 import { systemIds } from "../ids.ts";
@@ -40,9 +40,8 @@ export interface Keys {
   find(key: string, address: string): Promise<Caller | undefined>;
   create(tx: Queryable, key: NewKey, createdBy: string): Promise<KeyRow & { key: string }>;
   list(): Promise<KeyRow[]>;
-  /** Call `forget` after the commit, or the key would live on in the processes' memory for some seconds. */
-  revoke(tx: Queryable, id: string): Promise<KeyRow>;
-  forget(): void;
+  /** After the commit all processes forget the key, which would live on in their memory for some seconds. */
+  revoke(tx: Tx, id: string): Promise<KeyRow>;
   /** Makes the first admin key if there is no key at all; answers it once. */
   bootstrap(): Promise<string | undefined>;
 }
@@ -141,10 +140,9 @@ export function createKeys(deps: { db: Db; wake: Wake; clock: Clock; adminKey: s
     async revoke(tx, id) {
       const [row] = await tx.rows(REVOKE, [id]);
       if (!row) throw new ApiError("KEY_NOT_FOUND", { id });
+      tx.afterCommit(() => wake.hint(REVOKED_TOPIC));
       return row;
     },
-
-    forget: () => wake.hint(REVOKED_TOPIC),
 
     async bootstrap() {
       if (adminHash) return undefined;

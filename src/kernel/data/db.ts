@@ -14,9 +14,19 @@ export interface Queryable {
   rows<Row>(statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
 }
 
+/** One attempt of a transaction, for as long as its body runs. */
+export interface Tx extends Queryable {
+  /**
+   * Has `fn` called once the transaction is durable, before `db.tx` resolves, in the order of the calls; a function that is given
+   * twice is called once. It is dropped with an attempt that is rolled back. It cannot fail the transaction any more: what it
+   * throws goes to `onAfterCommitError`.
+   */
+  afterCommit(fn: () => void): void;
+}
+
 export interface Db extends Queryable {
   /** Runs `work` in one transaction; after a serialization failure or deadlock it runs again, a bounded number of times. */
-  tx<T>(work: (tx: Queryable) => Promise<T | Lastly<T>>): Promise<T>;
+  tx<T>(work: (tx: Tx) => Promise<T | Lastly<T>>): Promise<T>;
   /** For lists and pages: the read-only pool with its statement time-out. */
   read<Row>(statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
   /** Runs `work` on a connection of its own with no statement name, parameters or time-out: for migrations only. */
@@ -55,6 +65,8 @@ export interface DbOptions {
   onStatement?: (name: string, seconds: number) => void;
   /** An idle connection broke. The pool has already dropped it; this is for the log. */
   onIdleError?: (error: Error) => void;
+  /** A function given to `afterCommit` threw, which is a bug. Without this the error is an uncaught one. */
+  onAfterCommitError?: (error: unknown) => void;
 }
 
 const READ_POOL_SIZE = 4;
@@ -178,12 +190,14 @@ export function openDb(options: DbOptions): Db {
     return client;
   }
 
-  async function transaction<T>(pool: pg.Pool, body: (tx: Queryable) => Promise<T | Lastly<T>>): Promise<T> {
+  async function transaction<T>(pool: pg.Pool, body: (tx: Tx) => Promise<T | Lastly<T>>): Promise<T> {
     const client = await pool.connect();
+    const afterwards = new Set<() => void>();
+    let answer: T;
     let broken: Error | undefined;
     let isOver = false;
     let failure: unknown;
-    const tx: Queryable = {
+    const tx: Tx = {
       async rows(statement, values) {
         if (isOver) throw new Error(`${statement.name} came after its transaction had ended`);
         try {
@@ -195,6 +209,10 @@ export function openDb(options: DbOptions): Db {
           throw error;
         }
       },
+      afterCommit(fn) {
+        if (isOver) throw new Error("afterCommit was called after its transaction had ended");
+        afterwards.add(fn);
+      },
     };
     try {
       // It goes out together with the first statement. Should it fail, and nothing else, that is told at the end.
@@ -202,14 +220,14 @@ export function openDb(options: DbOptions): Db {
       begun.catch(() => {});
       const result = await body(tx);
       isOver = true;
-      const [answer, { command }] = await Promise.all([
+      const [answered, { command }] = await Promise.all([
         result instanceof Lastly ? result.answer : result,
         client.query("commit"),
         begun,
       ]);
       // What Postgres answers, without an error, if a statement has failed and nobody looked.
       if (command !== "COMMIT") throw new Error("nothing was committed: a statement of the transaction has failed");
-      return answer;
+      answer = answered;
     } catch (error) {
       isOver = true;
       await client.query("rollback").catch((rollbackError: Error) => {
@@ -221,7 +239,24 @@ export function openDb(options: DbOptions): Db {
     } finally {
       client.release(broken); // Thrown away if it is broken.
     }
+    for (const fn of afterwards) callAfterCommit(fn);
+    return answer;
   }
+
+  function callAfterCommit(fn: () => void): void {
+    try {
+      fn();
+    } catch (error) {
+      const report = options.onAfterCommitError ?? leaveUncaught;
+      report(error);
+    }
+  }
+}
+
+function leaveUncaught(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
 }
 
 /**

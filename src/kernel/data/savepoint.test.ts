@@ -39,7 +39,7 @@ test("what is sent after the work has failed is refused, for it would not be und
       throw new Error("changed my mind");
     });
     await expect(failing).rejects.toThrow("changed my mind");
-    await expect(add(kept as unknown as Queryable, "late")).rejects.toThrow("had failed");
+    await expect(add(kept as unknown as Queryable, "late")).rejects.toThrow("had ended");
     await add(tx, "later");
   });
   expect(await names()).toContain("later");

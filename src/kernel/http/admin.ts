@@ -90,7 +90,6 @@ export function adminSurfaces(http: Http, deps: { db: Db; keys: Keys; checks: re
         await audit(tx, actorOf(request), "key.revoke", id, { name: row.name });
         return row;
       });
-      keys.forget();
       return keyReply(revoked);
     },
   );

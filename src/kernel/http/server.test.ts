@@ -134,8 +134,7 @@ describe("a key", () => {
   test("that was revoked is refused from the next request on", async () => {
     const { id, key } = await makeKey(["kpi:read"]);
     expect((await http.send("/needs/kpi:read", withKey(key))).status).toBe(200);
-    await http.keys.revoke(database.db, id);
-    http.keys.forget();
+    await database.db.tx((tx) => http.keys.revoke(tx, id));
     expect((await http.send("/needs/kpi:read", withKey(key))).status).toBe(401);
   });
 

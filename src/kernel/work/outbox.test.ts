@@ -40,10 +40,10 @@ describe("an event", () => {
 
   test("is written once for each consumer of its topic, however often it is emitted", async () => {
     const [one, other, deaf] = [consumerOf(), consumerOf(), consumerOf({ topics: ["elsewhere"] })];
-    const outbox = createOutbox([one, other, deaf]);
+    const outbox = createOutbox([one, other, deaf], wake);
     const told = event();
-    await outbox.emit(database.db, [told]);
-    await outbox.emit(database.db, [told, event({ topic: "nobody listens" })]);
+    await emit(outbox, [told]);
+    await emit(outbox, [told, event({ topic: "nobody listens" })]);
     expect((await rows()).map(({ consumer }) => consumer)).toEqual([one.name, other.name]);
   });
 
@@ -52,7 +52,7 @@ describe("an event", () => {
     async (payload) => {
       const { outbox, lane, heard } = outboxOf();
       const told = event({ payload });
-      await outbox.emit(database.db, [told]);
+      await emit(outbox, [told]);
       expect(await lane.runOnce()).toEqual({ claimed: 1, delivered: 1 });
       expect(heard).toEqual([told]);
       expect(await rows()).toEqual([]);
@@ -60,14 +60,36 @@ describe("an event", () => {
     },
   );
 
-  test("is delivered at once after a hint", async () => {
+  test("is delivered at once after its commit", async () => {
     const { outbox, lane, heard } = outboxOf();
     const idle = lane.nextRun();
     start(lane);
     await idle;
-    await outbox.emit(database.db, [event()]);
-    wake.hint(OUTBOX_TOPIC);
+    await emit(outbox, [event()]);
     await until(() => heard.length === 1, "the delivery");
+  });
+
+  test("sends one hint after the commit of its transaction, however many are emitted in it, and none before", async () => {
+    const { outbox } = outboxOf();
+    const hints = countHints();
+    await database.db.tx(async (tx) => {
+      await outbox.emit(tx, [event()]);
+      await outbox.emit(tx, [event(), event()]);
+      expect(hints()).toBe(0);
+    });
+    expect(hints()).toBe(1);
+  });
+
+  test("sends no hint if its transaction is rolled back, or if it is for nobody", async () => {
+    const { outbox } = outboxOf();
+    const hints = countHints();
+    const failing = database.db.tx(async (tx) => {
+      await outbox.emit(tx, [event()]);
+      throw new Error("the change failed");
+    });
+    await expect(failing).rejects.toThrow("the change failed");
+    await emit(outbox, [event({ topic: "nobody listens" })]);
+    expect(hints()).toBe(0);
   });
 });
 
@@ -75,7 +97,7 @@ describe("a delivery that fails", () => {
   test("is tried again when its wait is over, and not before", async () => {
     const log = rememberingLog();
     const { outbox, lane } = outboxOf({ deliver: () => Promise.reject(new Error("no route to host")) }, { log });
-    await outbox.emit(database.db, [event()]);
+    await emit(outbox, [event()]);
     expect(await lane.runOnce()).toEqual({ claimed: 1, delivered: 0 });
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 1, last_error: "no route to host", wait: 60 }]);
     expect(log.lines).toMatchObject([{ level: "warn", fields: { outcome: "retry_later" } }]);
@@ -93,7 +115,7 @@ describe("a delivery that fails", () => {
         if (heard.push(told) === 1) throw new Error("not now");
       },
     });
-    await outbox.emit(database.db, [event()]);
+    await emit(outbox, [event()]);
     start(lane);
     await until(() => heard.length === 2, "the second try, long before the next look");
     await until(async () => (await rows()).length === 0, "the record");
@@ -106,7 +128,7 @@ describe("a delivery that fails", () => {
       deliver: (_, limited) =>
         new Promise(() => limited.addEventListener("abort", () => (aborted = limited.reason), { once: true })),
     });
-    await outbox.emit(database.db, [event()]);
+    await emit(outbox, [event()]);
     expect(await lane.runOnce()).toEqual({ claimed: 1, delivered: 0 });
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 1, last_error: "it took longer than 50 ms" }]);
     expect(String(aborted)).toContain("it took longer than 50 ms");
@@ -114,7 +136,7 @@ describe("a delivery that fails", () => {
 
   test("is dead after the last attempt, with its reason, and left alone", async () => {
     const { outbox, lane } = outboxOf({ deliver: () => Promise.reject(new Error("x".repeat(10_000))) });
-    await outbox.emit(database.db, [event()]);
+    await emit(outbox, [event()]);
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       await makeDue();
       await lane.runOnce();
@@ -130,8 +152,8 @@ describe("a delivery that fails", () => {
         if (payload === "bad") throw new Error("no");
       },
     });
-    await outbox.emit(
-      database.db,
+    await emit(
+      outbox,
       ["good", "bad", "good"].map((payload) => event({ payload })),
     );
     expect(await lane.runOnce()).toEqual({ claimed: 3, delivered: 2 });
@@ -147,7 +169,7 @@ describe("a delivery that fails", () => {
           begun.resolve();
         }),
     });
-    await outbox.emit(database.db, [event()]);
+    await emit(outbox, [event()]);
     lane.start();
     await begun.promise;
     await lane.stop();
@@ -162,14 +184,13 @@ describe("a consumer", () => {
     });
     const heard: OutboxEvent[] = [];
     const healthy = consumerOf({ deliver: async (told) => void heard.push(told) });
-    const outbox = createOutbox([hanging, healthy]);
+    const outbox = createOutbox([hanging, healthy], wake);
     start(...outbox.relays({ db: database.db, session, wake, log: silentLog }));
     for (let n = 1; n <= 3; n += 1) {
-      await outbox.emit(
-        database.db,
+      await emit(
+        outbox,
         Array.from({ length: 150 }, () => event()),
       );
-      wake.hint(OUTBOX_TOPIC);
       await until(() => heard.length === 150 * n, "the healthy consumer's events");
     }
   });
@@ -180,7 +201,7 @@ describe("a consumer", () => {
       `insert into kernel.outbox (event_id, consumer, topic, payload, due_at)
        select gen_random_uuid(), 'of another version', 'topic', '{}', now() - interval '1 day' from generate_series(1, 200)`,
     );
-    await outbox.emit(database.db, [event()]);
+    await emit(outbox, [event()]);
     expect(await lane.runOnce()).toEqual({ claimed: 1, delivered: 1 });
     const left = await rows();
     expect(left).toHaveLength(200);
@@ -188,7 +209,7 @@ describe("a consumer", () => {
   });
 
   test("cannot have a name that would need quoting", () => {
-    expect(() => createOutbox([consumerOf({ name: "it's" })])).toThrow("cannot be named it's");
+    expect(() => createOutbox([consumerOf({ name: "it's" })], wake)).toThrow("cannot be named it's");
   });
 });
 
@@ -205,19 +226,18 @@ describe("a crash", () => {
         else throw new Error("seen before");
       },
     });
-    const outbox = createOutbox([consumer]);
+    const outbox = createOutbox([consumer], wake);
     const told = event();
-    await outbox.emit(database.db, [told]);
+    await emit(outbox, [told]);
     const [, suspended] = relaysOf(outbox);
     const suspendedRun = suspended?.runOnce();
     await delivered.promise;
     await database.query("update kernel.session set expires_at = now() where id = $1", [session.id()]);
 
     const [reclaimer, lane] = relaysOf(outbox, await open());
-    let hints = 0;
-    wake.on(OUTBOX_TOPIC, () => (hints += 1));
+    const hints = countHints();
     expect(await reclaimer?.runOnce()).toEqual({ reclaimed: 1 });
-    expect(hints).toBe(1);
+    expect(hints()).toBe(1);
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 0, lost_count: 1 }]);
     expect(await lane?.runOnce()).toEqual({ claimed: 1, delivered: 0 });
     expect(heard).toEqual([told, told]);
@@ -236,7 +256,7 @@ describe("a crash", () => {
         return gate.promise;
       },
     });
-    await outbox.emit(database.db, [event()]);
+    await emit(outbox, [event()]);
     const run = lane.runOnce();
     await begun.promise;
     await database.db.tx(async (tx) => {
@@ -260,8 +280,8 @@ test("the outcomes of many deliveries are written together", async () => {
     }) as typeof database.db.tx,
   };
   const { outbox, lane } = outboxOf({}, { db: counting });
-  await outbox.emit(
-    database.db,
+  await emit(
+    outbox,
     Array.from({ length: 100 }, () => event()),
   );
   expect(await lane.runOnce()).toEqual({ claimed: 100, delivered: 100 });
@@ -285,10 +305,21 @@ function consumerOf(options: Partial<OutboxConsumer> = {}): OutboxConsumer {
 /** An outbox with one consumer, which remembers what it heard unless the test says what it does. */
 function outboxOf(options: Partial<OutboxConsumer> = {}, deps: Partial<Parameters<Outbox["relays"]>[0]> = {}) {
   const heard: OutboxEvent[] = [];
-  const outbox = createOutbox([consumerOf({ deliver: async (told) => void heard.push(told), ...options })]);
+  const outbox = createOutbox([consumerOf({ deliver: async (told) => void heard.push(told), ...options })], wake);
   const [, lane] = outbox.relays({ db: database.db, session, wake, log: silentLog, ...deps });
   if (!lane) throw new Error("no lane");
   return { outbox, lane, heard };
+}
+
+/** In a transaction of its own. */
+function emit(outbox: Outbox, events: readonly OutboxEvent[]): Promise<void> {
+  return database.db.tx((tx) => outbox.emit(tx, events));
+}
+
+function countHints(): () => number {
+  let hints = 0;
+  wake.on(OUTBOX_TOPIC, () => (hints += 1));
+  return () => hints;
 }
 
 function relaysOf(outbox: Outbox, of: Session = session): Service[] {

@@ -8,7 +8,7 @@
  * Each consumer has its own row of an event and its own loop, so one that is down or slow holds back no other.
  */
 import { itemsByKey, toArrays, unnest } from "../data/batch.ts";
-import { type Db, isUnavailable, type Queryable } from "../data/db.ts";
+import { type Db, isUnavailable, type Tx } from "../data/db.ts";
 import { createGroupCommit } from "../data/group-commit.ts";
 import { statement } from "../data/statement.ts";
 import { type Lease, type LeaseSpec, leaseOn } from "./lease.ts";
@@ -36,8 +36,8 @@ export interface OutboxConsumer {
 }
 
 export interface Outbox {
-  /** Writes the events for all consumers of their topics. Call `wake.hint(OUTBOX_TOPIC)` after the commit. */
-  emit(tx: Queryable, events: readonly OutboxEvent[]): Promise<void>;
+  /** Writes the events for all consumers of their topics, and wakes their loops after the commit. */
+  emit(tx: Tx, events: readonly OutboxEvent[]): Promise<void>;
   /** The loops: one that reclaims, and one for each consumer. */
   relays(deps: RelayDeps): Service[];
 }
@@ -107,8 +107,9 @@ const NEXT_DUE = statement<{ ms: number | null }>(
    from kernel.outbox where consumer = $1 and state = 'ready'`,
 );
 
-export function createOutbox(consumers: readonly OutboxConsumer[]): Outbox {
+export function createOutbox(consumers: readonly OutboxConsumer[], wake: Pick<Wake, "hint">): Outbox {
   const lanes = consumers.map((consumer) => createLane(consumer));
+  const hint = () => wake.hint(OUTBOX_TOPIC); // One function, so that a transaction that emits often hints once.
   return {
     async emit(tx, events) {
       const rows = events.flatMap(({ eventId, topic, payload }) =>
@@ -116,7 +117,9 @@ export function createOutbox(consumers: readonly OutboxConsumer[]): Outbox {
           .filter(({ topics }) => topics.includes(topic))
           .map(({ name }) => ({ event_id: eventId, consumer: name, topic, payload })),
       );
-      if (rows.length > 0) await tx.rows(EMIT, toArrays(EVENT, rows));
+      if (rows.length === 0) return;
+      tx.afterCommit(hint);
+      await tx.rows(EMIT, toArrays(EVENT, rows));
     },
     relays: (deps) => [createReclaimer(deps), ...lanes.map((lane) => lane(deps))],
   };

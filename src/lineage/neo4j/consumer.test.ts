@@ -135,12 +135,11 @@ describe("a failure", () => {
     const tag = await world.node(tenantId, { kind: "TAG", path: ["x"] });
     const session = await openSession({ db: database.db, log: silentLog, version: "0", roles: [] });
     try {
-      const outbox = createOutbox([consumer]);
       const wake = createWake({ db: database.db, log: silentLog });
+      const outbox = createOutbox([consumer], wake);
       const [, lane] = outbox.relays({ db: database.db, session, wake, log: silentLog });
-      await outbox.emit(database.db, [
-        { eventId: randomUUID(), topic: GRAPH_TOPIC, payload: { tenantId, nodes: [tag], edges: [] } },
-      ]);
+      const payload = { tenantId, nodes: [tag], edges: [] };
+      await database.db.tx((tx) => outbox.emit(tx, [{ eventId: randomUUID(), topic: GRAPH_TOPIC, payload }]));
       before = () => {
         throw new Neo4jError("no server", "ServiceUnavailable", "", "");
       };

@@ -5,6 +5,7 @@ import { ApiError, OperatorError } from "../../kernel/errors.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import { systemClock } from "../../kernel/time/clock.ts";
 import { recordingIngest } from "../recording-ingest.fixture.ts";
+import type { FileFlow } from "./file-events.ts";
 import { AT, dialectOf, modelFlow, runFlow } from "./flows.fixture.ts";
 import { modelEvents } from "./model-events.ts";
 import { openOwnLineage } from "./own-lineage.ts";
@@ -89,10 +90,13 @@ describe("what is told of a run", () => {
 test("of files only what this process has not told is told, and not before it is committed", async () => {
   const { ofFiles } = await open();
   const file = { pattern: "a_(\\d+)", table: "A" };
-  expect(ofFiles([file, file]).events).toHaveLength(1);
-  const { events, committed } = ofFiles([file]);
-  expect(events).toHaveLength(1);
-  committed();
-  expect(ofFiles([file]).events).toEqual([]);
-  expect(ofFiles([{ ...file, table: "B" }]).events).toHaveLength(1);
+  const eventsOf = (...files: FileFlow[]) => database.db.tx(async (tx) => ofFiles(tx, files));
+  const failing = database.db.tx(async (tx) => {
+    expect(ofFiles(tx, [file, file])).toHaveLength(1);
+    throw new Error("not committed");
+  });
+  await expect(failing).rejects.toThrow("not committed");
+  expect(await eventsOf(file)).toHaveLength(1);
+  expect(await eventsOf(file)).toEqual([]);
+  expect(await eventsOf({ ...file, table: "B" })).toHaveLength(1);
 });

@@ -5,7 +5,7 @@
 import type { ModelFlow } from "../../arrivals/index.ts";
 import type { RunFlow } from "../../chains/index.ts";
 import type { Engines } from "../../engines/index.ts";
-import type { Db } from "../../kernel/data/db.ts";
+import type { Db, Tx } from "../../kernel/data/db.ts";
 import { OperatorError } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
@@ -25,8 +25,8 @@ export interface OwnLineage {
   ofModel(flow: ModelFlow): OutboxEvent[];
   /** What to emit of chains' runs. */
   ofRuns(flows: readonly RunFlow[]): OutboxEvent[];
-  /** What to emit of files. It is the same for each file of a rule, so a process tells it once. */
-  ofFiles(flows: readonly FileFlow[]): { events: OutboxEvent[]; committed(): void };
+  /** What to emit of files in this transaction. It is the same for each file of a rule, so a process tells it once. */
+  ofFiles(tx: Pick<Tx, "afterCommit">, flows: readonly FileFlow[]): OutboxEvent[];
 }
 
 type OwnSettings = NonNullable<LineageSettings["own"]>;
@@ -57,16 +57,14 @@ export async function openOwnLineage(settings: OwnSettings, deps: OwnLineageDeps
     consumer: createConsumer(tenant, lineage.ingest),
     ofModel: (flow) => [outboxEvent(modelEvents(flow, clock.now(), dialectOf))],
     ofRuns: (flows) => flows.map((flow) => outboxEvent(runEvents(flow, clock.now(), dialectOf))),
-    ofFiles(flows) {
+    ofFiles(tx, flows) {
       const named = new Map(flows.map((flow) => [`${flow.table}\n${flow.pattern}`, flow]));
       const news = [...named].filter(([name]) => !toldOfFiles.has(name));
-      return {
-        events: news.map(([, flow]) => outboxEvent([fileEvent(flow, clock.now())])),
-        committed() {
-          if (toldOfFiles.size + news.length > FILES_REMEMBERED_MAX) toldOfFiles.clear();
-          for (const [name] of news) toldOfFiles.add(name);
-        },
-      };
+      tx.afterCommit(() => {
+        if (toldOfFiles.size + news.length > FILES_REMEMBERED_MAX) toldOfFiles.clear();
+        for (const [name] of news) toldOfFiles.add(name);
+      });
+      return news.map(([, flow]) => outboxEvent([fileEvent(flow, clock.now())]));
     },
   };
 }

@@ -1,6 +1,6 @@
 /** What people do with tasks: look at them and at their batches, have them tried again, cancel them. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
-import type { Db, Queryable } from "../../kernel/data/db.ts";
+import type { Db, Tx } from "../../kernel/data/db.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import {
@@ -45,7 +45,7 @@ export function createTaskActions({ db, wake }: { db: Db; wake: Wake }): TaskAct
   /** One guarded move of one task. */
   async function move(
     ids: { tenantId: string; taskId: string },
-    make: (tx: Queryable) => Promise<boolean>,
+    make: (tx: Tx) => Promise<boolean>,
     { verb, from, actor }: { verb: "reset" | "cancel"; from: readonly TaskStatus[]; actor: Actor },
   ): Promise<TaskRow> {
     const { tenantId, taskId } = ids;
@@ -76,11 +76,12 @@ export function createTaskActions({ db, wake }: { db: Db; wake: Wake }): TaskAct
       return { ...task, attempts: attempts.toReversed() };
     },
 
-    async reset(tenantId, taskId, actor) {
-      const make = (tx: Queryable) => resetTask(tx, tenantId, taskId);
-      const task = await move({ tenantId, taskId }, make, { verb: "reset", from: RESETTABLE, actor });
-      wake.hint(MODELS_TOPIC);
-      return task;
+    reset(tenantId, taskId, actor) {
+      const make = (tx: Tx) => {
+        tx.afterCommit(() => wake.hint(MODELS_TOPIC));
+        return resetTask(tx, tenantId, taskId);
+      };
+      return move({ tenantId, taskId }, make, { verb: "reset", from: RESETTABLE, actor });
     },
 
     async resetAll(tenantId, status, actor) {
@@ -95,7 +96,7 @@ export function createTaskActions({ db, wake }: { db: Db; wake: Wake }): TaskAct
     },
 
     cancel(tenantId, taskId, actor) {
-      const make = (tx: Queryable) => cancelTask(tx, tenantId, taskId);
+      const make = (tx: Tx) => cancelTask(tx, tenantId, taskId);
       return move({ tenantId, taskId }, make, { verb: "cancel", from: CANCELABLE, actor });
     },
   };

@@ -80,7 +80,6 @@ export async function runBatch(deps: WorkerDeps, batch: Batch, signal: AbortSign
     const outcomes = tasks.map((task) => worked.outcomes.get(task.id) ?? "outdated");
     const results = tasks.map((task, index) => resultOf(task, outcomes[index] ?? "outdated", batchNo));
     await settle(db, deps.changed, { ...settled, worked, results });
-    if (worked.embeddings.length + worked.summaries.length > 0) deps.onWritten();
     tell(deps, lane, results);
     const failed = outcomes.some((outcome) => outcome instanceof ProviderError);
     const seconds = (performance.now() - started) / 1_000;

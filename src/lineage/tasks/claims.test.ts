@@ -180,7 +180,7 @@ test("an idle process makes a handful of statements, and one with nothing due no
   process.requeue.start();
   await until(() => statements.length >= 3, "the first look");
   const ran = process.worker.nextRun();
-  process.push();
+  process.worker.wake();
   await ran;
   expect(statements.toSorted()).toEqual([
     "lineage.model.requeueing",

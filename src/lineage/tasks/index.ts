@@ -3,13 +3,12 @@
  * queue tasks in their own transaction; nothing that fails here reaches them.
  */
 
-import type { Db, Queryable } from "../../kernel/data/db.ts";
+import type { Db, Tx } from "../../kernel/data/db.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Outbound } from "../../kernel/net/outbound.ts";
 import type { Environment } from "../../kernel/secrets/environment.ts";
 import type { Metrics } from "../../kernel/telemetry/metrics.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
-import { OUTBOX_TOPIC } from "../../kernel/work/outbox.ts";
 import type { OnRun, Service, ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { createTaskActions, type TaskActions } from "./actions.ts";
@@ -32,9 +31,7 @@ export type { ChangedAsset } from "./enqueue.ts";
 
 export interface Tasks {
   /** Queues what the change makes necessary for this tenant's model; returns how many. Cheap when the tenant has no model. */
-  enqueue(tx: Queryable, tenant: TaskTenant, changed: readonly ChangedAsset[]): Promise<number>;
-  /** Call after the commit, when enqueue returned more than 0. */
-  push(): void;
+  enqueue(tx: Tx, tenant: TaskTenant, changed: readonly ChangedAsset[]): Promise<number>;
   /** The vector of what someone looks for. Undefined where the tenant has no model, or it does not answer at the moment. */
   embedQuery(
     tenant: { id: string; model: TenantModel | null },
@@ -80,10 +77,12 @@ export function createTasks(deps: TasksDeps): Tasks {
   }
 
   measureBacklog(deps);
-  const onWritten = () => wake.hint(OUTBOX_TOPIC);
   return {
-    push,
-    enqueue: (tx, tenant, changed) => enqueue(tx, tenant, changed, WANTED_BY_EVENT),
+    async enqueue(tx, tenant, changed) {
+      const queued = await enqueue(tx, tenant, changed, WANTED_BY_EVENT);
+      if (queued > 0) tx.afterCommit(push);
+      return queued;
+    },
 
     async embedQuery({ id, model }, text, signal = new AbortController().signal) {
       if (!model?.embedding) return undefined;
@@ -100,10 +99,6 @@ export function createTasks(deps: TasksDeps): Tasks {
 
     models: createModels({ ...deps, providers }),
     actions: createTaskActions(deps),
-    services: [
-      createWorker({ ...deps, providers, onWritten }),
-      createRequeue({ ...deps, push }),
-      createRetention(deps),
-    ],
+    services: [createWorker({ ...deps, providers }), createRequeue({ ...deps, push }), createRetention(deps)],
   };
 }

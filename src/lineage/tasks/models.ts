@@ -22,9 +22,11 @@ export function createModels({ db, wake, providers }: { db: Db; wake: Wake; prov
     await db.tx(async (tx) => {
       if (!(await writeModel(tx, tenantId, model))) throw new ApiError("TENANT_NOT_FOUND", { tenantId });
       await audit(tx, actor, action, tenantId, model ?? {});
+      tx.afterCommit(() => {
+        wake.hint(TENANTS_TOPIC);
+        wake.hint(MODELS_TOPIC);
+      });
     });
-    wake.hint(TENANTS_TOPIC);
-    wake.hint(MODELS_TOPIC);
   }
 
   return {

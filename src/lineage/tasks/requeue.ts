@@ -43,8 +43,7 @@ export function createRequeue({ db, wake, log, onRun, push }: RequeueDeps): Serv
       const waits = tenants.map(({ due_in_ms }) => due_in_ms).filter((ms) => ms > 0);
       dueAtMs = performance.now() + Math.min(...waits);
       let queued = 0;
-      for (const tenant of due) queued += await requeueStale(db, tenant);
-      if (queued > 0) push();
+      for (const tenant of due) queued += await requeueStale(db, tenant, push);
       return { tenants: due.length, queued };
     },
     more: ({ tenants = 0 }) => tenants > 0,
@@ -61,13 +60,14 @@ export function createRequeue({ db, wake, log, onRun, push }: RequeueDeps): Serv
 }
 
 /** One step; answers how many tasks it queued. */
-function requeueStale(db: Db, tenant: Requeueing): Promise<number> {
+function requeueStale(db: Db, tenant: Requeueing, push: () => void): Promise<number> {
   return db.tx(async (tx) => {
     const { id, after } = tenant;
     const assets = await assetsAfter(tx, id, { after, kinds: EMBEDDED_KINDS, limit: STEP_ASSETS });
     const changed = assets.map(({ kind, path, ...asset }) => ({ ...asset, name: { kind, path } }));
     // What was tried and failed since the choice is not stale: the second round leaves it to its retries.
     const queued = await enqueue(tx, tenant, changed, tenant.isLast ? WANTED_BY_EVENT : WANTED_BY_MODEL);
+    if (queued > 0) tx.afterCommit(push);
     // Last, because it locks the tenant, which an event may want to.
     return (await advanceRequeueing(tx, tenant, advance(tenant, assets.length === STEP_ASSETS, assets.at(-1)?.id)))
       ? queued

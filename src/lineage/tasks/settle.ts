@@ -1,5 +1,5 @@
 /** Writes down what came of a batch: the results, the tasks, their attempts and the batch, all or none of it. */
-import { type Db, isUnavailable, type Queryable } from "../../kernel/data/db.ts";
+import { type Db, isUnavailable, type Tx } from "../../kernel/data/db.ts";
 import { type RetryPolicy, withRetry } from "../../kernel/work/retry.ts";
 import {
   finishAttempts,
@@ -13,7 +13,7 @@ import { fingerprintsOf, type TenantModel } from "./model.ts";
 import type { Worked } from "./work.ts";
 
 /** Tells of assets whose summary or embedding changed, in the transaction that changes it. */
-export type Changed = (tx: Queryable, tenantId: string, nodeIds: readonly string[]) => Promise<void>;
+export type Changed = (tx: Tx, tenantId: string, nodeIds: readonly string[]) => Promise<void>;
 
 export interface Settlement {
   tenantId: string;
@@ -37,7 +37,7 @@ export function settle(db: Db, changed: Changed, settlement: Settlement): Promis
   return withRetry(write, { policy: PATIENCE, retryOn: isUnavailable });
 }
 
-async function settleIn(tx: Queryable, changed: Changed, settlement: Settlement): Promise<void> {
+async function settleIn(tx: Tx, changed: Changed, settlement: Settlement): Promise<void> {
   const { tenantId, batchNo, readAt, worked, results } = settlement;
   const { embedding, summary } = fingerprintsOf(settlement.model);
   const written = { tenantId, batchNo, readAt };

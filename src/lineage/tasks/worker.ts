@@ -28,8 +28,6 @@ export interface WorkerDeps {
   settings: TasksSettings;
   providers: Providers;
   changed: Changed;
-  /** Called after the commit of what `changed` was told of. */
-  onWritten: () => void;
 }
 
 const RECLAIM_MAX = 500;
