@@ -3,7 +3,7 @@
  * named by a number, which each table turns into its own kind of key.
  */
 import type { Db } from "../src/kernel/data/db.ts";
-import { type AlsoOnClaim, type Held, type Lease, leaseOn } from "../src/kernel/work/lease.ts";
+import { type AlsoOnClaim, type Held, type Lease, leaseOn, returning } from "../src/kernel/work/lease.ts";
 import type { TestDatabase } from "./database.ts";
 
 export interface Key {
@@ -55,15 +55,15 @@ export interface WorkTable {
 
 const outcomes = {
   done: { set: "state = 'done'" },
-  failed: { set: "state = 'failed', note = i.note", values: { note: "text" } },
-};
+  failed: { set: "state = 'failed', note = i.note", values: { note: "text?" } },
+} as const;
 const common = {
   dueAt: "due_at",
   orderBy: "priority, due_at, n",
   fence: "fence",
   lost: { column: "lost_count" },
-  onClaim: "claims = t.claims + 1",
-  returning: "t.claims",
+  onClaim: { claims: "t.claims + 1" },
+  returning: returning<{ claims: number }>("t.claims"),
   outcomes,
 } as const;
 const columns = `state text not null, priority int not null, due_at timestamptz not null, fence bigint,
@@ -75,7 +75,7 @@ const jobs: WorkTable = {
   shape: "a bigint key, held item by item",
   extend: true,
   states: { ready: ["ready"], leased: "leased", dead: "dead" },
-  lease: leaseOn<Key, { claims: number }>({
+  lease: leaseOn({
     ...common,
     name: "test.job",
     table: "job",
@@ -112,7 +112,7 @@ const tasks: WorkTable = {
   shape: "a composite key and two ready states, held by session",
   extend: false,
   states: { ready: ["new", "it's time"], leased: "being worked on", dead: "put aside" },
-  lease: leaseOn<Key, { claims: number }>({
+  lease: leaseOn({
     ...common,
     name: "test.task",
     table: "task",

@@ -29,7 +29,7 @@ export async function millrace({ db, sql }: BenchPostgres): Promise<Contender> {
       due_at timestamptz not null default now(), session_id bigint, fence bigint, lost_count int not null default 0, finished_at timestamptz);
     create index item_ready on bench.item (priority, due_at, id) where state = 'ready';
     create index item_leased on bench.item (session_id) where state = 'leased'`);
-  const lease = leaseOn<{ id: string }>({
+  const lease = leaseOn({
     name: "bench.item",
     table: "bench.item",
     key: { id: "int8" },

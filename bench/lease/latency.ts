@@ -43,7 +43,7 @@ export async function millraceLatency({ db, sql }: BenchPostgres): Promise<Conte
     create table bench.pushed (id bigint generated always as identity primary key, state text not null default 'ready',
       session_id bigint, fence bigint, lost_count int not null default 0);
     create index pushed_ready on bench.pushed (id) where state = 'ready'`);
-  const lease = leaseOn<{ id: string }>({
+  const lease = leaseOn({
     name: "bench.pushed",
     table: "bench.pushed",
     key: { id: "int8" },

@@ -20,7 +20,7 @@ import { createWake, type Wake } from "../kernel/work/wake.ts";
 import { type Arrivals, createArrivals } from "./arrivals.ts";
 import { createEvents, type Events } from "./events.ts";
 import { finish, type Run } from "./runs/finish.ts";
-import { claimRuns } from "./runs/worker.ts";
+import { claimRuns, withModels } from "./runs/worker.ts";
 import { giveBackInstances } from "./store/instances.ts";
 import { findViolations } from "./store/invariants.ts";
 import { endLostTasks } from "./store/tasks.ts";
@@ -156,6 +156,7 @@ async function run(model: Model, command: Command): Promise<void> {
       model.reclaim();
       model.settle();
       for (const step of SETTLE) await database.db.rows(step);
+      await arrivals.worker.reclaimer?.runOnce();
       await arrivals.timers.runOnce();
       return;
     case "publish":
@@ -189,7 +190,7 @@ async function run(model: Model, command: Command): Promise<void> {
 
 async function claim(model: Model, session: string, limit: number): Promise<void> {
   const expected = Math.min(limit, model.ready());
-  const claimed = await claimRuns(database.db, { limit, session, worker: "test" });
+  const claimed = await withModels(database.db, await claimRuns(database.db, { limit, session, worker: "test" }));
   expect(claimed).toHaveLength(expected);
   for (const one of claimed.sort((a, b) => Number(a.taskId) - Number(b.taskId))) {
     const no = model.claimed(one.model_id, one.op_time, session);
@@ -208,6 +209,7 @@ function end(no: number, succeeds: boolean): Promise<boolean> {
 
 async function lookAtTimers(model: Model): Promise<void> {
   model.reclaim();
+  await arrivals.worker.reclaimer?.runOnce();
   await arrivals.timers.runOnce();
 }
 

@@ -18,7 +18,7 @@ import type { ChainPort } from "./runs/chain-port.ts";
 import { keyOf } from "./runs/judge.ts";
 import { createTimers } from "./runs/timers.ts";
 import { createWaitingRoom, type WaitingRoom } from "./runs/waiting-room.ts";
-import { createWorker, type Worker } from "./runs/worker.ts";
+import { createWorker } from "./runs/worker.ts";
 import type { ArrivalsSettings } from "./settings.ts";
 import { findArrivals } from "./store/arrivals.ts";
 import { setChainRun } from "./store/tasks.ts";
@@ -30,7 +30,7 @@ export interface Arrivals {
   requests: Requests;
   waitingRoom: WaitingRoom;
   /** Start it in a process with the role `worker`. */
-  worker: Worker;
+  worker: ReturnType<typeof createWorker>;
   /** Start it in a process with the role `scheduler`. */
   timers: Service;
   /** A table has arrived. Resolves after COMMIT. */
@@ -112,7 +112,7 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
       onChainRun: (run, chainRunId) => setChainRun(db, run.taskId, chainRunId),
       name: PROCESS_NAME,
     }),
-    timers: createTimers({ ...deps, events, lostLimit: settings.lostLimit }),
+    timers: createTimers({ ...deps, events }),
     announce: (announcement) => announcements.add(named(announcement)),
     announceIn: (tx, given) => announceAll(tx, given.map(named)),
     tableName,

@@ -5,16 +5,9 @@ import { openRecordingDb, type RecordingDb } from "../../test/plans.ts";
 import type { Db } from "../kernel/data/db.ts";
 import { announce } from "./announce.ts";
 import { knownModels } from "./runs/needs.ts";
-import { claimRuns } from "./runs/worker.ts";
+import { claimRuns, withModels } from "./runs/worker.ts";
 import { look } from "./store/deadlines.ts";
-import {
-  dueInstances,
-  endInstance,
-  findInstances,
-  heldInstances,
-  lostInstances,
-  markAgain,
-} from "./store/instances.ts";
+import { dueInstances, endInstance, findInstances, instanceLease, markAgain } from "./store/instances.ts";
 import { replaceKpiValues, replaceModelValues, valuesOf } from "./store/kpis.ts";
 import { endTask, tasksOf } from "./store/tasks.ts";
 
@@ -38,11 +31,11 @@ async function turn(session: string, round: number): Promise<void> {
   await look(db);
   const arrivals = ["T1", "T2", "nobody's"].map((table) => ({ table, opTime: `D${round}`, idempotencyKey: null }));
   await db.tx((tx) => announce(tx, arrivals));
-  const [run, ...others] = await claimRuns(db, { limit: 3, session, worker: "w" });
+  const [run, ...others] = await withModels(db, await claimRuns(db, { limit: 3, session, worker: "w" }));
   if (!run) throw new Error("nothing was ready");
   await db.tx((tx) => markAgain(tx, [{ ...run, trigger: "arrival", caused_by: null }]));
-  await heldInstances(db, session);
-  await lostInstances(db, 10);
+  await instanceLease.heldBy(db, session);
+  await instanceLease.expired(db, 10);
   await dueInstances(db, 10);
   await findInstances(db, [run]);
   await tasksOf(db, [run]);

@@ -5,7 +5,7 @@
 import { guardedUpdate, toArrays, unnest } from "../kernel/data/batch.ts";
 import type { Db, Queryable } from "../kernel/data/db.ts";
 import { type Statement, statement } from "../kernel/data/statement.ts";
-import { type Held, type Lease, leaseOn } from "../kernel/work/lease.ts";
+import { type Held, type Lease, leaseOn, returning } from "../kernel/work/lease.ts";
 import {
   FILE_MOVES,
   type FileTransition,
@@ -53,7 +53,7 @@ export interface ShardStatuses {
 }
 
 const TABLE = "tracking.pipeline_tracking";
-const CELL_KEY = { filename: "text", shard: "int4" };
+const CELL_KEY = { filename: "text", shard: "int4" } as const;
 
 /** `shard-worker` is `shard_worker` in column names. */
 export const columnPrefix = (stage: Stage) => stage.replace("-", "_");
@@ -82,7 +82,7 @@ function stageStore(stage: QueueStage): StageStore {
   const fence = `${columnPrefix(stage)}_fence`;
   const before = `${statusColumn(stageBefore(stage))} = 'done'`;
 
-  const lease = leaseOn<CellKey, ClaimedCell>({
+  const lease = leaseOn({
     name,
     table: TABLE,
     key: CELL_KEY,
@@ -92,9 +92,9 @@ function stageStore(stage: QueueStage): StageStore {
     fence,
     hold: { by: "item", owner: "worker", until: "leased_until" },
     lost: { column: "lost_count", error: "last_error" },
-    onClaim: "updated_at = now()",
-    onReturn: "updated_at = now()",
-    returning: "t.created_at, t.leased_until",
+    onClaim: { updated_at: "now()" },
+    onReturn: { updated_at: "now()" },
+    returning: returning<ClaimedCell>("t.created_at, t.leased_until"),
     outcomes: {
       done: { set: `${status} = 'done', lost_count = 0, last_error = null, updated_at = now()` },
     },

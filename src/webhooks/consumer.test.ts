@@ -176,10 +176,10 @@ test("an event comes by way of the outbox", async () => {
   await subscribe(process, webhooks.receiver.url("/kpi"));
   const wake = createWake({ db: database.db, log: silentLog });
   const outbox = createOutbox([process.consumer], wake);
-  const [, lane] = outbox.relays({ db: database.db, session: process.session, wake, log: silentLog });
+  const [relay] = outbox.relays({ db: database.db, session: process.session, wake, log: silentLog });
   const event = { eventId: randomUUID(), topic: "kpi.updated", payload: update() };
   await database.db.tx((tx) => outbox.emit(tx, [event]));
-  expect(await lane?.runOnce()).toEqual({ claimed: 1, delivered: 1 });
+  expect(await relay?.runOnce()).toEqual({ claimed: 1 });
   process.sender.start();
   await until(() => webhooks.receiver.received("/kpi").length === 1, "the delivery");
 });

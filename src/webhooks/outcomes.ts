@@ -3,15 +3,12 @@
  * attempt's row and what it says about the endpoint in the same transaction.
  */
 
-import { type Db, isUnavailable, type Tx } from "../kernel/data/db.ts";
-import { createGroupCommit } from "../kernel/data/group-commit.ts";
+import type { Db, Tx } from "../kernel/data/db.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { shownUrl } from "../kernel/net/outbound.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Clock } from "../kernel/time/clock.ts";
-import { withRetry } from "../kernel/work/retry.ts";
 import type { ServiceLog } from "../kernel/work/service.ts";
-import { OUTLAST_SESSION } from "../kernel/work/session.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import type { Alerts } from "./alerts.ts";
 import { alertPayload } from "./events.ts";
@@ -24,9 +21,9 @@ import { DELIVERIES_TOPIC } from "./topics.ts";
 
 const OUTCOMES = ["delivered", "retry_later", "give_up", "cancel"] as const;
 
-/** What is to be written down of a delivery that this process holds. */
-export interface Settled {
-  outcome: (typeof OUTCOMES)[number] | "release";
+/** What became of a delivery that this process holds. */
+export interface Result {
+  outcome: (typeof OUTCOMES)[number];
   id: string;
   fence: string;
   event: string;
@@ -43,7 +40,7 @@ const GONE = 410;
 /** With these a receiver speaks for all that it gets, not for one request. */
 const SPEAKS_FOR_ALL = new Set<number | null>([429, 503]);
 
-export function settle(item: Claimed, url: string, attempt: Attempt): Settled {
+export function resultOf(item: Claimed, url: string, attempt: Attempt): Result {
   const { statusCode, error, refused } = attempt;
   const delayMs =
     refused || statusCode === GONE ? undefined : nextTryMs(item.retry_num, item.tries + 1, attempt.retryAfterMs);
@@ -57,8 +54,8 @@ export function settle(item: Claimed, url: string, attempt: Attempt): Settled {
   };
 }
 
-/** Nobody wants it any more, or this process stops. */
-export function unsent(item: Claimed, outcome: Settled["outcome"], error: string | null): Settled {
+/** Nothing was sent. */
+export function unsent(item: Claimed, outcome: Result["outcome"], error: string | null): Result {
   const { id, fence, event, callback_url } = item;
   return { outcome, id, fence, event, callback_url, status_code: null, error, delay_seconds: 0, made: undefined };
 }
@@ -75,31 +72,14 @@ export interface OutcomesDeps {
 }
 
 export interface Outcomes {
-  /** Resolves after the commit. */
-  write(settled: Settled): Promise<void>;
+  /** Writes the results in one transaction. */
+  write(results: readonly Result[]): Promise<void>;
 }
 
 export function createOutcomes(deps: OutcomesDeps): Outcomes {
   const { db, wake, metrics, log, clock, ids, alerts, settings } = deps;
-  const incoming = createGroupCommit<Settled, void>({
-    identity: ({ id }) => id,
-    async write(items) {
-      const { held, disabled } = await withRetry(() => db.tx((tx) => writeAll(tx, items)), {
-        policy: OUTLAST_SESSION,
-        retryOn: isUnavailable,
-      });
-      for (const item of items) tell(item, held.has(item.id));
-      for (const { callbackUrl, reason } of disabled) {
-        log.warn({ callbackUrl: shownUrl(callbackUrl), reason }, "a webhook endpoint was disabled");
-      }
-      return items.map(() => undefined);
-    },
-  });
-
-  async function writeAll(tx: Tx, items: readonly Settled[]) {
+  async function writeAll(tx: Tx, items: readonly Result[]) {
     const held = new Set<string>();
-    const release = items.filter(({ outcome }) => outcome === "release");
-    for (const { id } of await deliveryLease.release(tx, release)) held.add(id);
     for (const outcome of OUTCOMES) {
       const those = items.filter((item) => item.outcome === outcome);
       for (const { id } of await deliveryLease.finish(tx, outcome, those)) held.add(id);
@@ -120,7 +100,7 @@ export function createOutcomes(deps: OutcomesDeps): Outcomes {
     return { held, disabled };
   }
 
-  function tell({ id, event, outcome, callback_url, error, made }: Settled, held: boolean): void {
+  function report({ id, event, outcome, callback_url, error, made }: Result, held: boolean): void {
     const labels = { event, outcome: held ? outcome : "lost" };
     metrics.count("millrace_webhooks_deliveries_total", labels);
     if (made) metrics.observe("millrace_webhooks_attempt_seconds", labels, made.attempt.durationMs / 1_000);
@@ -129,10 +109,18 @@ export function createOutcomes(deps: OutcomesDeps): Outcomes {
     else if (outcome === "give_up") log.warn(fields, "a delivery failed for good");
   }
 
-  return { write: (settled) => incoming.add(settled) };
+  return {
+    async write(results) {
+      const { held, disabled } = await db.tx((tx) => writeAll(tx, results));
+      for (const result of results) report(result, held.has(result.id));
+      for (const { callbackUrl, reason } of disabled) {
+        log.warn({ callbackUrl: shownUrl(callbackUrl), reason }, "a webhook endpoint was disabled");
+      }
+    },
+  };
 }
 
-function attemptRow({ id, made }: Settled) {
+function attemptRow({ id, made }: Result) {
   if (!made) return [];
   const { at, durationMs, statusCode, error, answer } = made.attempt;
   const row = {
@@ -148,7 +136,7 @@ function attemptRow({ id, made }: Settled) {
 }
 
 /** One for each endpoint that did nothing but fail. That it wants no more, or not yet, counts all the same. */
-function failuresIn(made: readonly Settled[], succeeded: ReadonlySet<string>): EndpointFailure[] {
+function failuresIn(made: readonly Result[], succeeded: ReadonlySet<string>): EndpointFailure[] {
   const failures = new Map<string, EndpointFailure>();
   for (const { outcome, callback_url, status_code, made: sent } of made) {
     if (outcome === "delivered") continue;

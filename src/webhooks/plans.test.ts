@@ -4,6 +4,7 @@ import { useDatabase } from "../../test/database.ts";
 import { openRecordingDb, type RecordingDb } from "../../test/plans.ts";
 import { until } from "../../test/until.ts";
 import type { Db } from "../kernel/data/db.ts";
+import { deliveryLease } from "./store/deliveries.ts";
 import { actor, subscription, type TestProcess, update, useWebhooks } from "./webhooks.fixture.ts";
 
 const HISTORY = 100_000;
@@ -55,6 +56,7 @@ async function turn(process: TestProcess): Promise<void> {
     );
     return row?.n === 0;
   }, "the outcomes");
+  await deliveryLease.heldBy(db, process.session.id());
   await process.reclaimer.runOnce();
   await process.retention.runOnce();
 }
@@ -96,6 +98,7 @@ const HOT = [
   "webhooks.delivery.give_up",
   "webhooks.endpoint.succeeded",
   "webhooks.endpoint.failed",
-  "webhooks.delivery.expired",
+  "webhooks.delivery.held_by",
+  "webhooks.delivery.reclaim",
   "webhooks.delivery.delete_old",
 ];

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { DELIVERY_NEXT, DELIVERY_STATUSES, type DeliveryStatus } from "./states.ts";
-import { deliveryLease, reclaimDeliveries } from "./store/deliveries.ts";
+import { deliveryLease } from "./store/deliveries.ts";
 import { recover, redeliver } from "./store/delivery-reads.ts";
 import { actor, subscription, type TestProcess, update, useWebhooks } from "./webhooks.fixture.ts";
 
@@ -30,7 +30,9 @@ async function bringTo(status: DeliveryStatus): Promise<void> {
 }
 
 const told = { callback_url: "https://x.example/", status_code: 200, error: null, delay_seconds: 1 };
-const finish = (outcome: string) => () => deliveryLease.finish(database.db, outcome, [{ id, fence: FENCE, ...told }]);
+const OUTCOMES = ["delivered", "retry_later", "give_up", "cancel"] as const;
+const finish = (outcome: (typeof OUTCOMES)[number]) => () =>
+  deliveryLease.finish(database.db, outcome, [{ id, fence: FENCE, ...told }]);
 const since = "2000-01-01T00:00:00Z";
 
 const MOVES: Record<string, { make: () => Promise<unknown>; from: readonly DeliveryStatus[]; to: DeliveryStatus }> = {
@@ -44,9 +46,13 @@ const MOVES: Record<string, { make: () => Promise<unknown>; from: readonly Deliv
   give_up: { make: finish("give_up"), from: ["SENDING"], to: "FAILED" },
   cancel: { make: finish("cancel"), from: ["SENDING"], to: "CANCELLED" },
   release: { make: () => deliveryLease.release(database.db, [{ id, fence: FENCE }]), from: ["SENDING"], to: "PENDING" },
-  reclaim: { make: () => reclaimDeliveries(database.db, { limit: 1, lostLimit: 9 }), from: ["SENDING"], to: "PENDING" },
+  reclaim: {
+    make: () => deliveryLease.reclaim(database.db, { limit: 1, lostLimit: 9 }),
+    from: ["SENDING"],
+    to: "PENDING",
+  },
   reclaim_last: {
-    make: () => reclaimDeliveries(database.db, { limit: 1, lostLimit: 1 }),
+    make: () => deliveryLease.reclaim(database.db, { limit: 1, lostLimit: 1 }),
     from: ["SENDING"],
     to: "FAILED",
   },
@@ -99,7 +105,7 @@ test.each([
 test("another fence changes nothing", async () => {
   await bringTo("SENDING");
   const before = await webhooks.rows();
-  for (const outcome of ["delivered", "retry_later", "give_up", "cancel"]) {
+  for (const outcome of OUTCOMES) {
     expect(await deliveryLease.finish(database.db, outcome, [{ id, fence: "8", ...told }])).toEqual([]);
   }
   expect(await webhooks.rows()).toEqual(before);

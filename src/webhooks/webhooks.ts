@@ -7,6 +7,7 @@ import type { SecretBox } from "../kernel/secrets/box.ts";
 import type { Environment } from "../kernel/secrets/environment.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Clock } from "../kernel/time/clock.ts";
+import type { LeaseWorker } from "../kernel/work/lease-worker.ts";
 import type { OutboxConsumer } from "../kernel/work/outbox.ts";
 import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";
 import type { Session } from "../kernel/work/session.ts";
@@ -18,6 +19,7 @@ import { createKeeper } from "./keeper.ts";
 import { createOutcomes } from "./outcomes.ts";
 import { createRetention } from "./retention.ts";
 import type { WebhooksSettings } from "./settings.ts";
+import type { Claimed } from "./store/deliveries.ts";
 import { createSubscriptions, type Subscriptions } from "./subscriptions.ts";
 import { createWorker } from "./worker.ts";
 
@@ -27,7 +29,7 @@ export interface Webhooks {
   /** Hand it to the outbox, in every process that emits and in every process that relays. */
   consumer: OutboxConsumer;
   /** Start them in a process with the role `worker`. */
-  services: Service[];
+  services: readonly [worker: LeaseWorker<Claimed>, retention: Service];
 }
 
 export interface WebhooksDeps {
@@ -56,6 +58,6 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
     subscriptions: createSubscriptions({ ...deps, keeper, timeoutMs }),
     deliveries: createDeliveries(deps),
     consumer: createConsumer({ ...deps, keeper, alerts }),
-    services: [...createWorker({ ...deps, keeper, alerts, outcomes, timeoutMs }), createRetention(deps)],
+    services: [createWorker({ ...deps, keeper, alerts, outcomes, timeoutMs }), createRetention(deps)],
   };
 }

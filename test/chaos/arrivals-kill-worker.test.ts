@@ -33,7 +33,7 @@ test(`a model runs in another process after each of ${CYCLES} kills`, {
     await plant.began(opTime, 2);
     for (const run of [1, 2]) await plant.openGate(opTime, run); // The query of the dead one goes on in the engine.
     const [lost, done, ...others] = await plant.ended(opTime, "SUCCESS");
-    expect(lost).toMatchObject({ status: "FAILED", generation: 1, message: "the process that ran it fell silent" });
+    expect(lost).toMatchObject({ status: "FAILED", generation: 1, message: "the process that ran it was lost" });
     expect(done).toMatchObject({ status: "SUCCESS", generation: 1 });
     expect(others).toEqual([]);
     expect((done?.startMs ?? Number.NaN) - killedAtMs).toBeLessThan(RECOVERY_MS_MAX);

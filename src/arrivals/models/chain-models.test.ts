@@ -93,7 +93,7 @@ describe("a run of a chain whose model's process is gone", () => {
     await until(async () => (await tasks())[0]?.chainRunId, "the chain run to be written down");
     await gone.fallSilent();
     const next = await open({ chains: chainProcess.called, roles: ["worker"] });
-    await next.timers.runOnce();
+    await next.worker.reclaimer?.runOnce();
     await until(async () => (await tasks())[1]?.chainRunId, "the next to have found it");
     work.release();
     const [done] = await ended("SUCCESS");
@@ -112,7 +112,7 @@ describe("a run of a chain whose model's process is gone", () => {
     await gone.announce(arrival("a", DAY));
     await work.begun();
     await gone.fallSilent();
-    await gone.timers.runOnce();
+    await gone.worker.reclaimer?.runOnce();
     expect(await state("m", DAY)).toBe("idle");
     acts.clear();
     const next = await open({ chains: chainProcess.called });

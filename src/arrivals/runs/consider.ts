@@ -2,9 +2,11 @@
  * Decides what becomes of models for their opTimes: under the lock of each instance, by `judge`, in one transaction with
  * what has changed. However many tables arrive at the same moment, the last of them to get the lock sees all the others.
  */
-import type { Queryable } from "../../kernel/data/db.ts";
+import type { Queryable, Tx } from "../../kernel/data/db.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
 import {
   type Cause,
+  calmInstances,
   type InstanceAgain,
   type InstanceKey,
   type InstanceMove,
@@ -13,9 +15,10 @@ import {
   markAgain,
   moveInstances,
 } from "../store/instances.ts";
+import { READY_TOPIC } from "../topics.ts";
 import { judge, type Verdict } from "./judge.ts";
-import { type KnownModel, readNeeds } from "./needs.ts";
-import { assertMove, type InstanceState, type Trigger } from "./states.ts";
+import { type KnownModel, knownModels, readNeeds } from "./needs.ts";
+import { assertMove, type InstanceState, MODEL_STATES, type Trigger } from "./states.ts";
 
 export interface Considered extends InstanceKey {
   /** While it runs: whether another run follows, which an owner may not want. */
@@ -71,6 +74,26 @@ export async function consider(
   await moveInstances(tx, moves);
   await markAgain(tx, running);
   return considered;
+}
+
+/** Considers instances anew, for no new arrival. Those of models that are not published any more become idle. */
+export async function reconsider(
+  tx: Tx,
+  keys: readonly InstanceKey[],
+  trigger: Trigger | null,
+  wake: Wake,
+): Promise<void> {
+  if (keys.length === 0) return;
+  const models = await knownModels(
+    tx,
+    keys.map(({ model_id }) => model_id),
+  );
+  const isPublished = ({ model_id }: InstanceKey) => models.get(model_id)?.state === MODEL_STATES.published;
+  // A table may have arrived in the moment in which a model was unpublished; its instance would be due for ever.
+  const unpublished = new Set(keys.filter((key) => !isPublished(key)).map(({ model_id }) => model_id));
+  for (const modelId of unpublished) await calmInstances(tx, modelId);
+  const considered = await consider(tx, keys.filter(isPublished), models, { trigger });
+  if (considered.some(({ verdict }) => verdict.kind === "ready")) tx.afterCommit(() => wake.hint(READY_TOPIC));
 }
 
 /** What is ready stays so: a person may have asked for it, with a table missing and nothing new. */

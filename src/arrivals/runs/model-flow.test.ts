@@ -57,8 +57,8 @@ describe("the end of a model's run", () => {
     await until(() => begun.length === 1, "the run to begin");
     await victim.fallSilent();
     const scheduler = await open({ roles: [], lostLimit: 1, tellEnded });
-    await scheduler.timers.runOnce();
-    expect(flows).toMatchObject([{ modelId: "m", failure: "1 processes in a row fell silent while they ran it" }]);
+    await scheduler.worker.reclaimer?.runOnce();
+    expect(flows).toMatchObject([{ modelId: "m", failure: "processes lost in a row while they ran it: 1" }]);
     held.resolve([]);
     await until(() => victim.logged.some(({ message }) => message.includes("ended too late")), "it to end too late");
     expect(flows).toHaveLength(1);

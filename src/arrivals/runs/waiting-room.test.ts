@@ -86,7 +86,7 @@ describe("who waits for a run", () => {
     await process.fallSilent();
     acts.clear();
     const other = await open({ roles: ["worker"] });
-    await other.timers.runOnce();
+    await other.worker.reclaimer?.runOnce();
     expect(await told).toMatchObject({ status: "SUCCESS", generation: 1 });
   });
 

@@ -1,6 +1,6 @@
 /** Runs of models in the hands of processes that stop, fall silent, come back, or do not know what they were given. */
 import { describe, expect, test } from "vitest";
-import { ACTOR, arrival, held, useArrivalProcesses } from "../../../test/arrivals-process.ts";
+import { ACTOR, type ArrivalProcess, arrival, held, useArrivalProcesses } from "../../../test/arrivals-process.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { until } from "../../../test/until.ts";
 import type { Db } from "../../kernel/data/db.ts";
@@ -10,6 +10,7 @@ const processes = useArrivalProcesses(database);
 const { acts, begun, define, ended, open, state, tasks, told, values } = processes;
 const DAY = "20250101";
 
+const reclaim = (process: ArrivalProcess) => process.worker.reclaimer?.runOnce();
 const outcomes = async () => (await tasks()).map(({ status, generation }) => `${status} ${generation}`);
 
 describe("a worker", () => {
@@ -130,7 +131,7 @@ describe("a process that falls silent", () => {
 
     acts.set("m", () => [{ kpi_id: "m.K", value: 2 }]);
     const other = await open({ roles: ["worker"] });
-    expect(await other.timers.runOnce()).toMatchObject({ reclaimed: 1 });
+    expect(await reclaim(other)).toEqual({ reclaimed: 1 });
     await ended("SUCCESS");
     const before = [await tasks(), await values(), await told()];
     late.release(666);
@@ -138,7 +139,7 @@ describe("a process that falls silent", () => {
     await until(() => zombie.logged.some(({ message }) => message === dropped), "the late end to be dropped");
     expect([await tasks(), await values(), await told()]).toEqual(before);
     expect(await outcomes()).toEqual(["FAILED 1", "SUCCESS 1"]);
-    expect((await tasks())[0]?.message).toBe("the process that ran it fell silent");
+    expect((await tasks())[0]?.message).toBe("the process that ran it was lost");
     expect(await values()).toEqual([`m.K ${DAY} 2 1`]);
   });
 
@@ -152,7 +153,7 @@ describe("a process that falls silent", () => {
     await zombie.fallSilent();
     acts.clear();
     const other = await open({ roles: ["worker"] });
-    await other.timers.runOnce();
+    await reclaim(other);
     await ended("SUCCESS");
     expect(await outcomes()).toEqual(["FAILED 1", "SUCCESS 1"]); // One, for both arrivals.
   });
@@ -165,7 +166,7 @@ describe("a process that falls silent", () => {
       await until(() => begun.length > 0, "the run to begin");
       await victim.fallSilent();
       begun.length = 0;
-      return victim.timers.runOnce();
+      return reclaim(victim);
     };
     const definer = await open({ roles: [] });
     await define(definer, "m", ["a"]);
@@ -194,7 +195,7 @@ describe("a process that falls silent", () => {
       `insert into arrivals.metrics_task_log (model_id, op_time, generation, trigger, consumed, worker)
        select model_id, op_time, 1, 'arrival', '{}', 'gone' from arrivals.model_instance`,
     );
-    process.timers.start();
+    process.worker.reclaimer?.start();
     await until(async () => (await state("m", "T450")) === "ready", "the last to be taken back");
     expect(await database.query("select from arrivals.model_instance where state = 'running'")).toEqual([]);
   });

@@ -1,33 +1,24 @@
 /**
- * The part of a process that runs models: claims what is ready up to its slots, and writes down how each run ended. The claim
- * itself reads what the run will use, under the lock of the instance: whatever arrives after that is news to it.
+ * The part of a process that runs models: claims what is ready up to its slots, and records how each run ended. The claim
+ * itself reads what the run will use, under the lock of the instance: whatever arrives after that is new to it.
  */
-import { setTimeout as sleep } from "node:timers/promises";
-import { type Db, isUnavailable, type Queryable } from "../../kernel/data/db.ts";
+import type { Db, Queryable } from "../../kernel/data/db.ts";
 import type { Metrics } from "../../kernel/telemetry/metrics.ts";
-import { withRetry } from "../../kernel/work/retry.ts";
-import { createService, type OnRun, type ServiceLog } from "../../kernel/work/service.ts";
-import { OUTLAST_SESSION, type Session } from "../../kernel/work/session.ts";
-import { LOST_HINT_MS, type Wake } from "../../kernel/work/wake.ts";
+import { createLeaseWorker, type LeaseWorker, type RunControl } from "../../kernel/work/lease-worker.ts";
+import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
+import type { Session } from "../../kernel/work/session.ts";
 import type { ArrivalsSettings } from "../settings.ts";
-import {
-  type ClaimedInstance,
-  claimInstances,
-  giveBackInstances,
-  heldInstances,
-  type InstanceKey,
-} from "../store/instances.ts";
+import { type ClaimedInstance, claimInstances, type InstanceKey, instanceLease } from "../store/instances.ts";
 import { findModels } from "../store/models.ts";
-import { beginTasks, endLostTasks } from "../store/tasks.ts";
+import { beginTasks } from "../store/tasks.ts";
 import { READY_TOPIC } from "../topics.ts";
 import { type ExecuteDeps, execute } from "./execute.ts";
-import { type FinishDeps, finish, type Run } from "./finish.ts";
+import { type FinishDeps, finish, type Outcome, type Run } from "./finish.ts";
 import { type Consumed, vectorOf } from "./judge.ts";
 import { knownModels, readNeeds } from "./needs.ts";
+import { takeBack } from "./take-back.ts";
 
 export interface WorkerDeps extends ExecuteDeps, FinishDeps {
-  db: Db;
-  wake: Wake;
   session: Session;
   settings: ArrivalsSettings;
   metrics: Metrics;
@@ -37,156 +28,96 @@ export interface WorkerDeps extends ExecuteDeps, FinishDeps {
   name: string;
 }
 
-export interface Worker {
-  start(): void;
-  /** Takes no more, waits a little for what runs, and gives back the rest. */
-  stop(): Promise<void>;
+/** Its row in the log of runs, and what it uses. */
+interface Task {
+  taskId: string;
+  consumed: Consumed;
+}
+type ClaimedRun = ClaimedInstance & Task;
+type Held = InstanceKey & { fence: string };
+interface EndedRun {
+  run: Run;
+  outcome: Outcome;
+  seconds: number;
 }
 
-interface Running {
-  run: ClaimedInstance;
-  control: AbortController;
-}
+const DRAIN_SECONDS = 5;
 
-/** After a claim that failed, a process looks whether it holds what it does not run: only the answer may have been lost. */
-const WATCH_INTERVAL_MS = 10_000;
-const UNSURE_MS = 60_000;
-const DRAIN_MS = 5_000;
+export function createWorker(deps: WorkerDeps): LeaseWorker<ClaimedRun> {
+  const { db, settings, metrics, log } = deps;
+  const back = { ...deps, lostLimit: settings.lostLimit };
 
-export function createWorker(deps: WorkerDeps): Worker {
-  const { db, wake, session, settings, metrics, log, onRun } = deps;
-  const running = new Map<string, Running>(); // By fence, which no two runs share.
-  const ending = new Set<Promise<void>>();
-  let unlisten = () => {};
-  let stopping = false;
-  let strays = new Set<string>();
-  let unsureUntilMs = 0;
-
-  const claimer = createService({
-    name: "arrivals.claim",
-    intervalMs: LOST_HINT_MS,
-    log,
-    onRun,
-    runOnce: claim,
-    more: ({ claimed = 0 }) => claimed > 0 && running.size < settings.slots,
-  });
-  const watcher = createService({
-    name: "arrivals.watch",
-    intervalMs: WATCH_INTERVAL_MS,
-    log,
-    onRun,
-    runOnce: giveBackStrays,
-  });
-
-  async function claim(): Promise<{ claimed: number }> {
-    const limit = settings.slots - running.size;
-    if (stopping || limit <= 0) return { claimed: 0 };
-    const request = { limit, session: session.id(), worker: deps.name };
-    const runs = await claimRuns(db, request).catch((error: unknown) => {
-      beUnsure();
-      throw error;
-    });
-    for (const run of runs) {
-      const done = carryOut(run);
-      ending.add(done);
-      void done.finally(() => ending.delete(done));
-    }
-    return { claimed: runs.length };
-  }
-
-  async function carryOut(run: Run): Promise<void> {
-    const current = { run, control: new AbortController() };
-    running.set(run.fence, current);
+  async function run(item: Run, { signal }: RunControl): Promise<EndedRun> {
     const startedAt = performance.now();
-    try {
-      const outcome = await execute(deps, run, current.control.signal);
-      const counted = await withRetry(() => finish(deps, run, outcome), {
-        policy: OUTLAST_SESSION,
-        retryOn: isUnavailable,
-      });
-      const seconds = (performance.now() - startedAt) / 1000;
-      metrics.observe("millrace_arrivals_run_seconds", { outcome: counted ? outcome.status : "taken away" }, seconds);
-      const { model_id: modelId, op_time: opTime } = run;
-      if (!counted) log.warn({ modelId, opTime }, "a model's run ended too late and was dropped");
-    } catch (err) {
-      beUnsure();
-      if (!stopping) log.error({ err, modelId: run.model_id, opTime: run.op_time }, "a model's run could not be ended");
-    } finally {
-      running.delete(run.fence);
-      claimer.wake();
-    }
+    const outcome = await execute(deps, item, signal);
+    return { run: item, outcome, seconds: (performance.now() - startedAt) / 1000 };
   }
 
-  async function giveBack(held: readonly (InstanceKey & { fence: string })[], message: string): Promise<void> {
-    await db.tx(async (tx) => {
-      const returned = await giveBackInstances(tx, held, { lost: false, lostLimit: settings.lostLimit });
-      await endLostTasks(tx, returned, message);
-    });
-    wake.hint(READY_TOPIC);
+  async function record({ run: ended, outcome, seconds }: EndedRun): Promise<void> {
+    const counted = await finish(deps, ended, outcome);
+    metrics.observe("millrace_arrivals_run_seconds", { outcome: counted ? outcome.status : "taken away" }, seconds);
+    const { model_id: modelId, op_time: opTime } = ended;
+    if (!counted) log.warn({ modelId, opTime }, "a model's run ended too late and was dropped");
   }
 
-  function beUnsure(): void {
-    unsureUntilMs = performance.now() + UNSURE_MS;
-    watcher.wake();
-  }
-
-  async function giveBackStrays(): Promise<{ given_back: number }> {
-    if (performance.now() >= unsureUntilMs) return { given_back: 0 };
-    const held = await heldInstances(db, session.id());
-    const idle = held.filter(({ fence }) => !running.has(fence));
-    const long = idle.filter(({ fence }) => strays.has(fence));
-    strays = new Set(idle.map(({ fence }) => fence));
-    if (long.length > 0) await giveBack(long, "its process lost it");
-    return { given_back: long.length };
-  }
-
-  metrics.gauge("millrace_arrivals_runs_in_flight", () => [{ labels: {}, value: running.size }]);
-  return {
-    start() {
-      unlisten = wake.on(READY_TOPIC, claimer.wake);
-      claimer.start();
-      watcher.start();
+  const worker = createLeaseWorker<ClaimedRun, Run, EndedRun, Held>({
+    name: "arrivals",
+    session: deps.session,
+    wake: deps.wake,
+    log,
+    onRun: deps.onRun,
+    slots: settings.slots,
+    drainSeconds: DRAIN_SECONDS,
+    queues: [
+      {
+        name: "arrivals.claim",
+        topics: [READY_TOPIC],
+        claim: (limit, session) => claimRuns(db, { limit, session, worker: deps.name }),
+      },
+    ],
+    prepare: (claimed) => withModels(db, claimed),
+    run,
+    settleMax: 1, // A run may store a million rows: one must not wait for another.
+    settle: async ([ended]) => ended && record(ended),
+    held: (session) => instanceLease.heldBy(db, session),
+    release(items, reason) {
+      const message = reason === "shutdown" ? "its process was shut down" : "its process lost it";
+      return takeBack(back, items, { isLoss: false, message });
     },
-    async stop() {
-      stopping = true;
-      unlisten();
-      await claimer.stop();
-      await Promise.race([
-        Promise.allSettled(ending),
-        sleep(ending.size > 0 ? DRAIN_MS : 0, undefined, { ref: false }),
-      ]);
-      const left = [...running.values()];
-      for (const { control } of left) control.abort(new Error("this process is shutting down"));
-      await Promise.allSettled(ending);
-      if (left.length > 0)
-        await giveBack(
-          left.map(({ run }) => run),
-          "its process was shut down",
-        );
-      await watcher.stop();
+    lose: (items) => takeBack(back, items, { isLoss: true, message: "its end could not be recorded" }),
+    async reclaim(limit) {
+      const expired = await instanceLease.expired(db, limit);
+      if (expired.length === 0) return 0;
+      return takeBack(back, expired, { isLoss: true, message: "the process that ran it was lost" });
     },
-  };
+    fields: ({ model_id: modelId, op_time: opTime }) => ({ modelId, opTime }),
+  });
+  metrics.gauge("millrace_arrivals_runs_in_flight", () => [{ labels: {}, value: worker.inFlight() }]);
+  return worker;
 }
 
-/** Takes what is ready, with everything that its run needs. */
+/** Claims what is ready, each with its row in the log of runs. */
 export async function claimRuns(
   db: Db,
   { limit, session, worker }: { limit: number; session: string; worker: string },
-): Promise<Run[]> {
-  const tasks = new Map<string, { taskId: string; consumed: Consumed }>();
+): Promise<ClaimedRun[]> {
+  const tasks = new Map<string, Task>();
   const claimed = await claimInstances(db, { limit, session }, async (tx, instances) => {
     tasks.clear(); // The transaction may be repeated.
     for (const [fence, task] of await beginRuns(tx, instances, worker)) tasks.set(fence, task);
   });
-  if (claimed.length === 0) return [];
+  return claimed.map((instance) => ({ ...instance, ...(tasks.get(instance.fence) as Task) }));
+}
+
+/** Adds the models. One that was deleted in this moment has no instances any more, and is left out. */
+export async function withModels(db: Db, claimed: readonly ClaimedRun[]): Promise<Run[]> {
   const models = await findModels(
     db,
     claimed.map(({ model_id }) => model_id),
   );
-  return claimed.flatMap((instance) => {
-    const task = tasks.get(instance.fence);
-    const model = models.get(instance.model_id);
-    return task && model ? [{ ...instance, ...task, model }] : []; // Deleted in this moment, and its instances with it.
+  return claimed.flatMap((run) => {
+    const model = models.get(run.model_id);
+    return model ? [{ ...run, model }] : [];
   });
 }
 
@@ -202,7 +133,7 @@ async function beginRuns(tx: Queryable, claimed: readonly ClaimedInstance[], wor
     consumed: vectorOf(needs.get(instance) ?? [], arrived),
   }));
   const rows = await beginTasks(tx, fresh, worker);
-  return fresh.map(({ model_id, op_time, fence, consumed }): [string, { taskId: string; consumed: Consumed }] => {
+  return fresh.map(({ model_id, op_time, fence, consumed }): [string, Task] => {
     const row = rows.find((task) => task.model_id === model_id && task.op_time === op_time);
     if (!row) throw new Error(`the run of ${model_id} for ${op_time} has no row in the log`);
     return [fence, { taskId: row.id, consumed }];

@@ -48,11 +48,9 @@ export function dueDeadlines(tx: Queryable, limit: number): Promise<DueDeadline[
   return tx.rows(DUE, [limit]);
 }
 
-const LOOK = statement<{ lost: boolean; next_due_ms: number | null; next_deadline_ms: number | null; ready: boolean }>(
+const LOOK = statement<{ next_due_ms: number | null; next_deadline_ms: number | null; ready: boolean }>(
   "arrivals.timers.look",
-  `select exists (select from arrivals.model_instance n where n.state = 'running' and not exists (
-            select from kernel.session s where s.id = n.session_id and s.expires_at > now())) as lost,
-          exists (select from arrivals.model_instance where state = 'ready') as ready,
+  `select exists (select from arrivals.model_instance where state = 'ready') as ready,
           (select extract(epoch from min(due_at) - now()) * 1000 from arrivals.model_instance where state = 'quiet')::float8
             as next_due_ms,
           (select extract(epoch from min(due_at) - now()) * 1000 from arrivals.model_deadline)::float8 as next_deadline_ms`,

@@ -2,7 +2,7 @@
 import { type Columns, itemsByKey, toArrays } from "../../kernel/data/batch.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
-import { leaseOn } from "../../kernel/work/lease.ts";
+import { leaseOn, returning } from "../../kernel/work/lease.ts";
 import type { Consumed } from "../runs/judge.ts";
 import type { InstanceState, Trigger } from "../runs/states.ts";
 
@@ -25,7 +25,7 @@ export interface InstanceRow extends InstanceKey {
   now_ms: number;
 }
 
-const KEY: Columns = { model_id: "text", op_time: "text" };
+const KEY = { model_id: "text", op_time: "text" } as const;
 const COLUMNS = `t.model_id, t.op_time, t.state, t.generation, t.again, t.consumed, t.due_at,
    extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`;
 
@@ -106,7 +106,7 @@ export interface ClaimedInstance extends InstanceKey {
   /** Whether it has succeeded before. */
   rerun: boolean;
 }
-const lease = leaseOn<InstanceKey, Omit<ClaimedInstance, keyof InstanceKey | "fence">>({
+export const instanceLease = leaseOn({
   name: "arrivals.instance",
   table: "arrivals.model_instance",
   key: KEY,
@@ -115,8 +115,10 @@ const lease = leaseOn<InstanceKey, Omit<ClaimedInstance, keyof InstanceKey | "fe
   fence: "fence",
   hold: { by: "session", session: "session_id" },
   lost: { column: "lost_count" },
-  onClaim: "generation = t.generation + 1, ready_at = null, updated_at = now()",
-  returning: "t.generation, t.trigger, t.caused_by, t.consumed is not null as rerun",
+  onClaim: { generation: "t.generation + 1", ready_at: "null", updated_at: "now()" },
+  returning: returning<Omit<ClaimedInstance, keyof InstanceKey | "fence">>(
+    "t.generation, t.trigger, t.caused_by, t.consumed is not null as rerun",
+  ),
   outcomes: {},
 });
 
@@ -125,7 +127,7 @@ export function claimInstances(
   request: { limit: number; session: string },
   also: (tx: Queryable, claimed: ClaimedInstance[]) => Promise<void>,
 ): Promise<ClaimedInstance[]> {
-  return lease.claim(db, { limit: request.limit, holder: request.session }, also);
+  return instanceLease.claim(db, { limit: request.limit, holder: request.session }, also);
 }
 
 const HELD = { ...KEY, fence: "int8" };
@@ -183,10 +185,6 @@ export function giveBackInstances(
   return tx.rows(GIVE_BACK, [...toArrays(HELD, held), lost ? 1 : 0, lostLimit]);
 }
 
-export function lostInstances(db: Queryable, limit: number) {
-  return lease.expired(db, limit);
-}
-
 const CALM = statement(
   "arrivals.instance.calm",
   `update arrivals.model_instance set state = 'idle', due_at = null, ready_at = null, updated_at = now()
@@ -219,14 +217,4 @@ const FORCE = statement<InstanceKey & { generation: number }>(
 /** Makes instances ready because a person says so; answers those that were not running. */
 export function forceInstances(tx: Queryable, keys: readonly InstanceKey[], trigger: Trigger) {
   return tx.rows(FORCE, [...toArrays(KEY, keys), trigger]);
-}
-
-const HELD_BY = statement<InstanceKey & { fence: string }>(
-  "arrivals.instance.held_by",
-  "select model_id, op_time, fence::text as fence from arrivals.model_instance where state = 'running' and session_id = $1::bigint",
-);
-
-/** What a process holds, for one that may have lost the answer to a claim. */
-export function heldInstances(db: Queryable, session: string) {
-  return db.rows(HELD_BY, [session]);
 }

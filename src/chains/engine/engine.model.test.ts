@@ -82,8 +82,8 @@ async function openProcess() {
     session: () => hands.session,
     name: "test",
     reserve: (wanted) => Math.min(wanted, hands.room),
-    take: (nodes) => void hands.taken.push(...nodes),
-    unsure: () => {},
+    adopt: (nodes) => void hands.taken.push(...nodes),
+    answerLost: () => {},
   });
   const life = { changesLeft: Number.POSITIVE_INFINITY, lastChange: Promise.resolve() as Promise<unknown> };
   const engine: Engine = {

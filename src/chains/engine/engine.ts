@@ -7,6 +7,7 @@ import { type Db, Lastly, type Queryable, type Tx } from "../../kernel/data/db.t
 import { createGroupCommit } from "../../kernel/data/group-commit.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Metrics } from "../../kernel/telemetry/metrics.ts";
+import type { LeaseWorker } from "../../kernel/work/lease-worker.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import type { Dag } from "../definitions/dag.ts";
 import type { Progress } from "../runs/progress.ts";
@@ -20,7 +21,7 @@ import { type HasArrived, openFresh, openLive, openWhole } from "./open-books.ts
 import { admit } from "./revive.ts";
 import type { KnownRun, RunCache } from "./run-cache.ts";
 import { ENDED_RUN } from "./states.ts";
-import { createTeller, type TellEnded, type Teller } from "./tell.ts";
+import { type Changes, createTeller, type TellEnded, type Teller } from "./tell.ts";
 import { type NodeEvent, onNodeEvent, reach, take } from "./transition.ts";
 import { writeBooks } from "./write-books.ts";
 
@@ -53,8 +54,8 @@ export interface Engine {
   /** Turns runs that wait into work, as far as their chains have room; answers how many. */
   admit(limit: number): Promise<number>;
   onEnded: Teller["onEnded"];
-  /** Lets a worker go on with what its reports make ready, without a claim in between. */
-  handOverTo(taker: Taker): void;
+  /** Lets a worker run what its reports make ready, without a claim in between. */
+  handOverTo(worker: Adopter): void;
   drain(): Promise<void>;
 }
 
@@ -66,16 +67,11 @@ export interface Changed<T> {
   also?: (tx: Queryable) => Promise<void>;
 }
 
-/** A worker of this process that may be given nodes directly. */
-export interface Taker {
+/** A worker of this process that runs nodes without a claim in between. */
+export interface Adopter extends Pick<LeaseWorker<ClaimedNode>, "reserve" | "adopt" | "answerLost"> {
   session(): string;
   /** This process, for people. */
   name: string;
-  /** How many nodes it can take now; it keeps room for as many as it says, until `take` is called. */
-  reserve(wanted: number): number;
-  take(nodes: ClaimedNode[], reserved: number): void;
-  /** The answer was lost: nodes may have become its own without its knowing. */
-  unsure(): void;
 }
 
 export interface EngineDeps {
@@ -102,17 +98,19 @@ const RUNS_READ_AT_ONCE = 50;
 /** What is started together becomes work at once up to this many nodes: whoever starts a run waits for it. */
 const NODES_STARTED_MAX = 2_000;
 /** What a process begins of the runs that it has admitted; the rest is for whoever is free. */
-const ADMITTED_TO_ONESELF_MAX = 100;
+const ADOPTED_AT_ADMISSION_MAX = 100;
 
-/**
- * Writes books and leases up to so many nodes that became ready to the worker of this process. Nothing can be read or written
- * after it: the transaction is committed without waiting for its answer.
- */
-type WriteAndLease = (books: readonly Book[], known: ReadonlyMap<string, KnownRun>, nodesMax: number) => Promise<void>;
+/** Books that a transaction has changed and is about to write. */
+interface Draft<Answer> extends Changes {
+  /** Up to so many nodes that became ready are leased to the worker of this process. */
+  adoptMax: number;
+  /** What the caller is answered after the commit. */
+  answer: Answer;
+}
 
 export function createEngine(deps: EngineDeps): Engine {
   const { db, wake, runs, hasArrived, random } = deps;
-  let taker: Taker | undefined;
+  let adopter: Adopter | undefined;
   const teller = createTeller(deps);
 
   const reportLanes = Array.from({ length: REPORT_LANES }, () =>
@@ -128,47 +126,45 @@ export function createEngine(deps: EngineDeps): Engine {
   async function writeReports(batch: readonly Report[]): Promise<boolean[]> {
     const runIds = [...new Set(batch.map(({ runId }) => runId))];
     const known = await runs.get(db, runIds);
-    return handingOver((tx, writeAndLease) => writeBatch(tx, batch, known, writeAndLease));
+    return writeAndAdopt((tx) => draftOf(tx, batch, known));
   }
 
-  /** A transaction that writes books and leases nodes which became ready by it to the worker of this process. */
-  async function handingOver<T>(work: (tx: Tx, writeAndLease: WriteAndLease) => Promise<T>): Promise<T> {
+  /** One transaction that writes a draft; nodes that became ready by it go to the worker of this process without a claim. */
+  async function writeAndAdopt<Answer>(draft: (tx: Tx) => Promise<Draft<Answer>>): Promise<Answer> {
     let reserved = 0;
-    let taken: ClaimedNode[] = [];
+    let leased: ClaimedNode[] = [];
     try {
       return await db.tx(async (tx) => {
-        let written: Promise<ClaimedNode[]> = Promise.resolve([]);
-        const answer = await work(tx, async (books, known, nodesMax) => {
-          // The transaction may be repeated, and keeps the room that it has.
-          const ready = becameReady(books, nodesMax);
-          if (ready.length > reserved) reserved += taker?.reserve(ready.length - reserved) ?? 0;
-          const session = taker?.session() ?? "";
-          for (const [book, entry, live] of ready.slice(0, reserved)) take(book, entry, live, session);
-          written = writeBooks(tx, books, taker?.name ?? null);
-          await teller.inTransaction(tx, { books, known }, written);
-        });
+        const { books, known, adoptMax, answer } = await draft(tx);
+        if (books.length === 0) return answer;
+        const ready = becameReady(books, adoptMax);
+        // A transaction that is repeated keeps the slots that it has reserved.
+        if (ready.length > reserved) reserved += adopter?.reserve(ready.length - reserved) ?? 0;
+        for (const [book, entry, live] of ready.slice(0, reserved)) take(book, entry, live, adopter?.session() ?? "");
+        const written = writeBooks(tx, books, adopter?.name ?? null);
+        await teller.inTransaction(tx, { books, known }, written);
+        // Committed together with the last statement, without waiting for its answer in between.
         return new Lastly(
           written.then((nodes) => {
-            taken = nodes;
+            leased = nodes;
             return answer;
           }),
         );
       });
     } catch (error) {
-      taken = [];
-      if (reserved > 0) taker?.unsure();
+      leased = [];
+      if (reserved > 0) adopter?.answerLost();
       throw error;
     } finally {
-      taker?.take(taken, reserved);
+      adopter?.adopt(leased, reserved);
     }
   }
 
-  async function writeBatch(
+  async function draftOf(
     tx: Tx,
     batch: readonly Report[],
     known: ReadonlyMap<string, KnownRun>,
-    writeAndLease: WriteAndLease,
-  ): Promise<boolean[]> {
+  ): Promise<Draft<boolean[]>> {
     const open = await openLive(tx, keysOf(batch, known), known);
     const met = await takeArrivals(tx, batch);
     const counted = batch.map((report) => {
@@ -191,12 +187,8 @@ export function createEngine(deps: EngineDeps): Engine {
       if (effective.length < batch.length) wake.hint(READY_TOPIC);
     });
     // As many as it has just ended: what else becomes ready is for whoever is free.
-    await writeAndLease(
-      [...open.values()],
-      known,
-      effective.filter(({ event }) => event.kind === "succeeded" || event.kind === "skipped").length,
-    );
-    return counted;
+    const adoptMax = effective.filter(({ event }) => event.kind === "succeeded" || event.kind === "skipped").length;
+    return { books: [...open.values()], known, adoptMax, answer: counted };
   }
 
   /** Opens runs that nobody has touched yet and turns them into work. */
@@ -210,7 +202,7 @@ export function createEngine(deps: EngineDeps): Engine {
     report: (report) => (reportLanes[laneOf(report)] as (typeof reportLanes)[number]).add(report),
 
     async start(newRuns) {
-      const started = await handingOver(async (tx, writeAndLease) => {
+      const started = await writeAndAdopt(async (tx) => {
         const made = await insertChainRuns(tx, newRuns);
         runs.learn(made);
         const known = await runs.get(
@@ -224,9 +216,9 @@ export function createEngine(deps: EngineDeps): Engine {
         }
         // They need no lock: nobody knows of them before the commit. A limit that their chain is given meanwhile holds for others.
         const books = await admitFresh(tx, known);
-        if (books.length > 0) await writeAndLease(books, known, ADMITTED_TO_ONESELF_MAX);
         if (books.length < made.length) tx.afterCommit(() => wake.hint(TIMER_TOPIC));
-        return new Set(made.map(({ run_id }) => run_id));
+        const answer = new Set(made.map(({ run_id }) => run_id));
+        return { books, known, adoptMax: ADOPTED_AT_ADMISSION_MAX, answer };
       });
       return newRuns.map(({ run_id }) => started.has(run_id));
     },
@@ -255,7 +247,7 @@ export function createEngine(deps: EngineDeps): Engine {
     },
 
     admit: (limit) =>
-      handingOver(async (tx, writeAndLease) => {
+      writeAndAdopt(async (tx) => {
         const picked = await pickAdmissible(tx, limit);
         await lockRuns(tx, picked);
         const known = new Map<string, KnownRun>();
@@ -270,13 +262,12 @@ export function createEngine(deps: EngineDeps): Engine {
           }
         }
         const books = await admitFresh(tx, known);
-        if (books.length > 0) await writeAndLease(books, known, ADMITTED_TO_ONESELF_MAX);
-        return books.length;
+        return { books, known, adoptMax: ADOPTED_AT_ADMISSION_MAX, answer: books.length };
       }),
 
     onEnded: teller.onEnded,
     handOverTo(worker) {
-      taker = worker;
+      adopter = worker;
     },
     drain: async () => void (await Promise.all(reportLanes.map((lane) => lane.drain()))),
   };

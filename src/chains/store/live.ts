@@ -6,7 +6,7 @@
 import { type Columns, heldRows, itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
-import { type Lease, type LeaseSpec, leaseOn } from "../../kernel/work/lease.ts";
+import { type LeaseSpec, leaseOn, returning } from "../../kernel/work/lease.ts";
 import type { LiveCounts } from "../engine/book.ts";
 import type { NodeStatus, RunStatus } from "../engine/states.ts";
 
@@ -22,7 +22,7 @@ export interface ClaimedNode extends NodeKey {
   returned: number;
 }
 
-const NODE_KEY = { run_id: "uuid", node_id: "text" };
+const NODE_KEY = { run_id: "uuid", node_id: "text" } as const;
 
 const spec = {
   table: "chains.live_node",
@@ -30,21 +30,21 @@ const spec = {
   fence: "fence",
   hold: { by: "session", session: "session_id" },
   lost: { column: "lost_count" },
-  returning: "t.attempt, t.returned",
+  returning: returning<Pick<ClaimedNode, "attempt" | "returned">>("t.attempt, t.returned"),
   outcomes: {},
 } as const satisfies Partial<LeaseSpec>;
 
 /** A lease whose items end by a transition of their run, which also takes back what was lost; so nothing is ever `dead`. */
 const state = { column: "state", ready: ["ready"], leased: "leased", dead: "ready" } as const;
 
-const free: Lease<NodeKey, { attempt: number; returned: number }> = leaseOn({
+const free = leaseOn({
   ...spec,
   name: "chains.node",
   state,
   readyWhen: "t.pool is null",
   orderBy: "t.priority, t.run_id, t.node_id",
 });
-const pooled: Lease<NodeKey, { attempt: number; returned: number }> = leaseOn({
+const pooled = leaseOn({
   ...spec,
   name: "chains.pooled_node",
   state,
@@ -85,16 +85,22 @@ export function lostNodes(db: Queryable, limit: number): Promise<(NodeKey & { fe
   return free.expired(db, limit); // The condition is the same for both leases.
 }
 
-const HELD = statement<NodeKey & { fence: string; stopping: boolean }>(
+export interface HeldNode extends NodeKey {
+  fence: string;
+  /** Why it should end early. */
+  stop: string | null;
+}
+
+const HELD = statement<HeldNode>(
   "chains.node.held",
   `select n.run_id, n.node_id, n.fence::text as fence,
-          (select r.status from chains.live_run r where r.run_id = n.run_id) = 'STOPPING' as stopping
+          (select 'the run was stopped' from chains.live_run r where r.run_id = n.run_id and r.status = 'STOPPING') as stop
    from chains.live_node n
    where n.state = 'leased' and n.session_id = $1::bigint`,
 );
 
-/** What a process still holds, and whether it should let go. */
-export function heldNodes(db: Queryable, session: string) {
+/** What a process still holds. */
+export function heldNodes(db: Queryable, session: string): Promise<HeldNode[]> {
   return db.rows(HELD, [session]);
 }
 

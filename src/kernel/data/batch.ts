@@ -81,14 +81,17 @@ export interface GuardedUpdate {
   returning?: string;
 }
 
+export interface GuardedWrite<Item, Moved> {
+  (db: Queryable, items: readonly Item[]): Promise<Moved[]>;
+  readonly statement: Statement<Moved>;
+}
+
 /**
  * Moves many rows in one guarded statement and returns those that moved. A row that is missing from the answer did not
  * meet the guard; the caller decides what that means. An item may appear only once in a batch, since Postgres would
  * apply one of two equal keys and the other would seem to have won as well.
  */
-export function guardedUpdate<Item extends object, Moved>(
-  spec: GuardedUpdate,
-): (db: Queryable, items: readonly Item[]) => Promise<Moved[]> {
+export function guardedUpdate<Item extends object, Moved>(spec: GuardedUpdate): GuardedWrite<Item, Moved> {
   const columns = { ...spec.key, ...spec.values };
   const keyNames = Object.keys(spec.key);
   // A guard inside coalesce leads the planner to no partial index, whose size today says nothing about tomorrow.
@@ -99,5 +102,7 @@ export function guardedUpdate<Item extends object, Moved>(
      where ${keyNames.map((name) => `t.${name} = i.${name}`).join(" and ")} and coalesce(${spec.where}, false)
      returning ${keyNames.map((name) => `t.${name}`).join(", ")}${spec.returning ? `, ${spec.returning}` : ""}`,
   );
-  return (db, items) => (items.length === 0 ? Promise.resolve([]) : db.rows(update, toArrays(columns, items)));
+  const write = async (db: Queryable, items: readonly Item[]): Promise<Moved[]> =>
+    items.length === 0 ? [] : db.rows(update, toArrays(columns, items));
+  return Object.assign(write, { statement: update });
 }

@@ -3,7 +3,7 @@ import { useDatabase } from "../../../test/database.ts";
 import { explain } from "../../../test/plans.ts";
 import { type Db, openDb } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
-import { type AlsoOnClaim, type LeaseSpec, leaseOn } from "./lease.ts";
+import { type AlsoOnClaim, type LeaseSpec, leaseOn, returning } from "./lease.ts";
 
 const database = useDatabase();
 const CLAIMERS = 8;
@@ -19,16 +19,16 @@ const spec = {
   orderBy: "priority, id",
   fence: "fence",
   lost: { column: "lost_count" },
-  returning: "t.pool",
+  returning: returning<{ pool: string }>("t.pool"),
   outcomes: { done: { set: "state = 'done'" } },
 } as const satisfies Partial<LeaseSpec>;
-const byItem = leaseOn<{ id: string }, { pool: string }>({
+const byItem = leaseOn({
   ...spec,
   name: "test.errand.constant",
   hold: { by: "item", owner: "worker", until: "leased_until" },
   concurrency: { column: "pool", limit: "2" },
 });
-const bySession = leaseOn<{ id: string }, { pool: string }>({
+const bySession = leaseOn({
   ...spec,
   name: "test.errand.table",
   hold: { by: "session", session: "session_id" },

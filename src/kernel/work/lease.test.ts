@@ -8,6 +8,8 @@ const database = useDatabase();
 const CONNECTIONS = 16;
 const LOST_LIMIT = 3;
 
+const withNote = (item: Claimed) => ({ ...item, note: "broke" });
+
 describe.each(WORK_TABLES)("with $shape", (work) => {
   const { lease, states } = work;
   const ready = states.ready[0];
@@ -153,7 +155,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       const items = await claim(alice);
       expect(numbersOf(await lease.finish(db, "done", items))).toEqual([1, 2]);
       expect(await lease.finish(db, "done", items)).toEqual([]);
-      expect(await lease.finish(db, "failed", items)).toEqual([]);
+      expect(await lease.finish(db, "failed", items.map(withNote))).toEqual([]);
       expect((await look()).map(({ state }) => state)).toEqual(["done", "done"]);
     });
 
@@ -200,7 +202,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       const items = await claim(alice);
       const tries = await Promise.all(
         Array.from({ length: CONNECTIONS }, (_, index) =>
-          lease.finish(db, index % 2 ? "done" : "failed", index % 3 ? items : items.toReversed()),
+          lease.finish(db, index % 2 ? "done" : "failed", (index % 3 ? items : items.toReversed()).map(withNote)),
         ),
       );
       expect(numbersOf(tries.flat())).toEqual(numbersOf(items));
@@ -305,7 +307,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       const after = await claim(bob);
 
       const changeNothing = async () => {
-        expect(await lease.finish(db, "failed", before)).toEqual([]);
+        expect(await lease.finish(db, "failed", before.map(withNote))).toEqual([]);
         expect(await lease.release(db, before)).toEqual([]);
       };
       await changeNothing();

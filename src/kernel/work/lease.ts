@@ -4,26 +4,29 @@
  *
  *     ready ──claim──▶ leased ──finish──▶ an outcome of the module (done, failed, retry later ...)
  *       ▲                │ │
- *       └──release───────┘ └──reclaim, when the holder went silent──▶ ready, or dead after too many silences
+ *       └──release───────┘ └──reclaim, when the holder's lease expired──▶ ready, or dead after too many lost holders
  *
  * A claim gives the item a new fence, a number from one sequence that only grows. Every later write of the holder names
- * it, in the statement itself. A holder that was thought dead, and whose item went on without it, has an old fence and
+ * it, in the statement itself. A holder whose lease expired, and whose item went on without it, has an old fence and
  * changes nothing: zero rows back mean the lease is lost.
  *
  * Leases read the database's clock only. An item is held either until a time of its own, which suits daemons that pull
  * over HTTP, or for as long as the session of the process that claimed it lives (session.ts), which costs one heartbeat a
  * process instead of one an item.
+ *
+ * lease-sql.ts builds the statements; docs/leases.sql shows them as they are sent.
  */
-import { type Columns, guardedUpdate } from "../data/batch.ts";
-import type { Db, Queryable } from "../data/db.ts";
+import { type Columns, guardedUpdate, toArrays } from "../data/batch.ts";
+import type { Db, Queryable, Tx } from "../data/db.ts";
 import { type Statement, statement } from "../data/statement.ts";
+import { leaseSql } from "./lease-sql.ts";
 
 export interface LeaseSpec {
   /** Names the statements, for example `tracking.shard_worker`. */
   name: string;
   table: string;
   /** The primary key: column to Postgres type. */
-  key: Columns;
+  key: Readonly<Record<string, ValueType>>;
   state: {
     column: string;
     /** States that may be claimed. The first is where released and reclaimed items go. */
@@ -32,6 +35,8 @@ export interface LeaseSpec {
     /** Where an item goes whose holders were lost too often. */
     dead: string;
   };
+  /** Which rows of the table belong to this lease, where it does not have the table to itself. */
+  scope?: string;
   /** What else must hold of a ready item. With the state it should be, word for word, the partial index's condition. */
   readyWhen?: string;
   /** A column with the time before which an item may not be claimed. */
@@ -40,32 +45,75 @@ export interface LeaseSpec {
   orderBy: string;
   fence: string;
   hold: { by: "item"; owner: string; until: string } | { by: "session"; session: string };
-  /** Silent holders, counted apart from failures, so that an item that kills its workers is put aside. */
+  /** Lost holders, counted apart from failures, so that an item that kills its workers is put aside. */
   lost: {
     column: string;
     /** A text column that says why, when an item is put aside. */
     error?: string;
   };
-  /** Further assignments made by a claim, for example `attempt = t.attempt + 1`. */
-  onClaim?: string;
-  /** Further assignments made by release and reclaim. */
-  onReturn?: string;
-  /** Columns handed to the claimer beside key and fence. */
-  returning?: string;
+  /** Further assignments made by a claim. */
+  onClaim?: Assignments;
+  /** Further assignments made when an item becomes ready again without a result: released, reclaimed. */
+  onReturn?: Assignments;
+  /** Further assignments made when an item is put aside as dead. They replace those of `onReturn`. */
+  onDead?: Assignments;
+  /** Columns handed to the claimer beside key and fence: `returning<Row>("t.topic, t.payload")`. */
+  returning?: Returning<object>;
   /** The ways in which the holder can finish. */
   outcomes: Readonly<Record<string, Outcome>>;
   /** At most `limit` leased items for each value of a text column. The ready index must start with that column. */
   concurrency?: { column: string; limit: string };
 }
 
+/** Column to SQL expression; the row is `t`. */
+export type Assignments = Readonly<Record<string, string>>;
+
 export interface Outcome {
   /** Assignments; an item's own values are `i.<column>`. */
   set: string;
-  values?: Columns;
+  /** The values that each item must bring. One that may be null says so: `text?`. */
+  values?: Readonly<Record<string, ValueType | `${ValueType}?`>>;
 }
+
+/** The Postgres types that keys and values of outcomes have, and what they are in TypeScript. */
+interface ValueTypes {
+  text: string;
+  uuid: string;
+  int8: string;
+  int4: number;
+  float8: number;
+  bool: boolean;
+  timestamptz: Date;
+}
+type ValueType = keyof ValueTypes;
+type ValueOf<Type> = Type extends ValueType
+  ? ValueTypes[Type]
+  : Type extends `${infer Required extends ValueType}?`
+    ? ValueTypes[Required] | null
+    : never;
+
+/** SQL for `returning`, with the type of the row it answers. */
+export interface Returning<Row extends object> {
+  readonly sql: string;
+  /** Carries the row type only; never set. */
+  readonly row?: Row;
+}
+
+export function returning<Row extends object>(sql: string): Returning<Row> {
+  return { sql };
+}
+
+type KeyOf<Spec extends LeaseSpec> = { [Column in keyof Spec["key"]]: ValueOf<Spec["key"][Column]> };
+type ItemOf<Spec extends LeaseSpec> = Spec["returning"] extends Returning<infer Row> ? Row : object;
+type Outcomes = LeaseSpec["outcomes"];
+type ValuesOf<One extends Outcome> = One extends { values: infer Values }
+  ? { [Column in keyof Values]: ValueOf<Values[Column]> }
+  : object;
 
 /** A key with the fence under which it is held. A null fence is a hold without a lease, which a module may permit. */
 export type Held<Key> = Key & { fence: string | null };
+/** As a claim hands it out. */
+export type Leased<Key> = Key & { fence: string };
 
 export interface ClaimRequest {
   limit: number;
@@ -76,164 +124,112 @@ export interface ClaimRequest {
 }
 
 /** Writes that belong to a claim, made in its transaction. */
-export type AlsoOnClaim<Claimed> = (tx: Queryable, claimed: Claimed[]) => Promise<void>;
+export type AlsoOnClaim<Claimed> = (tx: Tx, claimed: Claimed[]) => Promise<void>;
 
-export interface Lease<Key extends object, Item extends object> {
+export interface Lease<Key extends object, Item extends object = object, Ways extends Outcomes = Outcomes> {
   readonly name: string;
-  claim(
-    db: Db,
-    request: ClaimRequest,
-    also?: AlsoOnClaim<Key & Item & { fence: string }>,
-  ): Promise<(Key & Item & { fence: string })[]>;
+  /** As they are sent, for docs/leases.sql. */
+  readonly statements: readonly Statement<unknown>[];
+  claim(db: Db, request: ClaimRequest, also?: AlsoOnClaim<Leased<Key> & Item>): Promise<(Leased<Key> & Item)[]>;
   /** Pushes the end of item leases into the future; returns the items still held. */
   extend(db: Queryable, held: readonly Held<Key>[], seconds: number): Promise<Key[]>;
+  /**
+   * Locks the items inside the caller's transaction and returns those that are still held: what the transaction writes
+   * besides is then written by the holder or not at all. They stay leased.
+   */
+  hold(tx: Tx, held: readonly Held<Key>[]): Promise<Key[]>;
   /** Writes an outcome; returns the items that were still held, so missing ones are lost leases. */
-  finish(db: Queryable, outcome: string, items: readonly Held<Key>[]): Promise<Key[]>;
-  /** Gives items back untouched, as on shutdown; this is not counted as a loss. */
+  finish<Name extends keyof Ways & string>(
+    db: Queryable,
+    outcome: Name,
+    items: readonly (Held<Key> & ValuesOf<Ways[Name]>)[],
+  ): Promise<Key[]>;
+  /** Gives items back unchanged, as on shutdown; this is not counted as a loss. */
   release(db: Queryable, held: readonly Held<Key>[]): Promise<Key[]>;
-  /** What silent holders left behind, untouched: for a module whose own transition takes it back, guarded by the fence. */
-  expired(db: Queryable, limit: number): Promise<(Key & { fence: string })[]>;
-  /** Takes back what silent holders left behind; an item that lost `lostLimit` holders is dead. */
+  /** Gives items back whose holder cannot say what became of them; counted as a loss. */
+  lose(db: Queryable, held: readonly Held<Key>[], lostLimit: number): Promise<(Key & { state: string })[]>;
+  /** All that a session holds. */
+  heldBy(db: Queryable, session: string): Promise<Leased<Key>[]>;
+  /** Items whose lease expired, unchanged: for a module whose own transition takes them back, guarded by the fence. */
+  expired(db: Queryable, limit: number): Promise<Leased<Key>[]>;
+  /** Takes back items whose lease expired; an item that lost `lostLimit` holders is dead. */
   reclaim(db: Queryable, request: { limit: number; lostLimit: number }): Promise<(Key & { state: string })[]>;
 }
 
 /** How many concurrency keys one claim looks at. More are reached by the following claims, which go on from there. */
 const CONCURRENCY_KEYS_MAX = 500;
 
-export function leaseOn<Key extends object, Item extends object = object>(spec: LeaseSpec): Lease<Key, Item> {
-  const { table, state, hold } = spec;
-  const keyNames = Object.keys(spec.key);
-  const key = (alias: string) => keyNames.map((name) => `${alias}.${name}`).join(", ");
-  const sameKey = keyNames.map((name) => `t.${name} = p.${name}`).join(" and ");
-  const readyStates = state.ready.map(quote);
-  const stateIn = (states: readonly string[]) =>
-    states.length === 1 ? `t.${state.column} = ${states[0]}` : `t.${state.column} in (${states.join(", ")})`;
-  const ready = [stateIn(readyStates), spec.readyWhen, spec.dueAt && `t.${spec.dueAt} <= now()`]
-    .filter(Boolean)
-    .join(" and ");
-  const leased = stateIn([quote(state.leased)]);
-  const also = (assignments: string | undefined) => (assignments ? `, ${assignments}` : "");
+const FENCE: Columns = { fence: "int8" };
+const made: Lease<object>[] = [];
 
-  const holding =
-    hold.by === "item"
-      ? {
-          take: `${hold.owner} = $2, ${hold.until} = now() + make_interval(secs => $3)`,
-          drop: `${hold.owner} = null, ${hold.until} = null`,
-          expired: `t.${hold.until} <= now()`,
-        }
-      : {
-          take: `${hold.session} = $2::bigint`,
-          drop: `${hold.session} = null`,
-          expired: `not exists (select from kernel.session s where s.id = t.${hold.session} and s.expires_at > now())`,
-        };
+/** Every lease of this process, for docs/leases.sql. */
+export function allLeases(): readonly Lease<object>[] {
+  return made;
+}
 
-  const returning = `returning ${key("t")}, t.${spec.fence}::text as fence${also(spec.returning)}`;
-  const take = `update ${table} t
-     set ${state.column} = ${quote(state.leased)}, ${spec.fence} = nextval('kernel.fence'), ${holding.take}${also(spec.onClaim)}
-     from picked p where ${sameKey} ${returning}`;
-  // "materialized" says aloud what must hold: run twice, the locking subquery would lock more rows than the limit.
-  const claim: Statement<Key & Item & { fence: string }> = statement(
-    `${spec.name}.claim`,
-    `with picked as materialized (
-       select ${key("t")} from ${table} t where ${ready} order by ${spec.orderBy} limit $1 for update skip locked
-     ) ${take}`,
-  );
+export function leaseOn<const Spec extends LeaseSpec>(spec: Spec): Lease<KeyOf<Spec>, ItemOf<Spec>, Spec["outcomes"]> {
+  type Key = KeyOf<Spec>;
+  type Claimed = Leased<Key> & ItemOf<Spec>;
+  const sql = leaseSql(spec);
+  const named = <Row>(what: string, text: string): Statement<Row> => {
+    const one = statement<Row>(`${spec.name}.${what}`, text);
+    statements.push(one);
+    return one;
+  };
+  const statements: Statement<unknown>[] = [];
+  const guarded = <Item extends object, Moved>(what: string, set: string, values: Columns, more = "") => {
+    const update = guardedUpdate<Item, Moved>({
+      name: `${spec.name}.${what}`,
+      table: spec.table,
+      key: spec.key,
+      values,
+      set,
+      where: `${sql.stillHeld}${more}`,
+      ...(what === "lose" ? { returning: `t.${spec.state.column} as state` } : {}),
+    });
+    statements.push(update.statement);
+    return update;
+  };
 
-  const claimByKey = spec.concurrency && concurrencyStatements(spec.concurrency);
-
-  function concurrencyStatements({ column, limit }: NonNullable<LeaseSpec["concurrency"]>) {
-    const nextKey = (bound: string) =>
-      `select t.${column} as key from ${table} t where ${ready} and t.${column} ${bound} order by 1 limit 1`;
-    return {
-      // Walks the ready index from key to key, so that a million items behind one busy key cost one step, and takes an
-      // advisory lock on each, so that two claims never count the same key's room at once. They wait for each other, for
-      // who came back with nothing would go to sleep beside work that it could do; all go in the order of the keys, so
-      // they cannot deadlock. The room itself must be counted by the next statement: this one's snapshot may be older
-      // than the lock.
-      lockKeys: statement<{ key: string }>(
-        `${spec.name}.lock_keys`,
-        `with recursive keys(key, n) as (
-           (select key, 1 from (${nextKey(">= $1")}) first)
-           union all
-           select (${nextKey("> keys.key")}), n + 1 from keys where key is not null and n < $2
-         )
-         select key, pg_advisory_xact_lock(hashtextextended('${spec.name} ' || key, 0))
-         from keys where key is not null`,
-      ),
-      claimIn: statement<Key & Item & { fence: string }>(
-        `${spec.name}.claim_in_keys`,
-        `with room as materialized (
-           select k.key, coalesce((${limit}), 0) - (select count(*) from ${table} t where ${leased} and t.${column} = k.key) as free
-           from unnest($${hold.by === "item" ? 4 : 3}::text[]) as k(key)
-         ), candidates as materialized (
-           select c.* from room, lateral (
-             select t.* from ${table} t where ${ready} and t.${column} = room.key
-             order by ${spec.orderBy} limit greatest(least(room.free, $1), 0) for update skip locked
-           ) c
-         ), picked as materialized (
-           select ${key("t")} from candidates t order by ${spec.orderBy} limit $1
-         ) ${take}`,
-      ),
-    };
-  }
-  let lastKey = ""; // Where the next walk over the keys begins, so that the keys at the end get their turn.
-
-  const update = guardedUpdate<Held<Key>, Key>;
-  const stillHeld = `${leased} and t.${spec.fence} is not distinct from i.fence`;
-  const byFence = { table, key: spec.key };
+  const claim = named<Claimed>("claim", sql.claim);
+  const claimByKey = sql.byKey && {
+    lockKeys: named<{ key: string }>("lock_keys", sql.byKey.lockKeys),
+    claimIn: named<Claimed>("claim_in_keys", sql.byKey.claimIn),
+  };
   const finish = new Map(
-    Object.entries(spec.outcomes).map(([outcome, { set, values }]) => [
-      outcome,
-      update({
-        ...byFence,
-        name: `${spec.name}.${outcome}`,
-        values: { fence: "int8", ...values },
-        set: `${holding.drop}, ${set}`,
-        where: stillHeld,
-      }),
-    ]),
+    Object.entries(spec.outcomes).map(([outcome, { set, values = {} }]) => {
+      const write = guarded<Held<Key>, Key>(outcome, `${sql.drop}, ${set}`, { ...FENCE, ...columnsOf(values) });
+      return [outcome, { write, complete: completeness(`${spec.name}.${outcome}`, values) }] as const;
+    }),
   );
-  const release = update({
-    ...byFence,
-    name: `${spec.name}.release`,
-    values: { fence: "int8" },
-    set: `${state.column} = ${readyStates[0]}, ${spec.fence} = null, ${holding.drop}${also(spec.onReturn)}`,
-    where: stillHeld,
+  const release = guarded<Held<Key>, Key>("release", sql.release, FENCE);
+  const lose = guarded<Held<Key> & { lost_limit: number }, Key & { state: string }>("lose", sql.lose("i.lost_limit"), {
+    ...FENCE,
+    lost_limit: "int4",
   });
   const extend =
-    hold.by === "item"
-      ? guardedUpdate<Held<Key> & { seconds: number }, Key>({
-          ...byFence,
-          name: `${spec.name}.extend`,
-          values: { fence: "int8", seconds: "float8" },
-          set: `${hold.until} = now() + make_interval(secs => i.seconds)`,
-          // A lease that ran out but was not reclaimed yet may still be extended: nobody else has had the item.
-          where: `${stillHeld} and i.fence is not null`,
-        })
-      : undefined;
-  const tooOften = `t.${spec.lost.column} + 1 >= $2`;
-  const reason =
-    spec.lost.error &&
-    `${spec.lost.error} = case when ${tooOften} then 'lost ' || t.${spec.lost.column} + 1 || ' workers in a row' else t.${spec.lost.error} end`;
-  const expired: Statement<Key & { fence: string }> = statement(
-    `${spec.name}.expired`,
-    `select ${key("t")}, t.${spec.fence}::text as fence from ${table} t where ${leased} and ${holding.expired} limit $1`,
-  );
-  const reclaim: Statement<Key & { state: string }> = statement(
-    `${spec.name}.reclaim`,
-    `with picked as materialized (
-       select ${key("t")} from ${table} t where ${leased} and ${holding.expired} limit $1 for update skip locked
-     ) update ${table} t
-     set ${state.column} = case when ${tooOften} then ${quote(state.dead)} else ${readyStates[0]} end,
-         ${spec.lost.column} = t.${spec.lost.column} + 1, ${spec.fence} = null, ${holding.drop}${also(spec.onReturn)}${also(reason)}
-     from picked p where ${sameKey} returning ${key("t")}, t.${state.column} as state`,
-  );
+    sql.extend === undefined
+      ? undefined
+      : // A lease that expired but was not reclaimed yet may still be extended: nobody else has had the item.
+        guarded<Held<Key> & { seconds: number }, Key>(
+          "extend",
+          sql.extend,
+          { ...FENCE, seconds: "float8" },
+          " and i.fence is not null",
+        );
+  const hold = named<Key>("hold", sql.hold);
+  const heldBy = sql.heldBy === undefined ? undefined : named<Leased<Key>>("held_by", sql.heldBy);
+  const expired = named<Leased<Key>>("expired", sql.expired);
+  const reclaim = named<Key & { state: string }>("reclaim", sql.reclaim);
+  const holdColumns = { ...spec.key, ...FENCE };
+  let lastKey = ""; // Where the next walk over the keys begins, so that the keys at the end get their turn.
 
-  return {
+  const lease: Lease<Key, ItemOf<Spec>, Spec["outcomes"]> = {
     name: spec.name,
+    statements,
     async claim(db, { limit, holder, seconds }, alsoOnClaim) {
-      const values = hold.by === "item" ? [limit, holder, seconds] : [limit, holder];
-      const withAlso = async (tx: Queryable, claimed: (Key & Item & { fence: string })[]) => {
+      const values = spec.hold.by === "item" ? [limit, holder, seconds] : [limit, holder];
+      const withAlso = async (tx: Tx, claimed: Claimed[]) => {
         if (claimed.length > 0) await alsoOnClaim?.(tx, claimed);
         return claimed;
       };
@@ -258,17 +254,44 @@ export function leaseOn<Key extends object, Item extends object = object>(spec: 
         held.map((item) => ({ ...item, seconds })),
       );
     },
+    async hold(tx, held) {
+      return held.length === 0 ? [] : tx.rows(hold, toArrays(holdColumns, held));
+    },
     finish(db, outcome, items) {
-      const write = finish.get(outcome);
-      if (!write) throw new Error(`${spec.name} has no outcome ${outcome}`);
-      return write(db, items);
+      const way = finish.get(outcome);
+      if (!way) throw new Error(`${spec.name} has no outcome ${outcome}`);
+      for (const item of items) way.complete(item);
+      return way.write(db, items);
     },
     release,
+    lose: (db, held, lostLimit) =>
+      lose(
+        db,
+        held.map((item) => ({ ...item, lost_limit: lostLimit })),
+      ),
+    async heldBy(db, session) {
+      if (!heldBy) throw new Error(`${spec.name} is held item by item, not by session`);
+      return db.rows(heldBy, [session]);
+    },
     expired: (db, limit) => db.rows(expired, [limit]),
     reclaim: (db, { limit, lostLimit }) => db.rows(reclaim, [limit, lostLimit]),
   };
+  made.push(lease as Lease<object>);
+  return lease;
 }
 
-function quote(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
+function columnsOf(values: NonNullable<Outcome["values"]>): Columns {
+  return Object.fromEntries(Object.entries(values).map(([name, type]) => [name, type.replace("?", "")]));
+}
+
+/** Refuses an item that lacks a value: written as NULL, it would erase what is in the row without anybody noticing. */
+function completeness(outcome: string, values: NonNullable<Outcome["values"]>): (item: object) => void {
+  const required = Object.entries(values).map(([name, type]) => ({ name, isNullable: type.endsWith("?") }));
+  return (item) => {
+    for (const { name, isNullable } of required) {
+      const value = (item as Record<string, unknown>)[name];
+      if (value === undefined || (value === null && !isNullable))
+        throw new Error(`${outcome} needs a value for ${name}`);
+    }
+  };
 }

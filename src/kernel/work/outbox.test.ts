@@ -4,9 +4,15 @@ import { useDatabase } from "../../../test/database.ts";
 import { rememberingLog, silentLog } from "../../../test/log.ts";
 import { signal, until } from "../../../test/until.ts";
 import { statement } from "../data/statement.ts";
-import { createOutbox, OUTBOX_TOPIC, type Outbox, type OutboxConsumer, type OutboxEvent } from "./outbox.ts";
+import {
+  createOutbox,
+  OUTBOX_TOPIC,
+  type Outbox,
+  type OutboxConsumer,
+  type OutboxEvent,
+  type Relay,
+} from "./outbox.ts";
 import type { RetryPolicy } from "./retry.ts";
-import type { Service } from "./service.ts";
 import { openSession, type Session } from "./session.ts";
 import { createWake, type Wake } from "./wake.ts";
 
@@ -15,7 +21,7 @@ const RETRY: RetryPolicy = { stepsMs: [60_000, 120_000], jitter: 0 };
 
 let session: Session;
 let wake: Wake;
-let started: Service[];
+let started: Relay[];
 
 beforeEach(async () => {
   await database.query("truncate kernel.outbox, kernel.session");
@@ -53,10 +59,10 @@ describe("an event", () => {
       const { outbox, lane, heard } = outboxOf();
       const told = event({ payload });
       await emit(outbox, [told]);
-      expect(await lane.runOnce()).toEqual({ claimed: 1, delivered: 1 });
+      expect(await deliver(lane)).toBe(1);
       expect(heard).toEqual([told]);
       expect(await rows()).toEqual([]);
-      expect(await lane.runOnce()).toEqual({ claimed: 0, delivered: 0 });
+      expect(await deliver(lane)).toBe(0);
     },
   );
 
@@ -98,12 +104,12 @@ describe("a delivery that fails", () => {
     const log = rememberingLog();
     const { outbox, lane } = outboxOf({ deliver: () => Promise.reject(new Error("no route to host")) }, { log });
     await emit(outbox, [event()]);
-    expect(await lane.runOnce()).toEqual({ claimed: 1, delivered: 0 });
+    expect(await deliver(lane)).toBe(1);
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 1, last_error: "no route to host", wait: 60 }]);
     expect(log.lines).toMatchObject([{ level: "warn", fields: { outcome: "retry_later" } }]);
-    expect(await lane.runOnce()).toEqual({ claimed: 0, delivered: 0 });
+    expect(await deliver(lane)).toBe(0);
     await makeDue();
-    await lane.runOnce();
+    await deliver(lane);
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 2, wait: 120 }]);
   });
 
@@ -129,7 +135,7 @@ describe("a delivery that fails", () => {
         new Promise(() => limited.addEventListener("abort", () => (aborted = limited.reason), { once: true })),
     });
     await emit(outbox, [event()]);
-    expect(await lane.runOnce()).toEqual({ claimed: 1, delivered: 0 });
+    expect(await deliver(lane)).toBe(1);
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 1, last_error: "it took longer than 50 ms" }]);
     expect(String(aborted)).toContain("it took longer than 50 ms");
   });
@@ -139,11 +145,11 @@ describe("a delivery that fails", () => {
     await emit(outbox, [event()]);
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       await makeDue();
-      await lane.runOnce();
+      await deliver(lane);
     }
     expect(await rows()).toMatchObject([{ state: "dead", attempt: 3, last_error: "x".repeat(2_000) }]);
     await makeDue();
-    expect(await lane.runOnce()).toEqual({ claimed: 0, delivered: 0 });
+    expect(await deliver(lane)).toBe(0);
   });
 
   test("does not fail its neighbours", async () => {
@@ -156,7 +162,7 @@ describe("a delivery that fails", () => {
       outbox,
       ["good", "bad", "good"].map((payload) => event({ payload })),
     );
-    expect(await lane.runOnce()).toEqual({ claimed: 3, delivered: 2 });
+    expect(await deliver(lane)).toBe(3);
     expect(await rows()).toMatchObject([{ payload: "bad", state: "ready" }]);
   });
 
@@ -202,7 +208,7 @@ describe("a consumer", () => {
        select gen_random_uuid(), 'of another version', 'topic', '{}', now() - interval '1 day' from generate_series(1, 200)`,
     );
     await emit(outbox, [event()]);
-    expect(await lane.runOnce()).toEqual({ claimed: 1, delivered: 1 });
+    expect(await deliver(lane)).toBe(1);
     const left = await rows();
     expect(left).toHaveLength(200);
     expect(left.every(({ state, attempt }) => state === "ready" && attempt === 0)).toBe(true);
@@ -229,21 +235,23 @@ describe("a crash", () => {
     const outbox = createOutbox([consumer], wake);
     const told = event();
     await emit(outbox, [told]);
-    const [, suspended] = relaysOf(outbox);
-    const suspendedRun = suspended?.runOnce();
+    const [suspended] = relaysOf(outbox);
+    await suspended?.runOnce();
     await delivered.promise;
     await database.query("update kernel.session set expires_at = now() where id = $1", [session.id()]);
 
-    const [reclaimer, lane] = relaysOf(outbox, await open());
-    const hints = countHints();
-    expect(await reclaimer?.runOnce()).toEqual({ reclaimed: 1 });
-    expect(hints()).toBe(1);
+    const [lane] = relaysOf(outbox, await open());
+    let hints = 0;
+    wake.on(OUTBOX_TOPIC, () => (hints += 1));
+    expect(await lane?.reclaimer?.runOnce()).toEqual({ reclaimed: 1 });
+    expect(hints).toBe(1);
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 0, lost_count: 1 }]);
-    expect(await lane?.runOnce()).toEqual({ claimed: 1, delivered: 0 });
+    await lane?.runOnce();
+    await lane?.idle();
     expect(heard).toEqual([told, told]);
 
     resumed.resolve();
-    await suspendedRun;
+    await suspended?.idle();
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 1 }]);
   });
 
@@ -257,7 +265,7 @@ describe("a crash", () => {
       },
     });
     await emit(outbox, [event()]);
-    const run = lane.runOnce();
+    await lane.runOnce();
     await begun.promise;
     await database.db.tx(async (tx) => {
       await tx.rows(statement("test.outbox.lock", "select from kernel.outbox for update"));
@@ -265,7 +273,7 @@ describe("a crash", () => {
       const recording = await until(async () => (await waitingForLock())[0], "the record to wait for the lock");
       await database.query("select pg_terminate_backend($1, 10000)", [recording.pid]);
     });
-    expect(await run).toEqual({ claimed: 1, delivered: 1 });
+    await lane.idle();
     expect(await rows()).toEqual([]);
   });
 });
@@ -284,7 +292,7 @@ test("the outcomes of many deliveries are written together", async () => {
     outbox,
     Array.from({ length: 100 }, () => event()),
   );
-  expect(await lane.runOnce()).toEqual({ claimed: 100, delivered: 100 });
+  expect(await deliver(lane)).toBe(100);
   expect(written.length).toBeLessThanOrEqual(2);
 });
 
@@ -306,7 +314,7 @@ function consumerOf(options: Partial<OutboxConsumer> = {}): OutboxConsumer {
 function outboxOf(options: Partial<OutboxConsumer> = {}, deps: Partial<Parameters<Outbox["relays"]>[0]> = {}) {
   const heard: OutboxEvent[] = [];
   const outbox = createOutbox([consumerOf({ deliver: async (told) => void heard.push(told), ...options })], wake);
-  const [, lane] = outbox.relays({ db: database.db, session, wake, log: silentLog, ...deps });
+  const [lane] = outbox.relays({ db: database.db, session, wake, log: silentLog, ...deps });
   if (!lane) throw new Error("no lane");
   return { outbox, lane, heard };
 }
@@ -322,11 +330,18 @@ function countHints(): () => number {
   return () => hints;
 }
 
-function relaysOf(outbox: Outbox, of: Session = session): Service[] {
+/** One claim and the deliveries that follow from it; answers how many there were. */
+async function deliver(relay: Relay): Promise<number | undefined> {
+  const { claimed } = await relay.runOnce();
+  await relay.idle();
+  return claimed;
+}
+
+function relaysOf(outbox: Outbox, of: Session = session): Relay[] {
   return outbox.relays({ db: database.db, session: of, wake, log: silentLog });
 }
 
-function start(...services: Service[]): void {
+function start(...services: Relay[]): void {
   started.push(...services);
   for (const service of services) service.start();
 }

@@ -8,14 +8,15 @@
  * Each consumer has its own row of an event and its own loop, so one that is down or slow holds back no other.
  */
 import { itemsByKey, toArrays, unnest } from "../data/batch.ts";
-import { type Db, isUnavailable, type Tx } from "../data/db.ts";
-import { createGroupCommit } from "../data/group-commit.ts";
+import type { Db, Tx } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
-import { type Lease, type LeaseSpec, leaseOn } from "./lease.ts";
-import { type RetryPolicy, retryDelayMs, withRetry } from "./retry.ts";
-import { createService, type Service, type ServiceLog } from "./service.ts";
-import { OUTLAST_SESSION, type Session } from "./session.ts";
-import { LOST_HINT_MS, type Wake } from "./wake.ts";
+import { storableText } from "../data/storable.ts";
+import { type LeaseSpec, leaseOn, returning } from "./lease.ts";
+import { createLeaseWorker, type LeaseWorker, type RunControl } from "./lease-worker.ts";
+import { type RetryPolicy, retryDelayMs } from "./retry.ts";
+import type { OnRun, ServiceLog } from "./service.ts";
+import type { Session } from "./session.ts";
+import type { Wake } from "./wake.ts";
 
 export interface OutboxEvent {
   /** Stable over all attempts; the consumer's key for ignoring repeats. */
@@ -36,10 +37,10 @@ export interface OutboxConsumer {
 }
 
 export interface Outbox {
-  /** Writes the events for all consumers of their topics, and wakes their loops after the commit. */
+  /** Writes the events for all consumers of their topics, and wakes their workers after the commit. */
   emit(tx: Tx, events: readonly OutboxEvent[]): Promise<void>;
-  /** The loops: one that reclaims, and one for each consumer. */
-  relays(deps: RelayDeps): Service[];
+  /** The workers that deliver, one for each consumer. */
+  relays(deps: RelayDeps): Relay[];
 }
 
 export interface RelayDeps {
@@ -47,10 +48,13 @@ export interface RelayDeps {
   session: Session;
   wake: Wake;
   log: ServiceLog;
+  onRun?: OnRun;
 }
 
 export const OUTBOX_TOPIC = "kernel.outbox";
-const BATCH_MAX = 100;
+const SLOTS = 100;
+/** A stop does not wait for deliveries: what is cut short is delivered by the next process. */
+const DRAIN_SECONDS = 0;
 const LOST_LIMIT = 10;
 const ERROR_LENGTH_MAX = 2_000;
 
@@ -72,7 +76,7 @@ const spec = {
   fence: "fence",
   hold: { by: "session", session: "session_id" },
   lost: { column: "lost_count", error: "last_error" },
-  returning: "t.event_id, t.topic, t.payload, t.attempt",
+  returning: returning<ClaimedRow>("t.event_id, t.topic, t.payload, t.attempt"),
   outcomes: {
     retry_later: {
       set: `state = 'ready', fence = null, attempt = t.attempt + 1, last_error = i.error,
@@ -85,7 +89,8 @@ const spec = {
     },
   },
 } as const satisfies Omit<LeaseSpec, "name">;
-const anyConsumer = leaseOn<{ id: string }>({ ...spec, name: "kernel.outbox" });
+/** For what concerns the rows of all consumers, also of those that only another version knows. */
+const anyConsumer = leaseOn({ ...spec, name: "kernel.outbox" });
 
 const EVENT = { event_id: "uuid", consumer: "text", topic: "text", payload: "jsonb" };
 const EMIT = statement(
@@ -108,7 +113,7 @@ const NEXT_DUE = statement<{ ms: number | null }>(
 );
 
 export function createOutbox(consumers: readonly OutboxConsumer[], wake: Pick<Wake, "hint">): Outbox {
-  const lanes = consumers.map((consumer) => createLane(consumer));
+  const leases = consumers.map(({ name }) => leaseOf(name));
   const hint = () => wake.hint(OUTBOX_TOPIC); // One function, so that a transaction that emits often hints once.
   return {
     async emit(tx, events) {
@@ -121,109 +126,102 @@ export function createOutbox(consumers: readonly OutboxConsumer[], wake: Pick<Wa
       tx.afterCommit(hint);
       await tx.rows(EMIT, toArrays(EVENT, rows));
     },
-    relays: (deps) => [createReclaimer(deps), ...lanes.map((lane) => lane(deps))],
+    relays: (deps) =>
+      consumers.map((consumer, index) =>
+        createRelay(consumer, leases[index] as ConsumerLease, { ...deps, reclaims: index === 0 }),
+      ),
   };
 }
 
-function createReclaimer({ db, session, wake, log }: RelayDeps): Service {
-  const service = createService({
-    name: "outbox.reclaim",
-    intervalMs: LOST_HINT_MS,
-    log,
-    async runOnce() {
-      const { length: reclaimed } = await anyConsumer.reclaim(db, { limit: BATCH_MAX, lostLimit: LOST_LIMIT });
-      if (reclaimed > 0) wake.hint(OUTBOX_TOPIC);
-      return { reclaimed };
-    },
-    more: ({ reclaimed = 0 }) => reclaimed === BATCH_MAX,
-  });
-  session.onSilence(service.wake);
-  return service;
-}
-
-/** What became of an attempt, and is to be written down. */
-interface Settled {
-  outcome: "delivered" | "released" | "retry_later" | "give_up";
-  id: string;
-  fence: string;
-  error?: string;
-  delay_seconds?: number;
-}
+type ConsumerLease = typeof anyConsumer;
 
 /** By consumer: statements are made once, also where a process holds two of a kind, as tests do. */
-const leases = new Map<string, Lease<{ id: string }, ClaimedRow>>();
+const leases = new Map<string, ConsumerLease>();
 
-function leaseOf(consumer: string): Lease<{ id: string }, ClaimedRow> {
+function leaseOf(consumer: string): ConsumerLease {
   if (!/^[a-z0-9_]+$/.test(consumer)) throw new Error(`an outbox consumer cannot be named ${consumer}`);
   const known = leases.get(consumer);
   if (known) return known;
-  const made = leaseOn<{ id: string }, ClaimedRow>({
-    ...spec,
-    name: `kernel.outbox.${consumer}`,
-    readyWhen: `t.consumer = '${consumer}'`,
-  });
+  const made = leaseOn({ ...spec, name: `kernel.outbox.${consumer}`, scope: `t.consumer = '${consumer}'` });
   leases.set(consumer, made);
   return made;
 }
 
-/** The loop of one consumer. It claims only what it knows how to deliver: the rest is for another version of Millrace. */
-function createLane(consumer: OutboxConsumer): (deps: RelayDeps) => Service {
-  const lease = leaseOf(consumer.name);
+export type Relay = LeaseWorker<Claimed>;
 
-  async function attempt(row: Claimed, signal: AbortSignal, log: ServiceLog): Promise<Settled> {
+/** What became of a delivery. */
+type Delivery = { id: string; fence: string } & (
+  | { outcome: "delivered" }
+  | { outcome: "retry_later"; error: string; delay_seconds: number }
+  | { outcome: "give_up"; error: string }
+);
+
+/** Claims only what the consumer knows how to deliver: the rest is for another version of Millrace. */
+function createRelay(consumer: OutboxConsumer, lease: ConsumerLease, deps: RelayDeps & { reclaims: boolean }): Relay {
+  const { db, session, wake, log, onRun } = deps;
+
+  async function deliver(row: Claimed, { signal }: RunControl): Promise<Delivery> {
     const held = { id: row.id, fence: row.fence };
     try {
       const event = { eventId: row.event_id, topic: row.topic, payload: row.payload };
       await inTime(consumer.timeoutMs, signal, (limited) => consumer.deliver(event, limited));
       return { ...held, outcome: "delivered" };
     } catch (err) {
-      if (signal.aborted) return { ...held, outcome: "released" }; // We cut it short; it did not fail.
-      const error = String(err instanceof Error ? err.message : err).slice(0, ERROR_LENGTH_MAX);
+      if (signal.aborted) throw signal.reason; // It was cut short; it did not fail.
+      const error = storableText(err instanceof Error ? err.message : String(err), ERROR_LENGTH_MAX);
       const delayMs = retryDelayMs(consumer.retry, row.attempt + 1, Math.random);
       const outcome = delayMs === undefined ? "give_up" : "retry_later";
       log.warn({ err, eventId: row.event_id, consumer: consumer.name, outcome }, "an outbox event was not delivered");
-      return { ...held, outcome, error, delay_seconds: (delayMs ?? 0) / 1000 };
+      if (delayMs === undefined) return { ...held, outcome: "give_up", error };
+      return { ...held, outcome: "retry_later", error, delay_seconds: delayMs / 1000 };
     }
   }
 
-  async function write(db: Db, items: readonly Settled[]): Promise<void> {
-    const by = (outcome: Settled["outcome"]) => items.filter((item) => item.outcome === outcome);
-    await db.tx(async (tx) => {
-      const delivered = by("delivered");
+  function settle(deliveries: readonly Delivery[]): Promise<void> {
+    return db.tx(async (tx) => {
+      const delivered = deliveries.filter(({ outcome }) => outcome === "delivered");
       if (delivered.length > 0) await tx.rows(DELIVERED, toArrays(HELD, delivered));
-      await lease.release(tx, by("released"));
-      await lease.finish(tx, "retry_later", by("retry_later"));
-      await lease.finish(tx, "give_up", by("give_up"));
+      await lease.finish(
+        tx,
+        "retry_later",
+        deliveries.filter((one) => one.outcome === "retry_later"),
+      );
+      await lease.finish(
+        tx,
+        "give_up",
+        deliveries.filter((one) => one.outcome === "give_up"),
+      );
     });
   }
 
-  return ({ db, session, wake, log }) => {
-    const settlements = createGroupCommit<Settled, Settled>({
-      identity: ({ id }) => id,
-      async write(items) {
-        // A row whose outcome was not written stays ours for as long as this process lives, so it is not given up easily.
-        await withRetry(() => write(db, items), { policy: OUTLAST_SESSION, retryOn: isUnavailable });
-        return items;
+  return createLeaseWorker<Claimed, Claimed, Delivery, { id: string; fence: string }>({
+    name: `outbox.${consumer.name}`,
+    session,
+    wake,
+    log,
+    ...(onRun ? { onRun } : {}),
+    slots: SLOTS,
+    drainSeconds: DRAIN_SECONDS,
+    queues: [
+      {
+        name: `outbox.${consumer.name}`,
+        topics: [OUTBOX_TOPIC],
+        claim: (limit, holder) => lease.claim(db, { limit, holder }),
+        dueMs: async () => (await db.rows(NEXT_DUE, [consumer.name]))[0]?.ms ?? Number.POSITIVE_INFINITY,
       },
-    });
-    let dueInMs: number | undefined;
-    const service = createService({
-      name: `outbox.${consumer.name}`,
-      intervalMs: LOST_HINT_MS,
-      log,
-      nextDueMs: () => dueInMs,
-      more: ({ claimed = 0 }) => claimed === BATCH_MAX,
-      async runOnce(signal) {
-        const claimed = await lease.claim(db, { limit: BATCH_MAX, holder: session.id() });
-        const settled = await Promise.all(claimed.map(async (row) => settlements.add(await attempt(row, signal, log))));
-        const delivered = settled.filter(({ outcome }) => outcome === "delivered").length;
-        dueInMs = (await db.rows(NEXT_DUE, [consumer.name]))[0]?.ms ?? undefined;
-        return { claimed: claimed.length, delivered };
-      },
-    });
-    wake.on(OUTBOX_TOPIC, service.wake);
-    return service;
-  };
+    ],
+    prepare: async (claimed) => claimed,
+    run: deliver,
+    settle,
+    held: (holder) => lease.heldBy(db, holder),
+    fields: ({ id }) => ({ consumer: consumer.name, id }),
+    release: (items) => lease.release(db, items),
+    lose: (items) => lease.lose(db, items, LOST_LIMIT),
+    // One worker takes back the rows of all consumers.
+    ...(deps.reclaims
+      ? { reclaim: async (limit) => (await anyConsumer.reclaim(db, { limit, lostLimit: LOST_LIMIT })).length }
+      : {}),
+  });
 }
 
 /** Ends the waiting, and asks the work to end, when its time is up. */

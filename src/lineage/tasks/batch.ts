@@ -15,6 +15,8 @@ import type { WorkerDeps } from "./worker.ts";
 export interface Batch {
   lane: Lane;
   batchNo: string;
+  /** The token of its claims, which is its number. */
+  fence: string;
   tasks: readonly ClaimedTask[];
 }
 
@@ -38,10 +40,10 @@ export async function claimBatch(deps: WorkerDeps, lane: Lane): Promise<Batch | 
   const retried = tasks.filter(({ retry_count }) => retry_count > 0).length;
   metrics.count("millrace_lineage_tasks_total", { type: lane.task_type, outcome: "claimed" }, tasks.length);
   metrics.count("millrace_lineage_tasks_total", { type: lane.task_type, outcome: "retried" }, retried);
-  return { lane, batchNo, tasks };
+  return { lane, batchNo, fence: batchNo, tasks };
 }
 
-/** Throws if what came of it could not be written; the claim then runs out, and the tasks are tried again. */
+/** Throws if the signal cut it short, or if its results could not be written: then the claim expires. */
 export async function runBatch(deps: WorkerDeps, batch: Batch, signal: AbortSignal): Promise<BatchEnd> {
   const { db, settings, metrics } = deps;
   const { lane, batchNo, tasks } = batch;
@@ -68,15 +70,7 @@ export async function runBatch(deps: WorkerDeps, batch: Batch, signal: AbortSign
     const model = row?.model ?? null;
     const readAt = assets[0]?.read_at ?? "-infinity";
     const settled = { tenantId, batchNo, model, readAt };
-    const worked = await work(deps.providers, { lane, tasks, model, assets }, signal).catch((error: unknown) => {
-      if (!signal.aborted) throw error;
-      return undefined;
-    });
-    if (!worked) {
-      const results = tasks.map((task) => resultOf(task, "released", batchNo));
-      await settle(db, deps.changed, { ...settled, worked: { embeddings: [], summaries: [] }, results });
-      return { holdMs: 0 };
-    }
+    const worked = await work(deps.providers, { lane, tasks, model, assets }, signal);
     const outcomes = tasks.map((task) => worked.outcomes.get(task.id) ?? "outdated");
     const results = tasks.map((task, index) => resultOf(task, outcomes[index] ?? "outdated", batchNo));
     await settle(db, deps.changed, { ...settled, worked, results });
@@ -96,6 +90,16 @@ export async function runBatch(deps: WorkerDeps, batch: Batch, signal: AbortSign
   } finally {
     clearInterval(beat);
   }
+}
+
+/** Gives the tasks of a batch back unchanged. */
+export async function releaseBatch({ db, changed }: WorkerDeps, { lane, batchNo, tasks }: Batch): Promise<void> {
+  const results = tasks.map((task) => resultOf(task, "released", batchNo));
+  const worked = { embeddings: [], summaries: [] };
+  const none = { tenantId: lane.tenant_id, batchNo, model: null, readAt: "-infinity" };
+  await settle(db, changed, { ...none, worked, results }).catch((error: unknown) => {
+    if (!(error instanceof ClaimLost)) throw error;
+  });
 }
 
 /** Only if the model failed for all that it was asked: then it would for the next batch as well. */

@@ -3,15 +3,14 @@
  * when that claim runs out. So an idle process asks the database every two minutes. Batches go their own ways from their
  * claims on: one model that hangs delays no other tenant.
  */
-import { setMaxListeners } from "node:events";
-import { setTimeout as sleepFor } from "node:timers/promises";
 import type { Db } from "../../kernel/data/db.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Metrics } from "../../kernel/telemetry/metrics.ts";
-import { createService, type OnRun, type Service, type ServiceLog } from "../../kernel/work/service.ts";
-import { LOST_HINT_MS, type Wake } from "../../kernel/work/wake.ts";
+import { createLeaseWorker, type LeaseWorker, type RunControl } from "../../kernel/work/lease-worker.ts";
+import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
 import { type Lane, nextExpiryMs, reclaimTasks, type WaitingLane, waitingLanes } from "../store/tasks.ts";
-import { type Batch, claimBatch, runBatch } from "./batch.ts";
+import { type Batch, claimBatch, releaseBatch, runBatch } from "./batch.ts";
 import { choose, laneKey } from "./fairness.ts";
 import type { Providers } from "./providers.ts";
 import type { TasksSettings } from "./settings.ts";
@@ -34,46 +33,39 @@ const RECLAIM_MAX = 500;
 /** How many lanes one look sees; the next goes on from there. */
 const LANES_MAX = 1_000;
 /** How long a process that shuts down waits for models before it gives back what it asked them. */
-const DRAIN_MS = 3_000;
+const DRAIN_SECONDS = 3;
 const FIRST_TENANT = "-1";
 
-export function createWorker(deps: WorkerDeps): Service {
-  const { db, wake, settings, metrics, log, onRun } = deps;
-  const inFlight = new Map<Batch, Promise<void>>();
+export function createWorker(deps: WorkerDeps): LeaseWorker<Batch> {
+  const { db, wake, settings, metrics } = deps;
+  const inFlight = new Set<Batch>();
   /** Lanes whose model fails, and until when they are left alone, by performance.now(). */
-  const held = new Map<string, number>();
-  const stopping = new AbortController();
-  setMaxListeners(0, stopping.signal); // Every request under way listens; Node would take that for a leak.
+  const pausedUntilMs = new Map<string, number>();
   let dueAtMs = Number.POSITIVE_INFINITY;
   let lastTenant = FIRST_TENANT;
   let lookFrom = FIRST_TENANT;
+  let reclaimed = 0;
 
-  const service = createService({
-    name: "lineage.tasks",
-    intervalMs: LOST_HINT_MS,
-    log,
-    onRun,
-    async runOnce() {
-      const free = settings.batches - inFlight.size;
-      dueAtMs = Number.POSITIVE_INFINITY;
-      if (free <= 0) return { claimed: 0, reclaimed: 0 }; // The next slot that is free asks again.
-      const reclaimed = await reclaim();
-      const due = await look();
-      const lanes = choose(due, { free, perTenant: settings.perTenant, busy: busyLanes(), lastTenant });
-      let claimed = 0;
-      for (const lane of lanes) {
+  async function claim(limit: number): Promise<Batch[]> {
+    dueAtMs = Number.POSITIVE_INFINITY;
+    reclaimed = await reclaim();
+    const busy = [...inFlight].map(({ lane }) => lane);
+    const lanes = choose(await dueLanes(), { free: limit, perTenant: settings.perTenant, busy, lastTenant });
+    const batches: Batch[] = [];
+    for (const lane of lanes) {
+      try {
         const batch = await claimBatch(deps, lane);
-        lastTenant = lane.tenant_id;
-        if (!batch) continue;
-        claimed += batch.tasks.length;
-        begin(batch);
+        if (batch) batches.push(batch);
+      } catch (error) {
+        if (batches.length === 0) throw error;
+        deps.log.warn({ err: error, tenantId: lane.tenant_id }, "tasks of a tenant could not be claimed");
+        dueIn(0);
+        break; // What was claimed before it is run.
       }
-      return { claimed, reclaimed };
-    },
-    nextDueMs: () => dueAtMs - performance.now(),
-  });
-
-  const busyLanes = (): Lane[] => [...inFlight.keys()].map(({ lane }) => lane);
+      lastTenant = lane.tenant_id;
+    }
+    return batches;
+  }
 
   function dueIn(ms: number): void {
     dueAtMs = Math.min(dueAtMs, performance.now() + ms);
@@ -92,67 +84,72 @@ export function createWorker(deps: WorkerDeps): Service {
     return lost.length;
   }
 
-  /** The lanes that have something to do now and are not held. */
-  async function look(): Promise<Lane[]> {
+  /** The lanes that have something to do now and are not paused. */
+  async function dueLanes(): Promise<Lane[]> {
     const from = lookFrom;
     const lanes = await waitingLanes(db, from, LANES_MAX);
     const last = lanes[LANES_MAX - 1]; // The last tenant may have more lanes than were seen, so the next look sees it again.
     lookFrom = last ? String(BigInt(last.tenant_id) - 1n) : FIRST_TENANT;
     if (lookFrom !== from) dueIn(0); // Not all lanes were seen.
     const now = performance.now();
-    return lanes.filter((lane) => isFree(lane, now));
+    return lanes.filter((lane) => isDue(lane, now));
   }
 
-  function isFree(lane: WaitingLane, now: number): boolean {
-    const waitMs = Math.max(lane.due_in_ms, (held.get(laneKey(lane)) ?? 0) - now);
+  function isDue(lane: WaitingLane, now: number): boolean {
+    const waitMs = Math.max(lane.due_in_ms, (pausedUntilMs.get(laneKey(lane)) ?? 0) - now);
     if (waitMs > 0) dueIn(waitMs);
     return waitMs <= 0;
   }
 
-  function begin(batch: Batch): void {
+  async function run(batch: Batch, { signal }: RunControl): Promise<void> {
     const key = laneKey(batch.lane);
-    const done = runBatch(deps, batch, stopping.signal)
-      .then(
-        ({ holdMs }) => void (holdMs > 0 ? held.set(key, performance.now() + holdMs) : held.delete(key)),
-        (err: unknown) =>
-          log.error(
-            { err, batchNo: batch.batchNo },
-            "a batch of tasks broke off; its tasks are tried again when its claim has run out",
-          ),
-      )
-      .finally(() => {
-        inFlight.delete(batch);
-        service.wake();
-      });
-    inFlight.set(batch, done);
+    inFlight.add(batch);
+    try {
+      const { holdMs } = await runBatch(deps, batch, signal);
+      if (holdMs > 0) pausedUntilMs.set(key, performance.now() + holdMs);
+      else pausedUntilMs.delete(key);
+    } finally {
+      inFlight.delete(batch);
+    }
   }
 
-  /** Waits for what is under way; what has not ended in time is given back. */
-  async function drain(): Promise<void> {
-    const enough = new AbortController();
-    const time = sleepFor(DRAIN_MS, undefined, { signal: enough.signal }).catch(() => undefined);
-    const all = Promise.all(inFlight.values());
-    await Promise.race([all, time]);
-    enough.abort();
-    stopping.abort(new Error("this process is shutting down"));
-    await all;
-  }
-
-  metrics.gauge("millrace_lineage_batches_in_flight", () => [{ labels: {}, value: inFlight.size }]);
-  const unlisten = [
-    wake.on(TASKS_TOPIC, service.wake),
-    // Whoever chose a model or reset tasks has put right what was wrong, or wants to know.
-    wake.on(MODELS_TOPIC, () => {
-      held.clear();
-      service.wake();
-    }),
-  ];
+  const worker = createLeaseWorker<Batch, Batch, void, Batch>({
+    name: "lineage.tasks",
+    wake,
+    log: deps.log,
+    onRun: deps.onRun,
+    slots: settings.batches,
+    drainSeconds: DRAIN_SECONDS,
+    queues: [
+      {
+        name: "lineage.tasks",
+        topics: [TASKS_TOPIC],
+        claim,
+        counts: (batches) => ({ claimed: batches.reduce((sum, { tasks }) => sum + tasks.length, 0), reclaimed }),
+        nextDueMs: () => dueAtMs - performance.now(),
+        claimsAfterEnd: true, // A tenant may have another batch under way.
+      },
+    ],
+    prepare: async (batches) => batches,
+    run,
+    release: (batches) => Promise.all(batches.map((batch) => releaseBatch(deps, batch))),
+    fields: ({ fence }) => ({ batchNo: fence }),
+  });
+  metrics.gauge("millrace_lineage_batches_in_flight", () => [{ labels: {}, value: worker.inFlight() }]);
+  let unlisten = () => {};
   return {
-    ...service,
+    ...worker,
+    start() {
+      // Whoever chose a model or reset tasks has put right what was wrong, or wants to know.
+      unlisten = wake.on(MODELS_TOPIC, () => {
+        pausedUntilMs.clear();
+        worker.wake();
+      });
+      worker.start();
+    },
     async stop() {
-      for (const end of unlisten) end();
-      await service.stop();
-      await drain();
+      unlisten();
+      await worker.stop();
     },
   };
 }

@@ -1,8 +1,8 @@
 /** SQL for the work on deliveries: making them, leasing them, writing down what became of them. */
 import { itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
-import type { Db, Queryable } from "../../kernel/data/db.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
-import { type Held, leaseOn } from "../../kernel/work/lease.ts";
+import { leaseOn, returning } from "../../kernel/work/lease.ts";
 import type { Payload } from "../events.ts";
 
 export interface NewDelivery {
@@ -70,11 +70,11 @@ interface ClaimedRow {
 }
 export type Claimed = ClaimedRow & { id: string; fence: string };
 
-const told = { callback_url: "text", status_code: "int4", error: "text" };
+const attempted = { callback_url: "text", status_code: "int4?", error: "text?" } as const;
 const tried = `fence = null, attempt = t.attempt + 1, lost_count = 0, callback_url = i.callback_url,
             status_code = i.status_code, last_error = i.error`;
 
-export const deliveryLease = leaseOn<{ id: string }, ClaimedRow>({
+export const deliveryLease = leaseOn({
   name: "webhooks.delivery",
   table: "webhooks.delivery",
   key: { id: "uuid" },
@@ -83,10 +83,13 @@ export const deliveryLease = leaseOn<{ id: string }, ClaimedRow>({
   orderBy: "t.due_at, t.id",
   fence: "fence",
   hold: { by: "session", session: "session_id" },
-  lost: { column: "lost_count" },
-  onClaim: "due_at = null",
-  onReturn: "due_at = now()",
-  returning: "t.event, t.callback_url, t.subscription_ids, t.payload, t.retry_num, t.attempt, t.tries",
+  lost: { column: "lost_count", error: "last_error" },
+  onClaim: { due_at: "null" },
+  onReturn: { due_at: "now()" },
+  onDead: { due_at: "null", ended_at: "now()" },
+  returning: returning<ClaimedRow>(
+    "t.event, t.callback_url, t.subscription_ids, t.payload, t.retry_num, t.attempt, t.tries",
+  ),
   concurrency: {
     column: "callback_url",
     limit: `select case when bool_or(e.held_until > now()) then 0
@@ -95,45 +98,18 @@ export const deliveryLease = leaseOn<{ id: string }, ClaimedRow>({
             from webhooks.endpoint e where e.callback_url = k.key`,
   },
   outcomes: {
-    delivered: { set: `status = 'DELIVERED', ended_at = now(), ${tried}`, values: told },
+    delivered: { set: `status = 'DELIVERED', ended_at = now(), ${tried}`, values: attempted },
     retry_later: {
       set: `status = 'PENDING', due_at = now() + make_interval(secs => i.delay_seconds), tries = t.tries + 1, ${tried}`,
-      values: { ...told, delay_seconds: "float8" },
+      values: { ...attempted, delay_seconds: "float8" },
     },
-    give_up: { set: `status = 'FAILED', ended_at = now(), tries = t.tries + 1, ${tried}`, values: told },
+    give_up: { set: `status = 'FAILED', ended_at = now(), tries = t.tries + 1, ${tried}`, values: attempted },
     cancel: {
       set: "status = 'CANCELLED', ended_at = now(), fence = null, last_error = i.error",
-      values: { error: "text" },
-    },
-    // The kernel's own way to take back sets no time at which a delivery has ended.
-    lost: {
-      set: `status = case when t.lost_count + 1 >= i.lost_limit then 'FAILED' else 'PENDING' end,
-            due_at = case when t.lost_count + 1 >= i.lost_limit then null else now() end,
-            ended_at = case when t.lost_count + 1 >= i.lost_limit then now() end,
-            last_error = case when t.lost_count + 1 >= i.lost_limit
-                              then 'lost ' || t.lost_count + 1 || ' workers in a row' else t.last_error end,
-            lost_count = t.lost_count + 1, fence = null`,
-      values: { lost_limit: "int4" },
+      values: { error: "text?" },
     },
   },
 });
-
-/** Takes back what silent processes left behind; answers how many. */
-export async function reclaimDeliveries(db: Db, request: { limit: number; lostLimit: number }): Promise<number> {
-  const expired = await deliveryLease.expired(db, request.limit);
-  const items = expired.map((item) => ({ ...item, lost_limit: request.lostLimit }));
-  return (await deliveryLease.finish(db, "lost", items)).length;
-}
-
-const HELD = statement<Held<{ id: string }>>(
-  "webhooks.delivery.held",
-  "select id, fence::text as fence from webhooks.delivery where status = 'SENDING' and session_id = $1::bigint",
-);
-
-/** All that a process holds. */
-export function heldDeliveries(db: Queryable, session: string): Promise<Held<{ id: string }>[]> {
-  return db.rows(HELD, [session]);
-}
 
 // What is due already waits for room at its endpoint, and whoever makes room looks again.
 const NEXT_DUE = statement<{ ms: number | null }>(

@@ -1,0 +1,142 @@
+/**
+ * The SQL of a lease, made from the description of its table (lease.ts). Kept apart from the calls, so that both can be
+ * read; docs/leases.sql shows the statements of every lease in full, ready for EXPLAIN.
+ */
+import { itemsByKey } from "../data/batch.ts";
+import type { Assignments, LeaseSpec } from "./lease.ts";
+
+export interface LeaseSql {
+  claim: string;
+  /** For a lease with a limit for each key. */
+  byKey: { lockKeys: string; claimIn: string } | undefined;
+  /** Assignments that end the hold. */
+  drop: string;
+  /** Assignments of a release. */
+  release: string;
+  /** Assignments of a loss; `limit` is the SQL of the number of losses after which an item is dead. */
+  lose(limit: string): string;
+  /** Assignments of an extension, for leases held item by item. */
+  extend: string | undefined;
+  /** The guard of everything that the holder of `i.fence` does. */
+  stillHeld: string;
+  hold: string;
+  /** For leases held by session. */
+  heldBy: string | undefined;
+  expired: string;
+  reclaim: string;
+}
+
+export function leaseSql(spec: LeaseSpec): LeaseSql {
+  const { table, state, hold, fence } = spec;
+  const keyNames = Object.keys(spec.key);
+  const key = (alias: string) => keyNames.map((name) => `${alias}.${name}`).join(", ");
+  const sameKey = (alias: string) => keyNames.map((name) => `t.${name} = ${alias}.${name}`).join(" and ");
+  const readyStates = state.ready.map(quote);
+  const stateIn = (states: readonly string[]) =>
+    states.length === 1 ? `t.${state.column} = ${states[0]}` : `t.${state.column} in (${states.join(", ")})`;
+  const ready = [stateIn(readyStates), spec.scope, spec.readyWhen, spec.dueAt && `t.${spec.dueAt} <= now()`]
+    .filter(Boolean)
+    .join(" and ");
+  const leased = stateIn([quote(state.leased)]);
+  const leasedHere = spec.scope ? `${leased} and ${spec.scope}` : leased;
+  const stillHeld = `${leased} and t.${fence} is not distinct from i.fence`;
+
+  const holding =
+    hold.by === "item"
+      ? {
+          take: `${hold.owner} = $2, ${hold.until} = now() + make_interval(secs => $3)`,
+          drop: `${hold.owner} = null, ${hold.until} = null`,
+          expired: `t.${hold.until} <= now()`,
+        }
+      : {
+          take: `${hold.session} = $2::bigint`,
+          drop: `${hold.session} = null`,
+          expired: `not exists (select from kernel.session s where s.id = t.${hold.session} and s.expires_at > now())`,
+        };
+
+  const returned = `${key("t")}, t.${fence}::text as fence`;
+  const take = `update ${table} t
+     set ${state.column} = ${quote(state.leased)}, ${fence} = nextval('kernel.fence'), ${holding.take}${also(spec.onClaim)}
+     from picked p where ${sameKey("p")} returning ${returned}${spec.returning ? `, ${spec.returning.sql}` : ""}`;
+  const backToReady = `${fence} = null, ${holding.drop}`;
+
+  function lose(limit: string): string {
+    const isDead = `t.${spec.lost.column} + 1 >= ${limit}`;
+    const onReturn = { ...spec.onReturn };
+    for (const [column, value] of Object.entries(spec.onDead ?? {})) {
+      onReturn[column] = `case when ${isDead} then ${value} else ${onReturn[column] ?? `t.${column}`} end`;
+    }
+    const { error } = spec.lost;
+    if (error !== undefined) {
+      const reason = `'lost ' || t.${spec.lost.column} + 1 || ' workers in a row'`;
+      onReturn[error] = `case when ${isDead} then ${reason} else t.${error} end`;
+    }
+    return `${state.column} = case when ${isDead} then ${quote(state.dead)} else ${readyStates[0]} end,
+         ${spec.lost.column} = t.${spec.lost.column} + 1, ${backToReady}${also(onReturn)}`;
+  }
+
+  function byKey({ column, limit }: NonNullable<LeaseSpec["concurrency"]>): NonNullable<LeaseSql["byKey"]> {
+    const nextKey = (bound: string) =>
+      `select t.${column} as key from ${table} t where ${ready} and t.${column} ${bound} order by 1 limit 1`;
+    return {
+      // Walks the ready index from key to key, so that a million items behind one busy key cost one step, and takes an
+      // advisory lock on each, so that two claims never count the same key's room at once. They wait for each other: a
+      // claim that came back empty instead would let its process sleep beside work that it could do. All go in the order
+      // of the keys, so they cannot deadlock. The room itself must be counted by the next statement: this one's snapshot
+      // may be older than the lock.
+      lockKeys: `with recursive keys(key, n) as (
+           (select key, 1 from (${nextKey(">= $1")}) first)
+           union all
+           select (${nextKey("> keys.key")}), n + 1 from keys where key is not null and n < $2
+         )
+         select key, pg_advisory_xact_lock(hashtextextended('${spec.name} ' || key, 0))
+         from keys where key is not null`,
+      claimIn: `with room as materialized (
+           select k.key, coalesce((${limit}), 0) - (select count(*) from ${table} t where ${leased} and t.${column} = k.key) as free
+           from unnest($${hold.by === "item" ? 4 : 3}::text[]) as k(key)
+         ), candidates as materialized (
+           select c.* from room, lateral (
+             select t.* from ${table} t where ${ready} and t.${column} = room.key
+             order by ${spec.orderBy} limit greatest(least(room.free, $1), 0) for update skip locked
+           ) c
+         ), picked as materialized (
+           select ${key("t")} from candidates t order by ${spec.orderBy} limit $1
+         ) ${take}`,
+    };
+  }
+
+  return {
+    // "materialized" states what must hold: run twice, the locking subquery would lock more rows than the limit.
+    claim: `with picked as materialized (
+       select ${key("t")} from ${table} t where ${ready} order by ${spec.orderBy} limit $1 for update skip locked
+     ) ${take}`,
+    byKey: spec.concurrency && byKey(spec.concurrency),
+    drop: holding.drop,
+    release: `${state.column} = ${readyStates[0]}, ${backToReady}${also(spec.onReturn)}`,
+    lose,
+    extend: hold.by === "item" ? `${hold.until} = now() + make_interval(secs => i.seconds)` : undefined,
+    stillHeld,
+    hold: `select ${key("t")} from ${itemsByKey(spec.key, { fence: "int8" })}
+     join ${table} t on ${sameKey("i")} where ${leased} and t.${fence} = i.fence for update of t`,
+    heldBy:
+      hold.by === "session"
+        ? `select ${returned} from ${table} t where ${leasedHere} and t.${hold.session} = $1::bigint`
+        : undefined,
+    expired: `select ${returned} from ${table} t where ${leasedHere} and ${holding.expired} limit $1`,
+    reclaim: `with picked as materialized (
+       select ${key("t")} from ${table} t where ${leasedHere} and ${holding.expired} limit $1 for update skip locked
+     ) update ${table} t
+     set ${lose("$2")}
+     from picked p where ${sameKey("p")} returning ${key("t")}, t.${state.column} as state`,
+  };
+}
+
+function also(assignments: Assignments | undefined): string {
+  return Object.entries(assignments ?? {})
+    .map(([column, value]) => `, ${column} = ${value}`)
+    .join("");
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
