@@ -1,9 +1,9 @@
 /**
- * One Postgres for the whole test run, with a migrated template database that each test file clones. It is our own
- * embedded server unless TEST_DATABASE_URL names another.
+ * What the tests of a run share. One Postgres with a migrated template database that each test file clones: our own
+ * embedded server unless TEST_DATABASE_URL names another. One cluster at rest that tests copy which run a server of
+ * their own. The first project that needs these makes them for all.
  */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { buildIfStale } from "../scripts/build-if-stale.js";
@@ -11,43 +11,53 @@ import { type Connection, openDb } from "../src/kernel/data/db.ts";
 import { migrate } from "../src/kernel/data/migrate.ts";
 import { startEmbeddedPostgres } from "../src/kernel/embedded-postgres/index.ts";
 import { withDatabase } from "./connection.ts";
+import { makeRunFolder } from "./run-folder.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
     /** The server's maintenance database. */
     postgres: Connection;
     template: string;
+    /** A data directory whose cluster is at rest. */
+    stoppedDataDir: string;
   }
 }
 
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+export default async function setup({ vitest }: TestProject): Promise<(() => Promise<void>) | undefined> {
+  const run = vitest.getRootProject();
+  if ("postgres" in run.getProvidedContext()) return undefined;
   buildIfStale(); // Tests that start real processes run the build.
-  const server = await startServer();
+  const folder = makeRunFolder();
+  process.env["TMPDIR"] = folder; // The workers inherit it.
+  const stoppedDataDir = join(folder, "at-rest");
+  await (await startEmbeddedPostgres({ dataDir: stoppedDataDir })).stop();
+
+  const server = await startServer(stoppedDataDir, join(folder, "shared"));
   const template = `millrace_template_${process.pid}`;
   const admin = openDb({ connection: server.connection });
   await admin.exclusive((client) => client.query(`create database ${template}`));
   const db = openDb({ connection: withDatabase(server.connection, template) });
   await migrate(db);
   await db.close();
-  project.provide("postgres", server.connection);
-  project.provide("template", template);
+  run.provide("postgres", server.connection);
+  run.provide("template", template);
+  run.provide("stoppedDataDir", stoppedDataDir);
   return async () => {
     await admin.exclusive((client) => client.query(`drop database ${template} with (force)`));
     await admin.close();
     await server.stop();
+    rmSync(folder, { recursive: true, force: true });
   };
 }
 
-async function startServer(): Promise<{ connection: Connection; stop(): Promise<void> }> {
+async function startServer(
+  stoppedDataDir: string,
+  dataDir: string,
+): Promise<{ connection: Connection; stop(): Promise<void> }> {
   const given = process.env["TEST_DATABASE_URL"];
   if (given) return { connection: { connectionString: given }, stop: async () => {} };
-  const dataDir = await mkdtemp(join(tmpdir(), "millrace-test-"));
-  const postgres = await startEmbeddedPostgres({ dataDir, settings: { fsync: "off", max_connections: "200" } });
-  return {
-    connection: postgres.connection,
-    async stop() {
-      await postgres.stop();
-      await rm(dataDir, { recursive: true, force: true });
-    },
-  };
+  cpSync(stoppedDataDir, dataDir, { recursive: true });
+  // No test crashes this server, so that nothing is lost when it writes less.
+  const settings = { fsync: "off", full_page_writes: "off", max_connections: "200" };
+  return startEmbeddedPostgres({ dataDir, settings });
 }

@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { projectOf } from "./projects.ts";
 
 interface SourceFile {
   path: string;
@@ -125,6 +126,30 @@ describe("the tree", () => {
     const versions = Object.values<string>({ ...dependencies, ...devDependencies, ...optionalDependencies });
     expect(versions.filter((version) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
     expect(readFileSync("package-lock.json", "utf8")).not.toContain('"resolved"');
+  });
+});
+
+describe("the vitest project of a test file", () => {
+  const tree: Record<string, string> = {
+    "src/a/pure.test.ts": 'import { expect, test } from "vitest";\nimport { openDb } from "../kernel/db.ts";\n',
+    "src/a/rows.test.ts": 'import { rows } from "./rows.fixture.ts";\n',
+    "src/a/rows.fixture.ts": 'import { useDatabase } from "../../test/database.ts";\n',
+    "test/database.ts": 'import { afterAll, inject } from "vitest";\n',
+    "src/a/server.test.ts":
+      'import { rows } from "./rows.fixture.ts";\nimport { startServer } from "../../test/server.ts";\n',
+    "test/server.ts": 'import { type ChildProcess, spawn } from "node:child_process";\n',
+    "src/a/clock.test.ts":
+      'import { expect, vi } from "vitest";\nimport { startServer } from "../../test/server.ts";\n',
+    "src/kernel/db.ts": 'import { spawn } from "node:child_process";\n',
+  };
+
+  test.each([
+    ["src/a/pure.test.ts", "pure"],
+    ["src/a/rows.test.ts", "database"],
+    ["src/a/server.test.ts", "processes"],
+    ["src/a/clock.test.ts", "isolated"],
+  ])("of %s is %s", (path, project) => {
+    expect(projectOf(path, (wanted) => tree[wanted])).toBe(project);
   });
 });
 

@@ -12,7 +12,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
-import { afterAll, onTestFinished } from "vitest";
+import { inject, onTestFinished } from "vitest";
 import { BINARIES_PREFIX } from "./binaries.ts";
 import type { Reply } from "./child.fixture.ts";
 import { type EmbeddedPostgres, type EmbeddedPostgresOptions, startEmbeddedPostgres } from "./index.ts";
@@ -31,25 +31,11 @@ export async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-let template: Promise<string> | undefined;
-
-afterAll(async () => {
-  if (template !== undefined) await rm(await template, { recursive: true, force: true });
-});
-
 /** A data directory whose cluster was made before and is at rest. Copying one takes a tenth of the time of making one. */
 export async function stoppedDataDir(): Promise<string> {
-  template ??= makeTemplate();
   const folder = await temporaryFolder();
-  execFileSync("cp", ["-a", join(await template, "postgres"), folder]);
+  execFileSync("cp", ["-a", join(inject("stoppedDataDir"), "postgres"), folder]);
   return folder;
-}
-
-async function makeTemplate(): Promise<string> {
-  const dataDir = await mkdtemp(join(tmpdir(), "millrace-test-"));
-  const postgres = await startEmbeddedPostgres({ dataDir });
-  await postgres.stop();
-  return dataDir;
 }
 
 /** A small disk of its own, for what happens when it is full or read-only. */
