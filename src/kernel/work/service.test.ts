@@ -158,14 +158,50 @@ describe("a service whose runs fail", () => {
     await service.stop();
   });
 
-  test("does not make a wake-up wait", async () => {
+  test("is woken by a hint, but not within a second of its failure", async () => {
     const { service, runs } = serviceOf({ runOnce: fail });
     service.start();
-    await pass(0);
+    await pass(1_000); // The second failure; by itself it would run again after two seconds.
+    expect(runs()).toBe(2);
+    service.wake();
+    await pass(999);
+    expect(runs()).toBe(2);
+    await pass(1);
+    expect(runs()).toBe(3);
+    await pass(1_500);
     service.wake();
     await pass(0);
-    expect(runs()).toBe(2);
+    expect(runs()).toBe(4);
     await service.stop();
+  });
+
+  test("runs once a second while hints come every ten milliseconds, and at each hint once it succeeds", async () => {
+    let healthy = false;
+    const { service, runs } = serviceOf({ runOnce: () => (healthy ? Promise.resolve({}) : fail()) });
+    service.start();
+    await hintFor(3_000);
+    expect(runs()).toBe(4);
+    healthy = true;
+    await hintFor(1_000);
+    expect(runs()).toBe(5);
+    await hintFor(100);
+    expect(runs()).toBe(15);
+    await service.stop();
+
+    async function hintFor(ms: number): Promise<void> {
+      for (let passed = 0; passed < ms; passed += 10) {
+        service.wake();
+        await pass(10);
+      }
+    }
+  });
+
+  test("stops in the middle of its pause", async () => {
+    const { service } = serviceOf({ runOnce: fail });
+    service.start();
+    await pass(1);
+    await service.stop();
+    expect(vi.getTimerCount()).toBe(0);
   });
 });
 
