@@ -6,11 +6,13 @@ import { createHttp, type Http } from "../src/kernel/http/server.ts";
 import { createLog, type Log } from "../src/kernel/telemetry/log.ts";
 import { createMetrics, type Metrics } from "../src/kernel/telemetry/metrics.ts";
 import { systemClock } from "../src/kernel/time/clock.ts";
+import { openPulse, type Pulse } from "../src/kernel/work/pulse.ts";
 import { createWake, type Wake } from "../src/kernel/work/wake.ts";
 
 export interface BenchParts {
   log: Log;
   metrics: Metrics;
+  pulse: Pulse;
   wake: Wake;
   http: Http;
 }
@@ -29,8 +31,8 @@ export async function serveBench(
   const key = "a".repeat(32);
   const log = createLog({ level: "error" });
   const metrics = createMetrics();
-  const wake = createWake({ db, log });
-  await wake.start();
+  const pulse = await openPulse({ db, log });
+  const wake = createWake({ pulse, log });
   const http = await createHttp({
     log,
     metrics,
@@ -41,7 +43,7 @@ export async function serveBench(
     rateLimitPerMinute: 1_000_000_000,
     isStopping: () => false,
   });
-  const stopRoutes = await addRoutes({ log, metrics, wake, http });
+  const stopRoutes = await addRoutes({ log, metrics, pulse, wake, http });
   await http.listen({ host: "127.0.0.1", port: 0 });
   return {
     url: `http://127.0.0.1:${(http.server.address() as AddressInfo).port}`,
@@ -50,6 +52,7 @@ export async function serveBench(
       await http.close();
       await stopRoutes?.();
       await wake.stop();
+      await pulse.stop();
     },
   };
 }

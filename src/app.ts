@@ -28,6 +28,7 @@ import { createLog, type Log } from "./kernel/telemetry/log.ts";
 import { createMetrics, type Metrics } from "./kernel/telemetry/metrics.ts";
 import { recordStatement, startTracing } from "./kernel/telemetry/tracing.ts";
 import { systemClock } from "./kernel/time/clock.ts";
+import { openPulse } from "./kernel/work/pulse.ts";
 import type { OnRun, Service } from "./kernel/work/service.ts";
 import { openSession } from "./kernel/work/session.ts";
 import { createWake } from "./kernel/work/wake.ts";
@@ -149,15 +150,16 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
     ];
   });
 
-  const wake = createWake({ db, log });
-  await wake.start();
+  const pulse = await openPulse({ db, log });
+  cleanup.add("pulse", pulse.stop);
+  const wake = createWake({ pulse, log });
   cleanup.add("wake-ups", wake.stop);
   const onRun: OnRun = (service, outcome, counts) => {
     metrics.count("millrace_service_runs_total", { service, outcome });
     for (const [kind, n] of Object.entries(counts)) metrics.count("millrace_service_items_total", { service, kind }, n);
   };
-  const session = await openSession({ db, log, onRun, version: VERSION, roles: config.roles });
-  session.service.start(); // Closing the session ends it: the heart beats until the last node in flight is let go.
+  const session = await openSession({ pulse, log, onRun, version: VERSION, roles: config.roles });
+  session.service.start(); // Closing the session ends it, after the last node in flight was given back.
   cleanup.add("session", session.close);
   const keys = createKeys({ db, wake, clock: systemClock, adminKey: config.adminKey });
 

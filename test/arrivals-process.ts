@@ -11,6 +11,7 @@ import type { Engine, Engines, Row } from "../src/engines/engine.ts";
 import { type Db, openDb } from "../src/kernel/data/db.ts";
 import { createMetrics } from "../src/kernel/telemetry/metrics.ts";
 import { createOutbox, type OutboxConsumer } from "../src/kernel/work/outbox.ts";
+import { openPulse } from "../src/kernel/work/pulse.ts";
 import { openSession } from "../src/kernel/work/session.ts";
 import { createWake } from "../src/kernel/work/wake.ts";
 import type { TestDatabase } from "./database.ts";
@@ -176,9 +177,9 @@ export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
       const log = rememberingLog();
       const own = openDb({ connection: database.connection, poolSize: 6 });
       const db = through(own);
-      const wake = createWake({ db: own, log });
-      await wake.start();
-      const session = await openSession({ db: own, log, version: "test", roles });
+      const pulse = await openPulse({ db: own, log });
+      const wake = createWake({ pulse, log });
+      const session = await openSession({ pulse, log, version: "test", roles });
       const setExpiry = (seconds: number) =>
         database.query("update kernel.session set expires_at = now() + make_interval(secs => $2) where id = $1", [
           session.id(),
@@ -214,6 +215,7 @@ export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
           await arrivals.worker.stop();
           await session.close();
           await wake.stop();
+          await pulse.stop();
           await own.close();
         },
       };

@@ -12,6 +12,7 @@ import { openDb } from "../src/kernel/data/db.ts";
 import { createSecretBox } from "../src/kernel/secrets/box.ts";
 import { createNamedSecrets } from "../src/kernel/secrets/named.ts";
 import { createMetrics } from "../src/kernel/telemetry/metrics.ts";
+import { openPulse } from "../src/kernel/work/pulse.ts";
 import { openSession } from "../src/kernel/work/session.ts";
 import { createWake } from "../src/kernel/work/wake.ts";
 import type { TestDatabase } from "./database.ts";
@@ -119,9 +120,9 @@ export function useChainProcesses(database: TestDatabase): ChainProcesses {
         poolSize: 6,
         onStatement: (name) => void statements.push(name),
       });
-      const wake = createWake({ db, log });
-      await wake.start();
-      const session = await openSession({ db, log, version: "test", roles });
+      const pulse = await openPulse({ db, log });
+      const wake = createWake({ pulse, log });
+      const session = await openSession({ pulse, log, version: "test", roles });
       const setExpiry = (seconds: number) =>
         database.query("update kernel.session set expires_at = now() + make_interval(secs => $2) where id = $1", [
           session.id(),
@@ -171,6 +172,7 @@ export function useChainProcesses(database: TestDatabase): ChainProcesses {
           await chains.worker.stop();
           await session.close();
           await wake.stop();
+          await pulse.stop();
           await db.close();
         },
       };

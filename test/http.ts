@@ -8,7 +8,6 @@ import { createMetrics, type Metrics } from "../src/kernel/telemetry/metrics.ts"
 import { systemClock } from "../src/kernel/time/clock.ts";
 import { createWake } from "../src/kernel/work/wake.ts";
 import type { Answer, Json } from "./client.ts";
-import { silentLog } from "./log.ts";
 import { ADMIN_KEY } from "./millrace.ts";
 
 export interface TestHttp {
@@ -37,7 +36,7 @@ export interface TestHttpOptions extends Partial<Omit<HttpOptions, "log">> {
 export async function startHttp({ db, routes, ...options }: TestHttpOptions): Promise<TestHttp> {
   const lines: Json[] = [];
   const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line) as Json) });
-  const wake = createWake({ db, log: silentLog });
+  const wake = createWake();
   const keys = options.keys ?? createKeys({ db, wake, clock: systemClock, adminKey: ADMIN_KEY });
   const metrics = options.metrics ?? createMetrics();
   const http = await createHttp({

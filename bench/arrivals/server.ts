@@ -13,8 +13,8 @@ export interface ArrivalsServer extends BenchServer {
 
 export async function serveArrivals(db: Db, addRoutes?: (http: Http) => void): Promise<ArrivalsServer> {
   let made: Arrivals | undefined;
-  const server = await serveBench(db, async ({ log, metrics, wake, http }) => {
-    const session = await openSession({ db, log, version: "bench", roles: ["api", "worker"] });
+  const server = await serveBench(db, async ({ log, metrics, pulse, wake, http }) => {
+    const session = await openSession({ pulse, log, version: "bench", roles: ["api", "worker"] });
     session.service.start();
     const engines = createEngines({}, { lakeDir: undefined });
     const settings = {

@@ -11,6 +11,7 @@ import { createSecretBox } from "../../src/kernel/secrets/box.ts";
 import { createLog } from "../../src/kernel/telemetry/log.ts";
 import { createMetrics } from "../../src/kernel/telemetry/metrics.ts";
 import { systemClock } from "../../src/kernel/time/clock.ts";
+import { openPulse } from "../../src/kernel/work/pulse.ts";
 import { openSession } from "../../src/kernel/work/session.ts";
 import { createWake } from "../../src/kernel/work/wake.ts";
 import { createWebhooks } from "../../src/webhooks/index.ts";
@@ -86,9 +87,9 @@ async function deliver(db: Db, endpoints: readonly string[]): Promise<{ p95: num
     client.query("truncate webhooks.metrics_webhook_subscription, webhooks.endpoint cascade"),
   );
   const log = createLog({ level: "fatal" });
-  const wake = createWake({ db, log });
-  await wake.start();
-  const session = await openSession({ db, log, version: "bench", roles: ["worker"] });
+  const pulse = await openPulse({ db, log });
+  const wake = createWake({ pulse, log });
+  const session = await openSession({ pulse, log, version: "bench", roles: ["worker"] });
   session.service.start();
   const outbound = createOutbound({ allowPrivate: true });
   const webhooks = createWebhooks({
@@ -133,6 +134,7 @@ async function deliver(db: Db, endpoints: readonly string[]): Promise<{ p95: num
   for (const service of webhooks.services) await service.stop();
   await session.close();
   await wake.stop();
+  await pulse.stop();
   return { p95: p95?.ms ?? Number.NaN, seconds };
 }
 

@@ -9,6 +9,7 @@ import type { Db } from "../../src/kernel/data/db.ts";
 import { createSecretBox } from "../../src/kernel/secrets/box.ts";
 import { createNamedSecrets } from "../../src/kernel/secrets/named.ts";
 import { createMetrics } from "../../src/kernel/telemetry/metrics.ts";
+import { openPulse } from "../../src/kernel/work/pulse.ts";
 import { openSession } from "../../src/kernel/work/session.ts";
 import { createWake } from "../../src/kernel/work/wake.ts";
 import { silentLog } from "../../test/log.ts";
@@ -30,9 +31,9 @@ async function openChains(db: Db, type: NodeType) {
   const log = silentLog;
   const metrics = createMetrics();
   const onRun = () => {};
-  const wake = createWake({ db, log });
-  await wake.start();
-  const session = await openSession({ db, log, version: "bench", roles: ["scheduler", "worker"] });
+  const pulse = await openPulse({ db, log });
+  const wake = createWake({ pulse, log });
+  const session = await openSession({ pulse, log, version: "bench", roles: ["scheduler", "worker"] });
   const settings = { slots: SLOTS, stopGraceSeconds: 30, drainSeconds: 5, lostLimit: 5, keepDays: 365, nodeTypes: [] };
   const hasArrived = async () => new Set<string>();
   const secrets = createNamedSecrets({ db, box: createSecretBox(undefined) });
@@ -47,6 +48,7 @@ async function openChains(db: Db, type: NodeType) {
       await chains.worker.stop();
       await session.close();
       await wake.stop();
+      await pulse.stop();
     },
   };
 }

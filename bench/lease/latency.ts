@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { makeWorkerUtils, run as runGraphile } from "graphile-worker";
 import { statement } from "../../src/kernel/data/statement.ts";
 import { leaseOn } from "../../src/kernel/work/lease.ts";
+import { openPulse } from "../../src/kernel/work/pulse.ts";
 import { createService } from "../../src/kernel/work/service.ts";
 import { createWake } from "../../src/kernel/work/wake.ts";
 import { type Contender, median } from "../measure.ts";
@@ -55,9 +56,9 @@ export async function millraceLatency({ db, sql }: BenchPostgres): Promise<Conte
     outcomes: { done: { set: "state = 'done'" } },
   });
   const insert = statement("bench.push", "insert into bench.pushed default values");
-  const pusher = createWake({ db, log });
-  const worker = createWake({ db, log });
-  await Promise.all([pusher.start(), worker.start()]);
+  const pulses = [await openPulse({ db, log }), await openPulse({ db, log })] as const;
+  const pusher = createWake({ pulse: pulses[0], log });
+  const worker = createWake({ pulse: pulses[1], log });
   const signal = startSignal();
   const service = createService({
     name: "bench",
@@ -84,6 +85,7 @@ export async function millraceLatency({ db, sql }: BenchPostgres): Promise<Conte
     async end() {
       await service.stop();
       await Promise.all([pusher.stop(), worker.stop()]);
+      await Promise.all(pulses.map((pulse) => pulse.stop()));
     },
   };
 }

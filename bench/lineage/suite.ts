@@ -31,7 +31,7 @@ const QUIET_EVENTS = 100;
 /** An idle connection tells its counts after ten seconds at the latest. */
 const STATISTICS_MS = 12_000;
 const BEGINNING = Date.UTC(2026, 0, 1);
-const NO_WAKE = { hint() {}, on: () => () => {}, async start() {}, async stop() {} };
+const NO_WAKE = { hint() {}, on: () => () => {}, async stop() {} };
 
 export function run(rounds: number): Promise<void> {
   return withPostgres(async (postgres) => {

@@ -53,7 +53,7 @@ async function newSession(): Promise<string> {
 
 beforeAll(async () => {
   const { db } = database;
-  wake = createWake({ db, log: silentLog });
+  wake = createWake();
   const outbox = createOutbox([EARS], wake);
   events = createEvents({ outbox, ids: systemIds, clock: systemClock });
   sessions.push(await newSession(), await newSession());
@@ -62,7 +62,7 @@ beforeAll(async () => {
     wake,
     outbox,
     log: silentLog,
-    session: { id: () => "", onSilence: () => {} } as unknown as Parameters<typeof createArrivals>[0]["session"],
+    session: { id: () => "", onExpiry: () => {} } as unknown as Parameters<typeof createArrivals>[0]["session"],
     metrics: createMetrics(),
     onRun: () => {},
     settings: { ...SETTINGS, lostLimit: LOST_LIMIT },

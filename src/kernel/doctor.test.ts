@@ -58,7 +58,7 @@ describe("processes", () => {
     expect(await findingOf("processes")).toMatchObject({ verdict: "ok", found: "1 alive: host:1 (api, scheduler)." });
   });
 
-  test("of which none takes work back from the silent are a warning", async () => {
+  test("of which none takes work back are a warning", async () => {
     await session("host:1", "1 minute");
     await database.query("update kernel.session set roles = '{api}'");
     expect(await findingOf("processes")).toMatchObject({
@@ -67,13 +67,20 @@ describe("processes", () => {
     });
   });
 
-  test("that fell silent are a warning", async () => {
+  test("whose session expired are a warning", async () => {
     await session("host:1", "1 minute");
     await session("host:2", "-1 minute");
     expect(await findingOf("processes")).toMatchObject({
       verdict: "warning",
-      found: "1 alive: host:1 (api, scheduler). 1 fell silent in the last hour.",
+      found: "1 alive: host:1 (api, scheduler). 1 expired in the last hour, without a graceful stop.",
     });
+  });
+
+  test("that were stopped are not spoken of", async () => {
+    await session("host:1", "1 minute");
+    await session("host:2", "-1 minute");
+    await database.query("update kernel.session set closed_at = expires_at where process = 'host:2'");
+    expect(await findingOf("processes")).toMatchObject({ verdict: "ok", found: "1 alive: host:1 (api, scheduler)." });
   });
 });
 

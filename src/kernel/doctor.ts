@@ -194,25 +194,26 @@ const transactionCheck: DoctorCheck = {
   },
 };
 
-const PROCESSES = statement<{ process: string; roles: string[]; version: string; silent: boolean }>(
+// A session that was closed is that of a process that was stopped, and of no interest.
+const PROCESSES = statement<{ process: string; roles: string[]; expired: boolean }>(
   "kernel.doctor.processes",
-  "select process, roles, version, expires_at <= now() as silent from kernel.session order by id",
+  "select process, roles, expires_at <= now() as expired from kernel.session where closed_at is null order by id",
 );
 const processCheck: DoctorCheck = {
   name: "processes",
   async look(db) {
     const processes = await db.read(PROCESSES);
-    const alive = processes.filter(({ silent }) => !silent);
+    const alive = processes.filter(({ expired }) => !expired);
     const found = `${alive.length} alive: ${alive.map(({ process, roles }) => `${process} (${roles.join(", ")})`).join("; ") || "none"}.`;
     if (alive.length > 0 && !alive.some(({ roles }) => roles.includes("scheduler"))) {
-      const advice = "Nothing takes work back from the silent: start a process with the role `scheduler`.";
+      const advice = "Nothing takes work back from a process that dies: start one with the role `scheduler`.";
       return { verdict: "warning", found: `${found} None has the role \`scheduler\`.`, advice };
     }
-    const silent = processes.length - alive.length;
-    if (silent === 0) return { verdict: "ok", found };
+    const expired = processes.length - alive.length;
+    if (expired === 0) return { verdict: "ok", found };
     return {
       verdict: "warning",
-      found: `${found} ${silent} fell silent in the last hour.`,
+      found: `${found} ${expired} expired in the last hour, without a graceful stop.`,
       advice:
         "They were killed, suspended or cut off from the database. A process with the role `scheduler` gives their work to the others.",
     };

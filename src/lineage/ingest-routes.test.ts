@@ -6,7 +6,6 @@ import { deflateSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { startHttp, type TestHttp } from "../../test/http.ts";
-import { silentLog } from "../../test/log.ts";
 import { ADMIN_KEY } from "../../test/millrace.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { Http } from "../kernel/http/server.ts";
@@ -49,7 +48,7 @@ beforeEach(async () => {
 
 beforeAll(async () => {
   const { db } = database;
-  const wake = createWake({ db, log: silentLog });
+  const wake = createWake();
   const tenants = createTenants({
     db,
     wake,

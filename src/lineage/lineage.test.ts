@@ -23,7 +23,7 @@ let tenant = { id: "1", code: "", name: "" };
 async function start(poolSize = 4) {
   const db = openDb({ connection: database.connection, poolSize });
   const log = rememberingLog();
-  const wake = createWake({ db, log });
+  const wake = createWake();
   const outbound = createOutbound({ allowPrivate: true });
   onTestFinished(async () => {
     await outbound.close();

@@ -26,7 +26,7 @@ export async function startProjectionServer(database: TestDatabase): Promise<Pro
     driver: watched(driver, (cypher) => held.before(cypher)),
     settings: { batchRows: 2 },
   });
-  const wake = createWake({ db, log: silentLog });
+  const wake = createWake();
   const tenants = createTenants({
     db,
     wake,

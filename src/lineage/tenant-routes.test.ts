@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Json } from "../../test/client.ts";
 import { useDatabase } from "../../test/database.ts";
 import { type Sending, startHttp, type TestHttp } from "../../test/http.ts";
-import { silentLog } from "../../test/log.ts";
 import { ApiError } from "../kernel/errors.ts";
 import type { Http } from "../kernel/http/server.ts";
 import { systemClock } from "../kernel/time/clock.ts";
@@ -18,7 +17,7 @@ let ingest: RecordingIngest;
 
 beforeAll(async () => {
   const { db } = database;
-  const wake = createWake({ db, log: silentLog });
+  const wake = createWake();
   const settings = { createTenants: false, clockToleranceSeconds: 300 };
   const tenants = createTenants({ db, wake, clock: systemClock, settings });
   ingest = recordingIngest(async (id) => {

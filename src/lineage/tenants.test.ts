@@ -4,6 +4,7 @@ import { silentLog } from "../../test/log.ts";
 import { until } from "../../test/until.ts";
 import type { Actor } from "../kernel/auth/audit.ts";
 import type { Db } from "../kernel/data/db.ts";
+import { openPulse } from "../kernel/work/pulse.ts";
 import { createWake } from "../kernel/work/wake.ts";
 import { lockGraph } from "./store/graph-lock.ts";
 import { moveTenant, type NewTenant } from "./store/tenants.ts";
@@ -31,9 +32,12 @@ const counting = (): Db => ({
 /** As in a process of its own. */
 async function start(settings: Partial<TenantsDeps["settings"]> = {}) {
   const db = counting();
-  const wake = createWake({ db, log: silentLog });
-  await wake.start();
-  onTestFinished(() => wake.stop());
+  const pulse = await openPulse({ db, log: silentLog });
+  const wake = createWake({ pulse, log: silentLog });
+  onTestFinished(async () => {
+    await wake.stop();
+    await pulse.stop();
+  });
   return createTenants({
     db,
     wake,
@@ -87,7 +91,7 @@ describe("looking a tenant up", () => {
 
   test("does not remember a failure", async () => {
     let fails = true;
-    const wake = createWake({ db: database.db, log: silentLog });
+    const wake = createWake();
     const db: Db = {
       ...database.db,
       rows: (asking, values) => (fails ? Promise.reject(new Error("away")) : database.db.rows(asking, values)),

@@ -5,7 +5,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Answer } from "../../test/client.ts";
 import { useDatabase } from "../../test/database.ts";
-import { silentLog } from "../../test/log.ts";
 import { startMillrace, type TestMillrace, useMillrace } from "../../test/millrace.ts";
 import { newFilename, reached, trackingTable } from "../../test/tracking.ts";
 import { until } from "../../test/until.ts";
@@ -213,7 +212,7 @@ test("a claim that waits hears of trouble with the database, instead of an empty
 
 test("a line of a thousand is full: the next is told to try again later", async () => {
   const { db } = database;
-  const wake = createWake({ db, log: silentLog });
+  const wake = createWake();
   const settings = { lostLimit: 10, stageTimeoutSeconds: {} };
   const longPoll = createLongPoll({
     tracking: createTracking({ db, wake, metrics: createMetrics(), settings }),

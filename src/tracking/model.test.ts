@@ -9,7 +9,6 @@ import { reached, type Statuses, trackingTable } from "../../test/tracking.ts";
 import { type CellKey, createModel, indexOf, keyOf, type Model } from "../../test/tracking-model.ts";
 import { statement } from "../kernel/data/statement.ts";
 import { ApiError } from "../kernel/errors.ts";
-import { createLog } from "../kernel/telemetry/log.ts";
 import { createMetrics } from "../kernel/telemetry/metrics.ts";
 import { createWake } from "../kernel/work/wake.ts";
 import { type FileTransition, QUEUE_STAGES, type QueueStage, STAGES, type Status, type Transition } from "./states.ts";
@@ -80,7 +79,7 @@ function anyCommands(): fc.Arbitrary<Command[]> {
 
 test("random commands leave exactly what the rules say", { timeout: 2 * TIME_LIMIT_MS }, async () => {
   const { db } = database;
-  const wake = createWake({ db, log: createLog({ level: "fatal" }) });
+  const wake = createWake();
   const settings = { lostLimit: LOST_LIMIT, stageTimeoutSeconds: {} };
   const tracking = createTracking({ db, wake, metrics: createMetrics(), settings });
   const property = fc.asyncProperty(anyPlaces(), anyCommands(), async (places, commands) => {

@@ -22,7 +22,7 @@ const log = createLog({ level: "fatal" });
 function tracking() {
   const { db } = database;
   const settings = { lostLimit: LOST_LIMIT, stageTimeoutSeconds: {} };
-  return createTracking({ db, wake: createWake({ db, log }), metrics: createMetrics(), settings });
+  return createTracking({ db, wake: createWake(), metrics: createMetrics(), settings });
 }
 const reclaim = () => tracking().reclaim();
 

@@ -174,7 +174,7 @@ describe("an alert", () => {
 test("an event comes by way of the outbox", async () => {
   const process = await webhooks.open();
   await subscribe(process, webhooks.receiver.url("/kpi"));
-  const wake = createWake({ db: database.db, log: silentLog });
+  const wake = createWake();
   const outbox = createOutbox([process.consumer], wake);
   const [relay] = outbox.relays({ db: database.db, session: process.session, wake, log: silentLog });
   const event = { eventId: randomUUID(), topic: "kpi.updated", payload: update() };

@@ -9,6 +9,7 @@ import { createOutbound } from "../kernel/net/outbound.ts";
 import { createSecretBox } from "../kernel/secrets/box.ts";
 import { createMetrics } from "../kernel/telemetry/metrics.ts";
 import { systemClock } from "../kernel/time/clock.ts";
+import { openPulse } from "../kernel/work/pulse.ts";
 import { openSession } from "../kernel/work/session.ts";
 import { createWake } from "../kernel/work/wake.ts";
 import type { KpiUpdated } from "./events.ts";
@@ -44,7 +45,8 @@ export type TestProcess = Awaited<ReturnType<typeof openProcess>>;
 async function openProcess(database: TestDatabase, { allowPrivate = true, ...given }: ProcessOptions) {
   const { db } = database;
   const log = rememberingLog();
-  const session = await openSession({ db, log, version: "0", roles: [] });
+  const pulse = await openPulse({ db, log });
+  const session = await openSession({ pulse, log, version: "0", roles: [] });
   const outbound = given.outbound ?? createOutbound({ allowPrivate });
   const webhooks = createWebhooks({
     db,
@@ -52,7 +54,7 @@ async function openProcess(database: TestDatabase, { allowPrivate = true, ...giv
     session,
     outbound,
     secrets,
-    wake: createWake({ db, log }),
+    wake: createWake(),
     metrics: createMetrics(),
     onRun: () => {},
     clock: systemClock,
@@ -79,6 +81,7 @@ async function openProcess(database: TestDatabase, { allowPrivate = true, ...giv
     async stop() {
       await Promise.all(webhooks.services.map((service) => service.stop()));
       await session.close();
+      await pulse.stop();
       await outbound.close();
     },
   };

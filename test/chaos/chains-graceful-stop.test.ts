@@ -55,10 +55,10 @@ test("a worker that is told to stop finishes what is short and gives back what i
   expect(await Promise.all([successor.stop(), api.stop()])).toEqual([0, 0]);
 });
 
-/** When the session of a process runs out; not a number when it has none. */
+/** When the session of a process runs out; not a number when it was closed. */
 async function expiryOf(pid: number): Promise<number> {
   const [row] = await database.query<{ expires_at: Date }>(
-    "select expires_at from kernel.session where process like '%:' || $1",
+    "select expires_at from kernel.session where process like '%:' || $1 and closed_at is null",
     [String(pid)],
   );
   return row?.expires_at.getTime() ?? Number.NaN;

@@ -96,7 +96,8 @@ describe("who waits for a run", () => {
     await process.announce(arrival("a", DAY));
     const told = process.waitingRoom.ended(run(1), NEVER);
     await database.query(
-      `insert into arrivals.metrics_task_log (model_id, op_time, status, end_time, generation, trigger, consumed, worker)
+      `with ended as (update arrivals.model_instance set state = 'idle', ready_at = null, generation = 1)
+       insert into arrivals.metrics_task_log (model_id, op_time, status, end_time, generation, trigger, consumed, worker)
        values ('m', $1, 'SUCCESS', now(), 1, 'arrival', '{}', 'w')`,
       [DAY],
     );

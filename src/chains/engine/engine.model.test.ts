@@ -64,7 +64,7 @@ async function newSession(): Promise<string> {
 async function openProcess() {
   const { db } = database;
   const log = silentLog;
-  const wake = createWake({ db, log });
+  const wake = createWake();
   const known = createRunCache();
   const hasArrived = async () => arrived;
   const real = createEngine({
@@ -112,7 +112,7 @@ async function openProcess() {
   const timers = createTimers({
     db,
     wake,
-    session: { onSilence: () => {} },
+    session: { onExpiry: () => {} },
     engine,
     runs,
     known,

@@ -29,7 +29,7 @@ const FORGET_AT_ONCE = 2_000;
 export interface TimersDeps {
   db: Db;
   wake: Wake;
-  session: Pick<Session, "onSilence">;
+  session: Pick<Session, "onExpiry">;
   engine: Engine;
   runs: Runs;
   known: RunCache;
@@ -174,7 +174,7 @@ export function createTimers(deps: TimersDeps): Service {
     ...service,
     start() {
       unlisten = wake.on(TIMER_TOPIC, service.wake);
-      deps.session.onSilence(service.wake);
+      deps.session.onExpiry(service.wake);
       service.start();
     },
     async stop() {

@@ -7,7 +7,6 @@ import { fails, holds, scripted, useChains } from "../../../test/chains.ts";
 import type { Json } from "../../../test/client.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { startHttp } from "../../../test/http.ts";
-import { silentLog } from "../../../test/log.ts";
 import { ADMIN_KEY, startMillrace } from "../../../test/millrace.ts";
 import { signal, until } from "../../../test/until.ts";
 import { createWake } from "../../kernel/work/wake.ts";
@@ -167,7 +166,7 @@ describe("the server", () => {
 
   test("lets only so many watch, and one more when one has hung up", async () => {
     const runId = await chains.run([scripted("work", holds)]);
-    const wake = createWake({ db: database.db, log: silentLog });
+    const wake = createWake();
     const streams = createRunStreams({ db: database.db, wake, streamsMax: 1 });
     const http = await startHttp({
       db: database.db,
@@ -241,7 +240,7 @@ test("a watcher that reads slowly is sent no more until it has read", async () =
     end: () => {},
   });
   const reply = { hijack: () => {}, getHeader: () => "", raw } as unknown as FastifyReply;
-  const streams = createRunStreams({ db: database.db, wake: createWake({ db: database.db, log: silentLog }) });
+  const streams = createRunStreams({ db: database.db, wake: createWake() });
   const sending = streams.send(runId, reply);
   await until(() => written.length > 0, "the first event");
   await new Promise(setImmediate);

@@ -7,6 +7,7 @@ import { signal, until } from "../../../test/until.ts";
 import { type Db, openDb } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
 import type { Clock } from "../time/clock.ts";
+import { openPulse } from "../work/pulse.ts";
 import { createWake } from "../work/wake.ts";
 import { createKeys, type Keys } from "./keys.ts";
 
@@ -39,9 +40,12 @@ beforeEach(async () => {
 
 /** The keys as one process of several on the same database sees them. */
 async function startProcess({ db = counting, adminKey }: { db?: Db; adminKey?: string }): Promise<Keys> {
-  const wake = createWake({ db, log: silentLog });
-  await wake.start();
-  onTestFinished(wake.stop);
+  const pulse = await openPulse({ db, log: silentLog });
+  const wake = createWake({ pulse, log: silentLog });
+  onTestFinished(async () => {
+    await wake.stop();
+    await pulse.stop();
+  });
   return createKeys({ db, wake, clock, adminKey });
 }
 

@@ -31,8 +31,10 @@ export interface Db extends Queryable {
   read<Row>(statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
   /** Runs `work` on a connection of its own with no statement name, parameters or time-out: for migrations only. */
   exclusive<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
-  /** A connection outside the pools, for LISTEN. The caller ends it. */
-  dedicated(purpose: string): Promise<pg.Client>;
+  /** A connection outside the pools. The caller ends it. */
+  dedicated(purpose: string, settings?: pg.ClientConfig): Promise<pg.Client>;
+  /** Runs a statement on a dedicated connection; it counts as those of the pools do. */
+  rowsOn<Row>(client: pg.Client, statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
   stats(): PoolStats;
   close(): Promise<void>;
 }
@@ -135,7 +137,7 @@ export function openDb(options: DbOptions): Db {
   }
 
   async function run<Row>(
-    client: pg.Pool | pg.PoolClient,
+    client: pg.Pool | pg.ClientBase,
     { name, text }: Statement<Row>,
     values: readonly unknown[] = [],
   ): Promise<Row[]> {
@@ -166,7 +168,8 @@ export function openDb(options: DbOptions): Db {
         await client.end();
       }
     },
-    dedicated: (purpose) => connect(`${applicationName} ${purpose}`),
+    dedicated: (purpose, settings) => connect(`${applicationName} ${purpose}`, settings),
+    rowsOn: run,
     stats: () => ({
       connections: work.totalCount + reads.totalCount,
       idle: work.idleCount + reads.idleCount,
@@ -178,12 +181,13 @@ export function openDb(options: DbOptions): Db {
     },
   };
 
-  async function connect(name: string): Promise<pg.Client> {
+  async function connect(name: string, settings?: pg.ClientConfig): Promise<pg.Client> {
     const client = new pg.Client({
       ...options.connection,
       application_name: name,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
+      ...settings,
     });
     surviveBreaking(client);
     await client.connect();

@@ -1,11 +1,12 @@
 /** The leased worker on a real Postgres: slots, lost answers, lost leases, results that cannot be written, and the stop. */
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { rememberingLog } from "../../../test/log.ts";
 import { signal, until } from "../../../test/until.ts";
 import type { Db } from "../data/db.ts";
 import { leaseOn } from "./lease.ts";
 import { createLeaseWorker, LeaseLost, type LeaseWorker, type RunControl, ShuttingDown } from "./lease-worker.ts";
+import { openPulse, type Pulse } from "./pulse.ts";
 import { openSession, type Session } from "./session.ts";
 import { createWake, type Wake } from "./wake.ts";
 
@@ -37,6 +38,7 @@ interface WorkerOptions {
   settle?: (results: readonly Result[]) => Promise<void>;
 }
 
+let pulse: Pulse;
 let wake: Wake;
 let session: Session;
 let open: { stop(): Promise<void> }[];
@@ -46,15 +48,17 @@ let batches: number[];
 const log = rememberingLog();
 
 beforeAll(async () => {
+  pulse = await openPulse({ db: database.db, log });
   await database.query(
     `create table chore (id int primary key, state text not null default 'ready', session_id bigint, fence bigint,
        lost_count int not null default 0, error text, result text)`,
   );
 });
+afterAll(() => pulse.stop());
 beforeEach(async () => {
   await database.query("truncate chore, kernel.session");
-  wake = createWake({ db: database.db, log });
-  session = await openSession({ db: database.db, log, version: "0", roles: [] });
+  wake = createWake();
+  session = await openSession({ pulse, log, version: "0", roles: [] });
   open = [];
   began = [];
   batches = [];
@@ -295,7 +299,7 @@ describe("a lease that was lost", () => {
     const suspended = workerOf();
     await suspended.runOnce();
     await database.query("update kernel.session set expires_at = now() where id = $1", [session.id()]);
-    session = await openSession({ db: database.db, log, version: "0", roles: [] });
+    session = await openSession({ pulse, log, version: "0", roles: [] });
     run = async () => "in time";
     const other = workerOf();
     expect(await other.reclaimer?.runOnce()).toEqual({ reclaimed: 1 });

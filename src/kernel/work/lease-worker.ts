@@ -53,7 +53,7 @@ export interface LeaseWorkerOptions<Claimed extends Fenced, Item extends Fenced,
   /** Begins the names of the loops that check and reclaim. */
   name: string;
   /** Left out for leases that expire by themselves. */
-  session?: Pick<Session, "id" | "onSilence">;
+  session?: Pick<Session, "id" | "onExpiry">;
   wake: Wake;
   log: ServiceLog;
   onRun?: OnRun;
@@ -236,7 +236,7 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
       },
       more: ({ reclaimed = 0 }) => reclaimed >= RECLAIM_MAX,
     });
-    session?.onSilence(service.wake);
+    session?.onExpiry(service.wake);
     return service;
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { rememberingLog, silentLog } from "../../../test/log.ts";
 import { signal, until } from "../../../test/until.ts";
@@ -12,6 +12,7 @@ import {
   type OutboxEvent,
   type Relay,
 } from "./outbox.ts";
+import { openPulse, type Pulse } from "./pulse.ts";
 import type { RetryPolicy } from "./retry.ts";
 import { openSession, type Session } from "./session.ts";
 import { createWake, type Wake } from "./wake.ts";
@@ -19,14 +20,19 @@ import { createWake, type Wake } from "./wake.ts";
 const database = useDatabase();
 const RETRY: RetryPolicy = { stepsMs: [60_000, 120_000], jitter: 0 };
 
+let pulse: Pulse;
 let session: Session;
 let wake: Wake;
 let started: Relay[];
 
+beforeAll(async () => {
+  pulse = await openPulse({ db: database.db, log: silentLog });
+});
+afterAll(() => pulse.stop());
 beforeEach(async () => {
   await database.query("truncate kernel.outbox, kernel.session");
   session = await open();
-  wake = createWake({ db: database.db, log: silentLog });
+  wake = createWake();
   started = [];
 });
 afterEach(() => Promise.all(started.map((service) => service.stop())));
@@ -347,7 +353,7 @@ function start(...services: Relay[]): void {
 }
 
 function open(): Promise<Session> {
-  return openSession({ db: database.db, log: silentLog, version: "0", roles: [] });
+  return openSession({ pulse, log: silentLog, version: "0", roles: [] });
 }
 
 function event(fields: Partial<OutboxEvent> = {}): OutboxEvent {

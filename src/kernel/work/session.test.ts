@@ -1,13 +1,24 @@
 import { hostname } from "node:os";
-import { beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { rememberingLog, silentLog } from "../../../test/log.ts";
-import { openSession, SESSION_TTL_SECONDS } from "./session.ts";
+import { startPostgresProxy } from "../../../test/postgres-proxy.ts";
+import { signal, until } from "../../../test/until.ts";
+import { openDb } from "../data/db.ts";
+import { statement } from "../data/statement.ts";
+import { openPulse, type Pulse } from "./pulse.ts";
+import { openSession, SESSION_TTL_SECONDS, type SessionOptions } from "./session.ts";
 
 const database = useDatabase();
+let pulse: Pulse;
+
+beforeAll(async () => {
+  pulse = await openPulse({ db: database.db, log: silentLog });
+});
+afterAll(() => pulse.stop());
 beforeEach(() => database.query("truncate kernel.session"));
 
-test("a session says which process lives, with what roles and version, for fifteen seconds", async () => {
+test("a session says which process runs, with what roles and version, for fifteen seconds", async () => {
   const session = await open();
   const [row] = await database.query<{ seconds: number }>(
     "select *, extract(epoch from expires_at - now())::float8 as seconds from kernel.session where id = $1",
@@ -28,7 +39,21 @@ describe("a heartbeat", () => {
     expect(await secondsLeft(id)).toBeGreaterThan(SESSION_TTL_SECONDS - 5);
   });
 
-  test("does not revive a session that ran out: the process is told, and goes on with a new one", async () => {
+  test("does not extend a session that has expired: the process goes on with a new one, and tells its loops", async () => {
+    const log = rememberingLog();
+    const session = await open({ log });
+    const announced = announcementsOf(session);
+    const old = session.id();
+    await database.query("delete from kernel.session"); // Longer ago than expired sessions are kept.
+    expect(await session.service.runOnce()).toEqual({ reopened: 1 });
+    expect(announced()).toBe(1);
+    expect(session.id()).not.toBe(old);
+    await expireIn(-1);
+    expect(await session.service.runOnce()).toEqual({ reopened: 1 });
+    expect(announced()).toBe(2);
+  });
+
+  test("leaves the expired session as it was", async () => {
     const log = rememberingLog();
     const session = await open({ log });
     const old = session.id();
@@ -41,51 +66,110 @@ describe("a heartbeat", () => {
     expect(await session.service.runOnce()).toEqual({ beaten: 1 });
   });
 
-  test("is its own alone", async () => {
+  test("keeps only its own session", async () => {
     const [mine, other] = [await open(), await open()];
     await expireIn(1);
     await mine.service.runOnce();
     expect(await secondsLeft(other.id())).toBeLessThan(5);
   });
 
-  test("tells when another process has fallen silent, for some beats and not for ever", async () => {
+  test("announces the expiry of another session, however long ago it was, at several heartbeats and not for ever", async () => {
     const session = await open();
-    let told = 0;
-    session.onSilence(() => {
-      told += 1;
-    });
+    const announced = announcementsOf(session);
     await session.service.runOnce();
-    expect(told).toBe(0);
-    await database.query(
-      "insert into kernel.session (process, roles, version, expires_at) values ('other', '{}', '1', now() - interval '1 second')",
-    );
-    await session.service.runOnce();
-    expect(told).toBe(1);
-    await database.query("update kernel.session set expires_at = now() - interval '1 minute' where process = 'other'");
-    await session.service.runOnce();
-    expect(told).toBe(1);
+    expect(announced()).toBe(0);
+    for (const ago of ["1 second", "50 minutes"]) {
+      await database.query(
+        "insert into kernel.session (process, roles, version, expires_at) values ('other', '{}', '1', now() - $1::interval)",
+        [ago],
+      );
+      const before = announced();
+      for (let beats = 0; beats < 10; beats += 1) await session.service.runOnce();
+      expect(announced() - before).toBe(4);
+    }
   });
 
-  test("forgets the sessions of processes that died over an hour ago", async () => {
-    const [dead, silent, alive] = [await open(), await open(), await open()];
-    await expireIn(-3_700, dead.id());
-    await expireIn(-3_500, silent.id());
+  test("announces a session that was closed, since its process may have left work behind", async () => {
+    const [mine, other] = [await open(), await open()];
+    const announced = announcementsOf(mine);
+    await mine.service.runOnce();
+    await other.close();
+    await mine.service.runOnce();
+    expect(announced()).toBe(1);
+  });
+
+  test("deletes the sessions that expired over an hour ago", async () => {
+    const [old, recent, alive] = [await open(), await open(), await open()];
+    await expireIn(-3_700, old.id());
+    await expireIn(-3_500, recent.id());
     await alive.service.runOnce();
-    expect(await ids()).toEqual([silent.id(), alive.id()]);
+    expect(await ids()).toEqual([recent.id(), alive.id()]);
   });
 });
 
-test("close ends the heartbeat and removes the session", async () => {
+describe("a session is kept", () => {
+  // As in production, on a smaller scale: a heartbeat may time out, and one more be sent, before the session expires.
+  const FAST = { ttlSeconds: 4, heartbeatIntervalMs: 500 };
+  const SLEEP = statement("test.session.sleep", "select pg_sleep($1)");
+
+  test("while every connection of the pool is busy for longer than a session lasts", async () => {
+    const db = openDb({ connection: database.connection, poolSize: 10 });
+    onTestFinished(() => db.close());
+    const own = await openPulse({ db, log: silentLog });
+    onTestFinished(own.stop);
+    const session = await open({ pulse: own, ttlSeconds: 1, heartbeatIntervalMs: 200 });
+    onTestFinished(session.close);
+    const id = session.id();
+    session.service.start();
+    await Promise.all(Array.from({ length: 20 }, () => db.rows(SLEEP, [1.5])));
+    expect(session.id()).toBe(id);
+    expect(await secondsLeft(id)).toBeGreaterThan(0);
+  });
+
+  test("when the connection answers no longer: it is replaced, and the heartbeat sent again in time", async () => {
+    const proxy = await startPostgresProxy(database);
+    const db = openDb({ connection: { connectionString: proxy.url } });
+    onTestFinished(() => db.close());
+    const own = await openPulse({ db, log: silentLog, timeoutMs: 1_000 });
+    onTestFinished(own.stop);
+    const reconnected = signal();
+    own.onReconnect(reconnected.resolve);
+    const session = await open({ pulse: own, ...FAST });
+    onTestFinished(session.close);
+    const id = session.id();
+    const first = session.service.nextRun();
+    session.service.start();
+    await first;
+    proxy.freeze();
+    const frozenAt = performance.now();
+    await reconnected.promise;
+    await session.service.nextRun();
+    expect(performance.now() - frozenAt).toBeLessThan(FAST.ttlSeconds * 1_000);
+    expect(session.id()).toBe(id);
+    await until(async () => ((await secondsLeft(id)) ?? 0) > FAST.ttlSeconds - 1, "the heartbeat");
+  });
+});
+
+test("close ends the heartbeat, and the session expires then and there", async () => {
   const session = await open();
   const beaten = session.service.nextRun();
   session.service.start();
   await beaten;
   await session.close();
-  expect(await ids()).toEqual([]);
+  expect(await secondsLeft(session.id())).toBeLessThanOrEqual(0);
+  expect(await database.query("select closed_at is not null as closed from kernel.session")).toEqual([
+    { closed: true },
+  ]);
 });
 
-const open = (options: Partial<Parameters<typeof openSession>[0]> = {}) =>
-  openSession({ db: database.db, log: silentLog, version: "1.2.3", roles: ["worker"], ...options });
+const open = (options: Partial<SessionOptions> = {}) =>
+  openSession({ pulse, log: silentLog, version: "1.2.3", roles: ["worker"], ...options });
+
+function announcementsOf(session: Awaited<ReturnType<typeof open>>): () => number {
+  let count = 0;
+  session.onExpiry(() => (count += 1));
+  return () => count;
+}
 
 async function expireIn(seconds: number, id?: string): Promise<void> {
   await database.query(

@@ -1,10 +1,17 @@
 /**
- * A session is this process's sign of life in the database. Work that is leased by session (lease.ts) belongs to the
- * process for as long as the session does not expire, so a process heartbeats once for all it holds.
+ * A session says in the database that this process runs. Work that is leased by session (lease.ts) belongs to the process
+ * for as long as the session has not expired, so one heartbeat keeps all that it holds.
+ *
+ *     opened ──heartbeat, every 5 s──▶ opened ──none for 15 s──▶ expired ──an hour──▶ deleted
+ *                                        └──graceful stop──▶ closed, which is expired at once
+ *
+ * A heartbeat also looks for sessions of others that have expired and calls `onExpiry`, so that the loops that take work
+ * back need not ask every few seconds, each for itself. An expired session is never extended: its work may be another's
+ * by now. The process opens a new one and tells its own loops, since they were cut off as well.
  */
 import { hostname } from "node:os";
-import type { Db } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
+import type { Pulse } from "./pulse.ts";
 import type { RetryPolicy } from "./retry.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "./service.ts";
 
@@ -12,29 +19,33 @@ import { createService, type OnRun, type Service, type ServiceLog } from "./serv
 export const PROCESS_NAME = `${hostname()}:${process.pid}`;
 export const SESSION_TTL_SECONDS = 15;
 const HEARTBEAT_INTERVAL_MS = 5_000;
-/** Expired sessions are kept this long for `millrace doctor`, then forgotten. */
-const FORGET_AFTER_SECONDS = 3_600;
-/** A silence is told of for so long: several beats, so that one that fails is no loss. */
-const SILENCE_TOLD_SECONDS = 20;
+/** Expired sessions are kept this long for `millrace doctor`, then deleted. */
+const KEEP_SECONDS = 3_600;
+/** An expiry is announced at so many heartbeats in a row: at the first, rows may still be locked. */
+const ANNOUNCEMENTS = 4;
+/** How many expired sessions a heartbeat looks at, the latest first. */
+const EXPIRED_MAX = 1_000;
 
-/** For writes that end what a session holds: longer in all than one lives unheard; then it is not ours to write any more. */
+/** For writes that end what a session holds: longer in all than one lives without a heartbeat; then it is not ours to write any more. */
 export const OUTLAST_SESSION: RetryPolicy = { maxAttempts: 20, baseMs: 100, factor: 2, capMs: 2_000, jitter: 0.2 };
 
 export interface Session {
   /** The id to claim with. It changes when the session was lost, for instance because the process was suspended. */
   id(): string;
-  /** Calls `listener` when another process has fallen silent: what it held is there to be taken back. */
-  onSilence(listener: () => void): void;
+  /** Calls `listener` when a session has expired, another's or this process's own: what it held is there to be taken back. */
+  onExpiry(listener: () => void): void;
   readonly service: Service;
   close(): Promise<void>;
 }
 
 export interface SessionOptions {
-  db: Db;
+  pulse: Pulse;
   log: ServiceLog;
   version: string;
   roles: readonly string[];
   onRun?: OnRun;
+  ttlSeconds?: number;
+  heartbeatIntervalMs?: number;
 }
 
 const OPEN = statement<{ id: string }>(
@@ -42,56 +53,75 @@ const OPEN = statement<{ id: string }>(
   `insert into kernel.session (process, roles, version, expires_at)
    values ($1, $2, $3, now() + make_interval(secs => $4)) returning id`,
 );
-// An expired session is never revived: its work may have been reclaimed already. The heart beats anyway, so it also listens
-// for others: loops that take work back need not ask every few seconds, each for itself.
-const BEAT = statement<{ alive: boolean; silence: boolean }>(
+// Those who delete the same old sessions at the same time do not wait for each other.
+const BEAT = statement<{ alive: boolean; expired: string[] }>(
   "kernel.session.beat",
-  `with forgotten as (
-     delete from kernel.session where expires_at < now() - make_interval(secs => $3)
+  `with old as (
+     select id from kernel.session where expires_at < now() - make_interval(secs => $3) for update skip locked
+   ), deleted as (
+     delete from kernel.session s using old where s.id = old.id
    ), beaten as (
      update kernel.session set expires_at = now() + make_interval(secs => $2) where id = $1 and expires_at > now()
      returning id
    )
    select exists (select from beaten) as alive,
-          exists (select from kernel.session where expires_at between now() - make_interval(secs => $4) and now()) as silence`,
+          array(select id::text from kernel.session where expires_at <= now() order by expires_at desc limit $4) as expired`,
 );
-const CLOSE = statement("kernel.session.close", "delete from kernel.session where id = $1");
+// Not deleted: the others are to see that it has expired, and look for what it left behind.
+const CLOSE = statement(
+  "kernel.session.close",
+  "update kernel.session set expires_at = least(expires_at, now()), closed_at = now() where id = $1",
+);
 
 export async function openSession(options: SessionOptions): Promise<Session> {
-  const { db } = options;
+  const { pulse, log, ttlSeconds = SESSION_TTL_SECONDS } = options;
 
   async function open(): Promise<string> {
-    const [row] = await db.rows(OPEN, [PROCESS_NAME, options.roles, options.version, SESSION_TTL_SECONDS]);
+    const [row] = await pulse.rows(OPEN, [PROCESS_NAME, options.roles, options.version, ttlSeconds]);
     if (!row) throw new Error("insert returned no row");
     return row.id;
   }
 
   let id = await open();
   const listeners: (() => void)[] = [];
+  // By id rather than by time: none is missed however long the heartbeats failed, and whatever a clock does.
+  let known = new Set<string>();
+  let announcementsLeft = 0;
+
+  async function runOnce() {
+    const [beat] = await pulse.rows(BEAT, [id, ttlSeconds, KEEP_SECONDS, EXPIRED_MAX]);
+    if (!beat) throw new Error("select returned no row");
+    if (!beat.alive) {
+      id = await open();
+      log.warn(
+        { session: id },
+        "the session of this process expired and its leases are lost; it goes on with a new session",
+      );
+    }
+    if (!beat.alive || beat.expired.some((expired) => !known.has(expired))) announcementsLeft = ANNOUNCEMENTS;
+    known = new Set(beat.expired);
+    if (announcementsLeft > 0) {
+      announcementsLeft -= 1;
+      for (const listener of listeners) listener();
+    }
+    return beat.alive ? { beaten: 1 } : { reopened: 1 };
+  }
+
   const service = createService({
     name: "session",
-    intervalMs: HEARTBEAT_INTERVAL_MS,
-    log: options.log,
+    intervalMs: options.heartbeatIntervalMs ?? HEARTBEAT_INTERVAL_MS,
+    log,
     ...(options.onRun ? { onRun: options.onRun } : {}),
-    async runOnce() {
-      const [beat] = await db.rows(BEAT, [id, SESSION_TTL_SECONDS, FORGET_AFTER_SECONDS, SILENCE_TOLD_SECONDS]);
-      if (beat?.silence) for (const listener of listeners) listener();
-      if (beat?.alive) return { beaten: 1 };
-      id = await open();
-      options.log.warn(
-        { session: id },
-        "this process was silent for too long and lost its leases; it goes on with a new session",
-      );
-      return { reopened: 1 };
-    },
+    runOnce,
   });
+  pulse.onReconnect(service.wake);
   return {
     id: () => id,
-    onSilence: (listener) => void listeners.push(listener),
+    onExpiry: (listener) => void listeners.push(listener),
     service,
     async close() {
       await service.stop();
-      await db.rows(CLOSE, [id]);
+      await pulse.rows(CLOSE, [id]);
     },
   };
 }

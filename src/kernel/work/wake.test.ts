@@ -1,36 +1,48 @@
-import { once } from "node:events";
-import type pg from "pg";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { rememberingLog, silentLog } from "../../../test/log.ts";
+import { type PostgresProxy, startPostgresProxy } from "../../../test/postgres-proxy.ts";
 import { signal, until } from "../../../test/until.ts";
 import { type Db, openDb } from "../data/db.ts";
+import { openPulse, type Pulse } from "./pulse.ts";
+import type { ServiceLog } from "./service.ts";
 import { createWake, type Wake } from "./wake.ts";
 
 const database = useDatabase();
+const TIMEOUT_MS = 500;
+
+interface Process {
+  wake: Wake;
+  pulse: Pulse;
+  db: Db;
+  proxy: PostgresProxy;
+}
 
 /** Two processes, as far as Postgres can tell. */
-let here: Wake;
-let there: Wake;
-let opened: Db[];
+let here: Process;
+let there: Process;
+let opened: Process[];
 
 beforeEach(async () => {
-  opened = [open("wake here"), open("wake there")];
-  [here, there] = opened.map((db) => createWake({ db, log: silentLog })) as [Wake, Wake];
-  await Promise.all([here.start(), there.start()]);
+  opened = [];
+  here = await open();
+  there = await open();
 });
 afterEach(async () => {
-  await Promise.all([here.stop(), there.stop()]);
-  await Promise.all(opened.map((db) => db.close()));
+  for (const { wake, pulse, db } of opened) {
+    await wake.stop();
+    await pulse.stop();
+    await db.close();
+  }
 });
 
 describe("a hint", () => {
   test("reaches listeners in this process at once, and those in another one soon", async () => {
     const heard = signal();
-    there.on("topic", () => heard.resolve());
+    there.wake.on("topic", () => heard.resolve());
     let local = 0;
-    here.on("topic", () => (local += 1));
-    here.hint("topic");
+    here.wake.on("topic", () => (local += 1));
+    here.wake.hint("topic");
     expect(local).toBe(1);
     await heard.promise;
     expect(local).toBe(1); // Its own notification has come back by now, and is no news.
@@ -39,36 +51,36 @@ describe("a hint", () => {
   test("reaches those who listen to its topic, and no others", async () => {
     const heard: string[] = [];
     const last = signal();
-    there.on("a b", () => heard.push("a b"));
-    there.on("a", () => heard.push("a"));
-    there.on("last", () => last.resolve());
-    here.hint("a b");
-    here.hint("last");
+    there.wake.on("a b", () => heard.push("a b"));
+    there.wake.on("a", () => heard.push("a"));
+    there.wake.on("last", () => last.resolve());
+    here.wake.hint("a b");
+    here.wake.hint("last");
     await last.promise;
     expect(heard).toEqual(["a b"]);
   });
 
   test("goes out though its process stops right after it", async () => {
     const heard = signal();
-    there.on("topic", () => heard.resolve());
-    here.hint("other"); // What follows has to wait for its turn.
-    here.hint("topic");
-    await here.stop();
+    there.wake.on("topic", () => heard.resolve());
+    here.wake.hint("other"); // What follows has to wait for its turn.
+    here.wake.hint("topic");
+    await here.wake.stop();
     await heard.promise;
   });
 
   test("does not reach a listener that went away", async () => {
     let heard = 0;
-    const leave = here.on("topic", () => (heard += 1));
-    here.hint("topic");
+    const leave = here.wake.on("topic", () => (heard += 1));
+    here.wake.hint("topic");
     leave();
-    here.hint("topic");
+    here.wake.hint("topic");
     expect(heard).toBe(1);
   });
 
   test("of a burst goes out once, and later ones at most every ten milliseconds", async () => {
     const received = await countNotifications(async () => {
-      for (let n = 0; n < 1_000; n += 1) here.hint("burst");
+      for (let n = 0; n < 1_000; n += 1) here.wake.hint("burst");
     });
     expect(received).toBe(1);
 
@@ -76,7 +88,7 @@ describe("a hint", () => {
     const paced = await countNotifications(async () => {
       const started = performance.now();
       for (let n = 0; n < 200; n += 1) {
-        here.hint("paced");
+        here.wake.hint("paced");
         await new Promise((resolve) => setTimeout(resolve, 1));
       }
       elapsedMs = performance.now() - started;
@@ -85,131 +97,115 @@ describe("a hint", () => {
     expect(paced).toBeLessThanOrEqual(elapsedMs / 9 + 2); // A timer may fire a millisecond early.
   });
 
-  test("before the start stays in the process", async () => {
-    const idle = createWake({ db: database.db, log: silentLog });
+  test("stays in the process if that has no pulse", async () => {
+    const alone = createWake();
     let heard = 0;
-    idle.on("topic", () => (heard += 1));
-    expect(await countNotifications(async () => idle.hint("topic"))).toBe(0);
+    alone.on("topic", () => (heard += 1));
+    expect(await countNotifications(async () => alone.hint("topic"))).toBe(0);
     expect(heard).toBe(1);
+    await alone.stop();
   });
 
-  test("that cannot be sent is told to the log, and to nobody else", async () => {
-    const db = open("wake broken");
+  test("goes out while every connection of the pool is busy", async () => {
+    const heard = signal();
+    there.wake.on("topic", () => heard.resolve());
+    const unlock = signal();
+    const busy = [1, 2].map(() => here.db.tx(() => unlock.promise));
+    here.wake.hint("topic");
+    await heard.promise;
+    unlock.resolve();
+    await Promise.all(busy);
+  });
+
+  test("to more topics than are sent at once wakes everyone instead", async () => {
+    const heard: string[] = [];
+    const last = signal();
+    there.wake.on("not hinted", () => heard.push("not hinted"));
+    there.wake.on("last", () => last.resolve());
+    const received = await countNotifications(async () => {
+      for (let n = 0; n < 5_000; n += 1) here.wake.hint(`topic ${n}`);
+    });
+    expect(received).toBeLessThanOrEqual(1_001);
+    here.wake.hint("last");
+    await last.promise;
+    expect(heard).toEqual(["not hinted"]);
+  });
+
+  test("that Postgres refuses is told to the log, and to nobody else", async () => {
     const log = rememberingLog();
-    const broken = createWake({ db, log });
-    await broken.start();
-    await db.close();
-    broken.hint("topic");
+    const refused = await open({
+      log,
+      through: (pulse) => ({ ...pulse, notify: () => Promise.reject(new Error("full")) }),
+    });
+    refused.wake.hint("topic");
     await until(() => log.lines.length > 0, "the log");
-    expect(log.lines).toMatchObject([{ level: "warn", message: "a wake-up hint was not sent" }]);
-    await broken.stop();
+    expect(log.lines[0]).toMatchObject({ level: "warn", message: "a wake-up hint was not sent" });
   });
 });
 
-describe("a listener's connection that breaks", () => {
-  test("is replaced; then everyone looks again, since hints may have been missed, and hears the next ones", async () => {
-    const heard: string[] = [];
+describe("a connection that answers no longer", () => {
+  test("is noticed by whoever sends: then everyone in the other processes looks, and later hints arrive", async () => {
     const looked = signal();
     const next = signal();
-    there.on("a", () => {
-      heard.push("a");
-      looked.resolve();
-    });
-    there.on("b", () => {
-      heard.push("b");
-      if (heard.length > 2) next.resolve();
-    });
-    await terminate("wake there listen");
+    there.wake.on("never hinted", () => looked.resolve());
+    there.wake.on("next", () => next.resolve());
+    here.proxy.freeze();
+    here.wake.hint("lost");
     await looked.promise;
-    expect(heard.sort()).toEqual(["a", "b"]);
-    here.hint("b");
+    here.wake.hint("next");
     await next.promise;
-    expect(await connections("wake there listen")).toHaveLength(1);
   });
 
-  test("is tried for again until it is there", async () => {
-    const db = open("wake flaky");
-    let refusals = 0;
-    const dedicated = async (purpose: string) => {
-      refusals -= 1;
-      if (refusals >= 0) throw new Error("connection refused");
-      return db.dedicated(purpose);
-    };
-    const flaky = createWake({ db: { ...db, dedicated }, log: silentLog });
-    await flaky.start();
-    const looked = signal();
-    flaky.on("topic", () => looked.resolve());
-    refusals = 2;
-    await terminate("wake flaky listen");
-    await looked.promise;
-    expect(refusals).toBe(-1);
-    await flaky.stop();
-    await db.close();
-  });
-});
-
-describe("stop", () => {
-  test("closes the connection and ends the sending", async () => {
-    await there.stop();
-    expect(await connections("wake there listen")).toEqual([]);
-    expect(await countNotifications(async () => there.hint("topic"))).toBe(0);
+  test("once it is replaced, wakes everyone in its own process, since hints were missed, and later ones arrive", async () => {
+    const heard: string[] = [];
+    const next = signal();
+    there.wake.on("a", () => heard.push("a"));
+    there.wake.on("b", () => heard.push("b"));
+    there.wake.on("next", () => heard.length > 1 && next.resolve());
+    there.proxy.freeze();
+    here.wake.hint("a");
+    await expect(there.pulse.notify(["as a heartbeat would"])).rejects.toThrow("timeout");
+    await until(() => heard.length > 1, "the look");
+    expect(heard).toEqual(["a", "b"]);
+    here.wake.hint("next");
+    await next.promise;
   });
 
-  test("in the middle of a reconnect closes the connection that comes of it", async () => {
-    const { wake, db, reconnecting } = await inTheMiddleOfAReconnect();
-    await wake.stop();
-    const client = await db.dedicated("reconnected");
-    const ended = once(client, "end");
-    reconnecting.resolve(client);
-    await ended;
-    await db.close();
-  });
-
-  test("in the middle of a reconnect ends the trying", async () => {
-    const { wake, db, reconnecting } = await inTheMiddleOfAReconnect();
-    await wake.stop();
-    vi.useFakeTimers({ toFake: ["setTimeout"] });
-    reconnecting.reject(new Error("connection refused"));
-    await new Promise(setImmediate);
-    expect(vi.getTimerCount()).toBe(0);
-    vi.useRealTimers();
-    await db.close();
+  test("holds the hints of its process until there is another, without a line in the log for each", async () => {
+    const log = rememberingLog();
+    const cut = await open({ log });
+    const heard = signal();
+    there.wake.on("topic", () => heard.resolve());
+    await cut.proxy.cut();
+    await until(() => !cut.pulse.isConnected(), "the loss");
+    for (let n = 0; n < 100; n += 1) {
+      cut.wake.hint("topic");
+      await new Promise(setImmediate);
+    }
+    await cut.proxy.mend();
+    await heard.promise;
+    expect(log.lines).toHaveLength(1);
   });
 });
 
-async function inTheMiddleOfAReconnect() {
-  const db = open("wake stopped");
-  const begun = signal();
-  const reconnecting = signal<pg.Client>();
-  let attempts = 0;
-  const dedicated = (purpose: string) => {
-    attempts += 1;
-    if (attempts === 1) return db.dedicated(purpose);
-    begun.resolve();
-    return reconnecting.promise;
-  };
-  const wake = createWake({ db: { ...db, dedicated }, log: silentLog });
-  await wake.start();
-  await terminate("wake stopped listen");
-  await begun.promise;
-  return { wake, db, reconnecting };
-}
+test("stop ends the sending", async () => {
+  await there.wake.stop();
+  expect(await countNotifications(async () => there.wake.hint("topic"))).toBe(0);
+});
 
-function open(applicationName: string): Db {
-  return openDb({ connection: database.connection, applicationName, poolSize: 2 });
-}
-
-function connections(applicationName: string): Promise<{ pid: number }[]> {
-  return database.query(
-    "select pid from pg_stat_activity where datname = current_database() and application_name = $1 and state is not null",
-    [applicationName],
-  );
-}
-
-async function terminate(applicationName: string): Promise<void> {
-  for (const { pid } of await connections(applicationName)) {
-    await database.query("select pg_terminate_backend($1, 10000)", [pid]);
-  }
+async function open({
+  log = silentLog,
+  through = (pulse) => pulse,
+}: {
+  log?: ServiceLog;
+  through?: (pulse: Pulse) => Pulse;
+} = {}): Promise<Process> {
+  const proxy = await startPostgresProxy(database);
+  const db = openDb({ connection: { connectionString: proxy.url }, poolSize: 2 });
+  const pulse = await openPulse({ db, log, timeoutMs: TIMEOUT_MS });
+  const process = { wake: createWake({ pulse: through(pulse), log }), pulse, db, proxy };
+  opened.push(process);
+  return process;
 }
 
 /** How many notifications Postgres delivers to a listener on account of `act`. */

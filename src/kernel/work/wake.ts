@@ -1,121 +1,119 @@
 /**
  * Wake-up hints between and within processes. A hint says "look again", never what to find, so a lost one costs a
- * moment: every loop also polls. Within the process a hint is immediate; to the others it goes by NOTIFY, at once for
- * the first change and then at most every 10 ms, and never inside the transaction that made the change, because NOTIFY
- * holds a lock over the whole database until that commits.
+ * moment: every loop also polls. Within the process a hint is immediate; to the others it goes by NOTIFY on the process's
+ * own connection (pulse.ts), at once for the first change and then at most every 10 ms, and never inside the transaction
+ * that made the change, because NOTIFY holds a lock over the whole database until that commits.
  */
-import type pg from "pg";
-import type { Db } from "../data/db.ts";
-import { statement } from "../data/statement.ts";
+import type { Pulse } from "./pulse.ts";
 import type { ServiceLog } from "./service.ts";
 
-const CHANNEL = "millrace_wake";
-const NOTIFY_GAP_MS = 10;
-const RECONNECT_MS = 1_000;
-/** How often a loop that hints, due times and silent sessions wake looks unasked: for the hint that was lost. */
+const SEND_GAP_MS = 10;
+const SEND_GAP_AFTER_FAILURE_MS = 1_000;
+/** More topics than these at once go out as one hint to everyone: there may be one for each run that is watched. */
+const TOPICS_MAX = 1_000;
+/** The topic of everyone, sent in place of hints that could not be sent. */
+const EVERYONE = "*";
+/** How often a loop that hints, due times and expired sessions wake looks unasked: for the hint that was lost. */
 export const LOST_HINT_MS = 120_000;
 
 export interface Wake {
-  /** Tells everyone who listens to the topic, here and in other processes. Call it after the commit. */
+  /** Wakes everyone who listens to the topic, here and in other processes. Call it after the commit. */
   hint(topic: string): void;
   /** Calls `listener` at each hint; returns the function that ends it. */
   on(topic: string, listener: () => void): () => void;
-  start(): Promise<void>;
+  /** Sends what is still to be sent. Later hints stay in the process. */
   stop(): Promise<void>;
 }
 
-// A NOTIFY makes its transaction write to the log, and waiting for the disk would be the longest part of it. A hint that a
-// power cut swallows is no loss.
-const NOTIFY = statement(
-  "kernel.wake.notify",
-  `select pg_notify('${CHANNEL}', topic), set_config('synchronous_commit', 'off', true) from unnest($1::text[]) as t(topic)`,
-);
-
-export function createWake(options: { db: Db; log: ServiceLog }): Wake {
-  const { db, log } = options;
+/** Without a pulse, hints stay in the process. */
+export function createWake(others?: { pulse: Pulse; log: ServiceLog }): Wake {
   const listeners = new Map<string, Set<() => void>>();
-  const outgoing = new Set<string>();
-  const origin = `${process.pid}.${Math.random().toString(36).slice(2)}`; // To tell our own notifications apart.
-  let sendTimer: NodeJS.Timeout | undefined;
-  let sendNow: NodeJS.Immediate | undefined;
-  let lastSentAt = 0;
-  let client: pg.Client | undefined;
-  let reconnectTimer: NodeJS.Timeout | undefined;
-  let stopped = true;
+  const sender = others && createSender(others);
+  others?.pulse.onNotification((payload) => {
+    const space = payload.indexOf(" ");
+    if (payload.slice(0, space) !== sender?.origin) wake(payload.slice(space + 1));
+  });
+  others?.pulse.onReconnect(() => wake(EVERYONE)); // Hints that others sent meanwhile were missed.
 
-  function tell(topic: string): void {
-    for (const listener of listeners.get(topic) ?? []) listener();
-  }
-
-  function tellAll(): void {
-    for (const topic of listeners.keys()) tell(topic);
-  }
-
-  async function send(): Promise<void> {
-    sendTimer = undefined;
-    sendNow = undefined;
-    lastSentAt = performance.now();
-    const payloads = [...outgoing].map((topic) => `${origin} ${topic}`);
-    outgoing.clear();
-    try {
-      await db.rows(NOTIFY, [payloads]);
-    } catch (error) {
-      log.warn({ err: error }, "a wake-up hint was not sent"); // No loss: the others poll.
-    }
-  }
-
-  async function listen(): Promise<void> {
-    const fresh = await db.dedicated("listen");
-    fresh.on("notification", ({ payload = "" }) => {
-      const space = payload.indexOf(" ");
-      if (payload.slice(0, space) !== origin) tell(payload.slice(space + 1));
-    });
-    fresh.on("error", reconnect);
-    fresh.on("end", reconnect);
-    await fresh.query(`listen ${CHANNEL}`);
-    if (stopped) return fresh.end();
-    client = fresh;
-    function reconnect(): void {
-      if (client === fresh) client = undefined;
-      scheduleReconnect();
-    }
-  }
-
-  function scheduleReconnect(): void {
-    if (stopped) return;
-    reconnectTimer ??= setTimeout(() => {
-      reconnectTimer = undefined;
-      // Hints sent meanwhile were missed, so everyone looks again.
-      listen().then(tellAll, scheduleReconnect);
-    }, RECONNECT_MS);
+  function wake(topic: string): void {
+    const woken = topic === EVERYONE ? listeners.values() : [listeners.get(topic) ?? []];
+    for (const set of woken) for (const listener of set) listener();
   }
 
   return {
     hint(topic) {
-      tell(topic);
-      if (stopped) return;
-      outgoing.add(topic);
-      if (sendTimer || sendNow) return;
-      const waitMs = lastSentAt + NOTIFY_GAP_MS - performance.now();
-      if (waitMs > 0) sendTimer = setTimeout(() => void send(), waitMs);
-      else sendNow = setImmediate(() => void send()); // A timer of 0 ms would take a whole millisecond.
+      wake(topic);
+      sender?.add(topic);
     },
     on(topic, listener) {
       const set = listeners.get(topic) ?? new Set();
       listeners.set(topic, set.add(listener));
       return () => set.delete(listener);
     },
-    async start() {
-      stopped = false;
-      await listen();
-    },
+    stop: async () => sender?.stop(),
+  };
+}
+
+/** Hints on their way out: gathered for 10 ms, one statement at a time. */
+function createSender({ pulse, log }: { pulse: Pulse; log: ServiceLog }) {
+  const origin = `${process.pid}.${Math.random().toString(36).slice(2)}`; // To tell our own notifications apart.
+  let topics = new Set<string>();
+  let cancelTimer: (() => void) | undefined;
+  let sending: Promise<void> | undefined;
+  let sendAfterMs = 0;
+  let stopped = false;
+
+  function add(topic: string): void {
+    if (stopped) return;
+    topics = topics.size < TOPICS_MAX ? topics.add(topic) : new Set([EVERYONE]);
+    schedule();
+  }
+
+  function schedule(): void {
+    if (stopped || topics.size === 0 || cancelTimer || sending || !pulse.isConnected()) return;
+    const waitMs = sendAfterMs - performance.now();
+    if (waitMs > 0) {
+      const timer = setTimeout(sendNow, waitMs);
+      cancelTimer = () => clearTimeout(timer);
+    } else {
+      const immediate = setImmediate(sendNow); // A timer of 0 ms would take a whole millisecond.
+      cancelTimer = () => clearImmediate(immediate);
+    }
+  }
+
+  function sendNow(): void {
+    cancelTimer = undefined;
+    sending = send().finally(() => {
+      sending = undefined;
+      schedule();
+    });
+  }
+
+  async function send(): Promise<void> {
+    const payloads = [...topics].map((topic) => `${origin} ${topic}`);
+    topics = new Set();
+    sendAfterMs = performance.now() + SEND_GAP_MS;
+    try {
+      await pulse.notify(payloads);
+    } catch (err) {
+      topics = new Set([EVERYONE]);
+      sendAfterMs = performance.now() + SEND_GAP_AFTER_FAILURE_MS;
+      log.warn({ err }, "a wake-up hint was not sent");
+    }
+  }
+
+  pulse.onReconnect(() => {
+    sendAfterMs = 0;
+    schedule();
+  });
+  return {
+    origin,
+    add,
     async stop() {
       stopped = true;
-      clearTimeout(sendTimer);
-      clearImmediate(sendNow);
-      clearTimeout(reconnectTimer);
-      if (outgoing.size > 0) await send(); // Of work that was just given back, perhaps.
-      await client?.end();
+      cancelTimer?.();
+      await sending;
+      if (topics.size > 0) await send(); // Of work that was just given back, perhaps.
     },
   };
 }

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { silentLog } from "../../../test/log.ts";
 import { createOutbox } from "../../kernel/work/outbox.ts";
+import { openPulse } from "../../kernel/work/pulse.ts";
 import { openSession } from "../../kernel/work/session.ts";
 import { createWake } from "../../kernel/work/wake.ts";
 import { openDriver } from "./driver.ts";
@@ -133,9 +134,10 @@ describe("a failure", () => {
     const { consumer } = open();
     const tenantId = await world.tenant();
     const tag = await world.node(tenantId, { kind: "TAG", path: ["x"] });
-    const session = await openSession({ db: database.db, log: silentLog, version: "0", roles: [] });
+    const pulse = await openPulse({ db: database.db, log: silentLog });
+    const session = await openSession({ pulse, log: silentLog, version: "0", roles: [] });
     try {
-      const wake = createWake({ db: database.db, log: silentLog });
+      const wake = createWake();
       const outbox = createOutbox([consumer], wake);
       const [, lane] = outbox.relays({ db: database.db, session, wake, log: silentLog });
       const payload = { tenantId, nodes: [tag], edges: [] };
@@ -152,6 +154,7 @@ describe("a failure", () => {
       expect(Object.keys((await graph.look(tenantId)).nodes)).toEqual([tag]);
     } finally {
       await session.close();
+      await pulse.stop();
     }
   });
 

@@ -49,7 +49,7 @@ export type TestTasks = ReturnType<typeof openTasks>;
 function openTasks(database: TestDatabase, given: Partial<TasksDeps>) {
   const { db } = database;
   const log = rememberingLog();
-  const wake = createWake({ db, log });
+  const wake = createWake();
   const outbound = given.outbound ?? createOutbound({ allowPrivate: true });
   const metrics = createMetrics();
   /** What the graph was told of, transaction by transaction. */

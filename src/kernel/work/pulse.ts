@@ -1,0 +1,144 @@
+/**
+ * The one connection on which a process sends its heartbeats (session.ts) and sends and receives wake-up hints (wake.ts).
+ * Nothing else uses it, so a pool whose connections are all busy delays neither; and as there is a heartbeat every few
+ * seconds, a connection that has stopped answering is noticed and replaced.
+ *
+ *     connected ──a statement times out, or the connection ends──▶ lost ──connect, LISTEN──▶ connected
+ */
+import { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { type Db, isUnavailable } from "../data/db.ts";
+import { type Statement, statement } from "../data/statement.ts";
+import type { ServiceLog } from "./service.ts";
+
+const CHANNEL = "millrace_wake";
+/**
+ * For connecting and for each statement. A connection that stops answering right after a heartbeat fails the next one, which is
+ * sent 5 s later and given up 10 s later; a new connection sends it again within 11 s. The session expires after 15 s.
+ */
+const TIMEOUT_MS = 5_000;
+/** Attempts to connect begin at least so far apart, so the first one after a loss begins at once. */
+const CONNECT_GAP_MS = 1_000;
+
+export interface Pulse {
+  /** Fails at once while there is no connection. */
+  rows<Row>(statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
+  /** Sends the payloads to all processes, this one included. */
+  notify(payloads: readonly string[]): Promise<void>;
+  onNotification(listener: (payload: string) => void): void;
+  isConnected(): boolean;
+  /** Calls `listener` when a lost connection has been replaced. Notifications that were sent meanwhile were missed. */
+  onReconnect(listener: () => void): void;
+  stop(): Promise<void>;
+}
+
+export interface PulseOptions {
+  db: Db;
+  log: ServiceLog;
+  timeoutMs?: number;
+}
+
+const LISTEN = statement("kernel.pulse.listen", `listen ${CHANNEL}`);
+const NOTIFY = statement(
+  "kernel.pulse.notify",
+  `select pg_notify('${CHANNEL}', payload) from unnest($1::text[]) as t(payload)`,
+);
+
+/** Connects; fails if that is not possible. A connection that is lost later is replaced without an end to the trying. */
+export async function openPulse({ db, log, timeoutMs = TIMEOUT_MS }: PulseOptions): Promise<Pulse> {
+  const notificationListeners: ((payload: string) => void)[] = [];
+  const reconnectListeners: (() => void)[] = [];
+  const stopping = new AbortController();
+  let latest: Socket | undefined;
+  let connected: { client: pg.Client; socket: Socket } | undefined;
+  let connectedAfterMs = 0;
+  let reconnecting: Promise<void> | undefined;
+
+  async function connect(): Promise<void> {
+    connectedAfterMs = performance.now() + CONNECT_GAP_MS;
+    // Ours, to be destroyed: `client.end()` waits for an answer to what was sent, which a frozen connection never gives.
+    const socket = new Socket();
+    latest = socket;
+    try {
+      const client = await db.dedicated("pulse", {
+        stream: () => socket,
+        connectionTimeoutMillis: timeoutMs,
+        query_timeout: timeoutMs,
+        // Shorter, so that a statement that waits for a lock is ended by the server and the connection is kept.
+        statement_timeout: timeoutMs * 0.9,
+        keepAliveInitialDelayMillis: timeoutMs,
+        // A hint need not wait for the heartbeat's answer, nor a heartbeat for the hint's.
+        pipeline: true,
+        // Nothing that is written here is lost work if a power cut swallows it, so none of it waits for the disk.
+        options: "-c synchronous_commit=off",
+      });
+      client.on("error", (error) => lose(socket, error));
+      client.on("end", () => lose(socket, new Error("Connection terminated")));
+      client.on("notification", ({ payload = "" }) => {
+        for (const listener of notificationListeners) listener(payload);
+      });
+      await db.rowsOn(client, LISTEN);
+      if (socket.destroyed) throw new Error("Connection terminated"); // Before anybody could have lost it.
+      connected = { client, socket };
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
+  }
+
+  function lose(socket: Socket, err: unknown): void {
+    socket.destroy();
+    if (connected?.socket !== socket) return;
+    connected = undefined;
+    log.warn({ err }, "the connection for heartbeats and hints was lost and is made again");
+    reconnecting = reconnect();
+  }
+
+  async function reconnect(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        const waitMs = Math.max(0, connectedAfterMs - performance.now());
+        await sleep(waitMs, undefined, { signal: stopping.signal });
+        await connect();
+      } catch {
+        continue; // The loss is in the log already, and each heartbeat that fails meanwhile.
+      }
+      for (const listener of reconnectListeners) listener();
+      return;
+    }
+  }
+
+  async function rows<Row>(asked: Statement<Row>, values?: readonly unknown[]): Promise<Row[]> {
+    if (!connected) throw new Error("Connection terminated; another is being made");
+    const { client, socket } = connected;
+    try {
+      return await db.rowsOn(client, asked, values);
+    } catch (error) {
+      if (!isRefusal(error)) lose(socket, error);
+      throw error;
+    }
+  }
+
+  await connect();
+  return {
+    rows,
+    notify: async (payloads) => void (await rows(NOTIFY, [payloads])),
+    onNotification: (listener) => void notificationListeners.push(listener),
+    isConnected: () => connected !== undefined,
+    onReconnect: (listener) => void reconnectListeners.push(listener),
+    async stop() {
+      stopping.abort();
+      const last = connected;
+      connected = undefined;
+      if (last) await Promise.race([last.client.end(), sleep(timeoutMs, undefined, { ref: false })]);
+      latest?.destroy();
+      await reconnecting;
+    },
+  };
+}
+
+/** Whether the server answered and will answer the next statement: the connection is good. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && !isUnavailable(error);
+}
