@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import { many, noopNode, problemsOf, problemsWith } from "./validate.fixture.ts";
 
 /** Far more than it takes, and far less than a person would notice. */
+/** Of the processor, which other tests on this machine do not take away. */
+const cpuMs = () => process.cpuUsage().user / 1000;
 const VALIDATION_MS_MAX = 1_000;
 const MEGABYTE = 1_048_576;
 
@@ -32,9 +34,9 @@ describe("a DAG that is right", () => {
       if: `params.limit > ${index}`,
     }));
     for (const nodes of [line, line.toReversed()]) {
-      const before = performance.now();
+      const before = cpuMs();
       expect(problemsOf({ nodes })).toEqual([]);
-      expect(performance.now() - before).toBeLessThan(VALIDATION_MS_MAX);
+      expect(cpuMs() - before).toBeLessThan(VALIDATION_MS_MAX);
     }
   });
 
@@ -163,8 +165,8 @@ describe("everything that is wrong", () => {
       /^cfg\.deep: `cfg\.deep` has 100000 fields, more than the 1000 that are allowed$/,
     ],
   ])("is not looked for in %s", (_, node, problem) => {
-    const before = performance.now();
+    const before = cpuMs();
     expect(problemsWith(node() as Record<string, unknown>)).toEqual([expect.stringMatching(problem)]);
-    expect(performance.now() - before).toBeLessThan(VALIDATION_MS_MAX);
+    expect(cpuMs() - before).toBeLessThan(VALIDATION_MS_MAX);
   });
 });

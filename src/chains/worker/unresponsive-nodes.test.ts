@@ -47,7 +47,7 @@ describe("a node that does not heed its signal", () => {
 
     const run = await ended(runId);
     expect(run.status).toBe(how === "completed by hand" ? "SUCCESS" : "STOPPED");
-    const left = process.logged.filter(({ message }) => message.includes("was left to itself"));
+    const left = process.logged.filter(({ message }) => message.includes("is abandoned"));
     expect(left).toHaveLength(1);
     await deaf.end();
     await process.worker.stop(); // What it still had to say is said.

@@ -123,7 +123,7 @@ export interface LeaseWorker<Claimed> extends Service {
 /** Reason of an abort: the item belongs to somebody else, or has ended without this run. */
 export class LeaseLost extends Error {
   constructor() {
-    super("the lease was lost");
+    super("it was taken away: its lease was lost");
   }
 }
 
