@@ -182,6 +182,7 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
   const claimers = new Map(options.queues.map((queue) => [queue, createClaimer(queue)]));
   const checker = createService({ ...shared, name: `${name}.check`, intervalMs: checkIntervalMs, runOnce: check });
   const reclaimer = options.reclaim && createReclaimer(options.reclaim);
+  session?.onExpiry(checker.wake); // It may be the session of this process.
   const unlisten: (() => void)[] = [];
 
   function createClaimer(queue: Queue<Claimed>): Service {

@@ -9,10 +9,12 @@ import type { Outbound } from "../../kernel/net/outbound.ts";
 import type { Environment } from "../../kernel/secrets/environment.ts";
 import type { Metrics } from "../../kernel/telemetry/metrics.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
+import type { LeaseWorker } from "../../kernel/work/lease-worker.ts";
 import type { OnRun, Service, ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { createTaskActions, type TaskActions } from "./actions.ts";
 import { measureBacklog } from "./backlog.ts";
+import type { Batch } from "./batch.ts";
 import { type ChangedAsset, enqueue, type TaskTenant } from "./enqueue.ts";
 import { normalized } from "./hash-embedder.ts";
 import { fingerprintOf, type TenantModel } from "./model.ts";
@@ -41,7 +43,7 @@ export interface Tasks {
   models: Models;
   actions: TaskActions;
   /** Start them in a process with the role `worker`. */
-  services: Service[];
+  services: readonly [worker: LeaseWorker<Batch>, requeue: Service, retention: Service];
 }
 
 export interface TasksDeps {

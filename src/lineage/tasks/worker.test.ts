@@ -20,7 +20,7 @@ async function queue(process: TestTasks, tenant: Parameters<TestTasks["enqueue"]
 /** Runs once, and waits for the batches that it began. */
 async function run(process: TestTasks) {
   const counts = await process.worker.runOnce();
-  await until(async () => (await tasks.rows()).every(({ status }) => status !== "RUNNING"), "the batches to end");
+  await process.worker.idle();
   return counts;
 }
 

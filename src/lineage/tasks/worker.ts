@@ -136,17 +136,13 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<Batch> {
     fields: ({ fence }) => ({ batchNo: fence }),
   });
   metrics.gauge("millrace_lineage_batches_in_flight", () => [{ labels: {}, value: worker.inFlight() }]);
-  let unlisten = () => {};
+  // Whoever chose a model or reset tasks has corrected what was wrong, or wants to know.
+  const unlisten = wake.on(MODELS_TOPIC, () => {
+    pausedUntilMs.clear();
+    worker.wake();
+  });
   return {
     ...worker,
-    start() {
-      // Whoever chose a model or reset tasks has put right what was wrong, or wants to know.
-      unlisten = wake.on(MODELS_TOPIC, () => {
-        pausedUntilMs.clear();
-        worker.wake();
-      });
-      worker.start();
-    },
     async stop() {
       unlisten();
       await worker.stop();
