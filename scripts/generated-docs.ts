@@ -6,10 +6,19 @@ import { settingsAsMarkdown } from "../src/kernel/config/index.ts";
 import { CATALOGUE } from "../src/kernel/errors.ts";
 import { METRICS } from "../src/kernel/telemetry/metrics.ts";
 
+// Every lease of the product is made where its table's SQL is; the outbox makes one for each consumer.
+import "../src/arrivals/store/instances.ts";
+import "../src/chains/store/live.ts";
+import "../src/tracking/store.ts";
+import "../src/webhooks/store/deliveries.ts";
+import { allLeases } from "../src/kernel/work/lease.ts";
+import { leaseOf } from "../src/kernel/work/outbox.ts";
+
 export const GENERATED: { file: string; part: string; make: () => string }[] = [
   { file: "docs/errors.md", part: "errors", make: errorsTable },
   { file: "docs/events.md", part: "metrics", make: metricsTable },
   { file: "docs/operating.md", part: "settings", make: settingsAsMarkdown },
+  { file: "docs/leases.md", part: "leases", make: leaseStatements },
 ];
 
 /** The file's text with the part between its marks replaced. */
@@ -32,4 +41,23 @@ function metricsTable(): string {
       `| \`${name}\` | ${kind} | ${labels.map((label) => `\`${label}\``).join(", ")} | ${help} |`,
   );
   return ["| metric | kind | labels | what it tells |", "|---|---|---|---|", ...rows].join("\n");
+}
+
+function leaseStatements(): string {
+  leaseOf("webhooks");
+  const leases = allLeases().filter(({ name }) => !/^(test|bench)\./.test(name));
+  const sorted = leases.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  return sorted
+    .map(({ name, statements }) => {
+      const shown = statements.map((one) => `-- ${one.name}\n${outdented(one.text)};`);
+      return `## ${name}\n\n\`\`\`sql\n${shown.join("\n\n")}\n\`\`\``;
+    })
+    .join("\n\n");
+}
+
+/** As far to the left as its lines allow; the first one begins where its template does. */
+function outdented(text: string): string {
+  const [first = "", ...others] = text.split("\n");
+  const indent = Math.min(...others.filter((line) => line.trim() !== "").map((line) => line.search(/\S/)));
+  return [first, ...others.map((line) => line.slice(Number.isFinite(indent) ? Math.max(0, indent - 2) : 0))].join("\n");
 }

@@ -184,7 +184,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
     cleanup.add("nodes in flight", chains.worker.stop);
     arrivals.worker.start();
     cleanup.add("models in flight", arrivals.worker.stop);
-    services.push(...outbox.relays({ db, session, wake, log }), ...webhooks.services, ...lineage.services);
+    services.push(...outbox.relays({ db, session, wake, log, onRun }), ...webhooks.services, ...lineage.services);
   }
   if (config.roles.includes("scheduler")) {
     services.push(createReclaimer(tracking, { log, onRun }), chains.timers, chains.retention, arrivals.timers);

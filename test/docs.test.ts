@@ -15,6 +15,7 @@ const DOCUMENTS = [
   "examples/README.md",
   "docs/errors.md",
   "docs/events.md",
+  "docs/leases.md",
   "docs/operating.md",
   "docs/performance.md",
   "docs/tracking.md",

@@ -13,7 +13,8 @@ const QUEUED_SECONDS_WARN = 600;
 export const arrivalsChecks: DoctorCheck[] = [
   {
     name: "model leases",
-    look: async (db) => leaseFinding(await leaseHealth(db), { items: "models", item: "run", holder: "process" }),
+    look: async (db) =>
+      leaseFinding(await leaseHealth(db), { items: "models", item: "run", holder: "process", reclaimedBy: "worker" }),
   },
   {
     name: "model queue",

@@ -12,7 +12,8 @@ const STATE_WORDS = {
 export const chainsChecks: DoctorCheck[] = [
   {
     name: "chain leases",
-    look: async (db) => leaseFinding(await leaseHealth(db), { items: "nodes", item: "node", holder: "worker" }),
+    look: async (db) =>
+      leaseFinding(await leaseHealth(db), { items: "nodes", item: "node", holder: "worker", reclaimedBy: "scheduler" }),
   },
   {
     name: "chain pools",

@@ -21,6 +21,7 @@ test("a fresh installation is examined from every side, and all is well", async 
     "bloat",
     "transactions",
     "processes",
+    "outbox",
   ]);
   // The tests' own Postgres saves itself the fsync; the next test is about that.
   for (const finding of findings.filter(({ check }) => check !== "database")) {

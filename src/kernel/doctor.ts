@@ -7,6 +7,7 @@ import { type Db, sqlState } from "./data/db.ts";
 import { latestVersion } from "./data/migrate.ts";
 import { statement } from "./data/statement.ts";
 import { nodeAdvice } from "./node-version.ts";
+import { outboxCheck } from "./work/outbox-check.ts";
 
 export interface Finding {
   /** What was looked at. */
@@ -62,6 +63,7 @@ export function kernelChecks(deps: { version: string; dataDir: string | undefine
     bloatCheck,
     transactionCheck,
     processCheck,
+    outboxCheck,
   ];
 }
 
@@ -206,7 +208,8 @@ const processCheck: DoctorCheck = {
     const alive = processes.filter(({ expired }) => !expired);
     const found = `${alive.length} alive: ${alive.map(({ process, roles }) => `${process} (${roles.join(", ")})`).join("; ") || "none"}.`;
     if (alive.length > 0 && !alive.some(({ roles }) => roles.includes("scheduler"))) {
-      const advice = "Nothing takes work back from a process that dies: start one with the role `scheduler`.";
+      const advice =
+        "Timers do not run, and nodes and shards of lost workers stay held: start a process with the role `scheduler`.";
       return { verdict: "warning", found: `${found} None has the role \`scheduler\`.`, advice };
     }
     const expired = processes.length - alive.length;
@@ -214,8 +217,7 @@ const processCheck: DoctorCheck = {
     return {
       verdict: "warning",
       found: `${found} ${expired} expired in the last hour, without a graceful stop.`,
-      advice:
-        "They were killed, suspended or cut off from the database. A process with the role `scheduler` gives their work to the others.",
+      advice: "They were killed, suspended or cut off from the database. The processes that run take their work back.",
     };
   },
 };

@@ -4,7 +4,8 @@
  */
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import type { Metrics } from "../../kernel/telemetry/metrics.ts";
-import { createLeaseWorker, type LeaseWorker, type RunControl } from "../../kernel/work/lease-worker.ts";
+import { createLeaseWorker, type LeaseWorker } from "../../kernel/work/lease-worker.ts";
+import type { RunControl } from "../../kernel/work/run-control.ts";
 import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
 import type { Session } from "../../kernel/work/session.ts";
 import type { ArrivalsSettings } from "../settings.ts";

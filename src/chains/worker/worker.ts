@@ -5,7 +5,8 @@
 import { type Db, isTimedOut, isUnavailable } from "../../kernel/data/db.ts";
 import type { NamedSecrets } from "../../kernel/secrets/named.ts";
 import type { Metrics } from "../../kernel/telemetry/metrics.ts";
-import { createLeaseWorker, LeaseLost, type RunControl, ShuttingDown } from "../../kernel/work/lease-worker.ts";
+import { createLeaseWorker } from "../../kernel/work/lease-worker.ts";
+import { LeaseLost, type RunControl, ShuttingDown } from "../../kernel/work/run-control.ts";
 import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
 import type { Session } from "../../kernel/work/session.ts";
 import type { Wake } from "../../kernel/work/wake.ts";

@@ -64,7 +64,7 @@ const OVERDUE_SECONDS_WARN = 30;
 /** What the doctor says of leases; `words` are those of the module: nodes and their worker, runs and their process. */
 export function leaseFinding(
   { leased, orphaned, overdue_seconds }: LeaseHealth,
-  words: { items: string; item: string; holder: string },
+  words: { items: string; item: string; holder: string; reclaimedBy: "scheduler" | "worker" },
 ): Omit<Finding, "check"> {
   const found = `${leased} ${words.items} are running.`;
   if (overdue_seconds < OVERDUE_SECONDS_WARN && orphaned === 0) return { verdict: "ok", found };
@@ -76,7 +76,7 @@ export function leaseFinding(
   return {
     verdict: "broken",
     found: `${found} ${late}`,
-    advice: "No process takes work back: check that one runs with the role `scheduler`, and its log.",
+    advice: `No process takes work back: check that one runs with the role \`${words.reclaimedBy}\`, and its log.`,
   };
 }
 

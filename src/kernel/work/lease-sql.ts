@@ -1,6 +1,6 @@
 /**
  * The SQL of a lease, made from the description of its table (lease.ts). Kept apart from the calls, so that both can be
- * read; docs/leases.sql shows the statements of every lease in full, ready for EXPLAIN.
+ * read; docs/leases.md shows the statements of every lease in full, ready for EXPLAIN.
  */
 import { itemsByKey } from "../data/batch.ts";
 import type { Assignments, LeaseSpec } from "./lease.ts";

@@ -5,8 +5,9 @@ import { rememberingLog } from "../../../test/log.ts";
 import { signal, until } from "../../../test/until.ts";
 import type { Db } from "../data/db.ts";
 import { leaseOn } from "./lease.ts";
-import { createLeaseWorker, LeaseLost, type LeaseWorker, type RunControl, ShuttingDown } from "./lease-worker.ts";
+import { createLeaseWorker, type LeaseWorker } from "./lease-worker.ts";
 import { openPulse, type Pulse } from "./pulse.ts";
+import { LeaseLost, type RunControl, ShuttingDown } from "./run-control.ts";
 import { openSession, type Session } from "./session.ts";
 import { createWake, type Wake } from "./wake.ts";
 

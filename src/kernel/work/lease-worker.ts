@@ -7,29 +7,22 @@
  *                            ├─ its fence is no longer held ──▶ aborted, its result dropped
  *                            └─ shutdown ──▶ aborted after the drain, given back
  *
- * Nobody else takes back what a live session holds. So the worker compares what the database says it holds with what is in
- * flight: every few seconds while something runs, and for a minute after an answer was lost, since a claim may be committed
- * although its answer never came. What is held and not in flight is given back.
+ * What is held and what is in flight are compared all the time (held-check.ts): a claim may be committed although its answer
+ * never came, and an item may be taken away while it runs.
  *
  * A slot is free as soon as the item's work is done. Its result is written meanwhile; how many may wait for that is limited.
  */
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { isTimedOut, isUnavailable } from "../data/db.ts";
-import { createGroupCommit } from "../data/group-commit.ts";
-import { withRetry } from "./retry.ts";
+import { createHeldCheck, type HeldRow, type InFlight } from "./held-check.ts";
+import { RunControl, ShuttingDown } from "./run-control.ts";
 import { type Counts, createService, type OnRun, type Service, type ServiceLog } from "./service.ts";
-import { OUTLAST_SESSION, type Session } from "./session.ts";
+import type { Session } from "./session.ts";
+import { createSettle } from "./settle.ts";
 import { LOST_HINT_MS, type Wake } from "./wake.ts";
 
 interface Fenced {
   fence: string;
 }
-
-/** A row that this process holds, as the database sees it. */
-export type HeldRow = Fenced & {
-  /** Why its run should end early although it is still held; the result counts. */
-  stop?: string | null;
-};
 
 /** Where items come from. */
 export interface Queue<Claimed extends Fenced> {
@@ -94,17 +87,6 @@ export interface LeaseWorkerOptions<Claimed extends Fenced, Item extends Fenced,
 /** `never run`: the answer to its claim was lost, or what its run needs could not be read. */
 export type ReleaseReason = "never run" | "shutdown";
 
-/** Aborts a run. Node makes the signal of a controller when it is first read, which nodes that do little never do. */
-export class RunControl extends AbortController {
-  /** Set by an abort. */
-  reason: Error | undefined;
-
-  override abort(reason: Error): void {
-    this.reason = reason;
-    super.abort(reason);
-  }
-}
-
 export interface LeaseWorker<Claimed> extends Service {
   inFlight(): number;
   /** Resolves when nothing is in flight: for tests. */
@@ -120,69 +102,48 @@ export interface LeaseWorker<Claimed> extends Service {
   readonly reclaimer: Service | undefined;
 }
 
-/** Reason of an abort: the item belongs to somebody else, or has ended without this run. */
-export class LeaseLost extends Error {
-  constructor() {
-    super("it was taken away: its lease was lost");
-  }
-}
-
-/** Reason of an abort: the process stops, and its drain time is over. */
-export class ShuttingDown extends Error {
-  constructor() {
-    super("this process is shutting down");
-  }
-}
-
 const CLAIM_MAX = 500;
 const SETTLE_MAX = 100;
 const RECLAIM_MAX = 500;
 /** How many times its slots a worker may hold, counting items whose result is not written yet. */
 const UNSETTLED_FACTOR = 4;
 const CHECK_INTERVAL_MS = 5_000;
-/** How long checks go on after a lost answer: longer than the database may take to finish the statement. */
-const UNCERTAIN_MS = 60_000;
-/** A held item that is not in flight may be about to be. After this share of the pause between checks it is not. */
-const UNKNOWN_SHARE = 0.6;
 const ABORT_GRACE_SECONDS = 30;
 /** How long a stop waits for aborted runs before it gives their items back. */
 const STOP_GRACE_MS = 2_000;
-
-interface InFlight<Item> {
-  item: Item;
-  control: RunControl;
-  isSettling: boolean;
-  /** Somebody else decides what becomes of the item: the result is dropped. */
-  isLost: boolean;
-  /** Goes on without the run. */
-  abandon(): void;
-}
 
 const ABANDONED = Symbol("abandoned");
 
 export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, Result, Held extends HeldRow = HeldRow>(
   options: LeaseWorkerOptions<Claimed, Item, Result, Held>,
 ): LeaseWorker<Claimed> {
-  const { name, session, wake, log, slots, checkIntervalMs = CHECK_INTERVAL_MS } = options;
+  const { name, session, wake, log, slots } = options;
   const shared = { log, ...(options.onRun ? { onRun: options.onRun } : {}) };
   const sessionId = () => session?.id() ?? "";
   const inFlight = new Map<string, InFlight<Item>>(); // By fence, which no two items share.
   const working = new Set<Promise<void>>();
   /** Queues that may have more than was claimed. */
   const backlog = new Set<Queue<Claimed>>();
-  /** Held and not in flight, by fence: since when. */
-  const unknown = new Map<string, number>();
-  /** Ran, but their result could not be written. */
-  const unsettled = new Set<string>();
   const cutShort: Item[] = [];
-  let uncertainUntilMs = 0;
   let busySlots = 0;
   let isStopping = false;
 
   const claimers = new Map(options.queues.map((queue) => [queue, createClaimer(queue)]));
-  const checker = createService({ ...shared, name: `${name}.check`, intervalMs: checkIntervalMs, runOnce: check });
+  const { held, lose } = options;
+  const check = createHeldCheck<Item, Held>({
+    ...shared,
+    name,
+    intervalMs: options.checkIntervalMs ?? CHECK_INTERVAL_MS,
+    inFlight,
+    held: held && (() => held(sessionId())),
+    abort,
+    release: (items) => options.release(items, "never run"),
+    lose: async (items) => lose?.(items),
+    fields: options.fields,
+    onGivenBack: hintAll,
+  });
   const reclaimer = options.reclaim && createReclaimer(options.reclaim);
-  session?.onExpiry(checker.wake); // It may be the session of this process.
+  session?.onExpiry(check.service.wake); // It may be the session of this process.
   const unlisten: (() => void)[] = [];
 
   function createClaimer(queue: Queue<Claimed>): Service {
@@ -220,7 +181,7 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
     try {
       return await queue.claim(limit, sessionId());
     } catch (error) {
-      answerLost();
+      check.answerLost();
       throw error;
     }
   }
@@ -277,7 +238,7 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
     const prepared = new Set(items.map(({ fence }) => fence));
     const left = claimed.filter(({ fence }) => !prepared.has(fence));
     release(left.length);
-    answerLost(); // Should the release fail, the check finds them.
+    check.answerLost(); // Should the release fail, the check finds them.
     await options
       .release(left, "never run")
       .catch((err: unknown) => log.warn({ err, worker: name }, "claimed items could not be given back yet"));
@@ -320,8 +281,7 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
       cutShort.push(item);
       return;
     }
-    unsettled.add(item.fence);
-    answerLost();
+    check.resultLost(item.fence);
     log.error({ err, worker: name, ...options.fields(item) }, "an item could not be finished; it is given back");
   }
 
@@ -333,38 +293,6 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
 
   const settle = options.settle && createSettle(options.settle, options.settleMax ?? SETTLE_MAX);
 
-  function answerLost(): void {
-    uncertainUntilMs = performance.now() + UNCERTAIN_MS;
-    checker.wake();
-  }
-
-  async function check(): Promise<{ aborted: number; given_back: number }> {
-    const running = [...inFlight.values()].filter(({ isSettling }) => !isSettling);
-    const isUncertain = performance.now() < uncertainUntilMs || unknown.size > 0;
-    if (!options.held || (running.length === 0 && !isUncertain)) return { aborted: 0, given_back: 0 };
-    let rows: Held[];
-    let givenBack = 0;
-    try {
-      rows = await options.held(sessionId());
-      givenBack = await giveBackUnknown(rows);
-    } catch (error) {
-      if (isUncertain) answerLost(); // Not before a check has succeeded.
-      throw error;
-    }
-    const held = new Map(rows.map((row) => [row.fence, row]));
-    let aborted = 0;
-    for (const current of running) {
-      const row = held.get(current.item.fence);
-      if (row && !row.stop) continue;
-      if (current.isSettling || !inFlight.has(current.item.fence)) continue; // It ended meanwhile.
-      if (!row) current.isLost = true;
-      if (current.control.reason) continue;
-      abort(current, row ? new Error(row.stop ?? "") : new LeaseLost());
-      aborted += 1;
-    }
-    return { aborted, given_back: givenBack };
-  }
-
   function abort(current: InFlight<Item>, reason: Error): void {
     current.control.abort(reason);
     const graceMs = (options.abortGraceSeconds ?? ABORT_GRACE_SECONDS) * 1_000;
@@ -374,39 +302,11 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
         { worker: name, ...options.fields(current.item) },
         "a run does not react to its abort signal and is abandoned",
       );
-      answerLost();
+      check.answerLost();
       current.abandon();
     }, graceMs);
     timer.unref();
   }
-
-  async function giveBackUnknown(rows: readonly Held[]): Promise<number> {
-    const now = performance.now();
-    const seenBefore = new Map(unknown);
-    unknown.clear();
-    const overdue: Held[] = [];
-    for (const row of rows) {
-      if (inFlight.has(row.fence)) continue;
-      const since = seenBefore.get(row.fence) ?? now;
-      unknown.set(row.fence, since);
-      if (now - since >= UNKNOWN_SHARE * checkIntervalMs) overdue.push(row);
-    }
-    for (const fence of unsettled) if (!unknown.has(fence)) unsettled.delete(fence); // Somebody else has it.
-    if (overdue.length === 0) return 0;
-    const [ran, neverRan] = [overdue.filter(hasRun), overdue.filter((row) => !hasRun(row))];
-    if (neverRan.length > 0) await options.release(neverRan, "never run");
-    if (ran.length > 0) await options.lose?.(ran);
-    for (const { fence } of overdue) {
-      unknown.delete(fence);
-      unsettled.delete(fence);
-    }
-    const [first] = overdue.map(options.fields);
-    log.warn({ worker: name, items: overdue.length, first }, "items that were held but not run were given back");
-    hintAll();
-    return overdue.length;
-  }
-
-  const hasRun = ({ fence }: Fenced) => unsettled.has(fence);
 
   async function stop(): Promise<void> {
     isStopping = true;
@@ -418,7 +318,7 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
     const left = [...inFlight.values()];
     for (const current of left) current.isLost = true; // From now on the release below decides.
     await giveBackLast([...cutShort, ...left.map(({ item }) => item)]);
-    await checker.stop();
+    await check.service.stop();
   }
 
   async function giveBackLast(items: readonly Item[]): Promise<void> {
@@ -455,7 +355,7 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
         for (const topic of topics) unlisten.push(wake.on(topic, claimer.wake));
         claimer.start();
       }
-      checker.start();
+      check.service.start();
       reclaimer?.start();
     },
     stop,
@@ -475,30 +375,8 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
       working.add(begun);
       void begun.finally(() => working.delete(begun));
     },
-    answerLost,
-    checker,
+    answerLost: check.answerLost,
+    checker: check.service,
     reclaimer,
   };
-}
-
-/** Writes results together with others that end at the same time, or each by itself if `batchMax` is 1. */
-function createSettle<Result>(write: (results: readonly Result[]) => Promise<void>, batchMax: number) {
-  function writeWithRetry(results: readonly Result[]): Promise<void> {
-    const patientUntilMs = performance.now() + UNCERTAIN_MS; // A statement that times out may take that long by itself.
-    return withRetry(() => write(results), {
-      policy: OUTLAST_SESSION,
-      retryOn: (error) => isUnavailable(error) || (isTimedOut(error) && performance.now() < patientUntilMs),
-    });
-  }
-  if (batchMax === 1) return (_fence: string, result: Result) => writeWithRetry([result]);
-  const batches = createGroupCommit<{ fence: string; result: Result }, void>({
-    identity: ({ fence }) => fence,
-    itemsMax: batchMax,
-    waitingMax: Number.POSITIVE_INFINITY, // Limited by what may be in flight.
-    async write(items) {
-      await writeWithRetry(items.map(({ result }) => result));
-      return items.map(() => undefined);
-    },
-  });
-  return (fence: string, result: Result) => batches.add({ fence, result });
 }

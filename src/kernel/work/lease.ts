@@ -14,7 +14,7 @@
  * over HTTP, or for as long as the session of the process that claimed it lives (session.ts), which costs one heartbeat a
  * process instead of one an item.
  *
- * lease-sql.ts builds the statements; docs/leases.sql shows them as they are sent.
+ * lease-sql.ts builds the statements; docs/leases.md shows them as they are sent.
  */
 import { type Columns, guardedUpdate, toArrays } from "../data/batch.ts";
 import type { Db, Queryable, Tx } from "../data/db.ts";
@@ -128,7 +128,7 @@ export type AlsoOnClaim<Claimed> = (tx: Tx, claimed: Claimed[]) => Promise<void>
 
 export interface Lease<Key extends object, Item extends object = object, Ways extends Outcomes = Outcomes> {
   readonly name: string;
-  /** As they are sent, for docs/leases.sql. */
+  /** As they are sent, for docs/leases.md. */
   readonly statements: readonly Statement<unknown>[];
   claim(db: Db, request: ClaimRequest, also?: AlsoOnClaim<Leased<Key> & Item>): Promise<(Leased<Key> & Item)[]>;
   /** Pushes the end of item leases into the future; returns the items still held. */
@@ -162,7 +162,7 @@ const CONCURRENCY_KEYS_MAX = 500;
 const FENCE: Columns = { fence: "int8" };
 const made: Lease<object>[] = [];
 
-/** Every lease of this process, for docs/leases.sql. */
+/** Every lease of this process, for docs/leases.md. */
 export function allLeases(): readonly Lease<object>[] {
   return made;
 }

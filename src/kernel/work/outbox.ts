@@ -12,8 +12,9 @@ import type { Db, Tx } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
 import { storableText } from "../data/storable.ts";
 import { type LeaseSpec, leaseOn, returning } from "./lease.ts";
-import { createLeaseWorker, type LeaseWorker, type RunControl } from "./lease-worker.ts";
+import { createLeaseWorker, type LeaseWorker } from "./lease-worker.ts";
 import { type RetryPolicy, retryDelayMs } from "./retry.ts";
+import type { RunControl } from "./run-control.ts";
 import type { OnRun, ServiceLog } from "./service.ts";
 import type { Session } from "./session.ts";
 import type { Wake } from "./wake.ts";
@@ -138,7 +139,8 @@ type ConsumerLease = typeof anyConsumer;
 /** By consumer: statements are made once, also where a process holds two of a kind, as tests do. */
 const leases = new Map<string, ConsumerLease>();
 
-function leaseOf(consumer: string): ConsumerLease {
+/** Exported for docs/leases.md. */
+export function leaseOf(consumer: string): ConsumerLease {
   if (!/^[a-z0-9_]+$/.test(consumer)) throw new Error(`an outbox consumer cannot be named ${consumer}`);
   const known = leases.get(consumer);
   if (known) return known;

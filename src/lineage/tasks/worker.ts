@@ -6,7 +6,8 @@
 import type { Db } from "../../kernel/data/db.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Metrics } from "../../kernel/telemetry/metrics.ts";
-import { createLeaseWorker, type LeaseWorker, type RunControl } from "../../kernel/work/lease-worker.ts";
+import { createLeaseWorker, type LeaseWorker } from "../../kernel/work/lease-worker.ts";
+import type { RunControl } from "../../kernel/work/run-control.ts";
 import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { type Lane, nextExpiryMs, reclaimTasks, type WaitingLane, waitingLanes } from "../store/tasks.ts";

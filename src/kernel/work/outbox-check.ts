@@ -1,0 +1,71 @@
+/** What the doctor says of the outbox: events that nobody delivers any more, or that wait or are held for too long. */
+import { statement } from "../data/statement.ts";
+import type { DoctorCheck } from "../doctor.ts";
+
+interface OutboxHealth {
+  waiting: number;
+  /** How long the oldest event that is due has waited, delivered or not. */
+  overdue_seconds: number;
+  overdue_consumer: string | null;
+  held_seconds: number;
+  held_consumer: string | null;
+  dead: number;
+  dead_consumer: string | null;
+  dead_error: string | null;
+}
+
+const OVERDUE_SECONDS_WARN = 120;
+/** Longer than a delivery may take, whatever its consumer. */
+const HELD_SECONDS_WARN = 300;
+
+const HEALTH = statement<OutboxHealth>(
+  "kernel.outbox.health",
+  `with oldest_ready as (
+     select consumer, due_at from kernel.outbox where state = 'ready' and due_at <= now() order by due_at limit 1
+   ), oldest_leased as (
+     select consumer, due_at from kernel.outbox where state = 'leased' order by due_at limit 1
+   ), dead as (
+     select consumer, last_error from kernel.outbox where state = 'dead' order by id desc limit 1
+   )
+   select (select count(*)::int from kernel.outbox where state <> 'dead') as waiting,
+          coalesce((select extract(epoch from now() - due_at) from oldest_ready), 0)::float8 as overdue_seconds,
+          (select consumer from oldest_ready) as overdue_consumer,
+          coalesce((select extract(epoch from now() - due_at) from oldest_leased), 0)::float8 as held_seconds,
+          (select consumer from oldest_leased) as held_consumer,
+          (select count(*)::int from kernel.outbox where state = 'dead') as dead,
+          (select consumer from dead) as dead_consumer, (select last_error from dead) as dead_error`,
+);
+
+export const outboxCheck: DoctorCheck = {
+  name: "outbox",
+  async look(db) {
+    const [health] = await db.read(HEALTH);
+    if (!health) throw new Error("the outbox's health came back empty");
+    const found = `Events to deliver: ${health.waiting}.`;
+    if (health.held_seconds >= HELD_SECONDS_WARN) {
+      return {
+        verdict: "warning",
+        found: `${found} One for \`${health.held_consumer}\` is held by a process, and was due ${seconds(health.held_seconds)} ago.`,
+        advice: "Its delivery hangs, or its process lost it. Restart the process that holds it; its log says more.",
+      };
+    }
+    if (health.overdue_seconds >= OVERDUE_SECONDS_WARN) {
+      return {
+        verdict: "warning",
+        found: `${found} One for \`${health.overdue_consumer}\` is due for ${seconds(health.overdue_seconds)}.`,
+        advice: "Check that a process runs with the role `worker`, and that it has this consumer configured.",
+      };
+    }
+    if (health.dead === 0) return { verdict: "ok", found };
+    return {
+      verdict: "warning",
+      found: `${found} Given up after the last attempt: ${health.dead}, the latest for \`${health.dead_consumer}\`: ${health.dead_error}`,
+      advice:
+        "Remove the cause, then try them again: update kernel.outbox set state = 'ready', attempt = 0, lost_count = 0, due_at = now() where state = 'dead'.",
+    };
+  },
+};
+
+function seconds(value: number): string {
+  return `${Math.round(value)} s`;
+}
