@@ -4,14 +4,16 @@ import { createKeys } from "../src/kernel/auth/keys.ts";
 import type { Db } from "../src/kernel/data/db.ts";
 import { createHttp, type Http } from "../src/kernel/http/server.ts";
 import { createLog, type Log } from "../src/kernel/telemetry/log.ts";
-import { createMetrics, type Metrics } from "../src/kernel/telemetry/metrics.ts";
+import { KERNEL_METRICS } from "../src/kernel/telemetry/metric-table.ts";
+import { createMetrics, type MetricsRegistry } from "../src/kernel/telemetry/metrics.ts";
 import { systemClock } from "../src/kernel/time/clock.ts";
 import { openPulse, type Pulse } from "../src/kernel/work/pulse.ts";
 import { createWake, type Wake } from "../src/kernel/work/wake.ts";
+import { CATALOGUE } from "../src/modules.ts";
 
 export interface BenchParts {
   log: Log;
-  metrics: Metrics;
+  registry: MetricsRegistry;
   pulse: Pulse;
   wake: Wake;
   http: Http;
@@ -30,20 +32,22 @@ export async function serveBench(
 ): Promise<BenchServer> {
   const key = "a".repeat(32);
   const log = createLog({ level: "error" });
-  const metrics = createMetrics();
+  const registry = createMetrics();
   const pulse = await openPulse({ db, log });
   const wake = createWake({ pulse, log });
   const http = await createHttp({
     log,
-    metrics,
+    metrics: registry.define(KERNEL_METRICS),
     keys: createKeys({ db, wake, clock: systemClock, adminKey: key }),
     version: "bench",
+    scopes: CATALOGUE.scopes,
+    tags: CATALOGUE.tags,
     anonymousScopes: [],
     bodyLimitBytes: 1_048_576,
     rateLimitPerMinute: 1_000_000_000,
     isStopping: () => false,
   });
-  const stopRoutes = await addRoutes({ log, metrics, pulse, wake, http });
+  const stopRoutes = await addRoutes({ log, registry, pulse, wake, http });
   await http.listen({ host: "127.0.0.1", port: 0 });
   return {
     url: `http://127.0.0.1:${(http.server.address() as AddressInfo).port}`,

@@ -3,8 +3,7 @@
  * `npm run docs` writes them and a test keeps them equal.
  */
 import { settingsAsMarkdown } from "../src/kernel/config/index.ts";
-import { CATALOGUE } from "../src/kernel/errors.ts";
-import { METRICS } from "../src/kernel/telemetry/metrics.ts";
+import { CATALOGUE } from "../src/modules.ts";
 
 // Every lease of the product is made where its table's SQL is; the outbox makes one for each consumer.
 import "../src/arrivals/store/instances.ts";
@@ -17,7 +16,7 @@ import { leaseOf } from "../src/kernel/work/outbox.ts";
 export const GENERATED: { file: string; part: string; make: () => string }[] = [
   { file: "docs/errors.md", part: "errors", make: errorsTable },
   { file: "docs/events.md", part: "metrics", make: metricsTable },
-  { file: "docs/operating.md", part: "settings", make: settingsAsMarkdown },
+  { file: "docs/operating.md", part: "settings", make: () => settingsAsMarkdown(CATALOGUE.settings) },
   { file: "docs/leases.md", part: "leases", make: leaseStatements },
 ];
 
@@ -29,14 +28,14 @@ export function withPart(text: string, part: string, content: string): string {
 }
 
 function errorsTable(): string {
-  const rows = Object.entries(CATALOGUE).map(
+  const rows = Object.entries(CATALOGUE.errors).map(
     ([code, { status, sentence }]) => `| \`${code}\` | ${status} | ${sentence} |`,
   );
   return ["| code | status | sentence |", "|---|---|---|", ...rows].join("\n");
 }
 
 function metricsTable(): string {
-  const rows = Object.entries(METRICS).map(
+  const rows = Object.entries(CATALOGUE.metrics).map(
     ([name, { kind, help, labels }]) =>
       `| \`${name}\` | ${kind} | ${labels.map((label) => `\`${label}\``).join(", ")} | ${help} |`,
   );

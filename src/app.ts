@@ -1,53 +1,56 @@
-/** Wires the modules to one database and one HTTP server, starts them in order, and stops them in the reverse order. */
+/** Opens a list of modules on one database and one HTTP server, starts them in order, and stops them in the reverse order. */
 import type { AddressInfo } from "node:net";
-import { ArrivalsSettings, arrivalsChecks, kpiRoutes, modelRoutes, openRoutes } from "./arrivals/index.ts";
-import {
-  ChainsSettings,
-  chainRoutes,
-  chainsChecks,
-  createRunStreams,
-  poolRoutes,
-  runRoutes,
-  scheduleRoutes,
-} from "./chains/index.ts";
-import { EnginesSettings, engineChecks } from "./engines/index.ts";
+import { dirname, resolve } from "node:path";
 import { createKeys } from "./kernel/auth/keys.ts";
-import type { ServerConfig } from "./kernel/config/index.ts";
+import { mergeCatalogues } from "./kernel/catalogue.ts";
+import { loadConfig, type ServerConfig } from "./kernel/config/index.ts";
+import type { Environment, Flags } from "./kernel/config/read-settings.ts";
+import type { ServerSettings } from "./kernel/config/settings.ts";
 import { type Connection, type Db, openDb } from "./kernel/data/db.ts";
 import { migrate } from "./kernel/data/migrate.ts";
 import { kernelChecks } from "./kernel/doctor.ts";
 import { resolveDataDir, startEmbeddedPostgres } from "./kernel/embedded-postgres/index.ts";
 import { OperatorError } from "./kernel/errors.ts";
 import { adminSurfaces } from "./kernel/http/admin.ts";
-import { createHttp, type Http } from "./kernel/http/server.ts";
+import { createHttp, type Http, under } from "./kernel/http/server.ts";
 import { publicSurfaces } from "./kernel/http/surfaces.ts";
 import { systemIds } from "./kernel/ids.ts";
-import { secretsCheck } from "./kernel/secrets/named.ts";
+import { type Loaded, loadModules, type Module, type ModuleContext, type Opened } from "./kernel/module.ts";
+import { createSecretBox } from "./kernel/secrets/box.ts";
+import { loadSecretKey } from "./kernel/secrets/key.ts";
+import { createNamedSecrets, secretsCheck } from "./kernel/secrets/named.ts";
 import { secretRoutes } from "./kernel/secrets/routes.ts";
 import { createLog, type Log } from "./kernel/telemetry/log.ts";
-import { createMetrics, type Metrics } from "./kernel/telemetry/metrics.ts";
+import { KERNEL_METRICS } from "./kernel/telemetry/metric-table.ts";
+import { createMetrics, type Metrics, type MetricsRegistry } from "./kernel/telemetry/metrics.ts";
 import { recordStatement, startTracing } from "./kernel/telemetry/tracing.ts";
 import { systemClock } from "./kernel/time/clock.ts";
+import { createOutbox } from "./kernel/work/outbox.ts";
 import { openPulse } from "./kernel/work/pulse.ts";
-import type { OnRun, Service } from "./kernel/work/service.ts";
+import type { OnRun } from "./kernel/work/service.ts";
 import { openSession } from "./kernel/work/session.ts";
 import { createWake } from "./kernel/work/wake.ts";
-import { LineageSettings, lineageChecks, lineageRoutes, openGateway } from "./lineage/index.ts";
-import { besideConfig, openModules } from "./modules.ts";
-import { createLongPoll, createReclaimer, TrackingSettings, trackingChecks, trackingRoutes } from "./tracking/index.ts";
+import { MODULES } from "./modules.ts";
 import { VERSION } from "./version.ts";
-import { WebhooksSettings, webhookChecks, webhookRoutes } from "./webhooks/index.ts";
 
-/** What each module accepts in `millrace.yaml`. */
-export const SECTIONS = {
-  tracking: TrackingSettings,
-  chains: ChainsSettings,
-  arrivals: ArrivalsSettings,
-  webhooks: WebhooksSettings,
-  lineage: LineageSettings,
-  engines: EnginesSettings,
+type LoadedModules = Awaited<ReturnType<typeof loadModules<typeof MODULES>>>;
+export type Config = ServerConfig<LoadedModules>;
+/** The configuration of whichever modules there are, by their names. */
+type AnyConfig = ServerSettings & {
+  readonly sections: Readonly<Record<string, unknown>>;
+  readonly settings: Readonly<Record<string, object>>;
 };
-export type Config = ServerConfig<typeof SECTIONS>;
+type KernelMetrics = Metrics<typeof KERNEL_METRICS>;
+
+export interface Sources {
+  env: Environment;
+  flags: Flags;
+  cwd: string;
+}
+
+export async function configure(sources: Sources): Promise<Config> {
+  return loadConfig({ ...sources, modules: await loadModules(MODULES) });
+}
 
 export interface Millrace {
   /** Where it listens. */
@@ -60,15 +63,18 @@ export interface Millrace {
 }
 
 export interface StartOptions {
-  config: Config;
+  config: AnyConfig;
   cwd: string;
   /** A line for the person at the terminal. */
   tell: (line: string) => void;
+  /** Those that the configuration was read for. */
+  modules?: readonly Module[];
 }
 
-export async function start({ config, cwd, tell }: StartOptions): Promise<Millrace> {
+export async function start({ config, cwd, tell, modules = MODULES }: StartOptions): Promise<Millrace> {
   const log = createLog({ level: config.logLevel });
-  const metrics = createMetrics();
+  const registry = createMetrics();
+  const metrics = registry.define(KERNEL_METRICS);
   const cleanup = createCleanup(log);
   try {
     if (config.otlpEndpoint) {
@@ -77,7 +83,7 @@ export async function start({ config, cwd, tell }: StartOptions): Promise<Millra
     const database = await openDatabase({ config, cwd, tell, log, metrics });
     cleanup.add("database", database.close);
     await migrate(database.db);
-    return await serve({ config, cwd, log, metrics, cleanup, database });
+    return await serve({ config, cwd, log, registry, metrics, cleanup, database, modules: await loadModules(modules) });
   } catch (error) {
     await cleanup.run();
     throw error;
@@ -93,7 +99,15 @@ export interface Database {
   close(): Promise<void>;
 }
 
-export async function openDatabase(deps: StartOptions & { log: Log; metrics?: Metrics }): Promise<Database> {
+export interface DatabaseOptions {
+  config: AnyConfig;
+  cwd: string;
+  tell: (line: string) => void;
+  log: Log;
+  metrics?: KernelMetrics;
+}
+
+export async function openDatabase(deps: DatabaseOptions): Promise<Database> {
   const { config, log, metrics } = deps;
   const open = (connection: Connection) =>
     openDb({
@@ -126,18 +140,21 @@ export async function openDatabase(deps: StartOptions & { log: Log; metrics?: Me
 }
 
 /** What a process has once its database is open. */
-export interface OpenProcess {
-  config: Config;
+interface OpenProcess {
+  config: AnyConfig;
   cwd: string;
   log: Log;
-  metrics: Metrics;
+  registry: MetricsRegistry;
+  metrics: KernelMetrics;
   cleanup: Cleanup;
   database: Database;
+  modules: readonly Loaded[];
 }
 
 async function serve(deps: OpenProcess): Promise<Millrace> {
-  const { config, log, metrics, cleanup } = deps;
+  const { config, log, registry, metrics, cleanup, modules } = deps;
   const { db, description, dataDir } = deps.database;
+  const catalogue = mergeCatalogues(modules);
   let stopping = false;
   const isStopping = () => stopping;
 
@@ -162,107 +179,44 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   session.service.start(); // Closing the session ends it, after the last node in flight was given back.
   cleanup.add("session", session.close);
   const keys = createKeys({ db, wake, clock: systemClock, adminKey: config.adminKey });
-
-  const { tracking, chains, arrivals, webhooks, lineage, outbox, engines, secrets } = await openModules({
-    ...deps,
-    wake,
-    session,
-    onRun,
-  });
+  const box = createSecretBox(await loadSecretKey({ configured: config.secretKey, dataDir }));
+  const secrets = createNamedSecrets({ db, box });
   const ofSecrets = await secretsCheck(secrets).look(db);
   if (ofSecrets.verdict !== "ok") log.warn(`${ofSecrets.found} ${ofSecrets.advice}`);
-  const longPoll = createLongPoll({ tracking, wake });
-  cleanup.add("moves in flight", tracking.drain);
-  cleanup.add("claims in flight", longPoll.stop);
-  cleanup.add("announcements in flight", arrivals.drain);
-  await lineage.prepare();
-  cleanup.add("events in flight", lineage.ingest.drain);
-  const runStreams = createRunStreams({ db, wake });
-  const services: Service[] = [];
-  if (config.roles.includes("worker")) {
-    chains.worker.start();
-    cleanup.add("nodes in flight", chains.worker.stop);
-    arrivals.worker.start();
-    cleanup.add("models in flight", arrivals.worker.stop);
-    services.push(...outbox.relays({ db, session, wake, log, onRun }), ...webhooks.services, ...lineage.services);
-  }
-  if (config.roles.includes("scheduler")) {
-    services.push(createReclaimer(tracking, { log, onRun }), chains.timers, chains.retention, arrivals.timers);
-  }
-  for (const service of services) {
+  const outbox = createOutbox([], wake);
+
+  const opened = await openModules(deps, { db, wake, session, outbox, box, secrets, onRun });
+  for (const { name, drain } of opened) if (drain) cleanup.add(`what ${name} has in flight`, drain);
+  const relays = config.roles.includes("worker") ? outbox.relays({ db, session, wake, log, onRun }) : [];
+  const services = opened.flatMap(({ services: byRole }) => config.roles.flatMap((role) => byRole?.[role] ?? []));
+  for (const service of [...services, ...relays]) {
     service.start();
     cleanup.add(service.name, service.stop);
   }
 
-  const { gateway: asserted } = config.sections.lineage;
-  const gateway =
-    asserted &&
-    (await openGateway({
-      settings: asserted,
-      env: process.env,
-      directory: besideConfig(config, deps.cwd),
-      clock: systemClock,
-    }));
   const http = await createHttp({
     log,
     metrics,
     keys,
     isStopping,
     version: VERSION,
+    scopes: catalogue.scopes,
+    tags: catalogue.tags,
     anonymousScopes: config.anonymousScopes,
     bodyLimitBytes: config.bodyLimitBytes,
     rateLimitPerMinute: config.rateLimitPerMinute,
-    ...(gateway ? { assertions: gateway } : {}),
+    assertions: opened.find(({ assertions }) => assertions)?.assertions,
   });
   const page = { version: VERSION, roles: config.roles, database: description, startedAt: new Date() };
-  publicSurfaces(http, { db, metrics, page });
+  publicSurfaces(http, { db, metrics: registry, page });
   if (config.roles.includes("api")) {
-    const checks = [
-      ...kernelChecks({ version: VERSION, dataDir }),
-      secretsCheck(secrets),
-      ...trackingChecks,
-      ...chainsChecks,
-      ...arrivalsChecks,
-      ...webhookChecks,
-      ...lineageChecks,
-      ...engineChecks(engines),
-    ];
-    await http.register(
-      async (scope) => {
-        const api = scope as Http;
-        adminSurfaces(api, { db, keys, checks });
-        secretRoutes(api, { db, secrets });
-        chainRoutes(api, { db, chains });
-        scheduleRoutes(api, { chains });
-        poolRoutes(api, { db, wake });
-        runRoutes(api, { db, chains, streams: runStreams });
-        webhookRoutes(api, { webhooks });
-      },
-      { prefix: "/api/v1" },
-    );
-    const settings = config.sections.arrivals;
-    await http.register(async (scope) => openRoutes(scope as Http, { arrivals, settings }), {
-      prefix: "/api/open/kpi",
+    const ofModules = opened.flatMap(({ checks = [] }) => checks);
+    const checks = [...kernelChecks({ version: VERSION, dataDir }), secretsCheck(secrets), ...ofModules];
+    await under(http, "/api/v1", (api) => {
+      adminSurfaces(api, { db, keys, checks, catalogue });
+      secretRoutes(api, { db, secrets });
     });
-    await http.register(
-      async (scope) => {
-        const api = scope as Http;
-        modelRoutes(api, { db, arrivals, settings });
-        kpiRoutes(api, { db, arrivals });
-      },
-      { prefix: "/api/v1/kpi" },
-    );
-    await lineageRoutes(http, {
-      db,
-      clock: systemClock,
-      ids: systemIds,
-      metrics,
-      lineage,
-      settings: config.sections.lineage,
-    });
-    await http.register(async (scope) => trackingRoutes(scope as Http, { db, tracking, longPoll }), {
-      prefix: "/api/v1/pipeline",
-    });
+    for (const { routes } of opened) await routes?.(http);
   }
   cleanup.add("requests in flight", () => http.close());
   const url = await listen(http, config);
@@ -278,16 +232,43 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
       if (stopping) return;
       stopping = true;
       // First of all: a request that waits for work, or watches a run, would keep the server open.
-      void longPoll.stop();
-      runStreams.stop();
-      arrivals.waitingRoom.stop();
+      for (const { hangUp } of opened) hangUp?.();
       await cleanup.run();
       log.info({}, "millrace has stopped");
     },
   };
 }
 
-async function listen(http: Http, { host, port }: Config): Promise<string> {
+type Kernel = Pick<ModuleContext<never, never>, "db" | "wake" | "session" | "outbox" | "box" | "secrets" | "onRun">;
+
+/** Opens each with the APIs of those before it. That these are what it needs was checked where the list was made. */
+async function openModules(deps: OpenProcess, kernel: Kernel): Promise<(Opened & { name: string })[]> {
+  const { config, cwd, log, registry, cleanup, database } = deps;
+  const { configFile, dataDir } = config;
+  const opened: (Opened & { name: string })[] = [];
+  const apis: Record<string, unknown> = {};
+  for (const { name, metrics = {}, open } of deps.modules) {
+    const context: ModuleContext<{ name: string }, unknown> = {
+      ...kernel,
+      section: config.sections[name],
+      settings: config.settings[name] ?? {},
+      metrics: registry.define(metrics),
+      log,
+      clock: systemClock,
+      ids: systemIds,
+      env: process.env,
+      configDir: configFile === undefined ? cwd : dirname(resolve(cwd, configFile)),
+      dataDir: database.dataDir ?? (dataDir && resolve(cwd, dataDir)),
+      onClose: cleanup.add,
+    };
+    const module = await open(context as never, { ...apis } as never);
+    apis[name] = module.api;
+    opened.push({ ...module, name });
+  }
+  return opened;
+}
+
+async function listen(http: Http, { host, port }: AnyConfig): Promise<string> {
   try {
     await http.listen({ host, port });
   } catch (error) {
@@ -309,7 +290,7 @@ async function listen(http: Http, { host, port }: Config): Promise<string> {
   return `http://${name}:${address.port}`;
 }
 
-export interface Cleanup {
+interface Cleanup {
   add(what: string, undo: () => unknown): void;
   /** Undoes in the reverse order. What fails is logged and does not keep the rest from being undone. */
   run(): Promise<void>;

@@ -5,7 +5,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { ArrivalsSettings } from "../src/arrivals/index.ts";
+import type { ArrivalsSettings } from "../src/arrivals/settings.ts";
 import { temporaryFolder } from "../src/kernel/embedded-postgres/testing.fixture.ts";
 import type { Answer, Api, Json } from "./client.ts";
 import type { TestDatabase } from "./database.ts";

@@ -3,9 +3,11 @@
  * server has. What the SQL of a model does is a function of the test.
  */
 import { afterEach, beforeEach, expect } from "vitest";
-import { type Arrivals, type ArrivalsSettings, createArrivals } from "../src/arrivals/index.ts";
+import { type Arrivals, createArrivals } from "../src/arrivals/arrivals.ts";
+import { CATALOGUE } from "../src/arrivals/catalogue.ts";
 import type { ModelInput } from "../src/arrivals/models/models.ts";
 import type { InstanceState, TaskStatus } from "../src/arrivals/runs/states.ts";
+import type { ArrivalsSettings } from "../src/arrivals/settings.ts";
 import { findViolations } from "../src/arrivals/store/invariants.ts";
 import type { Engine, Engines, Row } from "../src/engines/engine.ts";
 import { type Db, openDb } from "../src/kernel/data/db.ts";
@@ -50,7 +52,7 @@ export interface ProcessOptions extends Partial<ArrivalsSettings> {
   /** Its database as it sees it. */
   through?: (db: Db) => Db;
   chains?: ChainPort;
-  tellEnded?: NonNullable<ArrivalsDeps["tellEnded"]>;
+  tellEnded?: Parameters<Arrivals["onEnded"]>[0];
 }
 
 export interface SeenTask {
@@ -193,14 +195,14 @@ export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
         session,
         log,
         chains,
-        metrics: createMetrics(),
+        metrics: createMetrics().define(CATALOGUE.metrics),
         onRun: () => {},
         settings: { ...SETTINGS, ...settings },
         engines: enginesOf(running),
         outbox: createOutbox([EARS], wake),
-        ...(tellEnded ? { tellEnded } : {}),
         onArrived: () => {},
       });
+      if (tellEnded) arrivals.onEnded(tellEnded);
       const process: ArrivalProcess = {
         ...arrivals,
         logged: log.lines,

@@ -4,14 +4,17 @@
  */
 import { Type } from "typebox";
 import { afterEach, beforeEach, expect } from "vitest";
+import { CATALOGUE } from "../src/chains/catalogue.ts";
+import { type Chains, createChains } from "../src/chains/chains.ts";
 import { ENDED_RUN, type NodeStatus, type RunStatus } from "../src/chains/engine/states.ts";
-import { type Chains, type ChainsSettings, createChains } from "../src/chains/index.ts";
+import type { ChainsSettings } from "../src/chains/settings.ts";
 import { findViolations } from "../src/chains/store/invariants.ts";
 import { type NodeContext, type NodeResult, nodeType } from "../src/chains/types/node-type.ts";
 import { openDb } from "../src/kernel/data/db.ts";
 import { createSecretBox } from "../src/kernel/secrets/box.ts";
 import { createNamedSecrets } from "../src/kernel/secrets/named.ts";
 import { createMetrics } from "../src/kernel/telemetry/metrics.ts";
+import { createOutbox } from "../src/kernel/work/outbox.ts";
 import { openPulse } from "../src/kernel/work/pulse.ts";
 import { openSession } from "../src/kernel/work/session.ts";
 import { createWake } from "../src/kernel/work/wake.ts";
@@ -150,11 +153,12 @@ export function useChainProcesses(database: TestDatabase): ChainProcesses {
         wake,
         session,
         log,
-        metrics: createMetrics(),
+        metrics: createMetrics().define(CATALOGUE.metrics),
         onRun: () => {},
         settings: { ...SETTINGS, ...settings },
         secrets: createNamedSecrets({ db, box: createSecretBox(undefined) }),
         types: [act],
+        outbox: createOutbox([], wake),
         async hasArrived(_tx, tables, opTime) {
           const here = new Set(tables.filter((table) => arrivals.has(`${table} ${opTime}`)));
           await meanwhile?.();

@@ -4,9 +4,11 @@ import { pino } from "pino";
 import { createKeys, type Keys } from "../src/kernel/auth/keys.ts";
 import type { Db } from "../src/kernel/data/db.ts";
 import { createHttp, type Http, type HttpOptions } from "../src/kernel/http/server.ts";
-import { createMetrics, type Metrics } from "../src/kernel/telemetry/metrics.ts";
+import { KERNEL_METRICS } from "../src/kernel/telemetry/metric-table.ts";
+import { createMetrics, type MetricsRegistry } from "../src/kernel/telemetry/metrics.ts";
 import { systemClock } from "../src/kernel/time/clock.ts";
 import { createWake } from "../src/kernel/work/wake.ts";
+import { CATALOGUE } from "../src/modules.ts";
 import type { Answer, Json } from "./client.ts";
 import { ADMIN_KEY } from "./millrace.ts";
 
@@ -14,7 +16,7 @@ export interface TestHttp {
   port: number;
   url: string;
   keys: Keys;
-  metrics: Metrics;
+  metrics: MetricsRegistry;
   /** What it logged so far, warnings and worse. */
   lines: Json[];
   /** With the admin key unless `headers` says otherwise. A body that is no string or Buffer goes as JSON. */
@@ -28,9 +30,9 @@ export interface Sending {
   body?: unknown;
 }
 
-export interface TestHttpOptions extends Partial<Omit<HttpOptions, "log">> {
+export interface TestHttpOptions extends Partial<Omit<HttpOptions, "log" | "metrics">> {
   db: Db;
-  routes: (http: Http, deps: { keys: Keys; metrics: Metrics }) => void;
+  routes: (http: Http, deps: { keys: Keys; metrics: MetricsRegistry }) => void;
 }
 
 export async function startHttp({ db, routes, ...options }: TestHttpOptions): Promise<TestHttp> {
@@ -38,16 +40,18 @@ export async function startHttp({ db, routes, ...options }: TestHttpOptions): Pr
   const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line) as Json) });
   const wake = createWake();
   const keys = options.keys ?? createKeys({ db, wake, clock: systemClock, adminKey: ADMIN_KEY });
-  const metrics = options.metrics ?? createMetrics();
+  const metrics = createMetrics();
   const http = await createHttp({
     version: "0.0.0",
     anonymousScopes: [],
     bodyLimitBytes: 10_000,
     rateLimitPerMinute: 0,
     isStopping: () => false,
+    scopes: CATALOGUE.scopes,
+    tags: CATALOGUE.tags,
     ...options,
     log,
-    metrics,
+    metrics: metrics.define(KERNEL_METRICS),
     keys,
   });
   routes(http, { keys, metrics });

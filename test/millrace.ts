@@ -1,7 +1,6 @@
 /** A whole Millrace inside the test's process, on a port of its own: real HTTP, real Postgres, and no start-up to wait for. */
 import { afterAll, beforeAll } from "vitest";
-import { type Config, type Millrace, SECTIONS, start } from "../src/app.ts";
-import { loadConfig } from "../src/kernel/config/index.ts";
+import { type Config, configure, type Millrace, start } from "../src/app.ts";
 import { type Api, api } from "./client.ts";
 import type { TestDatabase } from "./database.ts";
 
@@ -43,7 +42,7 @@ export async function startMillrace(database: TestDatabase, options: MillraceOpt
     MILLRACE_ROLES: "api",
     ...options.env,
   };
-  const config = loadConfig({ env, flags: {}, cwd: import.meta.dirname, sections: SECTIONS });
+  const config = await configure({ env, flags: {}, cwd: import.meta.dirname });
   const sections = {
     ...config.sections,
     tracking: { ...config.sections.tracking, ...options.tracking },

@@ -1,6 +1,8 @@
 /** The announcements of arrivals on the real HTTP server, with a worker that runs the models. */
-import { type Arrivals, createArrivals, openRoutes } from "../../src/arrivals/index.ts";
-import { createEngines } from "../../src/engines/index.ts";
+import { type Arrivals, createArrivals } from "../../src/arrivals/arrivals.ts";
+import { CATALOGUE } from "../../src/arrivals/catalogue.ts";
+import { openRoutes } from "../../src/arrivals/open-routes.ts";
+import { createEngines } from "../../src/engines/engines.ts";
 import type { Db } from "../../src/kernel/data/db.ts";
 import type { Http } from "../../src/kernel/http/server.ts";
 import { createOutbox } from "../../src/kernel/work/outbox.ts";
@@ -13,7 +15,8 @@ export interface ArrivalsServer extends BenchServer {
 
 export async function serveArrivals(db: Db, addRoutes?: (http: Http) => void): Promise<ArrivalsServer> {
   let made: Arrivals | undefined;
-  const server = await serveBench(db, async ({ log, metrics, pulse, wake, http }) => {
+  const server = await serveBench(db, async ({ log, registry, pulse, wake, http }) => {
+    const metrics = registry.define(CATALOGUE.metrics);
     const session = await openSession({ pulse, log, version: "bench", roles: ["api", "worker"] });
     session.service.start();
     const engines = createEngines({}, { lakeDir: undefined });

@@ -1,4 +1,5 @@
 /** 5,000 deliveries to ten endpoints: how much the others are delayed by one that hangs. */
+
 import { fork } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -14,7 +15,8 @@ import { systemClock } from "../../src/kernel/time/clock.ts";
 import { openPulse } from "../../src/kernel/work/pulse.ts";
 import { openSession } from "../../src/kernel/work/session.ts";
 import { createWake } from "../../src/kernel/work/wake.ts";
-import { createWebhooks } from "../../src/webhooks/index.ts";
+import { CATALOGUE } from "../../src/webhooks/catalogue.ts";
+import { createWebhooks } from "../../src/webhooks/webhooks.ts";
 import { atMost, printMarkdown, times, withGoal } from "../chains/report.ts";
 import { type Contender, formatNumber, interleave, median } from "../measure.ts";
 
@@ -98,7 +100,7 @@ async function deliver(db: Db, endpoints: readonly string[]): Promise<{ p95: num
     session,
     outbound,
     secrets: createSecretBox(randomBytes(32)),
-    metrics: createMetrics(),
+    metrics: createMetrics().define(CATALOGUE.metrics),
     log,
     onRun: () => {},
     clock: systemClock,

@@ -2,13 +2,16 @@
  * Millrace's own engine as `millrace serve` runs it: definitions and runs go through the use cases, the worker claims nodes
  * from the database, and every state row is written.
  */
+
 import { Type } from "typebox";
-import { createChains } from "../../src/chains/index.ts";
+import { CATALOGUE } from "../../src/chains/catalogue.ts";
+import { createChains } from "../../src/chains/chains.ts";
 import { type NodeType, nodeType } from "../../src/chains/types/node-type.ts";
 import type { Db } from "../../src/kernel/data/db.ts";
 import { createSecretBox } from "../../src/kernel/secrets/box.ts";
 import { createNamedSecrets } from "../../src/kernel/secrets/named.ts";
 import { createMetrics } from "../../src/kernel/telemetry/metrics.ts";
+import { createOutbox } from "../../src/kernel/work/outbox.ts";
 import { openPulse } from "../../src/kernel/work/pulse.ts";
 import { openSession } from "../../src/kernel/work/session.ts";
 import { createWake } from "../../src/kernel/work/wake.ts";
@@ -29,15 +32,28 @@ const ACTOR = {
 
 async function openChains(db: Db, type: NodeType) {
   const log = silentLog;
-  const metrics = createMetrics();
+  const metrics = createMetrics().define(CATALOGUE.metrics);
   const onRun = () => {};
   const pulse = await openPulse({ db, log });
   const wake = createWake({ pulse, log });
   const session = await openSession({ pulse, log, version: "bench", roles: ["scheduler", "worker"] });
   const settings = { slots: SLOTS, stopGraceSeconds: 30, drainSeconds: 5, lostLimit: 5, keepDays: 365, nodeTypes: [] };
   const hasArrived = async () => new Set<string>();
+  const outbox = createOutbox([], wake);
   const secrets = createNamedSecrets({ db, box: createSecretBox(undefined) });
-  const chains = createChains({ db, wake, session, metrics, log, onRun, settings, secrets, types: [type], hasArrived });
+  const chains = createChains({
+    db,
+    wake,
+    session,
+    metrics,
+    log,
+    onRun,
+    settings,
+    secrets,
+    types: [type],
+    hasArrived,
+    outbox,
+  });
   session.service.start();
   chains.worker.start();
   chains.timers.start();

@@ -11,7 +11,10 @@ import { systemIds } from "../../src/kernel/ids.ts";
 import { createOutbound } from "../../src/kernel/net/outbound.ts";
 import { systemClock } from "../../src/kernel/time/clock.ts";
 import { createOutbox } from "../../src/kernel/work/outbox.ts";
-import { createLineage, LineageSettings, lineageRoutes } from "../../src/lineage/index.ts";
+import { CATALOGUE } from "../../src/lineage/catalogue.ts";
+import { createLineage } from "../../src/lineage/lineage.ts";
+import { lineageRoutes } from "../../src/lineage/routes.ts";
+import { LineageSettings } from "../../src/lineage/settings.ts";
 import { atLeast, atMost, printMarkdown, times, withGoal } from "../chains/report.ts";
 import { type Contender, formatNumber, interleave, median, percentile, perSecond } from "../measure.ts";
 import { type BenchPostgres, withPostgres } from "../postgres.ts";
@@ -44,7 +47,8 @@ export function run(rounds: number): Promise<void> {
 }
 
 async function serveLineage(db: Db): Promise<BenchServer> {
-  return serveBench(db, async ({ log, metrics, wake, http }) => {
+  return serveBench(db, async ({ log, registry, wake, http }) => {
+    const metrics = registry.define(CATALOGUE.metrics);
     const outbound = createOutbound({ allowPrivate: false });
     const settings = Value.Parse(LineageSettings, Value.Default(LineageSettings, {}));
     const lineage = await createLineage({
@@ -58,7 +62,7 @@ async function serveLineage(db: Db): Promise<BenchServer> {
       clock: systemClock,
       ids: systemIds,
       env: {},
-      outbox: () => createOutbox([], wake),
+      outbox: createOutbox([], wake),
     });
     await lineage.prepare();
     await lineageRoutes(http, { db, clock: systemClock, ids: systemIds, metrics, lineage, settings });

@@ -1,7 +1,10 @@
 /** The routes of tracking on the real HTTP server. */
 import type { Db } from "../../src/kernel/data/db.ts";
 import type { Http } from "../../src/kernel/http/server.ts";
-import { createLongPoll, createTracking, type Tracking, trackingRoutes } from "../../src/tracking/index.ts";
+import { CATALOGUE } from "../../src/tracking/catalogue.ts";
+import { createLongPoll } from "../../src/tracking/long-poll.ts";
+import { trackingRoutes } from "../../src/tracking/routes.ts";
+import { createTracking, type Tracking } from "../../src/tracking/tracking.ts";
 import { type BenchServer, serveBench } from "../server.ts";
 
 export interface TrackingServer extends BenchServer {
@@ -11,7 +14,8 @@ export interface TrackingServer extends BenchServer {
 
 export async function serveTracking(db: Db, addRoutes?: (http: Http) => void): Promise<TrackingServer> {
   let made: Tracking | undefined;
-  const server = await serveBench(db, async ({ metrics, wake, http }) => {
+  const server = await serveBench(db, async ({ registry, wake, http }) => {
+    const metrics = registry.define(CATALOGUE.metrics);
     const tracking = createTracking({ db, wake, metrics, settings: { stageTimeoutSeconds: {}, lostLimit: 10 } });
     made = tracking;
     const longPoll = createLongPoll({ tracking, wake });

@@ -2,6 +2,7 @@
  * Random commands against the real thing and a model of it. After each command every row must be what the model says, and
  * what must always hold must hold. A failure prints the seed and the shortest way to it.
  */
+
 import * as fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { anyCommands, anyModels, type Command, isOfUse } from "../../test/arrivals-commands.ts";
@@ -18,6 +19,7 @@ import { systemClock } from "../kernel/time/clock.ts";
 import { createOutbox } from "../kernel/work/outbox.ts";
 import { createWake, type Wake } from "../kernel/work/wake.ts";
 import { type Arrivals, createArrivals } from "./arrivals.ts";
+import { CATALOGUE } from "./catalogue.ts";
 import { createEvents, type Events } from "./events.ts";
 import { finish, type Run } from "./runs/finish.ts";
 import { claimRuns, withModels } from "./runs/worker.ts";
@@ -63,7 +65,7 @@ beforeAll(async () => {
     outbox,
     log: silentLog,
     session: { id: () => "", onExpiry: () => {} } as unknown as Parameters<typeof createArrivals>[0]["session"],
-    metrics: createMetrics(),
+    metrics: createMetrics().define(CATALOGUE.metrics),
     onRun: () => {},
     settings: { ...SETTINGS, lostLimit: LOST_LIMIT },
     engines: { names: () => ["duckdb"] } as unknown as Engines,

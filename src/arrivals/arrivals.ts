@@ -1,15 +1,16 @@
 /** Puts the parts of the module together for one process: what people and programs use, the worker, the timers. */
+
 import type { Engines } from "../engines/index.ts";
 import type { Db, Queryable, Tx } from "../kernel/data/db.ts";
 import { createGroupCommit } from "../kernel/data/group-commit.ts";
 import { systemIds } from "../kernel/ids.ts";
-import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import { systemClock } from "../kernel/time/clock.ts";
 import type { Outbox } from "../kernel/work/outbox.ts";
 import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";
 import { PROCESS_NAME, type Session } from "../kernel/work/session.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import { type Announced, type Announcement, announce } from "./announce.ts";
+import type { ArrivalsMetrics } from "./catalogue.ts";
 import { createEvents, type TellEnded } from "./events.ts";
 import { createIndicators, type Indicators } from "./kpis/indicators.ts";
 import { createModels, type Models } from "./models/models.ts";
@@ -41,6 +42,8 @@ export interface Arrivals {
   tableName(given: string): string;
   /** Which of the tables have arrived for the opTime. */
   hasArrived(db: Queryable, tables: readonly string[], opTime: string): Promise<Set<string>>;
+  /** Tells another module, in the transaction, what a model's run read and brought. Ask for it before anything is started. */
+  onEnded(listener: TellEnded): void;
   /** Waits for the announcements that are being committed. */
   drain(): Promise<void>;
 }
@@ -49,14 +52,13 @@ export interface ArrivalsDeps {
   db: Db;
   wake: Wake;
   session: Session;
-  metrics: Metrics;
+  metrics: ArrivalsMetrics;
   log: ServiceLog;
   onRun: OnRun;
   settings: ArrivalsSettings;
   engines: Engines;
   outbox: Pick<Outbox, "emit">;
   chains: ChainPort;
-  tellEnded?: TellEnded;
   /** Tells those who wait for tables by themselves. */
   onArrived: (arrivals: readonly { table: string; opTime: string }[]) => void;
 }
@@ -122,12 +124,13 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
       const found = await findArrivals(reader, keys);
       return new Set(found.flatMap(({ table_name }) => given.get(table_name) ?? []));
     },
+    onEnded: events.onEnded,
     drain: () => announcements.drain(),
   };
 }
 
 /** How the names of tables are kept and compared. A letter whose capital is two letters stays as it is, so no name grows. */
-export function tableNaming({ tableCase }: Pick<ArrivalsSettings, "tableCase">): (given: string) => string {
+function tableNaming({ tableCase }: Pick<ArrivalsSettings, "tableCase">): (given: string) => string {
   return tableCase === "ignore" ? (given) => given.replaceAll(/./gsu, capitalOf) : (given) => given;
 }
 

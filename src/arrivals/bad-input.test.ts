@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Answer, Json } from "../../test/client.ts";
 import { useDatabase } from "../../test/database.ts";
-import { CATALOGUE } from "../kernel/errors.ts";
+import { CATALOGUE } from "../modules.ts";
 import { modelBody, TODAY, useKpis } from "./arrivals.fixture.ts";
 
 const database = useDatabase();
@@ -41,7 +41,7 @@ function refused({ status, body }: Answer<Json>): [status: number, code: unknown
   expect(status, JSON.stringify(body)).toBeGreaterThanOrEqual(400);
   expect(status, JSON.stringify(body)).toBeLessThan(500);
   expect(body["error"]).toMatch(/^[A-Z`].{10,}[.?]$/s);
-  expect(Object.keys(CATALOGUE)).toContain(body["code"]);
+  expect(Object.keys(CATALOGUE.errors)).toContain(body["code"]);
   expect(Object.keys(body).filter((name) => !["error", "code", "details"].includes(name))).toEqual([]);
   return [status, body["code"]];
 }

@@ -13,6 +13,7 @@ export interface Events {
   late(tx: Tx, events: readonly DeadlinePassed[]): Promise<void>;
   /** For those who want to know where indicators come from; costs nothing if there are none. */
   ended(tx: Tx, end: ModelEnd): Promise<void>;
+  onEnded(listener: TellEnded): void;
 }
 
 /** Tells those who want to know, in the transaction, what a run read and brought. */
@@ -43,10 +44,10 @@ export interface EventsDeps {
   outbox: Pick<Outbox, "emit">;
   ids: Ids;
   clock: Clock;
-  tellEnded?: TellEnded;
 }
 
-export function createEvents({ outbox, ids, clock, tellEnded }: EventsDeps): Events {
+export function createEvents({ outbox, ids, clock }: EventsDeps): Events {
+  const listeners: TellEnded[] = [];
   const eventOf = (topic: string) => (event: object) => ({
     eventId: ids.uuid(),
     topic,
@@ -57,7 +58,10 @@ export function createEvents({ outbox, ids, clock, tellEnded }: EventsDeps): Eve
     failed: (tx, event) => outbox.emit(tx, [event].map(eventOf("model.failed"))),
     late: (tx, events) => outbox.emit(tx, events.map(eventOf("deadline.passed"))),
     async ended(tx, end) {
-      if (tellEnded) await tellEnded(tx, await describeRun(tx, end));
+      if (listeners.length === 0) return;
+      const flow = await describeRun(tx, end);
+      for (const listener of listeners) await listener(tx, flow);
     },
+    onEnded: (listener) => void listeners.push(listener),
   };
 }

@@ -1,12 +1,9 @@
 /**
  * The door of arrivals: tables that have come, the models that wait for them, and the values of indicators that they bring.
  */
-export { type Arrivals, createArrivals, tableNaming } from "./arrivals.ts";
-export { arrivalsChecks } from "./doctor.ts";
-export { fileArrivals } from "./file-arrivals.ts";
-export { kpiRoutes } from "./kpis/routes.ts";
-export { modelRoutes } from "./models/routes.ts";
-export { arriveType, modelType } from "./node-types.ts";
-export { openRoutes } from "./open-routes.ts";
+import type { Module } from "../kernel/module.ts";
+import { CATALOGUE } from "./catalogue.ts";
+
 export type { IndicatorFlow, ModelFlow } from "./runs/model-flow.ts";
-export { ArrivalsSettings } from "./settings.ts";
+
+export const arrivals = { ...CATALOGUE, load: () => import("./open.ts") } as const satisfies Module;

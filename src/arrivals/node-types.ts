@@ -20,8 +20,7 @@ const ModelCfg = Type.Object(
   { additionalProperties: false },
 );
 
-/** The module is made after the chains that use these, hence the function. */
-export function arriveType(arrivals: () => Arrivals): NodeType<typeof ArriveCfg> {
+export function arriveType({ announce }: Pick<Arrivals, "announce">): NodeType<typeof ArriveCfg> {
   return nodeType({
     type: "arrive",
     blind: true,
@@ -30,14 +29,17 @@ export function arriveType(arrivals: () => Arrivals): NodeType<typeof ArriveCfg>
     cfg: ArriveCfg,
     async execute({ key, ...ctx }, { table, ...cfg }) {
       const opTime = opTimeOf(cfg.opTime, ctx.opTime);
-      const { considered, isNews } = await arrivals().announce({ table, opTime, idempotencyKey: key });
+      const { considered, isNews } = await announce({ table, opTime, idempotencyKey: key });
       const triggered = considered.filter(({ verdict }) => verdict.kind === "ready").map(({ model_id }) => model_id);
       return { artifact: { table, opTime, isNews, triggeredModels: triggered } };
     },
   });
 }
 
-export function modelType(arrivals: () => Arrivals): NodeType<typeof ModelCfg> {
+export function modelType({
+  requests,
+  waitingRoom,
+}: Pick<Arrivals, "requests" | "waitingRoom">): NodeType<typeof ModelCfg> {
   return nodeType({
     type: "model",
     blind: true,
@@ -47,7 +49,6 @@ export function modelType(arrivals: () => Arrivals): NodeType<typeof ModelCfg> {
     async execute({ signal, checkpoint, saveCheckpoint, ...ctx }, { modelId, force, ...cfg }) {
       const opTime = opTimeOf(cfg.opTime, ctx.opTime);
       const key = { model_id: modelId, op_time: opTime };
-      const { requests, waitingRoom } = arrivals();
       let generation = generationIn(checkpoint, ctx.key);
       if (generation === undefined) {
         generation = await begin();

@@ -1,20 +1,21 @@
 /** Puts the parts of the module together for one process: what people use, the worker, the timers. */
 
-import type { Db, Queryable } from "../kernel/data/db.ts";
+import type { Db } from "../kernel/data/db.ts";
 import { systemIds } from "../kernel/ids.ts";
 import type { NamedSecrets } from "../kernel/secrets/named.ts";
-import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import { systemClock } from "../kernel/time/clock.ts";
+import type { Outbox } from "../kernel/work/outbox.ts";
 import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";
 import { PROCESS_NAME, type Session } from "../kernel/work/session.ts";
 import type { Wake } from "../kernel/work/wake.ts";
+import type { ChainsMetrics } from "./catalogue.ts";
 import { createDefinitions, type Definitions } from "./definitions/definitions.ts";
+import { createEnded } from "./engine/ended.ts";
 import { createEngine } from "./engine/engine.ts";
 import type { HasArrived } from "./engine/open-books.ts";
-import { createRunCache } from "./engine/run-cache.ts";
-import type { EndedRun, TellEnded } from "./engine/tell.ts";
+import { createRunCache, type RunCache } from "./engine/run-cache.ts";
+import type { TellEnded } from "./engine/tell.ts";
 import { createTimers } from "./engine/timers.ts";
-import { flowsOf, type RunFlow } from "./flows.ts";
 import { type CalledRuns, createCalledRuns } from "./runs/called-runs.ts";
 import { createProgress } from "./runs/progress.ts";
 import { createRetention } from "./runs/retention.ts";
@@ -22,6 +23,7 @@ import { createRuns, type Runs } from "./runs/runs.ts";
 import { createSubRuns } from "./runs/sub-runs.ts";
 import { createSchedules, type Schedules } from "./schedules/schedules.ts";
 import type { ChainsSettings } from "./settings.ts";
+import { readNodeEnds, readReasons } from "./store/history.ts";
 import { type ArrivedTable, awaitedTables, findWaiting } from "./store/waits.ts";
 import { chain } from "./types/chain.ts";
 import { map } from "./types/map.ts";
@@ -45,15 +47,25 @@ export interface Chains {
   arrived(arrivals: readonly ArrivedTable[]): Promise<number>;
   /** Runs that another module starts and waits for. */
   called: CalledRuns;
-  /** What ended runs read and wrote; for `tellEnded`, in its transaction. */
-  flowsOf(tx: Queryable, ended: readonly EndedRun[]): Promise<RunFlow[]>;
+  /** Types of nodes that another module brings, before anything is started. */
+  addTypes(types: readonly NodeType[]): void;
+  /** Tells another module of runs that end, in their transaction. Ask for it before anything is started. */
+  onEnded(listener: TellEnded): void;
+  history: History;
+}
+
+/** What is left of runs that have ended. */
+export interface History {
+  runs: RunCache["get"];
+  nodeEnds: typeof readNodeEnds;
+  reasons: typeof readReasons;
 }
 
 export interface ChainsDeps {
   db: Db;
   wake: Wake;
   session: Session;
-  metrics: Metrics;
+  metrics: ChainsMetrics;
   log: ServiceLog;
   onRun: OnRun;
   settings: ChainsSettings;
@@ -65,7 +77,7 @@ export interface ChainsDeps {
   switchedOff?: Readonly<Record<string, string>>;
   /** Which tables have arrived before a run begins to wait for them. */
   hasArrived: HasArrived;
-  tellEnded?: TellEnded;
+  outbox: Pick<Outbox, "emit">;
   /** The name under which a table is kept, where that is not the one that was given. */
   tableName?: (given: string) => string;
 }
@@ -78,6 +90,7 @@ export function createChains(deps: ChainsDeps): Chains {
   const known = createRunCache(tableName);
   const ids = systemIds;
   const progress = createProgress(wake);
+  const ended = createEnded({ outbox: deps.outbox, clock: systemClock, ids });
   const engine = createEngine({
     db,
     wake,
@@ -85,7 +98,7 @@ export function createChains(deps: ChainsDeps): Chains {
     metrics,
     runs: known,
     hasArrived: deps.hasArrived,
-    tellEnded: deps.tellEnded,
+    tellEnded: ended,
     random: Math.random,
   });
   const definitions = createDefinitions({ db, registry, ids });
@@ -123,6 +136,8 @@ export function createChains(deps: ChainsDeps): Chains {
     retention: createRetention(deps),
     arrived,
     called: createCalledRuns({ db, wake, runs, known }),
-    flowsOf: (tx, ended) => flowsOf(tx, ended, { runs: known, tableName }),
+    addTypes: registry.add,
+    onEnded: ended.listen,
+    history: { runs: known.get, nodeEnds: readNodeEnds, reasons: readReasons },
   };
 }

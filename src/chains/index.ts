@@ -1,17 +1,12 @@
 /** The door of chains: DAGs of work, their runs and the engine that drives them (docs/chains.md tells more). */
+import type { Module } from "../kernel/module.ts";
+import { CATALOGUE } from "./catalogue.ts";
 
-export { type Chains, createChains } from "./chains.ts";
-export { chainRoutes } from "./definitions/routes.ts";
-export { chainsChecks } from "./doctor.ts";
-export type { EndedRun } from "./engine/tell.ts";
-export type { Place, RunFlow, StatementFlow } from "./flows.ts";
-export { runRoutes } from "./runs/routes.ts";
-export { createRunStreams } from "./runs/stream.ts";
-export { poolRoutes, scheduleRoutes } from "./schedules/routes.ts";
-export { ChainsSettings } from "./settings.ts";
-export type { ArrivedTable } from "./store/waits.ts";
-export { httpType } from "./types/http.ts";
+export type { Graph, GraphNode } from "./definitions/graph.ts";
+export type { KnownRun } from "./engine/run-cache.ts";
+export type { NodeStatus } from "./engine/states.ts";
+export type { EndedRun, TellEnded } from "./engine/tell.ts";
+export type { NodeEnd } from "./store/history.ts";
 export { FinalFailure, type NodeType, nodeType } from "./types/node-type.ts";
-export { shell } from "./types/shell.ts";
-export { sqlType } from "./types/sql.ts";
-export { loadUserTypes } from "./types/user-types.ts";
+
+export const chains = { ...CATALOGUE, load: () => import("./open.ts") } as const satisfies Module;

@@ -1,7 +1,7 @@
 /** `millrace keys ...`: makes, lists and revokes the keys that callers present. */
-import { SCOPES } from "../kernel/auth/scopes.ts";
 import { OperatorError } from "../kernel/errors.ts";
 import { didYouMean } from "../kernel/nearest.ts";
+import { CATALOGUE } from "../modules.ts";
 import { pathTo } from "./common/client.ts";
 import { clientCommand } from "./common/client-command.ts";
 import type { Family } from "./common/command.ts";
@@ -22,6 +22,8 @@ interface Key {
   revokedAt?: string;
 }
 
+const SCOPES = Object.keys(CATALOGUE.scopes);
+
 const create = clientCommand<Key & { key: string }>({
   summary: "Make a key",
   details: `The key is shown only once. A key bound to a tenant reaches that tenant's lineage and nothing else.
@@ -32,7 +34,10 @@ ${SCOPES.slice(8).join(", ")}.`,
   flags: [
     { usage: "--scopes <list>", description: "What the key may do, a comma list.", required: true },
     { usage: "--tenant <number>", description: "Bind the key to this tenant." },
-    { usage: "--source <source>", description: "Bind the key to this kind of source: GRAVITINO or COMPUTE_ENGINE." },
+    {
+      usage: "--source <source>",
+      description: `Bind the key to this kind of source: ${CATALOGUE.keySources.join(" or ")}.`,
+    },
     { usage: "--rate-limit <number>", description: "Requests it may make in a minute, instead of the server's limit." },
   ],
   examples: [
@@ -105,7 +110,7 @@ function scopesFrom(text: string): string[] {
     .split(",")
     .map((scope) => scope.trim())
     .filter((scope) => scope !== "");
-  const unknown = scopes.find((scope) => !(SCOPES as readonly string[]).includes(scope));
+  const unknown = scopes.find((scope) => !SCOPES.includes(scope));
   if (unknown === undefined) return scopes;
   const hint = didYouMean(unknown, SCOPES) || ` Scopes are ${SCOPES.join(", ")}.`;
   throw new OperatorError(`There is no scope \`${unknown}\`.${hint}`, EXIT.usage);

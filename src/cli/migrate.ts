@@ -1,5 +1,6 @@
 /** `millrace migrate`: brings the schema up to date without serving, for deployments that separate the two. */
 import { environmentHelp, flagHelp } from "../kernel/config/describe.ts";
+import { CATALOGUE } from "../modules.ts";
 import type { Command } from "./common/command.ts";
 import { EXIT } from "./common/exit-codes.ts";
 import { print } from "./common/output.ts";
@@ -14,25 +15,23 @@ own; many processes may run this at the same time.`,
   args: "",
   flags: [
     { usage: "--json", description: "Print what was applied as JSON." },
-    ...flagHelp("server").filter(({ usage }) => FLAGS.some((flag) => usage.startsWith(`${flag} `))),
+    ...flagHelp(CATALOGUE.settings.server).filter(({ usage }) => FLAGS.some((flag) => usage.startsWith(`${flag} `))),
   ],
-  environment: environmentHelp("server")
+  environment: environmentHelp(CATALOGUE.settings.server)
     .split("\n")
     .filter((line) => line.startsWith("DATABASE_URL "))
     .join("\n"),
   examples: ["millrace migrate", "DATABASE_URL=postgres://millrace@db/millrace millrace migrate --json"],
   async run(given) {
-    const [app, { loadConfig }, { createLog }, { migrate: bringUpToDate }, { explainDatabaseTrouble }] =
-      await Promise.all([
-        import("../app.ts"),
-        import("../kernel/config/load.ts"),
-        import("../kernel/telemetry/log.ts"),
-        import("../kernel/data/migrate.ts"),
-        import("./database-trouble.ts"),
-      ]);
+    const [app, { createLog }, { migrate: bringUpToDate }, { explainDatabaseTrouble }] = await Promise.all([
+      import("../app.ts"),
+      import("../kernel/telemetry/log.ts"),
+      import("../kernel/data/migrate.ts"),
+      import("./database-trouble.ts"),
+    ]);
     const cwd = process.cwd();
     const flags = { "log-level": process.env["MILLRACE_LOG_LEVEL"] || "warn", ...given.flags };
-    const config = loadConfig({ env: process.env, flags, cwd, sections: app.SECTIONS });
+    const config = await app.configure({ env: process.env, flags, cwd });
     const tell = (line: string) => void process.stderr.write(`${line}\n`);
     try {
       const database = await app.openDatabase({ config, cwd, tell, log: createLog({ level: config.logLevel }) });

@@ -1,7 +1,8 @@
 /** `millrace serve`: runs the server until it is told to stop, and greets the person who started it. */
 import type { Config, Millrace } from "../app.ts";
 import { environmentHelp, flagHelp } from "../kernel/config/describe.ts";
-import { SETTINGS } from "../kernel/config/settings.ts";
+import { CLIENT_SETTINGS } from "../kernel/config/settings.ts";
+import { CATALOGUE } from "../modules.ts";
 import { VERSION } from "../version.ts";
 import type { Command } from "./common/command.ts";
 import { EXIT } from "./common/exit-codes.ts";
@@ -26,8 +27,8 @@ a file or a pipe, warnings only when it is a terminal and no level was chosen.
 A flag wins over the environment. Structured settings live in millrace.yaml; docs/operating.md tells
 more.`,
   args: "",
-  flags: flagHelp("server"),
-  environment: environmentHelp("server"),
+  flags: flagHelp(CATALOGUE.settings.server),
+  environment: environmentHelp(CATALOGUE.settings.server),
   examples: [
     "millrace serve",
     "millrace serve --port 8080 --data-dir /var/lib/millrace",
@@ -39,18 +40,9 @@ more.`,
     stopping.addEventListener("abort", () =>
       print("Stopping after what is in flight. Once more (Ctrl-C) to stop at once."),
     );
-    const [app, { loadConfig }, { explainDatabaseTrouble }] = await Promise.all([
-      import("../app.ts"),
-      import("../kernel/config/load.ts"),
-      import("./database-trouble.ts"),
-    ]);
+    const [app, { explainDatabaseTrouble }] = await Promise.all([import("../app.ts"), import("./database-trouble.ts")]);
     const cwd = process.cwd();
-    const config = loadConfig({
-      env: process.env,
-      flags: { ...quietOnTerminal(), ...flags },
-      cwd,
-      sections: app.SECTIONS,
-    });
+    const config = await app.configure({ env: process.env, flags: { ...quietOnTerminal(), ...flags }, cwd });
     const millrace = await app.start({ config, cwd, tell: print }).catch((error: unknown) => {
       throw explainDatabaseTrouble(error, config.databaseUrl);
     });
@@ -79,7 +71,7 @@ function greeting({ url, firstAdminKey }: Millrace): string {
   ];
   if (firstAdminKey === undefined) return `\nMillrace ${VERSION} is ready.\n\n${pairs(links)}\n`;
   // Commands look for a server on this machine at the usual port unless they are told.
-  const elsewhere = reachable(url) === SETTINGS.url.default ? [] : [`export MILLRACE_URL=${reachable(url)}`];
+  const elsewhere = reachable(url) === CLIENT_SETTINGS.url.default ? [] : [`export MILLRACE_URL=${reachable(url)}`];
   const exports = [...elsewhere, `export MILLRACE_KEY=${firstAdminKey}`];
   // Started from a checkout by `npm start`, the command is not on the PATH of the next terminal.
   const command = process.env["npm_lifecycle_event"] ? "npx millrace" : "millrace";

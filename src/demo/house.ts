@@ -5,8 +5,7 @@
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Millrace, SECTIONS, start } from "../app.ts";
-import { loadConfig } from "../kernel/config/index.ts";
+import { configure, type Millrace, start } from "../app.ts";
 import { ARRIVING_FILES } from "./definitions.ts";
 import { removeFolder, startSweeper } from "./sweeper.ts";
 
@@ -48,7 +47,7 @@ export async function openHouse({ tell, logLevel }: OpenHouseOptions): Promise<H
       MILLRACE_WEBHOOKS_ALLOW_PRIVATE: "true",
       MILLRACE_LOG_LEVEL: logLevel,
     };
-    const config = loadConfig({ env, flags: {}, cwd: folder, sections: SECTIONS });
+    const config = await configure({ env, flags: {}, cwd: folder });
     millrace = await start({ config, cwd: folder, tell });
     const { url, firstAdminKey: key } = millrace;
     if (key === undefined) throw new Error("the first start of a database makes a key");

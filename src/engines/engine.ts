@@ -61,6 +61,9 @@ export interface Engines {
   close(): Promise<void>;
 }
 
+/** The engine that is there without any configuration, and is used where none is named. */
+export const ENGINE_DEFAULT = "duckdb";
+
 /** What the kinds of engine bring: an open connection to one, to be given SQL by `lazyEngine`. */
 export interface Driver {
   /** Rejects with the reason of the signal once that has aborted, and the query has ended. */

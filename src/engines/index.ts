@@ -2,7 +2,9 @@
  * The door of engines: where the SQL of models and of chain nodes runs. Which engines there are is configuration; whoever
  * uses one knows its name and nothing of its kind.
  */
-export { engineChecks } from "./doctor.ts";
-export { EngineRefusal, type Engines } from "./engine.ts";
-export { createEngines } from "./engines.ts";
-export { EnginesSettings } from "./settings.ts";
+import type { Module } from "../kernel/module.ts";
+import { CATALOGUE } from "./catalogue.ts";
+
+export { ENGINE_DEFAULT, EngineRefusal, type Engines } from "./engine.ts";
+
+export const engines = { ...CATALOGUE, load: () => import("./open.ts") } as const satisfies Module;

@@ -13,7 +13,8 @@ afterEach(() => rm(cwd, { recursive: true }));
 
 async function load(yaml: string) {
   await writeFile(join(cwd, "millrace.yaml"), yaml);
-  return loadConfig({ env: {}, flags: {}, cwd, sections: { engines: EnginesSettings } }).sections.engines;
+  return loadConfig({ env: {}, flags: {}, cwd, modules: [{ name: "engines", section: EnginesSettings }] }).sections
+    .engines;
 }
 
 test("name engines as people like", async () => {

@@ -1,8 +1,9 @@
 /** The stored events, newest first, and dead letters among them. */
 import type { Db } from "../kernel/data/db.ts";
-import { ApiError, invalid } from "../kernel/errors.ts";
+import { invalid } from "../kernel/errors.ts";
 import { errors } from "../kernel/http/schemas.ts";
 import type { Http } from "../kernel/http/server.ts";
+import { lineageError } from "./catalogue.ts";
 import * as schemas from "./read-schemas.ts";
 import { keysOf } from "./reads/asset.ts";
 import { eventAfter, eventCursor, eventReply } from "./reads/events.ts";
@@ -90,7 +91,7 @@ export function eventReadRoutes(api: Http, db: Db): void {
     async ({ caller, params: { id }, query: { tenant } }) => {
       const tenantId = await readTenant(db, caller, tenant);
       const row = isId(id) ? await readEvent(db, tenantId, id) : undefined;
-      if (!row) throw new ApiError("LINEAGE_EVENT_NOT_FOUND", { id });
+      if (!row) throw lineageError("LINEAGE_EVENT_NOT_FOUND", { id });
       return { ...eventReply(row), body: row.body, event: JSON.parse(row.body) as unknown };
     },
   );

@@ -5,7 +5,7 @@
  * memory as well: of that a tenant may have as much as is still free, which leaves some for whoever comes next.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { ApiError } from "../kernel/errors.ts";
+import { kernelError } from "../kernel/errors.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 
 export interface Gate {
@@ -86,7 +86,7 @@ export function createGate({ clock }: { clock: Clock }): Gate {
         letIn(guest, bytes);
       } else {
         if (guest.line.length >= WAITING_MAX) {
-          throw new ApiError("OVERLOADED", { waiting: guest.line.length, seconds: RETRY_AFTER_SECONDS });
+          throw kernelError("OVERLOADED", { waiting: guest.line.length, seconds: RETRY_AFTER_SECONDS });
         }
         await new Promise<void>((resolve) => guest.line.push({ bytes, letIn: resolve }));
       }

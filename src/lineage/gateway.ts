@@ -17,10 +17,11 @@ import {
 import { createGuesses } from "../kernel/auth/guesses.ts";
 import type { Caller } from "../kernel/auth/scopes.ts";
 import { storableText } from "../kernel/data/storable.ts";
-import { ApiError, OperatorError } from "../kernel/errors.ts";
+import { type ApiError, kernelError, OperatorError } from "../kernel/errors.ts";
 import type { Assertions } from "../kernel/http/server.ts";
 import { type Environment, withEnvironment } from "../kernel/secrets/environment.ts";
 import type { Clock } from "../kernel/time/clock.ts";
+import { lineageError } from "./catalogue.ts";
 import { type GatewaySettings, SHARED_SECRET_ALGORITHMS } from "./gateway-settings.ts";
 import { tenantIdOf } from "./tenancy.ts";
 
@@ -151,7 +152,7 @@ function fetchedKeys(url: URL): JWTVerifyGetKey {
       return await remote(header, token);
     } catch (error) {
       if (error instanceof errors.JOSEError && !UNAVAILABLE.has(error.code)) throw error;
-      throw new ApiError("GATEWAY_KEYS_UNAVAILABLE", { seconds: RETRY_AFTER_SECONDS });
+      throw lineageError("GATEWAY_KEYS_UNAVAILABLE", { seconds: RETRY_AFTER_SECONDS });
     }
   };
 }
@@ -171,5 +172,5 @@ function algorithmsOf({ secret, algorithms }: GatewaySettings): string[] {
 }
 
 function refusal(reason: string): ApiError {
-  return new ApiError("UNAUTHENTICATED", {}, { reason });
+  return kernelError("UNAUTHENTICATED", {}, { reason });
 }

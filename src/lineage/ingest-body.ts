@@ -6,9 +6,10 @@ import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import type { FastifyRequest } from "fastify";
-import { ApiError, invalid } from "../kernel/errors.ts";
+import { invalid, kernelError } from "../kernel/errors.ts";
 import { textOf } from "../kernel/http/body.ts";
 import type { Http } from "../kernel/http/server.ts";
+import { lineageError } from "./catalogue.ts";
 
 const inflate = promisify(gunzip);
 
@@ -22,7 +23,7 @@ export function useEventTexts(scope: Http, limitOf: (request: FastifyRequest) =>
     const encoding = request.headers["content-encoding"]?.toLowerCase().trim() ?? "identity";
     const isGzip = encoding === "gzip" || encoding === "x-gzip";
     if (!isGzip && encoding !== "identity") {
-      throw new ApiError("UNSUPPORTED_ENCODING", {}, { encoding: encoding.slice(0, 64) });
+      throw lineageError("UNSUPPORTED_ENCODING", {}, { encoding: encoding.slice(0, 64) });
     }
     const limit = await limitOf(request);
     const received = await collect(payload, limit);
@@ -44,7 +45,7 @@ function collect(payload: Readable, limit: number): Promise<Buffer> {
       if (size <= limit) return void chunks.push(chunk);
       // No longer read; its socket stays, for the refusal to go out on.
       payload.off("data", add).pause();
-      reject(new ApiError("BODY_TOO_LARGE", { limit }));
+      reject(kernelError("BODY_TOO_LARGE", { limit }));
     };
     payload.on("data", add);
     payload.once("end", () => resolve(Buffer.concat(chunks, size)));
@@ -58,7 +59,7 @@ async function inflated(compressed: Buffer, limit: number): Promise<Buffer> {
     return await inflate(compressed, { maxOutputLength: limit });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ERR_BUFFER_TOO_LARGE") throw new ApiError("BODY_TOO_LARGE", { limit });
+    if (code === "ERR_BUFFER_TOO_LARGE") throw kernelError("BODY_TOO_LARGE", { limit });
     if (code?.startsWith("Z_")) throw invalid("The body is not the gzip that its Content-Encoding says it is");
     throw error;
   }

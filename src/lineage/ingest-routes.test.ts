@@ -1,4 +1,5 @@
 /** The HTTP side of ingest: what a client may send, what it is told, and that the exact text goes on. */
+
 import { once } from "node:events";
 import { type IncomingMessage, request as sendRaw } from "node:http";
 import { text as textOf } from "node:stream/consumers";
@@ -7,10 +8,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { useDatabase } from "../../test/database.ts";
 import { startHttp, type TestHttp } from "../../test/http.ts";
 import { ADMIN_KEY } from "../../test/millrace.ts";
-import { ApiError } from "../kernel/errors.ts";
+import { kernelError } from "../kernel/errors.ts";
 import type { Http } from "../kernel/http/server.ts";
 import { systemClock } from "../kernel/time/clock.ts";
 import { createWake } from "../kernel/work/wake.ts";
+import { CATALOGUE } from "./catalogue.ts";
 import { ingestRoutes } from "./ingest-routes.ts";
 import { type RecordingIngest, recordingIngest } from "./recording-ingest.fixture.ts";
 import { createTenantRate } from "./tenant-rate.ts";
@@ -69,7 +71,7 @@ beforeAll(async () => {
             tenants,
             rate: createTenantRate({ clock: { now: () => now } }),
             gate: { enter: async ({ caller }) => void entered.push(caller.name) },
-            metrics,
+            metrics: metrics.define(CATALOGUE.metrics),
             settings: { eventBytesMax: LIMIT },
           }),
         { prefix: "/api" },
@@ -347,7 +349,7 @@ describe("who sends", () => {
 
   test("is told when ingest has no room", async () => {
     ingest.becomes(() => {
-      throw new ApiError("OVERLOADED", { waiting: 5, seconds: 1 });
+      throw kernelError("OVERLOADED", { waiting: 5, seconds: 1 });
     });
     const refused = await http.send("/api/v1/lineage", { body: event() });
     expect(refused).toMatchObject({ status: 503, body: { code: "OVERLOADED" } });
@@ -373,7 +375,7 @@ describe("a batch", () => {
 
   test("tells of each event that was refused, and whether to send it again", async () => {
     ingest.becomes((body) => {
-      if (body.includes("overload")) throw new ApiError("OVERLOADED", { waiting: 1, seconds: 1 });
+      if (body.includes("overload")) throw kernelError("OVERLOADED", { waiting: 1, seconds: 1 });
       if (body.includes("broken")) throw new Error("nobody expected this");
       return {};
     });

@@ -4,11 +4,11 @@
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { isTimedOut, isUnavailable } from "../kernel/data/db.ts";
-import { ApiError, invalid } from "../kernel/errors.ts";
+import { ApiError, invalid, kernelError } from "../kernel/errors.ts";
 import { valueOf } from "../kernel/http/body.ts";
 import { errors } from "../kernel/http/schemas.ts";
 import type { Http } from "../kernel/http/server.ts";
-import type { Metrics } from "../kernel/telemetry/metrics.ts";
+import { type LineageMetrics, lineageError } from "./catalogue.ts";
 import { parseEvent } from "./event.ts";
 import type { Gate } from "./gate.ts";
 import type { Ingest, Taken } from "./ingest.ts";
@@ -27,7 +27,7 @@ export interface IngestRoutesDeps {
   tenants: Tenants;
   rate: TenantRate;
   gate: Gate;
-  metrics: Metrics;
+  metrics: LineageMetrics;
   settings: Pick<LineageSettings, "eventBytesMax">;
 }
 
@@ -116,7 +116,7 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
       const { state } = await tenants.get(tenantId);
       if (state !== "SYNCING") {
         const hint = `Begin with POST /api/v1/lineage/tenants/${tenantId}:sync-start.`;
-        throw new ApiError(
+        throw lineageError(
           "TENANT_WRONG_STATE",
           { tenantId: Number(tenantId), state },
           { verb: "take a baseline of", hint },
@@ -192,7 +192,7 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
       const tenant = await tenants.admit(one.tenantId, () => introduction);
       tenantId = tenant.id;
       const limit = tenant.bodyLimitBytes ?? settings.eventBytesMax;
-      if (bytes > limit) throw new ApiError("BODY_TOO_LARGE", { limit });
+      if (bytes > limit) throw kernelError("BODY_TOO_LARGE", { limit });
       rate.take(tenant);
       return await ingest.take(tenant, prepared);
     } catch (error) {
@@ -246,8 +246,8 @@ function told(error: unknown, { log, id }: FastifyRequest): ApiError {
 function refusalOf(error: unknown, requestId = ""): ApiError {
   if (error instanceof ApiError) return error;
   if (isUnavailable(error) || isTimedOut(error))
-    return new ApiError("DATABASE_UNAVAILABLE", { seconds: RETRY_AFTER_SECONDS });
-  return new ApiError("INTERNAL", { requestId });
+    return kernelError("DATABASE_UNAVAILABLE", { seconds: RETRY_AFTER_SECONDS });
+  return kernelError("INTERNAL", { requestId });
 }
 
 function answerOne(reply: FastifyReply, taken: Taken): FastifyReply {

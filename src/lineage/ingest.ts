@@ -6,9 +6,8 @@
 
 import type { Db, Queryable } from "../kernel/data/db.ts";
 import { createGroupCommit, type GroupCommit } from "../kernel/data/group-commit.ts";
-import { ApiError } from "../kernel/errors.ts";
-import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Clock } from "../kernel/time/clock.ts";
+import { type LineageMetrics, lineageError } from "./catalogue.ts";
 import { cutoverOf } from "./cutover.ts";
 import { createGuesses } from "./guesses.ts";
 import { hashUuid } from "./hash-uuid.ts";
@@ -79,7 +78,7 @@ export interface Ingest {
 export interface IngestDeps {
   db: Db;
   clock: Clock;
-  metrics: Metrics;
+  metrics: LineageMetrics;
   settings: Pick<LineageSettings, "waitingMax" | "waitingBytesMax" | "clockToleranceSeconds">;
   onChange: OnChange;
 }
@@ -170,7 +169,7 @@ export function createIngest(deps: IngestDeps): Ingest {
   function takeAlone(tenant: TakingTenant, items: readonly Item[]): Promise<Taken[]> {
     return db.tx(async (tx) => {
       const [, now] = await Promise.all([lockGraph(tx, tenant.id, "alone"), tenantNow(tx, tenant.id)]);
-      if (!now) throw new ApiError("TENANT_UNKNOWN", { tenantId: Number(tenant.id) });
+      if (!now) throw lineageError("TENANT_UNKNOWN", { tenantId: Number(tenant.id) });
       tenantsSeen.set(tenant.id, now);
       const states = items.map((item) => stateOf(item, now));
       const fresh = await takeEvents(tx, tenant, newEvents(items, states));

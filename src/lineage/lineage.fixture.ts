@@ -1,7 +1,9 @@
 /** Ingest on a real database, for tests that tell events and look at the graph. */
+
 import type { TestDatabase } from "../../test/database.ts";
 import { createMetrics } from "../kernel/telemetry/metrics.ts";
 import { systemClock } from "../kernel/time/clock.ts";
+import { CATALOGUE } from "./catalogue.ts";
 import { parseEvent } from "./event.ts";
 import type { Json } from "./events.fixture.ts";
 import type { Source } from "./extract/index.ts";
@@ -49,7 +51,7 @@ export function testLineage(database: TestDatabase, deps: Partial<IngestDeps> = 
     ingest ??= createIngest({
       db: database.db,
       clock: systemClock,
-      metrics: createMetrics(),
+      metrics: createMetrics().define(CATALOGUE.metrics),
       settings: SETTINGS,
       onChange: async () => {},
       ...deps,

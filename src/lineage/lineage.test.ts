@@ -1,4 +1,5 @@
 /** The parts of the module together: what an event makes of a tenant's model, in its own transaction. */
+
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { rememberingLog } from "../../test/log.ts";
@@ -10,6 +11,7 @@ import { createMetrics } from "../kernel/telemetry/metrics.ts";
 import { systemClock } from "../kernel/time/clock.ts";
 import { createOutbox } from "../kernel/work/outbox.ts";
 import { createWake } from "../kernel/work/wake.ts";
+import { CATALOGUE } from "./catalogue.ts";
 import { parseEvent } from "./event.ts";
 import { gravitinoEvent } from "./events.fixture.ts";
 import { createLineage } from "./lineage.ts";
@@ -34,8 +36,8 @@ async function start(poolSize = 4) {
     wake,
     outbound,
     log,
-    outbox: () => createOutbox([], wake),
-    metrics: createMetrics(),
+    outbox: createOutbox([], wake),
+    metrics: createMetrics().define(CATALOGUE.metrics),
     onRun: () => {},
     clock: systemClock,
     ids: systemIds,

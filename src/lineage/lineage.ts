@@ -5,12 +5,12 @@ import { guarded } from "../kernel/data/savepoint.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Outbound } from "../kernel/net/outbound.ts";
 import type { Environment } from "../kernel/secrets/environment.ts";
-import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import type { Outbox } from "../kernel/work/outbox.ts";
 import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import type { GraphChange } from "./apply.ts";
+import type { LineageMetrics } from "./catalogue.ts";
 import { createGate, type Gate } from "./gate.ts";
 import { createIngest, type Ingest } from "./ingest.ts";
 import { mayPass } from "./intake.ts";
@@ -45,9 +45,8 @@ export interface LineageDeps {
   db: Db;
   wake: Wake;
   outbound: Outbound;
-  /** Asked for when something is emitted: it is made of the consumers, one of which is ours. */
-  outbox: () => Outbox;
-  metrics: Metrics;
+  outbox: Pick<Outbox, "emit">;
+  metrics: LineageMetrics;
   log: ServiceLog;
   onRun: OnRun;
   clock: Clock;
@@ -64,7 +63,7 @@ export async function createLineage(deps: LineageDeps): Promise<Lineage> {
   /** Those who mirror the graph read the current state of what is named here. */
   async function tellMirrors(tx: Tx, changed: GraphChanged): Promise<void> {
     if (!projection || changed.nodes.length + changed.edges.length === 0) return;
-    await deps.outbox().emit(tx, [{ eventId: ids.uuid(), topic: GRAPH_TOPIC, payload: changed }]);
+    await deps.outbox.emit(tx, [{ eventId: ids.uuid(), topic: GRAPH_TOPIC, payload: changed }]);
   }
 
   const tasks = createTasks({

@@ -3,10 +3,10 @@
  * that was asked, one at a time, and what it has done so far can be read meanwhile. A restart ends it; it is then begun anew.
  */
 
-import { ApiError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import type { ServiceLog } from "../kernel/work/service.ts";
+import { lineageError } from "./catalogue.ts";
 import type { Projection } from "./neo4j/index.ts";
 
 /** RUNNING -> SUCCESS or FAILED. */
@@ -76,7 +76,7 @@ export function createProjectionJob({ projection, clock, ids, log }: ProjectionJ
   return {
     start(tenantId) {
       if (last?.status === "RUNNING") {
-        throw new ApiError("REBUILD_RUNNING", { rebuildId: last.id, startedAt: last.startedAt.toISOString() });
+        throw lineageError("REBUILD_RUNNING", { rebuildId: last.id, startedAt: last.startedAt.toISOString() });
       }
       last = {
         id: ids.uuid(),

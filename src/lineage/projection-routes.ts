@@ -2,11 +2,11 @@
 import { Type } from "typebox";
 import { audit } from "../kernel/auth/audit.ts";
 import type { Db } from "../kernel/data/db.ts";
-import { ApiError } from "../kernel/errors.ts";
 import { Body, errors, Nullable, ReplyTime } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Clock } from "../kernel/time/clock.ts";
+import { lineageError } from "./catalogue.ts";
 import type { Projection } from "./neo4j/index.ts";
 import { createProjectionJob, REBUILD_STATUSES, type Rebuild } from "./projection-job.ts";
 import type { Tenants } from "./tenants.ts";
@@ -81,7 +81,7 @@ export function projectionRoutes(api: Http, { db, clock, ids, tenants, projectio
       },
     },
     async (request, reply) => {
-      if (!job) throw new ApiError("PROJECTION_NOT_CONFIGURED");
+      if (!job) throw lineageError("PROJECTION_NOT_CONFIGURED");
       const tenantId = request.body?.tenantId === undefined ? undefined : String(request.body.tenantId);
       if (tenantId !== undefined) await tenants.get(tenantId);
       const rebuild = job.start(tenantId);

@@ -4,8 +4,8 @@
  */
 
 import type { Db, Tx } from "../kernel/data/db.ts";
-import { ApiError } from "../kernel/errors.ts";
 import type { Clock } from "../kernel/time/clock.ts";
+import { lineageError } from "./catalogue.ts";
 import { cutoverOf } from "./cutover.ts";
 import { parseEvent } from "./event.ts";
 import { applyIncoming, deadLetters, incomingOf, type OnChange, type Outcome } from "./intake.ts";
@@ -58,7 +58,7 @@ export function createReplay({ db, clock, turns, settings, onChange }: ReplayDep
   const step = (tenantId: string) =>
     alone(tenantId, async (tx): Promise<Replayed & { isReady: boolean }> => {
       const now = await tenantNow(tx, tenantId);
-      if (!now) throw new ApiError("TENANT_NOT_FOUND", { tenantId });
+      if (!now) throw lineageError("TENANT_NOT_FOUND", { tenantId });
       const cutover = cutoverOf(now, settings.clockToleranceSeconds);
       const skipped = Number.isFinite(cutover) ? await skipEvents(tx, tenantId, isoOf(cutover), STEP_EVENTS) : 0;
       if (skipped === STEP_EVENTS) return { applied: 0, skipped, dead: 0, isReady: false };
@@ -88,7 +88,7 @@ export function createReplay({ db, clock, turns, settings, onChange }: ReplayDep
     replay: (tenantId, eventId) =>
       alone(tenantId, async (tx) => {
         const stored = await deadEvent(tx, tenantId, eventId);
-        if (!stored) throw new ApiError("DEAD_LETTER_NOT_FOUND", { eventId });
+        if (!stored) throw lineageError("DEAD_LETTER_NOT_FOUND", { eventId });
         const [outcome] = await applyStored(tx, tenantId, [stored], onChange);
         return outcome as Outcome;
       }),

@@ -3,8 +3,8 @@
 import type { Db } from "../kernel/data/db.ts";
 import type { Http } from "../kernel/http/server.ts";
 import type { Ids } from "../kernel/ids.ts";
-import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Clock } from "../kernel/time/clock.ts";
+import type { LineageMetrics } from "./catalogue.ts";
 import { ingestRoutes } from "./ingest-routes.ts";
 import type { Lineage } from "./lineage.ts";
 import { projectionRoutes } from "./projection-routes.ts";
@@ -17,7 +17,7 @@ export interface LineageRoutesDeps {
   db: Db;
   clock: Clock;
   ids: Ids;
-  metrics: Metrics;
+  metrics: LineageMetrics;
   lineage: Lineage;
   settings: LineageSettings;
 }

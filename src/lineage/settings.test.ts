@@ -6,7 +6,7 @@ import { LineageSettings } from "./settings.ts";
 function read(text: string) {
   const file = parseConfigText("millrace.yaml", text);
   if ("problems" in file) throw new Error(file.problems.join());
-  return checkSections(file, { lineage: LineageSettings });
+  return checkSections(file, { lineage: LineageSettings }, []);
 }
 
 test("without settings there are defaults, and nothing that has to be chosen", () => {

@@ -238,9 +238,9 @@ describe("a key that is bound to a tenant", () => {
 
 test("the backlog is a metric that is counted now and then, and never while nobody looks", async () => {
   await failed(3);
-  await process.metrics.render();
+  await process.registry.render();
   await until(
-    async () => (await process.metrics.render()).includes('millrace_lineage_tasks{type="EMBEDDING",status="DEAD"} 3'),
+    async () => (await process.registry.render()).includes('millrace_lineage_tasks{type="EMBEDDING",status="DEAD"} 3'),
     "the count",
   );
 });

@@ -1,9 +1,10 @@
 /** The API of tenants' models and of async tasks, under `/api/v1/lineage`. */
 import type { Static } from "typebox";
-import { ApiError, invalid } from "../kernel/errors.ts";
+import { invalid } from "../kernel/errors.ts";
 import { actionPath } from "../kernel/http/action-path.ts";
 import { errors, NoBody } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
+import { lineageError } from "./catalogue.ts";
 import type { Tasks } from "./tasks/index.ts";
 import type { EmbeddingModel, TenantModel } from "./tasks/model.ts";
 import { attemptReply, batchReply, taskReply } from "./tasks/replies.ts";
@@ -211,6 +212,6 @@ function embeddingOf({
 }
 
 function taskIdOf(tenantId: string, taskId: string): string {
-  if (!/^[1-9]\d{0,17}$/.test(taskId)) throw new ApiError("TASK_NOT_FOUND", { tenantId, taskId });
+  if (!/^[1-9]\d{0,17}$/.test(taskId)) throw lineageError("TASK_NOT_FOUND", { tenantId, taskId });
   return taskId;
 }

@@ -3,8 +3,9 @@
  * every place that can tell a tenant is read, and all of them have to agree: a tenant is never guessed.
  */
 import type { Caller } from "../kernel/auth/scopes.ts";
-import { ApiError } from "../kernel/errors.ts";
+import type { ApiError } from "../kernel/errors.ts";
 import { isRecord } from "../kernel/json/is-record.ts";
+import { lineageError } from "./catalogue.ts";
 import type { ParsedEvent } from "./event.ts";
 import type { Source } from "./extract/index.ts";
 
@@ -123,9 +124,9 @@ function conflict(signals: readonly Signal[]): ApiError {
   const said = shown.map(({ tenantId, place }) => `${tenantId} by ${place}`).join(", ");
   const more = signals.length > shown.length ? `, and ${signals.length - shown.length} more` : "";
   const told = shown.map(({ tenantId, place }) => ({ tenantId: Number(tenantId), place }));
-  return new ApiError("TENANT_CONFLICT", { signals: told }, { said: said + more });
+  return lineageError("TENANT_CONFLICT", { signals: told }, { said: said + more });
 }
 
 function unresolved(reason: string, advice: string): ApiError {
-  return new ApiError("TENANT_UNRESOLVED", {}, { reason, advice });
+  return lineageError("TENANT_UNRESOLVED", {}, { reason, advice });
 }

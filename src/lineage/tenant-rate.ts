@@ -3,8 +3,8 @@
  * that again, while any 4xx makes them drop the event.
  */
 
-import { ApiError } from "../kernel/errors.ts";
 import type { Clock } from "../kernel/time/clock.ts";
+import { lineageError } from "./catalogue.ts";
 import type { Tenant } from "./tenants.ts";
 
 export interface TenantRate {
@@ -27,7 +27,7 @@ export function createTenantRate({ clock }: { clock: Clock }): TenantRate {
       const filled = Math.min(limit, tokens + ((now - at) / MINUTE_MS) * limit);
       if (filled < 1) {
         const seconds = Math.max(1, Math.ceil(((1 - filled) * MINUTE_MS) / limit / 1000));
-        throw new ApiError("TENANT_RATE_LIMITED", { tenantId: Number(id), limit, seconds });
+        throw lineageError("TENANT_RATE_LIMITED", { tenantId: Number(id), limit, seconds });
       }
       if (buckets.size >= BUCKETS_MAX && !buckets.has(id)) buckets.clear();
       buckets.set(id, { tokens: filled - 1, at: now });

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Json } from "../../test/client.ts";
 import { useDatabase } from "../../test/database.ts";
 import { type Sending, startHttp, type TestHttp } from "../../test/http.ts";
-import { ApiError } from "../kernel/errors.ts";
 import type { Http } from "../kernel/http/server.ts";
 import { systemClock } from "../kernel/time/clock.ts";
 import { createWake } from "../kernel/work/wake.ts";
+import { lineageError } from "./catalogue.ts";
 import { type RecordingIngest, recordingIngest } from "./recording-ingest.fixture.ts";
 import { moveTenant } from "./store/tenants.ts";
 import { tenantRoutes } from "./tenant-routes.ts";
@@ -259,7 +259,7 @@ describe("dead letters", () => {
     await bury(3);
     const [first] = await dead();
     ingest.becomes((eventId) => {
-      if (eventId === first) throw new ApiError("DEAD_LETTER_NOT_FOUND", { eventId });
+      if (eventId === first) throw lineageError("DEAD_LETTER_NOT_FOUND", { eventId });
       return {};
     });
     expect((await post("/7/dead-letters:replay")).body).toMatchObject({ applied: 2, dead: 0 });

@@ -1,6 +1,6 @@
 /** What a key that is bound to a tenant may touch: its own tenant. Any other is to it as if there were none. */
 import type { Caller } from "../kernel/auth/scopes.ts";
-import { ApiError } from "../kernel/errors.ts";
+import { lineageError } from "./catalogue.ts";
 
 const TENANT_ID = /^(0|[1-9]\d{0,18})$/;
 const BIGINT_MAX = 2n ** 63n - 1n;
@@ -8,5 +8,5 @@ const BIGINT_MAX = 2n ** 63n - 1n;
 /** Throws if the caller has no such tenant; also for text that is no tenant's id, so that it never reaches a statement. */
 export function requireTenantScope({ tenantId: own }: Caller, tenantId: string): void {
   const isId = TENANT_ID.test(tenantId) && BigInt(tenantId) <= BIGINT_MAX;
-  if (!isId || (own !== null && own !== tenantId)) throw new ApiError("TENANT_NOT_FOUND", { tenantId });
+  if (!isId || (own !== null && own !== tenantId)) throw lineageError("TENANT_NOT_FOUND", { tenantId });
 }

@@ -5,9 +5,10 @@
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import { type Db, sqlState, UNIQUE_VIOLATION } from "../kernel/data/db.ts";
 import { storableText } from "../kernel/data/storable.ts";
-import { ApiError, invalid } from "../kernel/errors.ts";
+import { type ApiError, invalid } from "../kernel/errors.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import type { Wake } from "../kernel/work/wake.ts";
+import { lineageError } from "./catalogue.ts";
 import type { LineageSettings } from "./settings.ts";
 import { lockGraph } from "./store/graph-lock.ts";
 import {
@@ -117,7 +118,7 @@ export function createTenants({ db, wake, clock, settings }: TenantsDeps): Tenan
 
     async admit(id, introduction) {
       const tenant = (await find(id)) ?? (settings.createTenants ? await introduce(id, introduction()) : undefined);
-      if (!tenant) throw new ApiError("TENANT_UNKNOWN", { tenantId: Number(id) });
+      if (!tenant) throw lineageError("TENANT_UNKNOWN", { tenantId: Number(id) });
       return tenant;
     },
 
@@ -125,7 +126,7 @@ export function createTenants({ db, wake, clock, settings }: TenantsDeps): Tenan
       db.tx(async (tx) => {
         const { id, code, name, state } = tenant;
         const row = await insertTenant(tx, tenant);
-        if (!row) throw new ApiError("TENANT_EXISTS", {}, { what: `the id ${id} or the code \`${code}\`` });
+        if (!row) throw lineageError("TENANT_EXISTS", {}, { what: `the id ${id} or the code \`${code}\`` });
         await audit(tx, actor, "tenant.create", id, { code, name, state });
         return row;
       }),
@@ -140,7 +141,7 @@ export function createTenants({ db, wake, clock, settings }: TenantsDeps): Tenan
         })
         .catch((error: unknown) => {
           if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
-          throw new ApiError("TENANT_EXISTS", {}, { what: `the code \`${change.code}\`` });
+          throw lineageError("TENANT_EXISTS", {}, { what: `the code \`${change.code}\`` });
         });
       if (!row) throw notFound(id);
       return row;
@@ -161,7 +162,7 @@ export function createTenants({ db, wake, clock, settings }: TenantsDeps): Tenan
       if (!row) {
         const { state } = await get(id);
         const hint = `Finish the sync that is under way with POST /api/v1/lineage/tenants/${id}:ready.`;
-        throw new ApiError("TENANT_WRONG_STATE", { tenantId: Number(id), state }, { verb: "start a sync of", hint });
+        throw lineageError("TENANT_WRONG_STATE", { tenantId: Number(id), state }, { verb: "start a sync of", hint });
       }
       return row;
     },
@@ -171,7 +172,7 @@ export function createTenants({ db, wake, clock, settings }: TenantsDeps): Tenan
 }
 
 function notFound(id: string): ApiError {
-  return new ApiError("TENANT_NOT_FOUND", { tenantId: id });
+  return lineageError("TENANT_NOT_FOUND", { tenantId: id });
 }
 
 function tenantOf(row: TenantRow): Tenant {

@@ -2,7 +2,7 @@
  * What waits to be written in one process. A tenant may have as much waiting as is still free: half of the room when it is
  * alone, a third when there are two, and so on. So one that floods leaves room for whoever comes next.
  */
-import { ApiError } from "../kernel/errors.ts";
+import { kernelError } from "../kernel/errors.ts";
 import type { LineageSettings } from "./settings.ts";
 
 export interface WaitingRoom {
@@ -32,7 +32,7 @@ export function createWaitingRoom(settings: Pick<LineageSettings, "waitingMax" |
   return {
     enter(tenantId, bytes) {
       const own = tenants.get(tenantId) ?? { events: 0, bytes: 0 };
-      if (!fits(own, bytes)) throw new ApiError("OVERLOADED", { waiting: all.events, seconds: RETRY_AFTER_SECONDS });
+      if (!fits(own, bytes)) throw kernelError("OVERLOADED", { waiting: all.events, seconds: RETRY_AFTER_SECONDS });
       tenants.set(tenantId, own);
       for (const waiting of [own, all]) {
         waiting.events += 1;

@@ -1,4 +1,5 @@
 /** Claims that wait: who gets what comes in, through which door it comes, and what happens to those who leave. */
+
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,6 +11,7 @@ import { newFilename, reached, trackingTable } from "../../test/tracking.ts";
 import { until } from "../../test/until.ts";
 import { createMetrics } from "../kernel/telemetry/metrics.ts";
 import { createWake } from "../kernel/work/wake.ts";
+import { CATALOGUE } from "./catalogue.ts";
 import { createLongPoll } from "./long-poll.ts";
 import { createTracking } from "./tracking.ts";
 
@@ -215,7 +217,7 @@ test("a line of a thousand is full: the next is told to try again later", async 
   const wake = createWake();
   const settings = { lostLimit: 10, stageTimeoutSeconds: {} };
   const longPoll = createLongPoll({
-    tracking: createTracking({ db, wake, metrics: createMetrics(), settings }),
+    tracking: createTracking({ db, wake, metrics: createMetrics().define(CATALOGUE.metrics), settings }),
     wake,
   });
   const { signal } = new AbortController();

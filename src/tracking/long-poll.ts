@@ -3,7 +3,7 @@
  * so that a hundred of them do not all run for the same item. The line moves on a wake-up hint; a slow poll, only while
  * somebody waits, is the safety net.
  */
-import { ApiError } from "../kernel/errors.ts";
+import { kernelError } from "../kernel/errors.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import { QUEUE_STAGES, type QueueStage } from "./states.ts";
 import { type ClaimedItem, queueTopic, type Tracking } from "./tracking.ts";
@@ -133,8 +133,7 @@ export function createLongPoll(deps: { tracking: Tracking; wake: Wake }): LongPo
       const items = await claimFor(stage, request);
       if (items.length > 0 || request.waitSeconds === 0 || stopped || request.signal.aborted) return items;
       const { length } = lines[stage].places;
-      if (length >= LINE_LENGTH_MAX)
-        throw new ApiError("OVERLOADED", { waiting: length, seconds: RETRY_AFTER_SECONDS });
+      if (length >= LINE_LENGTH_MAX) throw kernelError("OVERLOADED", { waiting: length, seconds: RETRY_AFTER_SECONDS });
       const waiting = join(stage, request);
       if (lines[stage].hints !== hintsSeen) serve(stage); // Something came between the first try and joining the line.
       return waiting;

@@ -2,6 +2,7 @@
  * Random commands against the real thing and a model of it. After each command every row must be what the model says,
  * and at the end the summary too. A failure prints the seed and the shortest way to it.
  */
+
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
@@ -11,6 +12,7 @@ import { statement } from "../kernel/data/statement.ts";
 import { ApiError } from "../kernel/errors.ts";
 import { createMetrics } from "../kernel/telemetry/metrics.ts";
 import { createWake } from "../kernel/work/wake.ts";
+import { CATALOGUE } from "./catalogue.ts";
 import { type FileTransition, QUEUE_STAGES, type QueueStage, STAGES, type Status, type Transition } from "./states.ts";
 import { summary } from "./summary.ts";
 import { createTracking, type Move, type Moved, type Tracking } from "./tracking.ts";
@@ -81,7 +83,7 @@ test("random commands leave exactly what the rules say", { timeout: 2 * TIME_LIM
   const { db } = database;
   const wake = createWake();
   const settings = { lostLimit: LOST_LIMIT, stageTimeoutSeconds: {} };
-  const tracking = createTracking({ db, wake, metrics: createMetrics(), settings });
+  const tracking = createTracking({ db, wake, metrics: createMetrics().define(CATALOGUE.metrics), settings });
   const property = fc.asyncProperty(anyPlaces(), anyCommands(), async (places, commands) => {
     await table.clear();
     const model = createModel({ lostLimit: LOST_LIMIT });

@@ -1,4 +1,5 @@
 /** What happens to the work of daemons that fell silent. */
+
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { startMillrace, useMillrace } from "../../test/millrace.ts";
@@ -6,6 +7,7 @@ import { reached, trackingTable } from "../../test/tracking.ts";
 import { createLog } from "../kernel/telemetry/log.ts";
 import { createMetrics } from "../kernel/telemetry/metrics.ts";
 import { createWake } from "../kernel/work/wake.ts";
+import { CATALOGUE } from "./catalogue.ts";
 import type { QueueStage } from "./states.ts";
 import { createTracking } from "./tracking.ts";
 import { createReclaimer } from "./worker.ts";
@@ -22,7 +24,7 @@ const log = createLog({ level: "fatal" });
 function tracking() {
   const { db } = database;
   const settings = { lostLimit: LOST_LIMIT, stageTimeoutSeconds: {} };
-  return createTracking({ db, wake: createWake(), metrics: createMetrics(), settings });
+  return createTracking({ db, wake: createWake(), metrics: createMetrics().define(CATALOGUE.metrics), settings });
 }
 const reclaim = () => tracking().reclaim();
 

@@ -1,5 +1,6 @@
 /** Why a move did not happen: a harmless repeat, a lost lease, or a status from which there is no such move. */
-import { ApiError } from "../kernel/errors.ts";
+import type { ApiError } from "../kernel/errors.ts";
+import { trackingError } from "./catalogue.ts";
 import { MOVES, type QueueStage, type Status, stageBefore, type Transition } from "./states.ts";
 import type { PresentCell } from "./store.ts";
 import type { Move, Moved } from "./tracking.ts";
@@ -23,10 +24,10 @@ export function explainRefusal(
   const finishes = transition === "done" || transition === "fail";
 
   if (finishes && (move.fence ?? null) !== present.fence) {
-    return new ApiError("LEASE_LOST", details, { because: `it is \`${status}\` ${fenceReason(move, present)}` });
+    return trackingError("LEASE_LOST", details, { because: `it is \`${status}\` ${fenceReason(move, present)}` });
   }
   if (isRepeat(transition, move, present)) return { filename, shard, status, changed: false };
-  return new ApiError("WRONG_STATUS", details, {
+  return trackingError("WRONG_STATUS", details, {
     verb: VERBS[transition],
     because: statusReason(stage, transition, present),
   });

@@ -1,10 +1,11 @@
 /** The pipeline API under `/api/v1/pipeline`: validate, call one use case, shape the reply. */
 import type { FastifyReply } from "fastify";
 import type { Db } from "../kernel/data/db.ts";
-import { ApiError, invalid } from "../kernel/errors.ts";
+import { ApiError, invalid, kernelError } from "../kernel/errors.ts";
 import { errors } from "../kernel/http/schemas.ts";
 import type { Http } from "../kernel/http/server.ts";
 import { didYouMean } from "../kernel/nearest.ts";
+import { trackingError } from "./catalogue.ts";
 import type { LongPoll } from "./long-poll.ts";
 import * as schemas from "./schemas.ts";
 import { FILE_TRANSITIONS, QUEUE_STAGES, type QueueStage, TRANSITIONS } from "./states.ts";
@@ -206,7 +207,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
     },
     async ({ params: { filename } }) => {
       const shards = await shardsOfFile(db, filename);
-      if (shards.length === 0) throw new ApiError("FILE_NOT_FOUND", { filename });
+      if (shards.length === 0) throw trackingError("FILE_NOT_FOUND", { filename });
       return { filename, shards: shards.map(withoutNulls) };
     },
   );
@@ -238,18 +239,18 @@ function oneOf<Word extends string>(
 function queueStage(word: string): QueueStage {
   return oneOf(QUEUE_STAGES, word, (allowed, near) => {
     const hint = word === "event-ingest" ? " Event-ingest is a matter of the whole file and has no queue." : near;
-    return new ApiError("STAGE_UNKNOWN", { stage: word }, { allowed, hint });
+    return trackingError("STAGE_UNKNOWN", { stage: word }, { allowed, hint });
   });
 }
 
 function unknownTransition(stage: string, transition: string, allowed: string, hint: string): ApiError {
-  return new ApiError("TRANSITION_UNKNOWN", { stage, transition }, { allowed, hint });
+  return trackingError("TRANSITION_UNKNOWN", { stage, transition }, { allowed, hint });
 }
 
 function singleMove({ filename, shard, worker, fence, error }: schemas.MoveBody): Move {
   const missing = filename === undefined ? "filename" : shard === undefined ? "shard" : undefined;
   if (filename === undefined || shard === undefined) {
-    throw new ApiError(
+    throw kernelError(
       "VALIDATION_FAILED",
       {},
       { reason: `The body lacks the field \`${missing}\` (or \`items\` for many shards)` },
@@ -267,7 +268,7 @@ function singleMove({ filename, shard, worker, fence, error }: schemas.MoveBody)
 function manyMoves({ items = [], ...single }: schemas.MoveBody): Move[] {
   const [field] = Object.keys(single);
   if (field !== undefined) {
-    throw new ApiError(
+    throw kernelError(
       "VALIDATION_FAILED",
       {},
       { reason: `The body has both \`items\` and \`${field}\`; put it into each item` },
@@ -310,7 +311,7 @@ function heldReply(stage: QueueStage, asked: readonly Move[], held: { filename: 
   const [first] = lost;
   if (first && held.length === 0) {
     const { filename, shard } = first;
-    throw new ApiError(
+    throw trackingError(
       "LEASE_LOST",
       { stage, filename, shard },
       { because: "it is not leased under this fence. Drop it and claim again" },

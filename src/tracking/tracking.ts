@@ -5,8 +5,8 @@
 import type { Db, Queryable, Tx } from "../kernel/data/db.ts";
 import { createGroupCommit, type GroupCommit } from "../kernel/data/group-commit.ts";
 import { ApiError } from "../kernel/errors.ts";
-import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Wake } from "../kernel/work/wake.ts";
+import { type TrackingMetrics, trackingError } from "./catalogue.ts";
 import { explainRefusal, VERBS } from "./refusal.ts";
 import type { TrackingSettings } from "./settings.ts";
 import {
@@ -75,7 +75,7 @@ export type ClaimedItem = store.ClaimedCell & { fence: string };
 export interface TrackingDeps {
   db: Db;
   wake: Wake;
-  metrics: Metrics;
+  metrics: TrackingMetrics;
   settings: TrackingSettings;
   completion?: Completion;
 }
@@ -176,8 +176,8 @@ export function createTracking(deps: TrackingDeps): Tracking {
       const { filename, shard } = move;
       const cell = present.get(identity(move));
       if (cell) outcomes.set(identity(move), explainRefusal(stage, transition, move, cell));
-      else if (files.has(filename)) outcomes.set(identity(move), new ApiError("SHARD_NOT_FOUND", { filename, shard }));
-      else outcomes.set(identity(move), new ApiError("FILE_NOT_FOUND", { filename }));
+      else if (files.has(filename)) outcomes.set(identity(move), trackingError("SHARD_NOT_FOUND", { filename, shard }));
+      else outcomes.set(identity(move), trackingError("FILE_NOT_FOUND", { filename }));
     }
     return outcomes;
   }
@@ -255,9 +255,9 @@ export function createTracking(deps: TrackingDeps): Tracking {
 function refuseFileMove(transition: FileTransition, filename: string, counts: store.FileCounts): void {
   const { started, done, failed } = counts;
   const shards = started + done + failed;
-  if (shards === 0) throw new ApiError("FILE_NOT_FOUND", { filename });
+  if (shards === 0) throw trackingError("FILE_NOT_FOUND", { filename });
   const refuse = (because: string) =>
-    new ApiError("FILE_WRONG_STATUS", { transition, filename, ...counts }, { verb: VERBS[transition], because });
+    trackingError("FILE_WRONG_STATUS", { transition, filename, ...counts }, { verb: VERBS[transition], because });
   if (transition === "done" && failed > 0) {
     throw refuse(`${failed} of its ${shards} shards are \`failed\`; retry them first`);
   }

@@ -1,8 +1,8 @@
 /** What people do with deliveries: look at them, and have them sent again. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Db } from "../kernel/data/db.ts";
-import { ApiError } from "../kernel/errors.ts";
 import type { Wake } from "../kernel/work/wake.ts";
+import { webhooksError } from "./catalogue.ts";
 import type { AttemptRow } from "./store/deliveries.ts";
 import {
   type DeliveryFilter,
@@ -35,7 +35,7 @@ export function createDeliveries({ db, wake }: { db: Db; wake: Wake }): Deliveri
 
     async get(id) {
       const [row, attempts] = await Promise.all([readDelivery(db, id), readAttempts(db, id, ATTEMPTS_SHOWN)]);
-      if (!row) throw new ApiError("DELIVERY_NOT_FOUND", { id });
+      if (!row) throw webhooksError("DELIVERY_NOT_FOUND", { id });
       return { ...row, attempts: attempts.toReversed() };
     },
 
@@ -43,9 +43,9 @@ export function createDeliveries({ db, wake }: { db: Db; wake: Wake }): Deliveri
       db.tx(async (tx) => {
         const again = await redeliver(tx, id);
         const present = await readDelivery(tx, id);
-        if (!present) throw new ApiError("DELIVERY_NOT_FOUND", { id });
+        if (!present) throw webhooksError("DELIVERY_NOT_FOUND", { id });
         if (!again)
-          throw new ApiError("DELIVERY_WRONG_STATE", { id, status: present.status }, { because: whyNot(present) });
+          throw webhooksError("DELIVERY_WRONG_STATE", { id, status: present.status }, { because: whyNot(present) });
         await audit(tx, actor, "delivery.redeliver", id);
         tx.afterCommit(() => wake.hint(DELIVERIES_TOPIC));
         return present;

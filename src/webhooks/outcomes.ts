@@ -6,11 +6,11 @@
 import type { Db, Tx } from "../kernel/data/db.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { shownUrl } from "../kernel/net/outbound.ts";
-import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import type { ServiceLog } from "../kernel/work/service.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import type { Alerts } from "./alerts.ts";
+import type { WebhooksMetrics } from "./catalogue.ts";
 import { alertPayload } from "./events.ts";
 import { nextTryMs } from "./retries.ts";
 import type { Attempt } from "./send.ts";
@@ -63,7 +63,7 @@ export function unsent(item: Claimed, outcome: Result["outcome"], error: string 
 export interface OutcomesDeps {
   db: Db;
   wake: Wake;
-  metrics: Metrics;
+  metrics: WebhooksMetrics;
   log: ServiceLog;
   clock: Clock;
   ids: Ids;

@@ -1,9 +1,10 @@
 /** The API of subscriptions and deliveries, under `/api/v1/kpi`. */
-import { ApiError } from "../kernel/errors.ts";
+
 import { actionPath } from "../kernel/http/action-path.ts";
 import { errors, NoBody } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import { UUID } from "../kernel/ids.ts";
+import { webhooksError } from "./catalogue.ts";
 import { attemptReply, deliveryReply, savedReply, subscriptionReply } from "./replies.ts";
 import * as schemas from "./schemas.ts";
 import type { SubscriptionInput } from "./subscriptions.ts";
@@ -230,11 +231,11 @@ function timeOf(text: string): string {
 }
 
 function subscriptionIdOf({ id }: { id: string }): number {
-  if (!/^[1-9]\d{0,9}$/.test(id) || Number(id) >= 2 ** 31) throw new ApiError("SUBSCRIPTION_NOT_FOUND", { id });
+  if (!/^[1-9]\d{0,9}$/.test(id) || Number(id) >= 2 ** 31) throw webhooksError("SUBSCRIPTION_NOT_FOUND", { id });
   return Number(id);
 }
 
 function deliveryIdOf({ id }: { id: string }): string {
-  if (!UUID.test(id)) throw new ApiError("DELIVERY_NOT_FOUND", { id });
+  if (!UUID.test(id)) throw webhooksError("DELIVERY_NOT_FOUND", { id });
   return id.toLowerCase();
 }

@@ -2,10 +2,11 @@
  * What a receiver recognizes its caller by: a triple `Type,Key,Value` that is added to the URL, the headers or the body. It
  * is read strictly, since a slip would send every delivery without it; and no message ever quotes a part of it.
  */
-import { ApiError } from "../kernel/errors.ts";
+import type { ApiError } from "../kernel/errors.ts";
 import { isDeeper } from "../kernel/json/depth.ts";
 import { isRecord } from "../kernel/json/is-record.ts";
 import { didYouMean } from "../kernel/nearest.ts";
+import { webhooksError } from "./catalogue.ts";
 
 export const SECRET_TYPES = ["Query", "Header", "Body"] as const;
 export type SecretType = (typeof SECRET_TYPES)[number];
@@ -90,5 +91,5 @@ function isSecretType(text: string): text is SecretType {
 }
 
 function invalid(reason: string, hint = ""): ApiError {
-  return new ApiError("SECRET_INVALID", {}, { reason, hint });
+  return webhooksError("SECRET_INVALID", {}, { reason, hint });
 }

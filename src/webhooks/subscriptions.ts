@@ -1,8 +1,8 @@
 /** What people do with subscriptions. The secret goes in and never comes out; a signing key is told once, when it is made. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../kernel/data/db.ts";
-import { ApiError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
+import { webhooksError } from "./catalogue.ts";
 import { testPayload } from "./events.ts";
 import type { Keeper } from "./keeper.ts";
 import { parseSecret } from "./secret.ts";
@@ -67,7 +67,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
 
   async function get(queryable: Queryable, id: number): Promise<SubscriptionView> {
     const row = await readSubscription(queryable, id);
-    if (!row) throw new ApiError("SUBSCRIPTION_NOT_FOUND", { id });
+    if (!row) throw webhooksError("SUBSCRIPTION_NOT_FOUND", { id });
     return row;
   }
 
@@ -111,7 +111,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       const secret = input.secret === undefined ? {} : secretFields(id, input.secret);
       return db.tx(async (tx) => {
         const before = await lockSubscription(tx, id);
-        if (!before) throw new ApiError("SUBSCRIPTION_NOT_FOUND", { id });
+        if (!before) throw webhooksError("SUBSCRIPTION_NOT_FOUND", { id });
         const fields: SubscriptionFields = {
           ...before,
           kpi_id: input.kpiId ?? before.kpi_id,
@@ -154,14 +154,14 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
         const signingKey = makeSigningKey(ids);
         const sealed = keeper.sealKey(url, team, signingKey);
         const previousUntil = await rotateKey(tx, { url, team }, sealed, settings.rotationHours);
-        if (!previousUntil) throw new ApiError("SUBSCRIPTION_NOT_FOUND", { id }); // Deleted since it was read.
+        if (!previousUntil) throw webhooksError("SUBSCRIPTION_NOT_FOUND", { id }); // Deleted since it was read.
         await audit(tx, actor, "subscription.rotate", String(id));
         return { signingKey, previousUntil };
       }),
 
     async test(id, actor) {
       const row = await targetRow(db, id);
-      if (!row) throw new ApiError("SUBSCRIPTION_NOT_FOUND", { id });
+      if (!row) throw webhooksError("SUBSCRIPTION_NOT_FOUND", { id });
       const { kpi_id } = await get(db, id);
       await audit(db, actor, "subscription.test", String(id));
       const payload = testPayload(kpi_id, new Date(clock.now()).toISOString());
@@ -176,7 +176,7 @@ function shown({ kpi_id, callback_url, retry_num, status, team_name }: Omit<Subs
 }
 
 function checkCallbackUrl(text: string): void {
-  const refuse = (reason: string) => new ApiError("CALLBACK_URL_INVALID", {}, { reason });
+  const refuse = (reason: string) => webhooksError("CALLBACK_URL_INVALID", {}, { reason });
   if (!URL.canParse(text)) throw refuse("it is not a URL; write it whole, as in https://host/path");
   const { protocol, username, password } = new URL(text);
   if (protocol !== "http:" && protocol !== "https:") throw refuse("only http and https URLs are called");

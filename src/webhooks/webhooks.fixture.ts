@@ -1,4 +1,5 @@
 /** Webhooks as a process has them, for tests: on the test's database, with a receiver, and with loops that start when asked. */
+
 import { randomBytes, randomUUID } from "node:crypto";
 import { afterEach, beforeEach } from "vitest";
 import type { TestDatabase } from "../../test/database.ts";
@@ -12,6 +13,7 @@ import { systemClock } from "../kernel/time/clock.ts";
 import { openPulse } from "../kernel/work/pulse.ts";
 import { openSession } from "../kernel/work/session.ts";
 import { createWake } from "../kernel/work/wake.ts";
+import { CATALOGUE } from "./catalogue.ts";
 import type { KpiUpdated } from "./events.ts";
 import { type Receiver, startReceiver } from "./receiver.fixture.ts";
 import type { WebhooksSettings } from "./settings.ts";
@@ -55,7 +57,7 @@ async function openProcess(database: TestDatabase, { allowPrivate = true, ...giv
     outbound,
     secrets,
     wake: createWake(),
-    metrics: createMetrics(),
+    metrics: createMetrics().define(CATALOGUE.metrics),
     onRun: () => {},
     clock: systemClock,
     ids: systemIds,

@@ -3,13 +3,13 @@
  * that one that hangs delays nobody.
  */
 import type { Db } from "../kernel/data/db.ts";
-import type { Metrics } from "../kernel/telemetry/metrics.ts";
 import { createLeaseWorker, type LeaseWorker } from "../kernel/work/lease-worker.ts";
 import type { RunControl } from "../kernel/work/run-control.ts";
 import type { OnRun, ServiceLog } from "../kernel/work/service.ts";
 import type { Session } from "../kernel/work/session.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import { type Alerts, alertNameOf } from "./alerts.ts";
+import type { WebhooksMetrics } from "./catalogue.ts";
 import type { Keeper } from "./keeper.ts";
 import { type Outcomes, type Result, resultOf, unsent } from "./outcomes.ts";
 import { type SendDeps, send, type Target } from "./send.ts";
@@ -22,7 +22,7 @@ export interface WorkerDeps extends SendDeps {
   db: Db;
   wake: Wake;
   session: Session;
-  metrics: Metrics;
+  metrics: WebhooksMetrics;
   log: ServiceLog;
   onRun: OnRun;
   settings: WebhooksSettings;

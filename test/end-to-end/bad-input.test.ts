@@ -5,8 +5,8 @@
 import { type IncomingMessage, request } from "node:http";
 import { text as textOf } from "node:stream/consumers";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import { CATALOGUE } from "../../src/kernel/errors.ts";
 import { gravitinoEvent } from "../../src/lineage/events.fixture.ts";
+import { CATALOGUE } from "../../src/modules.ts";
 import { useDatabase } from "../database.ts";
 import { makeTenant, postEvent } from "../lineage-process.ts";
 import { ADMIN_KEY, useMillrace } from "../millrace.ts";
@@ -141,8 +141,7 @@ function flaw(
   if (!statuses.includes(status)) return `${status} instead of ${statuses.join(" or ")}: ${text.slice(0, 200)}`;
   if (!type.startsWith("application/json")) return `${type} instead of JSON`;
   const { error, code } = JSON.parse(text) as { error?: unknown; code?: unknown };
-  if (typeof code !== "string" || CATALOGUE[code as keyof typeof CATALOGUE]?.status !== status)
-    return `the code ${String(code)}`;
+  if (typeof code !== "string" || CATALOGUE.errors[code]?.status !== status) return `the code ${String(code)}`;
   if (typeof error !== "string" || !/^[A-Z/].{10,}[.?]$/s.test(error)) return `no sentence: ${String(error)}`;
   return undefined;
 }

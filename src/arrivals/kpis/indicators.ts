@@ -1,7 +1,8 @@
 /** What people do with indicators: define, look at, delete. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
-import { ApiError, invalid } from "../../kernel/errors.ts";
+import { invalid, kernelError } from "../../kernel/errors.ts";
+import { arrivalsError } from "../catalogue.ts";
 import { type DryRun, transact } from "../models/dry-run.ts";
 import * as store from "../store/kpis.ts";
 import { indicatorOf } from "./computed.ts";
@@ -29,7 +30,7 @@ export interface Indicators {
 export function createIndicators({ db }: { db: Db }): Indicators {
   async function need(reader: Queryable, kpiId: string): Promise<store.KpiRow> {
     const kpi = await store.findKpi(reader, kpiId);
-    if (!kpi) throw new ApiError("KPI_NOT_FOUND", { kpiId });
+    if (!kpi) throw arrivalsError("KPI_NOT_FOUND", { kpiId });
     return kpi;
   }
 
@@ -42,13 +43,13 @@ export function createIndicators({ db }: { db: Db }): Indicators {
         await store.lockKpis(tx);
         const present = await store.findKpi(tx, kpiId);
         if (present?.model_id && kpi.type === "COMPUTED") {
-          throw new ApiError("KPI_FED_ALREADY", { kpiId, modelId: present.model_id });
+          throw arrivalsError("KPI_FED_ALREADY", { kpiId, modelId: present.model_id });
         }
         const graph = createIndicatorGraph((await store.computedKpis(tx)).map(indicatorOf));
         const cycle = graph.cycleWith(indicatorOf(kpi));
         if (cycle !== undefined) {
           const reason = `\`${kpiId}\` would be computed from itself: ${cycle}`;
-          throw new ApiError("VALIDATION_FAILED", { problem: "circle" }, { reason });
+          throw kernelError("VALIDATION_FAILED", { problem: "circle" }, { reason });
         }
         const isNew = await store.upsertKpi(tx, kpi);
         await audit(tx, actor, isNew ? "indicator.create" : "indicator.update", kpiId, { type: kpi.type });
@@ -62,8 +63,8 @@ export function createIndicators({ db }: { db: Db }): Indicators {
         const kpi = await need(tx, kpiId);
         const users = await store.dependingKpis(tx, [kpiId]);
         const user = users.find(({ depends_on }) => depends_on.includes(kpiId));
-        if (user) throw new ApiError("KPI_IN_USE", { kpiId, by: user.kpi_id });
-        if (kpi.model_id) throw new ApiError("KPI_IN_USE", { kpiId, by: kpi.model_id });
+        if (user) throw arrivalsError("KPI_IN_USE", { kpiId, by: user.kpi_id });
+        if (kpi.model_id) throw arrivalsError("KPI_IN_USE", { kpiId, by: kpi.model_id });
         await store.deleteKpi(tx, kpiId);
         await audit(tx, actor, "indicator.delete", kpiId);
         return kpi;

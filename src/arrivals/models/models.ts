@@ -1,12 +1,13 @@
 /** What people do with models: define, publish, unpublish, delete. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
-import { ApiError, invalid } from "../../kernel/errors.ts";
+import { invalid, kernelError } from "../../kernel/errors.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Grain } from "../../kernel/time/op-time.ts";
 import { wrongTimeZone } from "../../kernel/time/time-zone.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import { arrivalsError } from "../catalogue.ts";
 import { MODEL_STATES, type RerunPolicy } from "../runs/states.ts";
 import { dropDeadlines, setDeadlines } from "../store/deadlines.ts";
 import { calmInstances } from "../store/instances.ts";
@@ -90,7 +91,7 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
 
   async function need(reader: Queryable, modelId: string): Promise<store.ModelRow> {
     const model = await store.findModel(reader, modelId);
-    if (!model) throw new ApiError("MODEL_NOT_FOUND", { modelId });
+    if (!model) throw arrivalsError("MODEL_NOT_FOUND", { modelId });
     return model;
   }
 
@@ -108,7 +109,7 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
   async function refuseCircle(tx: Queryable, modelId: string, flow: ModelFlow): Promise<void> {
     const others = (await store.modelFlow(tx)).filter(({ model_id }) => model_id !== modelId);
     const problem = circleOf([...others, flow]);
-    if (problem !== undefined) throw new ApiError("VALIDATION_FAILED", { problem: "circle" }, { reason: problem });
+    if (problem !== undefined) throw kernelError("VALIDATION_FAILED", { problem: "circle" }, { reason: problem });
   }
 
   return {
@@ -134,7 +135,7 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
         const isNew = await store.upsertModel(tx, model);
         await store.replaceDependencies(tx, modelId, dependencies);
         const [taken] = await store.replaceModelKpis(tx, modelId, input.kpis);
-        if (taken) throw new ApiError("KPI_FED_ALREADY", { kpiId: taken.kpi_id, modelId: taken.model_id });
+        if (taken) throw arrivalsError("KPI_FED_ALREADY", { kpiId: taken.kpi_id, modelId: taken.model_id });
         await registerKpis(tx, input.kpis);
         if (present?.state === MODEL_STATES.published) await setTimers(tx, modelId);
         await audit(tx, actor, isNew ? "model.create" : "model.update", modelId, { name: input.name });
@@ -148,7 +149,7 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
     setPublished: (modelId, published, actor) =>
       db.tx(async (tx) => {
         const state = published ? MODEL_STATES.published : MODEL_STATES.unpublished;
-        if (!(await store.setModelState(tx, modelId, state))) throw new ApiError("MODEL_NOT_FOUND", { modelId });
+        if (!(await store.setModelState(tx, modelId, state))) throw arrivalsError("MODEL_NOT_FOUND", { modelId });
         if (published) await setTimers(tx, modelId);
         else {
           await dropDeadlines(tx, modelId);

@@ -1,9 +1,10 @@
 /** Runs that people ask for: one opTime, or a range of them. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db } from "../../kernel/data/db.ts";
-import { ApiError, invalid } from "../../kernel/errors.ts";
+import { invalid } from "../../kernel/errors.ts";
 import { grainOf, OP_TIMES_MAX, opTimesBetween } from "../../kernel/time/op-time.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import { arrivalsError } from "../catalogue.ts";
 import { judge, keyOf } from "../runs/judge.ts";
 import { type KnownModel, knownModels, readNeeds } from "../runs/needs.ts";
 import { MODEL_STATES } from "../runs/states.ts";
@@ -38,8 +39,8 @@ const MISSING_SHOWN = 5;
 export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
   async function published(modelId: string): Promise<KnownModel> {
     const model = (await knownModels(db, [modelId])).get(modelId);
-    if (!model) throw new ApiError("MODEL_NOT_FOUND", { modelId });
-    if (model.state !== MODEL_STATES.published) throw new ApiError("MODEL_NOT_PUBLISHED", { modelId });
+    if (!model) throw arrivalsError("MODEL_NOT_FOUND", { modelId });
+    if (model.state !== MODEL_STATES.published) throw arrivalsError("MODEL_NOT_PUBLISHED", { modelId });
     return model;
   }
 
@@ -68,13 +69,13 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
       const key = { model_id: modelId, op_time: opTime };
       const missing = (await missingOf([key], model)).get(key) ?? [];
       if (missing.length > 0 && !force) {
-        throw new ApiError("TABLES_MISSING", { modelId, opTime, missing: listed(missing) });
+        throw arrivalsError("TABLES_MISSING", { modelId, opTime, missing: listed(missing) });
       }
       return db.tx(async (tx) => {
         const [instance] = await lockInstances(tx, [key]);
         const [forced] = await forceInstances(tx, [key], "run");
-        if (!instance) throw new ApiError("MODEL_NOT_FOUND", { modelId }); // Deleted in this moment.
-        if (!forced) throw new ApiError("MODEL_RUNNING", { modelId, opTime, generation: instance.generation });
+        if (!instance) throw arrivalsError("MODEL_NOT_FOUND", { modelId }); // Deleted in this moment.
+        if (!forced) throw arrivalsError("MODEL_RUNNING", { modelId, opTime, generation: instance.generation });
         if (actor) await audit(tx, actor, "model.run", modelId, { opTime, force });
         tx.afterCommit(() => wake.hint(READY_TOPIC));
         return { generation: forced.generation + 1 };

@@ -1,9 +1,10 @@
 /** Why a model ran for an opTime, or has not: what it needs, what came when, which run used it, and what would make it run. */
 
 import type { Db } from "../../kernel/data/db.ts";
-import { ApiError, invalid } from "../../kernel/errors.ts";
+import { invalid } from "../../kernel/errors.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { grainOf } from "../../kernel/time/op-time.ts";
+import { arrivalsError } from "../catalogue.ts";
 import { formulaOf, readParts } from "../kpis/computed.ts";
 import { evaluateFormula } from "../kpis/formula.ts";
 import { judge, keyOf, type Need, type Verdict } from "../runs/judge.ts";
@@ -44,7 +45,7 @@ const REASONS_SHOWN = 5;
 export async function explain(db: Db, clock: Clock, modelId: string, opTime: string): Promise<Explanation> {
   const model = (await knownModels(db, [modelId])).get(modelId);
   const row = await findModel(db, modelId);
-  if (!model || !row) throw new ApiError("MODEL_NOT_FOUND", { modelId });
+  if (!model || !row) throw arrivalsError("MODEL_NOT_FOUND", { modelId });
   if (model.grain !== null && grainOf(opTime) !== model.grain) {
     const reason = `The opTimes of model \`${modelId}\` are ${model.grain}s, which \`${opTime}\` is not`;
     throw invalid(reason);

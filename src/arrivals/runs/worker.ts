@@ -2,12 +2,13 @@
  * The part of a process that runs models: claims what is ready up to its slots, and records how each run ended. The claim
  * itself reads what the run will use, under the lock of the instance: whatever arrives after that is new to it.
  */
+
 import type { Db, Queryable } from "../../kernel/data/db.ts";
-import type { Metrics } from "../../kernel/telemetry/metrics.ts";
 import { createLeaseWorker, type LeaseWorker } from "../../kernel/work/lease-worker.ts";
 import type { RunControl } from "../../kernel/work/run-control.ts";
 import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
 import type { Session } from "../../kernel/work/session.ts";
+import type { ArrivalsMetrics } from "../catalogue.ts";
 import type { ArrivalsSettings } from "../settings.ts";
 import { type ClaimedInstance, claimInstances, type InstanceKey, instanceLease } from "../store/instances.ts";
 import { findModels } from "../store/models.ts";
@@ -22,7 +23,7 @@ import { takeBack } from "./take-back.ts";
 export interface WorkerDeps extends ExecuteDeps, FinishDeps {
   session: Session;
   settings: ArrivalsSettings;
-  metrics: Metrics;
+  metrics: ArrivalsMetrics;
   log: ServiceLog;
   onRun: OnRun;
   /** This process, for people. */

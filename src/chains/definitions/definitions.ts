@@ -4,6 +4,7 @@ import { type Db, type Queryable, sqlState, UNIQUE_VIOLATION } from "../../kerne
 import { ApiError } from "../../kernel/errors.ts";
 import { parseJson } from "../../kernel/http/body.ts";
 import type { Ids } from "../../kernel/ids.ts";
+import { chainsError } from "../catalogue.ts";
 import * as store from "../store/definitions.ts";
 import { map } from "../types/map.ts";
 import type { Registry } from "../types/registry.ts";
@@ -70,7 +71,7 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
           chainId,
           enabled: input.enabled ?? true,
         });
-        if (!row) throw new ApiError("CHAIN_NAME_TAKEN", { name: input.name });
+        if (!row) throw chainsError("CHAIN_NAME_TAKEN", { name: input.name });
         await audit(tx, actor, "chain.create", chainId, { name: input.name });
         return row;
       });
@@ -89,11 +90,11 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
             return row;
           }
           const present = await store.findChain(tx, chainId);
-          if (!present) throw new ApiError("CHAIN_NOT_FOUND", { chainId });
-          throw new ApiError("VERSION_CONFLICT", { chainId, version: present.version, yours: input.version });
+          if (!present) throw chainsError("CHAIN_NOT_FOUND", { chainId });
+          throw chainsError("VERSION_CONFLICT", { chainId, version: present.version, yours: input.version });
         });
       } catch (error) {
-        if (sqlState(error) === UNIQUE_VIOLATION) throw new ApiError("CHAIN_NAME_TAKEN", { name: input.name });
+        if (sqlState(error) === UNIQUE_VIOLATION) throw chainsError("CHAIN_NAME_TAKEN", { name: input.name });
         throw error;
       }
     },
@@ -101,14 +102,14 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
     setEnabled: (chainId, enabled, actor) =>
       db.tx(async (tx) => {
         const row = await store.setEnabled(tx, chainId, enabled);
-        if (!row) throw new ApiError("CHAIN_NOT_FOUND", { chainId });
+        if (!row) throw chainsError("CHAIN_NOT_FOUND", { chainId });
         await audit(tx, actor, enabled ? "chain.enable" : "chain.disable", chainId, { name: row.name });
         return row;
       }),
 
     async get(chainId) {
       const row = await store.findChain(db, chainId);
-      if (!row) throw new ApiError("CHAIN_NOT_FOUND", { chainId });
+      if (!row) throw chainsError("CHAIN_NOT_FOUND", { chainId });
       return row;
     },
   };
@@ -139,5 +140,5 @@ function invalid(problems: readonly DagProblem[]): ApiError {
     : "";
   const more = others.length > 0 ? `, and ${others.length} more: see \`details.problems\`` : "";
   const reason = `The DAG is not valid: ${first?.message.replace(/\.$/, "")}${where}${more}`;
-  return new ApiError("DAG_INVALID", { problems }, { reason });
+  return chainsError("DAG_INVALID", { problems }, { reason });
 }

@@ -1,10 +1,10 @@
 /** The API of definitions under `/api/v1/chains`: validate, call one use case, shape the reply. */
 import type { Db } from "../../kernel/data/db.ts";
-import { ApiError } from "../../kernel/errors.ts";
 import { actionPath } from "../../kernel/http/action-path.ts";
 import { errors, NoBody } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
 import { grainOf, opTimesBetween } from "../../kernel/time/op-time.ts";
+import { chainsError } from "../catalogue.ts";
 import type { Chains } from "../chains.ts";
 import { chainIdOf } from "../ids.ts";
 import * as schemas from "../schemas.ts";
@@ -150,7 +150,7 @@ export function chainRoutes(http: Http, { db, chains }: { db: Db; chains: Chains
       const row = await findVersion(db, chainId, params.version);
       if (row) return { ...versionReply(row), dagJson: JSON.stringify(row.dag), dag: row.dag };
       await definitions.get(chainId);
-      throw new ApiError("CHAIN_VERSION_NOT_FOUND", { chainId, version: params.version });
+      throw chainsError("CHAIN_VERSION_NOT_FOUND", { chainId, version: params.version });
     },
   );
 
@@ -194,7 +194,7 @@ export function chainRoutes(http: Http, { db, chains }: { db: Db; chains: Chains
       const grain = request.body.grain ?? grainOf(from);
       if (grain === undefined) {
         const reason = `The range cannot be told: \`from\` (\`${from}\`) has none of the forms yyyyMMddHH, yyyyMMdd, yyyyMM`;
-        throw new ApiError("OP_TIME_RANGE", {}, { reason });
+        throw chainsError("OP_TIME_RANGE", {}, { reason });
       }
       const opTimes = opTimesBetween(from, to, grain);
       const chainId = chainIdOf(request.params);

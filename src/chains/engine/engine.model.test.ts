@@ -3,6 +3,7 @@
  * each command every node must be what the model says. A failure prints the seed and the shortest way to it; put
  * `{ seed, path }` of that message among the options of `fc.assert` to go that way again.
  */
+
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
@@ -16,6 +17,7 @@ import { systemIds } from "../../kernel/ids.ts";
 import { createMetrics } from "../../kernel/telemetry/metrics.ts";
 import { systemClock } from "../../kernel/time/clock.ts";
 import { createWake } from "../../kernel/work/wake.ts";
+import { CATALOGUE } from "../catalogue.ts";
 import { createDefinitions } from "../definitions/definitions.ts";
 import { createRuns } from "../runs/runs.ts";
 import { createSubRuns } from "../runs/sub-runs.ts";
@@ -71,7 +73,7 @@ async function openProcess() {
     db,
     wake,
     progress: { changed: () => {} },
-    metrics: createMetrics(),
+    metrics: createMetrics().define(CATALOGUE.metrics),
     runs: known,
     hasArrived,
     tellEnded: undefined,

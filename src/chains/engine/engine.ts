@@ -5,10 +5,9 @@
  */
 import { type Db, Lastly, type Queryable, type Tx } from "../../kernel/data/db.ts";
 import { createGroupCommit } from "../../kernel/data/group-commit.ts";
-import { ApiError } from "../../kernel/errors.ts";
-import type { Metrics } from "../../kernel/telemetry/metrics.ts";
 import type { LeaseWorker } from "../../kernel/work/lease-worker.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import { type ChainsMetrics, chainsError } from "../catalogue.ts";
 import type { Dag } from "../definitions/dag.ts";
 import type { Progress } from "../runs/progress.ts";
 import { saveCheckpoints } from "../store/history.ts";
@@ -78,7 +77,7 @@ export interface EngineDeps {
   db: Db;
   wake: Wake;
   progress: Progress;
-  metrics: Metrics;
+  metrics: ChainsMetrics;
   runs: RunCache;
   hasArrived: HasArrived;
   tellEnded: TellEnded | undefined;
@@ -313,7 +312,7 @@ async function refuseIfFull(tx: Queryable, { was, status }: Book, { facts }: Kno
   const revived = ENDED_RUN.has(was.status) && status === "RUNNING";
   if (!revived || facts.chain_id === null || facts.parent_run_id !== null) return;
   const full = await fullChain(tx, facts.chain_id);
-  if (full) throw new ApiError("CHAIN_FULL", full);
+  if (full) throw chainsError("CHAIN_FULL", full);
 }
 
 /** Nodes that may go to the worker that has just made them ready. Nodes in pools must be counted, so they wait for a claim. */

@@ -3,8 +3,8 @@
  * watchers, here and in other processes, and the run that waits for this one.
  */
 import type { Tx } from "../../kernel/data/db.ts";
-import type { Metrics } from "../../kernel/telemetry/metrics.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import type { ChainsMetrics } from "../catalogue.ts";
 import type { Progress } from "../runs/progress.ts";
 import { LET_GO_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC, TIMER_TOPIC } from "../topics.ts";
 import type { Book } from "./book.ts";
@@ -48,7 +48,7 @@ export interface Teller {
 export function createTeller(deps: {
   wake: Wake;
   progress: Progress;
-  metrics: Metrics;
+  metrics: ChainsMetrics;
   tellEnded: TellEnded | undefined;
 }): Teller {
   const { wake, progress, metrics, tellEnded } = deps;

@@ -1,7 +1,7 @@
 /** Runs that another module starts by the name of their chain, and waits for. */
 import type { Db } from "../../kernel/data/db.ts";
-import { ApiError } from "../../kernel/errors.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import { chainsError } from "../catalogue.ts";
 import type { RunCache } from "../engine/run-cache.ts";
 import { ENDED_RUN, type RunStatus } from "../engine/states.ts";
 import { findChainToRun, readOutcome, readStatus } from "../store/runs.ts";
@@ -49,7 +49,7 @@ export function createCalledRuns(deps: { db: Db; wake: Wake; runs: Runs; known: 
   return {
     async start(chain, { opTime, params, key, startedBy }) {
       const found = await findChainToRun(db, chain);
-      if (!found) throw new ApiError("CHAIN_NOT_FOUND", { chainId: `named \`${chain}\`` });
+      if (!found) throw chainsError("CHAIN_NOT_FOUND", { chainId: `named \`${chain}\`` });
       const request = { opTime, params, by: startedBy, trigger: "arrival", idempotencyKey: key } as const;
       return (await runs.start(found.chain_id, request)).runId;
     },

@@ -1,11 +1,12 @@
 /** The API of runs and their nodes under `/api/v1/runs`. */
 import type { Db } from "../../kernel/data/db.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, kernelError } from "../../kernel/errors.ts";
 import { actionPath } from "../../kernel/http/action-path.ts";
 import { parseJson } from "../../kernel/http/body.ts";
 import { errors, NoBody } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
+import { chainsError } from "../catalogue.ts";
 import type { Chains } from "../chains.ts";
 import { isUuid, runIdOf } from "../ids.ts";
 import * as schemas from "../schemas.ts";
@@ -67,7 +68,7 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
     async ({ params }) => {
       const runId = runIdOf(params);
       const [row, dag] = await Promise.all([readRun(db, runId), readRunDag(db, runId)]);
-      if (!row || !dag) throw new ApiError("RUN_NOT_FOUND", { runId });
+      if (!row || !dag) throw chainsError("RUN_NOT_FOUND", { runId });
       return { ...runReply(row), counts: row.counts, dagJson: JSON.stringify(dag), dag };
     },
   );
@@ -87,7 +88,7 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
     async ({ params }) => {
       const runId = runIdOf(params);
       const [rows, dag] = await Promise.all([readNodes(db, runId), readRunDag(db, runId)]);
-      if (!dag) throw new ApiError("RUN_NOT_FOUND", { runId });
+      if (!dag) throw chainsError("RUN_NOT_FOUND", { runId });
       return rows.map(nodeReplies(dag));
     },
   );
@@ -170,7 +171,7 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
       const runId = runIdOf(params);
       const offset = Number(after);
       const rows = await readEvents(db, runId, { limit, offset });
-      if (rows.length === 0 && !(await readRun(db, runId))) throw new ApiError("RUN_NOT_FOUND", { runId });
+      if (rows.length === 0 && !(await readRun(db, runId))) throw chainsError("RUN_NOT_FOUND", { runId });
       const items = rows.map(({ node_id, ...row }) => ({ ...row, nodeId: node_id }));
       return { items, next: rows.length === limit ? String(offset + limit) : null };
     },
@@ -190,7 +191,7 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
     },
     async ({ params }, reply) => {
       const runId = runIdOf(params);
-      if (!(await readRun(db, runId))) throw new ApiError("RUN_NOT_FOUND", { runId });
+      if (!(await readRun(db, runId))) throw chainsError("RUN_NOT_FOUND", { runId });
       await streams.send(runId, reply);
       return reply;
     },
@@ -305,8 +306,8 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
 
   async function noNode(runId: string, nodeId: string): Promise<ApiError> {
     const ids = await readNodeIds(db, runId);
-    if (ids.length === 0 && !(await readRun(db, runId))) return new ApiError("RUN_NOT_FOUND", { runId });
-    return new ApiError("NODE_NOT_FOUND", { runId, nodeId }, { hint: didYouMean(nodeId, ids) });
+    if (ids.length === 0 && !(await readRun(db, runId))) return chainsError("RUN_NOT_FOUND", { runId });
+    return chainsError("NODE_NOT_FOUND", { runId, nodeId }, { hint: didYouMean(nodeId, ids) });
   }
 }
 
@@ -326,6 +327,6 @@ function artifactOf(body: schemas.NodeActionBody): unknown {
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const because = error.message.replace(/^The body/, "it").replace(/\.$/, "");
-    throw new ApiError("VALIDATION_FAILED", {}, { reason: `The text of \`artifactJson\` cannot be used: ${because}` });
+    throw kernelError("VALIDATION_FAILED", {}, { reason: `The text of \`artifactJson\` cannot be used: ${because}` });
   }
 }

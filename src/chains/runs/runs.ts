@@ -7,6 +7,7 @@ import type { Ids } from "../../kernel/ids.ts";
 import { fingerprint } from "../../kernel/json/canonical.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import { chainsError } from "../catalogue.ts";
 import type { Definitions } from "../definitions/definitions.ts";
 import type { Book } from "../engine/book.ts";
 import type { Changed, Engine } from "../engine/engine.ts";
@@ -115,14 +116,14 @@ export function createRuns(deps: {
 
   async function whyNotStarted(chainId: string): Promise<ApiError> {
     const { name, enabled, dag } = await definitions.get(chainId);
-    if (!enabled) return new ApiError("CHAIN_DISABLED", { chainId, name });
+    if (!enabled) return chainsError("CHAIN_DISABLED", { chainId, name });
     const tables = [...new Set(dag.nodes.flatMap(({ waitsFor = [] }) => waitsFor))];
-    return new ApiError("OP_TIME_NEEDED", { name }, { tables: tables.slice(0, TABLES_SHOWN).join(", ") });
+    return chainsError("OP_TIME_NEEDED", { name }, { tables: tables.slice(0, TABLES_SHOWN).join(", ") });
   }
 
   async function change<T>(runId: string, work: (book: Book) => Changed<T>): Promise<T> {
     const answer = await engine.change(runId, work);
-    if (answer === undefined) throw new ApiError("RUN_NOT_FOUND", { runId });
+    if (answer === undefined) throw chainsError("RUN_NOT_FOUND", { runId });
     return answer;
   }
 
@@ -140,7 +141,7 @@ export function createRuns(deps: {
       if (present === "STOPPING" || present === "STOPPED") return { answer: present, dry: true };
       if (ENDED_RUN.has(present)) {
         const because = `it has ended with ${present}`;
-        throw new ApiError("RUN_WRONG_STATE", { runId, status: present }, { verb: "stop", because });
+        throw chainsError("RUN_WRONG_STATE", { runId, status: present }, { verb: "stop", because });
       }
       onRunEvent(book, { kind: "stop", graceMs: stopGraceMs, actor: by, reason });
       return { answer: book.status, also };
@@ -156,10 +157,10 @@ export function createRuns(deps: {
         const repeated = await takeStartKey(tx, { chainId, key, request: digest(request), runId: run.run_id }).catch(
           (error: unknown) => {
             const noChain = sqlState(error) === FOREIGN_KEY_VIOLATION; // The key would belong to it.
-            throw noChain ? new ApiError("CHAIN_NOT_FOUND", { chainId }) : error;
+            throw noChain ? chainsError("CHAIN_NOT_FOUND", { chainId }) : error;
           },
         );
-        if (repeated && !repeated.same) throw new ApiError("IDEMPOTENCY_CONFLICT", { key, runId: repeated.runId });
+        if (repeated && !repeated.same) throw chainsError("IDEMPOTENCY_CONFLICT", { key, runId: repeated.runId });
         if (repeated) return repeated.runId;
         if (!(await insert(tx, [run]))[0]) throw new NotStarted();
         tx.afterCommit(() => wake.hint(TIMER_TOPIC));
@@ -216,7 +217,7 @@ export function createRuns(deps: {
         const refused = retry(book, { nodeId, downstream, actor: actor.caller.name, reason });
         if (refused && nodeId !== undefined) {
           const details = { runId, nodeId, status: nodeStatus ?? "", runStatus };
-          throw new ApiError("NODE_WRONG_STATE", details, { verb: "retry", because: refused.because });
+          throw chainsError("NODE_WRONG_STATE", details, { verb: "retry", because: refused.because });
         }
         refuseRun(runId, "retry", { status: runStatus }, refused);
         const entry = nodeId === undefined ? undefined : book.nodes.get(nodeId);
@@ -233,7 +234,7 @@ export function createRuns(deps: {
         if (status === "SUCCESS") return { answer: { status, attempt }, dry: true };
         const refused = complete(book, { nodeId, artifact, actor: actor.caller.name, reason });
         if (refused) {
-          throw new ApiError(
+          throw chainsError(
             "NODE_WRONG_STATE",
             { runId, nodeId, status },
             { verb: "complete", because: refused.because },
@@ -269,13 +270,13 @@ function digest({ params = {}, opTime = null, priority = 0 }: StartRequest): str
 }
 
 function refuseRun(runId: string, verb: string, { status }: { status: RunStatus }, refused: Refused | undefined): void {
-  if (refused) throw new ApiError("RUN_WRONG_STATE", { runId, status }, { verb, because: refused.because });
+  if (refused) throw chainsError("RUN_WRONG_STATE", { runId, status }, { verb, because: refused.because });
 }
 
 function needNode(book: Book, nodeId: string) {
   const entry = book.nodes.get(nodeId);
   if (entry) return entry;
-  throw new ApiError("NODE_NOT_FOUND", { runId: book.runId, nodeId }, { hint: didYouMean(nodeId, book.nodes.keys()) });
+  throw chainsError("NODE_NOT_FOUND", { runId: book.runId, nodeId }, { hint: didYouMean(nodeId, book.nodes.keys()) });
 }
 
 function movesOf(book: Book): NodeMove[] {

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { setTimeout as sleepFor } from "node:timers/promises";
 import type { FastifyReply } from "fastify";
 import type { Db } from "../../kernel/data/db.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { kernelError } from "../../kernel/errors.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { ENDED_RUN, type NodeStatus } from "../engine/states.ts";
 import {
@@ -124,9 +124,9 @@ export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number
 
   return {
     async send(runId, reply) {
-      if (stopped) throw new ApiError("SHUTTING_DOWN", { seconds: RETRY_AFTER_SECONDS });
+      if (stopped) throw kernelError("SHUTTING_DOWN", { seconds: RETRY_AFTER_SECONDS });
       if (open.size >= streamsMax) {
-        throw new ApiError("OVERLOADED", { waiting: open.size, seconds: RETRY_AFTER_SECONDS });
+        throw kernelError("OVERLOADED", { waiting: open.size, seconds: RETRY_AFTER_SECONDS });
       }
       const control = new AbortController();
       open.add(control);

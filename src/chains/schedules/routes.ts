@@ -1,11 +1,11 @@
 /** The API of schedules and pools. */
 import { audit } from "../../kernel/auth/audit.ts";
 import type { Db } from "../../kernel/data/db.ts";
-import { ApiError } from "../../kernel/errors.ts";
 import { actionPath } from "../../kernel/http/action-path.ts";
 import { errors, NoBody } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import { chainsError } from "../catalogue.ts";
 import type { Chains } from "../chains.ts";
 import { chainIdOf, scheduleIdOf } from "../ids.ts";
 import * as schemas from "../schemas.ts";
@@ -175,9 +175,9 @@ export function poolRoutes(http: Http, { db, wake }: { db: Db; wake: Wake }): vo
       const { name } = request.params;
       return db.tx(async (tx) => {
         const users = await deletePool(tx, name);
-        if (!users) throw new ApiError("POOL_NOT_FOUND", { name });
+        if (!users) throw chainsError("POOL_NOT_FOUND", { name });
         const because = whoUses(users);
-        if (because !== undefined) throw new ApiError("POOL_IN_USE", { name, ...users }, { because });
+        if (because !== undefined) throw chainsError("POOL_IN_USE", { name, ...users }, { because });
         await audit(tx, actorOf(request), "pool.delete", name);
         return { name, size: 0 };
       });

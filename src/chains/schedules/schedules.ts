@@ -1,12 +1,12 @@
 /** Schedules: what people do with them, and firing those whose time has come, each exactly once over all processes. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import { type Db, isUnavailable, sqlState, type Tx, UNIQUE_VIOLATION } from "../../kernel/data/db.ts";
-import { ApiError } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Grain, opTimeAt } from "../../kernel/time/op-time.ts";
 import type { ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import { chainsError } from "../catalogue.ts";
 import type { Definitions } from "../definitions/definitions.ts";
 import { type ChainRow, findChain } from "../store/definitions.ts";
 import { insertChainRuns } from "../store/runs.ts";
@@ -55,7 +55,7 @@ export function createSchedules(deps: {
 
   function written(chain: ChainRow, scheduleId: string, input: ScheduleInput): store.ScheduleWrite {
     const wrong = checkCron(input.cron, input.timeZone) ?? lacksOpTime(chain, input);
-    if (wrong !== undefined) throw new ApiError("SCHEDULE_INVALID", {}, { reason: wrong });
+    if (wrong !== undefined) throw chainsError("SCHEDULE_INVALID", {}, { reason: wrong });
     return {
       schedule_id: scheduleId,
       chain_id: chain.chain_id,
@@ -78,7 +78,7 @@ export function createSchedules(deps: {
 
   async function find(chainId: string, scheduleId: string): Promise<store.ScheduleRow> {
     const row = await store.readSchedule(db, chainId, scheduleId);
-    if (!row) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
+    if (!row) throw chainsError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
     return row;
   }
 
@@ -89,7 +89,7 @@ export function createSchedules(deps: {
       const row = written(await definitions.get(chainId), ids.uuid(), input);
       return db.tx(async (tx) => {
         const inserted = await store.insertSchedule(tx, row);
-        if (!inserted) throw new ApiError("SCHEDULE_NAME_TAKEN", { name: input.name });
+        if (!inserted) throw chainsError("SCHEDULE_NAME_TAKEN", { name: input.name });
         await audit(tx, actor, "schedule.create", row.schedule_id, { chainId, name: input.name, cron: input.cron });
         tx.afterCommit(hintTimers);
         return inserted;
@@ -101,7 +101,7 @@ export function createSchedules(deps: {
         return await db.tx(async (tx) => {
           const present = await store.lockSchedule(tx, chainId, scheduleId);
           const chain = present && (await findChain(tx, chainId));
-          if (!chain) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
+          if (!chain) throw chainsError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
           const updated = await store.updateSchedule(tx, written(chain, scheduleId, { ...inputOf(present), ...input }));
           if (!updated) throw new Error(`schedule ${scheduleId} is locked but gone`);
           await audit(tx, actor, "schedule.update", scheduleId, { chainId, name: input.name, cron: input.cron });
@@ -109,7 +109,7 @@ export function createSchedules(deps: {
           return updated;
         });
       } catch (error) {
-        if (sqlState(error) === UNIQUE_VIOLATION) throw new ApiError("SCHEDULE_NAME_TAKEN", { name: input.name });
+        if (sqlState(error) === UNIQUE_VIOLATION) throw chainsError("SCHEDULE_NAME_TAKEN", { name: input.name });
         throw error;
       }
     },
@@ -117,7 +117,7 @@ export function createSchedules(deps: {
     setPaused: (chainId, scheduleId, paused, actor) =>
       db.tx(async (tx) => {
         const row = await store.lockSchedule(tx, chainId, scheduleId);
-        if (!row) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
+        if (!row) throw chainsError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
         if (row.paused === paused) return row;
         // What lies in the pause was not missed: it was not wanted.
         const next_at = paused ? row.next_at : nextAt(row.cron, row.time_zone);
@@ -130,7 +130,7 @@ export function createSchedules(deps: {
     async remove(chainId, scheduleId, actor) {
       await db.tx(async (tx) => {
         const name = await store.deleteSchedule(tx, chainId, scheduleId);
-        if (name === undefined) throw new ApiError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
+        if (name === undefined) throw chainsError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
         await audit(tx, actor, "schedule.delete", scheduleId, { chainId, name });
       });
     },

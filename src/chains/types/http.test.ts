@@ -14,7 +14,7 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => unknown;
 let handler: Handler;
 const server = createServer((request, response) => void handler(request, response));
 const outbound = createOutbound({ allowPrivate: true });
-const guarded = createOutbound({ allowPrivate: false });
+const guarded = createOutbound({ allowPrivate: false, setting: "ALLOW_PRIVATE" });
 let origin: string;
 
 beforeAll(async () => {
@@ -253,7 +253,7 @@ describe("an exchange that fails", () => {
 
   test("is final when the address is refused", async () => {
     expect(await failureOf({ url: `${origin}/` }, { through: guarded })).toEqual({
-      message: `GET ${origin}/ failed: 127.0.0.1 is not a public address; set MILLRACE_WEBHOOKS_ALLOW_PRIVATE=true to permit it.`,
+      message: `GET ${origin}/ failed: 127.0.0.1 is not a public address; set ALLOW_PRIVATE=true to permit it.`,
       retry: false,
     });
   });

@@ -16,6 +16,7 @@ export interface CfgProblem {
 }
 
 export interface Registry {
+  add(types: readonly RegisteredType[]): void;
   get(type: string): NodeType | undefined;
   names(): string[];
   /** What to do to have a type that is known but switched off here. */
@@ -47,11 +48,15 @@ export function createRegistry(
   // Strict about the schema's own spelling: a misspelt keyword would check nothing.
   const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true, strictTypes: false, strictTuples: false });
   const entries = new Map<string, { nodeType: RegisteredType; validate: ValidateFunction }>();
-  for (const nodeType of types) {
-    const earlier = entries.get(nodeType.type)?.nodeType;
-    if (earlier) throw twice(earlier, nodeType);
-    entries.set(nodeType.type, { nodeType, validate: compile(ajv, nodeType) });
+
+  function add(more: readonly RegisteredType[]): void {
+    for (const nodeType of more) {
+      const earlier = entries.get(nodeType.type)?.nodeType;
+      if (earlier) throw twice(earlier, nodeType);
+      entries.set(nodeType.type, { nodeType, validate: compile(ajv, nodeType) });
+    }
   }
+  add(types);
 
   function complete(type: string, cfg: unknown, templates: boolean): { cfg: unknown } | { problems: CfgProblem[] } {
     const entry = entries.get(type);
@@ -69,6 +74,7 @@ export function createRegistry(
   }
 
   return {
+    add,
     get: (type) => entries.get(type)?.nodeType,
     howToHave: (type) => (Object.hasOwn(switchedOff, type) ? switchedOff[type] : undefined),
     names: () => [...entries.keys()],
@@ -90,7 +96,9 @@ function compile(ajv: Ajv, nodeType: RegisteredType): ValidateFunction {
 }
 
 function twice(earlier: RegisteredType, later: RegisteredType): OperatorError {
-  const places = `once ${place(earlier)} and once ${place(later)}`;
+  // What is built in comes first, though a module may have brought it after the user's own.
+  const [first, second] = earlier.file !== undefined && later.file === undefined ? [later, earlier] : [earlier, later];
+  const places = `once ${place(first)} and once ${place(second)}`;
   return refusal([`There are two node types \`${later.type}\`, ${places}. Give one of them another name.`]);
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { createEngines, type Engines } from "../../engines/index.ts";
+import { createEngines } from "../../engines/engines.ts";
+import type { Engines } from "../../engines/index.ts";
 import { FinalFailure, mayRetry, type NodeContext } from "./node-type.ts";
 import { createRegistry } from "./registry.ts";
 import { sqlType } from "./sql.ts";

@@ -3,11 +3,9 @@
  * engine then takes them as values, whatever they hold.
  */
 import { Type } from "typebox";
-import { EngineRefusal, type Engines } from "../../engines/index.ts";
+import { ENGINE_DEFAULT, EngineRefusal, type Engines } from "../../engines/index.ts";
 import { FinalFailure, type NodeType, nodeType } from "./node-type.ts";
 
-/** Where the cfg names none. */
-export const ENGINE_DEFAULT = "duckdb";
 const ROWS_MAX = 10_000;
 const SQL_LENGTH_MAX = 1_000_000;
 

@@ -2,14 +2,15 @@
  * The part of a process that runs nodes: claims ready ones up to its slots, runs them, reports what became of them, and
  * aborts those that were stopped or taken away. The claim, the slots and the drain are the kernel's (lease-worker.ts).
  */
+
 import { type Db, isTimedOut, isUnavailable } from "../../kernel/data/db.ts";
 import type { NamedSecrets } from "../../kernel/secrets/named.ts";
-import type { Metrics } from "../../kernel/telemetry/metrics.ts";
 import { createLeaseWorker } from "../../kernel/work/lease-worker.ts";
 import { LeaseLost, type RunControl, ShuttingDown } from "../../kernel/work/run-control.ts";
 import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
 import type { Session } from "../../kernel/work/session.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import type { ChainsMetrics } from "../catalogue.ts";
 import type { Adopter, Engine, Report } from "../engine/engine.ts";
 import type { RunCache } from "../engine/run-cache.ts";
 import type { Progress } from "../runs/progress.ts";
@@ -35,7 +36,7 @@ export interface WorkerDeps {
   subRuns: SubRuns;
   secrets: Pick<NamedSecrets, "open">;
   settings: ChainsSettings;
-  metrics: Metrics;
+  metrics: ChainsMetrics;
   log: ServiceLog;
   onRun: OnRun;
   /** This process, for people. */

@@ -1,5 +1,6 @@
 /** The shape of most commands: one call to the server, whose reply is shown to a person or, with `--json`, as it is. */
 import { environmentHelp, flagHelp } from "../../kernel/config/describe.ts";
+import { CATALOGUE } from "../../modules.ts";
 import { type Client, createClient, Refusal, type Request } from "./client.ts";
 import type { Command, Flag, Given } from "./command.ts";
 import { EXIT } from "./exit-codes.ts";
@@ -8,8 +9,8 @@ import { print } from "./output.ts";
 const JSON_FLAG: Flag = { usage: "--json", description: "Print the server's reply as it is." };
 
 /** The flags and the environment that every client reads. */
-export const CLIENT_FLAGS: readonly Flag[] = flagHelp("client");
-export const CLIENT_ENVIRONMENT = environmentHelp("client");
+export const CLIENT_FLAGS: readonly Flag[] = flagHelp(CATALOGUE.settings.client);
+export const CLIENT_ENVIRONMENT = environmentHelp(CATALOGUE.settings.client);
 
 interface ShownReply<Reply> extends Omit<Command, "run" | "environment"> {
   /** The reply for a person; nothing is printed when it is empty. */

@@ -2,6 +2,7 @@
 import { loadClientConfig } from "../../kernel/config/client.ts";
 import type { Flags } from "../../kernel/config/read-settings.ts";
 import { OperatorError } from "../../kernel/errors.ts";
+import { CATALOGUE } from "../../modules.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 
 export interface Request {
@@ -66,7 +67,7 @@ const TIMEOUT_MS = 30_000;
 const EVENT_STREAM = "text/event-stream";
 
 export function createClient({ flags, env }: { flags: Flags; env: NodeJS.ProcessEnv }): Client {
-  const { url: server, key } = loadClientConfig({ env, flags });
+  const { url: server, key } = loadClientConfig({ env, flags, known: Object.values(CATALOGUE.settings).flat() });
   const base = new URL(server.endsWith("/") ? server : `${server}/`);
   if (base.username !== "" || base.password !== "") {
     throw new OperatorError(

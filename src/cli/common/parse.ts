@@ -3,9 +3,9 @@
  * than a number can hold, and a worker may be called `007`.
  */
 import { parseArgs } from "node:util";
-import { SETTINGS, type Setting } from "../../kernel/config/settings.ts";
 import type { OperatorError } from "../../kernel/errors.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
+import { CATALOGUE } from "../../modules.ts";
 import type { Command, Flag, Given } from "./command.ts";
 
 /** Makes the error for wrong usage. */
@@ -134,7 +134,7 @@ function isFlagOf(value: string, names: readonly string[]): boolean {
 }
 
 function unknownFlag(raw: string, names: readonly string[]): string {
-  const settings: readonly Setting[] = Object.values(SETTINGS);
+  const settings = Object.values(CATALOGUE.settings).flat();
   const unflagged = settings.find(({ env, flag }) => flag === undefined && raw === `--${asFlag(env)}`);
   if (unflagged) return `${raw} is not a flag: set ${unflagged.env} in the environment instead.`;
   const hint = didYouMean(

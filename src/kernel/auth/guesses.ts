@@ -5,7 +5,7 @@
  * address. Look-ups still under way do not count: a fleet whose keys all arrive right after a start must not be refused.
  */
 
-import { ApiError } from "../errors.ts";
+import { kernelError } from "../errors.ts";
 import type { Clock } from "../time/clock.ts";
 
 export interface Guesses {
@@ -32,7 +32,7 @@ export function createGuesses({ clock }: { clock: Clock }): Guesses {
     check(address) {
       const window = windowOf(address);
       if (!window || window.failures < FAILURES_PER_WINDOW_MAX) return;
-      throw new ApiError(
+      throw kernelError(
         "RATE_LIMITED",
         { limit: FAILURES_PER_WINDOW_MAX, seconds: Math.ceil((window.until - clock.now()) / 1000) },
         { who: "This address", what: "requests with unknown keys" },

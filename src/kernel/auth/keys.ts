@@ -5,16 +5,16 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Db, Queryable, Tx } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
-import { ApiError } from "../errors.ts";
+import { kernelError } from "../errors.ts";
 import { systemIds } from "../ids.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Wake } from "../work/wake.ts";
 import { createGuesses } from "./guesses.ts";
-import type { Caller, Scope } from "./scopes.ts";
+import type { Caller } from "./scopes.ts";
 
 export interface NewKey {
   name: string;
-  scopes: readonly Scope[];
+  scopes: readonly string[];
   tenantId?: number;
   source?: string;
   rateLimitPerMinute?: number;
@@ -26,7 +26,7 @@ export interface KeyRow {
   name: string;
   /** The first characters, to recognise it by. */
   hint: string;
-  scopes: Scope[];
+  scopes: string[];
   tenant_id: string | null;
   source: string | null;
   rate_limit_per_minute: number | null;
@@ -139,7 +139,7 @@ export function createKeys(deps: { db: Db; wake: Wake; clock: Clock; adminKey: s
 
     async revoke(tx, id) {
       const [row] = await tx.rows(REVOKE, [id]);
-      if (!row) throw new ApiError("KEY_NOT_FOUND", { id });
+      if (!row) throw kernelError("KEY_NOT_FOUND", { id });
       tx.afterCommit(() => wake.hint(REVOKED_TOPIC));
       return row;
     },

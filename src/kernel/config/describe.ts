@@ -1,5 +1,5 @@
-/** The table of settings as people read it: in `--help`, and in docs/operating.md, where a test keeps it true. */
-import { type Reader, SETTINGS, type Setting, settingsFor } from "./settings.ts";
+/** Settings as people read them: in `--help`, and in docs/operating.md, where a test keeps the table true. */
+import type { Setting } from "./settings.ts";
 
 export interface FlagHelp {
   /** `--port <number>` */
@@ -7,9 +7,8 @@ export interface FlagHelp {
   description: string;
 }
 
-/** The flags of the commands that `reader` stands for. */
-export function flagHelp(reader: Reader): FlagHelp[] {
-  return settingsFor(reader).flatMap(([, { env, flag, kind, default: text, description }]) =>
+export function flagHelp(settings: readonly Setting[]): FlagHelp[] {
+  return settings.flatMap(({ env, flag, kind, default: text, description }) =>
     flag === undefined
       ? []
       : [
@@ -22,25 +21,27 @@ export function flagHelp(reader: Reader): FlagHelp[] {
 }
 
 /** The settings that have no flag, one line each. */
-export function environmentHelp(reader: Reader): string {
-  const settings = settingsFor(reader).flatMap(([, setting]) => (setting.flag === undefined ? [setting] : []));
-  const width = Math.max(...settings.map(({ env }) => env.length));
-  return settings.map(({ env, description }) => `${env.padEnd(width)}  ${description}`).join("\n");
+export function environmentHelp(settings: readonly Setting[]): string {
+  const unflagged = settings.filter(({ flag }) => flag === undefined);
+  const width = Math.max(...unflagged.map(({ env }) => env.length));
+  return unflagged.map(({ env, description }) => `${env.padEnd(width)}  ${description}`).join("\n");
 }
 
-export function settingsAsMarkdown(): string {
-  const rows = Object.values<Setting>(SETTINGS).map((setting) => [
-    `\`${setting.env}\``,
-    setting.flag === undefined ? "" : `\`--${setting.flag}\``,
-    setting.default ? `\`${setting.default}\`` : "",
-    setting.kind.accepts,
-    setting.readBy,
-    setting.description,
-  ]);
+export function settingsAsMarkdown(settings: Readonly<Record<"server" | "client", readonly Setting[]>>): string {
+  const rowsOf = (reader: "server" | "client") =>
+    settings[reader].map(({ env, flag, default: text, kind, description }) => [
+      `\`${env}\``,
+      flag === undefined ? "" : `\`--${flag}\``,
+      text ? `\`${text}\`` : "",
+      kind.accepts,
+      reader,
+      description,
+    ]);
   const lines = [
     ["Setting", "Flag", "Default", "Accepted", "Read by", "What it does"],
     Array<string>(6).fill("---"),
-    ...rows,
+    ...rowsOf("server"),
+    ...rowsOf("client"),
   ];
   return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
 }

@@ -3,27 +3,43 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Type } from "typebox";
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
+import { mergeCatalogues } from "../catalogue.ts";
 import { OperatorError } from "../errors.ts";
 import { loadClientConfig } from "./client.ts";
-import { loadConfig } from "./load.ts";
+import { trueOrFalse } from "./kinds.ts";
+import { type Configurable, loadConfig } from "./load.ts";
 import type { Flags } from "./read-settings.ts";
 
 const SECRET = "correct-horse-battery-staple-correct-horse";
 const StageTimeout = Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 }));
-const SECTIONS = {
-  tracking: Type.Object(
-    {
-      stageTimeoutSeconds: Type.Object(
-        { "shard-splitter": StageTimeout, "shard-worker": StageTimeout, "mysql-sender": StageTimeout },
-        { additionalProperties: false, default: {} },
-      ),
-      lostLimit: Type.Integer({ minimum: 1, default: 10 }),
-      mode: Type.Optional(Type.Union([Type.Literal("strict"), Type.Literal("lax")])),
-      folders: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 3 })),
+const trackingSection = Type.Object(
+  {
+    stageTimeoutSeconds: Type.Object(
+      { "shard-splitter": StageTimeout, "shard-worker": StageTimeout, "mysql-sender": StageTimeout },
+      { additionalProperties: false, default: {} },
+    ),
+    lostLimit: Type.Integer({ minimum: 1, default: 10 }),
+    mode: Type.Optional(Type.Union([Type.Literal("strict"), Type.Literal("lax")])),
+    folders: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 3 })),
+  },
+  { additionalProperties: false },
+);
+const MODULES = [
+  {
+    name: "tracking",
+    section: trackingSection,
+    scopes: { "pipeline:read": {}, "pipeline:write": {} },
+    settings: {
+      allowShell: {
+        env: "MILLRACE_ALLOW_SHELL",
+        flag: "allow-shell",
+        kind: trueOrFalse,
+        default: "false",
+        description: "Whether shells are allowed.",
+      },
     },
-    { additionalProperties: false },
-  ),
-};
+  },
+] as const satisfies Configurable[];
 
 let cwd: string;
 beforeEach(async () => {
@@ -32,8 +48,9 @@ beforeEach(async () => {
 afterEach(() => rm(cwd, { recursive: true, force: true }));
 
 type Given = { env?: Record<string, string>; flags?: Flags };
-const load = ({ env = {}, flags = {} }: Given = {}) => loadConfig({ env, flags, cwd, sections: SECTIONS });
-const loadClient = ({ env = {}, flags = {} }: Given) => loadClientConfig({ env, flags });
+const load = ({ env = {}, flags = {} }: Given = {}) => loadConfig({ env, flags, cwd, modules: MODULES });
+const loadClient = ({ env = {}, flags = {} }: Given) => loadClientConfig({ env, flags, known });
+const known = Object.values(mergeCatalogues(MODULES).settings).flat();
 const writeYaml = (text: string, name = "millrace.yaml") => writeFile(join(cwd, name), text);
 
 /** The lines of the refusal, without the heading that several share. */
@@ -63,9 +80,8 @@ describe("settings", () => {
       bodyLimitBytes: 1_048_576,
       rateLimitPerMinute: 600_000,
       shutdownGraceSeconds: 20,
-      webhooksAllowPrivate: false,
-      allowShell: false,
       serviceName: "millrace",
+      settings: { tracking: { allowShell: false } },
       sections: { tracking: { stageTimeoutSeconds: {}, lostLimit: 10 } },
     });
   });
@@ -73,14 +89,14 @@ describe("settings", () => {
   test("are typed by their kinds, and undefined only where there is no default", () => {
     const config = load();
     expectTypeOf(config.port).toEqualTypeOf<number>();
-    expectTypeOf(config.allowShell).toEqualTypeOf<boolean>();
+    expectTypeOf(config.settings.tracking.allowShell).toEqualTypeOf<boolean>();
     expectTypeOf(config.databaseUrl).toEqualTypeOf<string | undefined>();
     expectTypeOf(config.secretKey).toEqualTypeOf<Buffer | undefined>();
     expectTypeOf(config.roles).toEqualTypeOf<readonly ("api" | "scheduler" | "worker")[]>();
     expectTypeOf(config.sections.tracking.lostLimit).toEqualTypeOf<number>();
     expectTypeOf(config.sections.tracking.stageTimeoutSeconds["shard-worker"]).toEqualTypeOf<number | undefined>();
     expectTypeOf(config).not.toHaveProperty("url");
-    expectTypeOf(loadClientConfig({ env: {}, flags: {} })).toEqualTypeOf<{
+    expectTypeOf(loadClientConfig({ env: {}, flags: {}, known: [] })).toEqualTypeOf<{
       readonly url: string;
       readonly key: string | undefined;
     }>();
@@ -105,8 +121,7 @@ describe("settings", () => {
       MILLRACE_ANONYMOUS_SCOPES: "pipeline:read,,pipeline:write,pipeline:read",
       MILLRACE_LOG_LEVEL: " debug\n",
       MILLRACE_RATE_LIMIT_PER_MINUTE: "0",
-      MILLRACE_WEBHOOKS_ALLOW_PRIVATE: "true",
-      MILLRACE_ALLOW_SHELL: "false",
+      MILLRACE_ALLOW_SHELL: "true",
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318",
     };
     expect(load({ env })).toMatchObject({
@@ -116,8 +131,7 @@ describe("settings", () => {
       anonymousScopes: ["pipeline:read", "pipeline:write"],
       logLevel: "debug",
       rateLimitPerMinute: 0,
-      webhooksAllowPrivate: true,
-      allowShell: false,
+      settings: { tracking: { allowShell: true } },
       otlpEndpoint: "http://127.0.0.1:4318",
     });
   });
@@ -163,7 +177,6 @@ describe("settings", () => {
     ["MILLRACE_ROLES", ","],
     ["MILLRACE_HOST", "local host"],
     ["MILLRACE_ALLOW_SHELL", "yes"],
-    ["MILLRACE_WEBHOOKS_ALLOW_PRIVATE", "1"],
     ["MILLRACE_ANONYMOUS_SCOPES", "everything"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://127.0.0.1:4317"],
@@ -345,17 +358,15 @@ describe("the file", () => {
   });
 
   test("may lack nothing that a section requires", () => {
-    const sections = { engines: Type.Object({ name: Type.String() }, { additionalProperties: false }) };
-    expect(problems(() => loadConfig({ env: {}, flags: {}, cwd, sections }))).toEqual([
+    const section = Type.Object({ name: Type.String() }, { additionalProperties: false });
+    expect(problems(() => loadConfig({ env: {}, flags: {}, cwd, modules: [{ name: "engines", section }] }))).toEqual([
       "millrace.yaml: `engines.name` is missing. Accepted: text.",
     ]);
   });
 
   test("is never checked against a schema that would let misspelt keys pass", () => {
-    const open = {
-      tracking: Type.Object({ nested: Type.Object({}, { default: {} }) }, { additionalProperties: false }),
-    };
-    expect(() => loadConfig({ env: {}, flags: {}, cwd, sections: open })).toThrow(
+    const section = Type.Object({ nested: Type.Object({}, { default: {} }) }, { additionalProperties: false });
+    expect(() => loadConfig({ env: {}, flags: {}, cwd, modules: [{ name: "tracking", section }] })).toThrow(
       "the schema at sections/tracking/properties/nested must say additionalProperties: false",
     );
   });

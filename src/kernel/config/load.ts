@@ -2,29 +2,55 @@
  * The whole configuration of a process: settings from flags and environment, sections from the file. Whatever is wrong
  * is told at once, not one start after the other.
  */
+import type { Static } from "typebox";
+import { type Catalogue, mergeCatalogues } from "../catalogue.ts";
 import { readConfigFile } from "./file.ts";
-import { type Environment, type Flags, readSettings, refusal } from "./read-settings.ts";
-import { checkSections, type SectionSchemas, type Sections } from "./sections.ts";
-import type { Settings } from "./settings.ts";
+import { type Environment, type Flags, readSettings, refusal, unknownNames } from "./read-settings.ts";
+import { checkSections, type SectionSchema } from "./sections.ts";
+import { type ServerSettings, type SettingTable, type SettingValues, serverSettings } from "./settings.ts";
 
-export interface ConfigSources<Schemas extends SectionSchemas> {
+/** What is read for a module: the settings of its catalogue, and its section of the file. */
+export type Configurable = Catalogue & { readonly section: SectionSchema };
+
+export interface ConfigSources<Modules extends readonly Configurable[]> {
   env: Environment;
   flags: Flags;
   /** Where the file is looked for. */
   cwd: string;
-  /** What each module accepts in its section of the file. */
-  sections: Schemas;
+  modules: Modules;
 }
 
-export type ServerConfig<Schemas extends SectionSchemas> = Settings<"server"> & {
-  readonly sections: Sections<Schemas>;
+export type ServerConfig<Modules extends readonly Configurable[]> = ServerSettings & {
+  /** By module: its section of the file. */
+  readonly sections: { readonly [M in Modules[number] as M["name"]]: Static<M["section"]> };
+  /** By module: its environment variables and flags. */
+  readonly settings: { readonly [M in Modules[number] as M["name"]]: ValuesOf<M> };
 };
+type ValuesOf<M> = M extends { settings: infer Table extends SettingTable } ? SettingValues<Table> : object;
+
 /** The configuration of `serve` and `migrate`. */
-export function loadConfig<Schemas extends SectionSchemas>(sources: ConfigSources<Schemas>): ServerConfig<Schemas> {
-  const { values, problems } = readSettings("server", sources.env, sources.flags);
-  const file = readConfigFile(values.configFile, sources.cwd);
-  const checked = "problems" in file ? file : checkSections(file, sources.sections);
-  if ("problems" in checked) throw refusal([...problems, ...checked.problems]);
-  if (problems.length > 0) throw refusal(problems);
-  return { ...values, sections: checked.sections };
+export function loadConfig<const Modules extends readonly Configurable[]>(
+  sources: ConfigSources<Modules>,
+): ServerConfig<Modules> {
+  const { env, flags, cwd, modules } = sources;
+  const { settings, scopes } = mergeCatalogues(modules);
+  const { values, problems } = readSettings(serverSettings(Object.keys(scopes)), env, flags);
+  const ofModules = modules.map(({ name, settings: table = {} }) => ({ name, ...readSettings(table, env, flags) }));
+  const known = Object.values(settings).flat();
+  const file = readConfigFile(values.configFile, cwd);
+  const schemas = Object.fromEntries(modules.map(({ name, section }) => [name, section]));
+  const checked = "problems" in file ? file : checkSections(file, schemas, known);
+  const all = [
+    unknownNames(env, known),
+    problems,
+    ...ofModules.map((module) => module.problems),
+    "problems" in checked ? checked.problems : [],
+  ].flat();
+  if ("problems" in checked || all.length > 0) throw refusal(all);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- filled module by module from what gives the type
+  return {
+    ...values,
+    sections: checked.sections,
+    settings: Object.fromEntries(ofModules.map((module) => [module.name, module.values])),
+  } as ServerConfig<Modules>;
 }

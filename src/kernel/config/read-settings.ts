@@ -1,7 +1,7 @@
-/** Reads the table's settings: flags win over the environment, the environment over defaults. */
+/** Reads tables of settings: flags win over the environment, the environment over defaults. */
 import { OperatorError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
-import { type Reader, SETTINGS, type Setting, type Settings, settingsFor } from "./settings.ts";
+import type { Setting, SettingTable, SettingValues } from "./settings.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -16,14 +16,14 @@ const TEST_PREFIX = "MILLRACE_TEST_";
 const EXIT_CODE = 2;
 
 /** The values are complete only if there are no problems. */
-export function readSettings<R extends Reader>(
-  reader: R,
+export function readSettings<Table extends SettingTable>(
+  table: Table,
   env: Environment,
   flags: Flags,
-): { values: Settings<R>; problems: string[] } {
-  const problems = unknownNames(env);
+): { values: SettingValues<Table>; problems: string[] } {
+  const problems: string[] = [];
   const values: Record<string, unknown> = {};
-  for (const [name, setting] of settingsFor(reader)) {
+  for (const [name, setting] of Object.entries(table)) {
     const source = sourceOf(setting, env, flags);
     if (!source) continue;
     const value = setting.kind.parse(source.text);
@@ -31,7 +31,7 @@ export function readSettings<R extends Reader>(
     else values[name] = value;
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- filled name by name from the table that gives the type
-  return { values: values as Settings<R>, problems };
+  return { values: values as SettingValues<Table>, problems };
 }
 
 /** All problems in one sentence or list. */
@@ -67,8 +67,9 @@ function withoutCredentials(text: string): string {
   return text.replace(/\/\/\S*@/, "//...@");
 }
 
-function unknownNames(env: Environment): string[] {
-  const known = new Map(Object.values<Setting>(SETTINGS).map(({ env: name }) => [withoutPrefix(name), name]));
+/** Complains about each name in the environment that would be a setting, and is none of those that there are. */
+export function unknownNames(env: Environment, settings: readonly Setting[]): string[] {
+  const known = new Map(settings.map(({ env: name }) => [withoutPrefix(name), name]));
   return Object.keys(env)
     .filter((name) => name.startsWith(PREFIX) && !name.startsWith(TEST_PREFIX))
     .filter((name) => known.get(withoutPrefix(name)) !== name)

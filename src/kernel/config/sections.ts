@@ -3,28 +3,29 @@
  * The kernel knows no module, so it learns only here, at run time, which sections there are.
  */
 import { Ajv, type ErrorObject } from "ajv";
-import { type Static, type TObject, type TRecord, Type } from "typebox";
+import { type TObject, type TRecord, Type } from "typebox";
 import { complaint, knownKeys, onePerPlace, pathOf } from "../json/schema-errors.ts";
 import { didYouMean } from "../nearest.ts";
 import type { ConfigFile } from "./file.ts";
-import { SETTINGS, type Setting } from "./settings.ts";
+import type { Setting } from "./settings.ts";
 
-/** One closed object schema (`additionalProperties: false`) per section, or a map of names that people choose to such. */
-export type SectionSchemas = Readonly<Record<string, TObject | TRecord>>;
-export type Sections<Schemas extends SectionSchemas> = { readonly [Name in keyof Schemas]: Static<Schemas[Name]> };
+/** A closed object schema (`additionalProperties: false`), or a map of names that people choose to such. */
+export type SectionSchema = TObject | TRecord;
 
-export function checkSections<Schemas extends SectionSchemas>(
+/** `settings` are those of the environment, for whoever looks for one of them in the file. */
+export function checkSections(
   file: ConfigFile,
-  schemas: Schemas,
-): { sections: Sections<Schemas> } | { problems: string[] } {
+  schemas: Readonly<Record<string, SectionSchema>>,
+  settings: readonly Setting[],
+): { sections: Record<string, unknown> } | { problems: string[] } {
   assertClosed(schemas, "sections");
   // A section that is absent, or present but empty, which YAML reads as null, still gets its defaults.
   const names = Object.keys(schemas);
   const content = { ...file.content, ...Object.fromEntries(names.map((name) => [name, file.content[name] ?? {}])) };
   const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true });
-  const validate = ajv.compile<Sections<Schemas>>(Type.Object(schemas, { additionalProperties: false }));
+  const validate = ajv.compile<Record<string, unknown>>(Type.Object(schemas, { additionalProperties: false }));
   if (validate(content)) return { sections: content };
-  return { problems: onePerPlace(validate.errors ?? []).map((error) => sentence(error, file)) };
+  return { problems: onePerPlace(validate.errors ?? []).map((error) => sentence(error, file, settings)) };
 }
 
 /** A schema that lets unknown keys pass would let every misspelt one pass. */
@@ -36,20 +37,17 @@ function assertClosed(schema: unknown, path: string): void {
   for (const [key, value] of Object.entries(schema)) assertClosed(value, `${path}/${key}`);
 }
 
-function sentence(error: ErrorObject, file: ConfigFile): string {
+function sentence(error: ErrorObject, file: ConfigFile, settings: readonly Setting[]): string {
   const path = pathOf(error);
   const subject = `${file.place(path)}: \`${path.join(".")}\``;
   if (error.keyword !== "additionalProperties") return complaint(error, subject);
-  return `${subject} is not a setting.${hint(path, knownKeys(error))}`;
+  return `${subject} is not a setting.${hint(path, knownKeys(error), settings)}`;
 }
 
-function hint(path: readonly string[], known: readonly string[]): string {
+function hint(path: readonly string[], known: readonly string[], settings: readonly Setting[]): string {
   const name = path.at(-1) ?? "";
-  const setting: Setting | undefined = path.length === 1 ? settingNamed(name) : undefined;
+  const isMeant = ({ env, flag }: Setting) => name === flag || name.toUpperCase() === env;
+  const setting = path.length === 1 ? settings.find(isMeant) : undefined;
   if (setting) return ` Set ${setting.env} in the environment instead.`;
   return didYouMean(name, known) || ` Known here: ${known.join(", ") || "nothing"}.`;
-}
-
-function settingNamed(name: string): Setting | undefined {
-  return Object.values<Setting>(SETTINGS).find(({ env, flag }) => name === flag || name.toUpperCase() === env);
 }

@@ -4,7 +4,7 @@
  * for nobody, and a thousand callers share one commit.
  */
 
-import { ApiError } from "../errors.ts";
+import { kernelError } from "../errors.ts";
 import { isTimedOut, isUnavailable } from "./db.ts";
 
 export interface GroupCommitOptions<Item, Result> {
@@ -89,7 +89,7 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
   return {
     add(item) {
       if (queue.length >= waitingMax) {
-        return Promise.reject(new ApiError("OVERLOADED", { waiting: queue.length, seconds: RETRY_AFTER_SECONDS }));
+        return Promise.reject(kernelError("OVERLOADED", { waiting: queue.length, seconds: RETRY_AFTER_SECONDS }));
       }
       return new Promise((resolve, reject) => {
         queue.push({ item, resolve, reject });

@@ -3,6 +3,7 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "v
 import type { Json } from "../../../test/client.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { startHttp, type TestHttp } from "../../../test/http.ts";
+import { CATALOGUE } from "../../modules.ts";
 import type { DoctorCheck } from "../doctor.ts";
 import { adminSurfaces } from "./admin.ts";
 
@@ -21,7 +22,10 @@ let http: TestHttp;
 
 beforeAll(async () => {
   const { db } = database;
-  http = await startHttp({ db, routes: (routes, { keys }) => adminSurfaces(routes, { db, keys, checks }) });
+  http = await startHttp({
+    db,
+    routes: (routes, { keys }) => adminSurfaces(routes, { db, keys, checks, catalogue: CATALOGUE }),
+  });
   return () => http.stop();
 });
 

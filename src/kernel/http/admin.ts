@@ -2,7 +2,7 @@
 import { Type } from "typebox";
 import { audit, listAudit } from "../auth/audit.ts";
 import type { Keys } from "../auth/keys.ts";
-import { SCOPES } from "../auth/scopes.ts";
+import type { MergedCatalogue } from "../catalogue.ts";
 import type { Db } from "../data/db.ts";
 import { type DoctorCheck, examine } from "../doctor.ts";
 import { Body, errors, ReplyTime } from "./schemas.ts";
@@ -20,22 +20,31 @@ const Key = {
   createdBy: Type.String(),
   revokedAt: Type.Optional(ReplyTime),
 };
-const NewKey = Body({
-  name: Type.String({
-    minLength: 1,
-    maxLength: 128,
-    pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]+$",
-    description: "A name without control characters.",
-  }),
-  scopes: Type.Array(Type.Enum(SCOPES), { minItems: 1, maxItems: SCOPES.length }),
-  tenantId: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  source: Type.Optional(Type.Enum(["GRAVITINO", "COMPUTE_ENGINE"] as const)),
-  rateLimitPerMinute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
+const KeyName = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]+$",
+  description: "A name without control characters.",
 });
 const AUDIT_LIMIT_MAX = 1_000;
 
-export function adminSurfaces(http: Http, deps: { db: Db; keys: Keys; checks: readonly DoctorCheck[] }): void {
-  const { db, keys } = deps;
+export interface AdminDeps {
+  db: Db;
+  keys: Keys;
+  checks: readonly DoctorCheck[];
+  /** What keys can be given. */
+  catalogue: Pick<MergedCatalogue, "scopes" | "keySources">;
+}
+
+export function adminSurfaces(http: Http, { db, keys, checks, catalogue }: AdminDeps): void {
+  const scopes = Object.keys(catalogue.scopes);
+  const NewKey = Body({
+    name: KeyName,
+    scopes: Type.Array(Type.Enum(scopes), { minItems: 1, maxItems: scopes.length }),
+    tenantId: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+    source: Type.Optional(Type.Enum([...catalogue.keySources])),
+    rateLimitPerMinute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
+  });
   const config = { scope: "admin" } as const;
 
   http.post(
@@ -156,7 +165,7 @@ export function adminSurfaces(http: Http, deps: { db: Db; keys: Keys; checks: re
         },
       },
     },
-    async () => ({ findings: await examine(db, deps.checks) }),
+    async () => ({ findings: await examine(db, checks) }),
   );
 }
 

@@ -2,7 +2,7 @@
  * The parser of JSON bodies. Beyond syntax it refuses what Postgres cannot store (NUL, unpaired surrogates, bytes that are
  * not UTF-8, endless nesting), so that no module has to think of it and no such body ends as a 500.
  */
-import { ApiError, invalid } from "../errors.ts";
+import { invalid, kernelError } from "../errors.ts";
 import { isDeeper } from "../json/depth.ts";
 
 /** Far more than any real body; both `JSON.stringify` and Postgres give up at some depth. */
@@ -25,17 +25,17 @@ export function textOf(body: Buffer): string {
   try {
     return decoder.decode(body);
   } catch {
-    throw new ApiError("INVALID_TEXT", {}, { where: "The body", what: "bytes that are not UTF-8" });
+    throw kernelError("INVALID_TEXT", {}, { where: "The body", what: "bytes that are not UTF-8" });
   }
 }
 
 /** Throws MALFORMED_JSON. */
 export function valueOf(text: string): unknown {
-  if (text.trim() === "") throw new ApiError("MALFORMED_JSON", {}, { reason: "it is empty" });
+  if (text.trim() === "") throw kernelError("MALFORMED_JSON", {}, { reason: "it is empty" });
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new ApiError(
+    throw kernelError(
       "MALFORMED_JSON",
       {},
       { reason: error instanceof Error ? withoutExcerpt(error) : "unknown reason" },
@@ -66,6 +66,6 @@ function refuseUnusable(value: unknown, place: string): void {
 }
 
 function refuseUnstorable(text: string, where: string): void {
-  if (text.includes("\0")) throw new ApiError("INVALID_TEXT", {}, { where, what: "a NUL character" });
-  if (!text.isWellFormed()) throw new ApiError("INVALID_TEXT", {}, { where, what: "an unpaired surrogate" });
+  if (text.includes("\0")) throw kernelError("INVALID_TEXT", {}, { where, what: "a NUL character" });
+  if (!text.isWellFormed()) throw kernelError("INVALID_TEXT", {}, { where, what: "an unpaired surrogate" });
 }

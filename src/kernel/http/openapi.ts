@@ -2,6 +2,7 @@
 import swagger from "@fastify/swagger";
 import swaggerUi from "@fastify/swagger-ui";
 import type { FastifySchema } from "fastify";
+import type { Tags } from "../catalogue.ts";
 import { ErrorBody, errors } from "./schemas.ts";
 import type { Http } from "./server.ts";
 
@@ -60,9 +61,11 @@ function markOptionalBodies({ paths = {} }: Described): void {
 }
 
 /** Call it before there are routes. */
-export async function useOpenApi(http: Http, version: string): Promise<void> {
+export async function useOpenApi(http: Http, { version, tags }: { version: string; tags: Tags }): Promise<void> {
   http.addSchema(ErrorBody);
-  http.addHook("onRoute", ({ schema, config }) => {
+  http.addHook("onRoute", ({ url, schema, config }) => {
+    const unknown = schema?.tags?.find((tag) => !Object.hasOwn(tags, tag));
+    if (unknown !== undefined) throw new Error(`route ${url} has the tag ${unknown}, which is in no catalogue`);
     if (schema) completeAnswers(schema, config?.scope === "public");
   });
   await http.register(swagger, {
@@ -76,17 +79,7 @@ export async function useOpenApi(http: Http, version: string): Promise<void> {
       },
       components: { securitySchemes: { key: { type: "http", scheme: "bearer" } } },
       security: [{ key: [] }],
-      tags: [
-        { name: "chains", description: "Definitions of chains, their schedules and pools" },
-        { name: "runs", description: "Runs of chains and their nodes" },
-        { name: "arrivals", description: "Tables that have arrived for their business dates" },
-        { name: "models", description: "Models that wait for tables, their runs, and why they ran or have not" },
-        { name: "indicators", description: "KPIs and their values" },
-        { name: "webhooks", description: "Subscriptions and deliveries" },
-        { name: "pipeline", description: "Files and shards on their way through the stages" },
-        { name: "admin", description: "Keys, the audit log and the doctor" },
-        { name: "server", description: "Health and metrics, open to everyone" },
-      ],
+      tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     },
     transformObject: (made) => {
       if (!("openapiObject" in made)) throw new Error("the description is not OpenAPI 3");

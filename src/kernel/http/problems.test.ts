@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { trackingError } from "../../../src/tracking/catalogue.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { startHttp, type TestHttp } from "../../../test/http.ts";
 import { until } from "../../../test/until.ts";
 import { openDb } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
-import { ApiError } from "../errors.ts";
 import type { Http } from "./server.ts";
 
 const SLEEP = statement("test.problems.sleep", "select pg_sleep(60) /* to be interrupted */");
@@ -34,7 +34,7 @@ function routes(server: Http): void {
   server.get("/sleep", { config }, () => database.db.rows(SLEEP));
   server.get("/nonsense", { config }, () => database.db.rows(NONSENSE));
   server.get("/conflict", { config }, async () => {
-    throw new ApiError("STAGE_UNKNOWN", { stage: "x" }, { allowed: "`a`, `b`", hint: "" });
+    throw trackingError("STAGE_UNKNOWN", { stage: "x" }, { allowed: "`a`, `b`", hint: "" });
   });
   server.get("/files/:filename", { config }, async ({ params }) => params);
   server.post("/files/register", { config }, async () => ({}));

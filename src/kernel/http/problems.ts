@@ -2,7 +2,7 @@
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { isTimedOut, isUnavailable } from "../data/db.ts";
-import { ApiError } from "../errors.ts";
+import { ApiError, kernelError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import { shownRoute } from "./action-path.ts";
 
@@ -30,7 +30,7 @@ export function useProblems(http: FastifyInstance): void {
     const hint = near ? `Did you mean ${methodsOf.get(near)?.join(" or ")} ${near}?` : "The reference is at /docs.";
     return answer(
       reply,
-      new ApiError("ROUTE_NOT_FOUND", {}, { method: request.method, path: path.slice(0, 256), hint }),
+      kernelError("ROUTE_NOT_FOUND", {}, { method: request.method, path: path.slice(0, 256), hint }),
     );
   });
 }
@@ -53,7 +53,7 @@ export function answerBadAddress(error: FastifyError, request: FastifyRequest, r
     error.code === "FST_ERR_MAX_PARAM_LENGTH"
       ? "A part of the path is too long"
       : "The path has a `%` that is not followed by the code of a UTF-8 character";
-  void answer(reply, new ApiError("VALIDATION_FAILED", {}, { reason }));
+  void answer(reply, kernelError("VALIDATION_FAILED", {}, { reason }));
 }
 
 const UNREADABLE: Record<string, string> = {
@@ -65,7 +65,7 @@ const UNREADABLE: Record<string, string> = {
 export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code !== "ECONNRESET" && socket.writable) {
     const reason = UNREADABLE[error.code ?? ""] ?? "This is not a complete HTTP request";
-    const body = JSON.stringify(bodyOf(new ApiError("VALIDATION_FAILED", {}, { reason })));
+    const body = JSON.stringify(bodyOf(kernelError("VALIDATION_FAILED", {}, { reason })));
     socket.write(
       `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json; charset=utf-8\r\n` +
         `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
@@ -78,19 +78,19 @@ function toApiError(error: unknown, request: FastifyRequest): ApiError {
   if (error instanceof ApiError) return error;
   // The caller hung up. Nobody reads this answer, but the log should not blame the database for it.
   if (request.raw.destroyed && !request.raw.complete) {
-    return new ApiError("VALIDATION_FAILED", {}, { reason: "The connection broke before the whole body had come" });
+    return kernelError("VALIDATION_FAILED", {}, { reason: "The connection broke before the whole body had come" });
   }
   if (isUnavailable(error) || isTimedOut(error)) {
-    return new ApiError("DATABASE_UNAVAILABLE", { seconds: RETRY_AFTER_SECONDS });
+    return kernelError("DATABASE_UNAVAILABLE", { seconds: RETRY_AFTER_SECONDS });
   }
   const { code, statusCode, message } = (error ?? {}) as Partial<FastifyError>; // Anything can be thrown, even nothing.
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
-    return new ApiError("BODY_TOO_LARGE", { limit: request.routeOptions.bodyLimit });
+    return kernelError("BODY_TOO_LARGE", { limit: request.routeOptions.bodyLimit });
   }
-  if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return new ApiError("UNSUPPORTED_MEDIA_TYPE");
+  if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return kernelError("UNSUPPORTED_MEDIA_TYPE");
   // What Fastify itself refuses, such as a wrong content length.
   if (code?.startsWith("FST_") && statusCode !== undefined && statusCode < 500) {
-    return new ApiError("VALIDATION_FAILED", {}, { reason: message?.replace(/\.$/, "") ?? code });
+    return kernelError("VALIDATION_FAILED", {}, { reason: message?.replace(/\.$/, "") ?? code });
   }
-  return new ApiError("INTERNAL", { requestId: request.id });
+  return kernelError("INTERNAL", { requestId: request.id });
 }

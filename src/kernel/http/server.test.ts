@@ -8,11 +8,12 @@ import type { Json } from "../../../test/client.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { startHttp, type TestHttp, type TestHttpOptions } from "../../../test/http.ts";
 import { signal, until } from "../../../test/until.ts";
-import { SCOPES, type Scope } from "../auth/scopes.ts";
+import { CATALOGUE } from "../../modules.ts";
 import { errors } from "./schemas.ts";
 import type { Http } from "./server.ts";
 
 const database = useDatabase();
+const SCOPES = Object.keys(CATALOGUE.scopes);
 let http: TestHttp;
 
 /** One route for each scope, such as `/needs/pipeline:read`, one for clients that take 429 for a no, and one that everyone may call. */
@@ -28,7 +29,7 @@ async function start(options: Partial<TestHttpOptions>): Promise<TestHttp> {
   return startHttp({ db: database.db, routes, ...options });
 }
 
-function makeKey(scopes: Scope[], more: { tenantId?: number; rateLimitPerMinute?: number } = {}) {
+function makeKey(scopes: string[], more: { tenantId?: number; rateLimitPerMinute?: number } = {}) {
   return http.keys.create(database.db, { name: "made by a test", scopes, ...more }, "test");
 }
 

@@ -20,10 +20,12 @@ import {
 } from "fastify";
 import type { Actor } from "../auth/audit.ts";
 import type { Keys } from "../auth/keys.ts";
-import { type Caller, mayDo, type Scope, whyNot } from "../auth/scopes.ts";
-import { ApiError } from "../errors.ts";
+import { type Caller, type ScopeTable, whyNot } from "../auth/scopes.ts";
+import type { Tags } from "../catalogue.ts";
+import { kernelError } from "../errors.ts";
 import { systemIds } from "../ids.ts";
 import type { Log } from "../telemetry/log.ts";
+import type { KERNEL_METRICS } from "../telemetry/metric-table.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { endRequestSpan, inSpan, startRequestSpan } from "../telemetry/tracing.ts";
 import { shownRoute } from "./action-path.ts";
@@ -44,7 +46,7 @@ export type Http = FastifyInstance<
 declare module "fastify" {
   interface FastifyContextConfig {
     /** The scope that a caller needs, or `public` for everyone. */
-    scope?: Scope | "public";
+    scope?: string;
     /** Whether the body may be left out; an empty one is then none, whatever its content type. */
     bodyOptional?: true;
     /** Who calls too often is answered with this, where clients never try again at 429, as those of OpenLineage do. */
@@ -58,10 +60,14 @@ declare module "fastify" {
 
 export interface HttpOptions {
   log: Log;
-  metrics: Metrics;
+  metrics: Metrics<typeof KERNEL_METRICS>;
   keys: Keys;
   version: string;
-  anonymousScopes: readonly Scope[];
+  /** Those that routes may ask for. */
+  scopes: ScopeTable;
+  /** Those that group routes in the description of the API. */
+  tags: Tags;
+  anonymousScopes: readonly string[];
   bodyLimitBytes: number;
   /** Requests a minute for each key and process; 0 is no limit. A key may have its own. */
   rateLimitPerMinute: number;
@@ -76,6 +82,8 @@ export interface Assertions {
   verify(token: string, address: string): Promise<Caller>;
 }
 
+/** What a route names instead of a scope when it is open to everyone. */
+const PUBLIC = "public";
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const RETRY_AFTER_SECONDS = 2;
@@ -87,7 +95,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const CALLER_HUNG_UP = 499;
 
 export async function createHttp(options: HttpOptions): Promise<Http> {
-  const { log, metrics, keys } = options;
+  const { log, metrics, keys, scopes } = options;
   const logger: FastifyBaseLogger = log; // The wider type, so that routes need not know pino.
   const http: Http = fastify({
     loggerInstance: logger,
@@ -117,13 +125,18 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
 
   http.decorateRequest("span", undefined);
   http.addHook("onRoute", ({ url, config }) => {
-    if (config?.scope === undefined && !isReference(url)) throw new Error(`route ${url} names no scope`);
+    if (isReference(url)) return;
+    const scope = config?.scope;
+    if (scope === undefined) throw new Error(`route ${url} names no scope`);
+    if (scope !== PUBLIC && !Object.hasOwn(scopes, scope)) {
+      throw new Error(`route ${url} names the scope ${scope}, which is in no catalogue`);
+    }
   });
   http.addHook("onRequest", async (request, reply) => {
     // Not `onResponse`, which is never called when the caller hangs up.
     reply.raw.once("close", () => conclude(request, reply));
     reply.header("x-request-id", request.id);
-    if (options.isStopping()) throw new ApiError("SHUTTING_DOWN", { seconds: RETRY_AFTER_SECONDS });
+    if (options.isStopping()) throw kernelError("SHUTTING_DOWN", { seconds: RETRY_AFTER_SECONDS });
     const route = shownRoute(request.routeOptions.url);
     request.span = startRequestSpan(`${request.method} ${route}`, request.headers, { "http.route": route });
     request.caller = await inSpan(request.span, () => authenticate(request));
@@ -144,20 +157,20 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
   }
 
   async function authenticate(request: FastifyRequest): Promise<Caller> {
-    const scope = request.routeOptions.config.scope ?? "public";
+    const scope = request.routeOptions.config.scope ?? PUBLIC;
     const { authorization } = request.headers;
     const anonymous: Caller = { ...ANONYMOUS, scopes: options.anonymousScopes };
     if (authorization === undefined) {
-      if (scope === "public" || mayDo(anonymous, scope)) return anonymous;
-      throw new ApiError("UNAUTHENTICATED", {}, { reason: "This call needs a key." });
+      if (scope === PUBLIC || whyNot(anonymous, scope, scopes) === undefined) return anonymous;
+      throw kernelError("UNAUTHENTICATED", {}, { reason: "This call needs a key." });
     }
-    if (scope === "public") return anonymous; // Health and metrics answer even while the database is away.
+    if (scope === PUBLIC) return anonymous; // Health and metrics answer even while the database is away.
     const key = /^Bearer (\S+)$/i.exec(authorization)?.[1];
-    if (key === undefined) throw new ApiError("UNAUTHENTICATED", {}, { reason: "The header holds no bearer key." });
+    if (key === undefined) throw kernelError("UNAUTHENTICATED", {}, { reason: "The header holds no bearer key." });
     const caller = await callerWith(key, request.ip);
-    if (!caller) throw new ApiError("UNAUTHENTICATED", {}, { reason: "This key is not known, or it was revoked." });
-    const because = whyNot(caller, scope);
-    if (because !== undefined) throw new ApiError("FORBIDDEN", { scope }, { because });
+    if (!caller) throw kernelError("UNAUTHENTICATED", {}, { reason: "This key is not known, or it was revoked." });
+    const because = whyNot(caller, scope, scopes);
+    if (because !== undefined) throw kernelError("FORBIDDEN", { scope }, { because });
     return caller;
   }
 
@@ -173,17 +186,17 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     timeWindow: "1 minute",
     cache: 10_000,
     allowList: ({ caller, routeOptions: { url, config } }) =>
-      config.scope === "public" || isReference(url) || limitOf(caller) === 0,
+      config.scope === PUBLIC || isReference(url) || limitOf(caller) === 0,
     keyGenerator: ({ caller, ip }) => caller.keyId ?? `${caller.name} ${ip}`,
     max: ({ caller }) => limitOf(caller),
     errorResponseBuilder: ({ caller, routeOptions: { config } }, { max, ttl }) =>
-      new ApiError(
+      kernelError(
         config.busyStatus === 503 ? "SENDING_TOO_FAST" : "RATE_LIMITED",
         { limit: max, seconds: Math.max(1, Math.ceil(ttl / 1000)) },
         { who: isAnonymous(caller) ? "This address" : "This key", what: "requests" },
       ),
   });
-  await useOpenApi(http, options.version);
+  await useOpenApi(http, options);
   return http;
 }
 
@@ -209,6 +222,11 @@ function needsNoBody({ method, routeOptions }: FastifyRequest): boolean {
 /** A stored key may bear any name. */
 function isAnonymous({ name, keyId }: Caller): boolean {
   return keyId === null && name === ANONYMOUS.name;
+}
+
+/** Adds routes whose paths all begin with `prefix`. */
+export async function under(http: Http, prefix: string, routes: (api: Http) => void): Promise<void> {
+  await http.register(async (scope) => routes(scope as Http), { prefix });
 }
 
 /** Who acts, for the audit log. */

@@ -6,7 +6,7 @@ import { useDatabase } from "../../../test/database.ts";
 import { startHttp, type TestHttp } from "../../../test/http.ts";
 import { until } from "../../../test/until.ts";
 import { type Db, openDb } from "../data/db.ts";
-import { METRICS } from "../telemetry/metrics.ts";
+import type { MetricTable } from "../telemetry/metric-table.ts";
 import { frontPage } from "./front-page.ts";
 import { publicSurfaces } from "./surfaces.ts";
 
@@ -17,17 +17,18 @@ const page = {
   database: "a <Postgres> & more",
   startedAt: new Date("2025-01-01T00:00:00Z"),
 };
+const METRICS = {
+  calls_total: { kind: "counter", help: "Calls.", labels: [] },
+  call_seconds: { kind: "histogram", help: "Time of a call.", labels: [] },
+  connections: { kind: "gauge", help: "Connections.", labels: ["state"] },
+} as const satisfies MetricTable;
 let http: TestHttp;
 
 function start(db: Db): Promise<TestHttp> {
   return startHttp({
     db,
     routes(routes, { metrics }) {
-      metrics.gauge("millrace_db_connections", () => [{ labels: { state: "idle" }, value: db.stats().idle }]);
-      for (const module of ["chains_nodes", "arrivals_runs", "webhooks", "lineage_batches"] as const) {
-        metrics.gauge(`millrace_${module}_in_flight`, () => [{ labels: {}, value: 0 }]);
-      }
-      metrics.gauge("millrace_lineage_tasks", () => [{ labels: { type: "EMBEDDING", status: "PENDING" }, value: 0 }]);
+      metrics.define(METRICS).gauge("connections", () => [{ labels: { state: "idle" }, value: db.stats().idle }]);
       publicSurfaces(routes, { db, metrics, page });
     },
   });

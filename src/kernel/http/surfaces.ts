@@ -2,13 +2,13 @@
 import { Type } from "typebox";
 import type { Db } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
+import type { MetricsRegistry } from "../telemetry/metrics.ts";
 import { type FrontPage, frontPage } from "./front-page.ts";
 import type { Http } from "./server.ts";
 
 const PING = statement("kernel.ping", "select 1");
 
-export function publicSurfaces(http: Http, deps: { db: Db; metrics: Metrics; page: FrontPage }): void {
+export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegistry; page: FrontPage }): void {
   const open = { config: { scope: "public" } as const };
   const Alive = Type.Object({ status: Type.String() });
 

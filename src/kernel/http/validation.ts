@@ -4,7 +4,7 @@
  */
 import { Ajv, type ErrorObject } from "ajv";
 import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
-import { ApiError } from "../errors.ts";
+import { kernelError } from "../errors.ts";
 import { UUID } from "../ids.ts";
 import { knownKeys, stepsOf, written } from "../json/schema-errors.ts";
 import { nearest } from "../nearest.ts";
@@ -49,10 +49,10 @@ export function useStrictValidation(http: FastifyInstance): void {
     // Postgres cannot store it, and only an escape can bring it in.
     const hasNul = url.includes("%00");
     const phrases = { where: "The address", what: "a NUL character (`%00`)" };
-    done(hasNul ? new ApiError("INVALID_TEXT", {}, phrases) : undefined);
+    done(hasNul ? kernelError("INVALID_TEXT", {}, phrases) : undefined);
   });
-  http.setSchemaErrorFormatter(
-    (errors, part) => new ApiError("VALIDATION_FAILED", {}, { reason: sentence(errors, part) }),
+  http.setSchemaErrorFormatter((errors, part) =>
+    kernelError("VALIDATION_FAILED", {}, { reason: sentence(errors, part) }),
   );
 }
 

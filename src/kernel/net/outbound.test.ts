@@ -11,7 +11,7 @@ afterEach(async () => {
 });
 
 function outboundThat({ allowPrivate }: { allowPrivate: boolean }): Outbound {
-  const outbound = createOutbound({ allowPrivate });
+  const outbound = createOutbound({ allowPrivate, setting: "ALLOW_PRIVATE" });
   cleanUps.push(() => outbound.close());
   return outbound;
 }
@@ -205,9 +205,7 @@ describe("the guard", () => {
         .request({ ...REQUEST, url: `${scheme}://${host}:9/` })
         .catch((thrown: unknown) => thrown);
       expect(error).toEqual(
-        new OutboundRefused(
-          `${address} is not a public address; set MILLRACE_WEBHOOKS_ALLOW_PRIVATE=true to permit it.`,
-        ),
+        new OutboundRefused(`${address} is not a public address; set ALLOW_PRIVATE=true to permit it.`),
       );
     }
   });
@@ -243,7 +241,9 @@ describe("publicOnly", () => {
 
   const resolve = (name: string, options: { all?: boolean }, resolver: typeof lookup) =>
     new Promise<unknown>((found, failed) => {
-      publicOnly(resolver)(name, options, (error, ...result) => (error ? failed(error) : found(result)));
+      publicOnly(resolver, "ALLOW_PRIVATE")(name, options, (error, ...result) =>
+        error ? failed(error) : found(result),
+      );
     });
 
   test("leaves the public addresses of a name that has others as well", async () => {
@@ -261,7 +261,7 @@ describe("publicOnly", () => {
     await expect(resolve("db.test", { all: true }, finding("10.0.0.5", "::ffff:1.1.1.1"))).rejects.toEqual(
       new OutboundRefused(
         "db.test resolves to 10.0.0.5, ::ffff:1.1.1.1, which is not a public address; " +
-          "set MILLRACE_WEBHOOKS_ALLOW_PRIVATE=true to permit it.",
+          "set ALLOW_PRIVATE=true to permit it.",
       ),
     );
   });

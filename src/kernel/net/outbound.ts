@@ -52,9 +52,16 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** Some services answer nobody who gives no name; and a compressed answer is of no use to those who read it here. */
 const DEFAULT_HEADERS = { "user-agent": "millrace", "accept-encoding": "identity" };
 
-export function createOutbound({ allowPrivate }: { allowPrivate: boolean }): Outbound {
+export interface OutboundOptions {
+  /** Whether addresses that are not public may be called. */
+  allowPrivate: boolean;
+  /** The setting that allows it, for the sentence of a refusal. */
+  setting?: string;
+}
+
+export function createOutbound({ allowPrivate, setting }: OutboundOptions): Outbound {
   const agent = new Agent({
-    connect: allowPrivate ? { timeout: CONNECT_TIMEOUT_MS } : connectToPublic(),
+    connect: allowPrivate ? { timeout: CONNECT_TIMEOUT_MS } : connectToPublic(setting),
     // One clock for the whole exchange replaces undici's clocks for its parts.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -158,18 +165,18 @@ function basicAuthentication(url: URL): { authorization?: string } {
   return { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` };
 }
 
-function connectToPublic(): buildConnector.connector {
-  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: publicOnly(systemLookup) });
+function connectToPublic(setting: string | undefined): buildConnector.connector {
+  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: publicOnly(systemLookup, setting) });
   return (options, callback) => {
     // What is an address already is not looked up. (The URL parser has turned forms such as 0x7f.1 into 127.0.0.1.)
     const { hostname } = options;
-    if (isIP(hostname) !== 0 && !isPublic(hostname)) callback(refusal(`${hostname} is`), null);
+    if (isIP(hostname) !== 0 && !isPublic(hostname)) callback(refusal(`${hostname} is`, setting), null);
     else connect(options, callback);
   };
 }
 
 /** Leaves only public addresses in what a look-up finds; an error if there are none. */
-export function publicOnly(lookup: typeof systemLookup): LookupFunction {
+export function publicOnly(lookup: typeof systemLookup, setting: string | undefined): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
       if (error) return callback(error, []);
@@ -177,13 +184,14 @@ export function publicOnly(lookup: typeof systemLookup): LookupFunction {
       const [first] = addresses;
       if (!first) {
         const refused = found.map(({ address }) => address).join(", ");
-        callback(refusal(`${hostname} resolves to ${refused}, which is`), []);
+        callback(refusal(`${hostname} resolves to ${refused}, which is`, setting), []);
       } else if (options.all) callback(null, addresses);
       else callback(null, first.address, first.family);
     });
   };
 }
 
-function refusal(subject: string): OutboundRefused {
-  return new OutboundRefused(`${subject} not a public address; set MILLRACE_WEBHOOKS_ALLOW_PRIVATE=true to permit it.`);
+function refusal(subject: string, setting: string | undefined): OutboundRefused {
+  const advice = setting === undefined ? "" : `; set ${setting}=true to permit it`;
+  return new OutboundRefused(`${subject} not a public address${advice}.`);
 }

@@ -3,7 +3,7 @@
  * secrets. AES-256-GCM under the installation's one key (secret-key.ts), as text: `v1.<nonce>.<ciphertext and tag>`.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { ApiError, OperatorError } from "../errors.ts";
+import { kernelError, OperatorError } from "../errors.ts";
 import { SECRET_KEY_BYTES } from "./key.ts";
 
 export interface SecretBox {
@@ -61,7 +61,7 @@ export function orUnavailable<Result>(work: () => Result): Result {
     return work();
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
-    throw new ApiError("SECRETS_UNAVAILABLE", {}, { reason: error.message });
+    throw kernelError("SECRETS_UNAVAILABLE", {}, { reason: error.message });
   }
 }
 

@@ -5,7 +5,7 @@
 import type { Db, Queryable } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
 import type { DoctorCheck } from "../doctor.ts";
-import { ApiError, OperatorError } from "../errors.ts";
+import { kernelError, OperatorError } from "../errors.ts";
 import { orUnavailable, type SecretBox } from "./box.ts";
 
 /** A secret as it may be shown. */
@@ -63,12 +63,12 @@ export function createNamedSecrets({ db, box }: { db: Db; box: SecretBox }): Nam
     async set(tx, { name, value, by }) {
       const sealed = orUnavailable(() => box.seal(value, placeOf(name)));
       const [row] = await tx.rows(SET, [name, sealed, by]);
-      if (!row) throw new ApiError("SECRETS_FULL", { limit: SECRETS_MAX });
+      if (!row) throw kernelError("SECRETS_FULL", { limit: SECRETS_MAX });
       return row;
     },
     async remove(tx, name) {
       const [row] = await tx.rows(REMOVE, [name]);
-      if (!row) throw new ApiError("SECRET_NOT_FOUND", { name });
+      if (!row) throw kernelError("SECRET_NOT_FOUND", { name });
       return row;
     },
     async open(names) {

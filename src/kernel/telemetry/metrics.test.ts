@@ -1,29 +1,37 @@
 /** The metrics as Prometheus reads them. */
 import { expect, test } from "vitest";
-import { createMetrics, METRICS } from "./metrics.ts";
+import { CATALOGUE } from "../../modules.ts";
+import type { MetricTable } from "./metric-table.ts";
+import { createMetrics, type MetricsRegistry } from "./metrics.ts";
+
+const TABLE = {
+  eaten_total: { kind: "counter", help: "Eaten.", labels: ["fruit"] },
+  chewed_seconds: { kind: "histogram", help: "Chewed.", labels: ["fruit"] },
+  fruit: { kind: "gauge", help: "Left.", labels: ["state"] },
+} as const satisfies MetricTable;
 
 /** The lines of one metric, without its description. */
-async function linesOf(metrics: ReturnType<typeof createMetrics>, name: string): Promise<string[]> {
+async function linesOf(metrics: MetricsRegistry, name: string): Promise<string[]> {
   return (await metrics.render()).split("\n").filter((line) => line.startsWith(name));
 }
 
 test("counters add up by their labels", async () => {
-  const metrics = createMetrics();
-  metrics.count("millrace_tracking_claimed_total", { stage: "loader" });
-  metrics.count("millrace_tracking_claimed_total", { stage: "loader" }, 4);
-  metrics.count("millrace_tracking_claimed_total", { stage: "shard-worker" }, 2);
-  expect(await linesOf(metrics, "millrace_tracking_claimed_total")).toEqual([
-    'millrace_tracking_claimed_total{stage="loader"} 5',
-    'millrace_tracking_claimed_total{stage="shard-worker"} 2',
+  const registry = createMetrics();
+  const metrics = registry.define(TABLE);
+  metrics.count("eaten_total", { fruit: "apple" });
+  metrics.count("eaten_total", { fruit: "apple" }, 4);
+  metrics.count("eaten_total", { fruit: "plum" }, 2);
+  expect(await linesOf(registry, "eaten_total")).toEqual([
+    'eaten_total{fruit="apple"} 5',
+    'eaten_total{fruit="plum"} 2',
   ]);
 });
 
 test("histograms sort seconds into buckets from a millisecond to ten seconds", async () => {
-  const metrics = createMetrics();
-  for (const seconds of [0.0005, 0.03, 60]) {
-    metrics.observe("millrace_db_statement_seconds", { statement: "s" }, seconds);
-  }
-  const lines = await linesOf(metrics, "millrace_db_statement_seconds");
+  const registry = createMetrics();
+  const metrics = registry.define(TABLE);
+  for (const seconds of [0.0005, 0.03, 60]) metrics.observe("chewed_seconds", { fruit: "apple" }, seconds);
+  const lines = await linesOf(registry, "chewed_seconds");
   for (const [le, count] of [
     ["0.001", 1],
     ["0.025", 1],
@@ -31,40 +39,46 @@ test("histograms sort seconds into buckets from a millisecond to ten seconds", a
     ["10", 2],
     ["+Inf", 3],
   ]) {
-    expect(lines).toContain(`millrace_db_statement_seconds_bucket{le="${le}",statement="s"} ${count}`);
+    expect(lines).toContain(`chewed_seconds_bucket{le="${le}",fruit="apple"} ${count}`);
   }
-  expect(lines).toContain('millrace_db_statement_seconds_count{statement="s"} 3');
+  expect(lines).toContain('chewed_seconds_count{fruit="apple"} 3');
 });
 
 test("gauges are read at each scrape, and what is no longer there is no longer shown", async () => {
-  const metrics = createMetrics();
+  const registry = createMetrics();
   let readings = [
-    { labels: { state: "busy" }, value: 1 },
-    { labels: { state: "idle" }, value: 2 },
+    { labels: { state: "ripe" }, value: 1 },
+    { labels: { state: "green" }, value: 2 },
   ];
-  metrics.gauge("millrace_db_connections", () => readings);
-  expect(await linesOf(metrics, "millrace_db_connections")).toHaveLength(2);
-  readings = [{ labels: { state: "busy" }, value: 7 }];
-  expect(await linesOf(metrics, "millrace_db_connections")).toEqual(['millrace_db_connections{state="busy"} 7']);
+  registry.define(TABLE).gauge("fruit", () => readings);
+  expect(await linesOf(registry, "fruit")).toHaveLength(2);
+  readings = [{ labels: { state: "ripe" }, value: 7 }];
+  expect(await linesOf(registry, "fruit")).toEqual(['fruit{state="ripe"} 7']);
 });
 
-test("two sets of metrics do not know of each other", async () => {
+test("two registries do not know of each other", async () => {
   const [one, other] = [createMetrics(), createMetrics()];
-  one.count("millrace_tracking_claimed_total", { stage: "loader" });
-  expect(await linesOf(other, "millrace_tracking_claimed_total")).toEqual([]);
+  const metrics = one.define(TABLE);
+  other.define(TABLE);
+  metrics.count("eaten_total", { fruit: "apple" });
+  expect(await linesOf(other, "eaten_total")).toEqual([]);
+});
+
+test("a metric is declared once", () => {
+  const registry = createMetrics();
+  registry.define(TABLE);
+  expect(() => registry.define({ eaten_total: TABLE.eaten_total })).toThrow("eaten_total");
 });
 
 test("a label's text cannot break out of its line", async () => {
-  const metrics = createMetrics();
-  metrics.count("millrace_tracking_claimed_total", { stage: 'a"} 1\nevil{x="\\' });
-  expect(await linesOf(metrics, "millrace_tracking_claimed_total")).toEqual([
-    String.raw`millrace_tracking_claimed_total{stage="a\"} 1\nevil{x=\"\\"} 1`,
-  ]);
-  expect(await linesOf(metrics, "evil")).toEqual([]);
+  const registry = createMetrics();
+  registry.define(TABLE).count("eaten_total", { fruit: 'a"} 1\nevil{x="\\' });
+  expect(await linesOf(registry, "eaten_total")).toEqual([String.raw`eaten_total{fruit="a\"} 1\nevil{x=\"\\"} 1`]);
+  expect(await linesOf(registry, "evil")).toEqual([]);
 });
 
 test("names and units follow the conventions of Prometheus", () => {
-  for (const [name, { kind, help }] of Object.entries(METRICS)) {
+  for (const [name, { kind, help }] of Object.entries(CATALOGUE.metrics)) {
     expect(name).toMatch(/^millrace_[a-z_]+$/);
     expect(name.endsWith("_total")).toBe(kind === "counter");
     expect(name.endsWith("_seconds")).toBe(kind === "histogram");

@@ -221,6 +221,13 @@ describe("a consumer", () => {
     expect(left.every(({ state, attempt }) => state === "ready" && attempt === 0)).toBe(true);
   });
 
+  test("cannot come after the first event, which it would have missed", async () => {
+    const outbox = createOutbox([], wake);
+    outbox.consume(consumerOf({ name: "early" }));
+    await emit(outbox, []);
+    expect(() => outbox.consume(consumerOf({ name: "late" }))).toThrow("the consumer late comes too late");
+  });
+
   test("cannot have a name that would need quoting", () => {
     expect(() => createOutbox([consumerOf({ name: "it's" })], wake)).toThrow("cannot be named it's");
   });

@@ -38,6 +38,8 @@ export interface OutboxConsumer {
 }
 
 export interface Outbox {
+  /** Adds a consumer: in every process that emits and in every process that relays, before the first event. */
+  consume(consumer: OutboxConsumer): void;
   /** Writes the events for all consumers of their topics, and wakes their workers after the commit. */
   emit(tx: Tx, events: readonly OutboxEvent[]): Promise<void>;
   /** The workers that deliver, one for each consumer. */
@@ -113,24 +115,36 @@ const NEXT_DUE = statement<{ ms: number | null }>(
    from kernel.outbox where consumer = $1 and state = 'ready'`,
 );
 
-export function createOutbox(consumers: readonly OutboxConsumer[], wake: Pick<Wake, "hint">): Outbox {
-  const leases = consumers.map(({ name }) => leaseOf(name));
+export function createOutbox(given: readonly OutboxConsumer[], wake: Pick<Wake, "hint">): Outbox {
+  const lanes: { consumer: OutboxConsumer; lease: ConsumerLease }[] = [];
   const hint = () => wake.hint(OUTBOX_TOPIC); // One function, so that a transaction that emits often hints once.
+  let isUsed = false;
+
+  function consume(consumer: OutboxConsumer): void {
+    if (isUsed) throw new Error(`the consumer ${consumer.name} comes too late: it may have missed events`);
+    lanes.push({ consumer, lease: leaseOf(consumer.name) });
+  }
+  for (const consumer of given) consume(consumer);
+
   return {
+    consume,
     async emit(tx, events) {
+      isUsed = true;
       const rows = events.flatMap(({ eventId, topic, payload }) =>
-        consumers
-          .filter(({ topics }) => topics.includes(topic))
-          .map(({ name }) => ({ event_id: eventId, consumer: name, topic, payload })),
+        lanes
+          .filter(({ consumer }) => consumer.topics.includes(topic))
+          .map(({ consumer }) => ({ event_id: eventId, consumer: consumer.name, topic, payload })),
       );
       if (rows.length === 0) return;
       tx.afterCommit(hint);
       await tx.rows(EMIT, toArrays(EVENT, rows));
     },
-    relays: (deps) =>
-      consumers.map((consumer, index) =>
-        createRelay(consumer, leases[index] as ConsumerLease, { ...deps, reclaims: index === 0 }),
-      ),
+    relays(deps) {
+      isUsed = true;
+      return lanes.map(({ consumer, lease }, index) =>
+        createRelay(consumer, lease, { ...deps, reclaims: index === 0 }),
+      );
+    },
   };
 }
 

@@ -1,8 +1,8 @@
 /** Runs that have ended, as chains and arrivals describe them, for the tests of what is told of them. */
 import type { ModelFlow } from "../../arrivals/index.ts";
-import type { RunFlow, StatementFlow } from "../../chains/index.ts";
 import type { Json } from "../events.fixture.ts";
 import type { DialectOf } from "./model-events.ts";
+import type { RunFlow, StatementFlow } from "./run-flows.ts";
 
 export const AT = Date.parse("2026-03-01T10:00:00Z");
 export const RUN_ID = "0195a000-0000-7000-8000-000000000001";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { signal, until } from "../../../test/until.ts";
-import { ApiError, OperatorError } from "../../kernel/errors.ts";
+import { ApiError, kernelError, OperatorError } from "../../kernel/errors.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import { systemClock } from "../../kernel/time/clock.ts";
 import { recordingIngest } from "../recording-ingest.fixture.ts";
@@ -60,7 +60,7 @@ describe("what is told of a run", () => {
     const { consumer, ofRuns, ingest } = await open();
     const [event] = ofRuns([runFlow()]);
     ingest.becomes(() => {
-      throw new ApiError("OVERLOADED", { waiting: 1, seconds: 1 });
+      throw kernelError("OVERLOADED", { waiting: 1, seconds: 1 });
     });
     await expect(event && consumer.deliver(event, NEVER)).rejects.toThrow(ApiError);
   });

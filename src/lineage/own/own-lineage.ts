@@ -3,7 +3,6 @@
  * be followed back to where its data come from. What is to be told is written in the transaction of the end of a run.
  */
 import type { ModelFlow } from "../../arrivals/index.ts";
-import type { RunFlow } from "../../chains/index.ts";
 import type { Engines } from "../../engines/index.ts";
 import type { Db, Tx } from "../../kernel/data/db.ts";
 import { OperatorError } from "../../kernel/errors.ts";
@@ -17,6 +16,7 @@ import { createConsumer, OWN_TOPIC, type OwnTold } from "./consumer.ts";
 import { type FileFlow, fileEvent } from "./file-events.ts";
 import { modelEvents } from "./model-events.ts";
 import { runEvents } from "./run-events.ts";
+import type { RunFlow } from "./run-flows.ts";
 
 export interface OwnLineage {
   /** Hand it to the outbox, in every process that emits and in every process that relays. */

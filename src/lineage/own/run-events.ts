@@ -1,5 +1,5 @@
 /** What a chain's run tells: from the tables that it waited for to those that it announced, and the statements on the way. */
-import type { Place, RunFlow } from "../../chains/index.ts";
+
 import { hashUuid } from "../hash-uuid.ts";
 import type { DialectOf } from "./model-events.ts";
 import {
@@ -12,6 +12,7 @@ import {
   sqlText,
   tables,
 } from "./openlineage.ts";
+import type { Place, RunFlow } from "./run-flows.ts";
 
 /** How chains call it, and how the standard does. */
 const TYPES: Readonly<Record<string, EventType>> = { SUCCESS: "COMPLETE", FAILED: "FAIL", STOPPED: "ABORT" };

@@ -1,6 +1,6 @@
 /** The page of one asset, and lists of assets. */
 import type { Db } from "../../kernel/data/db.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { lineageError } from "../catalogue.ts";
 import { type NodeKind, ownName } from "../names.ts";
 import {
   type ColumnRow,
@@ -48,7 +48,7 @@ const KINDS = [...new Set(NEIGHBOURS.map(({ kind }) => kind))];
 
 export async function assetDetail(db: Db, tenantId: string, id: string) {
   const row = isId(id) ? await readDetail(db, tenantId, id) : undefined;
-  if (!row) throw new ApiError("ASSET_NOT_FOUND", { asset: id });
+  if (!row) throw lineageError("ASSET_NOT_FOUND", { asset: id });
   const above = await readAbove(db, tenantId, id);
   const columns = row.kind === "TABLE" ? await readColumns(db, tenantId, id, COLUMNS_MAX + 1) : [];
   const isTree = row.kind === "CATALOG" || row.kind === "SCHEMA";
@@ -107,7 +107,7 @@ function subjectKey({ kind, key }: DetailRow, above: readonly LineRow[]): string
 /** The keys of all names of an asset, as events use them. */
 export async function keysOf(db: Db, tenantId: string, id: string): Promise<string[]> {
   const row = isId(id) ? await readDetail(db, tenantId, id) : undefined;
-  if (!row) throw new ApiError("ASSET_NOT_FOUND", { asset: id });
+  if (!row) throw lineageError("ASSET_NOT_FOUND", { asset: id });
   const above = row.kind === "COLUMN" ? await readAbove(db, tenantId, id) : [];
   return readKeys(db, tenantId, subjectKey(row, above));
 }

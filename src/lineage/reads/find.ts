@@ -1,6 +1,6 @@
 /** Finding one asset by what a person has of it: its id, or its name as it is shown. */
 import type { Db } from "../../kernel/data/db.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { lineageError } from "../catalogue.ts";
 import { type AssetName, keyOf, NODE_KINDS, type NodeKind, type Origin, ownName } from "../names.ts";
 import { type AssetRow, readAssets, readAssetsByKey, readAssetsByName, readTablesByAlias } from "../store/reads.ts";
 import { fullName } from "./shown.ts";
@@ -21,7 +21,7 @@ export function isId(text: string): boolean {
 
 export async function assetById(db: Db, tenantId: string, id: string): Promise<AssetRow> {
   const [asset] = isId(id) ? await readAssets(db, tenantId, [id]) : [];
-  if (!asset) throw new ApiError("ASSET_NOT_FOUND", { asset: id });
+  if (!asset) throw lineageError("ASSET_NOT_FOUND", { asset: id });
   return asset;
 }
 
@@ -31,10 +31,10 @@ export async function findAsset(db: Db, tenantId: string, text: string): Promise
   if (byId) return byId;
   const named = await findNamed(db, tenantId, null, text, SHOWN_MAX + 1);
   const [asset, ...others] = named;
-  if (!asset) throw new ApiError("ASSET_NOT_FOUND", { asset: text });
+  if (!asset) throw lineageError("ASSET_NOT_FOUND", { asset: text });
   if (others.length === 0) return asset;
   const which = named.slice(0, SHOWN_MAX).map((one) => `${one.id} (${one.kind} ${fullName(one)})`);
-  throw new ApiError("ASSET_AMBIGUOUS", { asset: text }, { which: which.join(", ") });
+  throw lineageError("ASSET_AMBIGUOUS", { asset: text }, { which: which.join(", ") });
 }
 
 /** Those whose whole name this is; if there are none, those whose name ends with it, within whatever they lie in. */

@@ -1,6 +1,6 @@
 /** Searching assets by their words, by what they mean, or by both; with the place in which each was found. */
 import type { Db } from "../../kernel/data/db.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { lineageError } from "../catalogue.ts";
 import type { AttributeValue } from "../claims.ts";
 import { type NodeKind, ownName } from "../names.ts";
 import { type HitRow, readHits, searchText } from "../store/search.ts";
@@ -61,7 +61,7 @@ export async function search(
 ): Promise<SearchAnswer> {
   const { q, kind, limit, mode } = asked;
   const near = mode === "text" ? undefined : await semantic?.(tenantId, q, limit * SEMANTIC_FACTOR);
-  if (mode === "semantic" && !near) throw new ApiError("SEMANTIC_UNAVAILABLE", { tenantId });
+  if (mode === "semantic" && !near) throw lineageError("SEMANTIC_UNAVAILABLE", { tenantId });
   const words = searchWords(q);
   const query = queryWords(q);
   const texts =

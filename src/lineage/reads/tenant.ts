@@ -1,7 +1,8 @@
 /** Whose graph a request reads: the tenant that it names, or the one that its key is bound to. */
 import type { Caller } from "../../kernel/auth/scopes.ts";
 import type { Db } from "../../kernel/data/db.ts";
-import { ApiError, invalid } from "../../kernel/errors.ts";
+import { invalid } from "../../kernel/errors.ts";
+import { lineageError } from "../catalogue.ts";
 import { tenantExists } from "../store/statistics.ts";
 import { requireTenantScope } from "../tenant-scope.ts";
 
@@ -9,6 +10,6 @@ export async function readTenant(db: Db, caller: Caller, asked: string | undefin
   const tenantId = asked ?? caller.tenantId;
   if (tenantId === null) throw invalid("The key is bound to no tenant, so say which one with `?tenant=ID`");
   requireTenantScope(caller, tenantId);
-  if (!(await tenantExists(db, tenantId))) throw new ApiError("TENANT_NOT_FOUND", { tenantId });
+  if (!(await tenantExists(db, tenantId))) throw lineageError("TENANT_NOT_FOUND", { tenantId });
   return tenantId;
 }

@@ -1,8 +1,8 @@
 /** What people do with tasks: look at them and at their batches, have them tried again, cancel them. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Tx } from "../../kernel/data/db.ts";
-import { ApiError } from "../../kernel/errors.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import { lineageError } from "../catalogue.ts";
 import {
   type AttemptRow,
   type BatchRow,
@@ -52,10 +52,10 @@ export function createTaskActions({ db, wake }: { db: Db; wake: Wake }): TaskAct
     return db.tx(async (tx) => {
       const moved = await make(tx);
       const task = await readTask(tx, tenantId, taskId);
-      if (!task) throw new ApiError("TASK_NOT_FOUND", ids);
+      if (!task) throw lineageError("TASK_NOT_FOUND", ids);
       if (!moved) {
         const hint = `One can ${verb} what is ${from.join(", ")}.`;
-        throw new ApiError("TASK_WRONG_STATE", { taskId, status: task.status }, { verb, hint });
+        throw lineageError("TASK_WRONG_STATE", { taskId, status: task.status }, { verb, hint });
       }
       await audit(tx, actor, `task.${verb}`, taskId, { tenantId });
       return task;
@@ -72,7 +72,7 @@ export function createTaskActions({ db, wake }: { db: Db; wake: Wake }): TaskAct
         readTask(db, tenantId, taskId),
         readAttempts(db, tenantId, taskId, ATTEMPTS_SHOWN),
       ]);
-      if (!task) throw new ApiError("TASK_NOT_FOUND", { tenantId, taskId });
+      if (!task) throw lineageError("TASK_NOT_FOUND", { tenantId, taskId });
       return { ...task, attempts: attempts.toReversed() };
     },
 

@@ -1,14 +1,14 @@
 /** How much is to be done, for the metrics. Counted when they are read, but not at every reading, and never while nobody reads. */
 
 import type { Db } from "../../kernel/data/db.ts";
-import type { Metrics } from "../../kernel/telemetry/metrics.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { ServiceLog } from "../../kernel/work/service.ts";
+import type { LineageMetrics } from "../catalogue.ts";
 import { type BacklogRow, readBacklog } from "../store/task-reads.ts";
 
 const COUNT_EVERY_MS = 30_000;
 
-export function measureBacklog(deps: { db: Db; clock: Clock; metrics: Metrics; log: ServiceLog }): void {
+export function measureBacklog(deps: { db: Db; clock: Clock; metrics: LineageMetrics; log: ServiceLog }): void {
   const { db, clock, metrics, log } = deps;
   let counted: BacklogRow[] = [];
   let countedAtMs = Number.NEGATIVE_INFINITY;

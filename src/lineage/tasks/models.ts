@@ -1,8 +1,9 @@
 /** What people do with a tenant's model: choose one, look at it, have none. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db } from "../../kernel/data/db.ts";
-import { ApiError, invalid } from "../../kernel/errors.ts";
+import { invalid } from "../../kernel/errors.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import { lineageError } from "../catalogue.ts";
 import { readModel, writeModel } from "../store/models.ts";
 import type { TenantModel } from "./model.ts";
 import type { Providers } from "./providers.ts";
@@ -20,7 +21,7 @@ export interface Models {
 export function createModels({ db, wake, providers }: { db: Db; wake: Wake; providers: Providers }): Models {
   async function write(tenantId: string, model: TenantModel | null, actor: Actor, action: string): Promise<void> {
     await db.tx(async (tx) => {
-      if (!(await writeModel(tx, tenantId, model))) throw new ApiError("TENANT_NOT_FOUND", { tenantId });
+      if (!(await writeModel(tx, tenantId, model))) throw lineageError("TENANT_NOT_FOUND", { tenantId });
       await audit(tx, actor, action, tenantId, model ?? {});
       tx.afterCommit(() => {
         wake.hint(TENANTS_TOPIC);
@@ -32,7 +33,7 @@ export function createModels({ db, wake, providers }: { db: Db; wake: Wake; prov
   return {
     async get(tenantId) {
       const row = await readModel(db, tenantId);
-      if (!row) throw new ApiError("TENANT_NOT_FOUND", { tenantId });
+      if (!row) throw lineageError("TENANT_NOT_FOUND", { tenantId });
       return row.model;
     },
     async choose(tenantId, model, actor) {

@@ -1,4 +1,5 @@
 /** Async tasks as a process has them, for tests: on the test's database, with a service of models, and loops that start when asked. */
+
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach } from "vitest";
 import type { TestDatabase } from "../../../test/database.ts";
@@ -9,6 +10,7 @@ import { createOutbound } from "../../kernel/net/outbound.ts";
 import { createMetrics } from "../../kernel/telemetry/metrics.ts";
 import { systemClock } from "../../kernel/time/clock.ts";
 import { createWake } from "../../kernel/work/wake.ts";
+import { CATALOGUE } from "../catalogue.ts";
 import type { Attributes } from "../claims.ts";
 import { type AssetName, columnName, keyOf, ownName, tableName } from "../names.ts";
 import { createTasks, type TasksDeps } from "./index.ts";
@@ -51,7 +53,8 @@ function openTasks(database: TestDatabase, given: Partial<TasksDeps>) {
   const log = rememberingLog();
   const wake = createWake();
   const outbound = given.outbound ?? createOutbound({ allowPrivate: true });
-  const metrics = createMetrics();
+  const registry = createMetrics();
+  const metrics = registry.define(CATALOGUE.metrics);
   /** What the graph was told of, transaction by transaction. */
   const told: { tenantId: string; nodeIds: readonly string[] }[] = [];
   const tasks = createTasks({
@@ -74,6 +77,7 @@ function openTasks(database: TestDatabase, given: Partial<TasksDeps>) {
   const [worker, requeue, retention] = tasks.services;
   return {
     ...tasks,
+    registry,
     worker,
     requeue,
     retention,

@@ -3,13 +3,14 @@
  * when that claim runs out. So an idle process asks the database every two minutes. Batches go their own ways from their
  * claims on: one model that hangs delays no other tenant.
  */
+
 import type { Db } from "../../kernel/data/db.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import type { Metrics } from "../../kernel/telemetry/metrics.ts";
 import { createLeaseWorker, type LeaseWorker } from "../../kernel/work/lease-worker.ts";
 import type { RunControl } from "../../kernel/work/run-control.ts";
 import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import type { LineageMetrics } from "../catalogue.ts";
 import { type Lane, nextExpiryMs, reclaimTasks, type WaitingLane, waitingLanes } from "../store/tasks.ts";
 import { type Batch, claimBatch, releaseBatch, runBatch } from "./batch.ts";
 import { choose, laneKey } from "./fairness.ts";
@@ -21,7 +22,7 @@ import { MODELS_TOPIC, TASKS_TOPIC } from "./topics.ts";
 export interface WorkerDeps {
   db: Db;
   wake: Wake;
-  metrics: Metrics;
+  metrics: LineageMetrics;
   log: ServiceLog;
   onRun: OnRun;
   ids: Ids;

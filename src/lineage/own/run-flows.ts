@@ -2,13 +2,22 @@
  * What ended runs read and wrote, as far as their chains say it: tables that were waited for, and tables that were announced.
  * The text of a statement is told, but what it reads and writes is not guessed.
  */
-import type { Queryable } from "../kernel/data/db.ts";
-import type { Graph, GraphNode } from "./definitions/graph.ts";
-import type { KnownRun, RunCache } from "./engine/run-cache.ts";
-import type { NodeStatus } from "./engine/states.ts";
-import type { EndedRun } from "./engine/tell.ts";
-import { type NodeEnd, readNodeEnds, readReasons } from "./store/history.ts";
-import { ENGINE_DEFAULT } from "./types/sql.ts";
+import type { EndedRun, Graph, GraphNode, KnownRun, NodeEnd, NodeStatus } from "../../chains/index.ts";
+import { ENGINE_DEFAULT } from "../../engines/index.ts";
+import type { Queryable } from "../../kernel/data/db.ts";
+
+/** What is asked of chains about runs that have ended, in the transaction of their end. */
+export interface RunHistory {
+  runs(tx: Queryable, runIds: readonly string[]): Promise<ReadonlyMap<string, KnownRun>>;
+  nodeEnds(tx: Queryable, nodes: readonly AskedNode[]): Promise<NodeEnd[]>;
+  /** Why they ended as they did, by run. */
+  reasons(tx: Queryable, runIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
+}
+interface AskedNode {
+  run_id: string;
+  node_id: string;
+  announces: boolean;
+}
 
 /** Which work it was. The items of a `map` are a run of their own, and yet the work of a node of the chain. */
 export interface Place {
@@ -53,12 +62,12 @@ type Known = ReadonlyMap<string, KnownRun>;
 export async function flowsOf(
   tx: Queryable,
   ended: readonly EndedRun[],
-  { runs, tableName }: { runs: RunCache; tableName: (given: string) => string },
+  { history, tableName }: { history: RunHistory; tableName: (given: string) => string },
 ): Promise<RunFlow[]> {
-  const known = await withThoseAbove(tx, runs, ended);
-  const ends = await endsByRun(tx, ended, known);
+  const known = await withThoseAbove(tx, history, ended);
+  const ends = await endsByRun(tx, history, ended, known);
   const unexplained = ended.filter(({ status, reason }) => status !== "SUCCESS" && reason === null);
-  const reasons = await readReasons(
+  const reasons = await history.reasons(
     tx,
     unexplained.map(({ runId }) => runId),
   );
@@ -106,10 +115,10 @@ function workOf(
 }
 
 /** The runs, and those that wait for them, up to the first that nobody waits for. */
-async function withThoseAbove(tx: Queryable, runs: RunCache, ended: readonly EndedRun[]): Promise<Known> {
+async function withThoseAbove(tx: Queryable, history: RunHistory, ended: readonly EndedRun[]): Promise<Known> {
   const known = new Map<string, KnownRun>();
   for (let wanted = ended.map(({ runId }) => runId); wanted.length > 0; ) {
-    const found = await runs.get(tx, wanted);
+    const found = await history.runs(tx, wanted);
     for (const [runId, run] of found) known.set(runId, run);
     const above = [...found.values()].flatMap(({ facts }) => facts.parent_run_id ?? []);
     wanted = [...new Set(above)].filter((runId) => !known.has(runId));
@@ -119,6 +128,7 @@ async function withThoseAbove(tx: Queryable, runs: RunCache, ended: readonly End
 
 async function endsByRun(
   tx: Queryable,
+  history: RunHistory,
   ended: readonly EndedRun[],
   known: Known,
 ): Promise<Map<string, Map<string, NodeEnd>>> {
@@ -130,7 +140,7 @@ async function endsByRun(
     return nodes.map(({ id, def }) => ({ run_id: runId, node_id: id, announces: def.type === "arrive" }));
   });
   const byRun = new Map<string, Map<string, NodeEnd>>();
-  for (const end of keys.length > 0 ? await readNodeEnds(tx, keys) : []) {
+  for (const end of keys.length > 0 ? await history.nodeEnds(tx, keys) : []) {
     const nodes = byRun.get(end.run_id);
     if (nodes) nodes.set(end.node_id, end);
     else byRun.set(end.run_id, new Map([[end.node_id, end]]));

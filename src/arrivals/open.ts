@@ -1,0 +1,78 @@
+/** Opens arrivals in a process. */
+import type { NodeType } from "../chains/index.ts";
+import type { Engines } from "../engines/index.ts";
+import type { Queryable } from "../kernel/data/db.ts";
+import { under } from "../kernel/http/server.ts";
+import type { ModuleContext, Opened } from "../kernel/module.ts";
+import type { ServiceLog } from "../kernel/work/service.ts";
+import { type Arrivals, createArrivals } from "./arrivals.ts";
+import type { CATALOGUE } from "./catalogue.ts";
+import { arrivalsChecks } from "./doctor.ts";
+import { createFiles, type Files } from "./files.ts";
+import { kpiRoutes } from "./kpis/routes.ts";
+import { modelRoutes } from "./models/routes.ts";
+import { arriveType, modelType } from "./node-types.ts";
+import { openRoutes } from "./open-routes.ts";
+import type { ChainPort } from "./runs/chain-port.ts";
+import { ArrivalsSettings } from "./settings.ts";
+
+export { ArrivalsSettings as section };
+
+export interface ArrivalsNeeds {
+  engines: Engines;
+  chains: {
+    /** Runs that models start and wait for. */
+    called: ChainPort;
+    addTypes(types: readonly NodeType[]): void;
+    connectTables(tables: Tables): void;
+    /** Lets nodes go on that wait for these tables. */
+    arrived(tables: readonly ArrivedTable[]): Promise<unknown>;
+  };
+}
+interface Tables {
+  hasArrived(db: Queryable, tables: readonly string[], opTime: string): Promise<Set<string>>;
+  tableName(given: string): string;
+}
+interface ArrivedTable {
+  table: string;
+  opTime: string;
+}
+
+export type ArrivalsApi = Pick<Arrivals, "onEnded" | "tableName"> & Files;
+
+export async function open(
+  context: ModuleContext<typeof CATALOGUE, ArrivalsSettings>,
+  { engines, chains }: ArrivalsNeeds,
+): Promise<Opened<ArrivalsApi>> {
+  const { db, section: settings, log } = context;
+  const arrivals = createArrivals({
+    ...context,
+    settings,
+    engines,
+    chains: chains.called,
+    onArrived: (tables) => tellChains(chains, tables, log),
+  });
+  chains.connectTables(arrivals);
+  chains.addTypes([arriveType(arrivals), modelType(arrivals)]);
+  const { waitingRoom, worker, timers, onEnded, tableName } = arrivals;
+  return {
+    api: { onEnded, tableName, ...createFiles({ settings, arrivals }) },
+    checks: arrivalsChecks,
+    services: { scheduler: [timers], worker: [worker] },
+    async routes(http) {
+      await under(http, "/api/open/kpi", (api) => openRoutes(api, { arrivals, settings }));
+      await under(http, "/api/v1/kpi", (api) => {
+        modelRoutes(api, { db, arrivals, settings });
+        kpiRoutes(api, { db, arrivals });
+      });
+    },
+    hangUp: waitingRoom.stop,
+    drain: arrivals.drain,
+  };
+}
+
+/** Nobody waits for this: if it fails, the timers of chains notice what has arrived. */
+function tellChains(chains: ArrivalsNeeds["chains"], tables: readonly ArrivedTable[], log: ServiceLog): void {
+  if (tables.length === 0) return;
+  chains.arrived(tables).catch((err: unknown) => log.warn({ err }, "chains were not told of arrivals"));
+}

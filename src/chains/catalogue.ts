@@ -1,0 +1,83 @@
+/**
+ * What chains adds to the catalogues of Millrace: DAGs of work, their runs, schedules and pools. It loads no package, since
+ * commands read it too.
+ */
+import type { Catalogue } from "../kernel/catalogue.ts";
+import { trueOrFalse } from "../kernel/config/kinds.ts";
+import { errorsOf } from "../kernel/errors.ts";
+import type { Metrics } from "../kernel/telemetry/metrics.ts";
+
+export const CATALOGUE = {
+  name: "chains",
+  settings: {
+    allowShell: {
+      env: "MILLRACE_ALLOW_SHELL",
+      flag: "allow-shell",
+      kind: trueOrFalse,
+      default: "false",
+      description: "Whether chain nodes of type `shell` may run commands on the workers.",
+    },
+  },
+  // An unknown chain, run or node is 400, as the callers of these endpoints expect.
+  errors: {
+    CHAIN_NOT_FOUND: { status: 400, sentence: "There is no chain {chainId}." },
+    CHAIN_NAME_TAKEN: {
+      status: 400,
+      sentence: "There is already a chain named `{name}`. Choose another name or update it.",
+    },
+    DAG_INVALID: { status: 400, sentence: "{reason}." },
+    CHAIN_DISABLED: { status: 409, sentence: "The chain is disabled: enable `{name}` first." },
+    CHAIN_FULL: {
+      status: 409,
+      sentence: "Chain `{name}` has {active} of at most {max} active runs. Wait until one has ended, or stop one.",
+    },
+    VERSION_CONFLICT: {
+      status: 409,
+      sentence:
+        "Chain {chainId} is at version {version}, but the update was made from version {yours}. Read it again and repeat the change.",
+    },
+    CHAIN_VERSION_NOT_FOUND: { status: 400, sentence: "Chain {chainId} has no version {version}." },
+    RUN_NOT_FOUND: { status: 400, sentence: "There is no run {runId}." },
+    NODE_NOT_FOUND: { status: 400, sentence: "Run {runId} has no node `{nodeId}`.{hint}" },
+    RUN_WRONG_STATE: { status: 409, sentence: "Cannot {verb} run {runId}: {because}." },
+    NODE_WRONG_STATE: { status: 409, sentence: "Cannot {verb} node `{nodeId}` of run {runId}: {because}." },
+    OP_TIME_NEEDED: {
+      status: 400,
+      sentence: "Chain `{name}` waits for tables ({tables}), so a run of it needs an `opTime`.",
+    },
+    OP_TIME_RANGE: { status: 400, sentence: "{reason}." },
+    IDEMPOTENCY_CONFLICT: {
+      status: 409,
+      sentence: "The Idempotency-Key `{key}` was used for another start of this chain (run {runId}). Use a new key.",
+    },
+    SCHEDULE_NOT_FOUND: { status: 400, sentence: "Chain {chainId} has no schedule {scheduleId}." },
+    SCHEDULE_NAME_TAKEN: { status: 400, sentence: "The chain has a schedule named `{name}` already." },
+    SCHEDULE_INVALID: { status: 400, sentence: "{reason}." },
+    POOL_NOT_FOUND: { status: 400, sentence: "There is no pool `{name}`." },
+    POOL_IN_USE: {
+      status: 409,
+      sentence: "Pool `{name}` is in use: {because}.",
+    },
+  },
+  metrics: {
+    millrace_chains_runs_total: {
+      kind: "counter",
+      help: "Runs of chains that started, succeeded, failed or were stopped.",
+      labels: ["outcome"],
+    },
+    millrace_chains_node_seconds: {
+      kind: "histogram",
+      help: "Time from the claim of a node to its end, by its type and what became of it.",
+      labels: ["type", "outcome"],
+    },
+    millrace_chains_nodes_in_flight: { kind: "gauge", help: "Nodes that this process runs at the moment.", labels: [] },
+  },
+  scopes: { "chain:read": {}, "chain:write": {}, "run:read": {}, "run:write": {}, "run:control": {} },
+  tags: {
+    chains: "Definitions of chains, their schedules and pools",
+    runs: "Runs of chains and their nodes",
+  },
+} as const satisfies Catalogue;
+
+export const chainsError = errorsOf(CATALOGUE.errors);
+export type ChainsMetrics = Metrics<typeof CATALOGUE.metrics>;

@@ -1,0 +1,74 @@
+/** Opens lineage in a process. */
+import type { ModelFlow } from "../arrivals/index.ts";
+import type { TellEnded } from "../chains/index.ts";
+import type { Engines } from "../engines/index.ts";
+import type { Tx } from "../kernel/data/db.ts";
+import type { Assertions } from "../kernel/http/server.ts";
+import type { ModuleContext, Opened } from "../kernel/module.ts";
+import type { Outbound } from "../kernel/net/outbound.ts";
+import type { CATALOGUE } from "./catalogue.ts";
+import { lineageChecks } from "./doctor.ts";
+import { createLineage } from "./lineage.ts";
+import type { FileFlow } from "./own/file-events.ts";
+import { type OwnLineage, openOwnLineage } from "./own/own-lineage.ts";
+import { flowsOf, type RunHistory } from "./own/run-flows.ts";
+import { lineageRoutes } from "./routes.ts";
+import { LineageSettings } from "./settings.ts";
+
+export { LineageSettings as section };
+
+/** Whatever tells of Millrace's own work, it does so in the transaction of that work. */
+export interface LineageNeeds {
+  engines: Engines;
+  webhooks: { outbound: Outbound };
+  chains: { history: RunHistory; onEnded(listener: TellEnded): void };
+  arrivals: {
+    tableName(given: string): string;
+    onEnded(listener: (tx: Tx, flow: ModelFlow) => Promise<void>): void;
+    onFiles(listener: (tx: Tx, files: readonly FileFlow[]) => Promise<void>): void;
+  };
+}
+
+type Context = ModuleContext<typeof CATALOGUE, LineageSettings>;
+
+export async function open(context: Context, modules: LineageNeeds): Promise<Opened> {
+  const { section: settings, outbox, onClose } = context;
+  const lineage = await createLineage({ ...context, outbound: modules.webhooks.outbound, settings });
+  onClose("the graph's mirror", lineage.close);
+  if (lineage.projection) outbox.consume(lineage.projection.consumer);
+  if (settings.own) {
+    const own = await openOwnLineage(settings.own, { ...context, lineage, engines: modules.engines });
+    outbox.consume(own.consumer);
+    listen(own, context, modules);
+  }
+  await lineage.prepare();
+  const assertions = await openGateway(context);
+  return {
+    api: {},
+    checks: lineageChecks,
+    services: { worker: lineage.services },
+    routes: (http) => lineageRoutes(http, { ...context, lineage, settings }),
+    drain: lineage.ingest.drain,
+    ...(assertions ? { assertions } : {}),
+  };
+}
+
+function listen(own: OwnLineage, { outbox }: Context, { chains, arrivals }: LineageNeeds): void {
+  const { tableName } = arrivals;
+  chains.onEnded({
+    of: new Set(["SUCCESS", "FAILED", "STOPPED"]),
+    async tell(tx, ended) {
+      const flows = await flowsOf(tx, ended, { history: chains.history, tableName });
+      await outbox.emit(tx, own.ofRuns(flows));
+    },
+  });
+  arrivals.onEnded((tx, flow) => outbox.emit(tx, own.ofModel(flow)));
+  arrivals.onFiles((tx, files) => outbox.emit(tx, own.ofFiles(tx, files)));
+}
+
+/** Imported where one is configured: what checks signatures takes several megabytes, and few have a gateway. */
+async function openGateway({ section, env, configDir, clock }: Context): Promise<Assertions | undefined> {
+  if (!section.gateway) return undefined;
+  const { createGateway } = await import("./gateway.ts");
+  return createGateway({ settings: section.gateway, env, directory: configDir, clock });
+}
