@@ -27,7 +27,7 @@ import { giveBackInstances } from "./store/instances.ts";
 import { findViolations } from "./store/invariants.ts";
 import { endLostTasks } from "./store/tasks.ts";
 
-const RUNS = process.env["MILLRACE_TEST_LONG"] ? 2_000 : 60;
+const RUNS = process.env["MILLRACE_TEST_LONG"] ? 2_000 : 25;
 const TIME_LIMIT_MS = 600_000;
 const LOST_LIMIT = 2;
 const QUIET_SECONDS = 3_600;

@@ -11,6 +11,7 @@ import { startCli } from "../../test/cli.ts";
 import { useDatabase } from "../../test/database.ts";
 import { type Server, startServer } from "../../test/server.ts";
 import { until } from "../../test/until.ts";
+import { stoppedDataDir } from "../kernel/embedded-postgres/testing.fixture.ts";
 
 const database = useDatabase();
 const forgetAllKeys = () => database.query("delete from kernel.api_key");
@@ -170,7 +171,7 @@ describe("stopping", () => {
 
   test("cuts off what is in flight after the grace period, says so, exits with 1 and leaves no Postgres running", async () => {
     const env = { MILLRACE_SHUTDOWN_GRACE_SECONDS: "1" };
-    const server = await startServer({ database: { dataDir: await newDataDir() }, env });
+    const server = await startServer({ database: { dataDir: await stoppedDataDir() }, env });
     const postmaster = postmasterOf(server);
     await unfinishedRequest(server);
     expect(await server.stop()).toBe(1);

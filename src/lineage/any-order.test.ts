@@ -9,10 +9,10 @@ const database = useDatabase();
 const lineage = testLineage(database);
 
 const IS_LONG = process.env["MILLRACE_TEST_LONG"] !== undefined;
-const RUNS = IS_LONG ? 1_000 : 60;
+const RUNS = IS_LONG ? 1_000 : 20;
 /** The short run tells the same stories each time; the long one looks for new ones. */
 const SEED = 20_260_301;
-const EVENTS_MAX = process.env["MILLRACE_TEST_LONG"] ? 24 : 12;
+const EVENTS_MAX = IS_LONG ? 24 : 12;
 
 interface Step {
   event: Json;

@@ -19,7 +19,7 @@ import {
 import { testLineage } from "./lineage.fixture.ts";
 import { anyEvent, sourceOf } from "./stories.fixture.ts";
 
-const RUNS = process.env["MILLRACE_TEST_LONG"] ? 500 : 25;
+const RUNS = process.env["MILLRACE_TEST_LONG"] ? 500 : 12;
 
 const database = useDatabase();
 const changes: GraphChange[] = [];
@@ -196,7 +196,7 @@ describe("an attribute", () => {
   });
 
   test("belongs to the newest of many that contradict each other, in whatever order they come", {
-    timeout: RUNS * 4_000,
+    timeout: 60_000 + RUNS * 4_000,
   }, async () => {
     const COUNT = 12;
     const word = fc.constantFrom("one", "two");
@@ -323,7 +323,7 @@ describe("what a change is told to be", () => {
   }
 
   test("holds every node and edge that is new, different or gone, whatever happens", {
-    timeout: RUNS * 4_000,
+    timeout: 60_000 + RUNS * 4_000,
   }, async () => {
     const story = fc.array(anyEvent(), { minLength: 2, maxLength: 15 });
     await fc.assert(

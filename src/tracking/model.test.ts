@@ -17,7 +17,7 @@ import { type FileTransition, QUEUE_STAGES, type QueueStage, STAGES, type Status
 import { summary } from "./summary.ts";
 import { createTracking, type Move, type Moved, type Tracking } from "./tracking.ts";
 
-const RUNS = process.env["MILLRACE_TEST_LONG"] ? 2_000 : 150;
+const RUNS = process.env["MILLRACE_TEST_LONG"] ? 2_000 : 60;
 const LOST_LIMIT = 2;
 const SHARDS = [0, 1, 2];
 const TIME_LIMIT_MS = 600_000;

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { findViolations } from "../../src/arrivals/store/invariants.ts";
 import { openDb } from "../../src/kernel/data/db.ts";
-import { postmasterPid, temporaryFolder } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
+import { postmasterPid, stoppedDataDir } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
 import { announce, defineModel, KPI, openPlant, valuesOf } from "../arrivals-plant.ts";
 import { useDatabase } from "../database.ts";
 import { seededRandom } from "../random.ts";
@@ -68,7 +68,7 @@ async function allDone(server: Server, opTimes: readonly string[]): Promise<void
 
 test("models run once when the server's own Postgres is killed", async () => {
   const plant = await openPlant(database);
-  const dataDir = await temporaryFolder();
+  const dataDir = await stoppedDataDir();
   const server = await plant.start("api,scheduler,worker", { dataDir });
   await defineModel(server, WORK);
   const load = createLoad(server);

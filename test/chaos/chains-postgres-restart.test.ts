@@ -3,7 +3,7 @@ import { Client } from "pg";
 import { expect, test } from "vitest";
 import { findViolations } from "../../src/chains/store/invariants.ts";
 import { openDb } from "../../src/kernel/data/db.ts";
-import { postmasterPid, temporaryFolder } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
+import { postmasterPid, stoppedDataDir } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
 import { useDatabase } from "../database.ts";
 import { seededRandom } from "../random.ts";
 import { until } from "../until.ts";
@@ -20,7 +20,7 @@ const database = useDatabase();
 
 test("runs go on when the server's own Postgres is killed", async () => {
   const plant = await openPlant(undefined, SETTINGS);
-  const dataDir = await temporaryFolder();
+  const dataDir = await stoppedDataDir();
   const server = await plant.start("api,scheduler,worker", { dataDir });
   const store = storeIn(dataDir);
   await noteMoves(store);

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { isAlive } from "../../src/kernel/embedded-postgres/processes.ts";
-import { query, temporaryFolder } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
+import { query, stoppedDataDir } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
 import { useDatabase } from "../database.ts";
 import { seededRandom } from "../random.ts";
 import { type Server, startServer } from "../server.ts";
@@ -106,7 +106,7 @@ describe("on SIGTERM", () => {
 });
 
 test("a server under load stops with its Postgres and leaves nothing running", async () => {
-  const dataDir = await temporaryFolder();
+  const dataDir = await stoppedDataDir();
   const server = await startServer({ database: { dataDir } });
   const ledger = createLedger();
   const load = createLoad({ ledger, random: seededRandom() });

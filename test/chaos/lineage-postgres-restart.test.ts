@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { openDb } from "../../src/kernel/data/db.ts";
 import { statement } from "../../src/kernel/data/statement.ts";
-import { postmasterPid, temporaryFolder } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
+import { postmasterPid, stoppedDataDir } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
 import { testLineage } from "../../src/lineage/lineage.fixture.ts";
 import { anyEvent } from "../../src/lineage/stories.fixture.ts";
 import type { TestDatabase } from "../database.ts";
@@ -39,7 +39,7 @@ test(`lineage goes on after its Postgres is killed ${RESTARTS} times`, {
   const told = `seed ${random.seed}`;
   const count = (RESTARTS + 1) * EVENTS_PER_RESTART;
   const events = inTime(fc.sample(anyEvent({ tables: TABLES, runs: 60 }), { numRuns: count, seed: random.seed }));
-  const dataDir = await temporaryFolder();
+  const dataDir = await stoppedDataDir();
   const server = await startServer({ database: { dataDir } });
   const tenant = await makeTenant(server.api, 7);
   const load = startLineageLoad({ tenant, events, clients: 8, urls: [server.url] });

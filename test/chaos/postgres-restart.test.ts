@@ -10,6 +10,7 @@ import {
   postmasterPid,
   query,
   start as startPostgres,
+  stoppedDataDir,
   temporaryFolder,
 } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
 import { seededRandom } from "../random.ts";
@@ -30,7 +31,7 @@ const endings = [
 
 for (const { signal, ending, origin } of endings) {
   test(`the server goes on when its own Postgres ${ending}`, async () => {
-    const dataDir = await temporaryFolder();
+    const dataDir = await stoppedDataDir();
     const server = await startServer({ database: { dataDir } });
     const { ledger, load } = startLoad(server);
     await load.answers(ANSWERS);
@@ -49,7 +50,7 @@ for (const { signal, ending, origin } of endings) {
 }
 
 test("the server goes on when the Postgres of DATABASE_URL is stopped and started", async () => {
-  const dataDir = await temporaryFolder();
+  const dataDir = await stoppedDataDir();
   const socket = join(await temporaryFolder(), "socket");
   let postgres = await startPostgres(dataDir);
   await pointTo(postgres, socket);

@@ -1,18 +1,14 @@
 /** `npm start`, as the README has it, ended by a supervisor that signals npm alone. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
+import { stoppedDataDir } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
 import { until } from "../until.ts";
 
 test("SIGTERM to npm stops the server and its Postgres", async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), "millrace-npm-"));
-  await chmod(dataDir, 0o755);
-  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  const dataDir = await stoppedDataDir();
   const npm = spawn("npm", ["start"], {
     cwd: fileURLToPath(new URL("../..", import.meta.url)),
     stdio: ["ignore", "ignore", "pipe"],

@@ -46,7 +46,7 @@ describe("a worker", () => {
   test("shares 100 models that are ready at once with another", async () => {
     const [one, other] = [await open({ slots: 5 }), await open({ slots: 5 })];
     const names = Array.from({ length: 100 }, (_, index) => `m${index}`);
-    await Promise.all(names.map((name) => define(one, name, ["a"])));
+    for (const name of names) await define(one, name, ["a"]);
     await one.announce(arrival("a", DAY));
     await ended("SUCCESS", 100);
     expect(new Set(begun).size).toBe(100);

@@ -34,7 +34,7 @@ import type { NodeStatus } from "./states.ts";
 import { createTimers } from "./timers.ts";
 import type { NodeEvent } from "./transition.ts";
 
-const RUNS = process.env["MILLRACE_TEST_LONG"] ? 3_000 : 200;
+const RUNS = process.env["MILLRACE_TEST_LONG"] ? 3_000 : 80;
 const TIME_LIMIT_MS = 600_000;
 const STEPS_BETWEEN_LOOKS = 5;
 const LOST_LIMIT = 2;
