@@ -2,16 +2,13 @@
  * The parts of the documentation that are made from the code. Each stands between two marks in its file;
  * `npm run docs` writes them and a test keeps them equal.
  */
+import { instanceLease } from "../src/arrivals/store/instances.ts";
+import { nodeLeases } from "../src/chains/store/live.ts";
 import { settingsAsMarkdown } from "../src/kernel/config/index.ts";
-import { CATALOGUE } from "../src/modules.ts";
-
-// Every lease of the product is made where its table's SQL is; the outbox makes one for each consumer.
-import "../src/arrivals/store/instances.ts";
-import "../src/chains/store/live.ts";
-import "../src/tracking/store.ts";
-import "../src/webhooks/store/deliveries.ts";
-import { allLeases } from "../src/kernel/work/lease.ts";
 import { leaseOf } from "../src/kernel/work/outbox.ts";
+import { CATALOGUE } from "../src/modules.ts";
+import { stageStores } from "../src/tracking/store.ts";
+import { deliveryLease } from "../src/webhooks/store/deliveries.ts";
 
 export const GENERATED: { file: string; part: string; make: () => string }[] = [
   { file: "docs/errors.md", part: "errors", make: errorsTable },
@@ -43,10 +40,9 @@ function metricsTable(): string {
 }
 
 function leaseStatements(): string {
-  leaseOf("webhooks");
-  const leases = allLeases().filter(({ name }) => !/^(test|bench)\./.test(name));
-  const sorted = leases.toSorted((one, other) => (one.name < other.name ? -1 : 1));
-  return sorted
+  const stages = Object.values(stageStores).map(({ lease }) => lease);
+  // The outbox has a lease for each consumer; one stands for all.
+  return [leaseOf("webhooks"), ...stages, ...Object.values(nodeLeases), instanceLease, deliveryLease]
     .map(({ name, statements }) => {
       const shown = statements.map((one) => `-- ${one.name}\n${outdented(one.text)};`);
       return `## ${name}\n\n\`\`\`sql\n${shown.join("\n\n")}\n\`\`\``;

@@ -53,6 +53,8 @@ const pooled = leaseOn({
   concurrency: { column: "pool", limit: "select p.size from chains.pool p where p.name = k.key" },
 });
 
+export const nodeLeases = { free, pooled };
+
 const STARTED = { ...NODE_KEY, attempt: "int4" };
 const MARK_STARTED = statement(
   "chains.node.mark_started",
@@ -74,8 +76,7 @@ export function claimNodes(
   kind: "free" | "pooled",
   { limit, session, worker }: ClaimNodes,
 ): Promise<ClaimedNode[]> {
-  const lease = kind === "free" ? free : pooled;
-  return lease.claim(db, { limit, holder: session }, async (tx, claimed) => {
+  return nodeLeases[kind].claim(db, { limit, holder: session }, async (tx, claimed) => {
     await tx.rows(MARK_STARTED, [...toArrays(STARTED, claimed), worker]);
   });
 }

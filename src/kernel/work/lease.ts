@@ -160,12 +160,6 @@ export interface Lease<Key extends object, Item extends object = object, Ways ex
 const CONCURRENCY_KEYS_MAX = 500;
 
 const FENCE: Columns = { fence: "int8" };
-const made: Lease<object>[] = [];
-
-/** Every lease of this process, for docs/leases.md. */
-export function allLeases(): readonly Lease<object>[] {
-  return made;
-}
 
 export function leaseOn<const Spec extends LeaseSpec>(spec: Spec): Lease<KeyOf<Spec>, ItemOf<Spec>, Spec["outcomes"]> {
   type Key = KeyOf<Spec>;
@@ -224,7 +218,7 @@ export function leaseOn<const Spec extends LeaseSpec>(spec: Spec): Lease<KeyOf<S
   const holdColumns = { ...spec.key, ...FENCE };
   let lastKey = ""; // Where the next walk over the keys begins, so that the keys at the end get their turn.
 
-  const lease: Lease<Key, ItemOf<Spec>, Spec["outcomes"]> = {
+  return {
     name: spec.name,
     statements,
     async claim(db, { limit, holder, seconds }, alsoOnClaim) {
@@ -276,8 +270,6 @@ export function leaseOn<const Spec extends LeaseSpec>(spec: Spec): Lease<KeyOf<S
     expired: (db, limit) => db.rows(expired, [limit]),
     reclaim: (db, { limit, lostLimit }) => db.rows(reclaim, [limit, lostLimit]),
   };
-  made.push(lease as Lease<object>);
-  return lease;
 }
 
 function columnsOf(values: NonNullable<Outcome["values"]>): Columns {
