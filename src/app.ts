@@ -58,6 +58,7 @@ export interface Millrace {
   /** Made by the first start, and told only now. */
   firstAdminKey: string | undefined;
   http: Http;
+  registry: MetricsRegistry;
   /** Finishes what is in flight and stops everything that was started. */
   stop(): Promise<void>;
 }
@@ -115,6 +116,7 @@ export async function openDatabase(deps: DatabaseOptions): Promise<Database> {
       poolSize: config.dbPoolSize,
       onStatement(statement, seconds) {
         metrics?.observe("millrace_db_statement_seconds", { statement }, seconds);
+        metrics?.observe("millrace_db_module_seconds", { module: statement.slice(0, statement.indexOf(".")) }, seconds);
         recordStatement(statement, seconds);
       },
       onIdleError: (error) => log.warn({ err: error }, "an idle database connection broke"),
@@ -228,6 +230,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
     url,
     firstAdminKey,
     http,
+    registry,
     async stop() {
       if (stopping) return;
       stopping = true;

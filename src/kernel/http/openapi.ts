@@ -1,7 +1,8 @@
 /** `/openapi.json` for machines and `/docs` for people, both made from the routes' schemas. */
+import { createHash } from "node:crypto";
 import swagger from "@fastify/swagger";
 import swaggerUi from "@fastify/swagger-ui";
-import type { FastifySchema } from "fastify";
+import type { FastifyReply, FastifyRequest, FastifySchema } from "fastify";
 import type { Tags } from "../catalogue.ts";
 import { ErrorBody, errors } from "./schemas.ts";
 import type { Http } from "./server.ts";
@@ -63,10 +64,13 @@ function markOptionalBodies({ paths = {} }: Described): void {
 /** Call it before there are routes. */
 export async function useOpenApi(http: Http, { version, tags }: { version: string; tags: Tags }): Promise<void> {
   http.addSchema(ErrorBody);
-  http.addHook("onRoute", ({ url, schema, config }) => {
+  const send = sendDescription(http);
+  http.addHook("onRoute", (route) => {
+    const { schema, config, url } = route;
     const unknown = schema?.tags?.find((tag) => !Object.hasOwn(tags, tag));
     if (unknown !== undefined) throw new Error(`route ${url} has the tag ${unknown}, which is in no catalogue`);
     if (schema) completeAnswers(schema, config?.scope === "public");
+    if (url === `${REFERENCE}/json`) route.handler = send; // The library would write it out for each caller.
   });
   await http.register(swagger, {
     openapi: {
@@ -105,5 +109,21 @@ export async function useOpenApi(http: Http, { version, tags }: { version: strin
       persistAuthorization: false,
     },
   });
-  http.get("/openapi.json", { config: { scope: "public" }, schema: { hide: true } }, async () => http.swagger());
+  http.get("/openapi.json", { config: { scope: "public" }, schema: { hide: true } }, send);
+}
+
+/** Half a megabyte that does not change while the process runs: written out once, and not sent to whoever has it. */
+function sendDescription(http: Http) {
+  let made: { bytes: Buffer; etag: string } | undefined;
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    made ??= describe(http);
+    reply.header("etag", made.etag).header("cache-control", "no-cache"); // To be kept, and asked for again by its tag.
+    if (request.headers["if-none-match"]?.includes(made.etag)) return reply.code(304).send();
+    return reply.type("application/json; charset=utf-8").send(made.bytes);
+  };
+}
+
+function describe(http: Http): { bytes: Buffer; etag: string } {
+  const bytes = Buffer.from(JSON.stringify(http.swagger()));
+  return { bytes, etag: `"${createHash("sha256").update(bytes).digest("base64url")}"` };
 }

@@ -343,6 +343,20 @@ describe("a route", () => {
     expect(script).toMatch(/"?persistAuthorization"?: ?false/);
   });
 
+  test("is described in the same bytes at /openapi.json and in /docs, and not sent again to whoever has them", async () => {
+    const first = await fetch(`${http.url}/openapi.json`);
+    expect(first.headers.get("content-type")).toBe("application/json; charset=utf-8");
+    const etag = first.headers.get("etag") ?? "";
+    const bytes = await first.text();
+    const inReference = await fetch(`${http.url}/docs/json`);
+    expect(inReference.headers.get("etag")).toBe(etag);
+    expect(await inReference.text()).toBe(bytes);
+    const again = await fetch(`${http.url}/openapi.json`, { headers: { "if-none-match": etag } });
+    expect([again.status, await again.text()]).toEqual([304, ""]);
+    const older = await fetch(`${http.url}/openapi.json`, { headers: { "if-none-match": '"of another version"' } });
+    expect([older.status, await older.text()]).toEqual([200, bytes]);
+  });
+
   test("is described with the answers that the server itself gives on it, beside its own", async () => {
     const schema = { response: { 200: Type.Object({}), ...errors(404) } };
     const described = await start({

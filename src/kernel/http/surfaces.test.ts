@@ -1,9 +1,8 @@
 /** What is open to everyone: health and metrics with and without a database, and the front page. */
-import { once } from "node:events";
-import { connect, createServer, type Socket } from "node:net";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { startHttp, type TestHttp } from "../../../test/http.ts";
+import { startPostgresProxy } from "../../../test/postgres-proxy.ts";
 import { until } from "../../../test/until.ts";
 import { type Db, openDb } from "../data/db.ts";
 import type { MetricTable } from "../telemetry/metric-table.ts";
@@ -24,9 +23,10 @@ const METRICS = {
 } as const satisfies MetricTable;
 let http: TestHttp;
 
-function start(db: Db): Promise<TestHttp> {
+function start(db: Db, isStopping = () => false): Promise<TestHttp> {
   return startHttp({
     db,
+    isStopping,
     routes(routes, { metrics }) {
       metrics.define(METRICS).gauge("connections", () => [{ labels: { state: "idle" }, value: db.stats().idle }]);
       publicSurfaces(routes, { db, metrics, page });
@@ -46,14 +46,14 @@ describe("health", () => {
   });
 
   test("says alive but not ready while the database is away, and ready again when it is back", async () => {
-    const wire = await cuttableWire();
-    const db = openDb({ connection: { connectionString: wire.url } });
+    const proxy = await startPostgresProxy(database);
+    const db = openDb({ connection: { connectionString: proxy.url } });
     onTestFinished(() => db.close());
     const cut = await start(db);
     onTestFinished(cut.stop);
     expect((await cut.send("/readyz")).status).toBe(200);
 
-    await wire.cut();
+    await proxy.cut();
     const notReady = await until(async () => {
       const answer = await cut.send("/readyz");
       return answer.status === 503 && answer;
@@ -65,43 +65,58 @@ describe("health", () => {
       expect((await cut.send(path, stale)).status).toBe(200);
     }
 
-    await wire.mend();
-    expect((await cut.send("/readyz")).status).toBe(200);
+    await proxy.mend();
+    await until(async () => (await cut.send("/readyz")).status === 200, "the return to be noticed");
   });
 
-  /** A port that leads to the test's Postgres until it is cut. */
-  async function cuttableWire(): Promise<{ url: string; cut(): Promise<void>; mend(): Promise<void> }> {
-    const target = new URL(database.url);
-    const host = target.searchParams.get("host") ?? target.hostname;
-    const port = Number(target.port || 5432);
-    const sockets = new Set<Socket>();
-    const server = createServer((near) => {
-      const far = host.startsWith("/") ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
-      for (const socket of [near, far]) {
-        sockets.add(socket);
-        socket.on("error", () => {}).on("close", () => sockets.delete(socket));
-      }
-      near.pipe(far).pipe(near);
-    }).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const address = server.address() as { port: number };
-    const cut = async () => {
-      for (const socket of sockets) socket.destroy();
-      if (server.listening) await new Promise((resolve) => server.close(resolve));
-    };
-    onTestFinished(cut);
-    const url = new URL(target);
-    url.searchParams.delete("host");
-    url.host = `127.0.0.1:${address.port}`;
-    return {
-      url: url.href,
-      cut,
-      async mend() {
-        server.listen(address.port, "127.0.0.1");
-        await once(server, "listening");
-      },
-    };
-  }
+  test("says not ready when the database does not answer", async () => {
+    const db = openDb({ connection: database.connection, poolSize: 1 });
+    onTestFinished(() => db.close());
+    const stuck = await start({ ...db, rows: () => new Promise(() => {}) });
+    onTestFinished(stuck.stop);
+    const answers = await Promise.all([stuck.send("/readyz"), stuck.send("/readyz")]);
+    expect(answers).toMatchObject([{ status: 503 }, { status: 503, body: { code: "DATABASE_UNAVAILABLE" } }]);
+  });
+
+  test("is asked of the database once for many callers, and again soon", async () => {
+    let asked = 0;
+    const rows = ((...args: Parameters<Db["rows"]>) => {
+      asked += 1;
+      return database.db.rows(...args);
+    }) as Db["rows"];
+    const counted = await start({ ...database.db, rows });
+    onTestFinished(counted.stop);
+    const answers = await Promise.all(Array.from({ length: 50 }, () => counted.send("/readyz")));
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+    expect(asked).toBe(1);
+    await until(async () => (await counted.send("/readyz")).status === 200 && asked > 1, "the next question");
+  });
+
+  test("says that it is stopping at once, whatever it has just said", async () => {
+    let stopping = false;
+    const stops = await start(database.db, () => stopping);
+    onTestFinished(stops.stop);
+    expect((await stops.send("/readyz")).status).toBe(200);
+    stopping = true;
+    expect(await stops.send("/readyz")).toMatchObject({ status: 503, body: { code: "SHUTTING_DOWN" } });
+  });
+});
+
+test("metrics are made once for many callers", async () => {
+  let made = 0;
+  const counted = await startHttp({
+    db: database.db,
+    routes: (routes, { metrics }) => {
+      const render = () => {
+        made += 1;
+        return metrics.render();
+      };
+      publicSurfaces(routes, { db: database.db, metrics: { ...metrics, render }, page });
+    },
+  });
+  onTestFinished(counted.stop);
+  await Promise.all(Array.from({ length: 50 }, () => counted.send("/metrics")));
+  expect(made).toBe(1);
 });
 
 test("metrics come in the Prometheus text format under all their declared names", async () => {

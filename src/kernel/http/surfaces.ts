@@ -1,15 +1,27 @@
-/** The routes that are open to everyone: health, metrics and the front page. */
+/**
+ * The routes that are open to everyone: health, metrics and the front page. Nobody's rate is limited here, so what costs
+ * something is made at most once a second, for all who ask.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
 import { Type } from "typebox";
 import type { Db } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
+import { kernelError } from "../errors.ts";
 import type { MetricsRegistry } from "../telemetry/metrics.ts";
+import { briefly } from "./briefly.ts";
 import { type FrontPage, frontPage } from "./front-page.ts";
 import type { Http } from "./server.ts";
 
 const PING = statement("kernel.ping", "select 1");
+const KEEP_MS = 1_000;
+/** A connection that has frozen would give no answer at all. */
+const PING_TIMEOUT_MS = 5_000;
+const RETRY_AFTER_SECONDS = 2;
 
 export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegistry; page: FrontPage }): void {
   const open = { config: { scope: "public" } as const };
+  const ready = briefly(KEEP_MS, () => ping(deps.db));
+  const metrics = briefly(KEEP_MS, () => deps.metrics.render());
   const Alive = Type.Object({ status: Type.String() });
 
   http.get(
@@ -26,7 +38,7 @@ export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegis
       schema: { tags: ["server"], summary: "Whether it can serve", response: { 200: Alive } },
     },
     async () => {
-      await deps.db.rows(PING);
+      await ready();
       return { status: "ready" };
     },
   );
@@ -40,7 +52,7 @@ export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegis
         response: { 200: { content: { "text/plain": { schema: Type.String() } } } },
       },
     },
-    async (_request, reply) => reply.type(deps.metrics.contentType).send(await deps.metrics.render()),
+    async (_request, reply) => reply.type(deps.metrics.contentType).send(await metrics()),
   );
   http.get("/", { ...open, schema: { hide: true } }, async (_request, reply) =>
     reply
@@ -48,4 +60,16 @@ export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegis
       .header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'")
       .send(frontPage(deps.page)),
   );
+}
+
+async function ping(db: Db): Promise<void> {
+  const answered = new AbortController();
+  const tooLate = sleep(PING_TIMEOUT_MS, undefined, { signal: answered.signal }).then(() => {
+    throw kernelError("DATABASE_UNAVAILABLE", { seconds: RETRY_AFTER_SECONDS });
+  });
+  try {
+    await Promise.race([db.rows(PING), tooLate]);
+  } finally {
+    answered.abort();
+  }
 }

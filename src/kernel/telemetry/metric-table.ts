@@ -10,6 +10,8 @@ export type MetricTable = Readonly<
       readonly kind: "counter" | "gauge" | "histogram";
       readonly help: string;
       readonly labels: readonly string[];
+      /** Of a histogram, in seconds; unless it says so, from a millisecond to ten seconds. */
+      readonly buckets?: readonly number[];
     }
   >
 >;
@@ -22,8 +24,14 @@ export const KERNEL_METRICS = {
   },
   millrace_db_statement_seconds: {
     kind: "histogram",
-    help: "Time of a statement, waiting for a connection and for what was sent before it included.",
+    help: "Time of a statement, waiting for a connection and for what was sent before it included. Sum and count only: there are hundreds of statements.",
     labels: ["statement"],
+    buckets: [],
+  },
+  millrace_db_module_seconds: {
+    kind: "histogram",
+    help: "The same for all statements of a module, in buckets.",
+    labels: ["module"],
   },
   millrace_db_connections: { kind: "gauge", help: "Connections of the pools.", labels: ["state"] },
   millrace_service_runs_total: {

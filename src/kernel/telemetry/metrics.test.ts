@@ -1,7 +1,7 @@
 /** The metrics as Prometheus reads them. */
 import { expect, test } from "vitest";
 import { CATALOGUE } from "../../modules.ts";
-import type { MetricTable } from "./metric-table.ts";
+import { KERNEL_METRICS, type MetricTable } from "./metric-table.ts";
 import { createMetrics, type MetricsRegistry } from "./metrics.ts";
 
 const TABLE = {
@@ -42,6 +42,17 @@ test("histograms sort seconds into buckets from a millisecond to ten seconds", a
     expect(lines).toContain(`chewed_seconds_bucket{le="${le}",fruit="apple"} ${count}`);
   }
   expect(lines).toContain('chewed_seconds_count{fruit="apple"} 3');
+});
+
+test("histograms of statements have a sum and a count for each, and no buckets", async () => {
+  const registry = createMetrics();
+  const metrics = registry.define(KERNEL_METRICS);
+  for (const seconds of [0.25, 60]) metrics.observe("millrace_db_statement_seconds", { statement: "s" }, seconds);
+  expect((await linesOf(registry, "millrace_db_statement_seconds")).sort()).toEqual([
+    'millrace_db_statement_seconds_bucket{le="+Inf",statement="s"} 2',
+    'millrace_db_statement_seconds_count{statement="s"} 2',
+    'millrace_db_statement_seconds_sum{statement="s"} 60.25',
+  ]);
 });
 
 test("gauges are read at each scrape, and what is no longer there is no longer shown", async () => {

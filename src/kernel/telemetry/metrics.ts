@@ -41,10 +41,10 @@ export function createMetrics(): MetricsRegistry {
 function define<Table extends MetricTable>(registry: Registry, table: Table): Metrics<Table> {
   const counters = new Map<keyof Table, Counter>();
   const histograms = new Map<keyof Table, Histogram>();
-  for (const [name, { kind, help, labels }] of Object.entries(table)) {
+  for (const [name, { kind, help, labels, buckets = SECONDS }] of Object.entries(table)) {
     const options = { name, help, labelNames: [...labels], registers: [registry] };
     if (kind === "counter") counters.set(name, new Counter(options));
-    if (kind === "histogram") histograms.set(name, new Histogram({ ...options, buckets: SECONDS }));
+    if (kind === "histogram") histograms.set(name, new Histogram({ ...options, buckets: [...buckets] }));
   }
   return {
     count: (name, labels, by = 1) => counters.get(name)?.inc(labels, by),
