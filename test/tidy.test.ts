@@ -5,6 +5,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { Catalogue } from "../src/kernel/catalogue.ts";
+import { MODULES } from "../src/modules.ts";
 import { projectOf } from "./projects.ts";
 
 interface SourceFile {
@@ -19,6 +21,7 @@ interface Rule {
 }
 
 const LINES_MAX = 400;
+const moduleWords = wordsOfModules();
 
 const rules: Rule[] = [
   {
@@ -41,6 +44,32 @@ const rules: Rule[] = [
         .filter(({ target }) => target.startsWith("src/") && !target.startsWith("src/kernel/"))
         .map(({ path, target }) => `${path} imports ${target}`),
     planted: { path: "src/kernel/nosy.ts", text: '/** Nosy. */\nimport { a } from "../tracking/index.ts";\n' },
+  },
+  {
+    sentence: "no module's words in the kernel",
+    violations: (files) =>
+      files
+        .filter(({ path }) => path.startsWith("src/kernel/") && !isTest(path))
+        .flatMap(({ path, text }) => {
+          const code = withoutComments(text);
+          return moduleWords.filter((word) => word.test(code)).map((word) => `${path} has ${word.source}`);
+        }),
+    planted: { path: "src/kernel/gossip.ts", text: '/** Gossip. */\nexport const SCOPE = "pipeline:read";\n' },
+  },
+  {
+    sentence: "routes import no store functions",
+    violations: (files) =>
+      files
+        .filter(({ path }) => path.endsWith("routes.ts"))
+        .flatMap(({ path, text }) =>
+          valueImports(text)
+            .filter((target) => /\/store(\.ts|\/[\w-]+\.ts)$/.test(target))
+            .map((target) => `${path} imports from ${target}`),
+        ),
+    planted: {
+      path: "src/tracking/short-routes.ts",
+      text: '/** A short cut. */\nimport { listFiles, type FileFilter } from "./store.ts";\n',
+    },
   },
   {
     sentence: "modules meet at index.ts",
@@ -161,6 +190,31 @@ function sourceFiles(): SourceFile[] {
       .map((path) => ({ path, text: readFileSync(path, "utf8") }))
       .filter(({ path }) => path !== "test/tidy.test.ts"),
   );
+}
+
+/** What modules are called, and what their catalogues hold. Tags are left out: `runs` is a word of everybody. */
+function wordsOfModules(): RegExp[] {
+  const names = readdirSync("src", { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .flatMap(({ name }) => moduleOf(`src/${name}/index.ts`) ?? [])
+    .map((name) => new RegExp(name.replace(/s$/, ""), "i")); // Also in the singular, and as a part of longer names.
+  const words = MODULES.flatMap((module: Catalogue) => [
+    ...Object.values(module.settings ?? {}).flatMap(({ env, flag }) => [env, flag ?? env]),
+    ...Object.keys({ ...module.errors, ...module.metrics, ...module.scopes }),
+    ...(module.keySources ?? []),
+  ]);
+  return [...names, ...new Set(words)].map((word) => (typeof word === "string" ? new RegExp(`\\b${word}\\b`) : word));
+}
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/\/\*[^]*?\*\//g, "").replaceAll(/(^|\s)\/\/.*$/gm, "");
+}
+
+/** Where anything but types is imported from. */
+function valueImports(text: string): string[] {
+  return [...text.matchAll(/^import (?!type )([^;]*?) from "([^"]+)"/gm)]
+    .filter(([, names = ""]) => !/^\{(\s*type [^,}]+,?)*\s*\}$/.test(names))
+    .map(([, , target = ""]) => target);
 }
 
 function paths(files: readonly SourceFile[]): string[] {

@@ -21,7 +21,7 @@ import { createTimers } from "./runs/timers.ts";
 import { createWaitingRoom, type WaitingRoom } from "./runs/waiting-room.ts";
 import { createWorker } from "./runs/worker.ts";
 import type { ArrivalsSettings } from "./settings.ts";
-import { findArrivals } from "./store/arrivals.ts";
+import { findArrivals, type ListArrivals, listArrivals } from "./store/arrivals.ts";
 import { setChainRun } from "./store/tasks.ts";
 import { READY_TOPIC, TIMER_TOPIC } from "./topics.ts";
 
@@ -38,6 +38,8 @@ export interface Arrivals {
   announce(announcement: Announcement): Promise<Announced>;
   /** The same for many, in the transaction of whoever knows of them. */
   announceIn(tx: Tx, announcements: readonly Announcement[]): Promise<Announced[]>;
+  /** Tables that have arrived, the newest first. */
+  list(query: ListArrivals): ReturnType<typeof listArrivals>;
   /** The name under which a table is kept. */
   tableName(given: string): string;
   /** Which of the tables have arrived for the opTime. */
@@ -117,6 +119,7 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
     timers: createTimers({ ...deps, events }),
     announce: (announcement) => announcements.add(named(announcement)),
     announceIn: (tx, given) => announceAll(tx, given.map(named)),
+    list: ({ table, ...query }) => listArrivals(db, { ...query, table: table === null ? null : tableName(table) }),
     tableName,
     async hasArrived(reader, tables, opTime) {
       const given = new Map(tables.map((table) => [tableName(table), table]));

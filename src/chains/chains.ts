@@ -19,8 +19,10 @@ import { createTimers } from "./engine/timers.ts";
 import { type CalledRuns, createCalledRuns } from "./runs/called-runs.ts";
 import { createProgress } from "./runs/progress.ts";
 import { createRetention } from "./runs/retention.ts";
+import { createRunReads, type RunReads } from "./runs/run-reads.ts";
 import { createRuns, type Runs } from "./runs/runs.ts";
 import { createSubRuns } from "./runs/sub-runs.ts";
+import { createPools, type Pools } from "./schedules/pools.ts";
 import { createSchedules, type Schedules } from "./schedules/schedules.ts";
 import type { ChainsSettings } from "./settings.ts";
 import { readNodeEnds, readReasons } from "./store/history.ts";
@@ -36,7 +38,10 @@ import { createWorker, type Worker } from "./worker/worker.ts";
 export interface Chains {
   definitions: Definitions;
   runs: Runs;
+  /** What people read of runs. */
+  reads: RunReads;
   schedules: Schedules;
+  pools: Pools;
   /** Start it in a process with the role `worker`. */
   worker: Worker;
   /** Start it in a process with the role `scheduler`. */
@@ -130,7 +135,9 @@ export function createChains(deps: ChainsDeps): Chains {
   return {
     definitions,
     runs,
+    reads: createRunReads({ db }),
     schedules,
+    pools: createPools({ db, wake }),
     worker: createWorker({ ...deps, progress, engine, runs: known, registry, subRuns, name: PROCESS_NAME }),
     timers: createTimers({ ...deps, engine, runs, known, schedules, subRuns, catchUpWithArrivals }),
     retention: createRetention(deps),

@@ -55,10 +55,10 @@ export async function open(
     },
     routes: (http) =>
       under(http, "/api/v1", (api) => {
-        chainRoutes(api, { db, chains });
+        chainRoutes(api, { chains });
         scheduleRoutes(api, { chains });
-        poolRoutes(api, { db, wake });
-        runRoutes(api, { db, chains, streams });
+        poolRoutes(api, chains);
+        runRoutes(api, { chains, streams });
       }),
     hangUp: streams.stop,
   };

@@ -3,24 +3,11 @@ import type { Db } from "../kernel/data/db.ts";
 import { invalid } from "../kernel/errors.ts";
 import { errors } from "../kernel/http/schemas.ts";
 import type { Http } from "../kernel/http/server.ts";
-import { lineageError } from "./catalogue.ts";
 import * as schemas from "./read-schemas.ts";
-import { keysOf } from "./reads/asset.ts";
 import { eventAfter, eventCursor, eventReply } from "./reads/events.ts";
-import { isId } from "./reads/find.ts";
+import { deadLetters, eventsNaming, storedEvent, storedEvents } from "./reads/stored-events.ts";
 import { readTenant } from "./reads/tenant.ts";
-import { type EventFilter, listEvents, listEventsNaming, readEvent, type Scanned } from "./store/event-reads.ts";
-
-const NO_FILTER: EventFilter = {
-  run: null,
-  job: null,
-  kind: null,
-  eventType: null,
-  state: null,
-  from: null,
-  to: null,
-  after: null,
-};
+import type { EventFilter, Scanned } from "./store/event-reads.ts";
 
 export function eventReadRoutes(api: Http, db: Db): void {
   const read = { scope: "lineage:read" } as const;
@@ -46,16 +33,14 @@ export function eventReadRoutes(api: Http, db: Db): void {
         if (job ?? jobNamespace ?? run ?? kind ?? type ?? state) {
           throw invalid("With `asset`, only `from` and `to` can be asked for as well");
         }
-        const keys = await keysOf(db, tenantId, asset);
-        const rows = await listEventsNaming(db, tenantId, keys, { after, from, to }, limit + 1);
-        return pageOf(fullPage(rows, limit));
+        return pageOf(await eventsNaming(db, tenantId, asset, { after, from, to }, limit));
       }
       if ((job === undefined) !== (jobNamespace === undefined)) {
         throw invalid("A job is named by `jobNamespace` and `job` together");
       }
       const named = job === undefined || jobNamespace === undefined ? null : { namespace: jobNamespace, name: job };
       const filter = { run, job: named, kind, eventType: type, state, from, to, after };
-      return pageOf(await listEvents(db, tenantId, filter, limit));
+      return pageOf(await storedEvents(db, tenantId, filter, limit));
     },
   );
 
@@ -72,7 +57,7 @@ export function eventReadRoutes(api: Http, db: Db): void {
     },
     async ({ caller, query: { tenant, limit, cursor } }) => {
       const tenantId = await readTenant(db, caller, tenant);
-      return pageOf(await listEvents(db, tenantId, { ...NO_FILTER, state: "DEAD", after: afterIn(cursor) }, limit));
+      return pageOf(await deadLetters(db, tenantId, afterIn(cursor), limit));
     },
   );
 
@@ -90,16 +75,10 @@ export function eventReadRoutes(api: Http, db: Db): void {
     },
     async ({ caller, params: { id }, query: { tenant } }) => {
       const tenantId = await readTenant(db, caller, tenant);
-      const row = isId(id) ? await readEvent(db, tenantId, id) : undefined;
-      if (!row) throw lineageError("LINEAGE_EVENT_NOT_FOUND", { id });
+      const row = await storedEvent(db, tenantId, id);
       return { ...eventReply(row), body: row.body, event: JSON.parse(row.body) as unknown };
     },
   );
-}
-
-function fullPage(rows: Scanned["rows"], limit: number): Scanned {
-  const items = rows.slice(0, limit);
-  return { rows: items, end: rows.length > limit ? (items.at(-1) ?? null) : null };
 }
 
 function pageOf({ rows, end }: Scanned) {

@@ -4,13 +4,13 @@
  */
 import { audit } from "../kernel/auth/audit.ts";
 import type { Db } from "../kernel/data/db.ts";
-import { ApiError } from "../kernel/errors.ts";
 import { actionPath } from "../kernel/http/action-path.ts";
 import { errors, NoBody } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
-import type { Ingest, Taken } from "./ingest.ts";
+import { replayAll } from "./dead-letters.ts";
+import type { Ingest } from "./ingest.ts";
 import { TakenReply } from "./ingest-schemas.ts";
-import { countDeadLetters, listDeadLetters, listTenants, type TenantRow } from "./store/tenants.ts";
+import type { TenantRow } from "./store/tenants.ts";
 import * as schemas from "./tenant-schemas.ts";
 import { requireTenantScope } from "./tenant-scope.ts";
 import type { Tenants } from "./tenants.ts";
@@ -60,7 +60,7 @@ export function tenantRoutes(api: Http, { db, tenants, ingest }: TenantRoutesDep
       },
     },
     async ({ caller, query: { q = null, state = null, page, size } }) => {
-      const { items, total } = await listTenants(db, { id: caller.tenantId, q, state, page, size });
+      const { items, total } = await tenants.list({ id: caller.tenantId, q, state, page, size });
       return { items: items.map(tenantReply), page, size, total };
     },
   );
@@ -189,28 +189,12 @@ export function tenantRoutes(api: Http, { db, tenants, ingest }: TenantRoutesDep
       requireTenantScope(request.caller, tenantId);
       await tenants.get(tenantId);
       const { limit = schemas.REPLAY_DEFAULT, after = null } = request.body ?? {};
-      const ids = await listDeadLetters(db, tenantId, after, limit);
-      const done = { applied: 0, dead: 0 };
-      // One after the other: a dead letter may be one because it is too much for the database.
-      for (const id of ids) {
-        const state = await replayed(tenantId, id);
-        if (state) done[state === "DEAD" ? "dead" : "applied"] += 1;
-      }
-      await audit(db, actorOf(request), "lineage.replay", tenantId, done);
-      const next = ids.length === limit ? (ids.at(-1) ?? null) : null;
-      return { ...done, remaining: await countDeadLetters(db, tenantId), next };
+      const done = await replayAll({ db, ingest }, tenantId, { after, limit });
+      const { applied, dead } = done;
+      await audit(db, actorOf(request), "lineage.replay", tenantId, { applied, dead });
+      return done;
     },
   );
-
-  /** What became of a dead letter; nothing if someone else has replayed it meanwhile. */
-  async function replayed(tenantId: string, eventId: string): Promise<Taken["state"] | undefined> {
-    try {
-      return (await ingest.replay(tenantId, eventId)).state;
-    } catch (error) {
-      if (error instanceof ApiError && error.code === "DEAD_LETTER_NOT_FOUND") return undefined;
-      throw error;
-    }
-  }
 }
 
 function tenantReply(row: TenantRow) {

@@ -14,6 +14,8 @@ import { lockGraph } from "./store/graph-lock.ts";
 import {
   findTenant,
   insertTenant,
+  type ListTenants,
+  listTenants,
   moveTenant,
   type NewTenant,
   type TenantChange,
@@ -39,6 +41,7 @@ export interface Tenants {
   find(id: string): Promise<Tenant | undefined>;
   /** The tenant of an event. One that is not known is made if the settings say so, with the names that the event has. */
   admit(id: string, introduction: () => Introduction): Promise<Tenant>;
+  list(query: ListTenants): ReturnType<typeof listTenants>;
   /** As it is now. */
   get(id: string): Promise<TenantRow>;
   create(tenant: NewTenant, actor: Actor): Promise<TenantRow>;
@@ -114,6 +117,7 @@ export function createTenants({ db, wake, clock, settings }: TenantsDeps): Tenan
 
   return {
     find,
+    list: (query) => listTenants(db, query),
     get,
 
     async admit(id, introduction) {

@@ -9,7 +9,6 @@ import { trackingError } from "./catalogue.ts";
 import type { LongPoll } from "./long-poll.ts";
 import * as schemas from "./schemas.ts";
 import { FILE_TRANSITIONS, QUEUE_STAGES, type QueueStage, TRANSITIONS } from "./states.ts";
-import { listFiles, shardsOfFile, stageStores } from "./store.ts";
 import { summary } from "./summary.ts";
 import { identity, type Move, type Moved, type Tracking } from "./tracking.ts";
 
@@ -106,7 +105,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
     async ({ params, query: { limit, offset, updated_after } }) => {
       const stage = queueStage(params.stage);
       const updatedAfter = updated_after === undefined ? null : new Date(updated_after.replace(" ", "+"));
-      const items = await stageStores[stage].queue(db, { limit, offset, updatedAfter });
+      const items = await tracking.queue(stage, { limit, offset, updatedAfter });
       return { stage, items };
     },
   );
@@ -185,8 +184,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
       },
     },
     async ({ query: { page, size, stage, status, q } }) => {
-      const { items, total } = await listFiles(
-        db,
+      const { items, total } = await tracking.files(
         { stage, status, prefix: q ?? "" },
         { size, offset: (page - 1) * size },
       );
@@ -206,8 +204,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
       },
     },
     async ({ params: { filename } }) => {
-      const shards = await shardsOfFile(db, filename);
-      if (shards.length === 0) throw trackingError("FILE_NOT_FOUND", { filename });
+      const shards = await tracking.shards(filename);
       return { filename, shards: shards.map(withoutNulls) };
     },
   );

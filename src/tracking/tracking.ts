@@ -42,6 +42,11 @@ const LAST_STAGE: QueueStage = "mysql-sender";
 export const queueTopic = (stage: QueueStage) => `tracking.${stage}`;
 
 export interface Tracking {
+  files(filter: store.FileFilter, page: { size: number; offset: number }): ReturnType<typeof store.listFiles>;
+  /** The status of every shard of a file. */
+  shards(filename: string): ReturnType<typeof store.shardsOfFile>;
+  /** What is ready for a stage, the oldest first. */
+  queue(stage: QueueStage, page: QueuePage): Promise<store.QueuedCell[]>;
   register(filename: string, shards: readonly number[]): Promise<{ created: boolean }>;
   moveFile(transition: FileTransition, filename: string, error?: string): Promise<{ updatedRows: number }>;
   /** One move. Those of concurrent callers are committed together. Throws the reason of a refusal. */
@@ -61,6 +66,12 @@ export interface Tracking {
   nextExpiryMs(): number;
   /** Waits for the moves that are being committed. */
   drain(): Promise<void>;
+}
+
+interface QueuePage {
+  limit: number;
+  offset: number;
+  updatedAfter: Date | null;
 }
 
 /** Who wants to know when the last stage of all shards of a file is done. */
@@ -192,6 +203,16 @@ export function createTracking(deps: TrackingDeps): Tracking {
   );
 
   return {
+    files: (filter, page) => store.listFiles(db, filter, page),
+
+    async shards(filename) {
+      const shards = await store.shardsOfFile(db, filename);
+      if (shards.length === 0) throw trackingError("FILE_NOT_FOUND", { filename });
+      return shards;
+    },
+
+    queue: (stage, page) => store.stageStores[stage].queue(db, page),
+
     async register(filename, shards) {
       return { created: await store.register(db, filename, shards) };
     },

@@ -24,6 +24,8 @@ export interface Indicators {
     options?: DryRun,
   ): Promise<{ kpi: store.KpiRow; created: boolean }>;
   get(kpiId: string): Promise<store.KpiRow>;
+  list(query: store.ListKpis): ReturnType<typeof store.listKpis>;
+  values(query: store.ListValues): ReturnType<typeof store.listValues>;
   remove(kpiId: string, actor: Actor): Promise<store.KpiRow>;
 }
 
@@ -36,6 +38,8 @@ export function createIndicators({ db }: { db: Db }): Indicators {
 
   return {
     get: (kpiId) => need(db, kpiId),
+    list: (query) => store.listKpis(db, query),
+    values: (query) => store.listValues(db, query),
 
     async put(kpiId, input, actor, options = { dryRun: false }) {
       const kpi = written(kpiId, input);

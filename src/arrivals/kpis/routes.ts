@@ -9,13 +9,10 @@ import type { Arrivals } from "../arrivals.ts";
 import { readiness } from "../models/readiness.ts";
 import { arrivalReply, kpiReply, taskReply, valueReply } from "../replies.ts";
 import * as schemas from "../schemas.ts";
-import { listArrivals } from "../store/arrivals.ts";
-import { listKpis, listValues } from "../store/kpis.ts";
-import { listTasks } from "../store/tasks.ts";
 import type { Dimensions } from "./formula.ts";
 
 export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arrivals }): void {
-  const { indicators } = arrivals;
+  const { indicators, models } = arrivals;
   const read = { scope: "kpi:read" } as const;
   const write = { scope: "kpi:write" } as const;
   const tags = ["indicators"];
@@ -32,7 +29,7 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
       },
     },
     async ({ query: { q = null, type = null, page, size } }) => {
-      const { items, total } = await listKpis(db, { q, type, page, size });
+      const { items, total } = await indicators.list({ q, type, page, size });
       return { items: items.map(kpiReply), page, size, total };
     },
   );
@@ -100,7 +97,7 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
     async ({ query }) => {
       const { kpiId = null, opTime = null, from = null, to = null, page, size } = query;
       const dimensions = query.dimensions === undefined ? null : dimensionsOf(query.dimensions);
-      const { items, total } = await listValues(db, { kpiId, opTime, from, to, dimensions, page, size });
+      const { items, total } = await indicators.values({ kpiId, opTime, from, to, dimensions, page, size });
       return { items: items.map(valueReply), page, size, total };
     },
   );
@@ -117,7 +114,7 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
       },
     },
     async ({ query: { modelId = null, opTime = null, status = null, page, size } }) => {
-      const { items, total } = await listTasks(db, { modelId, opTime, status, page, size });
+      const { items, total } = await models.runs({ modelId, opTime, status, page, size });
       return { items: items.map(taskReply), page, size, total };
     },
   );
@@ -133,9 +130,8 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
         response: { 200: schemas.ArrivalsReply, ...errors(400) },
       },
     },
-    async ({ query: { opTime = null, page, size, ...query } }) => {
-      const table = query.table === undefined ? null : arrivals.tableName(query.table);
-      const { items, total } = await listArrivals(db, { table, opTime, page, size });
+    async ({ query: { table = null, opTime = null, page, size } }) => {
+      const { items, total } = await arrivals.list({ table, opTime, page, size });
       return { items: items.map(arrivalReply), page, size, total };
     },
   );

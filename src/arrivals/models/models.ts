@@ -1,4 +1,5 @@
 /** What people do with models: define, publish, unpublish, delete. */
+import { ENGINE_DEFAULT } from "../../engines/index.ts";
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { invalid, kernelError } from "../../kernel/errors.ts";
@@ -14,7 +15,7 @@ import { calmInstances } from "../store/instances.ts";
 import { clearBeside, dependingKpis, kpiTypes, lockKpis, registerKpis } from "../store/kpis.ts";
 import type { ModelFlow } from "../store/models.ts";
 import * as store from "../store/models.ts";
-import { endTasksOf } from "../store/tasks.ts";
+import { endTasksOf, type ListTasks, listTasks } from "../store/tasks.ts";
 import { TIMER_TOPIC } from "../topics.ts";
 import { nextDeadline, parseDeadline } from "./deadline.ts";
 import { type DryRun, transact } from "./dry-run.ts";
@@ -53,6 +54,9 @@ export interface Models {
     options?: DryRun,
   ): Promise<{ model: store.ModelRow; created: boolean }>;
   get(modelId: string): Promise<store.ModelRow>;
+  list(query: store.ListModels): ReturnType<typeof store.listModels>;
+  /** The newest first. */
+  runs(query: ListTasks): ReturnType<typeof listTasks>;
   setPublished(modelId: string, published: boolean, actor: Actor): Promise<store.ModelRow>;
   remove(modelId: string, actor: Actor): Promise<store.ModelRow>;
 }
@@ -68,7 +72,6 @@ export interface ModelsDeps {
   timeoutSeconds: number;
 }
 
-const ENGINE_DEFAULT = "duckdb";
 const TIME_ZONE_DEFAULT = "UTC";
 
 export function createModels({ db, wake, clock, engineNames, tableName, timeoutSeconds }: ModelsDeps): Models {
@@ -145,6 +148,8 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
     },
 
     get: (modelId) => need(db, modelId),
+    list: (query) => store.listModels(db, query),
+    runs: (query) => listTasks(db, query),
 
     setPublished: (modelId, published, actor) =>
       db.tx(async (tx) => {

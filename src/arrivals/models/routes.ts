@@ -10,7 +10,6 @@ import { endOf, prefersAsync } from "../open-routes.ts";
 import { modelReply, taskReply } from "../replies.ts";
 import * as schemas from "../schemas.ts";
 import type { ArrivalsSettings } from "../settings.ts";
-import { listModels } from "../store/models.ts";
 import { explain } from "./why.ts";
 
 export interface ModelRoutesDeps {
@@ -40,7 +39,7 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
       },
     },
     async ({ query: { q = null, state = null, page, size } }) => {
-      const { items, total } = await listModels(db, { q, state, page, size });
+      const { items, total } = await models.list({ q, state, page, size });
       return { items: items.map(modelReply), page, size, total };
     },
   );

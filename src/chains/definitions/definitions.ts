@@ -25,6 +25,10 @@ export interface Definitions {
   update(chainId: string, input: ChainInput & { version: number }, actor: Actor): Promise<store.ChainRow>;
   setEnabled(chainId: string, enabled: boolean, actor: Actor): Promise<store.ChainRow>;
   get(chainId: string): Promise<store.ChainRow>;
+  list(filter: store.ChainFilter, page: { size: number; offset: number }): ReturnType<typeof store.listChains>;
+  /** The newest first, those before `before` if it is given. */
+  versions(chainId: string, page: { before: number | null; limit: number }): Promise<store.VersionRow[]>;
+  version(chainId: string, version: number): Promise<store.VersionRow & { dag: Dag }>;
   /** Throws what is wrong with a DAG; else answers it. */
   check(dagJson: string | object): Promise<Dag>;
 }
@@ -54,6 +58,12 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
     if (pools.size === named.size) return;
     const checked = validateDag(dag, { registry, pools });
     if ("problems" in checked) throw invalid(checked.problems);
+  }
+
+  async function get(chainId: string): Promise<store.ChainRow> {
+    const row = await store.findChain(db, chainId);
+    if (!row) throw chainsError("CHAIN_NOT_FOUND", { chainId });
+    return row;
   }
 
   return {
@@ -107,10 +117,19 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
         return row;
       }),
 
-    async get(chainId) {
-      const row = await store.findChain(db, chainId);
-      if (!row) throw chainsError("CHAIN_NOT_FOUND", { chainId });
-      return row;
+    get,
+    list: (filter, page) => store.listChains(db, filter, page),
+
+    async versions(chainId, page) {
+      const { chain_id } = await get(chainId);
+      return store.listVersions(db, chain_id, page);
+    },
+
+    async version(chainId, version) {
+      const row = await store.findVersion(db, chainId, version);
+      if (row) return row;
+      await get(chainId);
+      throw chainsError("CHAIN_VERSION_NOT_FOUND", { chainId, version });
     },
   };
 }

@@ -1,5 +1,4 @@
 /** The API of definitions under `/api/v1/chains`: validate, call one use case, shape the reply. */
-import type { Db } from "../../kernel/data/db.ts";
 import { actionPath } from "../../kernel/http/action-path.ts";
 import { errors, NoBody } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
@@ -8,21 +7,14 @@ import { chainsError } from "../catalogue.ts";
 import type { Chains } from "../chains.ts";
 import { chainIdOf } from "../ids.ts";
 import * as schemas from "../schemas.ts";
-import {
-  type ChainRow,
-  type ChainSummaryRow,
-  findVersion,
-  listChains,
-  listVersions,
-  type VersionRow,
-} from "../store/definitions.ts";
+import type { ChainRow, ChainSummaryRow, VersionRow } from "../store/definitions.ts";
 import { DAG_BYTES_MAX } from "./dag.ts";
 
 const BACKFILL_AT_ONCE = 500;
 /** What a DAG of the largest size may take up in a body: as a text its quotes are escaped, and its letters may be too. */
 const DAG_BODY_BYTES_MAX = 4 * DAG_BYTES_MAX;
 
-export function chainRoutes(http: Http, { db, chains }: { db: Db; chains: Chains }): void {
+export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
   const { definitions, runs } = chains;
   const read = { scope: "chain:read" } as const;
   const write = { scope: "chain:write" } as const;
@@ -96,7 +88,7 @@ export function chainRoutes(http: Http, { db, chains }: { db: Db; chains: Chains
     },
     async ({ query: { page, size, keyword = "", enabled, name } }) => {
       const filter = { keyword, enabled: typeof enabled === "boolean" ? enabled : null, name: name ?? null };
-      const { items, total } = await listChains(db, filter, { size, offset: (page - 1) * size });
+      const { items, total } = await definitions.list(filter, { size, offset: (page - 1) * size });
       return { items: items.map(summaryReply), page, size, total };
     },
   );
@@ -128,8 +120,7 @@ export function chainRoutes(http: Http, { db, chains }: { db: Db; chains: Chains
       },
     },
     async ({ params, query: { before, limit } }) => {
-      const { chain_id } = await definitions.get(chainIdOf(params));
-      const rows = await listVersions(db, chain_id, { before: before ?? null, limit });
+      const rows = await definitions.versions(chainIdOf(params), { before: before ?? null, limit });
       return { items: rows.map(versionReply), next: rows.length === limit ? (rows.at(-1)?.version ?? null) : null };
     },
   );
@@ -146,11 +137,8 @@ export function chainRoutes(http: Http, { db, chains }: { db: Db; chains: Chains
       },
     },
     async ({ params }) => {
-      const chainId = chainIdOf(params);
-      const row = await findVersion(db, chainId, params.version);
-      if (row) return { ...versionReply(row), dagJson: JSON.stringify(row.dag), dag: row.dag };
-      await definitions.get(chainId);
-      throw chainsError("CHAIN_VERSION_NOT_FOUND", { chainId, version: params.version });
+      const row = await definitions.version(chainIdOf(params), params.version);
+      return { ...versionReply(row), dagJson: JSON.stringify(row.dag), dag: row.dag };
     },
   );
 

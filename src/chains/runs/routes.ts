@@ -1,33 +1,18 @@
 /** The API of runs and their nodes under `/api/v1/runs`. */
-import type { Db } from "../../kernel/data/db.ts";
 import { ApiError, kernelError } from "../../kernel/errors.ts";
 import { actionPath } from "../../kernel/http/action-path.ts";
 import { parseJson } from "../../kernel/http/body.ts";
 import { errors, NoBody } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
-import { didYouMean } from "../../kernel/nearest.ts";
-import { chainsError } from "../catalogue.ts";
 import type { Chains } from "../chains.ts";
 import { isUuid, runIdOf } from "../ids.ts";
 import * as schemas from "../schemas.ts";
-import { readLog } from "../store/logs.ts";
-import {
-  hasNode,
-  listRuns,
-  readAttempts,
-  readEvents,
-  readNode,
-  readNodeIds,
-  readNodes,
-  readRun,
-  readRunDag,
-} from "../store/reads.ts";
 import type { RunStreams } from "./stream.ts";
 import { nodeReplies, nodeReply, runReply } from "./view.ts";
 
-export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: RunStreams }): void {
-  const { db, streams } = deps;
-  const { runs } = deps.chains;
+export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStreams }): void {
+  const { streams } = deps;
+  const { runs, reads } = deps.chains;
   const read = { scope: "run:read" } as const;
   const control = { scope: "run:control", bodyOptional: true } as const;
   const tags = ["runs"];
@@ -49,7 +34,7 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
       // What is no id belongs to nothing.
       if ([chainId, parentRunId].some((id) => id !== undefined && !isUuid(id)))
         return { items: [], page, size, total: 0 };
-      const { items, total } = await listRuns(db, filterOf(filter), { size, offset: (page - 1) * size });
+      const { items, total } = await reads.list(filterOf(filter), { size, offset: (page - 1) * size });
       return { items: items.map(runReply), page, size, total };
     },
   );
@@ -67,8 +52,7 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
     },
     async ({ params }) => {
       const runId = runIdOf(params);
-      const [row, dag] = await Promise.all([readRun(db, runId), readRunDag(db, runId)]);
-      if (!row || !dag) throw chainsError("RUN_NOT_FOUND", { runId });
+      const [row, dag] = await Promise.all([reads.get(runId), reads.dag(runId)]);
       return { ...runReply(row), counts: row.counts, dagJson: JSON.stringify(dag), dag };
     },
   );
@@ -87,8 +71,7 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
     },
     async ({ params }) => {
       const runId = runIdOf(params);
-      const [rows, dag] = await Promise.all([readNodes(db, runId), readRunDag(db, runId)]);
-      if (!dag) throw chainsError("RUN_NOT_FOUND", { runId });
+      const [rows, dag] = await Promise.all([reads.nodes(runId), reads.dag(runId)]);
       return rows.map(nodeReplies(dag));
     },
   );
@@ -105,10 +88,7 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
       },
     },
     async ({ params }) => {
-      const { nodeId } = params;
-      const runId = runIdOf(params);
-      const row = await readNode(db, runId, nodeId);
-      if (!row) throw await noNode(runId, nodeId);
+      const row = await reads.node(runIdOf(params), params.nodeId);
       return nodeReply(row, row.def);
     },
   );
@@ -125,8 +105,8 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
       },
     },
     async ({ params }) => {
-      const { runId, nodeId } = await needNode(params);
-      return (await readAttempts(db, runId, nodeId)).map(({ started_at, ended_at, ...row }) => ({
+      const rows = await reads.attempts(runIdOf(params), params.nodeId);
+      return rows.map(({ started_at, ended_at, ...row }) => ({
         ...row,
         startedAt: started_at,
         endedAt: ended_at,
@@ -148,8 +128,7 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
       },
     },
     async ({ params, query: { attempt, after = "0", limit } }) => {
-      const { runId, nodeId } = await needNode(params);
-      const rows = await readLog(db, { runId, nodeId, attempt: attempt ?? null, after, limit });
+      const rows = await reads.log(runIdOf(params), params.nodeId, { attempt: attempt ?? null, after, limit });
       const items = rows.map(({ id, at, attempt: of, level, line }) => ({ id, at, attempt: of, level, text: line }));
       return { items, next: items.at(-1)?.id ?? after };
     },
@@ -168,10 +147,8 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
       },
     },
     async ({ params, query: { after = "0", limit } }) => {
-      const runId = runIdOf(params);
       const offset = Number(after);
-      const rows = await readEvents(db, runId, { limit, offset });
-      if (rows.length === 0 && !(await readRun(db, runId))) throw chainsError("RUN_NOT_FOUND", { runId });
+      const rows = await reads.events(runIdOf(params), { limit, offset });
       const items = rows.map(({ node_id, ...row }) => ({ ...row, nodeId: node_id }));
       return { items, next: rows.length === limit ? String(offset + limit) : null };
     },
@@ -191,7 +168,7 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
     },
     async ({ params }, reply) => {
       const runId = runIdOf(params);
-      if (!(await readRun(db, runId))) throw chainsError("RUN_NOT_FOUND", { runId });
+      await reads.get(runId);
       await streams.send(runId, reply);
       return reply;
     },
@@ -296,19 +273,6 @@ export function runRoutes(http: Http, deps: { db: Db; chains: Chains; streams: R
       return { runId, nodeId, ...(await runs.complete(runId, asked, actorOf(request))) };
     },
   );
-
-  async function needNode(params: { runId: string; nodeId: string }): Promise<{ runId: string; nodeId: string }> {
-    const runId = runIdOf(params);
-    const { nodeId } = params;
-    if (!(await hasNode(db, runId, nodeId))) throw await noNode(runId, nodeId);
-    return { runId, nodeId };
-  }
-
-  async function noNode(runId: string, nodeId: string): Promise<ApiError> {
-    const ids = await readNodeIds(db, runId);
-    if (ids.length === 0 && !(await readRun(db, runId))) return chainsError("RUN_NOT_FOUND", { runId });
-    return chainsError("NODE_NOT_FOUND", { runId, nodeId }, { hint: didYouMean(nodeId, ids) });
-  }
 }
 
 function filterOf(query: Omit<schemas.RunsQuery, "page" | "size">) {

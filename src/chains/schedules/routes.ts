@@ -1,17 +1,11 @@
 /** The API of schedules and pools. */
-import { audit } from "../../kernel/auth/audit.ts";
-import type { Db } from "../../kernel/data/db.ts";
 import { actionPath } from "../../kernel/http/action-path.ts";
 import { errors, NoBody } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
-import type { Wake } from "../../kernel/work/wake.ts";
-import { chainsError } from "../catalogue.ts";
 import type { Chains } from "../chains.ts";
 import { chainIdOf, scheduleIdOf } from "../ids.ts";
 import * as schemas from "../schemas.ts";
-import { deletePool, listPools, type PoolUsers, setPool } from "../store/definitions.ts";
 import type { ScheduleRow } from "../store/schedules.ts";
-import { READY_IN_POOL_TOPIC } from "../topics.ts";
 
 export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: Chains }): void {
   const read = { scope: "chain:read" } as const;
@@ -124,7 +118,7 @@ export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: 
   }
 }
 
-export function poolRoutes(http: Http, { db, wake }: { db: Db; wake: Wake }): void {
+export function poolRoutes(http: Http, { pools }: Pick<Chains, "pools">): void {
   const tags = ["chains"];
 
   http.get(
@@ -133,7 +127,7 @@ export function poolRoutes(http: Http, { db, wake }: { db: Db; wake: Wake }): vo
       config: { scope: "chain:read" },
       schema: { tags, summary: "List pools and how full they are", response: { 200: schemas.PoolsReply } },
     },
-    async () => ({ items: await listPools(db) }),
+    async () => ({ items: await pools.list() }),
   );
 
   http.put(
@@ -151,11 +145,7 @@ export function poolRoutes(http: Http, { db, wake }: { db: Db; wake: Wake }): vo
     async (request) => {
       const { name } = request.params;
       const { size } = request.body;
-      await db.tx(async (tx) => {
-        await setPool(tx, name, size);
-        await audit(tx, actorOf(request), "pool.set", name, { size });
-        tx.afterCommit(() => wake.hint(READY_IN_POOL_TOPIC));
-      });
+      await pools.set(name, size, actorOf(request));
       return { name, size };
     },
   );
@@ -173,24 +163,10 @@ export function poolRoutes(http: Http, { db, wake }: { db: Db; wake: Wake }): vo
     },
     async (request) => {
       const { name } = request.params;
-      return db.tx(async (tx) => {
-        const users = await deletePool(tx, name);
-        if (!users) throw chainsError("POOL_NOT_FOUND", { name });
-        const because = whoUses(users);
-        if (because !== undefined) throw chainsError("POOL_IN_USE", { name, ...users }, { because });
-        await audit(tx, actorOf(request), "pool.delete", name);
-        return { name, size: 0 };
-      });
+      await pools.remove(name, actorOf(request));
+      return { name, size: 0 };
     },
   );
-}
-
-function whoUses({ chains, chain, nodes, runs }: PoolUsers): string | undefined {
-  const held = nodes === 1 ? "1 node waits for it or runs in it" : `${nodes} nodes wait for it or run in it`;
-  const named = chains === 1 ? `chain \`${chain}\` names it` : `${chains} chains name it, \`${chain}\` for one`;
-  if (chains > 0) return nodes > 0 ? `${named}, and ${held}` : named;
-  if (nodes > 0) return held;
-  return runs > 0 ? `of the runs that have not ended ${runs} may still need it` : undefined;
 }
 
 function inputOf<Sent extends { params?: object }>({ params, ...body }: Sent) {

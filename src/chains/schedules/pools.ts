@@ -1,0 +1,44 @@
+/** What people do with pools, which limit how many nodes of a kind run at once: list, make, resize, delete. */
+import { type Actor, audit } from "../../kernel/auth/audit.ts";
+import type { Db } from "../../kernel/data/db.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
+import { chainsError } from "../catalogue.ts";
+import { deletePool, listPools, type PoolUsers, setPool } from "../store/definitions.ts";
+import { READY_IN_POOL_TOPIC } from "../topics.ts";
+
+export interface Pools {
+  list(): ReturnType<typeof listPools>;
+  /** Makes it, or changes its size. */
+  set(name: string, size: number, actor: Actor): Promise<void>;
+  remove(name: string, actor: Actor): Promise<void>;
+}
+
+export function createPools({ db, wake }: { db: Db; wake: Wake }): Pools {
+  return {
+    list: () => listPools(db),
+
+    set: (name, size, actor) =>
+      db.tx(async (tx) => {
+        await setPool(tx, name, size);
+        await audit(tx, actor, "pool.set", name, { size });
+        tx.afterCommit(() => wake.hint(READY_IN_POOL_TOPIC));
+      }),
+
+    remove: (name, actor) =>
+      db.tx(async (tx) => {
+        const users = await deletePool(tx, name);
+        if (!users) throw chainsError("POOL_NOT_FOUND", { name });
+        const because = whoUses(users);
+        if (because !== undefined) throw chainsError("POOL_IN_USE", { name, ...users }, { because });
+        await audit(tx, actor, "pool.delete", name);
+      }),
+  };
+}
+
+function whoUses({ chains, chain, nodes, runs }: PoolUsers): string | undefined {
+  const held = nodes === 1 ? "1 node waits for it or runs in it" : `${nodes} nodes wait for it or run in it`;
+  const named = chains === 1 ? `chain \`${chain}\` names it` : `${chains} chains name it, \`${chain}\` for one`;
+  if (chains > 0) return nodes > 0 ? `${named}, and ${held}` : named;
+  if (nodes > 0) return held;
+  return runs > 0 ? `of the runs that have not ended ${runs} may still need it` : undefined;
+}
