@@ -19,6 +19,7 @@ import { openSession, type Session } from "./session.ts";
 import { createWake, type Wake } from "./wake.ts";
 
 const database = useDatabase();
+const LOCK = statement("test.outbox.lock", "select from kernel.outbox for update");
 const RETRY: RetryPolicy = { stepsMs: [60_000, 120_000], jitter: 0 };
 
 let pulse: Pulse;
@@ -269,7 +270,10 @@ describe("a crash", () => {
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 1 }]);
   });
 
-  test("of the database connection while the record is written does not leave the event held for ever", async () => {
+  test.each([
+    ["of the database connection while the record is written", "select pg_terminate_backend($1, 10000)"],
+    ["of the statement that writes the record, which is cancelled,", "select pg_cancel_backend($1)"],
+  ])("%s does not leave the event held for ever", async (_, end) => {
     const begun = signal();
     const gate = signal();
     const { outbox, lane } = outboxOf({
@@ -282,10 +286,10 @@ describe("a crash", () => {
     await lane.runOnce();
     await begun.promise;
     await database.db.tx(async (tx) => {
-      await tx.rows(statement("test.outbox.lock", "select from kernel.outbox for update"));
+      await tx.rows(LOCK);
       gate.resolve();
       const recording = await until(async () => (await waitingForLock())[0], "the record to wait for the lock");
-      await database.query("select pg_terminate_backend($1, 10000)", [recording.pid]);
+      await database.query(end, [recording.pid]);
     });
     await lane.idle();
     expect(await rows()).toEqual([]);
