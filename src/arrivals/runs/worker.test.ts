@@ -130,8 +130,9 @@ describe("a process that falls silent", () => {
     await zombie.fallSilent();
 
     acts.set("m", () => [{ kpi_id: "m.K", value: 2 }]);
-    const other = await open({ roles: ["worker"] });
+    const other = await open({ roles: [] });
     expect(await reclaim(other)).toEqual({ reclaimed: 1 });
+    other.worker.start();
     await ended("SUCCESS");
     const before = [await tasks(), await values(), await told()];
     late.release(666);

@@ -5,7 +5,7 @@
 
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { createLeaseWorker, type LeaseWorker } from "../../kernel/work/lease-worker.ts";
-import type { RunControl } from "../../kernel/work/run-control.ts";
+import { LeaseLost, type RunControl } from "../../kernel/work/run-control.ts";
 import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
 import type { Session } from "../../kernel/work/session.ts";
 import type { ArrivalsMetrics } from "../catalogue.ts";
@@ -49,15 +49,25 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<ClaimedRun> {
   const { db, settings, metrics, log } = deps;
   const back = { ...deps, lostLimit: settings.lostLimit };
 
-  async function run(item: Run, { signal }: RunControl): Promise<EndedRun> {
+  async function run(item: Run, control: RunControl): Promise<EndedRun> {
     const startedAt = performance.now();
-    const outcome = await execute(deps, item, signal);
-    return { run: item, outcome, seconds: (performance.now() - startedAt) / 1000 };
+    const seconds = () => (performance.now() - startedAt) / 1000;
+    try {
+      const outcome = await execute(deps, item, control.signal);
+      return { run: item, outcome, seconds: seconds() };
+    } catch (error) {
+      if (control.reason instanceof LeaseLost) observe("taken away", seconds());
+      throw error;
+    }
+  }
+
+  function observe(outcome: string, seconds: number): void {
+    metrics.observe("millrace_arrivals_run_seconds", { outcome }, seconds);
   }
 
   async function record({ run: ended, outcome, seconds }: EndedRun): Promise<void> {
     const counted = await finish(deps, ended, outcome);
-    metrics.observe("millrace_arrivals_run_seconds", { outcome: counted ? outcome.status : "taken away" }, seconds);
+    observe(counted ? outcome.status : "taken away", seconds);
     const { model_id: modelId, op_time: opTime } = ended;
     if (!counted) log.warn({ modelId, opTime }, "a model's run ended too late and was dropped");
   }
