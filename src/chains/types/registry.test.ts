@@ -50,6 +50,15 @@ describe("a registry", () => {
     );
   });
 
+  test("takes types that another module brings later, and tells doubles as if they had come first", () => {
+    const own = { ...ofSchema({ type: "object" }, "./own.mjs"), type: "sleep" };
+    const later = createRegistry([noop, own]);
+    later.add([call]);
+    expect(later.names()).toEqual(["noop", "sleep", "call"]);
+    expect(later.check("call", {}, { templates: false })).toHaveLength(1);
+    expect(() => later.add([sleep])).toThrow("`sleep`, once built in and once in ./own.mjs.");
+  });
+
   test.each([
     ["a misspelt keyword", { type: "object", propertys: {} }],
     ["an unknown type", { type: "object", properties: { a: { type: "strin" } } }],
