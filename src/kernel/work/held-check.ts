@@ -37,7 +37,7 @@ export interface HeldCheckOptions<Item, Held extends HeldRow> {
   release(items: readonly Held[]): Promise<unknown>;
   /** Gives back items that ran without a result that could be written. */
   lose(items: readonly Held[]): Promise<unknown>;
-  fields(item: Held): object;
+  fields(item: Held | Item): object;
   onGivenBack(): void;
 }
 
@@ -96,7 +96,13 @@ export function createHeldCheck<Item extends { fence: string }, Held extends Hel
       const row = held.get(current.item.fence);
       if (row && !row.stop) continue;
       if (current.isSettling || !inFlight.has(current.item.fence)) continue; // It ended meanwhile.
-      if (!row) current.isLost = true;
+      if (!row && !current.isLost) {
+        current.isLost = true;
+        log.warn(
+          { worker: name, ...options.fields(current.item) },
+          "a run lost its lease; it is aborted and its result dropped",
+        );
+      }
       if (current.control.reason) continue;
       options.abort(current, row ? new Error(row.stop ?? "") : new LeaseLost());
       aborted += 1;
