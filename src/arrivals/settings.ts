@@ -1,6 +1,8 @@
 /** What `millrace.yaml` may say under `arrivals`. */
+
 import { type Static, Type } from "typebox";
 import { OperatorError } from "../kernel/errors.ts";
+import { messageOf } from "../kernel/text/message-of.ts";
 import { OP_TIME_PATTERN } from "../kernel/time/op-time.ts";
 
 const FileRule = Type.Object(
@@ -42,7 +44,7 @@ export function patternOf(text: string, place: string): RegExp {
   try {
     return new RegExp(text);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new OperatorError(`${place} in the configuration is not a regular expression: ${reason}`);
   }
 }

@@ -1,6 +1,8 @@
 /** Sentences for a database that cannot be used, for the commands that open one. */
+
 import { isUnavailable, sqlState } from "../kernel/data/db.ts";
 import { OperatorError } from "../kernel/errors.ts";
+import { messageOf } from "../kernel/text/message-of.ts";
 import { withCauses } from "./common/causes.ts";
 
 /** By SQLSTATE. */
@@ -29,7 +31,7 @@ function troubleOf(error: unknown): string | undefined {
   const refusal = code === undefined ? undefined : REFUSALS[code];
   if (refusal !== undefined) return refusal;
   if (!isUnavailable(error)) return undefined;
-  const reason = code ?? (error instanceof Error ? error.message : String(error));
+  const reason = code ?? messageOf(error);
   return `cannot be reached (${reason}). Is it running, and is DATABASE_URL right?`;
 }
 

@@ -2,11 +2,13 @@
  * Checks that tell an operator what is wrong and what to do about it, before it pages somebody. Modules bring their own;
  * these are the ones that concern everybody.
  */
+
 import { statfs } from "node:fs/promises";
 import { type Db, sqlState } from "./data/db.ts";
 import { latestVersion } from "./data/migrate.ts";
 import { statement } from "./data/statement.ts";
 import { nodeAdvice } from "./node-version.ts";
+import { messageOf } from "./text/message-of.ts";
 import { outboxCheck } from "./work/outbox-check.ts";
 
 export interface Finding {
@@ -46,7 +48,7 @@ export function examine(db: Db, checks: readonly DoctorCheck[]): Promise<Finding
             advice: "Try again when the database is less busy.",
           };
         }
-        const found = `The check itself failed: ${error instanceof Error ? error.message : String(error)}`;
+        const found = `The check itself failed: ${messageOf(error)}`;
         return { check: name, verdict: "broken" as const, found, advice: "See the server's log." };
       }
     }),

@@ -46,11 +46,15 @@ export function createIds({ clock, random }: IdsOptions): Ids {
       bytes.writeUIntBE(lastMs, 0, 6);
       bytes.writeUInt16BE(0x7000 | counter, 6);
       bytes.writeUInt8(0x80 | (bytes.readUInt8(8) & 0x3f), 8);
-      const hex = bytes.toString("hex");
-      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+      return hexAsUuid(bytes.toString("hex"));
     },
     token: (bytes) => random(bytes).toString("base64url"),
   };
+}
+
+/** 32 hex digits with the dashes of a UUID. */
+export function hexAsUuid(hex: string): string {
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
 }
 
 const POOL_BYTES = 4_096;

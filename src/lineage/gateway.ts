@@ -2,6 +2,7 @@
  * A gateway in front of Millrace may have checked who sends, and say so in a signed token (JWT): the source, and the tenant
  * if there is one. What the token says is believed only after its signature, issuer, audience and times have been checked.
  */
+
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -20,6 +21,7 @@ import { storableText } from "../kernel/data/storable.ts";
 import { type ApiError, kernelError, OperatorError } from "../kernel/errors.ts";
 import type { Assertions } from "../kernel/http/server.ts";
 import { type Environment, withEnvironment } from "../kernel/secrets/environment.ts";
+import { messageOf } from "../kernel/text/message-of.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import { lineageError } from "./catalogue.ts";
 import { type GatewaySettings, SHARED_SECRET_ALGORITHMS } from "./gateway-settings.ts";
@@ -139,7 +141,7 @@ function fileContent(name: string, directory: string): [jwks: unknown, place: st
   try {
     return [JSON.parse(readFileSync(path, "utf8")), path];
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new OperatorError(`lineage.gateway.jwksFile cannot be used: ${reason}.`);
   }
 }

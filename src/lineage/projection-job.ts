@@ -4,6 +4,7 @@
  */
 
 import type { Ids } from "../kernel/ids.ts";
+import { messageOf } from "../kernel/text/message-of.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import type { ServiceLog } from "../kernel/work/service.ts";
 import { lineageError } from "./catalogue.ts";
@@ -66,7 +67,7 @@ export function createProjectionJob({ projection, clock, ids, log }: ProjectionJ
       log.info({ rebuild: job.id, nodes: job.nodes, edges: job.edges }, "the graph in Neo4j was rebuilt");
     } catch (err) {
       job.status = "FAILED";
-      job.error = (err as Error).message.slice(0, ERROR_LENGTH_MAX).toWellFormed();
+      job.error = messageOf(err).slice(0, ERROR_LENGTH_MAX).toWellFormed();
       log.error({ err, rebuild: job.id }, "the graph in Neo4j could not be rebuilt");
     } finally {
       job.endedAt = new Date(clock.now());

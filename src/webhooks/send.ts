@@ -2,6 +2,8 @@
 
 import { type Outbound, type OutboundAnswer, OutboundRefused } from "../kernel/net/outbound.ts";
 import { retryAfterMs } from "../kernel/net/retry-after.ts";
+import { messageOf } from "../kernel/text/message-of.ts";
+import { oneLine } from "../kernel/text/sentences.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import type { Payload } from "./events.ts";
 import { redactor } from "./redact.ts";
@@ -74,7 +76,7 @@ export async function send(deps: SendDeps, target: Target, message: Message, sig
     });
   } catch (error) {
     if (signal.aborted) throw error;
-    const sentence = redact(reasonOf(error)).slice(0, ERROR_LENGTH_MAX);
+    const sentence = redact(messageOf(error)).slice(0, ERROR_LENGTH_MAX);
     return attempt({ error: sentence, refused: error instanceof OutboundRefused });
   }
 }
@@ -122,17 +124,7 @@ function hintFor(status: number): string {
   return status >= 300 && status < 400 ? "; redirects are not followed" : "";
 }
 
-/** One line of characters that can be stored; null when there are none. */
+/** Null when there is nothing to keep. */
 function beginningOf(text: string): string | null {
-  const line = text
-    .toWellFormed()
-    .replaceAll(/[\s\p{Cc}]+/gu, " ")
-    .trim();
-  return line === "" ? null : line.slice(0, ANSWER_LENGTH_KEPT).toWellFormed();
-}
-
-/** When every address of a name fails, Node gives an error without words around the ones that have them. */
-function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(reasonOf).join("; ");
-  return error instanceof Error ? error.message : String(error);
+  return oneLine(text, ANSWER_LENGTH_KEPT) || null;
 }

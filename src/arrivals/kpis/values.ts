@@ -2,6 +2,7 @@
 
 import { storableText } from "../../kernel/data/storable.ts";
 import { fingerprint } from "../../kernel/json/canonical.ts";
+import { listed } from "../../kernel/text/sentences.ts";
 import type { ValueWrite } from "../store/kpis.ts";
 import type { Dimensions } from "./formula.ts";
 
@@ -44,9 +45,7 @@ export function collectValues(kpiIds: readonly string[]): ValueCollector {
 
 function notAmong(kpiIds: readonly string[]): string {
   if (kpiIds.length === 0) return "but the model has no kpis";
-  const shown = kpiIds.slice(0, NAMES_SHOWN).join(", ");
-  const more = kpiIds.length > NAMES_SHOWN ? ` and ${kpiIds.length - NAMES_SHOWN} more` : "";
-  return `which is not among the model's kpis (${shown}${more})`;
+  return `which is not among the model's kpis (${listed(kpiIds, NAMES_SHOWN)})`;
 }
 
 function partsOf(row: Readonly<Record<string, unknown>>, number: number) {

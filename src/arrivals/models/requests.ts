@@ -1,7 +1,9 @@
 /** Runs that people ask for: one opTime, or a range of them. */
+
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db } from "../../kernel/data/db.ts";
 import { invalid } from "../../kernel/errors.ts";
+import { listed } from "../../kernel/text/sentences.ts";
 import { grainOf, OP_TIMES_MAX, opTimesBetween } from "../../kernel/time/op-time.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { arrivalsError } from "../catalogue.ts";
@@ -69,7 +71,7 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
       const key = { model_id: modelId, op_time: opTime };
       const missing = (await missingOf([key], model)).get(key) ?? [];
       if (missing.length > 0 && !force) {
-        throw arrivalsError("TABLES_MISSING", { modelId, opTime, missing: listed(missing) });
+        throw arrivalsError("TABLES_MISSING", { modelId, opTime, missing: listed(missing, MISSING_SHOWN) });
       }
       return db.tx(async (tx) => {
         const [instance] = await lockInstances(tx, [key]);
@@ -104,9 +106,4 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
       });
     },
   };
-}
-
-function listed(names: readonly string[]): string {
-  const shown = names.slice(0, MISSING_SHOWN).join(", ");
-  return names.length > MISSING_SHOWN ? `${shown} and ${names.length - MISSING_SHOWN} more` : shown;
 }

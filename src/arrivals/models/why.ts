@@ -2,6 +2,7 @@
 
 import type { Db } from "../../kernel/data/db.ts";
 import { invalid } from "../../kernel/errors.ts";
+import { listed } from "../../kernel/text/sentences.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { grainOf } from "../../kernel/time/op-time.ts";
 import { arrivalsError } from "../catalogue.ts";
@@ -116,9 +117,9 @@ function sentencesOf(
   switch (verdict.kind) {
     case "waiting":
       return {
-        verdict: `It waits for ${verdict.missing.length === 1 ? "a table" : `${verdict.missing.length} tables`}: ${listed(verdict.missing)}.`,
+        verdict: `It waits for ${verdict.missing.length === 1 ? "a table" : `${verdict.missing.length} tables`}: ${listed(verdict.missing.map(keyOf), REASONS_SHOWN)}.`,
         wouldRun: [
-          `The arrival of ${listed(verdict.missing)}.`,
+          `The arrival of ${listed(verdict.missing.map(keyOf), REASONS_SHOWN)}.`,
           ...deadlineThatFrees(verdict.missing),
           `${byHand} with \`force: true\`.`,
         ],
@@ -164,11 +165,6 @@ function deadlineThatFrees(missing: readonly Need[]): string[] {
   const times = missing.map(({ optional, deadlineMs }) => (optional ? deadlineMs : null));
   if (times.some((time) => time === null)) return [];
   return [`The deadline at ${new Date(Math.max(...times.map(Number))).toISOString()}: what is missing is optional.`];
-}
-
-function listed(missing: readonly Need[]): string {
-  const shown = missing.slice(0, REASONS_SHOWN).map(keyOf).join(", ");
-  return missing.length > REASONS_SHOWN ? `${shown} and ${missing.length - REASONS_SHOWN} more` : shown;
 }
 
 /** The COMPUTED indicators behind the model that lack values, with the reasons. */

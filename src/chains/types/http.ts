@@ -1,7 +1,10 @@
 /** A node that makes one HTTP request and checks the answer. Its artifact is what the answer said. */
+
 import { type Static, Type } from "typebox";
 import { compileExpression, type Expression, ExpressionError } from "../../kernel/expressions/cel.ts";
 import { type Outbound, type OutboundAnswer, OutboundRefused, shownUrl } from "../../kernel/net/outbound.ts";
+import { messageOf } from "../../kernel/text/message-of.ts";
+import { oneLine } from "../../kernel/text/sentences.ts";
 import { FinalFailure, type NodeContext, type NodeType, nodeType } from "./node-type.ts";
 
 const BODY_LIMIT_BYTES = 1_048_576;
@@ -90,17 +93,11 @@ async function send(outbound: Outbound, ctx: NodeContext, cfg: Cfg, call: string
     });
   } catch (error) {
     if (ctx.signal.aborted) throw error;
-    const sentence = `${call} failed: ${reasonOf(error)}`;
+    const sentence = `${call} failed: ${messageOf(error)}`;
     throw error instanceof OutboundRefused
       ? new FinalFailure(sentence, { cause: error })
       : new Error(sentence, { cause: error });
   }
-}
-
-/** When every address of a name fails, Node gives an error without words around the ones that have them. */
-function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(reasonOf).join("; ");
-  return error instanceof Error ? error.message : String(error);
 }
 
 function checkStatus(status: number, expected: readonly Status[], answered: string, text: string): void {
@@ -142,12 +139,8 @@ function checkBody(condition: Expression, values: Record<string, unknown>, answe
   if (verdict !== true) throw new Error(`${answered}, but \`${condition.source}\` is not true${excerptOf(text)}`);
 }
 
-/** The beginning of a body as the end of a sentence, in one line of characters that can be stored. */
+/** The beginning of a body as the end of a sentence. */
 function excerptOf(text: string): string {
-  const line = text
-    .slice(0, EXCERPT_LENGTH)
-    .toWellFormed()
-    .replaceAll(/[\s\p{Cc}]+/gu, " ")
-    .trim();
+  const line = oneLine(text, EXCERPT_LENGTH);
   return line === "" ? "." : `: ${line}`;
 }

@@ -10,6 +10,7 @@ import type { TSchema } from "typebox";
 import { refusal } from "../../kernel/config/read-settings.ts";
 import { isRecord } from "../../kernel/json/is-record.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
+import { messageOf } from "../../kernel/text/message-of.ts";
 import { FinalFailure, type NodeContext, type NodeResult, type NodeType } from "./node-type.ts";
 
 /** A type that someone else wrote, and where it stands. */
@@ -64,7 +65,7 @@ async function isFile(path: string): Promise<boolean> {
 }
 
 function whyNotLoaded(error: unknown, file: string): string {
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   if (!(error instanceof SyntaxError)) return `it fails when it is loaded: ${reason}.`;
   return `it is not valid JavaScript: ${reason}. \`node --check ${file}\` shows where.`;
 }

@@ -1,8 +1,10 @@
 /** Runs one prepared node to its end: condition, templates, the type's own work, time-out. Answers what to report. */
+
 import { isDeepStrictEqual } from "node:util";
 import { isUnavailable } from "../../kernel/data/db.ts";
 import { storableJson, storableText } from "../../kernel/data/storable.ts";
 import { ExpressionError } from "../../kernel/expressions/cel.ts";
+import { messageOf } from "../../kernel/text/message-of.ts";
 import { FinalFailure, mayRetry, type NodeContext, type NodeResult, type SubRun } from "../types/node-type.ts";
 import type { Registry } from "../types/registry.ts";
 import { type Mask, maskOf, NO_MASK } from "./mask.ts";
@@ -126,7 +128,7 @@ function kept(value: unknown, what: string): unknown {
 }
 
 function failureOf(error: unknown, mask: Mask): Outcome {
-  const message = mask.text(error instanceof Error ? error.message : String(error));
+  const message = mask.text(messageOf(error));
   // A condition or template that cannot be evaluated will not be the next time: what it looks at has ended.
   const final = !mayRetry(error) || (error instanceof ExpressionError && !isUnavailable(error));
   return {

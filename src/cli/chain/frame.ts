@@ -2,7 +2,9 @@
  * A run as lines of text that fit a window: what it is and how far it got, then its nodes as a tree. The same frame is
  * drawn once by `show` and again and again by `watch`; it depends on nothing but what it is given.
  */
+
 import { styleText } from "node:util";
+import { listed } from "../../kernel/text/sentences.ts";
 import { clip, displayWidth, printable, type Style } from "../common/output.ts";
 import type { NodeStatus, Run, RunNode, RunStatus } from "./api.ts";
 import { foldTree, type ShownBranch } from "./fold.ts";
@@ -113,15 +115,10 @@ function nodeRows(
     if (took === "" && remark === "" && otherParents.length === 0) return spans;
     spans.push([" ".repeat(column - (widths[index] ?? 0))], [`  ${took.padStart(DURATION_WIDTH)}`, "dim"]);
     if (remark !== "") spans.push([`  ${remark}`, style]);
-    if (otherParents.length > 0) spans.push([`  also after ${someOf(otherParents)}`, "dim"]);
+    if (otherParents.length > 0)
+      spans.push([`  also after ${listed(otherParents.map(printable), OTHER_PARENTS_MAX)}`, "dim"]);
     return spans;
   });
-}
-
-function someOf(ids: readonly string[]): string {
-  const more = ids.length - OTHER_PARENTS_MAX;
-  const named = ids.slice(0, OTHER_PARENTS_MAX).map(printable).join(", ");
-  return more > 0 ? `${named} and ${more} more` : named;
 }
 
 function line(spans: readonly Span[], width: number, colour: boolean): string {

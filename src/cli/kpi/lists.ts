@@ -1,5 +1,7 @@
 /** The lists of `millrace kpi`: models, values, runs, arrivals. */
+
 import { OperatorError } from "../../kernel/errors.ts";
+import { listed } from "../../kernel/text/sentences.ts";
 import { durationOf, inOneLine } from "../chain/words.ts";
 import { clientCommand } from "../common/client-command.ts";
 import type { Flag, Given } from "../common/command.ts";
@@ -34,8 +36,8 @@ const models = clientCommand<Page<Model>>({
           state === 1 ? "published" : "unpublished",
           grain ?? undefined,
           chain === null ? `SQL on ${engine}` : `chain ${chain}`,
-          few([...new Set(dependencies.map((dependency) => dependency.table))]),
-          few(kpis),
+          listed([...new Set(dependencies.map((dependency) => dependency.table))], NAMES_SHOWN),
+          listed(kpis, NAMES_SHOWN),
           produces ?? undefined,
           rerun,
         ]),
@@ -53,11 +55,6 @@ function stateOf(given: Given): number | undefined {
 }
 
 const NAMES_SHOWN = 3;
-
-function few(names: readonly string[]): string {
-  const more = names.length - NAMES_SHOWN;
-  return more > 0 ? `${names.slice(0, NAMES_SHOWN).join(", ")} and ${more} more` : names.join(", ");
-}
 
 interface Value {
   kpiId: string;

@@ -1,5 +1,7 @@
 /** What programs and servers say may hold anything. Postgres takes neither NUL nor half a surrogate pair, as text or JSON. */
+
 import { isDeeper } from "../json/depth.ts";
+import { messageOf } from "../text/message-of.ts";
 
 /** Far more than any real document; both `JSON.stringify` and Postgres give up at some depth. */
 const DEPTH_MAX = 256;
@@ -20,6 +22,6 @@ export function storableJson(value: unknown): { copy: unknown; bytes: number } |
     return { copy, bytes: Buffer.byteLength(text) };
   } catch (error) {
     if (error instanceof RangeError) return { reason: "nested too deeply" };
-    return { reason: `not JSON: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}` };
+    return { reason: `not JSON: ${messageOf(error).split("\n")[0]}` };
   }
 }

@@ -11,6 +11,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { OperatorError } from "../errors.ts";
+import { messageOf } from "../text/message-of.ts";
 import { type Cluster, readPassword } from "./cluster.ts";
 import { type Endpoint, isSame, newEndpoint, removeEndpoint, restoreEndpoint } from "./endpoint.ts";
 import { postgresTrouble } from "./failure.ts";
@@ -223,7 +224,7 @@ async function moveIn(cluster: Cluster, lock: Lock, token: string): Promise<void
     await ensureDatabase(lock);
   } catch (error) {
     await lock.client.end();
-    const words = error instanceof Error ? error.message : String(error);
+    const words = messageOf(error);
     throw await postgresTrouble("The database could not be made ready.", words, cluster.dataDir);
   }
 }

@@ -9,7 +9,6 @@ import {
   chmod,
   chown,
   mkdtemp,
-  open,
   readdir,
   readFile,
   realpath,
@@ -22,6 +21,7 @@ import {
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { OperatorError } from "../errors.ts";
+import { syncDirectory } from "../sync-directory.ts";
 import { BINARIES_PREFIX, type Binaries, majorVersion } from "./binaries.ts";
 import { absentIsUndefined, errorCode, explained, freeBytes, postgresTrouble } from "./failure.ts";
 import { OWNER_FILE } from "./owner.ts";
@@ -203,16 +203,6 @@ export async function removeLeftovers(cluster: Cluster): Promise<void> {
     // A start that is just being refused may still be writing there; what is left then goes at the next start.
     if (staged || oldCopy)
       await rm(join(cluster.dataDir, entry), { recursive: true, force: true }).catch(() => undefined);
-  }
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  if (process.platform === "win32") return;
-  const directory = await open(path, "r");
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
   }
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { Client, escapeIdentifier } from "pg";
+import { messageOf } from "../text/message-of.ts";
 import { SUPERUSER } from "./cluster.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { errorCode } from "./failure.ts";
@@ -81,7 +82,7 @@ const NOT_NOW = new Set(["57P03", "53300"]);
 
 function describeFailure(error: unknown): LockAttempt {
   if (NOT_NOW.has(errorCode(error) ?? "")) return { outcome: "not-now" };
-  return { outcome: "silent", reason: error instanceof Error ? error.message : String(error) };
+  return { outcome: "silent", reason: messageOf(error) };
 }
 
 /** Makes the database of Millrace if it is missing: at the first start, or after a kill in the middle of that. */

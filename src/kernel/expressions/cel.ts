@@ -2,8 +2,10 @@
  * Expressions that users write (conditions of chains, what stands in `${...}`, formulas): CEL over JSON values. This file
  * makes the language fit JSON, where every number is a double, puts limits on it, and turns its errors into sentences.
  */
+
 import { createContext, Script } from "node:vm";
 import { type ASTNode, TypeError as CheckError, Environment, EvaluationError, ParseError } from "@marcbachmann/cel-js";
+import { isPlainObject } from "../json/is-plain-object.ts";
 import { didYouMean } from "../nearest.ts";
 
 export interface Expression {
@@ -254,12 +256,6 @@ function safeInteger(value: bigint): number {
   const number = Number(value);
   if (Number.isSafeInteger(number)) return number;
   throw new ExpressionError("its result is a whole number beyond 2^53, which JSON cannot hold exactly");
-}
-
-function isPlainObject(value: unknown): value is object {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }
 
 /** What went wrong, to be put behind a colon. */

@@ -2,8 +2,10 @@
  * One text for one JSON value (RFC 8785), and its sha256: what idempotency keys, snapshots and stored bodies are
  * compared by.
  */
+
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
+import { isPlainObject } from "./is-plain-object.ts";
 
 /** Far deeper than any real document, and shallow enough that neither walk below can exhaust the stack. */
 const MAX_DEPTH = 256;
@@ -45,12 +47,6 @@ function assertJson(value: unknown, path: string, depth: number): void {
 
 function assertWellFormed(text: string, path: string): void {
   if (LONE_SURROGATE.test(text)) throw notJson(path, "its text contains half of a surrogate pair");
-}
-
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }
 
 function kindOf(value: unknown): string {

@@ -2,10 +2,13 @@
  * The installation's secret key: MILLRACE_SECRET_KEY, or a file that the first start makes in the data directory, so
  * that a fresh machine can store secrets without any set-up.
  */
+
 import { randomBytes } from "node:crypto";
 import { link, open, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { OperatorError } from "../errors.ts";
+import { syncDirectory } from "../sync-directory.ts";
+import { messageOf } from "../text/message-of.ts";
 
 export const SECRET_KEY_BYTES = 32;
 
@@ -34,7 +37,7 @@ export async function loadSecretKey({ configured, dataDir }: SecretKeySources): 
     return (await readKeyFile(path)) ?? (await makeKeyFile(path));
   } catch (error) {
     if (error instanceof OperatorError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new OperatorError(
       `The secret key file ${path} cannot be used (${reason}). Make its directory readable and writable for this user, ` +
         "or set MILLRACE_SECRET_KEY.",
@@ -77,17 +80,7 @@ async function makeKeyFile(path: string): Promise<Buffer | undefined> {
   } finally {
     await rm(draft, { force: true });
   }
+  // Encrypted rows are durable, so the key file must be too.
   await syncDirectory(dirname(path));
   return readKeyFile(path);
-}
-
-/** Postgres makes sealed rows durable; the name of the file that opens them must not be lost with the power either. */
-async function syncDirectory(path: string): Promise<void> {
-  if (process.platform === "win32") return; // There a directory cannot be opened.
-  const directory = await open(path, "r");
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }

@@ -7,6 +7,8 @@ import { storableText } from "../../kernel/data/storable.ts";
 import { isRecord } from "../../kernel/json/is-record.ts";
 import { type Outbound, type OutboundAnswer, OutboundRefused } from "../../kernel/net/outbound.ts";
 import { retryAfterMs } from "../../kernel/net/retry-after.ts";
+import { messageOf } from "../../kernel/text/message-of.ts";
+import { oneLine } from "../../kernel/text/sentences.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Embedder, ProviderError, type Summariser } from "./provider.ts";
 import type { Summary } from "./sql-summary.ts";
@@ -159,7 +161,7 @@ async function post(
     const refused = error instanceof OutboundRefused;
     throw new ProviderError(
       refused ? "REFUSED" : "UNAVAILABLE",
-      redact(`The model cannot be reached: ${reasonOf(error)}`),
+      redact(`The model cannot be reached: ${messageOf(error)}`),
     );
   }
   if (answer.status < 200 || answer.status > 299) {
@@ -191,12 +193,6 @@ function refusal({ status, body }: OutboundAnswer): string {
   } catch {
     // Then it is told as it came.
   }
-  const line = storableText(said.replaceAll(/[\s\p{Cc}]+/gu, " ").trim(), SAID_LENGTH_MAX);
+  const line = oneLine(said, SAID_LENGTH_MAX);
   return `The model answered ${status}${line === "" ? "" : `: ${line}`}${/[.!?]$/.test(line) ? "" : "."}`;
-}
-
-/** When every address of a name fails, Node gives an error without words around the ones that have them. */
-function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(reasonOf).join("; ");
-  return error instanceof Error ? error.message : String(error);
 }

@@ -2,6 +2,7 @@
  * The built-in summary `rules-v1`: what a statement reads, joins, filters, aggregates and writes, as one sentence with tags.
  * It goes by keywords and needs no grammar, so it has something to say of any dialect, and of a text that was cut off.
  */
+import { listed } from "../../kernel/text/sentences.ts";
 import { nameAt, type Token, tokensOf } from "./sql-tokens.ts";
 
 export interface Summary {
@@ -48,7 +49,8 @@ interface Found {
 
 export function summariseSql(sql: string): Summary {
   const found = read(tokensOf(sql).slice(0, TOKENS_MAX));
-  const part = (words: string, items: readonly string[]) => (items.length === 0 ? [] : [`${words} ${listed(items)}`]);
+  const part = (words: string, items: readonly string[]) =>
+    items.length === 0 ? [] : [`${words} ${listed(items, LISTED_MAX)}`];
   const parts = [
     ...part("reads", found.reads),
     ...part("joins on", found.joins),
@@ -249,9 +251,4 @@ function isComma(tokens: readonly Token[], at: number, depth: number): boolean {
 
 function distinct(items: readonly string[]): string[] {
   return [...new Map(items.map((item) => [item.toLowerCase(), item])).values()];
-}
-
-function listed(items: readonly string[]): string {
-  const more = items.length - LISTED_MAX;
-  return items.slice(0, LISTED_MAX).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
