@@ -17,7 +17,7 @@ describe("a node", () => {
 
   test.each(["a b", "", "é", "x".repeat(65)])("cannot have the id %j", (id) => {
     expect(problemsOf({ nodes: [{ id, type: "noop" }] })).toMatchObject([
-      { path: "nodes[0].id", message: "`id` must be 1 to 64 letters, digits, `_`, `.` or `-`." },
+      { path: "nodes[0].id", message: "`id` is not acceptable: 1 to 64 letters, digits, `_`, `.` or `-`." },
     ]);
   });
 
@@ -26,20 +26,16 @@ describe("a node", () => {
     [
       "a type that is nothing like any",
       { type: "kubernetes" },
-      ["type: there is no node type `kubernetes`. Known: noop, sleep, chain, map, call."],
+      ["type: there is no node type `kubernetes`. Known here: noop, sleep, chain, map, call."],
     ],
     ["an empty type", { type: "" }, ["type: `type` has 0 characters. Accepted: text from 1 to 64 characters."]],
     ["a type that is no text", { type: 7 }, ["type: `type` is 7. Accepted: text from 1 to 64 characters."]],
-    [
-      "a field that is misspelt",
-      { dependOn: [] },
-      ["dependOn: there is no field `dependOn`. Did you mean `dependsOn`?"],
-    ],
+    ["a field that is misspelt", { dependOn: [] }, ["dependOn: `dependOn` is not a field. Did you mean `dependsOn`?"]],
     [
       "a field that is nothing like any",
       { description: "" },
       [
-        "description: there is no field `description`. Known: id, type, dependsOn, cfg, retry, timeoutMs, runWhen, if, waitsFor, pool.",
+        "description: `description` is not a field. Known here: id, type, dependsOn, cfg, retry, timeoutMs, runWhen, if, waitsFor, pool.",
       ],
     ],
     [
@@ -57,16 +53,14 @@ describe("a node", () => {
       "a bad policy of retries",
       { retry: { maxAttempts: 0, attempts: 3 } },
       [
-        "retry.attempts: there is no field `retry.attempts`. Known: maxAttempts, backoffMs, factor, maxBackoffMs, jitter.",
+        "retry.attempts: `retry.attempts` is not a field. Known here: maxAttempts, backoffMs, factor, maxBackoffMs, jitter.",
         "retry.maxAttempts: `retry.maxAttempts` is 0. Accepted: a whole number from 1 to 1000.",
       ],
     ],
     [
       "a rule that is misspelt",
       { runWhen: "all_sucess" },
-      [
-        "runWhen: `runWhen` cannot be `all_sucess`. Did you mean `all_success`? Accepted: all_success, all_done, one_failed.",
-      ],
+      ["runWhen: `runWhen` is text. Accepted: one of all_success, all_done, one_failed. Did you mean `all_success`?"],
     ],
     ["a pool that is misspelt", { pool: "heavi" }, ["pool: there is no pool `heavi`. Did you mean `heavy`?"]],
     [
@@ -74,7 +68,7 @@ describe("a node", () => {
       { pool: "gpu" },
       ["pool: there is no pool `gpu`. Make it with PUT /api/v1/pools/{name}."],
     ],
-    ["a cfg that is no object", { cfg: [] }, ["cfg: `cfg` must be an object"]],
+    ["a cfg that is no object", { cfg: [] }, ["cfg: `cfg` is a list. Accepted: named values."]],
     [
       "an `if` without end",
       { if: "params.x ==" },

@@ -1,11 +1,10 @@
 /** What can be wrong with a single node of a DAG: its shape, its type and cfg, its expressions, the names it uses. */
 
-import { Ajv, type ErrorObject } from "ajv";
-import { accepts } from "../../kernel/config/accepts.ts";
+import { Ajv } from "ajv";
 import { compileExpression, type Expression, ExpressionError } from "../../kernel/expressions/cel.ts";
 import { compileTemplate, type Template } from "../../kernel/expressions/template.ts";
 import { isRecord } from "../../kernel/json/is-record.ts";
-import { complaint, knownKeys, onePerPlace, pathOf, written } from "../../kernel/json/schema-errors.ts";
+import { complaint, onePerPlace, pathOf, written } from "../../kernel/json/schema-errors.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import { map } from "../types/map.ts";
 import type { CfgProblem, Registry } from "../types/registry.ts";
@@ -46,7 +45,10 @@ export function* nodeProblems(node: unknown, path: string, context: NodeContext)
   const wide = tooWide(node, "");
   if (wide) return yield at(wide.path, wide.message);
   if (!shape(node)) {
-    for (const error of onePerPlace(shape.errors ?? [])) yield at(written(stepsOf(error)), shapeSentence(error));
+    for (const error of onePerPlace(shape.errors ?? [])) {
+      const field = written(pathOf(error).map(cut));
+      yield at(field, complaint(error, `\`${field}\``));
+    }
   }
   const earlier = context.placeOf.get(id ?? "") ?? path;
   if (id !== undefined && earlier !== path) yield at("id", `the id \`${cut(id)}\` is used by \`${earlier}\` already`);
@@ -101,7 +103,7 @@ function noType(type: string, { registry }: NodeContext): string {
   const how = registry.howToHave(type);
   if (how !== undefined) return `there is no node type \`${type}\` here: ${how}`;
   const names = registry.names();
-  return `there is no node type \`${type}\`.${didYouMean(type, names) || ` Known: ${names.join(", ")}.`}`;
+  return `there is no node type \`${type}\`.${didYouMean(type, names) || ` Known here: ${names.join(", ")}.`}`;
 }
 
 function* cfgProblems(type: string, cfg: LooseNode, check: WorkCheck): Generator<DagProblem> {
@@ -198,31 +200,6 @@ function tooWide(value: unknown, path: string): CfgProblem | undefined {
 function joined(field: string, path: string): string {
   if (field === "" || path === "") return field + path;
   return path.startsWith("[") ? `${field}${path}` : `${field}.${path}`;
-}
-
-function stepsOf(error: ErrorObject): string[] {
-  return pathOf(error).map(cut);
-}
-
-function shapeSentence(error: ErrorObject): string {
-  const { keyword, data } = error;
-  const steps = stepsOf(error);
-  const subject = `\`${written(steps)}\``;
-  const { description, type } = error.parentSchema as { description?: string; type?: string };
-  if (keyword === "additionalProperties") {
-    const known = knownKeys(error);
-    return `there is no field ${subject}.${didYouMean(steps.at(-1) ?? "", known) || ` Known: ${known.join(", ")}.`}`;
-  }
-  if (keyword === "pattern" && description) return `${subject} must be ${description}`;
-  if (keyword === "type" && type === "object") return `${subject} must be an object`;
-  if (keyword === "enum" && typeof data === "string") {
-    const words = error.parentSchema?.["enum"] as string[];
-    return `${subject} cannot be \`${cut(data)}\`.${didYouMean(data, words)} Accepted: ${words.join(", ")}.`;
-  }
-  if (typeof data === "string" && (keyword === "minLength" || keyword === "maxLength")) {
-    return `${subject} has ${data.length} characters. Accepted: ${accepts(error.parentSchema)}.`;
-  }
-  return complaint(error, subject);
 }
 
 export function cut(text: string): string {

@@ -57,8 +57,8 @@ describe("a DAG as a whole", () => {
 
   test("has nodes and nothing else", () => {
     expect(problemsOf({ nodes: [noopNode("a")], node: [], name: "daily" })).toEqual([
-      { path: "node", message: "there is no field `node`. Did you mean `nodes`?" },
-      { path: "name", message: "there is no field `name`. A DAG has `nodes` alone." },
+      { path: "node", message: "`node` is not a field. Did you mean `nodes`?" },
+      { path: "name", message: "`name` is not a field. A DAG has `nodes` alone." },
     ]);
   });
 

@@ -32,7 +32,7 @@ function* problemsOf(dag: unknown, known: KnownNames): Generator<DagProblem> {
 
   for (const field of Object.keys(unknown)) {
     const hint = didYouMean(field, ["nodes"]) || " A DAG has `nodes` alone.";
-    yield { path: cut(field), message: `there is no field \`${cut(field)}\`.${hint}` };
+    yield { path: cut(field), message: `\`${cut(field)}\` is not a field.${hint}` };
   }
   const placeOf = firstPlaces(nodes);
   for (const [index, node] of nodes.entries()) {

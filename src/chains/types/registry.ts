@@ -2,11 +2,13 @@
  * The node types that chains can use here, and the check of a node's `cfg` against its type: once when a chain is defined,
  * while templates still stand in it, and again when they are filled in and the node is about to run.
  */
+
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { refusal } from "../../kernel/config/read-settings.ts";
 import type { OperatorError } from "../../kernel/errors.ts";
-import { complaint, knownKeys, onePerPlace, pathOf, written } from "../../kernel/json/schema-errors.ts";
+import { complaint, onePerPlace, pathOf, written } from "../../kernel/json/schema-errors.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
+import { messageOf } from "../../kernel/text/message-of.ts";
 import type { NodeType } from "./node-type.ts";
 
 /** What is wrong with a `cfg`: where inside it (`headers.accept`, empty for the whole), and a sentence. */
@@ -90,7 +92,7 @@ function compile(ajv: Ajv, nodeType: RegisteredType): ValidateFunction {
   try {
     return ajv.compile(nodeType.cfg);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw refusal([`The node type \`${nodeType.type}\` (${place(nodeType)}) has a bad \`cfg\` schema: ${reason}.`]);
   }
 }
@@ -119,9 +121,5 @@ function holdsTemplate(value: unknown): boolean {
 function describe(error: ErrorObject, type: string): CfgProblem {
   const steps = pathOf(error).map((step) => step.slice(0, STEP_LENGTH_MAX));
   const subject = `\`${written(["cfg", ...steps])}\``;
-  const path = written(steps);
-  if (error.keyword !== "additionalProperties") return { path, message: complaint(error, subject) };
-  const known = knownKeys(error);
-  const hint = didYouMean(steps.at(-1) ?? "", known) || ` Known here: ${known.join(", ") || "nothing"}.`;
-  return { path, message: `${subject} is not a field of \`${type}\`.${hint}` };
+  return { path: written(steps), message: complaint(error, subject, `field of \`${type}\``) };
 }

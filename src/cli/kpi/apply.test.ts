@@ -218,7 +218,7 @@ test("a signing key is told also if something behind it is refused", async () =>
 test("a file that is wrong is refused before anything is asked of the server", async () => {
   const { exit, stdout, stderr } = await apply(ORDERS.replace("grain: day", "grian: day"));
   expect({ exit, stdout }).toEqual({ exit: 2, stdout: "" });
-  expect(stderr).toMatch(/^\S+kpi\.yaml:4:5: models\.M\w+\.grian: there is no such field\. Did you mean `grain`\?\n$/);
+  expect(stderr).toMatch(/^\S+kpi\.yaml:4:5: models\.M\w+\.grian: it is not a field\. Did you mean `grain`\?\n$/);
   expect((await startCli(["kpi", "apply", join(folder, "nowhere.yaml")]).ended).exit).toBe(2);
 });
 

@@ -32,10 +32,10 @@ describe("a file", () => {
   test.each([
     ["models: [", /^kpi\.yaml:1:10: this is not valid YAML/],
     ["", /^kpi\.yaml:1:1: there is nothing in it\. Begin with `models:`/],
-    ["modles: {}", /^kpi\.yaml:1:1: modles: there is no such field\. Did you mean `models`\?$/],
+    ["modles: {}", /^kpi\.yaml:1:1: modles: it is not a field\. Did you mean `models`\?$/],
     [
       `${MODEL}    rerun: aks`,
-      /^kpi\.yaml:7:5: models\.MODEL-01\.rerun: it is text\. Accepted: one of auto, ask, ignore\.$/,
+      /^kpi\.yaml:7:5: models\.MODEL-01\.rerun: it is text\. Accepted: one of auto, ask, ignore\. Did you mean `ask`\?$/,
     ],
     [
       `${MODEL}    publish: later`,

@@ -2,12 +2,11 @@
  * The file that `millrace kpi apply` reads: models, indicators and subscriptions as YAML or JSON. Its shape is checked here as
  * a whole, so that nothing is applied of a file with a slip in it; what values are acceptable is left to the server.
  */
-import { Ajv, type ErrorObject } from "ajv";
+import { Ajv } from "ajv";
 import { type Static, type TSchema, Type } from "typebox";
 import { parseConfigText } from "../../kernel/config/file.ts";
 import { OperatorError } from "../../kernel/errors.ts";
-import { complaint, knownKeys, onePerPlace, pathOf, written } from "../../kernel/json/schema-errors.ts";
-import { didYouMean } from "../../kernel/nearest.ts";
+import { complaint, onePerPlace, pathOf, written } from "../../kernel/json/schema-errors.ts";
 import { GRAINS } from "../../kernel/time/op-time.ts";
 import { EXIT } from "../common/exit-codes.ts";
 
@@ -101,7 +100,7 @@ export function parseKpiFile(filename: string, text: string, env: NodeJS.Process
     `${file.place(path)}: ${path.length > 0 ? `${written(path)}: ` : ""}${sentence}`;
   const validate = new Ajv({ allErrors: true, verbose: true }).compile<Static<typeof Content>>(Content);
   if (!validate(content)) {
-    throw unusable(onePerPlace(validate.errors ?? []).map((error) => complain(pathOf(error), sentenceOf(error))));
+    throw unusable(onePerPlace(validate.errors ?? []).map((error) => complain(pathOf(error), complaint(error, "it"))));
   }
   const problems: string[] = [];
   const filled = content.subscriptions.map((entry, index) =>
@@ -117,13 +116,6 @@ export function parseKpiFile(filename: string, text: string, env: NodeJS.Process
 /** Two subscriptions with the same one are the same subscription. */
 function subscriptionKey({ kpiId, callbackUrl, teamName = "" }: Partial<SubscriptionEntry>): string {
   return JSON.stringify([kpiId, callbackUrl, teamName]);
-}
-
-function sentenceOf(error: ErrorObject): string {
-  if (error.keyword !== "additionalProperties") return complaint(error, "it");
-  const known = knownKeys(error);
-  const name = pathOf(error).at(-1) ?? "";
-  return `there is no such field.${didYouMean(name, known) || ` Known here: ${known.join(", ")}.`}`;
 }
 
 const VARIABLE = /\$\{env\.([A-Za-z_]\w*)\}/g;

@@ -334,8 +334,8 @@ describe("the file", () => {
       "millrace.yaml:2:3: `tracking.lostLimit` is text. Accepted: a whole number of 1 or more.",
       "millrace.yaml:3:3: `tracking.mode` is text. Accepted: strict or lax.",
       "millrace.yaml:4:16: `tracking.folders.1` is 7. Accepted: text of 1 or more characters.",
-      "millrace.yaml:4:19: `tracking.folders.2` is text. Accepted: text of 1 or more characters.",
-      "millrace.yaml:4:3: `tracking.folders` is a list. Accepted: a list of at most 3 items, each text of 1 or more characters.",
+      "millrace.yaml:4:19: `tracking.folders.2` has 0 characters. Accepted: text of 1 or more characters.",
+      "millrace.yaml:4:3: `tracking.folders` has 4 items. Accepted: a list of at most 3 items, each text of 1 or more characters.",
       "millrace.yaml:5:26: `tracking.stageTimeoutSeconds.shard-worker` is 1.5. Accepted: a whole number from 1 to 86400.",
       "millrace.yaml:5:45: `tracking.stageTimeoutSeconds.mysql-sender` is 90000. Accepted: a whole number from 1 to 86400.",
     ]);

@@ -4,8 +4,7 @@
  */
 import { Ajv, type ErrorObject } from "ajv";
 import { type TObject, type TRecord, Type } from "typebox";
-import { complaint, knownKeys, onePerPlace, pathOf } from "../json/schema-errors.ts";
-import { didYouMean } from "../nearest.ts";
+import { complaint, onePerPlace, pathOf } from "../json/schema-errors.ts";
 import type { ConfigFile } from "./file.ts";
 import type { Setting } from "./settings.ts";
 
@@ -40,14 +39,11 @@ function assertClosed(schema: unknown, path: string): void {
 function sentence(error: ErrorObject, file: ConfigFile, settings: readonly Setting[]): string {
   const path = pathOf(error);
   const subject = `${file.place(path)}: \`${path.join(".")}\``;
-  if (error.keyword !== "additionalProperties") return complaint(error, subject);
-  return `${subject} is not a setting.${hint(path, knownKeys(error), settings)}`;
-}
-
-function hint(path: readonly string[], known: readonly string[], settings: readonly Setting[]): string {
-  const name = path.at(-1) ?? "";
+  const [name = ""] = path;
   const isMeant = ({ env, flag }: Setting) => name === flag || name.toUpperCase() === env;
   const setting = path.length === 1 ? settings.find(isMeant) : undefined;
-  if (setting) return ` Set ${setting.env} in the environment instead.`;
-  return didYouMean(name, known) || ` Known here: ${known.join(", ") || "nothing"}.`;
+  if (error.keyword === "additionalProperties" && setting) {
+    return `${subject} is not a setting. Set ${setting.env} in the environment instead.`;
+  }
+  return complaint(error, subject, "setting");
 }

@@ -6,7 +6,7 @@ import { Ajv, type ErrorObject } from "ajv";
 import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
 import { kernelError } from "../errors.ts";
 import { UUID } from "../ids.ts";
-import { knownKeys, stepsOf, written } from "../json/schema-errors.ts";
+import { knownKeys, mustBe, pathOf, stepsOf, written } from "../json/schema-errors.ts";
 import { nearest } from "../nearest.ts";
 import { whenUsed } from "./when-used.ts";
 
@@ -56,39 +56,22 @@ export function useStrictValidation(http: FastifyInstance): void {
   );
 }
 
-const FORMAT_NAMES: Record<string, string> = {
-  "date-time": "a time like 2025-01-01T00:00:00Z",
-  uuid: "a UUID",
-};
-
 function sentence(errors: FastifySchemaValidationError[], part: string): string {
   const error = errors[0] as ErrorObject | undefined;
   if (!error) return `The ${part} is not valid`;
   const place = describePlace(error.instancePath, part);
-  const params = error.params as Record<string, unknown>;
+  const key = pathOf(error).at(-1) ?? "";
   switch (error.keyword) {
     case "required": {
-      const missing = String(params["missingProperty"]);
-      const near = nearest(missing, unknownKeys(error));
-      return `${place} lacks the field \`${missing}\`${near ? ` (you sent \`${near}\`)` : ""}`;
+      const near = nearest(key, unknownKeys(error));
+      return `${place} lacks the field \`${key}\`${near ? ` (you sent \`${near}\`)` : ""}`;
     }
     case "additionalProperties": {
-      const name = String(params["additionalProperty"]);
-      const near = nearest(name, knownKeys(error));
-      return `${place} has the unknown field \`${name.slice(0, 64)}\`${near ? ` (did you mean \`${near}\`?)` : ""}`;
-    }
-    case "enum":
-      return `${place} must be one of ${(params["allowedValues"] as unknown[]).map((value) => `\`${String(value)}\``).join(", ")}`;
-    case "format":
-      return `${place} must be ${FORMAT_NAMES[String(params["format"])] ?? `a ${String(params["format"])}`}`;
-    case "type":
-      return `${place} must be ${article(String(params["type"]))}`;
-    case "pattern": {
-      const description = error.parentSchema?.["description"];
-      return `${place} is not acceptable${typeof description === "string" ? `: ${description.replace(/\.$/, "")}` : ""}`;
+      const near = nearest(key, knownKeys(error));
+      return `${place} has the unknown field \`${key.slice(0, 64)}\`${near ? ` (did you mean \`${near}\`?)` : ""}`;
     }
     default:
-      return `${place} ${error.message?.replace("NOT", "not") ?? "is not valid"}`;
+      return `${place} ${mustBe(error)}`;
   }
 }
 
@@ -107,9 +90,4 @@ function describePlace(path: string, part: string): string {
     : part === "querystring"
       ? `The parameter \`${name}\``
       : `The field \`${name}\``;
-}
-
-function article(type: string): string {
-  if (type.includes(",")) return `one of ${type.replaceAll(",", ", ")}`;
-  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
 }

@@ -1,23 +1,12 @@
 /**
- * What a JSON Schema validator found, in sentences for the person who wrote the value. The settings file and the nodes of a
- * chain are both written by hand and share these; both run Ajv with `allErrors` and `verbose`.
+ * Ajv's errors as sentences for the person who wrote the value: the one vocabulary of every validator here. Requests are
+ * refused at the first error, with `mustBe`. Files that people write by hand (settings, chains, KPIs) get a list of all
+ * errors, with `complaint`; those validators run with `allErrors` and `verbose`.
  */
 import type { ErrorObject } from "ajv";
-import { accepts, type JsonSchema } from "../config/accepts.ts";
-
-/** The keywords that `accepts` puts into words. Whatever else a schema asks for is told in the validator's own. */
-const IN_WORDS = new Set([
-  "type",
-  "const",
-  "enum",
-  "anyOf",
-  "minimum",
-  "maximum",
-  "minLength",
-  "maxLength",
-  "minItems",
-  "maxItems",
-]);
+import { didYouMean } from "../nearest.ts";
+import { counted } from "../text/sentences.ts";
+import { accepts, type JsonSchema } from "./schema-words.ts";
 
 /** Where the error is: for an unknown, missing or misnamed key, the key itself instead of the object around it. */
 export function pathOf({ instancePath, params, propertyName }: ErrorObject): string[] {
@@ -32,12 +21,12 @@ export function stepsOf(pointer: string): string[] {
   return steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-/** A path as one would write it in code: `rules[0].name`. */
+/** A path as code has it: `rules[0].name`. */
 export function written(path: readonly string[]): string {
   return path.reduce((text, step) => (/^\d+$/.test(step) ? `${text}[${step}]` : text ? `${text}.${step}` : step), "");
 }
 
-/** Ajv reports each branch of an alternative, and the alternative as a whole after them: that one says it all. */
+/** Ajv reports each branch of an alternative, and then the alternative as a whole: only the whole is kept. */
 export function onePerPlace(errors: readonly ErrorObject[]): ErrorObject[] {
   const kept: ErrorObject[] = [];
   for (const error of errors) {
@@ -47,19 +36,80 @@ export function onePerPlace(errors: readonly ErrorObject[]): ErrorObject[] {
   return [...new Map(kept.map((error) => [pathOf(error).join("/"), error])).values()];
 }
 
-/** What is wrong with the value, and what would do. Unknown keys are left out: what to say depends on who asked for them. */
-export function complaint(error: ErrorObject, subject: string): string {
+/** What is wrong with the value, and what is accepted. `noun` says what an unknown key should have been. */
+export function complaint(error: ErrorObject, subject: string, noun = "field"): string {
   const schema: JsonSchema = error.parentSchema ?? {};
-  if (error.keyword === "required") {
-    return `${subject} is missing. Accepted: ${accepts(schema.properties?.[pathOf(error).at(-1) ?? ""])}.`;
+  const accepted = `Accepted: ${accepts(schema)}.`;
+  const key = pathOf(error).at(-1) ?? "";
+  switch (error.keyword) {
+    case "additionalProperties": {
+      const known = knownKeys(error);
+      return `${subject} is not a ${noun}.${didYouMean(key, known) || ` Known here: ${known.join(", ") || "nothing"}.`}`;
+    }
+    case "required":
+      return `${subject} is missing. Accepted: ${accepts(schema.properties?.[key])}.`;
+    case "enum":
+      return `${subject} is ${shown(error.data)}. ${accepted}${didYouMean(String(error.data), (schema.enum ?? []).map(String))}`;
+    case "minLength":
+    case "maxLength":
+      return `${subject} has ${counted(String(error.data).length, "character")}. ${accepted}`;
+    case "minItems":
+    case "maxItems":
+      return `${subject} has ${counted((error.data as unknown[]).length, "item")}. ${accepted}`;
+    case "type":
+    case "const":
+    case "anyOf":
+    case "minimum":
+    case "maximum":
+      return `${subject} is ${shown(error.data)}. ${accepted}`;
+    default:
+      return `${subject} ${mustBe(error)}.`;
   }
-  if (IN_WORDS.has(error.keyword)) return `${subject} is ${shown(error.data)}. Accepted: ${accepts(schema)}.`;
-  return `${subject} ${(error.message ?? "is not valid").replace("NOT", "not")}.`;
 }
 
-/** The keys that an object may have, for the hint after an unknown one. */
+const FORMAT_NAMES: Record<string, string> = {
+  "date-time": "a time like 2025-01-01T00:00:00Z",
+  uuid: "a UUID",
+};
+
+/** Keywords that limit a count, with what they count. */
+const COUNTED: Record<string, string> = {
+  minLength: "character",
+  maxLength: "character",
+  minItems: "item",
+  maxItems: "item",
+  minProperties: "field",
+  maxProperties: "field",
+};
+
+/** What the value must be, to be put behind its name; without a full stop. */
+export function mustBe({ keyword, params, message, parentSchema }: ErrorObject): string {
+  const { limit, type, format, allowedValues } = params as Record<string, unknown>;
+  switch (keyword) {
+    case "type":
+      return `must be ${withArticle(String(type))}`;
+    case "format":
+      return `must be ${FORMAT_NAMES[String(format)] ?? `a ${String(format)}`}`;
+    case "enum":
+      return `must be one of ${(allowedValues as unknown[]).map((value) => `\`${String(value)}\``).join(", ")}`;
+    case "pattern": {
+      const description: unknown = parentSchema?.["description"];
+      if (typeof description === "string") return `is not acceptable: ${description.replace(/\.$/, "")}`;
+    }
+  }
+  const noun = COUNTED[keyword];
+  if (noun === undefined) return message?.replace("NOT", "not") ?? "is not valid";
+  return `must not have ${keyword.startsWith("min") ? "fewer" : "more"} than ${counted(Number(limit), noun)}`;
+}
+
+/** The keys that an object may have. */
 export function knownKeys({ parentSchema }: ErrorObject): string[] {
   return Object.keys((parentSchema?.["properties"] as object | undefined) ?? {});
+}
+
+function withArticle(type: string): string {
+  if (type.includes(",")) return `one of ${type.replaceAll(",", ", ")}`;
+  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
 }
 
 function isAlternative({ keyword }: ErrorObject): boolean {
@@ -74,7 +124,7 @@ function isBranchOf(error: ErrorObject | undefined, whole: ErrorObject): boolean
   );
 }
 
-/** Text is not shown: what someone wrote may be a credential in the wrong place, and the path says where to look. */
+/** Text is not shown: it may be a credential in the wrong place, and the path says where to look. */
 function shown(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object" && value !== null) return "a group of settings";

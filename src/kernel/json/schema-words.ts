@@ -34,7 +34,7 @@ export function accepts(schema: JsonSchema = {}): string {
     case "array":
       return `a list${range(schema.minItems, schema.maxItems, " items")}, each ${accepts(schema.items)}`;
     case "object":
-      return schema.properties ? `settings ${Object.keys(schema.properties).join(", ")}` : "named values";
+      return acceptedKeys(Object.keys(schema.properties ?? {}));
     case "boolean":
       return "true or false";
     case "null":
@@ -42,6 +42,10 @@ export function accepts(schema: JsonSchema = {}): string {
     default:
       return "a value";
   }
+}
+
+function acceptedKeys(names: readonly string[]): string {
+  return names.length > 0 ? `settings ${names.join(", ")}` : "named values";
 }
 
 function range(min: number | undefined, max: number | undefined, unit = ""): string {
