@@ -8,7 +8,7 @@ import type { Db } from "../../src/kernel/data/db.ts";
 import { statement } from "../../src/kernel/data/statement.ts";
 import { systemIds } from "../../src/kernel/ids.ts";
 import { createOutbound } from "../../src/kernel/net/outbound.ts";
-import { createSecretBox } from "../../src/kernel/secrets/box.ts";
+import { createSecretBox } from "../../src/kernel/secrets/cipher.ts";
 import { createLog } from "../../src/kernel/telemetry/log.ts";
 import { createMetrics } from "../../src/kernel/telemetry/metrics.ts";
 import { systemClock } from "../../src/kernel/time/clock.ts";

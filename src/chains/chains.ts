@@ -2,7 +2,7 @@
 
 import type { Db } from "../kernel/data/db.ts";
 import { systemIds } from "../kernel/ids.ts";
-import type { NamedSecrets } from "../kernel/secrets/named.ts";
+import type { NamedSecrets } from "../kernel/secrets/named-secrets.ts";
 import { systemClock } from "../kernel/time/clock.ts";
 import type { Outbox } from "../kernel/work/outbox.ts";
 import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";

@@ -1,7 +1,7 @@
 /** `millrace secrets ...`: stores, lists and deletes the secrets that nodes of chains use by name. */
 import type { Readable } from "node:stream";
 import { OperatorError } from "../kernel/errors.ts";
-import { SECRET_LENGTH_MAX, SECRET_LENGTH_MIN } from "../kernel/secrets/named.ts";
+import { SECRET_LENGTH_MAX, SECRET_LENGTH_MIN } from "../kernel/secrets/named-secrets.ts";
 import { pathTo } from "./common/client.ts";
 import { clientCommand, talkingCommand } from "./common/client-command.ts";
 import type { Family, Given } from "./common/command.ts";

@@ -1,11 +1,11 @@
 /** Makes the engines that the configuration names, and the one that is there without any: `duckdb`. */
 import { join } from "node:path";
 import { didYouMean } from "../kernel/nearest.ts";
-import type { Environment } from "../kernel/secrets/environment.ts";
+import type { Environment } from "../kernel/secrets/environment-references.ts";
 import { createSlots } from "../kernel/work/slots.ts";
+import { withCredentials } from "./credentials.ts";
 import { type Driver, ENGINE_DEFAULT, type Engine, EngineRefusal, type Engines } from "./engine.ts";
 import { lazyEngine } from "./lazy-engine.ts";
-import { withSecrets } from "./secrets.ts";
 import type { EngineSettings, EnginesSettings } from "./settings.ts";
 
 /**
@@ -25,7 +25,7 @@ export interface EnginesDeps {
 export function createEngines(settings: EnginesSettings, deps: EnginesDeps): Engines {
   const { lakeDir, env = process.env } = deps;
   const duckDbSlots = createSlots(DUCKDB_QUERIES_MAX);
-  const configured: EnginesSettings = { [ENGINE_DEFAULT]: { kind: "duckdb" }, ...withSecrets(settings, env) };
+  const configured: EnginesSettings = { [ENGINE_DEFAULT]: { kind: "duckdb" }, ...withCredentials(settings, env) };
   const engines = new Map(
     Object.entries(configured).map(([name, setting]): [string, Engine] => {
       const slots = setting.kind === "duckdb" ? duckDbSlots : createSlots(REMOTE_QUERIES_MAX);

@@ -20,7 +20,7 @@ import type { Caller } from "../kernel/auth/scopes.ts";
 import { storableText } from "../kernel/data/storable.ts";
 import { type ApiError, kernelError, OperatorError } from "../kernel/errors.ts";
 import type { Assertions } from "../kernel/http/server.ts";
-import { type Environment, withEnvironment } from "../kernel/secrets/environment.ts";
+import { type Environment, withEnvironment } from "../kernel/secrets/environment-references.ts";
 import { messageOf } from "../kernel/text/message-of.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import { lineageError } from "./catalogue.ts";

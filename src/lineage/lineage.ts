@@ -4,7 +4,7 @@ import type { Db, Tx } from "../kernel/data/db.ts";
 import { guarded } from "../kernel/data/savepoint.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Outbound } from "../kernel/net/outbound.ts";
-import type { Environment } from "../kernel/secrets/environment.ts";
+import type { Environment } from "../kernel/secrets/environment-references.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import type { Outbox } from "../kernel/work/outbox.ts";
 import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";

@@ -2,7 +2,7 @@
 
 import { OperatorError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
-import { type Environment, withEnvironment } from "../kernel/secrets/environment.ts";
+import { type Environment, withEnvironment } from "../kernel/secrets/environment-references.ts";
 import type { Payload } from "./events.ts";
 import { parseSecret, type Secret } from "./secret.ts";
 import type { Target } from "./send.ts";

@@ -1,6 +1,6 @@
 /** Keeps what is secret about a subscription sealed in its row: the secret itself, and the signing keys of its endpoint. */
 import { OperatorError } from "../kernel/errors.ts";
-import { orUnavailable, type SecretBox } from "../kernel/secrets/box.ts";
+import { orUnavailable, type SecretBox } from "../kernel/secrets/cipher.ts";
 import { parseSecret, type Secret } from "./secret.ts";
 import type { Target } from "./send.ts";
 import type { TargetRow } from "./store/subscriptions.ts";

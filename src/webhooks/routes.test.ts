@@ -6,7 +6,7 @@ import { useDatabase } from "../../test/database.ts";
 import { startHttp, type TestHttp } from "../../test/http.ts";
 import { until } from "../../test/until.ts";
 import type { Http } from "../kernel/http/server.ts";
-import { createSecretBox } from "../kernel/secrets/box.ts";
+import { createSecretBox } from "../kernel/secrets/cipher.ts";
 import { webhookRoutes } from "./routes.ts";
 import { type ProcessOptions, type TestProcess, update, useWebhooks } from "./webhooks.fixture.ts";
 

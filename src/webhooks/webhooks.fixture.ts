@@ -7,7 +7,7 @@ import { rememberingLog } from "../../test/log.ts";
 import { until } from "../../test/until.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { createOutbound } from "../kernel/net/outbound.ts";
-import { createSecretBox } from "../kernel/secrets/box.ts";
+import { createSecretBox } from "../kernel/secrets/cipher.ts";
 import { createMetrics } from "../kernel/telemetry/metrics.ts";
 import { systemClock } from "../kernel/time/clock.ts";
 import { openPulse } from "../kernel/work/pulse.ts";

@@ -3,8 +3,8 @@
 import type { Db } from "../kernel/data/db.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Outbound } from "../kernel/net/outbound.ts";
-import type { SecretBox } from "../kernel/secrets/box.ts";
-import type { Environment } from "../kernel/secrets/environment.ts";
+import type { SecretBox } from "../kernel/secrets/cipher.ts";
+import type { Environment } from "../kernel/secrets/environment-references.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import type { LeaseWorker } from "../kernel/work/lease-worker.ts";
 import type { OutboxConsumer } from "../kernel/work/outbox.ts";

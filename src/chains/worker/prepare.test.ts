@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import type { Db } from "../../kernel/data/db.ts";
-import type { OpenedSecret } from "../../kernel/secrets/named.ts";
+import type { OpenedSecret } from "../../kernel/secrets/named-secrets.ts";
 import type { Nodes } from "../engine/book.fixture.ts";
 import { createRunCache } from "../engine/run-cache.ts";
 import { addRun } from "../run.fixture.ts";

@@ -3,7 +3,7 @@
 import type { Db } from "../../kernel/data/db.ts";
 import { compileExpression, type Expression } from "../../kernel/expressions/cel.ts";
 import { compileTemplate, type Template } from "../../kernel/expressions/template.ts";
-import type { NamedSecrets, OpenedSecret } from "../../kernel/secrets/named.ts";
+import type { NamedSecrets, OpenedSecret } from "../../kernel/secrets/named-secrets.ts";
 import type { GraphNode } from "../definitions/graph.ts";
 import { VARIABLES } from "../definitions/variables.ts";
 import type { KnownRun, RunCache } from "../engine/run-cache.ts";

@@ -4,7 +4,7 @@
  */
 
 import { type Db, isTimedOut, isUnavailable } from "../../kernel/data/db.ts";
-import type { NamedSecrets } from "../../kernel/secrets/named.ts";
+import type { NamedSecrets } from "../../kernel/secrets/named-secrets.ts";
 import { createLeaseWorker } from "../../kernel/work/lease-worker.ts";
 import { LeaseLost, type RunControl, ShuttingDown } from "../../kernel/work/run-control.ts";
 import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";

@@ -2,7 +2,7 @@
  * The settings of the kernel; modules have theirs in their catalogues. Reading, `--help` and the table in docs/operating.md
  * all come from these tables, so a setting cannot exist without its description, or be described without existing.
  */
-import { parseSecretKey } from "../secrets/key.ts";
+import { parseSecretKey } from "../secrets/encryption-key.ts";
 import { type Kind, matching, oneOf, someOf, url, wholeNumber } from "./kinds.ts";
 
 export interface Setting {

@@ -9,7 +9,7 @@
  * fails and says so. On its own (`"${params.x}"`), null is a value like any other.
  */
 
-import { SECRET_NAME } from "../secrets/named.ts";
+import { SECRET_NAME } from "../secrets/named-secrets.ts";
 import { compileExpression, type Expression, ExpressionError, quoted } from "./cel.ts";
 
 type Values = Readonly<Record<string, unknown>>;

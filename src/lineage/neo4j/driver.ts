@@ -1,7 +1,7 @@
 /** The way to Neo4j: as much of the official driver's interface as the projection needs, and what its failures mean. */
 import { isUnavailable } from "../../kernel/data/db.ts";
 import { OperatorError } from "../../kernel/errors.ts";
-import { type Environment, withEnvironment } from "../../kernel/secrets/environment.ts";
+import { type Environment, withEnvironment } from "../../kernel/secrets/environment-references.ts";
 import type { Neo4jSettings } from "./settings.ts";
 
 export interface GraphTransaction {

@@ -6,7 +6,7 @@
 import type { Db, Tx } from "../../kernel/data/db.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Outbound } from "../../kernel/net/outbound.ts";
-import type { Environment } from "../../kernel/secrets/environment.ts";
+import type { Environment } from "../../kernel/secrets/environment-references.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { LeaseWorker } from "../../kernel/work/lease-worker.ts";
 import type { OnRun, Service, ServiceLog } from "../../kernel/work/service.ts";

@@ -1,5 +1,5 @@
 /** From a tenant's model to something that can be called. Which credentials there are, and where each may go, the settings say. */
-import type { Environment } from "../../kernel/secrets/environment.ts";
+import type { Environment } from "../../kernel/secrets/environment-references.ts";
 import { hashEmbedding } from "./hash-embedder.ts";
 import { BUILTIN_EMBEDDING, BUILTIN_SUMMARY, type EmbeddingModel, type SummaryModel } from "./model.ts";
 import { type OpenAiDeps, type OpenAiService, openAiEmbedder, openAiSummariser } from "./openai-provider.ts";

@@ -1,22 +1,21 @@
-/** Fills in the addresses, passwords and tokens of engines that the settings take from the environment, and checks them. */
+/** Replaces the environment references in the URLs, passwords and tokens of engines, and checks the results. */
 
 import { OperatorError } from "../kernel/errors.ts";
-import { type Environment, withEnvironment } from "../kernel/secrets/environment.ts";
+import { type Environment, withEnvironment } from "../kernel/secrets/environment-references.ts";
 import type { EngineSettings, EnginesSettings, TrinoSettings } from "./settings.ts";
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
-/** What a header may hold. */
+/** The characters that are safe in a header. */
 const VISIBLE = /^[!-~]+$/;
 
-export function withSecrets(settings: EnginesSettings, env: Environment): EnginesSettings {
+export function withCredentials(settings: EnginesSettings, env: Environment): EnginesSettings {
   return Object.fromEntries(
-    Object.entries(settings).map(([name, setting]) => [name, resolved(setting, { name, env })]),
+    Object.entries(settings).map(([name, setting]) => [name, resolved(setting, { engine: name, env })]),
   );
 }
 
 interface Place {
-  /** The engine's. */
-  name: string;
+  engine: string;
   env: Environment;
 }
 
@@ -25,36 +24,36 @@ function resolved(setting: EngineSettings, place: Place): EngineSettings {
   const url = replaced(setting.url, "url", place);
   if (setting.kind === "postgres") {
     if (/^postgres(ql)?:\/\//.test(url)) return { ...setting, url };
-    throw wrong(place.name, "url", "begins with neither postgres:// nor postgresql://");
+    throw wrong(place.engine, "url", "begins with neither postgres:// nor postgresql://");
   }
   const trino: TrinoSettings = { ...setting, url };
   if (setting.password !== undefined) trino.password = replaced(setting.password, "password", place);
   if (setting.token !== undefined) trino.token = replaced(setting.token, "token", place);
   const problem = problemOf(trino);
-  if (problem) throw wrong(place.name, ...problem);
+  if (problem) throw wrong(place.engine, ...problem);
   return trino;
 }
 
-function replaced(text: string, key: string, { name, env }: Place): string {
-  return withEnvironment(text, placeOf(name, key), env, key === "url" ? encodeURIComponent : undefined);
+function replaced(text: string, key: string, { engine, env }: Place): string {
+  return withEnvironment(text, placeOf(engine, key), env, key === "url" ? encodeURIComponent : undefined);
 }
 
 /** What is wrong, and with which setting. */
 function problemOf({ url, password, token }: TrinoSettings): [key: string, what: string] | undefined {
   const { protocol, hostname = "", username, search, hash } = URL.canParse(url) ? new URL(url) : {};
   const isHttp = protocol === "http:" || protocol === "https:";
-  if (!isHttp) return ["url", "is no address such as https://trino.internal:8443"];
+  if (!isHttp) return ["url", "is not a URL such as https://trino.internal:8443"];
   if (username || search || hash) {
-    return ["url", "has more than a host, a port and a path. The login has settings of its own"];
+    return ["url", "has more than a host, a port and a path. Put the login into `user` with `password` or `token`"];
   }
   if (password !== undefined && token !== undefined)
-    return ["token", "stands beside a `password`. Give one of the two"];
+    return ["token", "is set beside a `password`. Set only one of the two"];
   if (token !== undefined && !VISIBLE.test(token)) {
-    return ["token", "has a space, a line break or a letter that no header may hold"];
+    return ["token", "has a space, a line break or a character that a header cannot hold"];
   }
-  const isOpen = protocol === "http:" && !LOOPBACK.test(hostname);
-  if (!isOpen || (password ?? token) === undefined) return undefined;
-  return ["url", "begins with http://, over which a password or a token would be there for all to read. Use https://"];
+  const isPlainText = protocol === "http:" && !LOOPBACK.test(hostname);
+  if (!isPlainText || (password ?? token) === undefined) return undefined;
+  return ["url", "begins with http://, which would send the password or token unencrypted. Use https://"];
 }
 
 function wrong(name: string, key: string, what: string): OperatorError {

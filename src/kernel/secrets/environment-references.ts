@@ -1,6 +1,6 @@
 /**
- * Secrets by reference: in a setting, `${env.NAME}` stands for a variable of the environment. So `millrace.yaml` can lie in a
- * repository, and a variable that is missing stops the start.
+ * References in settings: `${env.NAME}` is replaced by an environment variable, so that `millrace.yaml` can be committed
+ * without its secrets. A missing variable stops the start.
  */
 import { OperatorError } from "../errors.ts";
 
@@ -9,8 +9,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const REFERENCE = /\$\{(?:env\.([A-Za-z_]\w*)\})?/g;
 
 /**
- * `place` begins the sentence that says what is wrong. Inside of an address, `encode` writes a value as addresses want it; one
- * that is the whole is taken as it is.
+ * `place` is the subject of the error message. `encode` escapes a value that is a part of `text`, such as a password in a URL;
+ * a reference that is the whole text is not escaped.
  */
 export function withEnvironment(
   text: string,
@@ -19,7 +19,7 @@ export function withEnvironment(
   encode = (value: string) => value,
 ): string {
   return text.replace(REFERENCE, (reference: string, name: string | undefined) => {
-    if (name === undefined) throw new OperatorError(`${place} has \`\${\` without \`env.NAME}\` behind it.`);
+    if (name === undefined) throw new OperatorError(`${place} has \`\${\` without \`env.NAME}\` after it.`);
     const value = Object.hasOwn(env, name) ? env[name] : undefined;
     if (!value) {
       throw new OperatorError(

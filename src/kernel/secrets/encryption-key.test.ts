@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { OperatorError } from "../errors.ts";
-import { loadSecretKey, parseSecretKey } from "./key.ts";
+import { loadSecretKey, parseSecretKey } from "./encryption-key.ts";
 
 const HEX = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 const BYTES = Buffer.from(HEX, "hex");
@@ -44,11 +44,11 @@ describe("loadSecretKey", () => {
     expect(await readdir(dataDir)).toEqual([]);
   });
 
-  test("makes no key where several processes share a database", async () => {
+  test("creates no key where several processes share a database", async () => {
     expect(await loadSecretKey({ configured: undefined, dataDir: undefined })).toBeUndefined();
   });
 
-  test("makes a key at the first start that only this user can read, and finds it again at the next", async () => {
+  test("creates a key that only this user can read at the first start, and reads it at the next", async () => {
     const first = await load();
     expect(first).toHaveLength(32);
     expect((await stat(join(dataDir, "secret.key"))).mode & 0o777).toBe(0o600);
@@ -56,7 +56,7 @@ describe("loadSecretKey", () => {
     expect(await load()).toEqual(first);
   });
 
-  test("gives one key to processes that start for the first time at the same moment", async () => {
+  test("gives the same key to processes whose first starts race", async () => {
     const folders = Array.from({ length: 20 }, (_, round) => join(dataDir, String(round)));
     await Promise.all(folders.map((folder) => mkdir(folder)));
     const loaders = Array.from({ length: 3 }, () => startLoader(folders));
@@ -73,7 +73,7 @@ describe("loadSecretKey", () => {
     }
   });
 
-  test("refuses a file that others can read, and says how to correct it", async () => {
+  test("refuses a file that other users can read, and says how to fix it", async () => {
     const path = join(dataDir, "secret.key");
     await load();
     for (const mode of [0o640, 0o604, 0o660]) {
@@ -98,15 +98,15 @@ describe("loadSecretKey", () => {
     }
   });
 
-  test("says what is wrong when the directory is not there", async () => {
+  test("explains that the directory is missing", async () => {
     await rm(dataDir, { recursive: true });
     await expect(load()).rejects.toThrow(/cannot be used \(ENOENT.*or set MILLRACE_SECRET_KEY\.$/);
   });
 });
 
-/** Another process, which waits for `go` so that all of them meet at the same files, and then loads one after another. */
+/** A process that waits for `go` and then loads the key of each folder, so that several of them race for each file. */
 function startLoader(folders: readonly string[]) {
-  const module = fileURLToPath(new URL("./key.ts", import.meta.url));
+  const module = fileURLToPath(new URL("./encryption-key.ts", import.meta.url));
   const script = `
     import { loadSecretKey } from ${JSON.stringify(module)};
     process.stdin.once("data", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { OperatorError } from "../kernel/errors.ts";
-import { withSecrets } from "./secrets.ts";
+import { withCredentials } from "./credentials.ts";
 import type { EngineSettings } from "./settings.ts";
 
 const VARIABLES: Readonly<Record<string, string>> = {
@@ -11,11 +11,11 @@ const VARIABLES: Readonly<Record<string, string>> = {
   EMPTY: "",
   FILE: "file:///SECRET",
 };
-const resolve = (setting: EngineSettings) => withSecrets({ dw: setting }, VARIABLES)["dw"];
+const resolve = (setting: EngineSettings) => withCredentials({ dw: setting }, VARIABLES)["dw"];
 const TRINO = { kind: "trino", url: "https://trino.internal:8443", user: "etl" } as const;
 
 describe("a reference to a variable", () => {
-  test("stands for its value, in an address as an address wants it", () => {
+  test("is replaced by its value, which is escaped inside a URL", () => {
     expect(resolve({ kind: "postgres", url: "${env.URL}" })).toEqual({ kind: "postgres", url: VARIABLES["URL"] });
     expect(resolve({ kind: "postgres", url: "postgres://etl:${env.PASSWORD}@db/${env.TOKEN}" })).toEqual({
       kind: "postgres",
@@ -25,7 +25,7 @@ describe("a reference to a variable", () => {
     expect(resolve({ ...TRINO, token: "${env.TOKEN}" })).toEqual({ ...TRINO, token: "header.body.signature" });
   });
 
-  test("is needed nowhere", () => {
+  test("is optional", () => {
     const settings: EngineSettings[] = [
       { kind: "duckdb", path: "/data/${env.URL}" },
       { kind: "postgres", url: "postgresql://db/x" },
@@ -44,8 +44,8 @@ describe("a reference to a variable", () => {
       "The `url` of the engine `dw` in millrace.yaml has `${` without",
     ],
     [{ ...TRINO, password: "${vault.x}" }, "The `password` of the engine `dw` in millrace.yaml has `${` without"],
-  ])("that leads nowhere stops the start: %j", (setting, sentence) => {
-    const start = () => withSecrets({ dw: setting }, VARIABLES);
+  ])("that cannot be resolved stops the start: %j", (setting, sentence) => {
+    const start = () => withCredentials({ dw: setting }, VARIABLES);
     expect(start).toThrow(OperatorError);
     expect(start).toThrow(sentence);
   });
@@ -53,15 +53,18 @@ describe("a reference to a variable", () => {
 
 test.each<[EngineSettings, string]>([
   [{ kind: "postgres", url: "${env.FILE}" }, "begins with neither postgres:// nor postgresql://"],
-  [{ ...TRINO, url: "${env.FILE}" }, "is no address such as"],
+  [{ ...TRINO, url: "${env.FILE}" }, "is not a URL such as"],
   [{ ...TRINO, url: "https://SECRET:x@trino" }, "has more than a host"],
   [{ ...TRINO, url: "https://trino?token=SECRET" }, "has more than a host"],
-  [{ ...TRINO, password: "SECRET", token: "SECRET" }, "stands beside a `password`"],
+  [{ ...TRINO, password: "SECRET", token: "SECRET" }, "is set beside a `password`"],
   [{ ...TRINO, token: "${env.TWO_LINES}" }, "has a space, a line break"],
   [{ ...TRINO, url: "http://trino.internal", password: "SECRET" }, "begins with http://"],
   [{ ...TRINO, url: "http://127.0.0.1.example.com", token: "SECRET" }, "begins with http://"],
-])("what cannot work, or would show a secret, stops the start without telling it: %j", (setting, sentence) => {
-  expect(() => resolve(setting)).toThrow(OperatorError);
-  expect(() => resolve(setting)).toThrow(sentence);
-  expect(() => resolve(setting)).not.toThrow("SECRET");
-});
+])(
+  "settings that cannot work, or would reveal a secret, stop the start without printing it: %j",
+  (setting, sentence) => {
+    expect(() => resolve(setting)).toThrow(OperatorError);
+    expect(() => resolve(setting)).toThrow(sentence);
+    expect(() => resolve(setting)).not.toThrow("SECRET");
+  },
+);

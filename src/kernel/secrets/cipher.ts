@@ -1,15 +1,15 @@
 /**
- * Encrypts what must be stored but never read by whoever sees the rows: webhook secrets, source credentials, named
- * secrets. AES-256-GCM under the installation's one key (secret-key.ts), as text: `v1.<nonce>.<ciphertext and tag>`.
+ * Encrypts values that a reader of the rows must not see: webhook secrets, source credentials, named secrets.
+ * AES-256-GCM under the installation's one key (encryption-key.ts), as text: `v1.<nonce>.<ciphertext and tag>`.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { kernelError, OperatorError } from "../errors.ts";
-import { SECRET_KEY_BYTES } from "./key.ts";
+import { SECRET_KEY_BYTES } from "./encryption-key.ts";
 
 export interface SecretBox {
   /** `context` names the place where the result is stored, such as `webhooks.subscription:42:secret`. */
   seal(plaintext: string, context: string): string;
-  /** Opens only under the context that it was sealed with, so a sealed value cannot be moved to another row. */
+  /** Needs the context of `seal`: a sealed value that was copied to another row does not open there. */
   open(sealed: string, context: string): string;
 }
 
@@ -20,13 +20,13 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const SEALED = /^v1\.([\w-]{16})\.([\w-]{22,})$/;
 
-/** Without a key the box exists but refuses to work: only those who use secrets need to configure one. */
+/** Without a key, every call throws: only installations that use secrets need to configure one. */
 export function createSecretBox(key: Buffer | undefined): SecretBox {
   if (key && key.length !== SECRET_KEY_BYTES) throw new Error(`a secret key of ${key.length} bytes`);
 
   return {
     seal(plaintext, context) {
-      // Randomness that is not injected: a repeated nonce breaks the encryption.
+      // Not from an injected source: a repeated nonce breaks the encryption.
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, needKey(key), nonce, { authTagLength: TAG_BYTES }).setAAD(boundTo(context));
       const body = Buffer.concat([cipher.update(plaintext, "utf8"), cipher.final(), cipher.getAuthTag()]);
@@ -45,7 +45,7 @@ export function createSecretBox(key: Buffer | undefined): SecretBox {
           .setAuthTag(body.subarray(tagAt));
         return Buffer.concat([decipher.update(body.subarray(0, tagAt)), decipher.final()]).toString("utf8");
       } catch {
-        // One sentence for every cause, and no cause attached: which check failed would help only an attacker.
+        // The same error for every cause: which check failed helps only an attacker.
         throw new OperatorError(
           "A stored secret cannot be opened: it was sealed under another MILLRACE_SECRET_KEY, or its row was altered. " +
             "Start with the key it was sealed under, or store the secret again.",
@@ -55,7 +55,7 @@ export function createSecretBox(key: Buffer | undefined): SecretBox {
   };
 }
 
-/** For a caller over HTTP: that secrets cannot be sealed or opened here is no fault of the request. */
+/** For HTTP routes: a server that cannot encrypt or decrypt answers 503, since the request is not at fault. */
 export function orUnavailable<Result>(work: () => Result): Result {
   try {
     return work();

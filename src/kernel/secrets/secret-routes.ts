@@ -1,10 +1,16 @@
-/** The routes for named secrets: what is stored under a name can be replaced and deleted, and is never told. */
+/** The routes of named secrets. They store, list and delete secrets; none of them returns a value. */
 import { Type } from "typebox";
 import { audit } from "../auth/audit.ts";
 import type { Db } from "../data/db.ts";
 import { Body, errors, ReplyTime } from "../http/schemas.ts";
 import { actorOf, type Http } from "../http/server.ts";
-import { type NamedSecretRow, type NamedSecrets, SECRET_LENGTH_MAX, SECRET_LENGTH_MIN, SECRET_NAME } from "./named.ts";
+import {
+  type NamedSecretRow,
+  type NamedSecrets,
+  SECRET_LENGTH_MAX,
+  SECRET_LENGTH_MIN,
+  SECRET_NAME,
+} from "./named-secrets.ts";
 
 const Name = Body({
   name: Type.String({
@@ -42,7 +48,7 @@ export function secretRoutes(http: Http, { db, secrets }: { db: Db; secrets: Nam
       config,
       schema: {
         tags,
-        summary: "Store a secret, or replace it; what uses it from now on uses this",
+        summary: "Store a secret, or replace it; every later use gets the new value",
         params: Name,
         body: Body({
           value: Type.String({

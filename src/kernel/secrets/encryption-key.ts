@@ -1,6 +1,6 @@
 /**
- * The installation's secret key: MILLRACE_SECRET_KEY, or a file that the first start makes in the data directory, so
- * that a fresh machine can store secrets without any set-up.
+ * The key that secrets are encrypted under: MILLRACE_SECRET_KEY, or a file that the first start creates in the data
+ * directory, so that a new installation can store secrets without any set-up.
  */
 
 import { randomBytes } from "node:crypto";
@@ -12,7 +12,7 @@ import { messageOf } from "../text/message-of.ts";
 
 export const SECRET_KEY_BYTES = 32;
 
-/** The 32 bytes behind 64 hex digits or their base64 (either alphabet, padded or not). */
+/** Decodes 64 hex digits, or the base64 of 32 bytes (either alphabet, padded or not). */
 export function parseSecretKey(text: string): Buffer | undefined {
   if (/^[\da-f]{64}$/i.test(text)) return Buffer.from(text, "hex");
   if (/^[\w+/-]{43}=?$/.test(text)) return Buffer.from(text, "base64");
@@ -24,12 +24,12 @@ export interface SecretKeySources {
   configured: Buffer | undefined;
   /**
    * Where the embedded Postgres keeps its data. Undefined with DATABASE_URL: several processes share that database, and
-   * a key that one of them made for itself would seal what the others cannot open.
+   * the others could not open what one of them sealed under a key of its own.
    */
   dataDir: string | undefined;
 }
 
-/** The configured key, else the one in the data directory; undefined means that secrets cannot be used here. */
+/** The configured key, else the one in the data directory; undefined where secrets cannot be used. */
 export async function loadSecretKey({ configured, dataDir }: SecretKeySources): Promise<Buffer | undefined> {
   if (configured || dataDir === undefined) return configured;
   const path = join(dataDir, "secret.key");
@@ -68,7 +68,7 @@ async function readKeyFile(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** Two first starts may race. The file is complete before it gets its name, so exactly one wins and none reads half of it. */
+/** Two first starts may race. The file is complete before it gets its name, so one of them wins and neither reads half a file. */
 async function makeKeyFile(path: string): Promise<Buffer | undefined> {
   const draft = `${path}.${randomBytes(6).toString("hex")}`;
   try {

@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { startHttp, type TestHttp } from "../../../test/http.ts";
-import { createSecretBox } from "./box.ts";
-import { createNamedSecrets } from "./named.ts";
-import { secretRoutes } from "./routes.ts";
+import { createSecretBox } from "./cipher.ts";
+import { createNamedSecrets } from "./named-secrets.ts";
+import { secretRoutes } from "./secret-routes.ts";
 
 const database = useDatabase();
 let http: TestHttp;
@@ -19,8 +19,8 @@ beforeAll(async () => {
 const put = (name: string, body: unknown) => http.send(`/secrets/${name}`, { method: "PUT", body });
 const TIME = expect.stringMatching(/^\d{4}-.*Z$/);
 
-test("a secret is set, replaced, listed and deleted, and no answer holds its value", async () => {
-  const told = { name: "SHOP_TOKEN", createdAt: TIME, updatedAt: TIME, updatedBy: "MILLRACE_ADMIN_KEY" };
+test("a secret is set, replaced, listed and deleted, and no reply contains its value", async () => {
+  const shown = { name: "SHOP_TOKEN", createdAt: TIME, updatedAt: TIME, updatedBy: "MILLRACE_ADMIN_KEY" };
   const answers = [
     await put("SHOP_TOKEN", { value: "open sesame" }),
     await put("SHOP_TOKEN", { value: "open barley" }),
@@ -28,15 +28,15 @@ test("a secret is set, replaced, listed and deleted, and no answer holds its val
     await http.send("/secrets/SHOP_TOKEN", { method: "DELETE" }),
   ];
   expect(answers.map(({ status, body }) => [status, body])).toEqual([
-    [200, told],
-    [200, told],
-    [200, { items: [told] }],
-    [200, told],
+    [200, shown],
+    [200, shown],
+    [200, { items: [shown] }],
+    [200, shown],
   ]);
   expect((await http.send("/secrets")).body).toEqual({ items: [] });
 });
 
-test("who set or deleted it is in the audit log, without the value", async () => {
+test("setting and deleting a secret is audited, without the value", async () => {
   await put("AUDITED", { value: "open sesame" });
   await http.send("/secrets/AUDITED", { method: "DELETE" });
   const rows = await database.query<{ action: string; target: string; details: object }>(
@@ -63,14 +63,14 @@ describe("bad input", () => {
     { value: 12_345 },
     { value: "x".repeat(32_769) },
     { value: "some value", more: 1 },
-  ])("a body that is not right is refused, and its value not repeated", async (body) => {
+  ])("an invalid body is refused without repeating its value", async (body) => {
     const answer = await put("TOKEN", body);
     expect(answer).toMatchObject({ status: 400, body: { code: "VALIDATION_FAILED" } });
     if ("value" in body) expect(JSON.stringify(answer.body)).not.toContain(String(body.value));
   });
 
   test.each(['{"value": open-sesame}', '{"value": "open-sesame', '{"value": "open-sesame" "more": 1}', "open-sesame"])(
-    "a body that is no JSON is refused without repeating it: %s",
+    "a body that is not JSON is refused without repeating it: %s",
     async (body) => {
       const answer = await put("TOKEN", body);
       expect(answer).toMatchObject({ status: 400, body: { code: "MALFORMED_JSON" } });
@@ -78,12 +78,12 @@ describe("bad input", () => {
     },
   );
 
-  test("a secret that is not there cannot be deleted", async () => {
+  test("a secret that does not exist cannot be deleted", async () => {
     const answer = await http.send("/secrets/NONE", { method: "DELETE" });
     expect(answer).toMatchObject({ status: 404, body: { code: "SECRET_NOT_FOUND" } });
   });
 
-  test("a key without the scope admin gets nowhere", async () => {
+  test("a key without the scope admin is refused", async () => {
     const { db } = database;
     const { key } = await db.tx((tx) => http.keys.create(tx, { name: "writer", scopes: ["chain:write"] }, "test"));
     const headers = { authorization: `Bearer ${key}` };

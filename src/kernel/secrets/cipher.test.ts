@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { OperatorError } from "../errors.ts";
-import { createSecretBox } from "./box.ts";
+import { createSecretBox } from "./cipher.ts";
 
 const CONTEXT = "webhooks.subscription:42:secret";
 const REFUSAL = /^A stored secret cannot be opened: /;
@@ -14,14 +14,14 @@ function refusal(work: () => unknown): OperatorError {
     if (error instanceof OperatorError) return error;
     throw error;
   }
-  throw new Error("it was opened");
+  throw new Error("nothing was refused");
 }
 
 describe("a secret box", () => {
   const key = randomBytes(32);
   const box = createSecretBox(key);
 
-  test("gives back every text that it sealed, also in another process with the same key", () => {
+  test("opens every text that it sealed, also in another process with the same key", () => {
     const elsewhere = createSecretBox(Buffer.from(key));
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (plaintext, context) => {
@@ -36,14 +36,14 @@ describe("a secret box", () => {
     expect(fixed.open(sealed, CONTEXT)).toBe("correct horse");
   });
 
-  test("seals the same text differently each time, and never shows it", () => {
+  test("seals the same text differently each time, without a trace of the text", () => {
     const sealed = Array.from({ length: 100 }, () => box.seal("correct horse", CONTEXT));
     expect(new Set(sealed).size).toBe(100);
     expect(sealed[0]).toMatch(/^v1\.[\w-]{16}\.[\w-]+$/);
     expect(sealed.some((text) => Buffer.from(text, "base64url").includes("horse"))).toBe(false);
   });
 
-  test("refuses a value that was moved to another row", () => {
+  test("refuses a value that was copied to another row", () => {
     const sealed = box.seal("correct horse", CONTEXT);
     expect(() => box.open(sealed, "webhooks.subscription:43:secret")).toThrow(REFUSAL);
   });
@@ -57,7 +57,7 @@ describe("a secret box", () => {
     }
   });
 
-  test("refuses another key, damage and nonsense with one and the same sentence", () => {
+  test("refuses a wrong key, damage and malformed values with the same sentence", () => {
     const sealed = box.seal("correct horse", CONTEXT);
     const sentences = [
       refusal(() => createSecretBox(randomBytes(32)).open(sealed, CONTEXT)),
@@ -78,7 +78,7 @@ describe("a secret box", () => {
     expect(refusal(() => keyless.open(box.seal("x", CONTEXT), CONTEXT)).message).toMatch(/without MILLRACE_SECRET_KEY/);
   });
 
-  test("is never made with a key of the wrong length", () => {
+  test("cannot be created with a key of the wrong length", () => {
     expect(() => createSecretBox(randomBytes(16))).toThrow("a secret key of 16 bytes");
   });
 });

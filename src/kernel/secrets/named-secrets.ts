@@ -1,14 +1,16 @@
 /**
- * Secrets that people store under a name and others use by that name (`${secrets.NAME}` in the nodes of a chain). They can
- * be replaced and deleted, and are never told again: only the process that uses one opens it, at the moment of its use.
+ * Secrets that are stored under a name and used by that name (`${secrets.NAME}` in the nodes of a chain). They can be replaced
+ * and deleted but not read back: only the process that uses one decrypts it, when it uses it.
  */
+
 import type { Db, Queryable } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
 import type { DoctorCheck } from "../doctor.ts";
 import { kernelError, OperatorError } from "../errors.ts";
-import { orUnavailable, type SecretBox } from "./box.ts";
+import { counted } from "../text/sentences.ts";
+import { orUnavailable, type SecretBox } from "./cipher.ts";
 
-/** A secret as it may be shown. */
+/** A secret without its value. */
 export interface NamedSecretRow {
   name: string;
   created_at: Date;
@@ -16,21 +18,21 @@ export interface NamedSecretRow {
   updated_by: string;
 }
 
-/** `trouble` says why it cannot be opened, as a sentence. */
+/** `trouble` is a sentence that says why the secret cannot be decrypted. */
 export type OpenedSecret = { value: string } | { trouble: string };
 
 export interface NamedSecrets {
   list(): Promise<NamedSecretRow[]>;
   set(tx: Queryable, secret: { name: string; value: string; by: string }): Promise<NamedSecretRow>;
   remove(tx: Queryable, name: string): Promise<NamedSecretRow>;
-  /** Those of the names that exist. Read anew each time, so that a secret that was replaced is used from then on. */
+  /** Omits names that do not exist. Not cached, so that a replaced secret takes effect at once. */
   open(names: readonly string[]): Promise<ReadonlyMap<string, OpenedSecret>>;
 }
 
 export const SECRET_NAME = "[A-Za-z_][A-Za-z0-9_]{0,127}";
-/** Fewer characters would not be secret for long, and cutting them out of a node's output would cut out too much. */
+/** A shorter value is easily guessed, and masking it in a node's output would mask too much. */
 export const SECRET_LENGTH_MIN = 4;
-/** A certificate with its chain fits in. */
+/** Enough for a certificate with its chain. */
 export const SECRET_LENGTH_MAX = 32_768;
 export const SECRETS_MAX = 1_000;
 
@@ -39,7 +41,7 @@ const LIST = statement<NamedSecretRow>(
   "kernel.secrets.list",
   `select ${COLUMNS} from kernel.named_secret order by name limit ${SECRETS_MAX}`,
 );
-// Two that are new at the same moment may both find room for the last one: a limit against growth need not be exact.
+// Two concurrent inserts may exceed the limit by one, which does no harm.
 const SET = statement<NamedSecretRow>(
   "kernel.secrets.set",
   `insert into kernel.named_secret (name, sealed, updated_by)
@@ -85,15 +87,20 @@ export function secretsCheck(secrets: NamedSecrets): DoctorCheck {
       const names = (await secrets.list()).map(({ name }) => name);
       const closed = [...(await secrets.open(names))].filter(([, secret]) => "trouble" in secret);
       const [example] = closed;
-      if (!example) return { verdict: "ok", found: `Each of ${names.length} secrets can be opened.` };
+      if (!example) return { verdict: "ok", found: openedInWords(names.length) };
       return {
         verdict: "broken",
-        found: `${closed.length} of ${names.length} secrets cannot be opened, such as \`${example[0]}\`.`,
+        found: `${closed.length} of ${counted(names.length, "secret")} cannot be opened, such as \`${example[0]}\`.`,
         advice:
           "Start with the MILLRACE_SECRET_KEY that they were sealed under, or set them again: `millrace secrets set`.",
       };
     },
   };
+}
+
+function openedInWords(count: number): string {
+  if (count === 0) return "There are no secrets.";
+  return count === 1 ? "The only secret can be opened." : `All ${count} secrets can be opened.`;
 }
 
 function placeOf(name: string): string {
