@@ -11,7 +11,7 @@ import { createEngines } from "./engines.ts";
 
 const database = useDatabase();
 
-test("the doctor asks the engines on other servers, tells no secret, and leaves DuckDB's file alone", async () => {
+test("the doctor checks the engines on other servers, prints no secret, and does not open DuckDB's file", async () => {
   const nobody = createServer();
   await new Promise<void>((resolve) => nobody.listen(0, "127.0.0.1", resolve));
   const { port } = nobody.address() as AddressInfo;

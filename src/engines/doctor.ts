@@ -1,8 +1,8 @@
-/** Whether the engines on servers of their own answer. */
+/** Checks that the engines on other servers answer. */
 import type { DoctorCheck } from "../kernel/doctor.ts";
 import type { Engine, Engines } from "./engine.ts";
 
-/** DuckDB is not asked: this process would open the file, and keep it from the one that works on it. */
+/** Leaves DuckDB out: opening its file here would lock it against the process that uses it. */
 export function engineChecks(engines: Engines): DoctorCheck[] {
   return engines
     .names()
@@ -20,7 +20,7 @@ async function answers({ name, kind, health }: Engine): ReturnType<DoctorCheck["
     return {
       verdict: "broken",
       found: `The engine \`${name}\` (${kind}) does not answer: ${message || code}`,
-      advice: "Look at its server, and at its settings under `engines` in millrace.yaml.",
+      advice: "Check its server, and its settings under `engines` in millrace.yaml.",
     };
   }
 }

@@ -1,4 +1,4 @@
-/** DuckDB's values as JSON, and JSON as parameters for DuckDB. engine.ts says by which rules. */
+/** Converts DuckDB's values to JSON, and JSON to parameters of DuckDB. engine.ts has the rules. */
 import {
   BIGINT,
   BOOLEAN,
@@ -32,14 +32,14 @@ const TIMESTAMPS = [
   DuckDBTimestampNanosecondsValue,
 ];
 
-/** `type` is that of the column: DuckDB hands over JSON as text. */
+/** `type` is the column's: DuckDB returns JSON as text. */
 export function toJson(value: DuckDBValue | undefined, type?: DuckDBType): unknown {
   if (value === null || value === undefined) return null;
   if (typeof value === "string") return type?.alias === "JSON" ? JSON.parse(value) : value;
   if (typeof value === "boolean") return value;
   if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
   if (typeof value === "bigint" || value instanceof DuckDBDecimalValue) return exactNumber(String(value));
-  // Its own text would be in the time zone of the machine.
+  // Its `toString` uses the time zone of the machine.
   if (value instanceof DuckDBTimestampTZValue) {
     return iso(new DuckDBTimestampValue(value.micros)) + (value.isFinite ? "Z" : "");
   }
@@ -55,7 +55,7 @@ export function toJson(value: DuckDBValue | undefined, type?: DuckDBType): unkno
     return Object.fromEntries(value.entries.map(({ key, value: entry }) => [String(key), toJson(entry)]));
   }
   if (value instanceof DuckDBUnionValue) return toJson(value.value);
-  return String(value); // Dates, times, intervals, UUIDs and bits read well as they are.
+  return String(value); // Dates, times, intervals, UUIDs and bits.
 }
 
 function iso(timestamp: { toString(): string }): string {

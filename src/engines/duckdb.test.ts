@@ -32,7 +32,7 @@ async function rowsOf(engines: Engines, sql: string, name = "duckdb") {
 }
 
 describe("the database", () => {
-  test("is a file in the lake directory, made at the first query and there again after a restart", async () => {
+  test("is a file in the lake directory, created at the first query and kept across restarts", async () => {
     const lake = join(lakeDir, "deeper");
     const first = open({}, lake);
     expect(await readdir(lakeDir)).toEqual([]);
@@ -42,7 +42,7 @@ describe("the database", () => {
     expect(await rowsOf(open({}, lake), "select a from kept")).toEqual([{ a: 1 }]);
   });
 
-  test("is a file of its own for each engine, or where the settings say", async () => {
+  test("is a separate file for each engine, or the file of the settings", async () => {
     const path = join(lakeDir, "elsewhere", "big.db");
     const engines = open({ small: { kind: "duckdb" }, big: { kind: "duckdb", path } });
     await rowsOf(engines, "create table a as select 1 as a", "small");
@@ -52,7 +52,7 @@ describe("the database", () => {
     await expect(rowsOf(engines, "from a", "big")).rejects.toThrow(EngineRefusal);
   });
 
-  test("is in memory without a lake directory, where it may use as much as the settings say", async () => {
+  test("is in memory without a lake directory, up to the memory limit of the settings", async () => {
     const sql = `select current_setting('memory_limit') as memory, current_setting('threads') as threads,
       current_setting('temp_directory') as spill, (select path from duckdb_databases() where not internal) as path`;
     const ours = { spill: join(tmpdir(), `millrace-duckdb-${process.pid}`), path: null };
@@ -61,7 +61,7 @@ describe("the database", () => {
     expect(await rowsOf(own, sql)).toEqual([{ ...ours, memory: "2.0 GiB", threads: 1 }]);
   });
 
-  test("that cannot be opened is tried again at the next query", async () => {
+  test("that cannot be opened is opened again at the next query", async () => {
     const lake = join(lakeDir, "lake");
     await writeFile(lake, "in the way");
     const engines = open({}, lake);
@@ -72,7 +72,7 @@ describe("the database", () => {
     expect(await rowsOf(engines, "select 1 as a")).toEqual([{ a: 1 }]);
   });
 
-  test("never fetches an extension by itself", async () => {
+  test("never downloads an extension", async () => {
     const sql = "select current_setting('autoinstall_known_extensions') as autoinstall";
     expect(await rowsOf(open(), sql)).toEqual([{ autoinstall: false }]);
     await expect(rowsOf(open(), "from 'https://127.0.0.1:1/x.parquet'")).rejects.toThrow(/httpfs/);
@@ -80,7 +80,7 @@ describe("the database", () => {
 });
 
 describe("a query", () => {
-  test("over far more rows than are kept ends at once, before they fill the memory", async () => {
+  test("over far more rows than the limit ends early, before the rows fill the memory", async () => {
     const sql = "select i, md5(i::varchar) as t from range(10000000000) as r(i)";
     const signal = AbortSignal.timeout(3_000);
     const answer = await open().get("duckdb").query(sql, { signal, rowsMax: 3 });
@@ -88,7 +88,7 @@ describe("a query", () => {
     expect(answer.rows.map(({ i }) => i)).toEqual([0, 1, 2]);
   });
 
-  test("that fails in the middle of its rows fails as a whole", async () => {
+  test("that fails after some rows fails as a whole", async () => {
     const sql = "select case when i = 9000 then error('row ' || i) else i end as i from range(9001) as r(i)";
     await expect(rowsOf(open(), sql)).rejects.toThrow("row 9000");
   });
@@ -114,7 +114,7 @@ describe("a query", () => {
     expect(await rowsOf(engines, `select sum(i) as n from '${path}'`)).toEqual([{ n: 10 }]);
   });
 
-  test("gives DuckDB's own types as JSON too", async () => {
+  test("converts DuckDB's own types to JSON", async () => {
     const [row] = await rowsOf(
       open(),
       `select {'a': 1::bigint, 'b': [1.5]} as s, map {'k': 1} as m, '\\xAA'::blob as bytes, 1::union(n int, t text) as u,
@@ -140,7 +140,7 @@ describe("a query", () => {
     await expect(rowsOf(engines, "from t")).rejects.toThrow(EngineRefusal);
   });
 
-  test("takes values for every statement of several, and question marks", async () => {
+  test("takes parameters in each of several statements, and question marks", async () => {
     const duckdb = open().get("duckdb");
     const script = "create table t (a int); insert into t values ($a); select a + $b as c from t where a = $a";
     const named = await duckdb.query(script, { params: { a: 1, b: 2 }, signal: never, rowsMax: 1 });
@@ -149,7 +149,7 @@ describe("a query", () => {
     expect(listed.rows).toEqual([{ a: "x", b: null }]);
   });
 
-  test("finds its value in a list that is given to it", async () => {
+  test("takes a list as a parameter", async () => {
     const duckdb = open().get("duckdb");
     const sql = "select i from range(5) as r(i) where i in $ids order by i";
     const found = (ids: unknown) => duckdb.query(sql, { params: { ids }, signal: never, rowsMax: 5 });
@@ -157,18 +157,18 @@ describe("a query", () => {
     expect((await found([])).rows).toEqual([]);
   });
 
-  test("that ends its transaction half-way is refused", async () => {
+  test("that ends its transaction early is refused", async () => {
     const engines = open();
     for (const end of ["commit; select 1 as a", "commit", "begin"]) {
       const refused = expect(rowsOf(engines, `create table half (a int); ${end}`)).rejects;
       await refused.toThrow(
-        new EngineRefusal("Several statements are one transaction. To end it earlier, let them begin with `begin`."),
+        new EngineRefusal("Several statements are one transaction. To end it earlier, start the SQL with `begin`."),
       );
     }
     await expect(rowsOf(engines, "from half")).rejects.toThrow(EngineRefusal);
   });
 
-  test("whose file is not there may be tried again: it may still come", async () => {
+  test("whose file is missing may be retried", async () => {
     const missing = await rowsOf(open(), `from '${join(lakeDir, "tomorrow.parquet")}'`).catch(
       (error: unknown) => error,
     );
@@ -176,7 +176,7 @@ describe("a query", () => {
     expect(missing).not.toBeInstanceOf(EngineRefusal);
   });
 
-  test("is interrupted in the middle of its work, and what it did is undone", async () => {
+  test("is interrupted while it runs, and its changes are rolled back", async () => {
     const engines = open();
     const sign = join(lakeDir, "begun.csv");
     const abort = new AbortController();
@@ -197,7 +197,7 @@ describe("a query", () => {
   });
 });
 
-test("long queries, on however many engines, leave threads to the rest of the process", async () => {
+test("long queries on many engines leave threads of the pool free", async () => {
   const engines = open({ other: { kind: "duckdb" }, third: { kind: "duckdb" } });
   for (const name of engines.names()) await rowsOf(engines, "select 1 as a", name);
   const abort = new AbortController();

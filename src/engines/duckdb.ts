@@ -1,4 +1,4 @@
-/** DuckDB in this process: a database file, or memory, and whatever Parquet, CSV and JSON files its SQL names. */
+/** DuckDB in this process, on a database file or in memory; its SQL can also name Parquet, CSV and JSON files. */
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -19,12 +19,12 @@ import type { DuckDbSettings } from "./settings.ts";
 import { sqlTokens } from "./sql-tokens.ts";
 
 const IN_MEMORY = ":memory:";
-/** DuckDB's own default, most of the machine's memory, would be taken from the server around it. */
+/** DuckDB's own default is most of the machine's memory, which the server needs as well. */
 const MEMORY_LIMIT_DEFAULT = "1GB";
 const INTERRUPT_EVERY_MS = 20;
-const ONE_TRANSACTION = "Several statements are one transaction. To end it earlier, let them begin with `begin`.";
-/** Trouble that may pass, by the words before the message: the disk, the memory, another transaction, DuckDB itself. */
-const MAY_PASS = /^(IO|HTTP|Connection|Network|Out of Memory|Transaction\w*|INTERRUPT|INTERNAL|FATAL) Error\b/;
+const ONE_TRANSACTION = "Several statements are one transaction. To end it earlier, start the SQL with `begin`.";
+/** Prefixes of errors that a retry may cure: the disk, the memory, another transaction, DuckDB itself. */
+const TRANSIENT = /^(IO|HTTP|Connection|Network|Out of Memory|Transaction\w*|INTERRUPT|INTERNAL|FATAL) Error\b/;
 
 export async function openDuckDb(settings: DuckDbSettings, lakeDir: string | undefined): Promise<Driver> {
   const { path = IN_MEMORY, memoryLimit, threads } = settings;
@@ -32,10 +32,10 @@ export async function openDuckDb(settings: DuckDbSettings, lakeDir: string | und
   const instance = await DuckDBInstance.create(path, {
     memory_limit: memoryLimit ?? MEMORY_LIMIT_DEFAULT,
     ...(threads === undefined ? {} : { threads: String(threads) }),
-    // Beside a file there is a place to spill to; without one DuckDB would choose the working directory.
+    // A database file has a directory to spill to; in memory, DuckDB would spill to the working directory.
     ...(path === IN_MEMORY ? { temp_directory: join(tmpdir(), `millrace-duckdb-${process.pid}`) } : {}),
-    // A query must not download native code into the server because it happens to name an address or a format. What the
-    // operator has installed is loaded when needed, and SQL may read and write files: chains are written by people who may.
+    // A query that names a URL or a file format must not download native code. Extensions that the operator has installed
+    // are loaded. SQL may read and write files: authors of chains are trusted with that.
     autoinstall_known_extensions: "false",
     autoload_known_extensions: "true",
   });
@@ -43,11 +43,11 @@ export async function openDuckDb(settings: DuckDbSettings, lakeDir: string | und
 
   return {
     async run(sql, options) {
-      // Each query has its own connection (80 us to open), so nothing of it is left for the next.
+      // A connection for each query (80 us to open), so that no session state reaches the next one.
       const connection = await instance.connect();
       const stopInterrupting = interruptOnAbort(connection, options.signal);
       try {
-        await lake?.show(connection, sql);
+        await lake?.prepare(connection, sql);
         const result = await runAll(connection, sql, options);
         options.signal.throwIfAborted();
         return result;
@@ -59,13 +59,13 @@ export async function openDuckDb(settings: DuckDbSettings, lakeDir: string | und
       }
     },
     async close() {
-      lake?.close(); // The file is written out when the last connection to it ends.
+      lake?.close(); // DuckDB writes its file when the last connection closes.
       instance.closeSync();
     },
   };
 }
 
-/** Again and again until the query has ended: an interrupt that comes before DuckDB has begun to execute is lost. */
+/** Repeats the interrupt until the query has ended: DuckDB ignores one that comes before it begins to execute. */
 function interruptOnAbort(connection: DuckDBConnection, signal: AbortSignal): () => void {
   let timer: NodeJS.Timeout | undefined;
   const begin = () => {
@@ -82,16 +82,16 @@ function interruptOnAbort(connection: DuckDBConnection, signal: AbortSignal): ()
 async function runAll(connection: DuckDBConnection, sql: string, options: DriverOptions): Promise<DriverResult> {
   const { signal, rowsMax } = options;
   const params = named(options.params);
-  usedNames(sql, params); // Refuses before the first statement what a later one would miss.
+  usedNames(sql, params); // A parameter that a later statement lacks is refused before the first one runs.
   const statements = await connection.extractStatements(sql);
   const last = statements.count - 1;
-  let transaction: "none" | "ours" | "theirs" = "none";
+  let transaction: "none" | "ours" | "in the SQL" = "none";
   for (let index = 0; ; index += 1) {
     signal.throwIfAborted();
     const statement = await statements.prepare(index);
     const isTransaction = statement.statementType === StatementType.TRANSACTION;
     if (transaction === "ours" && isTransaction) throw new EngineRefusal(ONE_TRANSACTION);
-    if (index === 0 && isTransaction) transaction = "theirs";
+    if (index === 0 && isTransaction) transaction = "in the SQL";
     if (index === 0 && last > 0 && !isTransaction) {
       transaction = "ours";
       await connection.run("begin");
@@ -101,16 +101,16 @@ async function runAll(connection: DuckDBConnection, sql: string, options: Driver
       continue;
     }
     const result = await execute(await limited(connection, statement, sql, rowsMax), params);
-    const answer = await handOver(result, options);
+    const answer = await passRows(result, options);
     if (transaction === "ours") await connection.run("commit");
-    if (transaction === "theirs") await refuseOpenTransaction(connection);
+    if (transaction === "in the SQL") await refuseOpenTransaction(connection);
     return answer;
   }
 }
 
 /**
- * A query that stops after the last row that is wanted. DuckDB holds a result in memory outside of its limit (50 million
- * rows took 2.5 GB), and when it streams one instead, an error in the middle looks like the end of the rows.
+ * Adds a row limit to a query. DuckDB holds a whole result in memory, outside its memory limit (50 million rows took 2.5 GB).
+ * When it streams a result instead, an error in the middle looks like the end of the rows.
  */
 async function limited(
   connection: DuckDBConnection,
@@ -122,7 +122,7 @@ async function limited(
   try {
     return await connection.prepare(`from (${lastStatement(sql)}\n) limit ${rowsMax}`);
   } catch {
-    return statement; // A pragma counts as a query but cannot stand inside another. Its result is small.
+    return statement; // A pragma counts as a query but cannot be a subquery. Its result is small.
   }
 }
 
@@ -167,7 +167,7 @@ function positionOf(statement: DuckDBPreparedStatement, name: string): number | 
   }
 }
 
-/** Closing the connection would roll back in silence what looks like a success. */
+/** Without this, closing the connection would silently roll back a query that reported success. */
 async function refuseOpenTransaction(connection: DuckDBConnection): Promise<void> {
   const wasOpen = await connection.run("rollback").then(
     () => true,
@@ -176,8 +176,8 @@ async function refuseOpenTransaction(connection: DuckDBConnection): Promise<void
   if (wasOpen) throw new EngineRefusal("The SQL begins a transaction and does not end it, so it was rolled back.");
 }
 
-/** The result lies in memory, but as DuckDB packs it: only one chunk at a time (2,048 rows) becomes objects. */
-async function handOver(result: DuckDBMaterializedResult, { rowsMax, onRows }: DriverOptions): Promise<DriverResult> {
+/** The result stays in DuckDB's compact form; only one chunk at a time (2,048 rows) becomes objects. */
+async function passRows(result: DuckDBMaterializedResult, { rowsMax, onRows }: DriverOptions): Promise<DriverResult> {
   const { rowsChanged } = result;
   if (result.returnType !== ResultReturnType.QUERY_RESULT) return { columns: [], rowsChanged };
   const columns = result.deduplicatedColumnNames();
@@ -197,7 +197,7 @@ function explained(error: unknown, lake: LakeViews | undefined): unknown {
   const message = error.message.replace(/^Failed to extract statements: /, "");
   const [, table = ""] = /^Catalog Error: Table with name (.+) does not exist!/.exec(message) ?? [];
   const unreadable = lake?.whyMissing(table);
-  // The file may still be under way.
+  // Not a refusal: the file may still arrive.
   if (unreadable) return new Error(`The table ${table} of the lake cannot be read. ${unreadable}`, { cause: error });
-  return MAY_PASS.test(message) ? error : new EngineRefusal(message, { cause: error });
+  return TRANSIENT.test(message) ? error : new EngineRefusal(message, { cause: error });
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { EngineRefusal, type Params } from "./engine.ts";
 import { KINDS, useEveryKind } from "./every-kind.fixture.ts";
 
-// What engine.ts promises of every kind of engine, on each of them.
+// The rules of engine.ts, for every kind of engine.
 const every = useEveryKind();
 const never = new AbortController().signal;
 
@@ -11,7 +11,7 @@ describe.each(KINDS)("the %s engine", (name) => {
     every.engines.get(name).query(sql, { params, signal: never, rowsMax });
   const rowsOf = async (sql: string, params?: Params) => (await query(sql, params)).rows;
 
-  test("answers with columns and rows", async () => {
+  test("returns columns and rows", async () => {
     expect(every.engines.get(name)).toMatchObject({ name, kind: name });
     expect(await query("select 1 as a, 'x' as b union all select 2, null order by a")).toEqual({
       columns: ["a", "b"],
@@ -30,7 +30,7 @@ describe.each(KINDS)("the %s engine", (name) => {
     });
   });
 
-  test("keeps no more rows than asked for, and says that there were more", async () => {
+  test("returns at most `rowsMax` rows, and says that there were more", async () => {
     const sql = "select i from generate_series(1, 5000) as t(i) order by i desc; -- all of them";
     expect(await query(sql, {}, 2)).toEqual({
       columns: ["i"],
@@ -43,7 +43,7 @@ describe.each(KINDS)("the %s engine", (name) => {
     expect(await query(sql, {}, 0)).toMatchObject({ rows: [], truncated: true });
   });
 
-  test("tells how many rows a statement changed", async () => {
+  test("returns how many rows a statement changed", async () => {
     await query(`create table counted_${name} (a int)`);
     expect(await query(`insert into counted_${name} values (1), (2), (3)`)).toEqual({
       columns: [],
@@ -55,7 +55,7 @@ describe.each(KINDS)("the %s engine", (name) => {
     expect(await rowsOf(`select count(*) as n from counted_${name}`)).toEqual([{ n: 3 }]);
   });
 
-  test("gives every value as JSON", async () => {
+  test("returns every value as JSON", async () => {
     const [row] = await rowsOf(`select
       true as yes, cast(7 as bigint) as small, cast(9007199254740993 as bigint) as large,
       cast(1.50 as decimal(10, 2)) as price, cast('12345678901234567890.5' as decimal(30, 1)) as fortune,
@@ -84,7 +84,7 @@ describe.each(KINDS)("the %s engine", (name) => {
     expect(JSON.parse(JSON.stringify(row))).toEqual(row);
   });
 
-  test("tells columns of the same name apart", async () => {
+  test("makes equal column names unique", async () => {
     expect(Object.values((await rowsOf('select 1 as a, 2 as a, 3 as "__proto__"'))[0] ?? {})).toEqual([1, 2, 3]);
     expect(new Set((await query("select 1 as a, 2 as a")).columns).size).toBe(2);
   });
@@ -135,7 +135,7 @@ describe.each(KINDS)("the %s engine", (name) => {
     await expect(query(sql, params)).rejects.toThrow(EngineRefusal);
   });
 
-  test("names what is wrong in its own words", async () => {
+  test("reports an error in its own words", async () => {
     await expect(query("select * from no_such_table")).rejects.toThrow(/no_such_table.* does not exist/);
   });
 
@@ -152,7 +152,7 @@ describe.each(KINDS)("the %s engine", (name) => {
       expect(await rowsOf("select 1 as a")).toEqual([{ a: 1 }]);
     });
 
-    test("before it begins, does not begin", async () => {
+    test("before it starts, does not start", async () => {
       await query(`create table untouched_${name} (a int)`);
       const signal = AbortSignal.abort(new Error("too late"));
       const late = every.engines.get(name).query(`insert into untouched_${name} values (1)`, { signal, rowsMax: 1 });
@@ -160,7 +160,7 @@ describe.each(KINDS)("the %s engine", (name) => {
       expect(await rowsOf(`select * from untouched_${name}`)).toEqual([]);
     });
 
-    test("while it waits for others, leaves the line", async () => {
+    test("while it is queued, leaves the queue", async () => {
       const abort = new AbortController();
       const busy = Array.from({ length: 4 }, () =>
         every.engines
@@ -176,7 +176,7 @@ describe.each(KINDS)("the %s engine", (name) => {
       expect(await Promise.all(busy)).toEqual(Array(4).fill("enough"));
     });
 
-    test("by closing, ends as well, and nothing starts afterwards", async () => {
+    test("by closing the engine, ends, and no query starts afterwards", async () => {
       const own = every.openOthers();
       const endless = own.get(name).query(ENDLESS, { signal: never, rowsMax: 1 });
       const refused = expect(endless).rejects.toThrow(`The engine \`${name}\` is closed.`);
@@ -192,7 +192,7 @@ describe.each(["duckdb", "postgres"] as const)("the %s engine", (name) => {
   const query = (sql: string, rowsMax = 100) => every.engines.get(name).query(sql, { signal: never, rowsMax });
   const rowsOf = async (sql: string) => (await query(sql)).rows;
 
-  test("runs several statements as one transaction, and answers with the last", async () => {
+  test("runs several statements as one transaction, and returns the result of the last", async () => {
     const script =
       "create table steps (a int); insert into steps values (1), (2); select sum(a) as total from steps; ;";
     expect(await rowsOf(script)).toEqual([{ total: 3 }]);
@@ -201,31 +201,31 @@ describe.each(["duckdb", "postgres"] as const)("the %s engine", (name) => {
     expect(await query("select 1 as a; update steps set a = 0")).toMatchObject({ columns: [], rowCount: 2 });
   });
 
-  test("leaves transactions to SQL that begins with one", async () => {
+  test("leaves transactions to SQL that begins with `begin`", async () => {
     await query("begin; create table own (a int); insert into own values (1); commit; select 1 as a");
     await query("begin; insert into own values (2); rollback");
     expect(await rowsOf("select a from own")).toEqual([{ a: 1 }]);
   });
 
-  test("keeps nothing of a query for the next", async () => {
+  test("carries no session state over to the next query", async () => {
     await query("create temporary table brief (a int); select 1 as a");
     await expect(query("select * from brief")).rejects.toThrow(EngineRefusal);
     await query("begin; create table undone (a int)").catch(() => {});
     await expect(query("select * from undone")).rejects.toThrow(EngineRefusal);
   });
 
-  test("says that a transaction was left open", async () => {
+  test("refuses a transaction that was left open", async () => {
     await expect(query("begin; create table forgotten (a int)")).rejects.toThrow("does not end it");
   });
 
-  test("keeps no more rows of a change than asked for, but makes all of it", async () => {
+  test("returns at most `rowsMax` rows of a change, but makes the whole change", async () => {
     await query("create table returned (a int)");
     const sql = "insert into returned values (7), (8) returning a";
     expect(await query(sql, 1)).toMatchObject({ rows: [{ a: 7 }], truncated: true });
     expect(await rowsOf("select count(*) as n from returned")).toEqual([{ n: 2 }]);
   });
 
-  test("gives a time that never comes as text", async () => {
+  test("returns an infinite time as text", async () => {
     const sql = "select cast('infinity' as timestamp with time zone) as never";
     expect(await rowsOf(sql)).toEqual([{ never: "infinity" }]);
   });

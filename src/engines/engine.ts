@@ -1,35 +1,34 @@
 /**
- * What a warehouse engine is to the rest of Millrace, whatever its kind. The same rules hold for all of them:
+ * The interface of a warehouse engine. The same rules hold for every kind:
  *
- * - A query sees nothing of the one before: session settings, temporary tables and open transactions end with it.
- *   (What DuckDB sets for the whole database, such as its memory limit, stays, and so do databases attached to it.)
- * - SQL may hold several statements, separated by `;`. They are one transaction, unless they begin with `begin`, and the
- *   result is that of the last. With Postgres none of them may then use a parameter, a limit of its protocol; Trino takes
- *   one statement only.
- * - Parameters are an object (`$op_time`) or a list (`$1`); those that no statement uses are ignored. (DuckDB wants each
- *   statement to count from `$1`; it also takes `?`.) A value that is a list of things alike becomes an array; an object, or
- *   any other list, becomes JSON text.
- * - Values come back as JSON. A whole or decimal number is a number if a double holds it to its last digit, else text: a KPI
- *   can be computed with at once, and nothing is rounded in silence. Dates and times are ISO 8601 text, with `Z` where they
- *   name a moment; NaN and the infinities are text, since JSON has none; bytes are base64.
- * - A few queries run at a time and the others wait in line (engines.ts). The time limit of a query begins when it is its
- *   turn and ends with its last row, and a stream has its place in line until then: whoever queries the same engine from
- *   inside of the loop may wait for himself.
+ * - A query leaves no session state to the next: settings, temporary tables and open transactions end with it. (Settings of a
+ *   whole DuckDB database, such as its memory limit, and databases attached to it persist.)
+ * - SQL may have several statements, separated by `;`. They are one transaction, unless they begin with `begin`, and the
+ *   result is that of the last statement. Postgres then allows no parameters, a limit of its protocol; Trino accepts only
+ *   one statement.
+ * - Parameters are an object (`$op_time`) or a list (`$1`); unused ones are ignored. (In DuckDB each statement counts from `$1`,
+ *   and `?` works too.) A list of values of one type is sent as an array; an object, or any other list, as JSON text.
+ * - Values are returned as JSON. A whole or decimal number is a number if a double holds it exactly, else text, so that nothing
+ *   is rounded silently. Dates and times are ISO 8601 text, with `Z` for instants; NaN and the infinities are text, since
+ *   JSON has none; bytes are base64.
+ * - A few queries run at a time and the others wait in a queue (engines.ts). The time limit of a query starts when it leaves the
+ *   queue and ends with its last row. A stream holds its slot until then, so a query on the same engine inside the loop
+ *   can deadlock.
  */
 export interface Engine {
   readonly name: string;
   readonly kind: "duckdb" | "postgres" | "trino";
-  /** For results that fit in memory: of more than `rowsMax` rows it keeps the first, and says so. */
+  /** For results that fit in memory. Keeps the first `rowsMax` rows and sets `truncated` if there are more. */
   query(sql: string, options: QueryOptions): Promise<QueryResult>;
   /**
-   * For results of any size, in batches; the next is fetched while the caller works on one. With more than `rowsMax` rows it
-   * fails, since half a result is a wrong one; and like any other failure that may come after rows were handed over, so whoever
-   * takes them must be able to take them back. It begins with the first batch that is asked for, and leaving the loop ends it.
+   * For results of any size, in batches; the next is fetched while the caller works on one. Fails with more than `rowsMax` rows,
+   * since half a result is wrong. A failure may come after rows were yielded, so the caller must be able to undo its work on
+   * them. The query starts when the first batch is requested and is cancelled when the caller leaves the loop.
    */
   stream(sql: string, options: QueryOptions): AsyncIterable<Row[]>;
-  /** Throws when the engine does not answer within some seconds, however many queries wait in line. */
+  /** Throws if the engine does not answer within some seconds, however many queries are queued. */
   health(): Promise<void>;
-  /** Interrupts what runs. An engine that was never used has nothing to close. */
+  /** Cancels running queries. An engine that was never used has nothing to close. */
   close(): Promise<void>;
 }
 
@@ -38,18 +37,18 @@ export type Row = Record<string, unknown>;
 
 export interface QueryOptions {
   params?: Params | undefined;
-  /** Interrupts the query, also inside the engine; its promise then rejects with the signal's reason. */
+  /** Cancels the query, also on the server; the promise then rejects with the signal's reason. */
   signal: AbortSignal;
   rowsMax: number;
-  /** Unset: as long as it takes. */
+  /** Unset: no limit. */
   timeoutMs?: number | undefined;
 }
 
 export interface QueryResult {
-  /** Unique: a name that comes again is told apart by a number. */
+  /** Unique: a repeated name gets a number. */
   columns: string[];
   rows: Row[];
-  /** How many rows are in `rows`; for a statement that returns none, how many it changed. */
+  /** The length of `rows`; for a statement that returns no rows, how many it changed. */
   rowCount: number;
   /** There were more rows than `rowsMax`. */
   truncated: boolean;
@@ -61,33 +60,33 @@ export interface Engines {
   close(): Promise<void>;
 }
 
-/** The engine that is there without any configuration, and is used where none is named. */
+/** The built-in engine, which is used where none is named. */
 export const ENGINE_DEFAULT = "duckdb";
 
-/** What the kinds of engine bring: an open connection to one, to be given SQL by `lazyEngine`. */
+/** What each kind of engine implements: an open connection that `lazyEngine` sends SQL to. */
 export interface Driver {
-  /** Rejects with the reason of the signal once that has aborted, and the query has ended. */
+  /** After an abort, rejects with the signal's reason once the query has ended. */
   run(sql: string, options: DriverOptions): Promise<DriverResult>;
-  /** Called once nothing runs any more. */
+  /** Called when no query runs. */
   close(): Promise<void>;
 }
 
 export interface DriverOptions {
   params: Params | undefined;
   signal: AbortSignal;
-  /** The rows after so many are dropped. */
+  /** Further rows are dropped. */
   rowsMax: number;
-  /** The next batch may follow once the promise is resolved. It rejects only when the signal has aborted. */
+  /** The next batch is passed when the promise resolves. It rejects only after an abort. */
   onRows(rows: Row[]): Promise<void>;
 }
 
 export interface DriverResult {
-  /** None for a statement that returns no rows. */
+  /** Empty for a statement that returns no rows. */
   columns: string[];
   rowsChanged: number;
 }
 
-/** The SQL, its parameters or the engine's name is wrong, and will be at the next try. Any other error may pass by itself. */
+/** The SQL, its parameters or the engine's name is wrong, so a retry fails as well. Any other error may be transient. */
 export class EngineRefusal extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

@@ -5,7 +5,7 @@ import { createEngines } from "./engines.ts";
 const url = "postgres://me:secret@127.0.0.1:1/db";
 const engines = createEngines({ warehouse: { kind: "postgres", url } }, { lakeDir: undefined });
 
-test("`duckdb` is there beside those of the settings, and nothing is opened until it is used", async () => {
+test("`duckdb` exists beside the configured engines, and none is opened before its first use", async () => {
   expect(engines.names()).toEqual(["duckdb", "warehouse"]);
   expect(engines.get("warehouse")).toMatchObject({ name: "warehouse", kind: "postgres" });
   expect(engines.get("duckdb").kind).toBe("duckdb");

@@ -1,4 +1,4 @@
-/** Makes the engines that the configuration names, and the one that is there without any: `duckdb`. */
+/** Creates the configured engines, and the built-in engine `duckdb`. */
 import { join } from "node:path";
 import { didYouMean } from "../kernel/nearest.ts";
 import type { Environment } from "../kernel/secrets/environment-references.ts";
@@ -9,11 +9,11 @@ import { lazyEngine } from "./lazy-engine.ts";
 import type { EngineSettings, EnginesSettings } from "./settings.ts";
 
 /**
- * DuckDB runs each query on a thread of Node's own pool, which has four, and on which files, name lookups and hashing wait
- * as well: with four long queries reading a small file took as long as they did. So all DuckDB engines share two.
+ * DuckDB runs each query on a thread of Node's pool. The pool has four, which also serve file reads, DNS lookups and hashing:
+ * during four long queries, reading a small file took as long as the queries. So all DuckDB engines share two slots.
  */
 const DUCKDB_QUERIES_MAX = 2;
-/** On servers of their own, for each engine. */
+/** For each engine on another server. */
 const REMOTE_QUERIES_MAX = 4;
 
 export interface EnginesDeps {
@@ -50,7 +50,7 @@ export function createEngines(settings: EnginesSettings, deps: EnginesDeps): Eng
   };
 }
 
-/** The kinds are imported only when used: DuckDB is 50 MB of native code that most processes never need. */
+/** Imports a driver when it is used: DuckDB is 50 MB of native code that most processes never need. */
 async function openDriver(name: string, setting: EngineSettings, lakeDir: string | undefined): Promise<Driver> {
   switch (setting.kind) {
     case "duckdb": {
@@ -59,7 +59,7 @@ async function openDriver(name: string, setting: EngineSettings, lakeDir: string
     }
     case "postgres": {
       const { openPostgres } = await import("./postgres.ts");
-      // One more, so that a busy engine can still be asked whether it is well.
+      // One more for the health check of a busy engine.
       return openPostgres(setting, { name, connectionsMax: REMOTE_QUERIES_MAX + 1 });
     }
     case "trino": {

@@ -1,4 +1,4 @@
-/** An engine of each kind, for the tests of what engine.ts promises of all of them. Each is called as its kind is. */
+/** An engine of each kind, named after its kind, for tests of the rules of engine.ts. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ export const KINDS = ["duckdb", "postgres", "trino"] as const satisfies Engine["
 
 export interface EveryKind {
   engines: Engines;
-  /** The same once more, with a DuckDB in memory; whoever opens them closes them. */
+  /** The same engines again, with a DuckDB in memory. The caller closes them. */
   openOthers(): Engines;
 }
 

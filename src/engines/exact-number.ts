@@ -1,9 +1,9 @@
-/** Numbers of a database as JSON, where a number is a double. */
+/** Converts numbers of a database to JSON, whose numbers are doubles. */
 
-/** Any decimal with so many digits comes out of a double as it went in. */
+/** A double preserves any decimal with up to this many digits. */
 const EXACT_DIGITS_MAX = 15;
 
-/** The number, if a double holds it to its last digit; else its text. */
+/** The number if a double holds it exactly, else its text. */
 export function exactNumber(text: string): number | string {
   const [, whole = "", fraction = ""] = /^-?(\d+)(?:\.(\d+))?$/.exec(text) ?? [];
   if (whole === "") return text; // NaN and the infinities.

@@ -1,6 +1,6 @@
 /**
- * The door of engines: where the SQL of models and of chain nodes runs. Which engines there are is configuration; whoever
- * uses one knows its name and nothing of its kind.
+ * The public interface of engines, which run the SQL of models and chain nodes. The engines are configured in `millrace.yaml`;
+ * callers know an engine by its name only, not by its kind.
  */
 import type { Module } from "../kernel/module.ts";
 import { CATALOGUE } from "./catalogue.ts";

@@ -66,7 +66,7 @@ test("every DuckDB engine sees the tables, wherever its database is", async () =
   for (const name of engines.names()) expect(await rowsOf(engines, "from sales", name)).toEqual([{ id: 1 }]);
 });
 
-test("what comes later is seen by the next query: a table, a file, a column; and what goes is gone", async () => {
+test("the next query sees a new table, file or column, and no longer sees a removed one", async () => {
   const engines = open();
   await expect(rowsOf(engines, "from sales")).rejects.toThrow(EngineRefusal);
   await land(engines, "sales/op_time=20251219/b.parquet", "select 1 as id");
@@ -84,7 +84,7 @@ test("what comes later is seen by the next query: a table, a file, a column; and
   expect(await rowsOf(engines, "from sales")).toEqual([{ id: 5 }]);
 });
 
-test("a table of the database wins, also one that the same SQL makes", async () => {
+test("a table of the database takes precedence, also one that the same SQL creates", async () => {
   const engines = open();
   await land(engines, "sales/a.parquet", "select 'lake' as source");
   expect(await rowsOf(engines, "from sales")).toEqual([{ source: "lake" }]);
@@ -104,7 +104,7 @@ test("names and paths may hold anything that a file system takes", async () => {
   }
 });
 
-test("a folder that cannot be read disturbs only those who use it, and they may try again", async () => {
+test("a folder that cannot be read affects only queries that use it, and they may be retried", async () => {
   const engines = open();
   await land(engines, "good/a.parquet", "select 1 as id");
   await mkdir(join(lakeDir, "tables", "empty"));
@@ -127,7 +127,7 @@ test("a folder that cannot be read disturbs only those who use it, and they may 
   expect(await rowsOf(engines, "from empty")).toEqual([{ id: 2 }]);
 });
 
-test("folders that begin with a dot or an underline are not tables", async () => {
+test("folders that begin with a dot or an underscore are not tables", async () => {
   const engines = open();
   await land(engines, "_temporary/a.parquet", "select 1 as id");
   await land(engines, ".staging/a.parquet", "select 1 as id");
@@ -151,7 +151,7 @@ test("views and macros of the database use tables of the lake, after a restart t
   expect(await rowsOf(second, "from doubled")).toEqual([{ amount: 10 }]);
 });
 
-test("queries that meet a new table at the same time all find it", async () => {
+test("concurrent queries on a new table all find it", async () => {
   const engines = open();
   await land(engines, "first/a.parquet", "select 1 as id");
   await land(engines, "second/a.parquet", "select 2 as id");

@@ -1,32 +1,32 @@
 /**
- * The tables of the lake for a DuckDB database: each folder under `tables/` of the lake is a view of that name over the
- * Parquet files in it. The views live in a database of their own, in memory, which is searched after the one of the engine.
+ * The tables of the lake, as views of DuckDB: each folder under `tables/` of the lake is a view with its name over its Parquet
+ * files. The views are in a separate in-memory database, which comes after the engine's database in the search path.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 
-/** No database file can be called so, hence none of the operator's is in the way. */
+/** A name that no database file can have, so it cannot collide with one of the operator's. */
 const CATALOG = "lake/tables";
-/** Folders that jobs write into before their files count are called `_temporary`, `.staging` and the like. */
+/** Jobs write unfinished files into folders such as `_temporary` and `.staging`. */
 const HIDDEN = /^[._]/;
-/** In the SQL of a stored view or macro too, a table of the lake may be named. */
+/** The SQL of stored views and macros may name tables of the lake as well. */
 const STORED_SQL =
   "select sql from duckdb_views() where not internal union all select macro_definition from duckdb_functions() where not internal";
 
 export interface LakeViews {
-  /** Lets a connection find the tables that this SQL names, with the files that are there now. */
-  show(connection: DuckDBConnection, sql: string): Promise<void>;
-  /** Why a table that has a folder is no view. */
+  /** Makes the lake tables that the SQL names visible to the connection, with their present files. */
+  prepare(connection: DuckDBConnection, sql: string): Promise<void>;
+  /** Why a table has a folder but no view. */
   whyMissing(table: string): string | undefined;
   close(): void;
 }
 
 export async function openLakeViews(instance: DuckDBInstance, lakeDir: string): Promise<LakeViews> {
   const folder = join(lakeDir, "tables");
-  /** Those that are there or under way. */
+  /** Created, or being created. */
   const views = new Map<string, Promise<void>>();
-  /** By any SQL so far. */
+  /** The tables that any SQL has named so far. */
   const named = new Set<string>();
   const failures = new Map<string, string>();
   const own = await instance.connect();
@@ -36,19 +36,19 @@ export async function openLakeViews(instance: DuckDBInstance, lakeDir: string): 
   const searchPath = [String(home), CATALOG].map((catalog) => `${quoted(catalog)}.main`).join();
 
   /**
-   * Only what the SQL could mean, since DuckDB looks through all files of a table to make its view (82 ms for a thousand).
-   * Afterwards the view needs no care: each query that uses it looks for its files and columns anew.
+   * Creates views only for tables that the SQL may name, because DuckDB opens all files of a table to create its view (82 ms
+   * for a thousand). A view needs no update later: each query lists its files and columns again.
    */
   async function update(sql: string): Promise<void> {
     const tables = await tablesIn(folder);
     if (!tables) return;
-    for (const table of [...views.keys(), ...failures.keys()]) if (!tables.includes(table)) await forget(table);
+    for (const table of [...views.keys(), ...failures.keys()]) if (!tables.includes(table)) await drop(table);
     const text = `${sql}\n${stored}`.toLowerCase();
     for (const table of tables) if (text.includes(quoted(table).slice(1, -1).toLowerCase())) named.add(table);
     await Promise.all(tables.filter((table) => named.has(table)).map(ensure));
   }
 
-  /** Whoever else names the table meanwhile waits for the same. */
+  /** Concurrent queries that name the table wait for the same view. */
   function ensure(table: string): Promise<void> {
     const view = views.get(table) ?? create(table);
     views.set(table, view);
@@ -57,8 +57,8 @@ export async function openLakeViews(instance: DuckDBInstance, lakeDir: string): 
 
   async function create(table: string): Promise<void> {
     const files = literal(join(globLiteral(join(folder, table)), "**", "*.parquet"));
-    // Of each column the name counts, not its place: tables gain columns in the course of time. Parts of the path are text,
-    // since 20251219 is no number and 007 would not stay itself.
+    // Columns are matched by name, because tables gain columns over time. Partition values in paths stay text: 007 must not
+    // become 7.
     const options = "union_by_name = true, hive_partitioning = true, hive_types_autocast = false";
     try {
       await own.run(`create view ${viewName(table)} as from read_parquet(${files}, ${options})`);
@@ -70,14 +70,14 @@ export async function openLakeViews(instance: DuckDBInstance, lakeDir: string): 
     }
   }
 
-  async function forget(table: string): Promise<void> {
+  async function drop(table: string): Promise<void> {
     await own.run(`drop view if exists ${viewName(table)}`);
     views.delete(table);
     failures.delete(table);
   }
 
   return {
-    async show(connection, sql) {
+    async prepare(connection, sql) {
       await update(sql);
       if (views.size > 0) await connection.run(`set search_path = ${literal(searchPath)}`);
     },
@@ -89,7 +89,7 @@ export async function openLakeViews(instance: DuckDBInstance, lakeDir: string): 
   };
 }
 
-/** Undefined where they cannot be read now, which is no reason to forget those of before. */
+/** Undefined if the folder cannot be read at the moment, which is no reason to drop existing views. */
 async function tablesIn(folder: string): Promise<string[] | undefined> {
   try {
     const entries = await readdir(folder, { withFileTypes: true });
@@ -113,7 +113,7 @@ function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** A pattern that only this path fits. */
+/** A glob that matches only this path. */
 function globLiteral(path: string): string {
   return path.replace(/[*?[]/g, "[$&]");
 }

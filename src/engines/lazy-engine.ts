@@ -1,9 +1,11 @@
 /**
- * An engine that opens at its first query: what is only configured costs nothing, and one that cannot be reached at the
- * start of the process is tried again at the next query. The limits of engine.ts are kept here, for all kinds alike.
+ * An engine that opens its driver at the first query, so that an unused engine costs nothing and one that cannot be opened is
+ * tried again at the next query. Enforces the limits of engine.ts for every kind of engine.
  */
+
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
+import { counted } from "../kernel/text/sentences.ts";
 import { createSlots, type Slots } from "../kernel/work/slots.ts";
 import {
   type Driver,
@@ -26,18 +28,18 @@ export interface LazyEngineOptions {
   open(): Promise<Driver>;
 }
 
-/** A query, and the one thing that ends it early, whoever wants that: the caller, the clock, a limit, or the engine's end. */
+/** A query. `stop` is what ends it early: for the caller, a time-out, the row limit, or the closing of the engine. */
 interface Work extends QueryOptions {
   sql: string;
   stop: AbortController;
-  line: Slots;
+  queue: Slots;
   onRows: DriverOptions["onRows"];
 }
 
 export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engine {
   const closing = new AbortController();
-  const underWay = new Map<AbortController, Promise<unknown>>();
-  const healthLine = createSlots(1);
+  const running = new Map<AbortController, Promise<unknown>>();
+  const healthQueue = createSlots(1);
   let driver: Promise<Driver> | undefined;
 
   function opened(): Promise<Driver> {
@@ -52,34 +54,34 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
     const { sql, stop, signal } = work;
     signal.throwIfAborted();
     closing.signal.throwIfAborted();
-    if (holdsNothing(sql)) throw new EngineRefusal("The SQL holds no statement.");
-    // Not AbortSignal.any: the signal of an engine lives as long as the process and would remember every query.
+    if (isBlank(sql)) throw new EngineRefusal("The SQL contains no statement.");
+    // Not AbortSignal.any: `closing` lives as long as the process and would keep a reference to every query.
     const follow = () => stop.abort(signal.reason);
     signal.addEventListener("abort", follow, { once: true });
-    const result = inLine(work);
-    underWay.set(stop, result);
+    const result = runInTurn(work);
+    running.set(stop, result);
     try {
       return await result;
     } catch (error) {
       throw stop.signal.aborted ? stop.signal.reason : error;
     } finally {
-      underWay.delete(stop);
+      running.delete(stop);
       signal.removeEventListener("abort", follow);
     }
   }
 
-  async function inLine({ sql, params, rowsMax, timeoutMs, stop, line, onRows }: Work): Promise<DriverResult> {
+  async function runInTurn({ sql, params, rowsMax, timeoutMs, stop, queue, onRows }: Work): Promise<DriverResult> {
     const { signal } = stop;
-    const giveBack = await line.take(signal);
+    const release = await queue.take(signal);
     const timer = timeoutMs === undefined ? undefined : setTimeout(() => stop.abort(tooSlow(timeoutMs)), timeoutMs);
     try {
       const ready = await opened();
       signal.throwIfAborted();
-      // One more than is wanted shows that there are more.
+      // One row over the limit shows that there are more.
       return await ready.run(sql, { params, signal, rowsMax: rowsMax + 1, onRows });
     } finally {
       clearTimeout(timer);
-      giveBack();
+      release();
     }
   }
 
@@ -92,7 +94,7 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
       const onRows = async (batch: Row[]) => {
         for (const row of batch) rows.push(row);
       };
-      const work = { ...options, sql, onRows, stop: new AbortController(), line: slots };
+      const work = { ...options, sql, onRows, stop: new AbortController(), queue: slots };
       const { columns, rowsChanged } = await begin(work);
       const truncated = rows.length > rowsMax;
       if (truncated) rows.length = rowsMax;
@@ -112,26 +114,26 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
           if (!batches.write(rows.slice(at, at + BATCH_ROWS_MAX))) await once(batches, "drain", { signal });
         }
       };
-      const working = begin({ ...options, sql, onRows, stop, line: slots }).finally(() => batches.end());
-      working.catch(() => {}); // Told below, if anybody still listens.
+      const working = begin({ ...options, sql, onRows, stop, queue: slots }).finally(() => batches.end());
+      working.catch(() => {}); // The await below reports it, if the caller still iterates.
       try {
         yield* batches as AsyncIterable<Row[]>;
         await working;
       } finally {
-        stop.abort(new Error("Nobody takes the rows any more."));
+        stop.abort(new Error("The caller stopped reading the rows."));
         await Promise.allSettled([working]);
       }
     },
     async health() {
       const options = { signal: closing.signal, rowsMax: 1, timeoutMs: HEALTH_TIMEOUT_MS };
       const stop = new AbortController();
-      await begin({ ...options, sql: "select 1", stop, line: healthLine, onRows: async () => {} });
+      await begin({ ...options, sql: "select 1", stop, queue: healthQueue, onRows: async () => {} });
     },
     async close() {
       closing.abort(new Error(`The engine \`${name}\` is closed.`));
-      const running = [...underWay.values()];
-      for (const stop of underWay.keys()) stop.abort(closing.signal.reason);
-      await Promise.allSettled(running);
+      const ending = [...running.values()];
+      for (const stop of running.keys()) stop.abort(closing.signal.reason);
+      await Promise.allSettled(ending);
       const last = driver;
       driver = undefined;
       await (await last)?.close();
@@ -139,17 +141,17 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
   };
 }
 
-/** DuckDB would fail without a word, Postgres succeed. */
-function holdsNothing(sql: string): boolean {
+/** DuckDB would fail without a message, and Postgres would succeed. */
+function isBlank(sql: string): boolean {
   return [...sqlTokens(sql)].every(({ kind }) => kind === "blank" || kind === "semicolon");
 }
 
 function tooMany(rowsMax: number): EngineRefusal {
   return new EngineRefusal(
-    `The SQL returns more than ${rowsMax} rows, which is the limit here, so none of them counts.`,
+    `The SQL returns more than ${counted(rowsMax, "row")}, the limit here, so none of them is used.`,
   );
 }
 
 function tooSlow(timeoutMs: number): Error {
-  return new Error(`The query took longer than the ${timeoutMs / 1_000} s that it may take, so it was ended.`);
+  return new Error(`The query took longer than its limit of ${timeoutMs / 1_000} s and was cancelled.`);
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { EngineRefusal } from "./engine.ts";
 import { kindOfItems, numbered } from "./params.ts";
 
-test("names become numbers, the same one each time, and unused values are left out", () => {
+test("names become numbers, the same for each use, and unused values are left out", () => {
   const params = { unused: 0, op_time: "20260101", limit: 5 };
   expect(numbered("select $op_time where a > $limit and b = $op_time -- $limit", params)).toEqual({
     text: "select $1 where a > $2 and b = $1 -- $limit",

@@ -1,8 +1,8 @@
-/** Parameters as people write them, by name or in a list, and as the engines take them. engine.ts has the rules. */
+/** Converts parameters, given by name or in a list, into the form of each engine. engine.ts has the rules. */
 import { EngineRefusal, type Params } from "./engine.ts";
 import { sqlTokens } from "./sql-tokens.ts";
 
-/** By name; those of a list are called 1, 2 and so on. */
+/** Parameters by name; those of a list are named 1, 2 and so on. */
 export function named(params: Params = {}): Readonly<Record<string, unknown>> {
   return isList(params) ? Object.fromEntries(params.map((value, index) => [index + 1, value])) : params;
 }
@@ -11,7 +11,7 @@ function isList(params: Params): params is readonly unknown[] {
   return Array.isArray(params);
 }
 
-/** The parameters that the SQL uses, in the order in which it does. Each must have a value. */
+/** The parameters that the SQL uses, in order of first use. Throws if one has no value. */
 export function usedNames(sql: string, params: Readonly<Record<string, unknown>>): string[] {
   const names = new Set<string>();
   for (const { kind, text } of sqlTokens(sql)) if (kind === "parameter") names.add(text.slice(1));
@@ -25,7 +25,7 @@ export function usedNames(sql: string, params: Readonly<Record<string, unknown>>
   return [...names];
 }
 
-/** Postgres knows only numbers, without gaps: `$op_time` becomes `$1`, everywhere the same. */
+/** Postgres numbers parameters, without gaps: every `$op_time` becomes `$1`. */
 export function numbered(sql: string, given: Params | undefined): { text: string; values: unknown[] } {
   const params = named(given);
   const names = usedNames(sql, params);
@@ -34,16 +34,16 @@ export function numbered(sql: string, given: Params | undefined): { text: string
   return { text: pieces.join(""), values: names.map((name) => forPostgres(params[name])) };
 }
 
-/** What all items are, nulls apart; "null" where there are no others, undefined where they differ or are no plain values. */
+/** The common type of the items that are not null; "null" if all are null, undefined if they differ or are not scalars. */
 export function kindOfItems(items: readonly unknown[]): "string" | "number" | "boolean" | "null" | undefined {
   const kinds = new Set(items.filter((item) => item !== null && item !== undefined).map((item) => typeof item));
   const [kind] = kinds;
   if (kind === undefined) return "null";
-  const isPlain = kind === "string" || kind === "number" || kind === "boolean";
-  return kinds.size === 1 && isPlain ? kind : undefined;
+  const isScalar = kind === "string" || kind === "number" || kind === "boolean";
+  return kinds.size === 1 && isScalar ? kind : undefined;
 }
 
-/** node-postgres makes an array of every list and JSON of every object. */
+/** node-postgres sends every list as an array, so a list of mixed types is sent as JSON text. */
 function forPostgres(value: unknown): unknown {
   return Array.isArray(value) && kindOfItems(value) === undefined ? JSON.stringify(value) : value;
 }

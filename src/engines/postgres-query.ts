@@ -1,6 +1,6 @@
 /**
- * One query on a connection to Postgres, its rows handed over in batches. While the taker is busy the socket is not read,
- * so that the rows wait at the server and not in the memory of this process.
+ * Runs one query on a connection to Postgres and passes its rows on in batches. While the receiver works on a batch the socket
+ * is paused, so that further rows wait on the server and not in this process's memory.
  */
 import pg from "pg";
 import type { DriverOptions, DriverResult, Row } from "./engine.ts";
@@ -15,8 +15,8 @@ export function submit(client: pg.PoolClient, sql: string, options: DriverOption
   const { params, rowsMax, onRows } = options;
   const { text, values } = numbered(sql, params);
   const socket = client.connection.stream;
-  // Of several statements the last one's rows count, and only at the end it is known which one that was.
-  const isHeld = holdsSeveral(sql);
+  // Only the rows of the last statement are the result, and which one is last is known only at the end.
+  const isBuffered = holdsSeveral(sql);
   return new Promise((resolve, reject) => {
     const query = new pg.Query({
       text,
@@ -28,7 +28,7 @@ export function submit(client: pg.PoolClient, sql: string, options: DriverOption
     let columns: string[] = [];
     let kept: Row[] = [];
     let seen = 0;
-    let handing: Promise<void> | undefined;
+    let passing: Promise<void> | undefined;
 
     function begin(result: typeof current): void {
       current = result;
@@ -37,20 +37,20 @@ export function submit(client: pg.PoolClient, sql: string, options: DriverOption
       seen = 0;
     }
 
-    /** The last row that is wanted does not wait for a full batch: it may be the one too many, which ends the query. */
+    /** The row that exceeds the limit does not wait for a full batch, because it ends the query. */
     function isDue(): boolean {
       return kept.length >= BATCH_ROWS || (kept.length > 0 && seen >= rowsMax);
     }
 
-    async function handOver(): Promise<void> {
+    async function passRows(): Promise<void> {
       socket.pause();
       try {
-        // What has been received already still comes, paused or not.
+        // Rows that were already received still arrive while the socket is paused.
         while (isDue()) await onRows(kept.splice(0));
       } catch {
-        kept = []; // The query was interrupted, which the server tells in its own time.
+        kept = []; // The query was interrupted; the server reports that as an error of the query.
       } finally {
-        handing = undefined;
+        passing = undefined;
         socket.resume();
       }
     }
@@ -60,14 +60,14 @@ export function submit(client: pg.PoolClient, sql: string, options: DriverOption
       seen += 1;
       if (seen > rowsMax) return;
       kept.push(Object.fromEntries(columns.map((name, column) => [name, row[column]])));
-      if (!isHeld && isDue()) handing ??= handOver();
+      if (!isBuffered && isDue()) passing ??= passRows();
     });
     query.on("error", reject);
     query.on("end", (results: pg.QueryArrayResult | pg.QueryArrayResult[]) => {
       const last = Array.isArray(results) ? results.at(-1) : results;
       if (last !== current) begin(last);
       const rest = async () => {
-        await handing;
+        await passing;
         if (kept.length > 0) await onRows(kept);
         return { columns, rowsChanged: last?.rowCount ?? 0 };
       };

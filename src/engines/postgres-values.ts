@@ -1,4 +1,4 @@
-/** Postgres's values as JSON. engine.ts says by which rules. */
+/** Converts Postgres's values to JSON. engine.ts has the rules. */
 import pg from "pg";
 import { exactNumber } from "./exact-number.ts";
 
@@ -10,7 +10,7 @@ const asIso: Parser = (text) => text.replace(" ", "T");
 const { BOOL, BYTEA, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, JSON: JSON_TYPE, JSONB, NUMERIC, OID } = pg.types.builtins;
 const { TIMESTAMP, TIMESTAMPTZ, TEXT, UUID, VARCHAR } = pg.types.builtins;
 
-/** By type; whatever is not listed stays the text that Postgres prints. */
+/** By type OID; other types keep the text that Postgres prints. */
 const SCALARS: Readonly<Record<number, Parser>> = {
   [BOOL]: (text) => text === "t",
   [INT2]: asNumber,
@@ -28,7 +28,7 @@ const SCALARS: Readonly<Record<number, Parser>> = {
   [BYTEA]: (text) => Buffer.from(text.slice(2), "hex").toString("base64"),
 };
 
-/** The type of an array and that of its items: Postgres numbers them apart. */
+/** From the OID of an array type to the OID of its items. */
 const ARRAYS: Readonly<Record<number, number>> = {
   199: JSON_TYPE,
   1000: BOOL,
@@ -58,10 +58,10 @@ export function parserOf(type: number): Parser {
   const itemType = ARRAYS[type];
   if (itemType === undefined) return SCALARS[type] ?? String;
   const item = SCALARS[itemType] ?? String;
-  return (text) => deeply(asTexts(text), item);
+  return (text) => parseItems(asTexts(text), item);
 }
 
 /** An array may have several dimensions. */
-function deeply(value: Texts, item: Parser): unknown[] {
-  return value.map((entry) => (Array.isArray(entry) ? deeply(entry, item) : entry === null ? null : item(entry)));
+function parseItems(value: Texts, item: Parser): unknown[] {
+  return value.map((entry) => (Array.isArray(entry) ? parseItems(entry, item) : entry === null ? null : item(entry)));
 }

@@ -39,7 +39,7 @@ async function sleepers() {
   }, "the query");
 }
 
-test("an aborted query has ended in the server too, also while all connections are taken", async () => {
+test("an aborted query ends on the server too, also while all connections are in use", async () => {
   const abort = new AbortController();
   const endless = Array.from({ length: 4 }, () => failureOf(query(ENDLESS, { signal: abort.signal })));
   await until(async () => (await sleeping()).length === 4, "four queries");
@@ -59,12 +59,12 @@ test("no more than four queries run at a time", async () => {
   expect((await backends()).length).toBeLessThanOrEqual(4);
 });
 
-test("rows that nobody takes wait at the server", async () => {
+test("rows that the caller does not read wait on the server", async () => {
   const sql = "select repeat('x', 1000) as x, generate_series(1, 50000) as i";
   const stream = () => warehouse.stream(sql, { signal: new AbortController().signal, rowsMax: 50_000 });
   const waiting = stream()[Symbol.asyncIterator]();
   await waiting.next();
-  // In the time in which others take all of them twice, they would have come.
+  // Long enough for other readers to receive all rows twice.
   for (const rows of [stream(), stream()]) for await (const _ of rows);
   const blocked = await database.query(
     "select 1 from pg_stat_activity where query = $1 and state = 'active' and wait_event = 'ClientWrite'",
@@ -75,7 +75,7 @@ test("rows that nobody takes wait at the server", async () => {
   expect(await running(sql)).toEqual([]);
 });
 
-test("a query that returns too many rows has ended in the server too", async () => {
+test("a query that returns too many rows ends on the server too", async () => {
   const sql = "select generate_series(1, 1000000000) as i";
   const rows = warehouse.stream(sql, { signal: new AbortController().signal, rowsMax: 10_000 });
   const counted = async () => {
@@ -86,13 +86,13 @@ test("a query that returns too many rows has ended in the server too", async () 
 });
 
 test("a server that does not answer is not healthy", async () => {
-  const mute = createServer();
-  await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
-  const url = `postgres://me@127.0.0.1:${(mute.address() as AddressInfo).port}/db`;
-  const own = createEngines({ mute: { kind: "postgres", url } }, { lakeDir: undefined });
-  await expect(own.get("mute").health()).rejects.toThrow(/time|longer/);
+  const silent = createServer();
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const url = `postgres://me@127.0.0.1:${(silent.address() as AddressInfo).port}/db`;
+  const own = createEngines({ silent: { kind: "postgres", url } }, { lakeDir: undefined });
+  await expect(own.get("silent").health()).rejects.toThrow(/time|longer/);
   await own.close();
-  mute.close();
+  silent.close();
 });
 
 test("settings, locks and sequences of a session end with the query", async () => {
@@ -109,11 +109,11 @@ test("several statements may not use parameters", async () => {
   expect((await query("select 1 as a; select 2 as b", { params: { unused: 1 } })).rows).toEqual([{ b: 2 }]);
 });
 
-test("the rows of an earlier statement are not taken for those of the last", async () => {
+test("the rows of an earlier statement are not mistaken for those of the last", async () => {
   expect(await query("select 1 as a; select 2 as a where false")).toMatchObject({ columns: ["a"], rows: [] });
 });
 
-test("a refusal carries the detail and the hint", async () => {
+test("a refusal contains the detail and the hint", async () => {
   await query("create table keyed (a int primary key); insert into keyed values (1)");
   await expect(query("insert into keyed values (1)")).rejects.toThrow(
     new EngineRefusal('duplicate key value violates unique constraint "keyed_pkey". Key (a)=(1) already exists.'),
@@ -121,7 +121,7 @@ test("a refusal carries the detail and the hint", async () => {
   await expect(query("select upper(1)")).rejects.toThrow(/ does not exist\. No function matches/);
 });
 
-test("a connection that the server ends, or a time-out of its own, may be tried again", async () => {
+test("a connection that the server closes, and a time-out of the server, may be retried", async () => {
   const ended = failureOf(query(ENDLESS));
   const [backend] = await sleepers();
   await database.query("select pg_terminate_backend($1)", [backend?.pid]);
@@ -132,7 +132,7 @@ test("a connection that the server ends, or a time-out of its own, may be tried 
   expect((await query("select 1 as a")).rows).toEqual([{ a: 1 }]);
 });
 
-test("a server that cannot be reached, or refuses the login, may be tried again and is not told with its password", async () => {
+test("a server that cannot be reached, or refuses the login, may be retried, and the error has no password", async () => {
   const port = await unusedPort();
   for (const url of [
     `postgres://me:${SECRET}@127.0.0.1:${port}/db`,
@@ -151,7 +151,7 @@ test("a server that cannot be reached, or refuses the login, may be tried again 
   }
 });
 
-test("where the cancelling finds no way to the server, the connection is given up", async () => {
+test("a connection is closed when its query cannot be cancelled", async () => {
   const { url, close } = await throughOneConnection(database.url);
   const own = createEngines({ warehouse: { kind: "postgres", url } }, { lakeDir: undefined });
   const abort = new AbortController();
@@ -164,7 +164,7 @@ test("where the cancelling finds no way to the server, the connection is given u
   await close();
 });
 
-/** A way to the same database that lets in one connection and no other. */
+/** A proxy to the same database that accepts one connection and no more. */
 async function throughOneConnection(given: string): Promise<{ url: string; close(): Promise<unknown> }> {
   const target = new URL(given);
   const host = target.searchParams.get("host") ?? target.hostname;

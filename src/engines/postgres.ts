@@ -1,4 +1,4 @@
-/** A Postgres as warehouse: read and write, with connections of its own, apart from those of Millrace's own database. */
+/** A Postgres as warehouse, with a connection pool that is separate from Millrace's own database. */
 import pg from "pg";
 import { isUnavailable } from "../kernel/data/db.ts";
 import { type Driver, EngineRefusal } from "./engine.ts";
@@ -7,13 +7,13 @@ import type { PostgresSettings } from "./settings.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_TIMEOUT_MS = 60_000;
-/** A server that does not answer the request to cancel loses the connection instead. */
+/** After this time without an effect of the cancel request, the connection is closed. */
 const CANCEL_TIMEOUT_MS = 5_000;
 /**
- * Classes of SQLSTATE that may pass: the connection, a login, a missing database, conflicts, resources, locks, an operator
- * or a time-out of the server, its disk, its bugs. The rest is about the statement.
+ * SQLSTATE classes that a retry may cure: the connection, a login, a missing database, conflicts, resources, locks, operator
+ * intervention, time-outs of the server, its disk, internal errors. All others blame the statement.
  */
-const MAY_PASS = new Set(["08", "28", "3D", "40", "53", "55", "57", "58", "XX"]);
+const TRANSIENT = new Set(["08", "28", "3D", "40", "53", "55", "57", "58", "XX"]);
 
 export function openPostgres({ url }: PostgresSettings, given: { name: string; connectionsMax: number }): Driver {
   const connection = {
@@ -21,12 +21,12 @@ export function openPostgres({ url }: PostgresSettings, given: { name: string; c
     application_name: `millrace ${given.name}`,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
-    // One result wherever it is computed; the URL may say otherwise (`?options=-c timezone=...`).
+    // The same result in every time zone; the URL can override it (`?options=-c timezone=...`).
     options: "-c timezone=UTC -c datestyle=ISO",
   };
   const pool = new pg.Pool({ ...connection, max: given.connectionsMax, idleTimeoutMillis: IDLE_TIMEOUT_MS });
-  pool.on("error", () => {}); // An idle connection broke and is gone from the pool.
-  pool.on("connect", (client) => client.on("error", () => {})); // A busy one fails its query, which is enough to know.
+  pool.on("error", () => {}); // An idle connection broke; the pool has removed it.
+  pool.on("connect", (client) => client.on("error", () => {})); // A busy one also fails its query, which reports the error.
 
   return {
     async run(sql, options) {
@@ -42,29 +42,29 @@ export function openPostgres({ url }: PostgresSettings, given: { name: string; c
         throw explained(error);
       } finally {
         stopCancelling();
-        // A cancel that is late must not hit the next query, so this connection has none.
-        client.release(options.signal.aborted || !(await isClean(client)));
+        // A late cancel must not hit another query, so the connection is not reused.
+        client.release(options.signal.aborted || !(await resetSession(client)));
       }
     },
     close: () => pool.end(),
   };
 }
 
-/** Ends what the query left in the session: settings, temporary tables, locks. In an open transaction it fails. */
-async function isClean(client: pg.PoolClient): Promise<boolean> {
+/** Resets the session: settings, temporary tables, locks. Fails in an open transaction. */
+async function resetSession(client: pg.PoolClient): Promise<boolean> {
   return client.query("discard all").then(
     () => true,
     () => false,
   );
 }
 
-/** Closing the connection alone would not do: the server notices that only when it has rows to send. */
+/** Closing the connection is not enough: the server notices that only when it has rows to send. */
 function cancelOnAbort(client: pg.PoolClient, signal: AbortSignal, connection: pg.ClientConfig): () => void {
   let timer: NodeJS.Timeout | undefined;
-  const hangUp = () => void (client as pg.Client).end().catch(() => {});
+  const disconnect = () => void (client as pg.Client).end().catch(() => {});
   const begin = () => {
-    timer = setTimeout(hangUp, CANCEL_TIMEOUT_MS);
-    cancel(client, connection).catch(hangUp);
+    timer = setTimeout(disconnect, CANCEL_TIMEOUT_MS);
+    cancel(client, connection).catch(disconnect);
   };
   signal.addEventListener("abort", begin, { once: true });
   return () => {
@@ -73,7 +73,7 @@ function cancelOnAbort(client: pg.PoolClient, signal: AbortSignal, connection: p
   };
 }
 
-/** On a connection outside of the pool, which may be taken up by queries that are to be cancelled as well. */
+/** Uses a connection outside the pool, since queries that need cancelling may occupy the whole pool. */
 async function cancel(client: pg.PoolClient, connection: pg.ClientConfig): Promise<void> {
   const { processID } = client as unknown as { processID: number | null };
   const other = new pg.Client(connection);
@@ -87,7 +87,7 @@ async function cancel(client: pg.PoolClient, connection: pg.ClientConfig): Promi
 }
 
 function explained(error: unknown): unknown {
-  if (!(error instanceof pg.DatabaseError) || isUnavailable(error) || MAY_PASS.has(error.code?.slice(0, 2) ?? "")) {
+  if (!(error instanceof pg.DatabaseError) || isUnavailable(error) || TRANSIENT.has(error.code?.slice(0, 2) ?? "")) {
     return error;
   }
   const { message, detail, hint } = error;

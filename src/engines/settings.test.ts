@@ -17,7 +17,7 @@ async function load(yaml: string) {
     .engines;
 }
 
-test("name engines as people like", async () => {
+test("allow any name for an engine", async () => {
   const engines = await load(
     `engines:
       warehouse: { kind: postgres, url: "postgres://me:pw@db:5432/dw?sslmode=require" }

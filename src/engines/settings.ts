@@ -1,4 +1,4 @@
-/** What `millrace.yaml` may say under `engines`: a name for each, and where it is. */
+/** The schema of the section `engines` of `millrace.yaml`: engines by name. */
 import { type Static, Type } from "typebox";
 
 const DuckDbSettings = Type.Object(
@@ -6,7 +6,7 @@ const DuckDbSettings = Type.Object(
     kind: Type.Literal("duckdb"),
     /** The database file. Unset: `<name>.duckdb` in the lake directory, or in memory where there is none. */
     path: Type.Optional(Type.String({ minLength: 1, maxLength: 4096 })),
-    /** What queries may use before they spill to disk. */
+    /** Queries that need more memory spill to disk. */
     memoryLimit: Type.Optional(Type.String({ pattern: "^[0-9]+(\\.[0-9]+)? ?([KMGT]i?B)$" })),
     /** Unset: one per core. */
     threads: Type.Optional(Type.Integer({ minimum: 1, maximum: 1024 })),
@@ -18,23 +18,23 @@ export type DuckDbSettings = Static<typeof DuckDbSettings>;
 const PostgresSettings = Type.Object(
   {
     kind: Type.Literal("postgres"),
-    /** May hold `${env.NAME}`, or be nothing else (secrets.ts). */
+    /** May contain `${env.NAME}`, or be one reference (credentials.ts). */
     url: Type.String({ pattern: "^(postgres(ql)?://|\\$\\{)", maxLength: 4096 }),
   },
   { additionalProperties: false },
 );
 export type PostgresSettings = Static<typeof PostgresSettings>;
 
-/** What goes into a header as it is. */
+/** Sent as a header, unescaped. */
 const HEADER = { pattern: "^[ -~]+$", maxLength: 1024 };
 
 const TrinoSettings = Type.Object(
   {
     kind: Type.Literal("trino"),
-    /** As far as `/v1/statement`. It, the password and the token may hold `${env.NAME}`. */
+    /** Without `/v1/statement`. The URL, password and token may contain `${env.NAME}`. */
     url: Type.String({ pattern: "^(https?://|\\$\\{)", maxLength: 4096 }),
     user: Type.String(HEADER),
-    /** Where tables are that the SQL names without catalog or schema. */
+    /** The default catalog and schema of table names. */
     catalog: Type.Optional(Type.String(HEADER)),
     schema: Type.Optional(Type.String(HEADER)),
     password: Type.Optional(Type.String({ minLength: 1, maxLength: 4096 })),

@@ -29,7 +29,7 @@ test("semicolons count only between statements, and comments and spaces are blan
   expect(found).toEqual([";", ";", " ", "-- ;", "\n", "/* ; */", " ", ";"]);
 });
 
-test("whatever the SQL, its pieces make it up again", () => {
+test("the tokens of any SQL concatenate to the SQL", () => {
   const fragment = fc.constantFrom(
     "$",
     "'",
@@ -56,7 +56,7 @@ test("whatever the SQL, its pieces make it up again", () => {
   );
 });
 
-test("a megabyte of text is read in a moment", () => {
+test("a megabyte of SQL is split quickly", () => {
   const sql = `select '${"it''s ".repeat(200_000)}', $a`;
   const started = performance.now();
   expect(parametersIn(sql)).toEqual(["$a"]);

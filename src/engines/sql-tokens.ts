@@ -1,6 +1,6 @@
 /**
- * Splits SQL into just enough pieces to tell its parameters and semicolons from those inside of text, names and comments.
- * The rules are those of Postgres, which DuckDB shares. Joined together again, the pieces are the SQL.
+ * Splits SQL into tokens, far enough to tell parameters and semicolons from those inside strings, quoted names and comments.
+ * The rules are those of Postgres, which DuckDB shares. The concatenated tokens are the SQL.
  */
 
 export interface Token {
@@ -9,23 +9,23 @@ export interface Token {
 }
 
 const NAME = "[\\p{L}_][\\p{L}\\p{N}_]*";
-const PIECES = [
+const TOKENS = [
   ["blank", "\\s+|--[^\\n]*"],
   ["comment", "/\\*"],
   ["dollarQuote", `\\$(?:${NAME})?\\$`],
   ["parameter", `\\$(?:${NAME}|\\d+)`],
   ["semicolon", ";"],
-  // Text and names in quotes, where a doubled quote does not end them; after E a backslash escapes one as well.
+  // Strings and quoted names, where a doubled quote is an escape; in E'...' a backslash is one too.
   ["quoted", "[eE]'[^'\\\\]*(?:(?:''|\\\\[^])[^'\\\\]*)*'?|'[^']*(?:''[^']*)*'?|\"[^\"]*(?:\"\"[^\"]*)*\"?"],
-  // A word is taken whole: a dollar sign may be part of it.
+  // A whole word: it may contain a dollar sign.
   ["other", "[\\p{L}\\p{N}_][\\p{L}\\p{N}_$]*|[^]"],
 ] as const;
-const PIECE = new RegExp(PIECES.map(([kind, pattern]) => `(?<${kind}>${pattern})`).join("|"), "uy");
+const TOKEN = new RegExp(TOKENS.map(([kind, pattern]) => `(?<${kind}>${pattern})`).join("|"), "uy");
 
 export function* sqlTokens(sql: string): Generator<Token> {
   for (let at = 0; at < sql.length; ) {
-    PIECE.lastIndex = at;
-    const groups = PIECE.exec(sql)?.groups ?? {};
+    TOKEN.lastIndex = at;
+    const groups = TOKEN.exec(sql)?.groups ?? {};
     const [[found, text] = ["other", ""]] = Object.entries(groups).filter(([, match]) => match !== undefined);
     const end = endOf(found, sql, at, text);
     yield { kind: kindOf(found), text: sql.slice(at, end) };
@@ -58,7 +58,7 @@ function endOfComment(sql: string, start: number): number {
   return mark.lastIndex;
 }
 
-/** At least as many as there are: the body of a function may hold semicolons of its own. */
+/** May be true for one statement: the body of a function can contain semicolons. */
 export function holdsSeveral(sql: string): boolean {
   let statements = 0;
   let isBlank = true;

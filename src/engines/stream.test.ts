@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { EngineRefusal, type Engines, type QueryOptions, type Row } from "./engine.ts";
 import { KINDS, useEveryKind } from "./every-kind.fixture.ts";
 
-// Streams, limits and health as engine.ts promises them of every kind of engine.
+// Streams, limits and health, for every kind of engine.
 const every = useEveryKind();
 const ENDLESS = "select count(*) as n from generate_series(1, 100000000000) as t(i) where i % 3 = 7";
 const ROWS = "select i, 'row ' || i as name from generate_series(1, $n) as t(i) order by i";
@@ -44,7 +44,7 @@ describe.each(KINDS)("the %s engine", (name) => {
       await expect(all(stream(sql, { rowsMax: 4_999 }))).rejects.toThrow("more than 4999 rows");
     });
 
-    test("nothing before the first batch is asked for", async () => {
+    test("nothing before the first batch is requested", async () => {
       stream("create table too_early (a int)");
       await expect(all(stream("select * from too_early"))).rejects.toThrow(EngineRefusal);
     });
@@ -52,18 +52,18 @@ describe.each(KINDS)("the %s engine", (name) => {
     test("as many rows as are allowed, and fails with one more", async () => {
       expect((await all(stream(ROWS, { params: { n: 4_000 }, rowsMax: 4_000 }))).length).toBe(4_000);
       const refusal = new EngineRefusal(
-        "The SQL returns more than 3999 rows, which is the limit here, so none of them counts.",
+        "The SQL returns more than 3999 rows, the limit here, so none of them is used.",
       );
       await expect(all(stream(ROWS, { params: { n: 4_000 }, rowsMax: 3_999 }))).rejects.toThrow(refusal);
     });
 
-    test("the failure in the middle of the rows, not their end", async () => {
+    test("a failure after some rows, not an early end", async () => {
       const sql =
         "select case when i = 9000 then cast('row ' || i as int) else i end as i from generate_series(1, 9000) as t(i)";
       await expect(all(stream(sql))).rejects.toThrow("row 9000");
     });
 
-    test("until the caller leaves, and then gives its place in line to others", async () => {
+    test("until the caller leaves the loop, and then frees its slot", async () => {
       for (let round = 0; round < 6; round += 1) {
         for await (const batch of stream(ROWS, { params: { n: 100_000 } })) {
           expect(batch[0]).toEqual({ i: 1, name: "row 1" });
@@ -85,7 +85,7 @@ describe.each(KINDS)("the %s engine", (name) => {
       await expect(all(stream("select 1 as a", { signal: abort.signal }))).rejects.toBe(reason);
     });
 
-    test("to nobody any more once the engine is closed, also where the caller has gone without a word", async () => {
+    test("no more rows once the engine is closed, also when the caller has stopped reading", async () => {
       const own = every.openOthers();
       const forgotten = stream(ROWS, { params: { n: 100_000 } }, own)[Symbol.asyncIterator]();
       expect((await forgotten.next()).done).toBe(false);
@@ -98,7 +98,7 @@ describe.each(KINDS)("the %s engine", (name) => {
   });
 
   describe("has a time limit", () => {
-    const late = new Error("The query took longer than the 0.05 s that it may take, so it was ended.");
+    const late = new Error("The query took longer than its limit of 0.05 s and was cancelled.");
     const options = { signal: new AbortController().signal, rowsMax: 10, timeoutMs: 50 };
 
     test("that ends a query and says how long it was", async () => {
@@ -114,7 +114,7 @@ describe.each(KINDS)("the %s engine", (name) => {
       );
     });
 
-    test("that counts the time in which nobody takes the rows, so that others get their turn", async () => {
+    test("that includes the time in which the caller reads no rows, so that queued queries get their turn", async () => {
       const forgotten = Array.from({ length: 5 }, () =>
         stream(ROWS, { params: { n: 20_000 }, timeoutMs: 2_000 })[Symbol.asyncIterator](),
       );
@@ -123,10 +123,10 @@ describe.each(KINDS)("the %s engine", (name) => {
       const rest = async (batches: AsyncIterator<Row[]> | undefined) => {
         while (!(await batches?.next())?.done);
       };
-      await expect(rest(forgotten[0])).rejects.toThrow("longer than the 2 s");
+      await expect(rest(forgotten[0])).rejects.toThrow("longer than its limit of 2 s");
     });
 
-    test("that does not count the waiting in line", async () => {
+    test("that does not include the time in the queue", async () => {
       const busy = Array.from({ length: 4 }, () =>
         every.engines
           .get(name)

@@ -1,6 +1,6 @@
 /**
- * The requests of Trino's protocol: a statement is posted, and each answer names the address of the next, until one names
- * none. The login goes to the configured server only, whatever address an answer names.
+ * The requests of Trino's protocol: a statement is posted, and each reply has the URI of the next page, until the last has
+ * none. The login is sent only to the configured server, whatever URI a reply contains.
  */
 import { isRecord } from "../kernel/json/is-record.ts";
 import { createOutbound, type OutboundAnswer, shownUrl } from "../kernel/net/outbound.ts";
@@ -9,9 +9,9 @@ import { EngineRefusal } from "./engine.ts";
 import type { TrinoSettings } from "./settings.ts";
 import { parsePage, type TypeSignature } from "./trino-values.ts";
 
-/** What is read of an answer; Trino's `QueryResults` has more. */
+/** The fields that are used; Trino's `QueryResults` has more. */
 export interface Page {
-  /** Absent from the last. */
+  /** Absent on the last page. */
   nextUri?: string;
   columns?: { name: string; typeSignature: TypeSignature }[];
   data?: unknown[][];
@@ -24,7 +24,7 @@ export interface Page {
 export interface TrinoHttp {
   submit(statement: string, signal: AbortSignal): Promise<Page>;
   next(uri: string, signal: AbortSignal): Promise<Page>;
-  /** Ends the query whose next page this would be. */
+  /** Cancels the query that `uri` is the next page of. */
   cancel(uri: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -32,20 +32,20 @@ export interface TrinoHttp {
 /** Trino answers within a second or so, with an empty page if it has none yet. */
 const REQUEST_TIMEOUT_MS = 60_000;
 const CANCEL_TIMEOUT_MS = 5_000;
-/** Trino ends a page after about a megabyte, but a row is never divided. */
+/** Trino ends a page after about a megabyte, but never splits a row. */
 const PAGE_BYTES_MAX = 128 * 1024 * 1024;
-/** Some 20 s in all, for a gateway that restarts. */
+/** About 20 s in all, enough for a gateway to restart. */
 const RETRY: RetryPolicy = { maxAttempts: 10, baseMs: 100, factor: 2, capMs: 5_000, jitter: 0.5 };
-/** Not taken on, hence safe to send again whatever it was. */
-const NOT_TAKEN = new Set([429, 503]);
-const MAY_PASS = new Set([...NOT_TAKEN, 502, 504]);
+/** The server did not accept the statement, so sending it again is safe. */
+const NOT_ACCEPTED = new Set([429, 503]);
+const TRANSIENT = new Set([...NOT_ACCEPTED, 502, 504]);
 const LIMITS = { timeoutMs: REQUEST_TIMEOUT_MS, bodyLimitBytes: PAGE_BYTES_MAX };
 
 class StatusError extends Error {
   readonly status: number;
 
   constructor(status: number, url: string) {
-    const login = status === 401 || status === 403 ? " The login of the engine's settings is not accepted." : "";
+    const login = status === 401 || status === 403 ? " It does not accept the login from the engine's settings." : "";
     super(`Trino answered ${shownUrl(url)} with status ${status}.${login}`);
     this.name = "StatusError";
     this.status = status;
@@ -55,7 +55,7 @@ class StatusError extends Error {
 export function createTrinoHttp(settings: TrinoSettings): TrinoHttp {
   const base = settings.url.replace(/\/+$/, "");
   const { origin } = new URL(base);
-  // Where the warehouse is was chosen by the operator, so it may well be in a private network.
+  // The operator configured this address, so it may be in a private network.
   const outbound = createOutbound({ allowPrivate: true });
   const login = loginOf(settings);
   const session = { ...login, ...sessionOf(settings) };
@@ -69,22 +69,22 @@ export function createTrinoHttp(settings: TrinoSettings): TrinoHttp {
   return {
     async submit(statement, signal) {
       const request = { method: "POST", url: `${base}/v1/statement`, headers: session, body: statement } as const;
-      const send = () => untilAnswered(signal, (late) => exchange({ ...request, ...LIMITS, signal: late }));
-      const retryOn = (error: unknown) => error instanceof StatusError && NOT_TAKEN.has(error.status);
+      const send = () => withLateAbort(signal, (late) => exchange({ ...request, ...LIMITS, signal: late }));
+      const retryOn = (error: unknown) => error instanceof StatusError && NOT_ACCEPTED.has(error.status);
       return pageOf(await withRetry(send, { policy: RETRY, retryOn, signal }));
     },
     async next(uri, signal) {
-      const request = { method: "GET", url: ownAddress(uri, origin), headers: login, ...LIMITS, signal } as const;
-      // The same page may be asked for again, so an answer that was lost on its way is no loss.
-      const retryOn = (error: unknown) => !(error instanceof StatusError) || MAY_PASS.has(error.status);
+      const request = { method: "GET", url: onSameServer(uri, origin), headers: login, ...LIMITS, signal } as const;
+      // A page can be requested again, so a lost reply is harmless.
+      const retryOn = (error: unknown) => !(error instanceof StatusError) || TRANSIENT.has(error.status);
       return pageOf(await withRetry(() => exchange(request), { policy: RETRY, retryOn, signal }));
     },
     async cancel(uri) {
       const signal = AbortSignal.timeout(CANCEL_TIMEOUT_MS);
       try {
-        await outbound.request({ method: "DELETE", url: ownAddress(uri, origin), headers: login, ...LIMITS, signal });
+        await outbound.request({ method: "DELETE", url: onSameServer(uri, origin), headers: login, ...LIMITS, signal });
       } catch {
-        // Trino ends by itself what nobody asks for any more.
+        // Trino abandons a query that nobody polls.
       }
     },
     close: outbound.close,
@@ -101,7 +101,7 @@ function sessionOf({ user, catalog, schema }: TrinoSettings): Record<string, str
   return {
     "x-trino-user": user,
     "x-trino-source": "millrace",
-    // One result wherever it is computed.
+    // The same result in every time zone.
     "x-trino-time-zone": "UTC",
     // Without it Trino rounds times to milliseconds.
     "x-trino-client-capabilities": "PARAMETRIC_DATETIME",
@@ -111,8 +111,8 @@ function sessionOf({ user, catalog, schema }: TrinoSettings): Record<string, str
   };
 }
 
-/** A statement that was sent runs, and only its answer tells how to end it: so the signal is obeyed a little later. */
-async function untilAnswered<T>(signal: AbortSignal, work: (late: AbortSignal) => Promise<T>): Promise<T> {
+/** A posted statement runs, and only the reply has the URI to cancel it. So an abort waits a while for the reply. */
+async function withLateAbort<T>(signal: AbortSignal, work: (late: AbortSignal) => Promise<T>): Promise<T> {
   const late = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const follow = () => {
@@ -127,11 +127,11 @@ async function untilAnswered<T>(signal: AbortSignal, work: (late: AbortSignal) =
   }
 }
 
-function ownAddress(uri: string, origin: string): string {
+function onSameServer(uri: string, origin: string): string {
   if (URL.canParse(uri) && new URL(uri).origin === origin) return uri;
   throw new Error(
-    `Trino at ${origin} names ${shownUrl(uri)} as the address of its rows, which is another server, so it is not asked. ` +
-      "Behind a proxy, let Trino know its own address: http-server.process-forwarded=true.",
+    `Trino at ${origin} names ${shownUrl(uri)} as the address of its next page, which is another server, so no request was sent there. ` +
+      "If Trino runs behind a proxy, set http-server.process-forwarded=true on it.",
   );
 }
 
@@ -141,7 +141,7 @@ function pageOf({ body, truncated }: OutboundAnswer): Page {
     const page = parsePage(body.toString("utf8"));
     if (isRecord(page) && typeof page["id"] === "string") return page;
   } catch {
-    // Told below.
+    // Reported below.
   }
-  throw new Error("The answer is not what Trino answers to a statement. Does the url of the engine lead to a Trino?");
+  throw new Error("The reply is not one of Trino's. Does the `url` of the engine point to a Trino server?");
 }

@@ -34,7 +34,7 @@ test("a value can end neither the literal that it is in nor the statement", () =
 
 test("several statements, and parameters without a value, are refused", () => {
   expect(() => trinoStatement("select 1; select 2", undefined)).toThrow(
-    new EngineRefusal("Trino runs one statement at a time, and this SQL holds several. Run them one by one."),
+    new EngineRefusal("Trino runs one statement at a time, and this SQL contains several. Run them one by one."),
   );
   expect(() => trinoStatement("select $a", { b: 1 })).toThrow(EngineRefusal);
 });

@@ -1,18 +1,18 @@
-/** SQL and its parameters as Trino takes them: one statement, with its values as literals behind `using`. */
+/** Converts SQL and parameters to what Trino accepts: one statement, with the values as literals after `using`. */
 import { EngineRefusal, type Params } from "./engine.ts";
 import { kindOfItems, named, usedNames } from "./params.ts";
 import { holdsSeveral, sqlTokens } from "./sql-tokens.ts";
 
 export function trinoStatement(sql: string, given: Params | undefined): string {
   if (holdsSeveral(sql)) {
-    throw new EngineRefusal("Trino runs one statement at a time, and this SQL holds several. Run them one by one.");
+    throw new EngineRefusal("Trino runs one statement at a time, and this SQL contains several. Run them one by one.");
   }
   const params = named(given);
-  usedNames(sql, params); // Refuses what has no value.
+  usedNames(sql, params); // Throws if a parameter has no value.
   const values: string[] = [];
   let text = "";
   for (const token of sqlTokens(sql)) {
-    if (token.kind === "semicolon") continue; // Behind the one statement; Trino takes none.
+    if (token.kind === "semicolon") continue; // After the only statement; Trino accepts none.
     if (token.kind === "parameter") values.push(literal(params[token.text.slice(1)]));
     text += token.kind === "parameter" ? "?" : token.text;
   }
@@ -25,7 +25,7 @@ function literal(value: unknown): string {
   if (typeof value === "boolean") return String(value);
   if (typeof value === "number") return numberLiteral(value);
   if (!Array.isArray(value) || kindOfItems(value) === undefined) return textLiteral(JSON.stringify(value));
-  // 1 and 1.5 in one array must be of one type.
+  // 1 and 1.5 in one array need the same type.
   const isWhole = value.every((item) => typeof item !== "number" || Number.isSafeInteger(item));
   const items = value.map((item: unknown) =>
     typeof item === "number" && !isWhole ? doubleLiteral(item) : literal(item),
@@ -37,7 +37,7 @@ function numberLiteral(value: number): string {
   return Number.isSafeInteger(value) ? String(value) : doubleLiteral(value);
 }
 
-/** Without an exponent it would be a decimal, and 0.1 as a decimal is another number than 0.1. */
+/** Without an exponent it would be a decimal, and the decimal 0.1 differs from the double 0.1. */
 function doubleLiteral(value: number): string {
   return Number.isFinite(value) ? value.toExponential() : `double '${value}'`;
 }

@@ -43,7 +43,7 @@ test.each<[TypeSignature, unknown, unknown]>([
   expect(parserOf(signature)(null)).toBeNull();
 });
 
-describe("a moment is in UTC, wherever its clocks are", () => {
+describe("an instant is converted to UTC", () => {
   const moment = parserOf(type("timestamp with time zone", 3));
   test.each([
     ["2026-01-31 01:02:03.000 UTC", "2026-01-31T01:02:03Z"],
@@ -64,7 +64,7 @@ describe("a moment is in UTC, wherever its clocks are", () => {
 });
 
 describe("a page", () => {
-  test("keeps every digit of a whole number, and leaves the rest alone", () => {
+  test("keeps every digit of a whole number, and changes nothing else", () => {
     const text = String.raw`{"a":[9007199254740993,-9223372036854775808,123],"b":"at 12345678901234567, \"99999999999999999\"",
       "c":0.12345678901234568,"d":1.2345678901234567E-18,"e":-1.0E-20,"f":"","12345678901234567":1}`;
     expect(parsePage(text)).toEqual({

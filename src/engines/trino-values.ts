@@ -1,8 +1,8 @@
-/** Trino's answers as JSON. engine.ts says by which rules. */
+/** Converts Trino's values to JSON. engine.ts has the rules. */
 import { exactNumber } from "./exact-number.ts";
 import { uniqueNames } from "./unique-names.ts";
 
-/** As Trino describes a type: `array(decimal(10,2))` is an `array`, and its one argument is a type again. */
+/** Trino's description of a type: `array(decimal(10,2))` is an `array` whose one argument is another type. */
 export interface TypeSignature {
   rawType: string;
   arguments?: readonly { value: unknown }[];
@@ -16,8 +16,8 @@ interface RowField {
 type Parser = (value: unknown) => unknown;
 
 /**
- * Trino writes a `bigint` as a number of JSON, which the parser would round. So whole numbers of 16 digits and more become
- * text first; those of a `double` always have a point.
+ * Trino writes a `bigint` as a JSON number, which `JSON.parse` would round. So whole numbers of 16 digits and more are
+ * quoted first; a `double` always has a decimal point.
  */
 export function parsePage(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
@@ -30,7 +30,7 @@ const LONG_WHOLE = /^-?\d{16,}$/;
 const asExact: Parser = (value) => exactNumber(String(value));
 const asDouble: Parser = (value) => (Number.isFinite(Number(value)) ? Number(value) : value);
 
-/** By type; whatever is not listed stays as it comes: booleans, texts, dates, intervals, bytes in base64. */
+/** By type; other types are not converted: booleans, text, dates, intervals, bytes in base64. */
 const SCALARS: Readonly<Record<string, Parser>> = {
   tinyint: asExact,
   smallint: asExact,
@@ -42,15 +42,15 @@ const SCALARS: Readonly<Record<string, Parser>> = {
   json: (value) => JSON.parse(String(value)),
   time: (value) => withoutZeros(String(value)),
   timestamp: (value) => withoutZeros(String(value).replace(" ", "T")),
-  "timestamp with time zone": (value) => moment(String(value)),
+  "timestamp with time zone": (value) => instant(String(value)),
 };
 
 export function parserOf(type: TypeSignature): Parser {
-  const parse = parserOfPresent(type);
+  const parse = parserOfNonNull(type);
   return (value) => (value === null || value === undefined ? null : parse(value));
 }
 
-function parserOfPresent({ rawType, arguments: parts = [] }: TypeSignature): Parser {
+function parserOfNonNull({ rawType, arguments: parts = [] }: TypeSignature): Parser {
   switch (rawType) {
     case "array": {
       const item = parserOf(parts[0]?.value as TypeSignature);
@@ -72,13 +72,13 @@ function parserOfPresent({ rawType, arguments: parts = [] }: TypeSignature): Par
   }
 }
 
-/** Of the fraction of a second: the other engines write none either. */
+/** Drops trailing zeros of a fraction of a second, as the other engines do. */
 function withoutZeros(text: string): string {
   return text.replace(/(\.\d*?)0+(?!\d)/, "$1").replace(/\.(?!\d)/, "");
 }
 
-/** `2026-01-31 01:02:03.500 Europe/Berlin`: Trino writes a moment as the clocks there show it. */
-function moment(text: string): string {
+/** To UTC. Trino writes an instant as wall time with its zone: `2026-01-31 01:02:03.500 Europe/Berlin`. */
+function instant(text: string): string {
   const [, wall, fraction = "", zone = ""] = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(\.\d+)? (\S+)$/.exec(text) ?? [];
   const offsetMs = wall && utcOffsetMs(Date.parse(`${wall.replace(" ", "T")}Z`), zone);
   if (!wall || typeof offsetMs !== "number") return text;
@@ -88,7 +88,7 @@ function moment(text: string): string {
 
 const formatters = new Map<string, Intl.DateTimeFormat>();
 
-/** By how much the clocks are ahead of UTC that show this. In the hour that comes twice it is the first. */
+/** The UTC offset of a wall time. In the hour that is repeated when clocks go back, the first of the two. */
 function utcOffsetMs(wallMs: number, zone: string): number | undefined {
   if (zone === "UTC") return 0;
   if (/^[+-]/.test(zone)) return parsedOffsetMs(zone);
@@ -101,7 +101,7 @@ function utcOffsetMs(wallMs: number, zone: string): number | undefined {
     const before = offsetAt(wallMs - DAY_MS);
     return offsetAt(wallMs - before) === before ? before : offsetAt(wallMs + DAY_MS);
   } catch {
-    return undefined; // A zone that is not known here.
+    return undefined; // An unknown time zone.
   }
 }
 

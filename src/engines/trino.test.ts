@@ -48,7 +48,7 @@ const hangUp: Fault = (response) => void response.socket?.destroy();
 const methods = () => trino.requests.map(({ method }) => method);
 
 describe("a session", () => {
-  test("says who asks, for what, and in which time zone, with the statement only", async () => {
+  test("sends user, source and time zone, with the statement only", async () => {
     await query(open({ catalog: "hive", schema: "sales" }), "select 1 as a");
     const [first, ...others] = trino.requests;
     expect(first).toMatchObject({ method: "POST", path: "/v1/statement", body: "select 1 as a" });
@@ -74,30 +74,30 @@ describe("a session", () => {
     expect(new Set(trino.requests.map(({ headers }) => headers.authorization))).toEqual(new Set([authorization]));
   });
 
-  test("with a login that is not accepted may be tried again, and does not tell it", async () => {
+  test("with a login that is not accepted may be retried, and the error does not contain the login", async () => {
     await trino.stop();
     trino = await startTrino({ connection: database.connection, authorization: BASIC });
     const failure = await failureOf(query(open({ password: "SECRET" }), "select 1"));
-    expect(String(failure)).toContain("with status 401. The login of the engine's settings is not accepted.");
+    expect(String(failure)).toContain("with status 401. It does not accept the login from the engine's settings.");
     expect(failure).not.toBeInstanceOf(EngineRefusal);
     expect(JSON.stringify([String(failure), failure])).not.toMatch(/SECRET|U0VDUkVU/);
   });
 
-  test("may begin below a path", async () => {
+  test("may have a base path", async () => {
     const failure = await failureOf(query(open({ url: `${trino.url}/gateway/` }), "select 1"));
     expect(String(failure)).toContain(`${trino.url}/gateway/v1/statement with status 404`);
   });
 });
 
 describe("a server that is busy", () => {
-  test("is asked again", async () => {
+  test("is retried", async () => {
     trino.disturb("POST", status(503), status(429));
     trino.disturb("GET", status(502), status(503), status(504), hangUp);
     expect((await query(open(), "select 1 as a")).rows).toEqual([{ a: 1 }]);
     expect(methods().filter((method) => method === "POST")).toHaveLength(3);
   });
 
-  test("loses no row and repeats none when an answer is lost on its way", async () => {
+  test("loses and repeats no row when a reply is lost", async () => {
     trino.disturb("GET", hangUp, hangUp, hangUp);
     const { rows } = await query(open(), "select generate_series(1, 4000) as i");
     expect(rows.map(({ i }) => i)).toEqual(Array.from({ length: 4_000 }, (_, index) => index + 1));
@@ -115,7 +115,7 @@ describe("a server that is busy", () => {
     expect(methods()).toEqual(["POST"]);
   });
 
-  test("is not waited for once the signal aborts", async () => {
+  test("is not retried after an abort", async () => {
     trino.disturb("POST", ...Array.from({ length: 9 }, () => status(503)));
     const abort = new AbortController();
     const waiting = failureOf(query(open(), "select 1", { signal: abort.signal }));
@@ -126,8 +126,8 @@ describe("a server that is busy", () => {
   });
 });
 
-describe("a query that is not wanted any more", () => {
-  test("is cancelled in the server", async () => {
+describe("a query that is aborted", () => {
+  test("is cancelled on the server", async () => {
     const abort = new AbortController();
     const endless = failureOf(query(open(), ENDLESS, { signal: abort.signal }));
     await until(() => trino.running().length === 1, "the query");
@@ -138,7 +138,7 @@ describe("a query that is not wanted any more", () => {
     expect(trino.running()).toEqual([]);
   });
 
-  test("is cancelled although its statement was not even answered yet", async () => {
+  test("is cancelled even before its statement was answered", async () => {
     const abort = new AbortController();
     const reason = new Error("stop");
     trino.rewriteNextUri((uri) => {
@@ -163,32 +163,32 @@ describe("a query that is not wanted any more", () => {
     expect(trino.cancelled).toEqual([sql, sql]);
   });
 
-  test("ends here also when the server hears nothing", async () => {
+  test("ends here also when the server does not answer", async () => {
     trino.disturb("DELETE", hangUp);
     const failure = failureOf(query(open(), ENDLESS, { timeoutMs: 200 }));
-    expect(String(await failure)).toContain("longer than the 0.2 s");
+    expect(String(await failure)).toContain("longer than its limit of 0.2 s");
   });
 });
 
 describe("an address on another server", () => {
   test("is not followed, and the login does not go there", async () => {
     const asked: unknown[] = [];
-    const stranger = createServer((request, response) => {
+    const otherServer = createServer((request, response) => {
       asked.push(request.headers);
       response.end("{}");
     });
-    await new Promise<void>((resolve) => stranger.listen(0, "127.0.0.1", resolve));
-    const elsewhere = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`;
+    await new Promise<void>((resolve) => otherServer.listen(0, "127.0.0.1", resolve));
+    const elsewhere = `http://127.0.0.1:${(otherServer.address() as AddressInfo).port}`;
     trino.rewriteNextUri((uri) => uri.replace(trino.url, elsewhere));
     const failure = await failureOf(query(open({ password: PASSWORD }), "select 1"));
     expect(String(failure)).toContain(`names ${elsewhere}/v1/statement/queued/`);
-    expect(String(failure)).toContain("which is another server, so it is not asked");
+    expect(String(failure)).toContain("which is another server, so no request was sent there");
     expect(failure).not.toBeInstanceOf(EngineRefusal);
     expect(asked).toEqual([]);
-    stranger.close();
+    otherServer.close();
   });
 
-  test("is not followed by way of a redirect either", async () => {
+  test("is not followed through a redirect either", async () => {
     trino.disturb("POST", status(307));
     expect(String(await failureOf(query(open(), "select 1")))).toContain("with status 307");
     trino.disturb("GET", status(302));
@@ -221,16 +221,16 @@ describe("a failure", () => {
     expect(failure).not.toBeInstanceOf(EngineRefusal);
   });
 
-  test("to speak Trino's language is told", async () => {
+  test("to understand the reply is reported", async () => {
     for (const body of ["<html>Log in</html>", "[]", "{}", ""]) {
       trino.disturb("POST", (response) => void response.end(body));
       expect(String(await failureOf(query(open(), "select 1")))).toContain(
-        "Does the url of the engine lead to a Trino?",
+        "Does the `url` of the engine point to a Trino server?",
       );
     }
   });
 
-  test("to reach the server makes the engine unwell, and it recovers", async () => {
+  test("to reach the server makes the engine unhealthy until the server is back", async () => {
     const engine = open();
     trino.disturb("POST", hangUp);
     await expect(engine.health()).rejects.toThrow();

@@ -1,4 +1,4 @@
-/** A Trino as warehouse, over its HTTP protocol: https://trino.io/docs/current/develop/client-protocol.html */
+/** Trino as warehouse, over its HTTP protocol: https://trino.io/docs/current/develop/client-protocol.html */
 import { type Driver, type DriverOptions, type DriverResult, EngineRefusal, type Row } from "./engine.ts";
 import type { TrinoSettings } from "./settings.ts";
 import { createTrinoHttp, type Page, type TrinoHttp } from "./trino-http.ts";
@@ -6,7 +6,7 @@ import { trinoStatement } from "./trino-sql.ts";
 import { parserOf } from "./trino-values.ts";
 import { uniqueNames } from "./unique-names.ts";
 
-/** What Trino counts as an error of the user although the statement is not to blame. */
+/** Errors that Trino classes as user errors although the statement is not at fault. */
 const NOT_THE_SQL = new Set(["ABANDONED_QUERY", "ADMINISTRATIVELY_KILLED", "TRANSACTION_CONFLICT", "USER_CANCELED"]);
 
 export function openTrino(settings: TrinoSettings): Driver {

@@ -1,6 +1,6 @@
-/** Columns by name need names that differ. */
+/** Makes column names unique, since rows are objects with the column names as keys. */
 
-/** `a`, `a`, `b` as `a`, `a:1`, `b`, which is how DuckDB names them. */
+/** `a`, `a`, `b` as `a`, `a:1`, `b`, as DuckDB does. */
 export function uniqueNames(names: readonly string[]): string[] {
   const taken = new Set<string>();
   return names.map((name) => {
