@@ -1,4 +1,5 @@
-/** The HTTP API as the story uses it, with a key and until Ctrl-C. */
+/** The calls of the HTTP API that the scenario makes. Ctrl-C ends them. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { followRun } from "../cli/chain/follow.ts";
 import { createClient, type Request } from "../cli/common/client.ts";
 
@@ -10,12 +11,12 @@ export interface Api {
   put<Reply>(path: string, body: object): Promise<Reply>;
   /** Waits for the end of a run. */
   ended(runId: string): Promise<void>;
-  /** Looks again until it is there, or patience is at an end: then the checks will tell. */
-  settled(look: () => Promise<boolean>): Promise<void>;
+  /** Polls until the condition is true or a time limit has passed; the checks then show what is missing. */
+  waitUntil(condition: () => Promise<boolean>): Promise<void>;
 }
 
-const LOOK_EVERY_MS = 50;
-const PATIENCE_MS = 10_000;
+const POLL_MS = 50;
+const WAIT_MS_MAX = 10_000;
 
 export function createApi({ url, key }: { url: string; key: string }, signal: AbortSignal): Api {
   const client = createClient({ flags: { url }, env: { MILLRACE_KEY: key } });
@@ -26,11 +27,9 @@ export function createApi({ url, key }: { url: string; key: string }, signal: Ab
     async ended(runId) {
       await followRun(client, runId, { signal });
     },
-    async settled(look) {
-      const patience = performance.now() + PATIENCE_MS;
-      while (!(await look()) && performance.now() < patience) {
-        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
-      }
+    async waitUntil(condition) {
+      const deadline = performance.now() + WAIT_MS_MAX;
+      while (!(await condition()) && performance.now() < deadline) await sleep(POLL_MS);
     },
   };
 }

@@ -1,8 +1,8 @@
-/** What the story defines in Millrace, and the data that it is about: a shop's revenue and visits of one day, by region. */
+/** The definitions and data of the scenario: a shop's revenue and visits of one day, by region. */
 
 export const OP_TIME = "20251219";
 
-/** A file that is through all stages is the arrival of a table. */
+/** A file that has passed all stages counts as the arrival of a table. */
 export const ARRIVING_FILES = [{ pattern: "visits-(\\d{8})\\.jsonl", table: "VISITS", opTime: "$1" }];
 
 /** The region of each visit, by shard. */
@@ -12,7 +12,7 @@ const VISITS = [
   ["EU", "EU", "EU", "US"],
 ] as const;
 export const VISITS_FILE = { filename: `visits-${OP_TIME}.jsonl`, shards: VISITS.map((_, shard) => shard) };
-/** Tracked, but no arrival. */
+/** Tracked, but not the arrival of a table. */
 const CLICKS_FILE = { filename: `clicks-${OP_TIME}.jsonl`, shards: [0, 1] };
 export const FILES = [VISITS_FILE, CLICKS_FILE];
 
@@ -77,7 +77,7 @@ export function visitsChain(tablesDir: string) {
   };
 }
 
-/** The names of the regions. Nothing in it announces the table: its owner does, by a call. */
+/** Loads the names of the regions. It does not announce the table: an API call does. */
 export const REGIONS_CHAIN = {
   name: "regions",
   dagJson: {
@@ -122,7 +122,7 @@ export const MODELS = {
 } as const;
 export type ModelId = keyof typeof MODELS;
 
-/** Two of growth's have the same callback and secret, so an update that concerns both is one delivery. */
+/** The two of growth have the same callback and secret, so an update of both KPIs is one delivery. */
 export const SUBSCRIPTIONS = [
   { kpiId: "KD1001", team: "finance" },
   { kpiId: "KD1002", team: "growth" },

@@ -1,3 +1,3 @@
-/** A whole Millrace shown at work: a story from source to subscriber, played on this machine and then checked. */
-export { openHouse } from "./house.ts";
-export { playDemo } from "./play.ts";
+/** `millrace demo`: a scenario from source to subscriber that runs on this machine, and checks of its results. */
+export { openDemoServer } from "./demo-server.ts";
+export { runDemo } from "./run-demo.ts";

@@ -1,4 +1,4 @@
-/** A small HTTP server on this machine, for the parts of the story that are not Millrace. */
+/** A small HTTP server on this machine, for the shop and the subscribers of the scenario. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
@@ -27,7 +27,7 @@ export async function startLocalServer(answer: (request: Incoming) => Outgoing):
       response.writeHead(status, { "content-type": "application/json" });
       response.end(body === undefined ? "" : JSON.stringify(body));
     } catch {
-      response.destroy(); // The caller hung up, or sent what nobody can read.
+      response.destroy(); // The caller disconnected, or the request cannot be parsed.
     }
   }
 

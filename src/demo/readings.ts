@@ -1,4 +1,4 @@
-/** What the story and its checks read through the API, each reading as one line of text that can be shown and compared. */
+/** What the scenario and its checks read through the API: each reading is one line of text, to show and compare. */
 import type { Api } from "./api.ts";
 import { type KpiId, type ModelId, OP_TIME } from "./definitions.ts";
 
@@ -37,7 +37,7 @@ export interface Delivery {
   status: string;
 }
 
-/** `5 of 5 shards` are through the last stage. */
+/** `5 of 5 shards` have passed the last stage. */
 export async function shardsDone(api: Api): Promise<string> {
   const { total, by_shard } = await api.get<{ total: number; by_shard: { done: number }[] }>(PATHS.summary);
   return `${by_shard.reduce((sum, { done }) => sum + done, 0)} of ${total} shards`;
@@ -46,16 +46,16 @@ export async function shardsDone(api: Api): Promise<string> {
 /** `ORDERS 2, REGIONS 1`: how often each table has arrived. */
 export async function arrivalCounts(api: Api): Promise<string> {
   const { items } = await api.get<Items<{ table: string; arrivals: number }>>(PATHS.arrivals, { opTime: OP_TIME });
-  return listed(items.map(({ table, arrivals }) => `${table} ${arrivals}`));
+  return sortedList(items.map(({ table, arrivals }) => `${table} ${arrivals}`));
 }
 
-/** The sentence that says why a model has run or has not, and the tables that it lacks. */
+/** Why a model has run or not, and the tables that it waits for. */
 export async function why(api: Api, modelId: ModelId): Promise<{ verdict: string; missing: string }> {
   const { verdict, tables } = await api.get<{ verdict: string; tables: { table: string; missing: boolean }[] }>(
     PATHS.why(modelId),
     { opTime: OP_TIME },
   );
-  return { verdict, missing: listed(tables.filter(({ missing }) => missing).map(({ table }) => table)) };
+  return { verdict, missing: sortedList(tables.filter(({ missing }) => missing).map(({ table }) => table)) };
 }
 
 /** `1 SUCCESS, 2 SUCCESS`: the generations of a model. */
@@ -64,7 +64,7 @@ export async function generations(api: Api, modelId: ModelId): Promise<string> {
     modelId,
     opTime: OP_TIME,
   });
-  return listed(items.map(({ generation, status }) => `${generation} ${status}`));
+  return sortedList(items.map(({ generation, status }) => `${generation} ${status}`));
 }
 
 /** `America 80, Europe 180`. */
@@ -73,25 +73,22 @@ export async function values(api: Api, kpiId: KpiId): Promise<string> {
     kpiId,
     opTime: OP_TIME,
   });
-  return listed(items.map(({ value, dimensions }) => `${dimensions.region ?? "?"} ${value}`));
+  return sortedList(items.map(({ value, dimensions }) => `${dimensions.region ?? "?"} ${value}`));
 }
 
 /** `SUCCESS, SUCCESS`: how the runs of a chain ended. */
 export async function runStatuses(api: Api, chainId: string): Promise<string> {
   const { items } = await api.get<Items<{ status: string }>>(PATHS.runs, { chainId });
-  return listed(items.map(({ status }) => status));
+  return sortedList(items.map(({ status }) => status));
 }
 
 /** `1 FAILED, 2 SUCCESS`. */
 export async function attempts(api: Api, runId: string, nodeId: string): Promise<string> {
   const items = await api.get<{ attempt: number; status: string }[]>(PATHS.attempts(runId, nodeId));
-  return listed(items.map(({ attempt, status }) => `${attempt} ${status}`));
+  return sortedList(items.map(({ attempt, status }) => `${attempt} ${status}`));
 }
 
-/**
- * The attempts of all nodes as they ended, one after the other. Read once the run has ended: the states of nodes, looked at
- * while it runs, may pass between two looks.
- */
+/** The attempts of all nodes, in the order in which they ended. Read after the run: polling could miss a short state. */
 export async function attemptsInOrder(api: Api, runId: string): Promise<AttemptEnd[]> {
   const { items } = await api.get<Items<RunEvent>>(PATHS.events(runId));
   return items.flatMap(({ kind, nodeId, attempt, detail: { status = "", error = "" } }) =>
@@ -104,19 +101,19 @@ export async function deliveriesTo(api: Api, callbackUrl: string): Promise<Deliv
   return items;
 }
 
-/** `SALES 1, SALES 2 (rerun)`: what was told in deliveries. */
-export async function toldIn(api: Api, deliveries: readonly Delivery[]): Promise<string> {
+/** `SALES 1, SALES 2 (rerun)`: the content of deliveries. */
+export async function contentOf(api: Api, deliveries: readonly Delivery[]): Promise<string> {
   const details = await Promise.all(
     deliveries.map(({ id }) =>
       api.get<{ payload: { modelId: string; generation: number; rerun: boolean } }>(`${PATHS.deliveries}/${id}`),
     ),
   );
-  return listed(
+  return sortedList(
     details.map(({ payload: { modelId, generation, rerun } }) => `${modelId} ${generation}${rerun ? " (rerun)" : ""}`),
   );
 }
 
-/** In the same order whatever order they were found in. */
-function listed(texts: readonly string[]): string {
+/** Sorted, so that the text does not depend on the order of the reply. */
+function sortedList(texts: readonly string[]): string {
   return texts.toSorted().join(", ") || "none";
 }

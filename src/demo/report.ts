@@ -1,4 +1,4 @@
-/** What the demo prints at its end: a table of what happened, the checks that failed, and what to try next. */
+/** The output at the end of the demo: a table of the results, the failed checks, and commands to try. */
 import { indent, pairs } from "../cli/common/help.ts";
 import { paint, printable, table } from "../cli/common/output.ts";
 import { type Check, holds } from "./checks.ts";
@@ -26,12 +26,12 @@ export function reportJson(checks: readonly Check[], seconds: number, server: ob
   });
 }
 
-/** For the person who lets it stay. */
-export function invitation({ url, key }: { url: string; key: string }): string {
-  // Started from a checkout by `npm run demo`, the command is not on the PATH of the next terminal.
+/** Printed when the demo stays up. */
+export function nextSteps({ url, key }: { url: string; key: string }): string {
+  // `npm run demo` from a checkout does not put the command on the PATH of other terminals.
   const command = process.env["npm_lifecycle_event"] ? "npx millrace" : "millrace";
   return `
-This Millrace stays up until Ctrl-C, and then leaves nothing behind.
+This Millrace runs until Ctrl-C and then removes all that it created.
 
 ${pairs([
   ["Console", `${url}/`],
@@ -43,9 +43,9 @@ Three things to try in another terminal:
 
 ${indent([
   `export MILLRACE_URL=${url} MILLRACE_KEY=${key}`,
-  `${command} arrive ORDERS ${OP_TIME}                        # SALES runs again, and both teams hear of it here`,
+  `${command} arrive ORDERS ${OP_TIME}                        # SALES runs again, and both teams are notified`,
   `${command} kpi why SALES ${OP_TIME}                        # which run used which arrival, and what would start another`,
-  `${command} chain start orders --op-time ${OP_TIME} --watch # fetch, load and announce, drawn as it happens`,
+  `${command} chain start orders --op-time ${OP_TIME} --watch # fetch, load and announce, shown live`,
 ])}
 `;
 }

@@ -1,4 +1,4 @@
-/** The source of the story: a shop that lists the orders of a day. It fails at the first call, and a late order comes in later. */
+/** The source of the scenario: a shop that lists the orders of a day. Its first call fails; later calls include a late order. */
 import { type LocalServer, startLocalServer } from "./local-server.ts";
 
 export interface Order {

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { signatureHeaders } from "../webhooks/signing.ts";
-import { type Heard, type Subscribers, startSubscribers } from "./subscribers.ts";
+import { type Received, type Subscribers, startSubscribers } from "./subscribers.ts";
 
 const KEY = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
 const OTHER_KEY = `whsec_${Buffer.alloc(32, 2).toString("base64")}`;
@@ -8,10 +8,10 @@ const BODY = JSON.stringify({ event: "KPI_UPDATED", modelId: "SALES", generation
 const now = () => Math.floor(Date.now() / 1000);
 
 let subscribers: Subscribers;
-let told: Heard[];
+let received: Received[];
 beforeEach(async () => {
-  told = [];
-  subscribers = await startSubscribers({ onHeard: (heard) => told.push(heard) });
+  received = [];
+  subscribers = await startSubscribers({ onReceived: (delivery) => received.push(delivery) });
   subscribers.trust("finance", KEY);
   return subscribers.close;
 });
@@ -22,11 +22,11 @@ async function deliver({ id = "1", timestamp = now(), keys = [KEY], token = "kno
   return status;
 }
 
-test("a genuine delivery is heard once, however often it comes", async () => {
+test("a valid delivery counts once, however often it is sent", async () => {
   expect(await deliver()).toBe(204);
   expect(await deliver()).toBe(204);
-  expect(told).toEqual([{ team: "finance", id: "1", modelId: "SALES", generation: 2, rerun: true }]);
-  expect(subscribers.heard()).toEqual(told);
+  expect(received).toEqual([{ team: "finance", id: "1", modelId: "SALES", generation: 2, rerun: true }]);
+  expect(subscribers.received()).toEqual(received);
 });
 
 test("one of several signatures is enough, as during a rotation", async () => {
@@ -41,10 +41,10 @@ test.each([
   ["without the secret", { token: "guessed" }],
 ])("a delivery %s is refused", async (_, fields) => {
   expect(await deliver(fields)).toBe(401);
-  expect(subscribers.heard()).toEqual([]);
+  expect(subscribers.received()).toEqual([]);
 });
 
-test("a team that was never told its key takes nothing", async () => {
+test("a team without a key accepts no delivery", async () => {
   const url = `${subscribers.callbackUrl("growth")}?token=known-to-growth`;
   const headers = signatureHeaders({ id: "1", timestamp: now(), body: BODY }, [KEY]);
   expect((await fetch(url, { method: "POST", headers, body: BODY })).status).toBe(401);

@@ -1,4 +1,4 @@
-/** The subscribers of the story: two teams that take only deliveries with their secret and a genuine signature. */
+/** The subscribers of the scenario: two teams that accept only deliveries with their secret and a valid signature. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { isRecord } from "../kernel/json/is-record.ts";
@@ -7,10 +7,10 @@ import { type Incoming, type LocalServer, startLocalServer } from "./local-serve
 export const TEAMS = ["finance", "growth"] as const;
 export type Team = (typeof TEAMS)[number];
 
-/** What a team heard. */
-export interface Heard {
+/** A delivery that a team accepted. */
+export interface Received {
   team: Team;
-  /** The same over all attempts of a delivery. */
+  /** The same for all attempts of a delivery. */
   id: string;
   modelId: string;
   generation: number;
@@ -19,29 +19,33 @@ export interface Heard {
 
 export interface Subscribers extends LocalServer {
   callbackUrl(team: Team): string;
-  /** What deliveries to the team prove themselves with, as a subscription has it. */
+  /** The secret of the team's subscription. */
   secret(team: Team): string;
-  /** Deliveries signed with this key are genuine. */
+  /** Accepts deliveries signed with this key. */
   trust(team: Team, signingKey: string): void;
-  /** Each genuine delivery once. */
-  heard(): Heard[];
+  /** Each accepted delivery once. */
+  received(): Received[];
 }
 
 const TOLERANCE_SECONDS = 300;
 
-export async function startSubscribers({ onHeard }: { onHeard: (heard: Heard) => void }): Promise<Subscribers> {
+export async function startSubscribers({
+  onReceived,
+}: {
+  onReceived: (delivery: Received) => void;
+}): Promise<Subscribers> {
   const keys = new Map<Team, string>();
-  const heard = new Map<string, Heard>();
+  const received = new Map<string, Received>();
   const server = await startLocalServer((request) => {
     const team = TEAMS.find((name) => request.url.pathname === pathOf(name));
     if (team === undefined) return { status: 404 };
     const key = keys.get(team);
-    if (key === undefined || !knowsSecret(team, request) || !isGenuine(request, key)) return { status: 401 };
+    if (key === undefined || !hasSecret(team, request) || !hasValidSignature(request, key)) return { status: 401 };
     const id = String(request.headers["webhook-id"]);
-    const repeated = heard.has(id);
-    const news = { team, id, ...fieldsOf(request.body) };
-    heard.set(id, news);
-    if (!repeated) onHeard(news);
+    const repeated = received.has(id);
+    const delivery = { team, id, ...fieldsOf(request.body) };
+    received.set(id, delivery);
+    if (!repeated) onReceived(delivery);
     return { status: 204 };
   });
   return {
@@ -49,7 +53,7 @@ export async function startSubscribers({ onHeard }: { onHeard: (heard: Heard) =>
     callbackUrl: (team) => server.url + pathOf(team),
     secret: (team) => (team === "finance" ? `Header,Authorization,${tokenOf(team)}` : `Query,token,${tokenOf(team)}`),
     trust: (team, signingKey) => void keys.set(team, signingKey),
-    heard: () => [...heard.values()],
+    received: () => [...received.values()],
   };
 }
 
@@ -61,13 +65,16 @@ function tokenOf(team: Team): string {
   return `known-to-${team}`;
 }
 
-function knowsSecret(team: Team, { url, headers }: Incoming): boolean {
+function hasSecret(team: Team, { url, headers }: Incoming): boolean {
   const sent = team === "finance" ? headers.authorization : url.searchParams.get("token");
   return sent === tokenOf(team);
 }
 
-/** As the specification of Standard Webhooks has it, from the receiver's side. */
-function isGenuine({ headers, body }: { headers: IncomingHttpHeaders; body: string }, signingKey: string): boolean {
+/** The verification of the Standard Webhooks specification. */
+function hasValidSignature(
+  { headers, body }: { headers: IncomingHttpHeaders; body: string },
+  signingKey: string,
+): boolean {
   const { "webhook-id": id, "webhook-timestamp": time, "webhook-signature": signatures } = headers;
   if (!(Math.abs(Date.now() / 1000 - Number(time)) < TOLERANCE_SECONDS)) return false;
   const key = Buffer.from(signingKey.replace("whsec_", ""), "base64");
@@ -81,7 +88,7 @@ function isGenuine({ headers, body }: { headers: IncomingHttpHeaders; body: stri
     .some((one) => one.length === expected.length && timingSafeEqual(one, expected));
 }
 
-function fieldsOf(body: string): Pick<Heard, "modelId" | "generation" | "rerun"> {
+function fieldsOf(body: string): Pick<Received, "modelId" | "generation" | "rerun"> {
   const payload: unknown = JSON.parse(body);
   const { modelId, generation, rerun } = isRecord(payload) ? payload : {};
   return { modelId: String(modelId), generation: Number(generation), rerun: rerun === true };

@@ -1,4 +1,4 @@
-/** The daemons of the story: one for each stage, claiming shards and reporting them done until all are through. */
+/** The workers of the scenario: one for each stage, which claims shards and reports them done until none is left. */
 import type { Api } from "./api.ts";
 
 const STAGES = ["shard-splitter", "shard-worker", "mysql-sender"] as const;
@@ -11,14 +11,14 @@ interface Claimed {
 }
 
 export interface Work {
-  /** Of all files together. */
+  /** The number of shards of all files. */
   shards: number;
-  /** What the last stage does with a shard before it is done. */
+  /** The work of the last stage. */
   send(claimed: Claimed): Promise<void>;
   onStageDone(stage: Stage): void;
 }
 
-/** As many as may be ready at once. */
+/** No fewer than can be ready at once. */
 const CLAIM_LIMIT = 10;
 const WAIT_SECONDS = 10;
 
@@ -33,7 +33,7 @@ async function workInStage(api: Api, stage: Stage, { shards, send, onStageDone }
       limit: CLAIM_LIMIT,
       wait_seconds: WAIT_SECONDS,
     });
-    if (items.length === 0) return; // Nothing came, and the checks will tell.
+    if (items.length === 0) return; // The checks show what is missing.
     if (stage === "mysql-sender") await Promise.all(items.map(send));
     const done = items.map(({ filename, shard, fence }) => ({ filename, shard, fence }));
     await api.post(`api/v1/pipeline/stages/${stage}/done`, { items: done });

@@ -1,4 +1,4 @@
-/** `millrace demo` as its users run it: what it shows, that it can be played with, and that it leaves nothing behind. */
+/** `millrace demo` as users run it: its output, the commands that it suggests, and that it leaves nothing behind. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
@@ -9,18 +9,18 @@ import { type RunningCli, startCli, startScript } from "../cli.ts";
 import { until } from "../until.ts";
 
 interface Demo extends RunningCli {
-  /** All that it writes lies in here. */
+  /** The folder that it writes to. */
   folder: string;
 }
 
 async function startDemo(...flags: string[]): Promise<Demo> {
   const folder = await mkdtemp(join(tmpdir(), "mr-demo-"));
-  await chmod(folder, 0o755); // Under root Postgres runs as another user, who must get through.
+  await chmod(folder, 0o755); // As root, Postgres runs as another user, which must be able to enter.
   onTestFinished(async () => {
-    await nothingIsLeft({ folder }); // Also of one that the end of the test has killed.
+    await nothingIsLeft({ folder }); // Also when the end of the test killed it.
     await rm(folder, { recursive: true });
   });
-  // A database of the user's is none of the demo's business.
+  // The demo ignores the user's database.
   const env = { TMPDIR: folder, DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" };
   return { folder, ...startCli(["demo", ...flags], env) };
 }
@@ -36,7 +36,7 @@ function processes(): string {
 }
 
 /** Without the numbers that differ each time. */
-function steady(text: string): string {
+function withoutVaryingParts(text: string): string {
   return text
     .replaceAll(/^ *\d+\.\d s {2}/gm, "")
     .replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1")
@@ -44,16 +44,16 @@ function steady(text: string): string {
     .replaceAll(/mlr_\S+/g, "a key");
 }
 
-/** The lines that the README shows, which leaves some out. */
+/** The lines that the README shows; it omits some. */
 function shownInReadme(): string[] {
   const [, section = ""] = readFileSync("README.md", "utf8").split("npm ci && npm run demo\n");
   const [, block = ""] = /```\n(.*?)```/s.exec(section) ?? [];
-  return steady(block)
+  return withoutVaryingParts(block)
     .split("\n")
     .filter((line) => line !== "" && !line.includes("..."));
 }
 
-test("with --once it tells the story, shows what the README says, and exits with 0", async () => {
+test("with --once it prints what the README shows, and exits with 0", async () => {
   const { exit, stdout, stderr } = await (await startDemo("--once")).ended;
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: "" });
   expect(stdout.match(/^✓ /gm)).toHaveLength(16);
@@ -61,22 +61,22 @@ test("with --once it tells the story, shows what the README says, and exits with
   expect(stdout).toContain("All 16 checks hold");
   const shown = shownInReadme();
   expect(shown.length).toBeGreaterThan(15);
-  expect(steady(stdout).split("\n")).toEqual(expect.arrayContaining(shown));
+  expect(withoutVaryingParts(stdout).split("\n")).toEqual(expect.arrayContaining(shown));
 });
 
-test("it stays up for the three things to try, and ends with Ctrl-C", async () => {
+test("it stays up for the commands that it suggests, and ends with Ctrl-C", async () => {
   const demo = await startDemo();
   await until(() => demo.stdout().includes("Millrace listens at"), "Millrace to be up");
-  const invitation = await until(
+  const suggested = await until(
     () => demo.stdout().split("Three things to try in another terminal:\n")[1],
-    "the invitation",
+    "the suggested commands",
   );
-  const commands = invitation.trim().split("\n");
+  const commands = suggested.trim().split("\n");
   expect(commands).toHaveLength(4);
   const tried = await startScript(`set -e\n${commands.join("\n")}`).ended;
   expect({ exit: tried.exit, stderr: tried.stderr }).toEqual({ exit: 0, stderr: "" });
   expect(tried.stdout).toMatch(/SALES +20251219 +SUCCESS/);
-  const third = "growth hears of SALES, generation 3, a rerun";
+  const third = "growth receives SALES, generation 3, a rerun";
   await until(() => demo.stdout().includes(third), "the delivery");
 
   demo.kill("SIGINT");
@@ -85,7 +85,7 @@ test("it stays up for the three things to try, and ends with Ctrl-C", async () =
 });
 
 test.each(["creating the database cluster", "orders: fetch failed"])(
-  "killed after %j, it is swept away",
+  "killed after %j, its processes and files are removed",
   async (line) => {
     const demo = await startDemo("--once");
     await until(() => demo.stdout().includes(line), line);
@@ -95,9 +95,9 @@ test.each(["creating the database cluster", "orders: fetch failed"])(
   },
 );
 
-test("Ctrl-C in the middle of the story ends it with 130", async () => {
+test("Ctrl-C during the scenario exits with 130", async () => {
   const demo = await startDemo();
-  await until(() => demo.stdout().includes("orders: fetch failed"), "the story to begin");
+  await until(() => demo.stdout().includes("orders: fetch failed"), "the scenario to begin");
   demo.kill("SIGINT");
   expect((await demo.ended).exit).toBe(130);
   expect(readdirSync(demo.folder)).toEqual([]);

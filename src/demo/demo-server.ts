@@ -1,56 +1,56 @@
 /**
- * Where the demo plays: a Millrace in this process, with a Postgres of its own, in a temporary folder that vanishes with it.
- * Nothing of the user's settings counts here, least of all a DATABASE_URL.
+ * The server of the demo: a Millrace in this process, with an embedded Postgres in a temporary folder that is removed at the
+ * end. It ignores the user's settings, above all DATABASE_URL.
  */
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { configure, type Millrace, start } from "../app.ts";
+import { removeFolder, startCleanupProcess } from "./cleanup-process.ts";
 import { ARRIVING_FILES } from "./definitions.ts";
-import { removeFolder, startSweeper } from "./sweeper.ts";
 
-export interface House {
+export interface DemoServer {
   url: string;
-  /** An admin's. */
+  /** An admin key. */
   key: string;
-  /** Where the tables of the lake lie, one folder each. */
+  /** The folder of the lake that has a folder for each table. */
   tablesDir: string;
-  /** Stops everything and leaves nothing. */
+  /** Stops all processes and removes the folder. */
   close(): Promise<void>;
 }
 
-export interface OpenHouseOptions {
-  tell: (line: string) => void;
+export interface DemoServerOptions {
+  printLine: (line: string) => void;
   logLevel: string;
 }
 
-export async function openHouse({ tell, logLevel }: OpenHouseOptions): Promise<House> {
+export async function openDemoServer({ printLine, logLevel }: DemoServerOptions): Promise<DemoServer> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-demo-"));
-  const sweeper = startSweeper(folder);
+  const cleanup = startCleanupProcess(folder);
   let millrace: Millrace | undefined;
 
   async function close(): Promise<void> {
     await millrace?.stop();
     await removeFolder(folder);
-    await sweeper.dismiss();
+    await cleanup.end();
   }
 
   try {
     const tablesDir = join(folder, "lake", "tables");
     await mkdir(tablesDir, { recursive: true });
-    // JSON is YAML too.
+    // JSON is valid YAML.
     await writeFile(join(folder, "millrace.yaml"), JSON.stringify({ arrivals: { files: ARRIVING_FILES } }));
     const env = {
       MILLRACE_PORT: "0",
       MILLRACE_DATA_DIR: folder,
-      // The shop and the subscribers of the story listen on this machine.
+      // The subscribers of the scenario listen on this machine.
       MILLRACE_WEBHOOKS_ALLOW_PRIVATE: "true",
       MILLRACE_LOG_LEVEL: logLevel,
     };
     const config = await configure({ env, flags: {}, cwd: folder });
-    millrace = await start({ config, cwd: folder, tell });
+    millrace = await start({ config, cwd: folder, tell: printLine });
     const { url, firstAdminKey: key } = millrace;
-    if (key === undefined) throw new Error("the first start of a database makes a key");
+    if (key === undefined) throw new Error("the first start on an empty database creates a key");
     return { url, key, tablesDir, close };
   } catch (error) {
     await close();

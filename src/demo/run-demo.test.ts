@@ -6,7 +6,7 @@ import { afterAll, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { ADMIN_KEY, useMillrace } from "../../test/millrace.ts";
 import { ARRIVING_FILES } from "./definitions.ts";
-import { type PlayOptions, playDemo } from "./play.ts";
+import { type DemoOptions, runDemo } from "./run-demo.ts";
 
 const dataDir = mkdtempSync(join(tmpdir(), "millrace-play-"));
 afterAll(() => rm(dataDir, { recursive: true }));
@@ -21,14 +21,14 @@ const millrace = useMillrace(useDatabase(), {
   arrivals: { files: ARRIVING_FILES },
 });
 
-/** Plays on the Millrace of this test. */
-async function play(options: Partial<PlayOptions> = {}) {
+/** Runs the demo on the Millrace of this test. */
+async function run(options: Partial<DemoOptions> = {}) {
   const printed: string[] = [];
   let closed = 0;
   const tablesDir = join(dataDir, "lake", "tables");
   await mkdir(tablesDir, { recursive: true });
   const close = async () => void (closed += 1);
-  const code = await playDemo({
+  const code = await runDemo({
     open: async () => ({ url: millrace.url, key: ADMIN_KEY, tablesDir, close }),
     once: true,
     json: false,
@@ -39,26 +39,26 @@ async function play(options: Partial<PlayOptions> = {}) {
   return { code, closed, printed: printed.join("\n") };
 }
 
-test("Ctrl-C before the first call ends it with 130, and closes the house", async () => {
-  expect(await play({ stopping: AbortSignal.abort() })).toEqual({ code: 130, closed: 1, printed: "" });
+test("Ctrl-C before the first call exits with 130, and closes the server", async () => {
+  expect(await run({ stopping: AbortSignal.abort() })).toEqual({ code: 130, closed: 1, printed: "" });
 });
 
-test("the error of a house that cannot be opened is told", async () => {
-  const open = () => Promise.reject(new Error("no room"));
-  await expect(play({ open })).rejects.toThrow("no room");
+test("the error of a server that cannot start is thrown", async () => {
+  const open = () => Promise.reject(new Error("no space"));
+  await expect(run({ open })).rejects.toThrow("no space");
 });
 
 test("a check that fails is listed, and the demo exits with 1", async () => {
-  await millrace.api.post("/api/v1/pipeline/files/register", { filename: "one of another story", shards: [0] });
-  const { code, closed, printed } = await play();
+  await millrace.api.post("/api/v1/pipeline/files/register", { filename: "another file", shards: [0] });
+  const { code, closed, printed } = await run();
   expect(printed).toMatch(/^✗ {2}files through all stages +5 of 6 shards/m);
   expect(printed).toContain("\n1 of 16 checks failed:\n  files through all stages: 5 of 5 shards expected, 5 of 6");
   expect({ code, closed }).toEqual({ code: 1, closed: 1 });
 });
 
-test("a story that cannot go on is one failed check, with the server's sentence", async () => {
-  const { code, closed, printed } = await play({ json: true });
+test("a scenario that is cut short by a refused call is one failed check, with the server's error", async () => {
+  const { code, closed, printed } = await run({ json: true });
   const { passed, checks } = JSON.parse(printed) as { passed: boolean; checks: unknown[] };
-  expect(checks).toMatchObject([{ what: "the story", passed: false, found: expect.stringContaining("`orders`") }]);
+  expect(checks).toMatchObject([{ what: "the scenario", passed: false, found: expect.stringContaining("`orders`") }]);
   expect({ code, closed, passed }).toEqual({ code: 1, closed: 1, passed: false });
 });

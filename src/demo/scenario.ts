@@ -1,7 +1,8 @@
 /**
- * The story: a shop's orders and visits become KPIs that two teams hear of. Tables arrive out of order, so models wait; the
- * shop fails once, so a node is retried; a late order comes in, so a model runs again.
+ * The scenario: a shop's orders and visits become KPIs, and two teams are notified of them. Tables arrive out of order, so models
+ * wait; the shop fails once, so a node is retried; a late order arrives, so a model runs again.
  */
+import { counted } from "../kernel/text/sentences.ts";
 import type { Api } from "./api.ts";
 import {
   FILES,
@@ -21,24 +22,24 @@ import { attemptsInOrder, deliveriesTo, generations, values, why } from "./readi
 import { type Subscribers, TEAMS } from "./subscribers.ts";
 import { workThroughStages } from "./worker.ts";
 
-export interface Scene {
+export interface ScenarioContext {
   api: Api;
   shopUrl: string;
   subscribers: Subscribers;
-  /** Where the lake has its tables. */
+  /** The folder of the lake that has a folder for each table. */
   tablesDir: string;
-  tell(line: string): void;
+  printLine(line: string): void;
 }
 
-/** What can be read only at its moment, for the checks. */
-export interface Told {
+/** What the checks need and cannot read after the end. */
+export interface Observed {
   chainId: string;
   firstRunId: string;
-  /** The tables that each model waited for, before the last one came. */
+  /** The tables that each model waited for before the last one arrived. */
   waitedFor: Record<ModelId, string>;
-  revenueAtFirst: string;
-  /** What the subscriber answered to a delivery that somebody else had signed. */
-  answerToForgery: string;
+  firstRevenue: string;
+  /** The subscriber's status for a delivery with a wrong signature. */
+  forgeryStatus: string;
 }
 
 interface Chains {
@@ -49,41 +50,41 @@ interface Chains {
 
 const DELIVERIES_EXPECTED = 5;
 
-export async function tellStory(scene: Scene): Promise<Told> {
-  const { api, tell } = scene;
-  const chains = await define(scene);
-  await subscribe(scene);
-  const answerToForgery = await forge(scene);
+export async function runScenario(context: ScenarioContext): Promise<Observed> {
+  const { api, printLine } = context;
+  const chains = await define(context);
+  await subscribe(context);
+  const forgeryStatus = await forge(context);
 
-  await trackFiles(scene, chains.visits);
-  tell(`TRAFFIC has its visits. ${(await why(api, "TRAFFIC")).verdict}`);
+  await trackFiles(context, chains.visits);
+  printLine(`TRAFFIC has its visits. ${(await why(api, "TRAFFIC")).verdict}`);
 
   const firstRunId = await runChain(api, chains.orders, { opTime: OP_TIME });
-  await tellAttempts(scene, firstRunId);
-  tell(`SALES has its orders. ${(await why(api, "SALES")).verdict}`);
+  await printAttempts(context, firstRunId);
+  printLine(`SALES has its orders. ${(await why(api, "SALES")).verdict}`);
 
   const waitedFor = { SALES: (await why(api, "SALES")).missing, TRAFFIC: (await why(api, "TRAFFIC")).missing };
-  await announceRegions(scene, chains.regions);
-  const revenueAtFirst = await values(api, "KD1001");
-  tell(`revenue ${revenueAtFirst}; per visit ${await values(api, "KC2001")}`);
+  await announceRegions(context, chains.regions);
+  const firstRevenue = await values(api, "KD1001");
+  printLine(`revenue ${firstRevenue}; per visit ${await values(api, "KC2001")}`);
 
-  tell("a late order comes in: ORDERS is loaded again");
+  printLine("a late order arrives: ORDERS is loaded again");
   await runChain(api, chains.orders, { opTime: OP_TIME });
-  await api.settled(async () => (await generations(api, "SALES")) === "1 SUCCESS, 2 SUCCESS");
-  tell(`revenue ${await values(api, "KD1001")}; per visit ${await values(api, "KC2001")}`);
+  await api.waitUntil(async () => (await generations(api, "SALES")) === "1 SUCCESS, 2 SUCCESS");
+  printLine(`revenue ${await values(api, "KD1001")}; per visit ${await values(api, "KC2001")}`);
 
-  await api.settled(async () => (await countDelivered(scene)) === DELIVERIES_EXPECTED);
-  return { chainId: chains.orders, firstRunId, waitedFor, revenueAtFirst, answerToForgery };
+  await api.waitUntil(async () => (await countDelivered(context)) === DELIVERIES_EXPECTED);
+  return { chainId: chains.orders, firstRunId, waitedFor, firstRevenue, forgeryStatus };
 }
 
-async function define({ api, shopUrl, tablesDir, tell }: Scene): Promise<Chains> {
+async function define({ api, shopUrl, tablesDir, printLine }: ScenarioContext): Promise<Chains> {
   const create = async (chain: object) => (await api.post<{ chainId: string }>("api/v1/chains", chain)).chainId;
   const chains = {
     orders: await create(ordersChain(shopUrl)),
     visits: await create(visitsChain(tablesDir)),
     regions: await create(REGIONS_CHAIN),
   };
-  // A COMPUTED one is defined by its parts, so they come first.
+  // A COMPUTED indicator needs its parts to exist.
   for (const kpiId of Object.keys(INDICATORS) as KpiId[]) {
     await api.put(`api/v1/kpi/indicators/${kpiId}`, INDICATORS[kpiId]);
   }
@@ -91,11 +92,11 @@ async function define({ api, shopUrl, tablesDir, tell }: Scene): Promise<Chains>
     await api.put(`api/v1/kpi/models/${modelId}`, MODELS[modelId]);
     await api.post(`api/v1/kpi/models/${modelId}:publish`);
   }
-  tell("defined: chains orders, visits and regions; models SALES and TRAFFIC; KPIs KD1001, KD1002 and KC2001");
+  printLine("defined: chains orders, visits and regions; models SALES and TRAFFIC; KPIs KD1001, KD1002 and KC2001");
   return chains;
 }
 
-async function subscribe({ api, subscribers, tell }: Scene): Promise<void> {
+async function subscribe({ api, subscribers, printLine }: ScenarioContext): Promise<void> {
   for (const { kpiId, team } of SUBSCRIPTIONS) {
     const { signingKey } = await api.post<{ signingKey?: string }>("api/v1/kpi/subscriptions", {
       kpiId,
@@ -103,13 +104,13 @@ async function subscribe({ api, subscribers, tell }: Scene): Promise<void> {
       secret: subscribers.secret(team),
       teamName: team,
     });
-    if (signingKey !== undefined) subscribers.trust(team, signingKey); // Told only with the first of a callback.
+    if (signingKey !== undefined) subscribers.trust(team, signingKey); // Returned only for the first subscription of a callback.
   }
-  tell(`subscribed: ${TEAMS.join(" and ")}, each at a callback of its own`);
+  printLine(`subscribed: ${TEAMS.join(" and ")}, each with its own callback`);
 }
 
-/** If this one were taken, that a genuine one is taken would say nothing. */
-async function forge({ subscribers, tell }: Scene): Promise<string> {
+/** Shows that the subscriber rejects a wrong signature, so that its accepting the others proves something. */
+async function forge({ subscribers, printLine }: ScenarioContext): Promise<string> {
   const [type, name = "", value = ""] = subscribers.secret("finance").split(",");
   const { status } = await fetch(subscribers.callbackUrl("finance"), {
     method: "POST",
@@ -121,14 +122,14 @@ async function forge({ subscribers, tell }: Scene): Promise<string> {
     },
     body: JSON.stringify({ event: "KPI_UPDATED", modelId: "SALES", generation: 99, rerun: true }),
   });
-  tell(`finance answers a forged delivery with ${status}`);
+  printLine(`finance answers a forged delivery with ${status}`);
   return String(status);
 }
 
-async function trackFiles({ api, tell }: Scene, chainId: string): Promise<void> {
+async function trackFiles({ api, printLine }: ScenarioContext, chainId: string): Promise<void> {
   for (const file of FILES) {
     await api.post("api/v1/pipeline/files/register", file);
-    tell(`${file.filename} is registered with ${file.shards.length} shards`);
+    printLine(`${file.filename} is registered with ${counted(file.shards.length, "shard")}`);
     await api.post("api/v1/pipeline/stages/event-ingest/done", { filename: file.filename });
   }
   await workThroughStages(api, {
@@ -137,28 +138,28 @@ async function trackFiles({ api, tell }: Scene, chainId: string): Promise<void> 
       if (filename !== VISITS_FILE.filename) return;
       await runChain(api, chainId, { opTime: OP_TIME, params: { shard, visits: visitsOf(shard) } });
     },
-    onStageDone: (stage) => tell(`${stage} is done with all shards`),
+    onStageDone: (stage) => printLine(`${stage} is done with all shards`),
   });
 }
 
-async function tellAttempts({ api, tell }: Scene, runId: string): Promise<void> {
+async function printAttempts({ api, printLine }: ScenarioContext, runId: string): Promise<void> {
   for (const { nodeId, attempt, status, error } of await attemptsInOrder(api, runId)) {
-    if (status === "SUCCESS") tell(`orders: ${nodeId} is done${attempt > 1 ? `, at attempt ${attempt}` : ""}`);
-    if (status === "FAILED") tell(`orders: ${nodeId} failed: ${error}`);
+    if (status === "SUCCESS") printLine(`orders: ${nodeId} is done${attempt > 1 ? `, at attempt ${attempt}` : ""}`);
+    if (status === "FAILED") printLine(`orders: ${nodeId} failed: ${error}`);
   }
 }
 
-async function announceRegions({ api, tell }: Scene, chainId: string): Promise<void> {
+async function announceRegions({ api, printLine }: ScenarioContext, chainId: string): Promise<void> {
   await runChain(api, chainId, { opTime: OP_TIME });
   const { triggeredModels } = await api.post<{ triggeredModels: { modelId: string; status: string }[] }>(
     "api/open/kpi/srcTableComplete",
     { srcTableName: "REGIONS", opTime: OP_TIME },
   );
   const ran = triggeredModels.map(({ modelId, status }) => `${modelId} ${status}`).toSorted();
-  tell(`REGIONS, the last table, arrives, and the models run: ${ran.join(", ")}`);
+  printLine(`REGIONS, the last table, arrives, and the models run: ${ran.join(", ")}`);
 }
 
-async function countDelivered({ api, subscribers }: Scene): Promise<number> {
+async function countDelivered({ api, subscribers }: ScenarioContext): Promise<number> {
   const lists = await Promise.all(TEAMS.map((team) => deliveriesTo(api, subscribers.callbackUrl(team))));
   return lists.flat().filter(({ status }) => status === "DELIVERED").length;
 }
