@@ -1,11 +1,11 @@
 /**
- * Reads a file of JSON lines before it is loaded and stops at the first bad one. It shows what a long piece of work
- * does: it tells how far it is, stops when the run is stopped, and goes on where the last attempt ended.
+ * Checks a file of JSON lines before it is loaded, and fails at the first bad line. An example of a long-running node: it
+ * reports progress, stops when the run is stopped, and resumes where the last attempt ended.
  */
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 
-const PIECE_BYTES = 1024 * 1024;
+const CHUNK_BYTES = 1024 * 1024;
 
 export default {
   type: "check-jsonl",
@@ -23,12 +23,12 @@ export default {
   async execute(ctx, { file, required }) {
     const { size } = await stat(file);
     let { offset, lines } = ctx.checkpoint ?? { offset: 0, lines: 0 };
-    if (offset > 0) ctx.log(`going on behind line ${lines}`);
+    if (offset > 0) ctx.log(`resuming after line ${lines}`);
     let rest = Buffer.alloc(0);
-    const pieces = createReadStream(file, { start: offset, highWaterMark: PIECE_BYTES, signal: ctx.signal });
-    for await (const piece of pieces) {
-      const read = Buffer.concat([rest, piece]);
-      // A checkpoint lies between two lines, never inside one.
+    const chunks = createReadStream(file, { start: offset, highWaterMark: CHUNK_BYTES, signal: ctx.signal });
+    for await (const chunk of chunks) {
+      const read = Buffer.concat([rest, chunk]);
+      // A checkpoint is always between two lines.
       const end = read.lastIndexOf("\n") + 1;
       for (const line of read.toString("utf8", 0, end).split("\n").slice(0, -1)) checkLine(line, ++lines, required);
       rest = read.subarray(end);
@@ -53,7 +53,7 @@ function checkLine(text, number, required) {
   if (missing.length > 0) throw bad(number, `lacks ${missing.join(", ")}`);
 }
 
-/** A bad line stays bad, so there is no automatic retry. Once someone has mended the file, a manual one goes on from here. */
+/** A retry would find the same line, so there is none. After a fix of the file, a manual retry resumes from the checkpoint. */
 function bad(number, what) {
   return Object.assign(new Error(`Line ${number} ${what}.`), { retry: false });
 }

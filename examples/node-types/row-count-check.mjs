@@ -1,6 +1,6 @@
 /**
- * A gate behind a load: fails when a table has lost too many rows since the last time, so that what would be published
- * from it is not. The counts come from other nodes, through templates.
+ * A check after a load: fails when a table has lost too many rows since the last load, so that its children do not publish
+ * it. The counts come from other nodes, through templates.
  */
 export default {
   type: "row-count-check",
@@ -21,7 +21,7 @@ export default {
     const dropPercent = previous === 0 ? 0 : Math.max(0, (100 * (previous - rows)) / previous);
     const finding = `${rows} rows after ${previous}, a drop of ${dropPercent.toFixed(1)}%`;
     if (dropPercent > maxDropPercent) {
-      // The next try would count the same rows: `retry = false` fails the node at once, whatever its `retry` says.
+      // A retry would count the same rows: `retry: false` fails the node at once, whatever its retry policy.
       throw Object.assign(new Error(`${finding}; at most ${maxDropPercent}% is allowed.`), { retry: false });
     }
     ctx.log(finding);

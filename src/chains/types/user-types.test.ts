@@ -206,7 +206,7 @@ describe("the examples", () => {
     await writeFile(file, `${row.repeat(lines)}{}`);
     const second = nodeContext({ checkpoint });
     expect(await run("check-jsonl", { file }, second)).toEqual({ artifact: { lines: lines + 1 } });
-    expect(second.lines).toEqual([{ level: "info", text: `going on behind line ${lines}` }]);
+    expect(second.lines).toEqual([{ level: "info", text: `resuming after line ${lines}` }]);
   });
 
   test("check-jsonl stops with its run", async () => {
