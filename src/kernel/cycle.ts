@@ -1,33 +1,30 @@
-/**
- * Finds out whether things wait for each other in a circle (the nodes of a chain, computed KPIs), and which: a person who is
- * told the way round can cut it.
- */
+/** Finds a cycle in a graph of dependencies (the nodes of a chain, computed KPIs), so that an error message can show it. */
 
-/** Who waits for whom: the ids of the parents by the id of the node, in the order of the definition. */
+/** The parents of each node, in the order of the definition. */
 type ParentIds = ReadonlyMap<string, Iterable<string>>;
 
 const SHOWN_MAX = 20;
 
-/** The ids of one cycle, each before the one that waits for it, from the one that stands first in the definition. */
+/** The ids of one cycle, parents before children, starting with the node that comes first in the definition. */
 export function findCycle(nodes: ParentIds): string[] | undefined {
-  const left = withUnmetParents(nodes);
+  const left = withoutRoots(nodes);
   const [start] = left.keys();
   if (start === undefined) return undefined;
-  // Everything that is left has a parent that is left, so the way back from child to parent must bite its own tail.
-  const trail = new Set<string>();
+  // Every remaining node has a remaining parent, so following parents must reach a node twice.
+  const visited = new Set<string>();
   let id = start;
-  while (!trail.has(id)) {
-    trail.add(id);
+  while (!visited.has(id)) {
+    visited.add(id);
     [id = ""] = left.get(id) ?? [];
   }
-  const followed = [...trail];
-  const cycle = followed.slice(followed.indexOf(id)).toReversed();
+  const path = [...visited];
+  const cycle = path.slice(path.indexOf(id)).toReversed();
   const inCycle = new Set(cycle);
   const first = cycle.indexOf([...left.keys()].find((candidate) => inCycle.has(candidate)) ?? id);
   return [...cycle.slice(first), ...cycle.slice(0, first)];
 }
 
-/** `a -> b -> a`, where each comes before the next; of a long one the two ends. */
+/** `a -> b -> a`, parents first; a long cycle is shortened in the middle. */
 export function drawCycle(cycle: readonly string[]): string {
   const [first = ""] = cycle;
   const half = SHOWN_MAX / 2;
@@ -38,8 +35,8 @@ export function drawCycle(cycle: readonly string[]): string {
   return [...shown, first].join(" -> ");
 }
 
-/** What remains when everything without unmet parents is taken away, again and again: nodes in a cycle or behind one. */
-function withUnmetParents(nodes: ParentIds): Map<string, Set<string>> {
+/** What remains after repeatedly removing nodes without parents: the nodes in a cycle, and their descendants. */
+function withoutRoots(nodes: ParentIds): Map<string, Set<string>> {
   const left = new Map<string, Set<string>>();
   const children = new Map<string, string[]>();
   for (const [id, parents] of nodes) {
@@ -51,12 +48,12 @@ function withUnmetParents(nodes: ParentIds): Map<string, Set<string>> {
       else children.set(parent, [id]);
     }
   }
-  const free = [...left].filter(([, parents]) => parents.size === 0).map(([id]) => id);
-  for (const id of free) {
+  const roots = [...left].filter(([, parents]) => parents.size === 0).map(([id]) => id);
+  for (const id of roots) {
     left.delete(id);
     for (const child of children.get(id) ?? []) {
       const parents = left.get(child);
-      if (parents?.delete(id) && parents.size === 0) free.push(child); // The loop reaches what is added while it runs.
+      if (parents?.delete(id) && parents.size === 0) roots.push(child); // The loop also visits added items.
     }
   }
   return left;

@@ -10,7 +10,7 @@ beforeEach(() => database.query("truncate kernel.session"));
 
 const CHECKS = kernelChecks({ version: "1.2.3", dataDir: tmpdir() });
 
-test("a fresh installation is examined from every side, and all is well", async () => {
+test("a new installation passes every check", async () => {
   const findings = await examine(database.db, CHECKS);
   expect(findings.map(({ check }) => check)).toEqual([
     "version",
@@ -23,7 +23,7 @@ test("a fresh installation is examined from every side, and all is well", async 
     "processes",
     "outbox",
   ]);
-  // The tests' own Postgres saves itself the fsync; the next test is about that.
+  // The Postgres of the tests runs without fsync; the next test covers that.
   for (const finding of findings.filter(({ check }) => check !== "database")) {
     expect(finding, finding.check).toMatchObject({ verdict: "ok" });
     expect(finding.advice).toBeUndefined();
@@ -41,7 +41,7 @@ test.each([
 });
 
 describe("the schema", () => {
-  test("at another version than the build's is broken, and the advice is to migrate", async () => {
+  test("at another version than the build's is broken, with the advice to migrate", async () => {
     await database.query("insert into kernel.schema_migration values (999999, 'of the future', '')");
     const known = await latestVersion();
     expect(await findingOf("schema")).toMatchObject({
@@ -54,12 +54,12 @@ describe("the schema", () => {
 });
 
 describe("processes", () => {
-  test("that live are named with their roles", async () => {
+  test("that are alive are listed with their roles", async () => {
     await session("host:1", "1 minute");
     expect(await findingOf("processes")).toMatchObject({ verdict: "ok", found: "1 alive: host:1 (api, scheduler)." });
   });
 
-  test("of which none takes work back are a warning", async () => {
+  test("without the role `scheduler` are a warning", async () => {
     await session("host:1", "1 minute");
     await database.query("update kernel.session set roles = '{api}'");
     expect(await findingOf("processes")).toMatchObject({
@@ -68,16 +68,16 @@ describe("processes", () => {
     });
   });
 
-  test("whose session expired are a warning", async () => {
+  test("that stopped sending heartbeats are a warning", async () => {
     await session("host:1", "1 minute");
     await session("host:2", "-1 minute");
     expect(await findingOf("processes")).toMatchObject({
       verdict: "warning",
-      found: "1 alive: host:1 (api, scheduler). 1 expired in the last hour, without a graceful stop.",
+      found: "1 alive: host:1 (api, scheduler). 1 process expired in the last hour, without a graceful stop.",
     });
   });
 
-  test("that were stopped are not spoken of", async () => {
+  test("that were stopped are not counted", async () => {
     await session("host:1", "1 minute");
     await session("host:2", "-1 minute");
     await database.query("update kernel.session set closed_at = expires_at where process = 'host:2'");
@@ -98,29 +98,29 @@ describe("a warning", () => {
     const finding = await findingOf("transactions", answers([{ pid: 42, application: "psql", seconds: 301.4 }]));
     expect(finding).toMatchObject({
       verdict: "warning",
-      found: "Process 42 (psql) has a transaction open for 301 s.",
+      found: "Process 42 (psql) has had a transaction open for 301 s.",
       advice: expect.stringContaining("pg_terminate_backend(42)") as string,
     });
   });
 
-  test("is given for dead rows that gather", async () => {
+  test("is given for many dead rows", async () => {
     const finding = await findingOf(
       "bloat",
       answers([{ name: "tracking.pipeline_tracking", live: 10, dead: 200_000 }]),
     );
     expect(finding).toMatchObject({
       verdict: "warning",
-      found: "Dead rows gather in tracking.pipeline_tracking (200000 dead, 10 live).",
+      found: "Many dead rows in tracking.pipeline_tracking (200000 dead, 10 live).",
     });
   });
 });
 
-test("a database elsewhere has no disk to look at", async () => {
+test("the disk of a database on another server is not checked", async () => {
   const [finding] = await examine(database.db, checksNamed("disk", kernelChecks({ version: "1", dataDir: undefined })));
   expect(finding).toMatchObject({ verdict: "ok" });
 });
 
-test("a check that throws is a finding, and keeps no other from being made", async () => {
+test("an exception of one check is a finding, and does not stop the others", async () => {
   const failing: DoctorCheck = { name: "failing", look: () => Promise.reject(new Error("no such table")) };
   const findings = await examine(database.db, [failing, ...checksNamed("version")]);
   expect(findings).toMatchObject([
@@ -137,7 +137,7 @@ async function findingOf(name: string, db: Db = database.db): Promise<Finding | 
   return (await examine(db, checksNamed(name)))[0];
 }
 
-/** A database in a state that a test cannot bring about, such as one with a wrong clock. */
+/** A database in a state that a test cannot produce, such as a wrong clock. */
 function answers(rows: object[] | (() => object[])): Db {
   return { ...database.db, read: (async () => (typeof rows === "function" ? rows() : rows)) as Db["read"] };
 }
@@ -150,12 +150,12 @@ function session(process: string, expiresIn: string): Promise<unknown> {
   );
 }
 
-test("a check that took too long could not look: a warning, not a fault", async () => {
+test("a check that takes too long is a warning", async () => {
   const slow: DoctorCheck = {
     name: "slow",
     look: () => Promise.reject(Object.assign(new Error("canceling statement"), { code: "57014" })),
   };
   expect(await examine(database.db, [slow])).toEqual([
-    { check: "slow", verdict: "warning", found: "It could not be looked at in time.", advice: expect.any(String) },
+    { check: "slow", verdict: "warning", found: "The check did not finish in time.", advice: expect.any(String) },
   ]);
 });

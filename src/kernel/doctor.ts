@@ -1,6 +1,6 @@
 /**
- * Checks that tell an operator what is wrong and what to do about it, before it pages somebody. Modules bring their own;
- * these are the ones that concern everybody.
+ * Checks of an installation that say what is wrong and what to do about it. Modules add their own checks; these are the
+ * general ones.
  */
 
 import { statfs } from "node:fs/promises";
@@ -9,15 +9,16 @@ import { latestVersion } from "./data/migrate.ts";
 import { statement } from "./data/statement.ts";
 import { nodeAdvice } from "./node-version.ts";
 import { messageOf } from "./text/message-of.ts";
+import { counted } from "./text/sentences.ts";
 import { outboxCheck } from "./work/outbox-check.ts";
 
 export interface Finding {
-  /** What was looked at. */
+  /** The name of the check. */
   check: string;
   verdict: "ok" | "warning" | "broken";
-  /** What was found, as a sentence. */
+  /** The result, as a sentence. */
   found: string;
-  /** What to do about it, unless all is well. */
+  /** What to do about it, unless the verdict is `ok`. */
   advice?: string;
 }
 
@@ -32,7 +33,7 @@ const CLOCK_SKEW_MS_WARN = 1_000;
 const DEAD_ROWS_WARN = 100_000;
 const OLDEST_TRANSACTION_SECONDS_WARN = 300;
 
-/** Runs all checks; one that throws is a finding too. */
+/** Runs all checks; an exception of one is a finding too. */
 export function examine(db: Db, checks: readonly DoctorCheck[]): Promise<Finding[]> {
   return Promise.all(
     checks.map(async ({ name, look }) => {
@@ -40,7 +41,7 @@ export function examine(db: Db, checks: readonly DoctorCheck[]): Promise<Finding
         return { check: name, ...(await look(db)) };
       } catch (error) {
         if (sqlState(error) === QUERY_CANCELED) {
-          const found = "It could not be looked at in time.";
+          const found = "The check did not finish in time.";
           return {
             check: name,
             verdict: "warning" as const,
@@ -96,7 +97,7 @@ const databaseCheck: DoctorCheck = {
     return {
       verdict: "warning",
       found,
-      advice: "Turn fsync and synchronous_commit on, or a power cut loses acknowledged writes.",
+      advice: "Turn fsync and synchronous_commit on; without them a power failure can lose acknowledged writes.",
     };
   },
 };
@@ -125,7 +126,7 @@ function diskCheck(dataDir: string | undefined): DoctorCheck {
     name: "disk",
     async look() {
       if (dataDir === undefined)
-        return { verdict: "ok", found: "The database is elsewhere; its disk is not visible from here." };
+        return { verdict: "ok", found: "The database is on another server, so its disk is not checked." };
       const { bavail, bsize } = await statfs(dataDir);
       const free = bavail * bsize;
       const found = `${(free / 1024 ** 3).toFixed(1)} GiB are free under ${dataDir}.`;
@@ -145,7 +146,7 @@ const clockCheck: DoctorCheck = {
     const before = Date.now();
     const [row] = await db.read(CLOCK);
     const after = Date.now();
-    // The database read its clock somewhere in between; only what lies outside that span is skew.
+    // The database read its clock between the two; only a difference outside that interval is skew.
     const theirs = Number(row?.now_ms);
     const skewMs = Math.round(theirs < before ? before - theirs : Math.max(0, theirs - after));
     const found = `This machine's clock and the database's differ by ${skewMs} ms.`;
@@ -153,7 +154,7 @@ const clockCheck: DoctorCheck = {
     return {
       verdict: "warning",
       found,
-      advice: "Synchronise the clocks (NTP). Leases are safe, but logs will not line up.",
+      advice: "Synchronise the clocks (NTP). Leases are safe, but the times of logs will not match.",
     };
   },
 };
@@ -167,8 +168,8 @@ const bloatCheck: DoctorCheck = {
   name: "bloat",
   async look(db) {
     const tables = await db.read(BLOAT, [DEAD_ROWS_WARN]);
-    if (tables.length === 0) return { verdict: "ok", found: "No table has gathered many dead rows." };
-    const found = `Dead rows gather in ${tables.map(({ name, dead, live }) => `${name} (${dead} dead, ${live} live)`).join(", ")}.`;
+    if (tables.length === 0) return { verdict: "ok", found: "No table has many dead rows." };
+    const found = `Many dead rows in ${tables.map(({ name, dead, live }) => `${name} (${dead} dead, ${live} live)`).join(", ")}.`;
     return {
       verdict: "warning",
       found,
@@ -189,16 +190,16 @@ const transactionCheck: DoctorCheck = {
     if (!oldest || oldest.seconds < OLDEST_TRANSACTION_SECONDS_WARN) {
       return { verdict: "ok", found: "No transaction has been open for long." };
     }
-    const found = `Process ${oldest.pid} (${oldest.application}) has a transaction open for ${Math.round(oldest.seconds)} s.`;
+    const found = `Process ${oldest.pid} (${oldest.application}) has had a transaction open for ${Math.round(oldest.seconds)} s.`;
     return {
       verdict: "warning",
       found,
-      advice: `It keeps dead rows alive in every table. End it: select pg_terminate_backend(${oldest.pid}).`,
+      advice: `Vacuum cannot remove dead rows of any table while it is open. End it: select pg_terminate_backend(${oldest.pid}).`,
     };
   },
 };
 
-// A session that was closed is that of a process that was stopped, and of no interest.
+// The session of a process that was stopped is closed, and does not count.
 const PROCESSES = statement<{ process: string; roles: string[]; expired: boolean }>(
   "kernel.doctor.processes",
   "select process, roles, expires_at <= now() as expired from kernel.session where closed_at is null order by id",
@@ -211,15 +212,16 @@ const processCheck: DoctorCheck = {
     const found = `${alive.length} alive: ${alive.map(({ process, roles }) => `${process} (${roles.join(", ")})`).join("; ") || "none"}.`;
     if (alive.length > 0 && !alive.some(({ roles }) => roles.includes("scheduler"))) {
       const advice =
-        "Timers do not run, and nodes and shards of lost workers stay held: start a process with the role `scheduler`.";
+        "Timers do not run, and nodes and shards of crashed workers stay claimed: start a process with the role `scheduler`.";
       return { verdict: "warning", found: `${found} None has the role \`scheduler\`.`, advice };
     }
     const expired = processes.length - alive.length;
     if (expired === 0) return { verdict: "ok", found };
     return {
       verdict: "warning",
-      found: `${found} ${expired} expired in the last hour, without a graceful stop.`,
-      advice: "They were killed, suspended or cut off from the database. The processes that run take their work back.",
+      found: `${found} ${counted(expired, "process", "processes")} expired in the last hour, without a graceful stop.`,
+      advice:
+        "They were killed, suspended or disconnected from the database. The running processes take over their work.",
     };
   },
 };

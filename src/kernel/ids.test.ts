@@ -31,7 +31,7 @@ describe("uuid", () => {
     expect(timeOf(made[2_047] ?? "")).toBe(1_000);
   });
 
-  test("goes on growing when the clock is set back, and follows it again when it has caught up", () => {
+  test("keeps growing when the clock is set back, and follows it again later", () => {
     const { clock, ids } = idsAt(5_000);
     const before = ids.uuid();
     clock.ms = 1_000;
@@ -42,7 +42,7 @@ describe("uuid", () => {
     expect(timeOf(ids.uuid())).toBe(6_000);
   });
 
-  test("of the system carries the present time", () => {
+  test("contains the present time", () => {
     const before = Date.now();
     const made = timeOf(systemIds.uuid());
     expect(made).toBeGreaterThanOrEqual(before);

@@ -1,14 +1,11 @@
-/**
- * Makes ids and tokens. Ids are UUIDv7: they sort by the time they were made, so the newest rows lie together at the end
- * of an index instead of all over it.
- */
+/** Creates ids and tokens. Ids are UUIDv7: they sort by creation time, so new rows are together at the end of an index. */
 import { randomBytes } from "node:crypto";
 import { type Clock, systemClock } from "./time/clock.ts";
 
 export interface Ids {
-  /** A UUIDv7, greater than every earlier one of this maker. */
+  /** A UUIDv7, greater than every earlier one of this instance. */
   uuid(): string;
-  /** So many random bytes as base64url text: keys, one-time links. */
+  /** `bytes` random bytes as base64url text: keys, one-time links. */
   token(bytes: number): string;
 }
 
@@ -20,7 +17,7 @@ export interface IdsOptions {
 export const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 
 const COUNTER_MAX = 0xfff;
-/** A fresh counter starts in its lower half, so that each millisecond has room for at least 2,048 ids. */
+/** A counter starts in its lower half, so that each millisecond has room for at least 2,048 ids. */
 const COUNTER_SEED_MASK = 0x7ff;
 
 export function createIds({ clock, random }: IdsOptions): Ids {
@@ -39,7 +36,7 @@ export function createIds({ clock, random }: IdsOptions): Ids {
       } else if (counter < COUNTER_MAX) {
         counter += 1;
       } else {
-        // The millisecond is full. Running ahead of the clock keeps the order; waiting would block the process.
+        // The counter of this millisecond is used up. Using the next millisecond keeps the order without blocking.
         lastMs += 1;
         counter = seed;
       }
@@ -57,18 +54,18 @@ export function hexAsUuid(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
 }
 
-const POOL_BYTES = 4_096;
+const BUFFER_BYTES = 4_096;
 
-/** Random bytes out of a pool: to ask for sixteen costs nearly as much as to ask for thousands. None are given out twice. */
-function pooled(): (bytes: number) => Buffer {
-  let pool = Buffer.alloc(0);
+/** Random bytes from a buffer: generating 16 bytes costs nearly as much as 4,096. No byte is used twice. */
+function bufferedRandom(): (bytes: number) => Buffer {
+  let buffer = Buffer.alloc(0);
   return (bytes) => {
-    if (bytes > POOL_BYTES) return randomBytes(bytes);
-    if (pool.length < bytes) pool = randomBytes(POOL_BYTES);
-    const taken = pool.subarray(0, bytes);
-    pool = pool.subarray(bytes);
+    if (bytes > BUFFER_BYTES) return randomBytes(bytes);
+    if (buffer.length < bytes) buffer = randomBytes(BUFFER_BYTES);
+    const taken = buffer.subarray(0, bytes);
+    buffer = buffer.subarray(bytes);
     return taken;
   };
 }
 
-export const systemIds: Ids = createIds({ clock: systemClock, random: pooled() });
+export const systemIds: Ids = createIds({ clock: systemClock, random: bufferedRandom() });

@@ -17,21 +17,21 @@ describe("nearest", () => {
     expect(nearest(typed, WORDS)).toBe(meant);
   });
 
-  test("stays silent when nothing is near, since a wrong hint is worse than none", () => {
+  test("finds nothing when no candidate is similar", () => {
     expect(nearest("url", ["key"])).toBeUndefined();
     expect(nearest("banana", WORDS)).toBeUndefined();
     expect(nearest("", WORDS)).toBeUndefined();
   });
 
-  test("counts a swap of neighbours as one slip", () => {
+  test("counts a swap of neighbours as one edit", () => {
     expect(nearest("ab", ["ba"])).toBe("ba");
   });
 
-  test("takes the earlier of two candidates that are as near", () => {
+  test("returns the first of equally similar candidates", () => {
     expect(nearest("cat", ["bat", "hat"])).toBe("bat");
   });
 
-  test("prefers an exact match over an earlier near one", () => {
+  test("prefers an exact match to an earlier similar one", () => {
     expect(nearest("hat", ["bat", "hat"])).toBe("hat");
   });
 
@@ -44,7 +44,7 @@ describe("nearest", () => {
     );
   });
 
-  test("answers at once for input of a megabyte", () => {
+  test("is fast for input of a megabyte", () => {
     const long = "x".repeat(1_000_000);
     expect(nearest(long, [...WORDS, `${long}y`])).toBeUndefined();
   });

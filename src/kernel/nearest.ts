@@ -1,14 +1,11 @@
-/**
- * "Did you mean": finds the word someone probably wanted to type, so that every refusal of an unknown name (a setting, a
- * command, a route, a stage) can offer the right one.
- */
+/** "Did you mean": finds the known name (a setting, a command, a route, a stage) that is most similar to an unknown one. */
 
-/** Beyond three edits two words have nothing to do with each other. */
+/** Words that differ by more edits are unrelated. */
 const MAX_EDITS = 3;
-/** Longer than any name, and short enough that a hostile word costs no time: two are compared letter by letter. */
+/** Longer than any name. The comparison takes quadratic time, so longer input is ignored. */
 const WORD_LENGTH_MAX = 256;
 
-/** The candidate that takes the fewest edits to reach from `word`, if any is near; the earlier one when two are as near. */
+/** The candidate with the fewest edits from `word`, if any is similar; the first of equally similar ones. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > WORD_LENGTH_MAX) return undefined;
   let best: string | undefined;
@@ -23,13 +20,13 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** " Did you mean `port`?", to be put behind a sentence, or nothing. */
+/** " Did you mean `port`?", to append to a sentence, or nothing. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   const candidate = nearest(word, candidates);
   return candidate === undefined ? "" : ` Did you mean \`${candidate}\`?`;
 }
 
-/** Insertions, deletions, replacements and swaps of two neighbours: `prot` is one slip from `port`, not two. */
+/** Counts insertions, deletions, replacements and swaps of neighbours: `prot` is one edit from `port`, not two. */
 function editDistance(a: string, b: string): number {
   let beforePrevious: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);

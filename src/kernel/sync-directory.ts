@@ -1,4 +1,4 @@
-/** Makes the names of a directory durable: a file that was flushed can still lose its name with the power. */
+/** Makes the entries of a directory durable: after a power failure, a flushed file can still be missing from its directory. */
 import { open } from "node:fs/promises";
 
 export async function syncDirectory(path: string): Promise<void> {

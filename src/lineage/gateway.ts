@@ -15,8 +15,8 @@ import {
   type JWTVerifyGetKey,
   jwtVerify,
 } from "jose";
-import { createGuesses } from "../kernel/auth/guesses.ts";
 import type { Caller } from "../kernel/auth/scopes.ts";
+import { createUnknownKeyLimit } from "../kernel/auth/unknown-key-limit.ts";
 import { storableText } from "../kernel/data/storable.ts";
 import { type ApiError, kernelError, OperatorError } from "../kernel/errors.ts";
 import type { Assertions } from "../kernel/http/server.ts";
@@ -54,7 +54,7 @@ export function createGateway({ settings, env, directory, clock }: GatewayDeps):
   const keys = keysOf(settings, env, directory);
   const algorithms = algorithmsOf(settings);
   const remembered = new Map<string, { caller: Caller; until: number }>();
-  const guesses = createGuesses({ clock });
+  const unknownTokens = createUnknownKeyLimit({ clock });
 
   async function payloadOf(token: string, address: string): Promise<JWTPayload> {
     try {
@@ -73,7 +73,7 @@ export function createGateway({ settings, env, directory, clock }: GatewayDeps):
       // The gateway has signed it, so it is no guess; all of its tenants share one address.
       if (error instanceof errors.JWTClaimValidationFailed)
         throw refusal("This token is not meant for this server, or not valid yet.");
-      guesses.count(address);
+      unknownTokens.count(address);
       throw refusal("This token is not one of the gateway's.");
     }
   }
@@ -83,7 +83,7 @@ export function createGateway({ settings, env, directory, clock }: GatewayDeps):
       const id = createHash("sha256").update(token).digest("base64");
       const known = remembered.get(id);
       if (known && known.until > clock.now()) return known.caller;
-      guesses.check(address);
+      unknownTokens.check(address);
       const payload = await payloadOf(token, address);
       const caller = callerOf(payload, settings);
       if (remembered.size >= REMEMBERED_MAX) remembered.clear();

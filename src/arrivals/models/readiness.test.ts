@@ -69,7 +69,7 @@ test("a range of hours, of days or of months has all of them; any other has what
 test("a range that cannot be, or is too much for one picture, is refused", async () => {
   expect(await readiness("20251220", "20251219")).toMatchObject({
     status: 400,
-    body: { error: "The range's `to` (20251219) lies before its `from` (20251220).", code: "VALIDATION_FAILED" },
+    body: { error: "The range's `to` (20251219) is before its `from` (20251220).", code: "VALIDATION_FAILED" },
   });
   expect(await readiness("20250101", "20260205")).toMatchObject({
     status: 400,

@@ -225,9 +225,13 @@ describe("backfill", () => {
     expect(await backfill(range, "nobody")).toMatchObject({ status: 404, body: { code: "MODEL_NOT_FOUND" } });
     await kpis.post("/models/M:publish");
     for (const [from, to, sentence] of [
-      ["20251220", "20251219", "The range's `to` (20251219) lies before its `from` (20251220)."],
-      ["2025", "20251219", "The range's `from` must be a real day like yyyyMMdd, not `2025`."],
-      ["19700101", "20251219", "The range 19700101 to 20251219 has 20442 days, but one may hold 10000: split it."],
+      ["20251220", "20251219", "The range's `to` (20251219) is before its `from` (20251220)."],
+      ["2025", "20251219", "The range's `from` must be a valid day like yyyyMMdd, not `2025`."],
+      [
+        "19700101",
+        "20251219",
+        "The range 19700101 to 20251219 has 20442 days, more than the 10000 of one range: split it.",
+      ],
     ]) {
       expect(await backfill({ from, to })).toMatchObject({ status: 400, body: { error: sentence } });
     }

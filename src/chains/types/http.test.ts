@@ -260,7 +260,7 @@ describe("an exchange that fails", () => {
 
   test("is final when the URL is wrong", async () => {
     expect(await failureOf({ url: "www.example.com" })).toEqual({
-      message: "GET (no valid URL) failed: The URL is not valid; write it whole, as in https://host/path.",
+      message: "GET (no valid URL) failed: The URL is not valid; write a complete one, such as https://host/path.",
       retry: false,
     });
   });

@@ -1,9 +1,9 @@
-/** The audit log: who did what, when and from where, written in the same transaction as the deed where there is one. */
+/** The audit log: who did what, when and from where. Written in the transaction of the action, if there is one. */
 import type { Db, Queryable } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
 import type { Caller } from "./scopes.ts";
 
-/** Who acts, in the context of one request. */
+/** The caller and the request of an action. */
 export interface Actor {
   caller: Caller;
   address: string;
@@ -43,7 +43,7 @@ export async function audit(
   await db.rows(WRITE, [caller.name, caller.keyId, action, target, details, address, requestId]);
 }
 
-/** Newest first; `before` is the id of the last row already seen. */
+/** Newest first; `before` is the id of the last row of the previous page. */
 export function listAudit(db: Db, page: { limit: number; before: string | null }): Promise<AuditRow[]> {
   return db.read(LIST, [page.before, page.limit]);
 }

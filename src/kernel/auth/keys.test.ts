@@ -1,4 +1,4 @@
-/** The life of a key: made, found, remembered, revoked in every process, and the first one of all. */
+/** Keys: creation, lookup, cache, revocation in every process, and the first key. */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
@@ -18,7 +18,7 @@ const ADDRESS = "127.0.0.1";
 const CLOSE_GATE = statement("test.keys.close_gate", "select pg_advisory_xact_lock(1)");
 
 const database = useDatabase();
-/** What is asked of the database for keys. Hints to other processes, also those of the test before, come when they come. */
+/** The statements about keys. Others, such as hints of earlier tests, can come at any time. */
 let statements: string[] = [];
 let counting: Db;
 let nowMs = 0;
@@ -38,7 +38,7 @@ beforeEach(async () => {
   statements = [];
 });
 
-/** The keys as one process of several on the same database sees them. */
+/** The keys of one of several processes on the same database. */
 async function startProcess({ db = counting, adminKey }: { db?: Db; adminKey?: string }): Promise<Keys> {
   const pulse = await openPulse({ db, log: silentLog });
   const wake = createWake({ pulse, log: silentLog });
@@ -60,7 +60,7 @@ const waitingLocks = async () =>
 const rowCount = async () => (await database.query("select from kernel.api_key")).length;
 
 describe("a key", () => {
-  test("is told once and stored only as a hash", async () => {
+  test("is shown once and stored only as a hash", async () => {
     const { key, hint } = await make();
     expect(key).toMatch(/^mlr_[\w-]{43}$/);
     expect(key.startsWith(hint)).toBe(true);
@@ -70,7 +70,7 @@ describe("a key", () => {
     expect(JSON.stringify(await keys.list())).not.toContain(key.slice(8));
   });
 
-  test("is found with all that it was given", async () => {
+  test("is found with all its fields", async () => {
     const given = { name: "spark", scopes: ["lineage:write"] as const, tenantId: 7, source: "COMPUTE_ENGINE" };
     const { id, key } = await keys.create(database.db, { ...given, rateLimitPerMinute: 60 }, "me");
     expect(await keys.find(key, ADDRESS)).toEqual({
@@ -84,7 +84,7 @@ describe("a key", () => {
     expect(await keys.list()).toMatchObject([{ id, name: "spark", created_by: "me", revoked_at: null }]);
   });
 
-  test("is asked for once and then remembered for ten seconds", async () => {
+  test("is looked up once and then cached for ten seconds", async () => {
     const { key } = await make();
     for (let i = 0; i < 5; i += 1) expect(await keys.find(key, ADDRESS)).toMatchObject({ name: "loader" });
     expect(statements).toEqual(["kernel.keys.find"]);
@@ -96,14 +96,14 @@ describe("a key", () => {
     expect(statements).toHaveLength(2);
   });
 
-  test("that was changed by one letter is unknown", async () => {
+  test("with one changed character is unknown", async () => {
     const { key } = await make();
     const other = key.slice(0, -2) + (key.at(-2) === "A" ? "B" : "A") + key.at(-1);
     expect(await keys.find(other, ADDRESS)).toBeUndefined();
   });
 });
 
-describe("a key that cannot be ours", () => {
+describe("a key of another form", () => {
   test.each([
     "",
     "x",
@@ -117,7 +117,7 @@ describe("a key that cannot be ours", () => {
     expect(statements).toEqual([]);
   });
 
-  test("has another shape than every key that is made", async () => {
+  test("has another form than every created key", async () => {
     for (let i = 0; i < 20; i += 1) expect(await keys.find((await make()).key, ADDRESS)).toBeDefined();
   });
 });
@@ -141,7 +141,7 @@ describe("an address that sends many unknown keys", () => {
     expect(await keys.find(unknown(), ADDRESS)).toBeUndefined();
   });
 
-  test("keeps the keys that were good, even when they are looked up again", async () => {
+  test("can still use keys that were verified before, even when they are looked up again", async () => {
     const { key } = await make();
     const { id } = await make();
     await keys.find(key, ADDRESS);
@@ -153,7 +153,7 @@ describe("an address that sends many unknown keys", () => {
     expect(await keys.find(key, ADDRESS)).toBeDefined();
   });
 
-  test("cannot go on with a key that was revoked", async () => {
+  test("cannot use a revoked key", async () => {
     const { id, key } = await make();
     await keys.find(key, ADDRESS);
     await guess(59);
@@ -162,14 +162,14 @@ describe("an address that sends many unknown keys", () => {
     await expect(keys.find(key, ADDRESS)).rejects.toMatchObject(refused);
   });
 
-  test("may send as much as it likes of what cannot be a key", async () => {
+  test("may send any number of texts that cannot be a key", async () => {
     for (let i = 0; i < 100; i += 1) expect(await keys.find(`mlr_${i}`, ADDRESS)).toBeUndefined();
     expect(await keys.find((await make()).key, ADDRESS)).toBeDefined();
   });
 });
 
 describe("the key from the environment", () => {
-  test("is an admin that needs no statement and leaves no row, whatever its shape", async () => {
+  test("is an admin key of any form that needs no statement and no row", async () => {
     const ofEnvironment = await startProcess({ adminKey: ADMIN_KEY });
     expect(await ofEnvironment.find(ADMIN_KEY, ADDRESS)).toMatchObject({ scopes: ["admin"], keyId: null });
     expect(await ofEnvironment.find(`${ADMIN_KEY}x`, ADDRESS)).toBeUndefined();
@@ -177,7 +177,7 @@ describe("the key from the environment", () => {
     expect(statements).toEqual([]);
   });
 
-  test("makes a first key needless", async () => {
+  test("replaces the first key", async () => {
     expect(await (await startProcess({ adminKey: ADMIN_KEY })).bootstrap()).toBeUndefined();
     expect(await rowCount()).toBe(0);
   });
@@ -191,11 +191,11 @@ describe("a revocation", () => {
     expect(await other.find(key, ADDRESS)).toBeDefined();
     await revoke(keys, id);
     expect(await keys.find(key, ADDRESS)).toBeUndefined();
-    // The clock stands still, so only the hint can make the other one forget.
+    // The clock does not move, so only the hint can expire the cache.
     await until(async () => (await other.find(key, ADDRESS)) === undefined, "the other process to refuse the key");
   });
 
-  test("is not undone by a look-up that was on its way meanwhile", async () => {
+  test("is not undone by a concurrent lookup", async () => {
     const { id, key } = await make();
     const [asked, goOn] = [signal(), signal()];
     const slow: Db = {
@@ -224,7 +224,7 @@ describe("a revocation", () => {
     expect((await revoke(keys, id)).revoked_at).toEqual(first);
   });
 
-  test("of an unknown key says so", async () => {
+  test("of an unknown key is refused", async () => {
     const id = "01890000-0000-7000-8000-000000000000";
     await expect(revoke(keys, id)).rejects.toMatchObject({
       code: "KEY_NOT_FOUND",
@@ -234,24 +234,24 @@ describe("a revocation", () => {
 });
 
 describe("the first key", () => {
-  test("is an admin, and is made only where there is no key at all", async () => {
+  test("is an admin key, and is created only if there is no key at all", async () => {
     const key = await keys.bootstrap();
     expect(await keys.find(key ?? "", ADDRESS)).toMatchObject({ name: "first admin", scopes: ["admin"] });
     expect(await keys.bootstrap()).toBeUndefined();
     expect(await rowCount()).toBe(1);
   });
 
-  test("is not made again when all keys were revoked: someone wanted it so", async () => {
+  test("is not created again when all keys are revoked", async () => {
     await keys.bootstrap();
     await database.query("update kernel.api_key set revoked_at = now()");
     expect(await keys.bootstrap()).toBeUndefined();
   });
 
-  test("is one even if eight processes start at the same moment", async () => {
+  test("is created once even if eight processes start concurrently", async () => {
     const pools = Array.from({ length: 8 }, () => openDb({ connection: database.connection, poolSize: 1 }));
     onTestFinished(async () => void (await Promise.all(pools.map((pool) => pool.close()))));
     const processes = await Promise.all(pools.map((db) => startProcess({ db })));
-    // An insertion has already seen whether there is a key when it comes to this gate.
+    // An insert has already checked for keys when it reaches this point.
     await database.query(`create function gate() returns trigger language plpgsql as
                           $$ begin perform pg_advisory_xact_lock_shared(1); return new; end $$`);
     await database.query("create trigger gate before insert on kernel.api_key for each row execute function gate()");
@@ -271,7 +271,7 @@ describe("the first key", () => {
     expect(await rowCount()).toBe(1);
   });
 
-  test("is not made beside one that someone is just making", async () => {
+  test("is not created beside one of an open transaction", async () => {
     const [inserted, commit] = [signal(), signal()];
     const making = database.db.tx(async (tx) => {
       await keys.create(tx, { name: "by hand", scopes: ["admin"] }, "me");
@@ -287,7 +287,7 @@ describe("the first key", () => {
   });
 });
 
-test("a memory of many keys stays bounded, and forgetting loses none", async () => {
+test("the cache of keys is bounded, and clearing it loses no key", async () => {
   const count = 10_001;
   const made = Array.from({ length: count }, () => `mlr_${randomBytes(32).toString("base64url")}`);
   await database.query(

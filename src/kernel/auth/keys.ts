@@ -1,6 +1,6 @@
 /**
- * API keys: random, shown once, stored as a hash. Looking one up for every request would be a statement per request, so
- * known keys are remembered for a short while; a revocation clears that memory in all processes by a wake-up hint.
+ * API keys: random, shown once, stored as a hash. To avoid a statement for every request, known keys are cached for some
+ * seconds; a revocation expires the cache in all processes through a wake-up hint.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Db, Queryable, Tx } from "../data/db.ts";
@@ -9,8 +9,8 @@ import { kernelError } from "../errors.ts";
 import { systemIds } from "../ids.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Wake } from "../work/wake.ts";
-import { createGuesses } from "./guesses.ts";
 import type { Caller } from "./scopes.ts";
+import { createUnknownKeyLimit } from "./unknown-key-limit.ts";
 
 export interface NewKey {
   name: string;
@@ -20,11 +20,11 @@ export interface NewKey {
   rateLimitPerMinute?: number;
 }
 
-/** A key as it may be shown: never the key itself. */
+/** A key without its secret text. */
 export interface KeyRow {
   id: string;
   name: string;
-  /** The first characters, to recognise it by. */
+  /** The first characters, to identify the key. */
   hint: string;
   scopes: string[];
   tenant_id: string | null;
@@ -36,23 +36,23 @@ export interface KeyRow {
 }
 
 export interface Keys {
-  /** Who holds this key, or nobody. Refuses to look for the keys of an address that has sent too many wrong ones. */
+  /** The caller with this key, if any. Throws if the address has sent too many unknown keys. */
   find(key: string, address: string): Promise<Caller | undefined>;
   create(tx: Queryable, key: NewKey, createdBy: string): Promise<KeyRow & { key: string }>;
   list(): Promise<KeyRow[]>;
-  /** After the commit all processes forget the key, which would live on in their memory for some seconds. */
+  /** After the commit, all processes drop the key from their caches. */
   revoke(tx: Tx, id: string): Promise<KeyRow>;
-  /** Makes the first admin key if there is no key at all; answers it once. */
+  /** Creates and returns the first admin key if no key exists. */
   bootstrap(): Promise<string | undefined>;
 }
 
 const PREFIX = "mlr_";
 const KEY_BYTES = 32;
-/** What `newKey` makes. Anything else cannot be a stored key and is refused without asking the database. */
+/** The form of `newKey`. Anything else cannot be a stored key and needs no lookup. */
 const SHAPE = /^mlr_[\w-]{43}$/;
 const HINT_LENGTH = 8;
-const REMEMBER_MS = 10_000;
-const REMEMBERED_MAX = 10_000;
+const CACHE_MS = 10_000;
+const CACHED_MAX = 10_000;
 const REVOKED_TOPIC = "kernel.keys";
 
 const COLUMNS =
@@ -66,7 +66,7 @@ const INSERT = statement<KeyRow>(
   `insert into kernel.api_key (id, name, hash, hint, scopes, tenant_id, source, rate_limit_per_minute, created_by)
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ${COLUMNS}`,
 );
-// Two processes that start on an empty database would otherwise both see no key, and both make one.
+// Without it, two processes that start on an empty database would both create a key.
 const LOCK = statement("kernel.keys.lock", "lock table kernel.api_key in share row exclusive mode");
 const INSERT_FIRST = statement<{ id: string }>(
   "kernel.keys.insert_first",
@@ -84,36 +84,36 @@ const REVOKE = statement<KeyRow>(
 
 export function createKeys(deps: { db: Db; wake: Wake; clock: Clock; adminKey: string | undefined }): Keys {
   const { db, wake, clock } = deps;
-  const remembered = new Map<string, { caller: Caller; until: number }>();
-  const guesses = createGuesses({ clock });
+  const cache = new Map<string, { caller: Caller; until: number }>();
+  const unknownKeys = createUnknownKeyLimit({ clock });
   let revocations = 0;
   wake.on(REVOKED_TOPIC, () => {
     revocations += 1;
-    // Looked up again at their next use, but still known not to be guesses.
-    for (const known of remembered.values()) known.until = 0;
+    // Looked up again at their next use, but not subject to the limit of unknown keys.
+    for (const known of cache.values()) known.until = 0;
   });
   const adminHash = deps.adminKey === undefined ? undefined : hashOf(deps.adminKey);
 
   return {
     async find(key, address) {
       const hash = hashOf(key);
-      // The key from the environment is compared here and never stored, so removing the setting removes the key.
+      // The key from the environment is never stored, so removing the setting removes the key.
       if (adminHash && timingSafeEqual(hash, adminHash)) return ENVIRONMENT_ADMIN;
       if (!SHAPE.test(key)) return undefined;
       const id = hash.toString("base64");
-      const known = remembered.get(id);
+      const known = cache.get(id);
       if (known && known.until > clock.now()) return known.caller;
-      if (!known) guesses.check(address);
+      if (!known) unknownKeys.check(address);
       const revocationsBefore = revocations;
       const [row] = await db.rows(FIND, [hash]);
       if (!row) {
-        remembered.delete(id);
-        guesses.count(address);
+        cache.delete(id);
+        unknownKeys.count(address);
         return undefined;
       }
-      if (revocations !== revocationsBefore) return callerOf(row); // It may be this one that was revoked meanwhile.
-      if (remembered.size >= REMEMBERED_MAX) remembered.clear();
-      remembered.set(id, { caller: callerOf(row), until: clock.now() + REMEMBER_MS });
+      if (revocations !== revocationsBefore) return callerOf(row); // This key may have been revoked meanwhile, so it is not cached.
+      if (cache.size >= CACHED_MAX) cache.clear();
+      cache.set(id, { caller: callerOf(row), until: clock.now() + CACHE_MS });
       return callerOf(row);
     },
 
@@ -181,7 +181,7 @@ function newKey(): { key: string; hint: string } {
   return { key, hint: key.slice(0, HINT_LENGTH) };
 }
 
-/** A plain hash is enough: a key has 256 random bits, so there is nothing to guess. */
+/** No slow hash is needed: a key has 256 random bits and cannot be guessed. */
 function hashOf(key: string): Buffer {
   return createHash("sha256").update(key).digest();
 }

@@ -1,4 +1,4 @@
-/** Who may do what, for every scope there is. */
+/** What each scope allows. */
 import { expect, test } from "vitest";
 import { type Caller, KERNEL_SCOPES, type ScopeTable, whyNot } from "./scopes.ts";
 
@@ -26,13 +26,13 @@ test("each scope allows itself and nothing else, and admin everything", () => {
   expect(allowed(caller([]))).toEqual([]);
 });
 
-test("a tenant-bound caller is kept to the scopes for tenants that it has", () => {
+test("a caller with a tenant can only use its scopes for tenants", () => {
   expect(allowed(caller([...SCOPES], "1"))).toEqual(["maps:read", "maps:write"]);
   expect(allowed(caller(["admin"], "1"))).toEqual(["maps:read", "maps:write"]);
   expect(allowed(caller(["files:read", "maps:read"], "1"))).toEqual(["maps:read"]);
 });
 
-test("a refusal names what really stands in the way", () => {
+test("a refusal names the actual reason", () => {
   expect(whyNot(caller(["files:read"]), "maps:read", TABLE)).toBe("it lacks the scope maps:read");
   expect(whyNot(caller(["files:read"], "1"), "files:read", TABLE)).toBe(
     "it is bound to a tenant and reaches maps only",

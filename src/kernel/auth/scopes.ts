@@ -1,28 +1,28 @@
-/** What a key may do. `admin` includes everything; otherwise each scope stands for itself, so a writer need not be a reader. */
+/** The scopes of keys. `admin` includes all others; apart from that no scope includes another, not even write read. */
 
-/** By their names, such as `files:read`. */
+/** By name, such as `files:read`. */
 export type ScopeTable = Readonly<Record<string, ScopeRule>>;
 
 export interface ScopeRule {
-  /** Whether a key that is bound to a tenant can use it. */
+  /** Whether a key with a tenant can use it. */
   readonly forTenants?: true;
 }
 
 export const KERNEL_SCOPES = { admin: {} } as const satisfies ScopeTable;
 
-/** Who makes a request. */
+/** The sender of a request. */
 export interface Caller {
   /** For the audit log: the key's name, or `anonymous`. */
   name: string;
   keyId: string | null;
   scopes: readonly string[];
-  /** A tenant-bound key reaches what is made for tenants and nothing else. */
+  /** A key with a tenant can only use scopes for tenants. */
   tenantId: string | null;
   source: string | null;
   rateLimitPerMinute: number | null;
 }
 
-/** Why the caller may not do it, to be said after "This key may not do that: "; nothing if it may. */
+/** Why the caller may not, to follow "This key may not do that: "; undefined if it may. */
 export function whyNot({ scopes, tenantId }: Caller, scope: string, table: ScopeTable): string | undefined {
   if (tenantId !== null && !table[scope]?.forTenants) {
     return `it is bound to a tenant and reaches ${reachOfTenants(table)} only`;

@@ -1,6 +1,6 @@
 /**
- * The configuration of the commands that talk to a running server. It stands apart from load.ts, whose readers of YAML and
- * JSON Schema take 300 ms to load: a shell script runs these commands in a loop.
+ * The configuration of commands that call a running server. Separate from load.ts, whose YAML and JSON Schema libraries take
+ * 300 ms to load: shell scripts run these commands in loops.
  */
 import { type Environment, type Flags, readSettings, refusal, unknownNames } from "./read-settings.ts";
 import { CLIENT_SETTINGS, type ClientSettings, type Setting } from "./settings.ts";

@@ -6,12 +6,12 @@ const { server, client } = CATALOGUE.settings;
 const settings = [...server, ...client].map((setting) => [setting.env, setting] as const);
 
 describe("the table of settings", () => {
-  test.each(settings)("describes %s in one sentence and gives it a default of its own kind", (_, setting) => {
+  test.each(settings)("describes %s in one sentence and has a valid default", (_, setting) => {
     expect(setting.description).toMatch(/^[A-Z].*\.$/);
     if (setting.default !== undefined) expect(setting.kind.parse(setting.default)).toBeDefined();
   });
 
-  test("gives no secret a flag", () => {
+  test("has no flag for a secret", () => {
     expect(settings.filter(([, { secret, flag }]) => secret && flag !== undefined)).toEqual([]);
   });
 });
@@ -41,6 +41,6 @@ describe("help", () => {
       const text = [...flagHelp(read).map(({ description }) => description), environmentHelp(read)].join("\n");
       expect(read.map(({ env }) => env).filter((env) => !text.includes(env))).toEqual([]);
     }
-    expect(environmentHelp(client)).toBe("MILLRACE_KEY  The key that commands present to the server.");
+    expect(environmentHelp(client)).toBe("MILLRACE_KEY  The key that commands send to the server.");
   });
 });

@@ -1,4 +1,4 @@
-/** Settings as people read them: in `--help`, and in docs/operating.md, where a test keeps the table true. */
+/** Renders settings for `--help` and for docs/operating.md, which a test keeps up to date. */
 import type { Setting } from "./settings.ts";
 
 export interface FlagHelp {

@@ -1,7 +1,4 @@
-/**
- * The optional YAML file with structured settings. It is read with its positions, so that every complaint about it can
- * point to a line and a column.
- */
+/** Reads the optional YAML file with structured settings, with positions, so that errors can name a line and a column. */
 
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -10,13 +7,13 @@ import { isRecord } from "../json/is-record.ts";
 
 export interface ConfigFile {
   content: Record<string, unknown>;
-  /** `millrace.yaml:3:5`, where the value at `path` begins, or what stands nearest above it. */
+  /** `millrace.yaml:3:5`: the start of the value at `path`, or of its nearest existing parent. */
   place(path: readonly string[]): string;
 }
 
 const DEFAULT_NAME = "millrace.yaml";
 
-/** The file's content, or the problems that keep it from being read. Without a file the content is empty. */
+/** The content of the file, or the reasons why it cannot be read. Empty if there is no file. */
 export function readConfigFile(configured: string | undefined, cwd: string): ConfigFile | { problems: string[] } {
   const name = configured ?? DEFAULT_NAME;
   try {
@@ -29,7 +26,7 @@ export function readConfigFile(configured: string | undefined, cwd: string): Con
   }
 }
 
-/** YAML, of which JSON is a part; `name` is what its complaints call it. */
+/** Parses YAML, and so JSON as well. `name` is the file name in error messages. */
 export function parseConfigText(name: string, text: string): ConfigFile | { problems: string[] } {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
@@ -37,27 +34,29 @@ export function parseConfigText(name: string, text: string): ConfigFile | { prob
     const { line, col } = lines.linePos(offset);
     return `${name}:${line}:${col}`;
   };
-  const flaws = [...document.errors, ...document.warnings];
-  if (flaws.length > 0) {
+  const errors = [...document.errors, ...document.warnings];
+  if (errors.length > 0) {
     return {
-      problems: flaws.map(({ pos, message }) => `${place(pos[0])}: this is not valid YAML: ${withoutQuote(message)}.`),
+      problems: errors.map(
+        ({ pos, message }) => `${place(pos[0])}: this is not valid YAML: ${withoutExcerpt(message)}.`,
+      ),
     };
   }
   let content: unknown;
   try {
     content = document.toJS() ?? {};
   } catch {
-    // Aliases of aliases of aliases: a few lines that would fill the memory.
+    // Nested aliases: a few lines can expand to more than the memory holds.
     return { problems: [`${place(0)}: the file's aliases (\`*name\`) repeat too much.`] };
   }
   if (!isRecord(content)) {
-    return { problems: [`${place(0)}: the file must consist of named sections, \`name:\` with settings below.`] };
+    return { problems: [`${place(0)}: the file must have named sections: \`name:\` with settings below it.`] };
   }
   return { content, place: (path) => place(offsetOf(document, path)) };
 }
 
-/** The parser ends some messages with a piece of the file, after a colon; it might be a password that was not quoted. */
-function withoutQuote(message: string): string {
+/** The parser ends some messages with an excerpt of the file, after a colon, which could be a password. */
+function withoutExcerpt(message: string): string {
   return message.replace(/(?<=[\w)]): .*$/s, "");
 }
 

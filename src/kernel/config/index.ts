@@ -1,6 +1,6 @@
 /**
- * The door of the configuration for those that may load all of it. The commands (src/cli) go past it to the one file that
- * they need: what reads YAML and JSON Schema here takes 300 ms to load.
+ * The public interface of the configuration. Client commands (src/cli) import client.ts directly instead, because the YAML and
+ * JSON Schema libraries take 300 ms to load.
  */
 
 export { settingsAsMarkdown } from "./describe.ts";

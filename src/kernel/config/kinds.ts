@@ -1,14 +1,14 @@
-/** What a setting's text may be: how it is read, and how a person is told what would have been accepted. */
+/** The types of settings: how to parse their text, and how to describe what is accepted. */
 import { didYouMean } from "../nearest.ts";
 
 export interface Kind<Value> {
   /** Ends the sentence "Accepted: ...". */
   readonly accepts: string;
-  /** Stands for the value in `--port <number>`. */
+  /** The placeholder in `--port <number>`. */
   readonly placeholder: string;
   /** The value, or undefined when the text is not accepted. */
   parse(text: string): Value | undefined;
-  /** " Did you mean ...?" for a text that was not accepted, where there is something to choose from. */
+  /** " Did you mean ...?" for a text that is close to an accepted one. */
   hint?(text: string): string;
 }
 
@@ -32,7 +32,7 @@ export function oneOf<Word extends string>(words: readonly Word[]): Kind<Word> {
   };
 }
 
-/** No other spellings: a switch that opens something up should not be turned on by a guess. */
+/** No other spellings: a switch that grants access must not be turned on by accident. */
 export const trueOrFalse: Kind<boolean> = {
   accepts: "true or false",
   placeholder: "true|false",
@@ -40,7 +40,7 @@ export const trueOrFalse: Kind<boolean> = {
   hint: (text) => didYouMean(text, ["true", "false"]),
 };
 
-/** A comma list, each word at most once in the result. `none` says whether the list may be empty. */
+/** A comma-separated list, without duplicates. `none`: the list may be empty. */
 export function someOf<Word extends string>(
   words: readonly Word[],
   { none }: { none: boolean },
@@ -54,8 +54,8 @@ export function someOf<Word extends string>(
       return items.every(isWord) && (none || items.length > 0) ? [...new Set(items)] : undefined;
     },
     hint(text) {
-      const stranger = listItems(text).find((item) => !isWord(item));
-      return stranger === undefined ? "" : didYouMean(stranger, words);
+      const unknown = listItems(text).find((item) => !isWord(item));
+      return unknown === undefined ? "" : didYouMean(unknown, words);
     },
   };
 }
@@ -67,7 +67,7 @@ function listItems(text: string): string[] {
     .filter((item) => item !== "");
 }
 
-/** Text of a given form, taken as it is. */
+/** Text that matches a pattern. */
 export function matching(accepts: string, placeholder: string, pattern: RegExp): Kind<string> {
   return { accepts, placeholder, parse: (text) => (pattern.test(text) ? text : undefined) };
 }

@@ -102,7 +102,7 @@ describe("settings", () => {
     }>();
   });
 
-  test("come from the environment, and flags win over it", () => {
+  test("come from the environment, and flags take precedence", () => {
     const env = { MILLRACE_PORT: "8000", MILLRACE_HOST: "0.0.0.0", MILLRACE_ROLES: "worker" };
     expect(load({ env })).toMatchObject({ port: 8000, host: "0.0.0.0", roles: ["worker"] });
     expect(load({ env, flags: { port: "9000", roles: "api, scheduler" } })).toMatchObject({
@@ -143,13 +143,13 @@ describe("settings", () => {
     expect(config.databaseUrl).toBeUndefined();
   });
 
-  test("left empty in a flag are refused: someone meant to give a value", () => {
+  test("left empty in a flag are refused", () => {
     expect(problemsOf({ flags: { port: "" } })).toEqual([
       "--port has no value. Accepted: a whole number from 0 to 65535.",
     ]);
   });
 
-  test("that are wrong are all told at once, each with what would be accepted", async () => {
+  test("that are wrong are all reported together, each with what is accepted", async () => {
     await writeYaml("tracking:\n  lostLimit: 0\n");
     const env = {
       MILLRACE_PORT: "74OO",
@@ -195,11 +195,11 @@ describe("settings", () => {
     expect(problemsOf({ env: { [name]: SECRET } })).toEqual([`${name} is not a setting.${hint}`]);
   });
 
-  test("leave other programs' names and the tests' own switches alone", () => {
+  test("ignore variables of other programs and of the tests", () => {
     expect(load({ env: { PATH: "/bin", MILLRACE_TEST_LONG: "1", OTEL_ANYTHING: "x", PORT: "80" } }).port).toBe(7400);
   });
 
-  test("of the client may stand beside those of the server, and are not checked by it", () => {
+  test("of the client may be set beside those of the server, which does not check them", () => {
     expect(load({ env: { MILLRACE_URL: "nonsense", MILLRACE_KEY: "k" } }).port).toBe(7400);
   });
 });
@@ -214,16 +214,16 @@ describe("secrets", () => {
   ])("are not shown when %s is wrong", (name, value) => {
     const [problem, ...others] = problemsOf({ env: { [name]: value } });
     expect(others).toEqual([]);
-    expect(problem).toMatch(new RegExp(`^${name} is not accepted as it is \\(a secret, so not shown\\)\\. Accepted: `));
+    expect(problem).toMatch(new RegExp(`^${name} is not valid \\(its value is secret and not shown\\)\\. Accepted: `));
     expect(problem).not.toContain("horse");
   });
 
-  test("inside a URL that is wrong are left out of the complaint", () => {
+  test("inside an invalid URL are left out of the message", () => {
     const [problem] = problemsOf({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: `ftp://me:${SECRET}/@@collector` } });
     expect(problem).toMatch(/ENDPOINT is `ftp:\/\/\.\.\.@collector`/);
   });
 
-  test("in the file are not shown, whatever is wrong with it", async () => {
+  test("in the file are never shown", async () => {
     for (const yaml of [
       `tracking:\n  lostLimit: ${SECRET}\n`,
       `tracking: ${SECRET}\n`,
@@ -245,7 +245,7 @@ describe("secrets", () => {
 });
 
 describe("the file", () => {
-  test("gives the sections, with defaults for what it leaves out", async () => {
+  test("sets the sections, with defaults for what it leaves out", async () => {
     await writeYaml("tracking:\n  stageTimeoutSeconds:\n    shard-worker: 600\n  mode: lax\n");
     expect(load().sections.tracking).toEqual({
       stageTimeoutSeconds: { "shard-worker": 600 },
@@ -254,7 +254,7 @@ describe("the file", () => {
     });
   });
 
-  test.each(["", "# nothing yet\n", "tracking:\n", "---\n"])("may hold as little as %j", async (text) => {
+  test.each(["", "# nothing yet\n", "tracking:\n", "---\n"])("may be %j", async (text) => {
     await writeYaml(text);
     expect(load().sections.tracking.lostLimit).toBe(10);
   });
@@ -288,14 +288,14 @@ describe("the file", () => {
       /^millrace\.yaml:3:3: this is not valid YAML: Map keys must be unique\.$/,
     ],
     ["a: 1\n  b: 2\n", /^millrace\.yaml:1:4: this is not valid YAML: /],
-    ["- tracking\n", /^millrace\.yaml:1:1: the file must consist of named sections/],
+    ["- tracking\n", /^millrace\.yaml:1:1: the file must have named sections/],
     [`a: &a [x, x]\nb: &b [${"*a, ".repeat(20)}]\nc: [${"*b, ".repeat(20)}]\n`, /repeat too much/],
-  ])("that is not good YAML is refused with its line and column: %j", async (yaml, complaint) => {
+  ])("that is not valid YAML is refused with line and column: %j", async (yaml, complaint) => {
     await writeYaml(yaml);
     expect(problemsOf({})[0]).toMatch(complaint);
   });
 
-  test("may not hold what no module knows, at any depth", async () => {
+  test("must not contain unknown keys, at any depth", async () => {
     await writeYaml(
       [
         "trakcing: {}",
@@ -320,7 +320,7 @@ describe("the file", () => {
     ]);
   });
 
-  test("is told what each wrong value should be, and where it stands", async () => {
+  test("is refused with the place of each wrong value and what is accepted", async () => {
     await writeYaml(
       [
         "tracking:",
@@ -345,26 +345,26 @@ describe("the file", () => {
     ]);
   });
 
-  test("is told where a wrong value stands even when an alias brings it in", async () => {
+  test("is refused with the place of a wrong value that comes from an alias", async () => {
     await writeYaml("base: &base\n  shard-worker: 0\ntracking:\n  stageTimeoutSeconds: *base\n");
     expect(problemsOf({})).toContain(
       "millrace.yaml:2:3: `tracking.stageTimeoutSeconds.shard-worker` is 0. Accepted: a whole number from 1 to 86400.",
     );
   });
 
-  test("may not hold tags, which would be dropped without a word", async () => {
+  test("must not contain tags, which would be ignored silently", async () => {
     await writeYaml("tracking:\n  mode: !custom lax\n");
     expect(problemsOf({})).toEqual(["millrace.yaml:2:9: this is not valid YAML: Unresolved tag."]);
   });
 
-  test("may lack nothing that a section requires", () => {
+  test("must have what a section requires", () => {
     const section = Type.Object({ name: Type.String() }, { additionalProperties: false });
     expect(problems(() => loadConfig({ env: {}, flags: {}, cwd, modules: [{ name: "engines", section }] }))).toEqual([
       "millrace.yaml: `engines.name` is missing. Accepted: text.",
     ]);
   });
 
-  test("is never checked against a schema that would let misspelt keys pass", () => {
+  test("is never checked against an open schema", () => {
     const section = Type.Object({ nested: Type.Object({}, { default: {} }) }, { additionalProperties: false });
     expect(() => loadConfig({ env: {}, flags: {}, cwd, modules: [{ name: "tracking", section }] })).toThrow(
       "the schema at sections/tracking/properties/nested must say additionalProperties: false",

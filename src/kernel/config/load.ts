@@ -1,6 +1,6 @@
 /**
- * The whole configuration of a process: settings from flags and environment, sections from the file. Whatever is wrong
- * is told at once, not one start after the other.
+ * The configuration of a process: settings from flags and environment, sections from the file. All errors are reported
+ * together.
  */
 import type { Static } from "typebox";
 import { type Catalogue, mergeCatalogues } from "../catalogue.ts";
@@ -9,13 +9,13 @@ import { type Environment, type Flags, readSettings, refusal, unknownNames } fro
 import { checkSections, type SectionSchema } from "./sections.ts";
 import { type ServerSettings, type SettingTable, type SettingValues, serverSettings } from "./settings.ts";
 
-/** What is read for a module: the settings of its catalogue, and its section of the file. */
+/** The configuration of a module: the settings of its catalogue, and its section of the file. */
 export type Configurable = Catalogue & { readonly section: SectionSchema };
 
 export interface ConfigSources<Modules extends readonly Configurable[]> {
   env: Environment;
   flags: Flags;
-  /** Where the file is looked for. */
+  /** The directory of the file. */
   cwd: string;
   modules: Modules;
 }

@@ -1,18 +1,18 @@
-/** Reads tables of settings: flags win over the environment, the environment over defaults. */
+/** Reads tables of settings. Flags take precedence over the environment, and the environment over defaults. */
 import { OperatorError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import type { Setting, SettingTable, SettingValues } from "./settings.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** By name without dashes (`data-dir`). The command line's parser has refused names that are not flags. */
+/** By name without dashes (`data-dir`). The command line parser has already refused unknown flags. */
 export type Flags = Readonly<Record<string, string>>;
 
 const PREFIX = "MILLRACE_";
-/** For the switches of the project's own tests. */
+/** Reserved for Millrace's own tests. */
 const TEST_PREFIX = "MILLRACE_TEST_";
 
-/** A start that failed for its settings fails again with the same ones: a code of its own lets a supervisor give up. */
+/** A restart with the same settings fails again, so a distinct exit code lets a supervisor stop restarting. */
 const EXIT_CODE = 2;
 
 /** The values are complete only if there are no problems. */
@@ -34,7 +34,7 @@ export function readSettings<Table extends SettingTable>(
   return { values: values as SettingValues<Table>, problems };
 }
 
-/** All problems in one sentence or list. */
+/** All problems in one error. */
 export function refusal(problems: readonly string[]): OperatorError {
   const sentence =
     problems.length === 1 ? problems.join() : [`${problems.length} settings are wrong:`, ...problems].join("\n  ");
@@ -42,7 +42,7 @@ export function refusal(problems: readonly string[]): OperatorError {
 }
 
 interface Source {
-  /** What the person wrote: `--port` or `MILLRACE_PORT`. */
+  /** Where the value came from: `--port` or `MILLRACE_PORT`. */
   name: string;
   text: string;
 }
@@ -51,15 +51,15 @@ function sourceOf(setting: Setting, env: Environment, flags: Flags): Source | un
   const { flag } = setting;
   const flagged = flag === undefined ? undefined : flags[flag];
   if (flagged !== undefined) return { name: `--${flag}`, text: flagged.trim() };
-  // An empty variable counts as unset: `MILLRACE_PORT=${PORT:-}` is how shells and compose files leave one out.
+  // An empty variable counts as unset: shells and compose files write `MILLRACE_PORT=${PORT:-}`.
   const text = env[setting.env]?.trim() || setting.default;
   return text === undefined ? undefined : { name: setting.env, text };
 }
 
 function badValue({ kind, secret }: Setting, { name, text }: Source): string {
-  if (secret) return `${name} is not accepted as it is (a secret, so not shown). Accepted: ${kind.accepts}.`;
-  const complaint = text === "" ? "has no value" : `is \`${withoutCredentials(text)}\``;
-  return `${name} ${complaint}. Accepted: ${kind.accepts}.${kind.hint?.(text) ?? ""}`;
+  if (secret) return `${name} is not valid (its value is secret and not shown). Accepted: ${kind.accepts}.`;
+  const found = text === "" ? "has no value" : `is \`${withoutCredentials(text)}\``;
+  return `${name} ${found}. Accepted: ${kind.accepts}.${kind.hint?.(text) ?? ""}`;
 }
 
 /** `https://user:password@host` without the user and the password. */
@@ -74,7 +74,7 @@ export function unknownNames(env: Environment, settings: readonly Setting[]): st
     .filter((name) => name.startsWith(PREFIX) && !name.startsWith(TEST_PREFIX))
     .filter((name) => known.get(withoutPrefix(name)) !== name)
     .map((name) => {
-      // Compared without the prefix: it would make any two names look alike, and hide DATABASE_URL, which has none.
+      // Without the prefix, which makes any two names similar, and which DATABASE_URL does not have.
       const meant = nearest(withoutPrefix(name), known.keys());
       return `${name} is not a setting.${meant === undefined ? "" : ` Did you mean \`${known.get(meant)}\`?`}`;
     });

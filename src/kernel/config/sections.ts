@@ -1,6 +1,6 @@
 /**
- * Checks the sections of the configuration file against the schemas that the modules hand in, and fills in defaults.
- * The kernel knows no module, so it learns only here, at run time, which sections there are.
+ * Checks the sections of the configuration file against the schemas of the modules, and fills in defaults. The kernel imports
+ * no module, so the schemas are passed in.
  */
 import { Ajv, type ErrorObject } from "ajv";
 import { type TObject, type TRecord, Type } from "typebox";
@@ -8,17 +8,17 @@ import { complaint, onePerPlace, pathOf } from "../json/schema-errors.ts";
 import type { ConfigFile } from "./file.ts";
 import type { Setting } from "./settings.ts";
 
-/** A closed object schema (`additionalProperties: false`), or a map of names that people choose to such. */
+/** A closed object schema (`additionalProperties: false`), or a map from user-chosen names to such objects. */
 export type SectionSchema = TObject | TRecord;
 
-/** `settings` are those of the environment, for whoever looks for one of them in the file. */
+/** `settings` are those of the environment, for a hint if one of them is in the file. */
 export function checkSections(
   file: ConfigFile,
   schemas: Readonly<Record<string, SectionSchema>>,
   settings: readonly Setting[],
 ): { sections: Record<string, unknown> } | { problems: string[] } {
   assertClosed(schemas, "sections");
-  // A section that is absent, or present but empty, which YAML reads as null, still gets its defaults.
+  // A missing section, or an empty one (null in YAML), still gets its defaults.
   const names = Object.keys(schemas);
   const content = { ...file.content, ...Object.fromEntries(names.map((name) => [name, file.content[name] ?? {}])) };
   const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true });
@@ -27,7 +27,7 @@ export function checkSections(
   return { problems: onePerPlace(validate.errors ?? []).map((error) => sentence(error, file, settings)) };
 }
 
-/** A schema that lets unknown keys pass would let every misspelt one pass. */
+/** An open schema would accept misspelt keys. */
 function assertClosed(schema: unknown, path: string): void {
   if (typeof schema !== "object" || schema === null) return;
   if ("type" in schema && schema.type === "object" && !("additionalProperties" in schema)) {

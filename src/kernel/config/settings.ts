@@ -1,23 +1,23 @@
 /**
- * The settings of the kernel; modules have theirs in their catalogues. Reading, `--help` and the table in docs/operating.md
- * all come from these tables, so a setting cannot exist without its description, or be described without existing.
+ * The settings of the kernel; modules have theirs in their catalogues. Parsing, `--help` and the table in docs/operating.md are
+ * derived from these tables.
  */
 import { parseSecretKey } from "../secrets/encryption-key.ts";
 import { type Kind, matching, oneOf, someOf, url, wholeNumber } from "./kinds.ts";
 
 export interface Setting {
   readonly env: string;
-  /** Secrets have none: every user of a machine can read the command lines of its processes. */
+  /** Secrets have none: every user of a machine can see the command lines of its processes. */
   readonly flag?: string;
   readonly kind: Kind<unknown>;
   /** As it would be written in the environment. */
   readonly default?: string;
-  /** Its value appears in no message. */
+  /** Its value is never shown in a message. */
   readonly secret?: true;
   readonly description: string;
 }
 
-/** By the names under which the code knows their values. */
+/** By the names of their values in code. */
 export type SettingTable = Readonly<Record<string, Setting>>;
 
 const ROLES = ["api", "scheduler", "worker"] as const;
@@ -27,14 +27,14 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace"] as const
 const path = matching("a path", "path", /^.{1,4096}$/);
 const httpUrl = (example: string) => url(["http:", "https:"], example);
 
-/** What the processes of `serve` and `migrate` read. Which scopes there are is known only when the modules are. */
+/** The settings of `serve` and `migrate`. The scopes are passed in, because modules define them. */
 export const serverSettings = (scopes: readonly string[]) =>
   ({
     databaseUrl: {
       env: "DATABASE_URL",
       kind: url(["postgres:", "postgresql:"], "postgres://user:password@host:5432/database"),
       secret: true,
-      description: "The Postgres (15 or later) to use; without it Millrace runs one of its own in the data directory.",
+      description: "The Postgres (15 or later) to use; without it Millrace runs its own in the data directory.",
     },
     host: {
       env: "MILLRACE_HOST",
@@ -58,10 +58,10 @@ export const serverSettings = (scopes: readonly string[]) =>
     },
     adminKey: {
       env: "MILLRACE_ADMIN_KEY",
-      // It travels in an HTTP header, which carries neither spaces at its ends nor letters beyond ASCII.
+      // Sent as an HTTP header, which allows neither surrounding spaces nor characters beyond ASCII.
       kind: matching("32 to 512 visible ASCII characters without spaces", "key", /^[!-~]{32,512}$/),
       secret: true,
-      description: "The admin key, for automation; without it the first start makes one and prints it.",
+      description: "The admin key, for automation; without it the first start creates one and prints it.",
     },
     secretKey: {
       env: "MILLRACE_SECRET_KEY",
@@ -74,14 +74,14 @@ export const serverSettings = (scopes: readonly string[]) =>
       flag: "roles",
       kind: someOf(ROLES, { none: false }),
       default: ROLES.join(","),
-      description: "What this process does: answer requests, plan work, do the work.",
+      description: "What this process does: answer requests, schedule work, do the work.",
     },
     anonymousScopes: {
       env: "MILLRACE_ANONYMOUS_SCOPES",
       flag: "anonymous-scopes",
       kind: someOf(scopes, { none: true }),
       default: "",
-      description: "Scopes granted to callers without a key; only for a network whose every member is trusted.",
+      description: "Scopes granted to callers without a key; only for a trusted network.",
     },
     configFile: {
       env: "MILLRACE_CONFIG",
@@ -123,12 +123,12 @@ export const serverSettings = (scopes: readonly string[]) =>
       flag: "shutdown-grace-seconds",
       kind: wholeNumber({ min: 0, max: 3_600 }),
       default: "20",
-      description: "How long a stopping process waits for what is in flight.",
+      description: "How long a stopping process waits for requests and work in flight.",
     },
     otlpEndpoint: {
       env: "OTEL_EXPORTER_OTLP_ENDPOINT",
       kind: httpUrl("http://127.0.0.1:4318"),
-      description: "The OpenTelemetry collector that traces go to; without it there is no tracing.",
+      description: "The OpenTelemetry collector that receives traces; without it there is no tracing.",
     },
     serviceName: {
       env: "OTEL_SERVICE_NAME",
@@ -145,13 +145,13 @@ export const CLIENT_SETTINGS = {
     flag: "url",
     kind: httpUrl("http://127.0.0.1:7400"),
     default: "http://127.0.0.1:7400",
-    description: "The server that commands talk to.",
+    description: "The server that commands call.",
   },
   key: {
     env: "MILLRACE_KEY",
     kind: matching("a key without spaces", "key", /^[!-~]{1,512}$/),
     secret: true,
-    description: "The key that commands present to the server.",
+    description: "The key that commands send to the server.",
   },
 } as const satisfies SettingTable;
 

@@ -99,14 +99,14 @@ describe("results are plain JSON", () => {
   test.each([
     ["9007199254740992", "its result is a whole number beyond 2^53, which JSON cannot hold exactly"],
     ["1.0 / 0.0", "its result is not a finite number (divided by zero?)"],
-    ["[duration('1h')]", "its result holds something that is not JSON, such as a duration, bytes or a type"],
-    ["b'abc'", "its result holds something that is not JSON, such as a duration, bytes or a type"],
-    ["type(1)", "its result holds something that is not JSON, such as a duration, bytes or a type"],
+    ["[duration('1h')]", "its result contains something that is not JSON, such as a duration, bytes or a type"],
+    ["b'abc'", "its result contains something that is not JSON, such as a duration, bytes or a type"],
+    ["type(1)", "its result contains something that is not JSON, such as a duration, bytes or a type"],
   ])("or an error: %s", (source, reason) => {
     expect(() => evaluate(source)).toThrow(new ExpressionError(`\`${source}\` failed: ${reason}.`));
   });
 
-  test("of their own, and every JSON value passes through unchanged", () => {
+  test("that share nothing with the input, and every JSON value passes unchanged", () => {
     const expression = compileExpression("params", VARIABLES);
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
@@ -175,7 +175,7 @@ describe("what cannot be compiled is refused in one sentence", () => {
     expect(compile(source)).toThrow(new ExpressionError(sentence));
   });
 
-  test("and says apart which name is not known", () => {
+  test("and has the unknown name in its own field", () => {
     const sentence =
       "`1 + parms.a` uses `parms` at column 5, which is not known here; " +
       "known are: `params`, `nodes`, `secrets`, `opTime`. Did you mean `params`?";
@@ -251,7 +251,7 @@ describe("limits", () => {
   });
 });
 
-describe("prototypes are out of reach", () => {
+describe("prototypes cannot be reached", () => {
   test.each([
     "params.__proto__",
     "params['constructor']",
@@ -269,7 +269,7 @@ describe("prototypes are out of reach", () => {
     },
   );
 
-  test("what the library finds behind a timestamp is never handed on", () => {
+  test("members that the library finds on a timestamp are never returned", () => {
     const proto = "['__pro' + 'to__']";
     expect(evaluate(`timestamp(opTime)${proto}${proto}`)).not.toBe(Object.prototype);
     expect(() => evaluate(`timestamp(opTime)${proto}['get' + 'Time']`)).toThrow("unsupported type: function");

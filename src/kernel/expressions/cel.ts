@@ -1,6 +1,6 @@
 /**
- * Expressions that users write (conditions of chains, what stands in `${...}`, formulas): CEL over JSON values. This file
- * makes the language fit JSON, where every number is a double, puts limits on it, and turns its errors into sentences.
+ * CEL expressions over JSON values: conditions of chains, `${...}` in templates, formulas. This file adapts CEL to JSON, where
+ * every number is a double, sets limits, and turns errors into sentences.
  */
 
 import { createContext, Script } from "node:vm";
@@ -10,20 +10,20 @@ import { didYouMean } from "../nearest.ts";
 
 export interface Expression {
   readonly source: string;
-  /** The variables it uses. */
+  /** The variables that it uses. */
   readonly references: ReadonlySet<string>;
   /**
-   * The members of `variable` that it names (`nodes.a`, `nodes["a-b"]`), or undefined when that cannot be told without
-   * running it (`nodes[params.which]`, `size(nodes)`).
+   * The members of `variable` that it names (`nodes.a`, `nodes["a-b"]`), or undefined if they are known only at run time
+   * (`nodes[params.which]`, `size(nodes)`).
    */
   membersOf(variable: string): ReadonlySet<string> | undefined;
-  /** A JSON value of its own, shared with none of `values`. Throws an ExpressionError. */
+  /** A new JSON value that shares nothing with `values`. Throws an ExpressionError. */
   evaluate(values: Readonly<Record<string, unknown>>): unknown;
 }
 
-/** An expression that cannot be compiled or evaluated. The sentence shows no value, since a value may be a secret. */
+/** An expression that cannot be compiled or evaluated. The message contains no value, since a value may be a secret. */
 export class ExpressionError extends Error {
-  /** The variable that it uses and that is not known, if that is what is wrong. */
+  /** The unknown variable, if that is the error. */
   readonly unknownName: string | undefined;
 
   constructor(message: string, unknownName?: string) {
@@ -35,18 +35,18 @@ export class ExpressionError extends Error {
 
 const SOURCE_LENGTH_MAX = 4_096;
 const QUOTE_LENGTH_MAX = 80;
-/** Values and characters together. */
+/** The number of values and characters. */
 const RESULT_SIZE_MAX = 16_000_000;
-/** A list that doubles (`l.map(a, a + a).map(a, a + a)...`) fills 100 MB in this time; a bad pattern would never end. */
+/** In this time, a list that doubles (`l.map(a, a + a).map(a, a + a)...`) reaches 100 MB; a bad pattern never ends. */
 const EVALUATION_MS_MAX = 250;
 
-/** `l.map(name, ...)` and its like bind a name; with `matches` they are what can take more time than the text is long. */
+/** Macros that bind a name, as in `l.map(name, ...)`. Only they and `matches` can take long. */
 const MACROS: ReadonlySet<string> = new Set(["all", "exists", "exists_one", "filter", "map", "bind"]);
 
-/** The library drops these keys from maps and would look them up in the prototypes of timestamps and the like. */
+/** The library drops these keys from maps, and would look them up in prototypes of timestamps and other objects. */
 const FORBIDDEN_NAMES: ReadonlySet<unknown> = new Set(["__proto__", "constructor", "prototype"]);
 
-/** What the library says of these errors repeats the value. */
+/** Replaces messages of the library that contain a value. */
 const REASONS: Readonly<Record<string, string>> = {
   numeric_overflow: "a whole number is beyond 64 bits",
   bool_conversion_error: "bool() takes only texts such as `true` and `false`",
@@ -54,7 +54,7 @@ const REASONS: Readonly<Record<string, string>> = {
   invalid_duration: 'duration() takes texts such as "90s" and "1h30m"',
 };
 
-/** These say enough by naming the part that was looked up. */
+/** For these errors, the message names the missing part. */
 const MISSING: ReadonlySet<string> = new Set(["no_such_key", "index_out_of_bounds", "unknown_variable"]);
 
 const JSON_ENVIRONMENT = jsonEnvironment();
@@ -71,7 +71,7 @@ export function compileExpression(source: string, variables: readonly string[]):
   const environment = JSON_ENVIRONMENT.clone();
   for (const name of variables) environment.registerVariable(name, "dyn");
   const { program, usage } = parse(source, variables, environment);
-  const run = usage.needsWatch ? (values: Record<string, unknown>) => withinTime(() => program(values)) : program;
+  const run = usage.needsTimeLimit ? (values: Record<string, unknown>) => withinTime(() => program(values)) : program;
 
   return {
     source,
@@ -87,7 +87,7 @@ export function compileExpression(source: string, variables: readonly string[]):
   };
 }
 
-/** CEL keeps int and double apart and leaves the zeros of doubles to IEEE; a formula over JSON should do neither. */
+/** CEL does not mix int and double, and divides doubles by zero. Formulas over JSON need the first and must refuse the second. */
 function jsonEnvironment(): Environment {
   const environment = new Environment({ homogeneousAggregateLiterals: false });
   const arithmetic: Record<string, (left: number, right: number) => number> = {
@@ -103,8 +103,8 @@ function jsonEnvironment(): Environment {
     environment.registerOperator(`int ${operator} double: double`, handler);
   }
   environment.registerOperator("double % double: double", arithmetic["%"]!);
-  // `dyn<double>` is a number that came in from outside; for those, this goes before the library's `double / double`. What
-  // double() makes stays with the latter, and an Infinity from it is refused as a result.
+  // `dyn<double>` is the type of numbers from variables; for them, this overrides the library's `double / double`. Results of
+  // double() still use the library's, and `toJson` refuses an Infinity.
   environment.registerOperator("dyn<double> / double: double", arithmetic["/"]!);
   environment.registerOperator(
     "int == double",
@@ -134,17 +134,17 @@ function parse(source: string, variables: readonly string[], environment: Enviro
 interface Usage {
   readonly references: Set<string>;
   readonly members: Map<string, Set<string>>;
-  /** The variables whose members cannot be told. */
+  /** The variables whose members are known only at run time. */
   readonly opaque: Set<string>;
-  needsWatch: boolean;
+  needsTimeLimit: boolean;
 }
 
 function usageOf(root: ASTNode, source: string, variables: readonly string[], environment: Environment): Usage {
-  const usage: Usage = { references: new Set(), members: new Map(), opaque: new Set(), needsWatch: false };
+  const usage: Usage = { references: new Set(), members: new Map(), opaque: new Set(), needsTimeLimit: false };
   visit(root, new Set());
   return usage;
 
-  /** `bound` has the names that the macros around `node` give to the items of a list; they hide variables. */
+  /** `bound` has the names that macros around `node` bind; they shadow variables. */
   function visit(node: ASTNode, bound: ReadonlySet<string>): void {
     if (node.op === "id") {
       use(node.args, node, undefined, bound);
@@ -167,20 +167,20 @@ function usageOf(root: ASTNode, source: string, variables: readonly string[], en
     visit(receiver, bound);
     const [first, ...rest] = args;
     const isMacro = MACROS.has(method) && first?.op === "id" && rest.length > 0;
-    if (isMacro || method === "matches") usage.needsWatch = true;
+    if (isMacro || method === "matches") usage.needsTimeLimit = true;
     if (!isMacro) {
       for (const argument of args) visit(argument, bound);
       return;
     }
     const inner = new Set([...bound, first.args]);
-    // In `cel.bind(name, value, result)` the name does not hold in the value yet.
+    // In `cel.bind(name, value, result)` the name is not bound in the value.
     for (const [index, argument] of rest.entries()) visit(argument, method === "bind" && index === 0 ? bound : inner);
   }
 
   function use(name: string, node: ASTNode, member: string | undefined, bound: ReadonlySet<string>): void {
     if (bound.has(name)) return;
     if (!variables.includes(name)) {
-      if (environment.hasVariable(name)) return; // A name of CEL itself, such as `int` or `cel`.
+      if (environment.hasVariable(name)) return; // A name of CEL, such as `int` or `cel`.
       const known = variables.map((variable) => `\`${variable}\``).join(", ") || "none";
       throw new ExpressionError(
         `${quoted(source)} uses \`${name}\`${placeOf({ node }, source)}, which is not known here; ` +
@@ -210,21 +210,21 @@ function childrenOf(node: ASTNode): ASTNode[] {
   return [node.args].flat(3).filter((child) => typeof child === "object");
 }
 
-/** The library has no limit of its own at run time. This costs 0.1 ms, so it is kept for what can take long. */
+/** The library has no time limit. This one costs 0.1 ms, so only expressions that can take long use it. */
 function withinTime(run: () => unknown): unknown {
-  watched.run = run;
+  timed.run = run;
   try {
-    return RUN_WATCHED.runInContext(watched, { timeout: EVALUATION_MS_MAX });
+    return RUN_TIMED.runInContext(timed, { timeout: EVALUATION_MS_MAX });
   } finally {
-    watched.run = undefined;
+    timed.run = undefined;
   }
 }
 
-const watched: { run: (() => unknown) | undefined } = { run: undefined };
-createContext(watched);
-const RUN_WATCHED = new Script("run()");
+const timed: { run: (() => unknown) | undefined } = { run: undefined };
+createContext(timed);
+const RUN_TIMED = new Script("run()");
 
-/** Plain JSON from what CEL computes: its whole numbers are bigints, its timestamps Dates. */
+/** Converts results of CEL to JSON: its whole numbers are bigints, its timestamps Dates. */
 function toJson(result: unknown): unknown {
   let room = RESULT_SIZE_MAX;
   return convert(result);
@@ -238,12 +238,12 @@ function toJson(result: unknown): unknown {
     if (Array.isArray(value)) return value.map(convert);
     if (value instanceof Date) return value.toISOString();
     if (isPlainObject(value)) {
-      // Not by assignment, which would take a key named `__proto__` for the prototype.
+      // Not by assignment, which would set the prototype for a key named `__proto__`.
       return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, convert(item)]));
     }
     const unsigned: unknown = value?.valueOf();
     if (typeof unsigned === "bigint") return safeInteger(unsigned);
-    throw new ExpressionError("its result holds something that is not JSON, such as a duration, bytes or a type");
+    throw new ExpressionError("its result contains something that is not JSON, such as a duration, bytes or a type");
   }
 }
 
@@ -258,7 +258,7 @@ function safeInteger(value: bigint): number {
   throw new ExpressionError("its result is a whole number beyond 2^53, which JSON cannot hold exactly");
 }
 
-/** What went wrong, to be put behind a colon. */
+/** The reason, to follow a colon. */
 function reasonOf(error: unknown): string {
   if (error instanceof ExpressionError) return error.message;
   if (error instanceof EvaluationError || error instanceof CheckError || error instanceof ParseError) {
@@ -276,13 +276,13 @@ function reasonOf(error: unknown): string {
   return "a function was given a value that it cannot take";
 }
 
-/** The library's words, to go on within a sentence; that a type was found out only at run time does not matter to a user. */
+/** The library's message as a part of a sentence. Removes `dyn<...>`, which means nothing to users. */
 function phrase(summary: string): string {
   const words = summary.replaceAll(/\bdyn<((?:[^<>]|<[^<>]*>)*)>/g, "$1").replace(/\.$/, "");
   return words.charAt(0).toLowerCase() + words.slice(1);
 }
 
-/** " at column 7", to be put behind a word, or nothing. */
+/** " at column 7", or nothing. */
 function placeOf(error: unknown, source: string): string {
   const position = (error as { node?: { pos: number } }).node?.pos;
   if (position === undefined) return "";
@@ -295,7 +295,7 @@ function sourceOf({ input, start, end }: { input?: string; start: number; end: n
   return (input ?? "").slice(start, end);
 }
 
-/** The source in backticks, on one line and cut to a length that fits in a sentence. */
+/** The source in backticks, on one line, shortened to fit in a sentence. */
 export function quoted(source: string): string {
   const line = source.trim().replaceAll(/\s+/g, " ");
   return `\`${line.length > QUOTE_LENGTH_MAX ? `${line.slice(0, QUOTE_LENGTH_MAX - 3)}...` : line}\``;

@@ -40,7 +40,7 @@ describe("a string that is one expression becomes the value", () => {
   });
 });
 
-describe("in other text the value is written out", () => {
+describe("inside other text the value is inserted as text", () => {
   test.each<[string, string]>([
     ["Hello ${params.name}!", "Hello Ada!"],
     ["${params.name}${params.n}", "Ada2"],
@@ -53,17 +53,17 @@ describe("in other text the value is written out", () => {
     expect(render(text)).toBe(result);
   });
 
-  test("except null, which fails and says what to do", () => {
+  test("except null, which fails with advice", () => {
     expect(() => render("where day = '${params.nothing}'")).toThrow(
       new ExpressionError(
-        '`params.nothing` is null, which has no text. Say what to write instead, as in `x == null ? "none" : x`.',
+        '`params.nothing` is null, which cannot be inserted into text. Give a default, as in `x == null ? "none" : x`.',
       ),
     );
     expect(render("day ${params.nothing == null ? 'none' : params.nothing}")).toBe("day none");
   });
 });
 
-describe("the end of an expression is found behind", () => {
+describe("the end of an expression is found after", () => {
   test.each<[string, string, unknown]>([
     ["a map", '${ {"a": 1}["a"] }', 1],
     ["maps in maps", '${ {"a": {"b": {}}} }', { a: { b: {} } }],
@@ -82,7 +82,7 @@ describe("the end of an expression is found behind", () => {
   });
 });
 
-describe("text that is not an expression stays", () => {
+describe("text that is not an expression is not changed", () => {
   test.each([
     ["$${params.n}", "${params.n}"],
     ["$${ and ${params.n}", "${ and 2"],
@@ -108,7 +108,7 @@ describe("text that is not an expression stays", () => {
     );
   });
 
-  test("any text comes back once its `${` are written `$${`", () => {
+  test("any text with its `${` escaped as `$${` renders to itself", () => {
     const text = fc.string({ unit: fc.constantFrom("${", "$", "{", "}", "'", "a") });
     // A `$` right before `${` would read as one more escape.
     const candidates = text.filter((candidate) => !candidate.includes("$${"));
@@ -143,7 +143,7 @@ describe("JSON of any shape", () => {
     expect(JSON.stringify(render(value))).toBe('{"__proto__":{"a":2}}');
   });
 
-  test("is rendered anew each time, so that no caller changes what another gets", () => {
+  test("renders to a new value each time", () => {
     const template = compile({ list: [{}] });
     expect(template.render({})).toEqual(template.render({}));
     expect(template.render({})).not.toBe(template.render({}));
@@ -151,7 +151,7 @@ describe("JSON of any shape", () => {
 });
 
 describe("problems", () => {
-  test("are told all at once, each with its path", () => {
+  test("are reported together, each with its path", () => {
     const value = {
       url: "http://${parms.host}/${params.}",
       headers: { "x-a": ["ok", "${"], "a.b": "${}" },
@@ -176,7 +176,7 @@ describe("problems", () => {
     expect(problems("abc ${ {} ")).toEqual([{ path: "", message: unclosed(5) }]);
   });
 
-  test("include nesting without end", () => {
+  test("include too deep nesting", () => {
     const value: unknown = JSON.parse(`${"[".repeat(100_000)}${"]".repeat(100_000)}`);
     expect(problems(value)).toEqual([{ path: "[0]".repeat(256), message: "This is nested deeper than 256 levels." }]);
   });
@@ -201,7 +201,7 @@ describe("what a template uses", () => {
     expect(template.membersOf("opTime")).toEqual(new Set());
   });
 
-  test("cannot be told when one of them cannot", () => {
+  test("is unknown if one of them is known only at run time", () => {
     expect(compile(["${nodes.x}", "${size(nodes)}"]).membersOf("nodes")).toBeUndefined();
   });
 });
@@ -224,7 +224,7 @@ describe("a secret", () => {
     return compiled.template;
   };
 
-  test("is written where it is named, alone or in other text", () => {
+  test("is inserted where it is named, alone or in other text", () => {
     const template = templateOf({ a: "${secrets.TOKEN}", b: ["Bearer ${ secrets.TOKEN }!"], c: "$${secrets.TOKEN}" });
     expect(template.secrets).toEqual(new Set(["TOKEN"]));
     expect(template.isConstant).toBe(false);
@@ -236,14 +236,14 @@ describe("a secret", () => {
     });
   });
 
-  test("that is not there fails by its name, whatever an object would have under it", () => {
+  test("that does not exist fails, also if its name is a member of every object", () => {
     expect(() => templateOf("${secrets.constructor}").render({ secrets })).toThrow("There is no secret `constructor`.");
   });
 
   test.each(["'x' + secrets.TOKEN", "secrets['TOKEN']", "size(secrets)", "secrets.TOKEN.a", "secrets", "secrets.a-b"])(
     "cannot be computed with: %s",
     (source) => {
-      const message = `\`${source}\` computes with a secret, which can only be written: \`\${secrets.NAME}\`, a name of letters, digits and \`_\`.`;
+      const message = `\`${source}\` computes with a secret, which can only be inserted: \`\${secrets.NAME}\`, with a name of letters, digits and \`_\`.`;
       expect(compileTemplate(`\${${source}}`, VARIABLES)).toEqual({ problems: [{ path: "", message }] });
     },
   );
@@ -252,7 +252,7 @@ describe("a secret", () => {
     ["${secret.TOKEN}", / A secret is written `\$\{secrets\.NAME\}`\.$/],
     ["${env.TOKEN}", / A secret is written `\$\{secrets\.NAME\}`\.$/],
     ["echo ${HOME}", / A plain `\$\{HOME\}` is written `\$\$\{HOME\}`\.$/],
-  ])("or what else was meant is hinted at: %s", (text, hint) => {
+  ])("is suggested for similar syntax: %s", (text, hint) => {
     expect(compileTemplate(text, VARIABLES)).toMatchObject({ problems: [{ message: expect.stringMatching(hint) }] });
   });
 });

@@ -1,12 +1,12 @@
 /**
- * Templates: JSON in which any string may hold `${...}` with a CEL expression. A string that is one expression becomes its
- * value, with its type; in other text the value is written out. `$${` stands for a literal `${`. Keys are left alone.
+ * Templates: JSON in which any string may contain `${...}` with a CEL expression. A string that is one expression becomes its
+ * value, with its type; inside other text the value is inserted as text. `$${` is a literal `${`. Keys are not templates.
  *
- * `${secrets.NAME}` is no expression: a secret is written where it is needed and cannot be computed with, so which ones a
- * template needs is known before it is rendered, and nothing can be concluded from them by a condition.
+ * `${secrets.NAME}` is not an expression: secrets can be inserted but not computed with. So the secrets that a template needs are
+ * known before it is rendered, and no condition can leak them.
  *
- * null cannot be written into text: neither "null" nor a gap is what the author of a URL or a query wanted, so rendering
- * fails and says so. On its own (`"${params.x}"`), null is a value like any other.
+ * null cannot be inserted into text: neither "null" nor an empty text is what the author of a URL or a query wants, so rendering
+ * fails. On its own (`"${params.x}"`), null is a value like any other.
  */
 
 import { SECRET_NAME } from "../secrets/named-secrets.ts";
@@ -16,30 +16,30 @@ type Values = Readonly<Record<string, unknown>>;
 type Render = (values: Values) => unknown;
 
 export interface Template {
-  /** Whether it holds no expression: it then renders to the same value every time. */
+  /** It contains no expression and always renders to the same value. */
   readonly isConstant: boolean;
   /** The variables that its expressions use. */
   readonly references: ReadonlySet<string>;
-  /** The names of the secrets that it writes; rendering needs them as `secrets`, a Map. */
+  /** The names of the secrets that it inserts; `render` needs them as `secrets`, a Map. */
   readonly secrets: ReadonlySet<string>;
-  /** The members of `variable` that its expressions name, or undefined when that cannot be told without rendering. */
+  /** The members of `variable` that its expressions name, or undefined if they are known only when it is rendered. */
   membersOf(variable: string): ReadonlySet<string> | undefined;
   /** A new JSON value. Throws an ExpressionError. */
   render(values: Values): unknown;
 }
 
 interface TemplateProblem {
-  /** Where the string stands, such as `headers.x-a[0]`; empty for the value itself. */
+  /** The path of the string, such as `headers.x-a[0]`; empty for the value itself. */
   readonly path: string;
   readonly message: string;
 }
 
 const SECRET = new RegExp(`^\\s*secrets\\.(${SECRET_NAME})\\s*$`);
 
-/** Deeper than any real document, and shallow enough that the walk cannot exhaust the stack. */
+/** Deeper than any real document, and too shallow to exhaust the stack. */
 const MAX_DEPTH = 256;
 
-/** Compiles all strings of a JSON value. Answers with every problem, not only the first. */
+/** Compiles all strings of a JSON value. Returns every problem, not only the first. */
 export function compileTemplate(
   value: unknown,
   variables: readonly string[],
@@ -64,7 +64,7 @@ export function compileTemplate(
     const members = Object.entries(item).map(
       ([key, child]) => [key, compileValue(child, memberPath(path, key), depth + 1)] as const,
     );
-    // Not by assignment, which would take a key named `__proto__` for the prototype.
+    // Not by assignment, which would set the prototype for a key named `__proto__`.
     return (values) => Object.fromEntries(members.map(([key, child]) => [key, child(values)]));
   }
 
@@ -85,7 +85,7 @@ export function compileTemplate(
         parts.push(expression);
       } catch (error) {
         if (!(error instanceof ExpressionError)) throw error;
-        problems.push({ path, message: withAdvice(error, part.source) });
+        problems.push({ path, message: withHint(error, part.source) });
       }
     }
     const [only] = parts;
@@ -94,16 +94,16 @@ export function compileTemplate(
   }
 }
 
-/** What people write who mean a secret, a variable of the environment, or one of the shell. */
-function withAdvice({ message, unknownName }: ExpressionError, source = ""): string {
+/** Adds a hint for those who meant a secret, an environment variable or a shell variable. */
+function withHint({ message, unknownName }: ExpressionError, source = ""): string {
   if (unknownName === "secrets") {
-    return `${quoted(source)} computes with a secret, which can only be written: \`\${secrets.NAME}\`, a name of letters, digits and \`_\`.`;
+    return `${quoted(source)} computes with a secret, which can only be inserted: \`\${secrets.NAME}\`, with a name of letters, digits and \`_\`.`;
   }
   if (unknownName === "secret" || unknownName === "env") return `${message} A secret is written \`\${secrets.NAME}\`.`;
   return unknownName === source ? `${message} A plain \`\${${source}}\` is written \`$\${${source}}\`.` : message;
 }
 
-/** Whether the text holds an expression, closed or not. */
+/** Whether the text contains an expression, closed or not. */
 export function holdsTemplate(text: string): boolean {
   return split(text).some((part) => !("literal" in part));
 }
@@ -139,13 +139,13 @@ function templateOf(expressions: readonly Expression[], secrets: ReadonlySet<str
   };
 }
 
-/** Strings as they are, all else as JSON. */
+/** Strings unchanged, other values as JSON. */
 function textOf(expression: Expression, values: Values): string {
   const value = expression.evaluate(values);
   if (typeof value === "string") return value;
   if (value !== null) return JSON.stringify(value);
   throw new ExpressionError(
-    `${quoted(expression.source)} is null, which has no text. Say what to write instead, as in \`x == null ? "none" : x\`.`,
+    `${quoted(expression.source)} is null, which cannot be inserted into text. Give a default, as in \`x == null ? "none" : x\`.`,
   );
 }
 
@@ -160,7 +160,7 @@ function unclosed(start: number): string {
 
 type Part = { literal: string } | { source: string | undefined; start: number };
 
-/** Cuts a text into what is written and what is computed. An expression without end has no source, and nothing follows it. */
+/** Splits a text into literals and expressions. An unclosed expression has no source and is the last part. */
 function split(text: string): Part[] {
   const parts: Part[] = [];
   let literal = "";
@@ -183,7 +183,7 @@ function split(text: string): Part[] {
   return literal === "" ? parts : [...parts, { literal }];
 }
 
-/** Where the `}` stands that closes the expression: not one of a map, a string or a comment in it. */
+/** The position of the `}` that closes the expression, skipping those of maps, strings and comments in it. */
 function endOfExpression(text: string, start: number): number | undefined {
   let depth = 0;
   let position = start;
@@ -206,7 +206,7 @@ function endOfExpression(text: string, start: number): number | undefined {
   return undefined;
 }
 
-/** The position behind a CEL string. A backslash guards the next character in raw strings too. */
+/** The position after a CEL string. A backslash escapes the next character in raw strings too. */
 function endOfString(text: string, start: number, character: string): number {
   const quote = text.startsWith(character.repeat(3), start) ? character.repeat(3) : character;
   let position = start + quote.length;

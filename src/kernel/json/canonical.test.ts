@@ -87,7 +87,7 @@ describe("canonicalJson refuses what JSON would lose", () => {
     expect(() => canonicalJson(value)).toThrow(new TypeError(sentence));
   });
 
-  test("a value that contains itself, or is nested without end", () => {
+  test("a value that contains itself, or is nested too deeply", () => {
     expect(() => canonicalJson(circular)).toThrow(/nested deeper than 256 levels, or contains itself/);
     const deep: unknown = JSON.parse("[".repeat(5_000) + "]".repeat(5_000));
     expect(() => canonicalJson(deep)).toThrow(TypeError);
@@ -95,7 +95,7 @@ describe("canonicalJson refuses what JSON would lose", () => {
 });
 
 describe("for every JSON value", () => {
-  // Through JSON once, because the generator also gives -0, which RFC 8785 writes as 0.
+  // Through JSON once, because the generator also produces -0, which RFC 8785 writes as 0.
   const json = fc.jsonValue({ stringUnit: "binary" }).map((value): unknown => JSON.parse(JSON.stringify(value)));
 
   test("parsing the canonical text gives the value back", () => {

@@ -1,20 +1,17 @@
-/**
- * One text for one JSON value (RFC 8785), and its sha256: what idempotency keys, snapshots and stored bodies are
- * compared by.
- */
+/** The canonical text of a JSON value (RFC 8785), and its sha256, to compare idempotency keys, snapshots and stored bodies. */
 
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import { isPlainObject } from "./is-plain-object.ts";
 
-/** Far deeper than any real document, and shallow enough that neither walk below can exhaust the stack. */
+/** Deeper than any real document, and too shallow to exhaust the stack. */
 const MAX_DEPTH = 256;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** The RFC 8785 text of a JSON value. Throws a TypeError for anything that JSON cannot express without loss. */
 export function canonicalJson(value: unknown): string {
   assertJson(value, "$", 0);
-  return canonicalize(value)!; // Undefined only for what was refused above.
+  return canonicalize(value)!; // Undefined only for values that `assertJson` refuses.
 }
 
 /** The sha256 of the canonical text, in hex: the same for equal values, whatever the order of their keys. */
@@ -23,8 +20,8 @@ export function fingerprint(value: unknown): string {
 }
 
 /**
- * `canonicalize` leaves out `undefined`, writes a Map as `{}` and lets lone surrogates pass: two different values would
- * get one fingerprint. So everything that is not plain JSON is refused first.
+ * `canonicalize` drops `undefined`, writes a Map as `{}` and accepts lone surrogates, so different values would get the same
+ * fingerprint. Therefore anything that is not plain JSON is refused.
  */
 function assertJson(value: unknown, path: string, depth: number): void {
   if (depth > MAX_DEPTH) throw notJson(path, `it is nested deeper than ${MAX_DEPTH} levels, or contains itself`);

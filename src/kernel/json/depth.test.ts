@@ -19,7 +19,7 @@ test.each([
   expect(isDeeper(value, levels)).toBe(expected);
 });
 
-test("the items of a list are read once each, and without their names", () => {
+test("the items of a list are read once each, without listing its keys", () => {
   const reads: PropertyKey[] = [];
   const list = new Proxy([1, 2, 3], {
     get: (target, name, receiver) => (reads.push(name), Reflect.get(target, name, receiver) as unknown),

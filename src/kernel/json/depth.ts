@@ -1,9 +1,6 @@
-/** How deep JSON is nested: `JSON.stringify` and Postgres both give up at some depth, so each reader sets a limit. */
+/** The nesting depth of JSON. `JSON.stringify` and Postgres fail at some depth, so each reader sets a limit. */
 
-/**
- * Whether a value, as JSON has it, is nested deeper than so many levels. Asked of every body: a list is walked by its
- * length, which takes a tenth of the time that its names take, and nothing is asked of what has no levels.
- */
+/** Called for every body, so it is fast: a loop over indexes takes a tenth of the time of `for in` over a list. */
 export function isDeeper(value: unknown, levels: number): boolean {
   if (value === null || typeof value !== "object") return false;
   if (levels === 0) return true;

@@ -1,6 +1,5 @@
-/** For what comes from outside and may be anything. */
+/** A type guard for values from outside: an object that is not a list. */
 
-/** An object that is no list. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

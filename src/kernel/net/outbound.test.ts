@@ -34,7 +34,7 @@ const never = new AbortController().signal;
 const REQUEST = { method: "GET", headers: {}, timeoutMs: 10_000, bodyLimitBytes: 1_000, signal: never } as const;
 
 describe("a request", () => {
-  test("reaches the server as it was given, and brings back the whole answer", async () => {
+  test("reaches the server unchanged, and returns the whole response", async () => {
     const host = await serve((request, response) => {
       response.writeHead(201, { "X-Twice": ["a", "b"], ETag: '"1"' });
       response.write(`${request.method} ${request.url} ${String(request.headers["x-mine"])} `);
@@ -47,7 +47,7 @@ describe("a request", () => {
     expect(answer.body.toString()).toBe("POST /a%20b?c=d 1 é");
   });
 
-  test("names Millrace and asks for no compression, unless the caller does otherwise", async () => {
+  test("has a user agent and refuses compression, unless the caller sets these headers", async () => {
     const host = await serve(({ headers }, response) => {
       response.end(`${headers["user-agent"]} ${headers["accept-encoding"]}`);
     });
@@ -99,7 +99,7 @@ describe("a request", () => {
   });
 
   test.each([
-    ["ftp://host/x", /^Only http and https URLs are called, and this one begins with ftp:$/],
+    ["ftp://host/x", /^Only http and https URLs are allowed, and this one begins with ftp:$/],
     ["file:///etc/passwd", /begins with file:$/],
     ["/relative", /^The URL is not valid/],
     ["http://user:secret@ho st/", /^The URL is not valid/],
@@ -118,7 +118,7 @@ describe("a request", () => {
     { "x mine": "secret" },
     { expect: "secret" },
     { "content-length": "99" },
-  ])("that HTTP cannot carry is refused: %j", async (headers) => {
+  ])("with invalid headers is refused: %j", async (headers) => {
     const host = await serve((_, response) => response.end());
     const request = { ...REQUEST, method: "POST", url: `http://${host}/`, headers, body: "x" } as const;
     const error = await outboundThat({ allowPrivate: true })
@@ -141,13 +141,13 @@ describe("the time-out", () => {
     await expect(outbound.request({ ...REQUEST, url: `https://${host}/`, timeoutMs })).rejects.toThrow(message);
   });
 
-  test("covers the wait for an answer", async () => {
+  test("covers the wait for a response", async () => {
     const host = await serve(() => {});
     const outbound = outboundThat({ allowPrivate: true });
     await expect(outbound.request({ ...REQUEST, url: `http://${host}/`, timeoutMs })).rejects.toThrow(message);
   });
 
-  test("covers a body that trickles in", async () => {
+  test("covers a slow body", async () => {
     const host = await serve((_, response) => {
       const timer = setInterval(() => response.write("."), 5);
       response.once("close", () => clearInterval(timer));
@@ -170,7 +170,7 @@ describe("the signal", () => {
     await closed;
   });
 
-  test("that was aborted before lets nothing out", async () => {
+  test("that is already aborted prevents the request", async () => {
     let requests = 0;
     const host = await serve((_, response) => {
       requests += 1;
@@ -210,7 +210,7 @@ describe("the guard", () => {
     }
   });
 
-  test("refuses a name that resolves to such an address, each time anew, and lets it through when permitted", async () => {
+  test("refuses a name that resolves to such an address, on every request, unless private addresses are permitted", async () => {
     let requests = 0;
     const host = await serve((_, response) => {
       requests += 1;
@@ -246,7 +246,7 @@ describe("publicOnly", () => {
       );
     });
 
-  test("leaves the public addresses of a name that has others as well", async () => {
+  test("keeps the public addresses of a name that has others as well", async () => {
     const mixed = finding("10.0.0.5", "1.1.1.1", "::1", "2606:4700::1");
     expect(await resolve("mixed.test", { all: true }, mixed)).toEqual([
       [
@@ -267,7 +267,7 @@ describe("publicOnly", () => {
   });
 });
 
-test("shownUrl leaves out what may be secret", () => {
+test("shownUrl omits the parts that may be secret", () => {
   expect(shownUrl("https://me:secret@host:8443/a/b?token=secret#secret")).toBe("https://host:8443/a/b");
   expect(shownUrl("http://me:secret@ho st/")).toBe("(no valid URL)");
 });

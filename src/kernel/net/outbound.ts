@@ -1,7 +1,6 @@
 /**
- * The one way in which Millrace calls an address that a user gave it: a chain node of type `http`, a webhook. Such an
- * address must not become a door into the network that Millrace runs in, so the guard sits where a connection is made,
- * on the address it is made to. A name that resolves differently the second time gains nothing; redirects are not followed.
+ * Every HTTP request to a URL that a user gave: a chain node of type `http`, a webhook. To prevent SSRF, the IP address is
+ * checked when the connection is made, so DNS rebinding has no effect. Redirects are not followed.
  */
 import { lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
@@ -11,20 +10,20 @@ import { isPublic } from "./public-address.ts";
 
 export interface Outbound {
   request(request: OutboundRequest): Promise<OutboundAnswer>;
-  /** Fails the requests that are still under way. */
+  /** Fails the requests that are still running. */
   close(): Promise<void>;
 }
 
 interface OutboundRequest {
   method: Dispatcher.HttpMethod;
-  /** A user and password in it are sent as basic authentication, unless `headers` has an authorization of its own. */
+  /** A user and password in it are sent as basic authentication, unless `headers` has `authorization`. */
   url: string;
   /** Names in lower case. */
   headers: Readonly<Record<string, string>>;
   body?: string | Buffer;
-  /** For the whole exchange: from the look-up of the name to the last byte of the answer. */
+  /** For the whole exchange, from the DNS lookup to the last byte of the response. */
   timeoutMs: number;
-  /** How much of the answer's body is read. */
+  /** The rest of a longer response body is not read. */
   bodyLimitBytes: number;
   /** Ends the exchange; `request` then throws the signal's reason. */
   signal: AbortSignal;
@@ -35,11 +34,11 @@ export interface OutboundAnswer {
   /** Names in lower case; the values of a repeated header are joined by commas. */
   headers: Record<string, string>;
   body: Buffer;
-  /** Whether the body went on after `bodyLimitBytes`. */
+  /** The body was longer than `bodyLimitBytes`. */
   truncated: boolean;
 }
 
-/** A request that is not sent, and would not be the next time either. Any other error may pass by itself. */
+/** The request is invalid or not permitted, so a retry fails as well. Any other error may be transient. */
 export class OutboundRefused extends Error {
   constructor(sentence: string, options?: ErrorOptions) {
     super(sentence, options);
@@ -49,7 +48,7 @@ export class OutboundRefused extends Error {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** Some services answer nobody who gives no name; and a compressed answer is of no use to those who read it here. */
+/** Some services require a user agent. Responses are not decompressed here, so none is requested compressed. */
 const DEFAULT_HEADERS = { "user-agent": "millrace", "accept-encoding": "identity" };
 
 export interface OutboundOptions {
@@ -62,7 +61,7 @@ export interface OutboundOptions {
 export function createOutbound({ allowPrivate, setting }: OutboundOptions): Outbound {
   const agent = new Agent({
     connect: allowPrivate ? { timeout: CONNECT_TIMEOUT_MS } : connectToPublic(setting),
-    // One clock for the whole exchange replaces undici's clocks for its parts.
+    // `timeoutMs` covers the whole exchange instead.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -79,7 +78,7 @@ export function createOutbound({ allowPrivate, setting }: OutboundOptions): Outb
         timeoutMs,
       );
       try {
-        // undici hears the signal only once it is connected; before that, the race ends the waiting.
+        // undici ignores the signal until it is connected, hence the race.
         return await Promise.race([exchange(agent, request, ending.signal), whenAborted(ending.signal)]);
       } catch (error) {
         throw isMalformed(error) ? new OutboundRefused(error.message, { cause: error }) : error;
@@ -119,7 +118,7 @@ async function readUpTo(limit: number, stream: AsyncIterable<Buffer>): Promise<{
   for await (const chunk of stream) {
     chunks.push(chunk);
     length += chunk.length;
-    // Leaving the loop closes the connection: the rest is not read, however long it is.
+    // Leaving the loop closes the connection, so the rest is not read.
     if (length > limit) break;
   }
   return { body: Buffer.concat(chunks, Math.min(length, limit)), truncated: length > limit };
@@ -131,7 +130,7 @@ function whenAborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** What undici says about a request that it cannot put into HTTP, such as a line break in a header. It quotes no values. */
+/** undici's errors for an invalid request, such as a line break in a header. Their messages contain no values. */
 function isMalformed(error: unknown): error is Error {
   return (
     error instanceof errors.InvalidArgumentError ||
@@ -140,7 +139,7 @@ function isMalformed(error: unknown): error is Error {
   );
 }
 
-/** The URL as messages and logs may show it: without user, password and query, where people put secrets. */
+/** The URL for messages and logs: without user, password and query, which may be secret. */
 export function shownUrl(url: string): string {
   if (!URL.canParse(url)) return "(no valid URL)";
   const { protocol, host, pathname } = new URL(url);
@@ -148,10 +147,11 @@ export function shownUrl(url: string): string {
 }
 
 function parseUrl(text: string): URL {
-  if (!URL.canParse(text)) throw new OutboundRefused("The URL is not valid; write it whole, as in https://host/path.");
+  if (!URL.canParse(text))
+    throw new OutboundRefused("The URL is not valid; write a complete one, such as https://host/path.");
   const url = new URL(text);
   if (url.protocol === "http:" || url.protocol === "https:") return url;
-  throw new OutboundRefused(`Only http and https URLs are called, and this one begins with ${url.protocol}`);
+  throw new OutboundRefused(`Only http and https URLs are allowed, and this one begins with ${url.protocol}`);
 }
 
 function basicAuthentication(url: URL): { authorization?: string } {
@@ -168,14 +168,14 @@ function basicAuthentication(url: URL): { authorization?: string } {
 function connectToPublic(setting: string | undefined): buildConnector.connector {
   const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: publicOnly(systemLookup, setting) });
   return (options, callback) => {
-    // What is an address already is not looked up. (The URL parser has turned forms such as 0x7f.1 into 127.0.0.1.)
+    // An IP address needs no lookup. (The URL parser has turned forms such as 0x7f.1 into 127.0.0.1.)
     const { hostname } = options;
     if (isIP(hostname) !== 0 && !isPublic(hostname)) callback(refusal(`${hostname} is`, setting), null);
     else connect(options, callback);
   };
 }
 
-/** Leaves only public addresses in what a look-up finds; an error if there are none. */
+/** Keeps only the public addresses of a lookup; an error if there are none. */
 export function publicOnly(lookup: typeof systemLookup, setting: string | undefined): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {

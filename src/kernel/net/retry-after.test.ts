@@ -17,6 +17,6 @@ test.each([
   ["soon", 0],
   ["Fri, 99 Nov 2025", 0],
   [undefined, 0],
-])("Retry-After: %s asks for %d ms", (header, ms) => {
+])("Retry-After: %s is %d ms", (header, ms) => {
   expect(retryAfterMs(header, now, HOUR_MS)).toBe(ms);
 });

@@ -1,6 +1,6 @@
-/** What the `Retry-After` header of an answer asks for. */
+/** Parses the `Retry-After` header of a response. */
 
-/** In milliseconds, and no more than `maxMs`. Seconds or an HTTP date; anything else asks for nothing. */
+/** The wait in milliseconds, at most `maxMs`. Accepts seconds or an HTTP date; anything else is 0. */
 export function retryAfterMs(header: string | undefined, nowMs: number, maxMs: number): number {
   const text = header?.trim() ?? "";
   const isSeconds = /^\d+(\.\d+)?$/.test(text);

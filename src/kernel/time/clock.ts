@@ -1,6 +1,6 @@
 /**
- * The injected clock, for what is decided in memory: cache ages, rate windows, log times. Leases and due times read the
- * database's clock instead, because only that one is shared by all processes.
+ * The injected clock, for decisions in memory: cache ages, rate windows, log times. Leases and due times use the database's
+ * clock instead, because all processes share it.
  */
 
 export interface Clock {

@@ -42,7 +42,7 @@ describe("grainOf", () => {
     ["202412", "month"],
     ["000101", "month"],
     ["99991231", "day"],
-  ])("knows %s as a %s", (opTime, grain) => {
+  ])("of %s is %s", (opTime, grain) => {
     expect(grainOf(opTime)).toBe(grain);
   });
 
@@ -62,12 +62,12 @@ describe("grainOf", () => {
     ["a year before the first", "-20201"],
     ["digits of another script", "٢٠٢٤٠٢"],
     ["nothing", ""],
-  ])("has none for %s", (_, opTime) => {
+  ])("is undefined for %s", (_, opTime) => {
     expect(grainOf(opTime)).toBeUndefined();
   });
 });
 
-test("every text has a grain or none, without a failure", () => {
+test("grainOf throws for no text", () => {
   const digits = fc.array(fc.constantFrom(..."0123456789".split("")), { minLength: 6, maxLength: 10 });
   const texts = fc.oneof(
     fc.string(),
@@ -84,7 +84,7 @@ test("every text has a grain or none, without a failure", () => {
 });
 
 describe("opTimesBetween", () => {
-  test("goes over both ends, through leap days and ends of years", () => {
+  test("includes both ends, across leap days and ends of years", () => {
     expect(opTimesBetween("20240227", "20240302", "day")).toEqual([
       "20240227",
       "20240228",
@@ -109,22 +109,22 @@ describe("opTimesBetween", () => {
       "202401",
       "202402",
       "day",
-      "The range's `from` must be a real day like yyyyMMdd, not `202401`.",
+      "The range's `from` must be a valid day like yyyyMMdd, not `202401`.",
     ],
     [
       "a date that is none",
       "20240201",
       "20240230",
       "day",
-      "The range's `to` must be a real day like yyyyMMdd, not `20240230`.",
+      "The range's `to` must be a valid day like yyyyMMdd, not `20240230`.",
     ],
-    ["the wrong way round", "202402", "202401", "month", "The range's `to` (202401) lies before its `from` (202402)."],
+    ["the wrong way round", "202402", "202401", "month", "The range's `to` (202401) is before its `from` (202402)."],
     [
       "too much at once",
       "2024010100",
       "2025022016",
       "hour",
-      "The range 2024010100 to 2025022016 has 10001 hours, but one may hold 10000: split it.",
+      "The range 2024010100 to 2025022016 has 10001 hours, more than the 10000 of one range: split it.",
     ],
   ])("says in a sentence what is wrong with %s", (_, from, to, grain, sentence) => {
     const refused = () => opTimesBetween(from, to, grain);
@@ -132,18 +132,18 @@ describe("opTimesBetween", () => {
     expect(refused).toThrow(expect.objectContaining({ message: sentence, status: 400 }));
   });
 
-  test("holds exactly the limit, and measures a range before it builds it", () => {
+  test("allows exactly the limit, and checks the size before it builds the range", () => {
     expect(opTimesBetween("2024010100", "2025022015", "hour")).toHaveLength(OP_TIMES_MAX);
     expect(() => opTimesBetween("0001010100", "9999123123", "hour")).toThrow(/split it/);
   });
 
-  test("has 24 hours for every day, since labels know no time zone", () => {
+  test("has 24 hours for every day, since labels have no time zone", () => {
     for (const day of ["20240331", "20241027", "20240310", "20241103"]) {
       expect(opTimesBetween(`${day}00`, `${day}23`, "hour")).toHaveLength(24);
     }
   });
 
-  test("is sorted as text, without a repetition, and every part of it is a range of its own", () => {
+  test("is sorted, without duplicates, and every part of it is a range", () => {
     fc.assert(
       fc.property(grains, instants, fc.integer({ min: 0, max: 300 }), fc.nat(), (grain, instant, length, cut) => {
         const from = opTimeAt(instant, grain, "UTC", 0);
@@ -190,7 +190,7 @@ describe("opTimeAt", () => {
     expect(opTimeAt(afterAutumn, "day", "Europe/Berlin", -1)).toBe("20241027");
   });
 
-  test("goes from hour 03 to 01 when the clocks have jumped over 02", () => {
+  test("goes from hour 03 to 01 when the clocks skip 02", () => {
     const at0305 = Date.parse("2024-03-31T03:05:00+02:00");
     expect([0, -1, -2].map((offset) => opTimeAt(at0305, "hour", "Europe/Berlin", offset))).toEqual([
       "2024033103",
@@ -199,7 +199,7 @@ describe("opTimeAt", () => {
     ]);
   });
 
-  test("counts an hour that the clocks pass twice as one, and gives it as past only after the second time", () => {
+  test("counts a repeated hour once, and returns it as past only after the second time", () => {
     const fires = ["02:05+02:00", "02:05+01:00", "03:05+01:00"].map((time) => Date.parse(`2024-10-27T${time}`));
     expect(fires.map((fire) => opTimeAt(fire, "hour", "Europe/Berlin", -1))).toEqual([
       "2024102701",
@@ -241,7 +241,7 @@ describe("opTimeAt", () => {
     );
   });
 
-  test("gives neighbours for neighbouring days and months: the next of the previous is the one itself", () => {
+  test("is reversible for days and months: the next of the previous is the same", () => {
     fc.assert(
       fc.property(
         fc.constantFrom<Grain>("day", "month"),
@@ -257,7 +257,7 @@ describe("opTimeAt", () => {
     );
   });
 
-  test("refuses to leave the years of four digits", () => {
+  test("refuses years without four digits", () => {
     expect(() => opTimeAt(newYear, "month", "UTC", 100_000)).toThrow(RangeError);
     expect(() => opTimeAt(newYear, "month", "UTC", -100_000)).toThrow(RangeError);
     expect(() => opTimeAt(newYear, "day", "UTC", 8_000 * 366)).toThrow("2928000 days from 20231231 no year has four");
@@ -275,13 +275,13 @@ describe("movedOpTime", () => {
     expect(movedOpTime(opTime, grain, offset)).toBe(expected);
   });
 
-  test("finds nothing beyond the years of four digits", () => {
+  test("is undefined outside the years of four digits", () => {
     expect(movedOpTime("99991231", "day", 1)).toBeUndefined();
     expect(movedOpTime("000001", "month", -1)).toBeUndefined();
     expect(movedOpTime("9999123123", "hour", 1_000)).toBeUndefined();
   });
 
-  test("is the range's neighbour", () => {
+  test("is the neighbour in a range", () => {
     fc.assert(
       fc.property(grains, instants, fc.integer({ min: 0, max: 300 }), (grain, instant, offset) => {
         const from = opTimeAt(instant, grain, "UTC", 0);
@@ -294,7 +294,7 @@ describe("movedOpTime", () => {
 });
 
 describe("opTimesWithin and opTimeAround", () => {
-  test("know the hours of a day, and the days and hours of a month", () => {
+  test("have the hours of a day, and the days and hours of a month", () => {
     expect(opTimesWithin("20240331", "hour")).toEqual(opTimesBetween("2024033100", "2024033123", "hour"));
     expect(opTimesWithin("202402", "day")).toEqual(opTimesBetween("20240201", "20240229", "day"));
     expect(opTimesWithin("202302", "day")).toHaveLength(28);
@@ -344,7 +344,7 @@ describe("endOfOpTime", () => {
     expect(new Date(endOfOpTime(opTime, grain, timeZone))).toEqual(new Date(expected));
   });
 
-  test("is the instant from which on the clock shows only later labels", () => {
+  test("is the instant from which the clock shows only later labels", () => {
     const nearChanges = fc
       .tuple(
         fc.integer({ min: 1990, max: 2037 }),
@@ -367,7 +367,7 @@ describe("endOfOpTime", () => {
   });
 });
 
-/** An opTime so many grains after `from`, found without the code under test. */
+/** The opTime `count` grains after `from`, computed without the code under test. */
 function later(from: string, grain: Grain, count: number): string {
   const [year, month, day, hour] = [from.slice(0, 4), from.slice(4, 6), from.slice(6, 8), from.slice(8)].map(Number);
   const move = (of: Grain) => (of === grain ? count : 0);
@@ -380,7 +380,7 @@ function later(from: string, grain: Grain, count: number): string {
   return wallClock(end, "UTC").slice(0, LENGTHS[grain]);
 }
 
-/** `yyyyMMddHHmmss`; Swedish dates are written like that, with signs between. */
+/** `yyyyMMddHHmmss`, from the Swedish format, which has separators between these parts. */
 function wallClock(instant: number, timeZone: string): string {
   return new Date(instant).toLocaleString("sv-SE", { timeZone }).replace(/\D/g, "");
 }

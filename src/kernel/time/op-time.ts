@@ -1,19 +1,19 @@
 /**
- * opTime: the business date that a table, a run or a KPI value belongs to. Only one of the three grains below has
- * neighbours, so that ranges and "the previous day" exist; any other opTime is a name and nothing more.
+ * opTime: the business date of a table, a run or a KPI value. An opTime of one of the three grains below has neighbours, so
+ * ranges and "the previous day" are defined; any other opTime is only a name.
  *
- * A grain's opTimes are labels of the wall clock and know no time zone: every day has 24 hour labels, also the day on which
- * the clocks jump over one of them, or pass one twice. That is how partitions are named, so it is what ranges go over.
+ * The opTimes of a grain are labels of wall time without a time zone: every day has 24 hour labels, also a day on which the
+ * clocks change. Partitions are named like that, so ranges use the same labels.
  */
 import { invalid } from "../errors.ts";
 
-/** For schemas; `isOpTime` for the rest. */
+/** For schemas; other code uses `isOpTime`. */
 export const OP_TIME_PATTERN = "^[A-Za-z0-9_.:-]{1,255}$";
 
 export const GRAINS = ["hour", "day", "month"] as const;
 export type Grain = (typeof GRAINS)[number];
 
-/** How many opTimes one range may hold: more than a year of hours, or 27 years of days. */
+/** The limit of one range: more than a year of hours, or 27 years of days. */
 export const OP_TIMES_MAX = 10_000;
 
 const FORMS = { hour: "yyyyMMddHH", day: "yyyyMMdd", month: "yyyyMM" } as const satisfies Record<Grain, string>;
@@ -29,53 +29,56 @@ export function isOpTime(text: string): boolean {
   return opTimePattern.test(text);
 }
 
-/** The grain whose form `opTime` has, if it is also a date of the calendar: `20240230` has none. */
+/** The grain that `opTime` has the form of, if it is a valid date: `20240230` has none. */
 export function grainOf(opTime: string): Grain | undefined {
   return GRAINS.find((grain) => isOf(grain, opTime));
 }
 
-/** All opTimes of the grain from `from` to `to`, both included, in order. A range that cannot be is VALIDATION_FAILED. */
+/** All opTimes of the grain from `from` to `to`, inclusive, in order. Throws VALIDATION_FAILED for an invalid range. */
 export function opTimesBetween(from: string, to: string, grain: Grain): string[] {
   for (const [name, opTime] of Object.entries({ from, to })) {
     if (isOf(grain, opTime)) continue;
-    throw invalid(`The range's \`${name}\` must be a real ${grain} like ${FORMS[grain]}, not \`${opTime}\``);
+    throw invalid(`The range's \`${name}\` must be a valid ${grain} like ${FORMS[grain]}, not \`${opTime}\``);
   }
   const first = positionOf(from, grain);
   const count = positionOf(to, grain) - first + 1;
-  if (count < 1) throw invalid(`The range's \`to\` (${to}) lies before its \`from\` (${from})`);
+  if (count < 1) throw invalid(`The range's \`to\` (${to}) is before its \`from\` (${from})`);
   if (count > OP_TIMES_MAX) {
-    throw invalid(`The range ${from} to ${to} has ${count} ${grain}s, but one may hold ${OP_TIMES_MAX}: split it`);
+    throw invalid(
+      `The range ${from} to ${to} has ${count} ${grain}s, more than the ${OP_TIMES_MAX} of one range: split it`,
+    );
   }
   return Array.from({ length: count }, (_, index) => labelAt(first + index, grain));
 }
 
 /**
- * The hour, day or month of the time zone that contains the instant, moved by `offset`: -1 is the one before.
+ * The hour, day or month of the time zone that contains the instant, moved by `offset`: -1 is the previous one.
  *
- * Days and months move on the calendar. Hours move from one label that the zone's clock has shown to the next, because an
- * hourly schedule with -1 must meet every hour, once it is over: on the label arithmetic of ranges, 03:05 after a jump from
- * 02:00 would ask for hour 02, which never was, and nobody would ask for 01. Its cost grows with the offset, by 20 us an hour.
+ * Days and months move on the calendar. Hours move along the labels that the zone's clock actually shows, so that an hourly
+ * schedule with -1 covers every hour: with label arithmetic, 03:05 after clocks jump from 02:00 to 03:00 would give hour 02,
+ * which does not exist, and no schedule would give hour 01. Costs 20 us for each hour of the offset.
  */
 export function opTimeAt(instantMs: number, grain: Grain, timeZone: string, offset: number): string {
   if (grain === "hour") return movedHour(instantMs, timeZone, offset);
   const label = opTimeAround(labelAt(hourShown(instantMs, timeZone), "hour"), grain);
   const moved = movedOpTime(label, grain, offset);
-  if (moved === undefined) throw new RangeError(`${offset} ${grain}s from ${label} no year has four digits.`);
+  if (moved === undefined)
+    throw new RangeError(`${offset} ${grain}s from ${label} is outside the years of four digits.`);
   return moved;
 }
 
-/** The opTime of the grain so many labels later, or earlier; none where years do not have four digits. */
+/** The opTime `offset` labels later, or earlier if negative; undefined outside the years of four digits. */
 export function movedOpTime(opTime: string, grain: Grain, offset: number): string | undefined {
   const moved = labelAt(positionOf(opTime, grain) + offset, grain);
   return isOf(grain, moved) ? moved : undefined;
 }
 
-/** The opTime of the grain, which must not be finer, whose period `opTime` belongs to. */
+/** The opTime of the same or a coarser grain whose period contains `opTime`. */
 export function opTimeAround(opTime: string, grain: Grain): string {
   return opTime.slice(0, FORMS[grain].length);
 }
 
-/** The opTimes of the grain, which must not be coarser, that the period of `opTime` consists of, in order. */
+/** The opTimes of the same or a finer grain in the period of `opTime`, in order. */
 export function opTimesWithin(opTime: string, grain: Grain): string[] {
   const labels: string[] = [];
   for (let position = positionOf(opTime, grain); ; position += 1) {
@@ -86,12 +89,12 @@ export function opTimesWithin(opTime: string, grain: Grain): string[] {
 }
 
 /**
- * The instant after which the zone's clock shows no time of the period any more. An hour that the clocks pass twice ends
- * after the second time; one that they jump over ends at the jump, like the hour before it.
+ * The instant from which the zone's clock no longer shows a time of the period. An hour that is repeated when clocks go back
+ * ends after the second time; one that is skipped when they go forward ends at the jump, like the hour before it.
  */
 export function endOfOpTime(opTime: string, grain: Grain, timeZone: string): number {
   const nextStartMs = startOf(positionOf(opTime, grain) + 1, grain).getTime();
-  // No zone is a day away from UTC, so these are what holds before and after a change of the clocks near the end.
+  // No zone is a day away from UTC, so these are the offsets before and after a clock change near the end.
   const offsetBefore = utcOffset(nextStartMs - DAY_MS, timeZone);
   const offsetAfter = utcOffset(nextStartMs + DAY_MS, timeZone);
 
@@ -100,7 +103,7 @@ export function endOfOpTime(opTime: string, grain: Grain, timeZone: string): num
   const endBefore = nextStartMs - offsetBefore;
   if (utcOffset(endBefore - 1, timeZone) === offsetBefore) return endBefore;
 
-  // The clocks jump over the end itself.
+  // The clocks jump over the end of the period: search for the instant of the jump.
   let [beforeJump, afterJump] = [endAfter - 1, endBefore - 1];
   while (afterJump - beforeJump > 1) {
     const middle = Math.floor((beforeJump + afterJump) / 2);
@@ -111,7 +114,7 @@ export function endOfOpTime(opTime: string, grain: Grain, timeZone: string): num
 }
 
 function movedHour(instantMs: number, timeZone: string, offset: number): string {
-  // A jump may leave no more than a quarter of an hour: on the Chatham Islands the clocks go from 02:45 to 03:45.
+  // A clock change can leave a quarter of an hour: on the Chatham Islands the clocks go from 02:45 to 03:45.
   const stepMs = Math.sign(offset) * QUARTER_HOUR_MS;
   let atMs = instantMs;
   let hour = hourShown(atMs, timeZone);
@@ -129,15 +132,15 @@ function hourShown(instantMs: number, timeZone: string): number {
   return Math.floor(wallClock(instantMs, timeZone) / HOUR_MS);
 }
 
-/** By how much the zone's clock is ahead of UTC at the instant, in ms. */
+/** The zone's UTC offset at the instant, in ms. */
 function utcOffset(instantMs: number, timeZone: string): number {
   return wallClock(instantMs, timeZone) - Math.floor(instantMs / SECOND_MS) * SECOND_MS;
 }
 
-/** One per time zone, of which there are some 600: making a formatter takes a hundred times as long as using it. */
+/** Cached for each of about 600 time zones: creating a formatter takes a hundred times as long as using it. */
 const formatters = new Map<string, Intl.DateTimeFormat>();
 
-/** What the zone's clock shows, to the second, as the instant at which a clock in UTC shows it. */
+/** The zone's wall time, to the second, as the instant at which UTC has the same wall time. */
 function wallClock(instantMs: number, timeZone: string): number {
   let formatter = formatters.get(timeZone);
   if (!formatter) {
@@ -163,11 +166,11 @@ function wallClock(instantMs: number, timeZone: string): number {
 function isOf(grain: Grain, opTime: string): boolean {
   if (opTime.length !== FORMS[grain].length) return false;
   const position = positionOf(opTime, grain);
-  // Date.parse rolls the 30th of February over into March; writing it back shows that.
+  // Date.parse turns February 30 into March 1, so the label differs.
   return !Number.isNaN(position) && labelAt(position, grain) === opTime;
 }
 
-/** Hours, days or months on one line of numbers, so that neighbours differ by one; NaN for what is no date at all. */
+/** The number of the hour, day or month, so that neighbours differ by one; NaN if it is not a date. */
 function positionOf(opTime: string, grain: Grain): number {
   const [, year, month, day, hour] =
     /^(\d{4})(\d\d)(\d\d)(\d\d)$/.exec(opTime + "0000010100".slice(opTime.length)) ?? [];
@@ -184,7 +187,7 @@ function positionOf(opTime: string, grain: Grain): number {
 
 function labelAt(position: number, grain: Grain): string {
   const text = startOf(position, grain).toISOString();
-  // The sign that stands before a year without four digits stays, so that it makes no opTime by chance.
+  // The sign before a year without four digits is kept, so that the label is not a valid opTime by accident.
   return text.replace(/(?!^)\D/g, "").slice(0, FORMS[grain].length);
 }
 
@@ -196,7 +199,7 @@ function startOf(position: number, grain: Grain): Date {
       return new Date(position * DAY_MS);
     case "month": {
       const start = new Date(0);
-      // Not Date.UTC, which takes the years 0 to 99 for those of the 20th century.
+      // Not Date.UTC, which maps the years 0 to 99 to the 20th century.
       start.setUTCFullYear(Math.floor(position / 12), position % 12);
       return start;
     }

@@ -1,7 +1,7 @@
-/** The names of time zones that people write. */
+/** Validates names of time zones. */
 import { nearest } from "../nearest.ts";
 
-/** What is wrong with the name, as a sentence that lacks its full stop like every reason of VALIDATION_FAILED. */
+/** What is wrong with the name, without a full stop, as a reason of VALIDATION_FAILED. */
 export function wrongTimeZone(timeZone: string): string | undefined {
   if (isTimeZone(timeZone)) return undefined;
   const known = ["UTC", ...Intl.supportedValuesOf("timeZone")];
@@ -12,7 +12,7 @@ export function wrongTimeZone(timeZone: string): string | undefined {
 }
 
 function isTimeZone(name: string): boolean {
-  // Node 22 takes offsets like `+02:00` and Node 20 does not; both may serve the same database.
+  // Node 22 accepts offsets like `+02:00` and Node 20 does not, and both may use the same database.
   if (/^[+-]/.test(name)) return false;
   try {
     Intl.DateTimeFormat("en-US", { timeZone: name });

@@ -1,23 +1,23 @@
-/** How many unknown keys an address may present, and how little is remembered of it. */
+/** How many unknown keys an address may send, and how many addresses are remembered. */
 import { beforeEach, expect, test } from "vitest";
-import { createGuesses, type Guesses } from "./guesses.ts";
+import { createUnknownKeyLimit, type UnknownKeyLimit } from "./unknown-key-limit.ts";
 
 const PER_MINUTE = 60;
 let nowMs: number;
-let guesses: Guesses;
+let limit: UnknownKeyLimit;
 
 beforeEach(() => {
   nowMs = 1_000_000;
-  guesses = createGuesses({ clock: { now: () => nowMs } });
+  limit = createUnknownKeyLimit({ clock: { now: () => nowMs } });
 });
 
 function fail(address: string, times: number): void {
-  for (let i = 0; i < times; i += 1) guesses.count(address);
+  for (let i = 0; i < times; i += 1) limit.count(address);
 }
 
 const isRefused = (address: string) => {
   try {
-    guesses.check(address);
+    limit.check(address);
     return false;
   } catch {
     return true;
@@ -29,7 +29,7 @@ test("an address is refused after sixty failures in a minute, with the time to w
   expect(isRefused("10.0.0.1")).toBe(false);
   fail("10.0.0.1", 1);
   nowMs += 17_500;
-  expect(() => guesses.check("10.0.0.1")).toThrow(
+  expect(() => limit.check("10.0.0.1")).toThrow(
     expect.objectContaining({
       code: "RATE_LIMITED",
       retryAfterSeconds: 43,
@@ -39,7 +39,7 @@ test("an address is refused after sixty failures in a minute, with the time to w
   expect(isRefused("10.0.0.2")).toBe(false);
 });
 
-test("the count begins anew when the minute is over", () => {
+test("the count restarts after a minute", () => {
   fail("10.0.0.1", PER_MINUTE);
   nowMs += 59_999;
   expect(isRefused("10.0.0.1")).toBe(true);
@@ -49,20 +49,20 @@ test("the count begins anew when the minute is over", () => {
   expect(isRefused("10.0.0.1")).toBe(false);
 });
 
-test("ten thousand addresses are remembered, and the one whose minute began first makes room", () => {
+test("ten thousand addresses are remembered, and the one whose minute began first is dropped", () => {
   fail("first", PER_MINUTE);
   fail("second", PER_MINUTE);
-  for (let i = 2; i < 10_000; i += 1) guesses.count(`address ${i}`);
+  for (let i = 2; i < 10_000; i += 1) limit.count(`address ${i}`);
   expect([isRefused("first"), isRefused("second")]).toEqual([true, true]);
-  guesses.count("one more");
+  limit.count("one more");
   expect([isRefused("first"), isRefused("second")]).toEqual([false, true]);
 });
 
-test("an address whose minute began anew is no longer the oldest", () => {
+test("an address whose minute restarted is no longer the oldest", () => {
   fail("first", 1);
   nowMs += 60_000;
   fail("second", PER_MINUTE);
   fail("first", PER_MINUTE);
-  for (let i = 2; i <= 10_000; i += 1) guesses.count(`address ${i}`);
+  for (let i = 2; i <= 10_000; i += 1) limit.count(`address ${i}`);
   expect([isRefused("first"), isRefused("second")]).toEqual([true, false]);
 });

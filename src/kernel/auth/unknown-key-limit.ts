@@ -1,17 +1,17 @@
 /**
- * Limits how often one address may present keys that nobody made: each costs a look-up in the database, and whoever sends
- * them has no key whose rate limit could hold them back. Only such failures count, and only keys that this process has not
- * seen to be good are refused for them, so that one guesser behind a proxy cannot lock out the workers who share its
- * address. Look-ups still under way do not count: a fleet whose keys all arrive right after a start must not be refused.
+ * Limits how many requests with unknown keys one address may make: each costs a database lookup, and no key's rate limit applies
+ * to them. Only failed lookups count, and only keys that this process has not verified before are refused, so that a guesser
+ * behind a proxy cannot lock out workers with the same address. Lookups in progress do not count, so that many valid keys may
+ * arrive right after a start.
  */
 
 import { kernelError } from "../errors.ts";
 import type { Clock } from "../time/clock.ts";
 
-export interface Guesses {
-  /** Throws if the address has used up its failures; call it before a look-up. */
+export interface UnknownKeyLimit {
+  /** Throws if the address has reached the limit. Call it before a lookup. */
   check(address: string): void;
-  /** Call it after a look-up that found nobody. */
+  /** Call it after a lookup that found no key. */
   count(address: string): void;
 }
 
@@ -19,8 +19,8 @@ const FAILURES_PER_WINDOW_MAX = 60;
 const WINDOW_MS = 60_000;
 const ADDRESSES_MAX = 10_000;
 
-export function createGuesses({ clock }: { clock: Clock }): Guesses {
-  /** In the order in which their windows began. */
+export function createUnknownKeyLimit({ clock }: { clock: Clock }): UnknownKeyLimit {
+  /** In the order of the start of their windows. */
   const windows = new Map<string, { failures: number; until: number }>();
 
   function windowOf(address: string) {
@@ -45,7 +45,7 @@ export function createGuesses({ clock }: { clock: Clock }): Guesses {
         window.failures += 1;
         return;
       }
-      windows.delete(address); // So that the new window stands last.
+      windows.delete(address); // So that the new window is the last.
       const [oldest] = windows.keys();
       if (windows.size >= ADDRESSES_MAX && oldest !== undefined) windows.delete(oldest);
       windows.set(address, { failures: 1, until: clock.now() + WINDOW_MS });
