@@ -1,4 +1,4 @@
-/** What a start may find, and what it makes of it: other Millraces, orphans, stale files, and starts at the same moment. */
+/** Starts beside other Millraces, orphaned servers, stale files and concurrent starts. */
 
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,6 +7,7 @@ import { chown, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { until } from "../../../test/until.ts";
 import { isAlive, waitUntilGone } from "./processes.ts";
 import {
   end,
@@ -22,7 +23,6 @@ import {
   start,
   stoppedDataDir,
   temporaryFolder,
-  until,
 } from "./testing.fixture.ts";
 
 describe("another Millrace on the same data directory", () => {
@@ -41,7 +41,7 @@ describe("another Millrace on the same data directory", () => {
     expect((await start(dataDir)).origin).toBe("started");
   });
 
-  test("is refused even where its Postgres cannot be asked", async () => {
+  test("is refused even if Postgres does not answer", async () => {
     const dataDir = await stoppedDataDir();
     const first = await readyMillrace(dataDir);
     rmSync(first.connection.host, { recursive: true });
@@ -49,7 +49,7 @@ describe("another Millrace on the same data directory", () => {
     expect(isAlive(first.pid)).toBe(true);
   });
 
-  test("that is just stopping is waited for", async () => {
+  test("that is stopping is waited for", async () => {
     const dataDir = await stoppedDataDir();
     const first = await readyMillrace(dataDir);
     const backend = await freezeBackend(first.connection);
@@ -62,7 +62,7 @@ describe("another Millrace on the same data directory", () => {
     expect(second.origin).toBe("started");
   });
 
-  test("starting at the same moment for the first time: one wins, the others are refused, nothing is left over", async () => {
+  test("with concurrent first starts: one wins, the others are refused, and no files are left over", async () => {
     const dataDir = join(await temporaryFolder(), "data");
     const all = [1, 2, 3].map(() => spawnMillrace(dataDir));
     const replies = await Promise.all(all.map(({ reply }) => reply));
@@ -81,7 +81,7 @@ describe("another Millrace on the same data directory", () => {
     expect((await start(dataDir)).origin).toBe("started");
   });
 
-  test("starting at the same moment on a stopped cluster: one wins, the other is refused", async () => {
+  test("with concurrent starts on a stopped cluster: one wins, the other is refused", async () => {
     const dataDir = await stoppedDataDir();
     const replies = await Promise.all([1, 2].map(() => spawnMillrace(dataDir).reply));
     expect(replies.filter((reply) => "pid" in reply)).toHaveLength(1);
@@ -118,7 +118,7 @@ describe("after kill -9 of Millrace", () => {
     expect(existsSync(killed.connection.host)).toBe(false);
   });
 
-  test("a lock that the dead process still seems to hold is waited for", async () => {
+  test("the start waits for a lock that the dead process still seems to hold", async () => {
     const dataDir = await stoppedDataDir();
     const killed = await readyMillrace(dataDir);
     await query(killed.connection, "alter system set log_connections = on");
@@ -158,7 +158,7 @@ describe("after kill -9 of Millrace", () => {
     expect(isAlive(killed.pid)).toBe(false);
   });
 
-  test("an orphan that is stopped in its tracks is replaced", async () => {
+  test("a suspended orphan is replaced", async () => {
     const dataDir = await stoppedDataDir();
     const killed = await readyMillrace(dataDir);
     await kill(killed.process);
@@ -183,7 +183,7 @@ describe("after kill -9 of Millrace", () => {
   });
 });
 
-/** A pid file as a crash leaves it, with another first line. */
+/** A pid file as left by a crash, with another first line. */
 async function plantPidFile(dataDir: string, change: (content: string) => string): Promise<void> {
   const postgres = await start(dataDir);
   const content = readFileSync(postmasterPidFile(dataDir), "utf8");
@@ -194,9 +194,9 @@ async function plantPidFile(dataDir: string, change: (content: string) => string
 }
 
 describe("a stale pid file", () => {
-  test("whose pid now belongs to another program of the same user is seen through", async () => {
+  test("whose pid now belongs to another program of the same user is ignored", async () => {
     const dataDir = await stoppedDataDir();
-    // The same user is the hard case: Postgres alone takes any process of its own user for its predecessor.
+    // Postgres itself takes any process of the same user for the earlier server.
     const bystander = spawn("sleep", ["600"], isRoot ? { uid: 65534, gid: 65534 } : {});
     onTestFinished(() => kill(bystander));
     await plantPidFile(dataDir, (content) => content.replace(/^\d+/, String(bystander.pid)));
@@ -216,11 +216,11 @@ describe("a stale pid file", () => {
     const postgres = await start(dataDir);
     expect(postgres.origin).toBe("started");
     expect(postmasterPid(dataDir)).toBe(postgres.pid());
-    expect(namesIn(join(dataDir, "postgres"))).not.toContain("postmaster.pid.garbled");
+    expect(namesIn(join(dataDir, "postgres"))).not.toContain("postmaster.pid.malformed");
   });
 });
 
-test("a copy of a data directory in use starts on its own and leaves the original alone", async () => {
+test("a copy of a data directory in use starts separately and does not touch the original", async () => {
   const folder = await temporaryFolder();
   const originalDir = await stoppedDataDir();
   const original = await readyMillrace(originalDir);

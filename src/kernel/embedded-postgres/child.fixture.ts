@@ -1,4 +1,4 @@
-/** A Millrace reduced to its Postgres, for tests that kill it: reports how the start went, then lives until it is told to stop. */
+/** A process with only the embedded Postgres, for tests that kill it: reports the result of the start, then runs until a message ends it. */
 
 import { OperatorError } from "../errors.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "./index.ts";

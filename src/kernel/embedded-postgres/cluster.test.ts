@@ -1,4 +1,4 @@
-/** The cluster on disk: made whole or not at all, and a sentence for every state in which it cannot be used. */
+/** The cluster on disk: atomic creation, and a message for every state in which it cannot be used. */
 
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
@@ -7,6 +7,7 @@ import { chmod, mkdir, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { until } from "../../../test/until.ts";
 import { firstClosedDirectory } from "./system-user.ts";
 import {
   isRoot,
@@ -20,7 +21,6 @@ import {
   start,
   stoppedDataDir,
   temporaryFolder,
-  until,
   whyNoMount,
 } from "./testing.fixture.ts";
 
@@ -37,7 +37,7 @@ async function whyNoOtherUser(): Promise<string | undefined> {
 }
 
 describe("a first start that is killed", () => {
-  test("half way through initdb leaves nothing that the next start would take for a cluster", async () => {
+  test("during initdb leaves nothing that looks like a cluster", async () => {
     const dataDir = join(await temporaryFolder(), "data");
     mkdirSync(dataDir);
     const { process: child } = spawnMillrace(dataDir);
@@ -50,7 +50,7 @@ describe("a first start that is killed", () => {
     expect(namesIn(dataDir)).toEqual(["millrace.pid", "postgres", "postgres.log"]);
   });
 
-  test("before it could make the database is completed by the next", async () => {
+  test("before it has created the database is completed by the next", async () => {
     const dataDir = await stoppedDataDir();
     const first = await start(dataDir);
     await query({ ...first.connection, database: "postgres" }, "drop database millrace");
@@ -60,37 +60,39 @@ describe("a first start that is killed", () => {
   });
 });
 
-describe("a data directory that cannot be used is refused with a sentence", () => {
+describe("a data directory that cannot be used is refused with a message", () => {
   test("when another Postgres version made it", async () => {
     const dataDir = await stoppedDataDir();
     await writeFile(join(dataDir, "postgres", "PG_VERSION"), "15\n");
     await expect(start(dataDir)).rejects.toThrow(
-      `The database in ${dataDir}/postgres was made by Postgres 15, and this Millrace brings Postgres 18. Dump it with Postgres 15`,
+      `The database in ${dataDir}/postgres was created by Postgres 15, and this Millrace includes Postgres 18. Dump it with Postgres 15`,
     );
   });
 
-  test("when something else is in the folder, which is left untouched", async () => {
+  test("when the folder contains something else, which is not changed", async () => {
     const dataDir = await temporaryFolder();
     await mkdir(join(dataDir, "postgres"));
     await writeFile(join(dataDir, "postgres", "thesis.txt"), "years of work");
     await expect(start(dataDir)).rejects.toThrow(
-      `${dataDir}/postgres holds something that is not a database. Move it away`,
+      `${dataDir}/postgres contains something that is not a database. Move it`,
     );
     expect(namesIn(join(dataDir, "postgres"))).toEqual(["thesis.txt"]);
   });
 
-  test("when a file is in the way", async () => {
+  test("when there is a file with its name", async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, "file"), "");
-    await expect(start(join(folder, "file"))).rejects.toThrow(/cannot be a folder: a file is in the way/);
-    await expect(start(join(folder, "file", "below"))).rejects.toThrow(/cannot be a folder: a file is in the way/);
+    await expect(start(join(folder, "file"))).rejects.toThrow(/cannot be a folder: there is a file with this name/);
+    await expect(start(join(folder, "file", "below"))).rejects.toThrow(
+      /cannot be a folder: there is a file with this name/,
+    );
   });
 
-  test("when its files are damaged, with the last words of Postgres", async () => {
+  test("when its files are damaged, with the last lines of Postgres", async () => {
     const dataDir = await stoppedDataDir();
     await writeFile(join(dataDir, "postgres", "global", "pg_control"), "not a control file");
     await expect(start(dataDir)).rejects.toThrow(
-      /^Postgres did not start\. The database below .* is damaged\. Restore it from a backup.*\nThe last words of Postgres:\n.*pg_control/s,
+      /^Postgres did not start\. The database below .* is damaged\. Restore it from a backup.*\nThe last lines of Postgres:\n.*pg_control/s,
     );
   });
 
@@ -108,18 +110,18 @@ describe("a data directory that cannot be used is refused with a sentence", () =
     await mkdir(join(dataDir, "postgres"), { mode: 0o700 });
     const { reply } = spawnMillrace(dataDir, { uid: NOBODY.uid, gid: NOBODY.gid });
     expect(await reply).toEqual({
-      failed: `The database in ${dataDir}/postgres belongs to root, and Millrace runs as nobody. Run Millrace as root, or give the folder away with chown -R.`,
+      failed: `The database in ${dataDir}/postgres belongs to root, and Millrace runs as nobody. Run Millrace as root, or change the owner of the folder with chown -R.`,
     });
   });
 });
 
-test("an empty folder in the place of the cluster is no obstacle", async () => {
+test("an empty folder in place of the cluster is replaced", async () => {
   const dataDir = await temporaryFolder();
   await mkdir(join(dataDir, "postgres"));
   expect((await start(dataDir)).origin).toBe("created");
 });
 
-test.skipIf(noRoot)("a cluster that was restored as root, open to all, is put right", async () => {
+test.skipIf(noRoot)("the owner and mode of a cluster restored by root are corrected", async () => {
   const dataDir = await stoppedDataDir();
   execFileSync("chown", ["-R", "root:root", join(dataDir, "postgres")]);
   execFileSync("chmod", ["755", join(dataDir, "postgres")]);
@@ -129,7 +131,7 @@ test.skipIf(noRoot)("a cluster that was restored as root, open to all, is put ri
   expect([uid, mode & 0o777]).toEqual([NOBODY.uid, 0o700]);
 });
 
-test.skipIf(noOtherUser)("an ordinary user needs nothing of root", async () => {
+test.skipIf(noOtherUser)("an ordinary user needs no help of root", async () => {
   const dataDir = await temporaryFolder();
   execFileSync("chown", ["nobody", dataDir]);
   const millrace = await readyMillrace(dataDir, { uid: NOBODY.uid, gid: NOBODY.gid });
@@ -150,12 +152,12 @@ describe.skipIf(noMount)("a disk", () => {
     expect(namesIn(path)).toEqual([]);
   });
 
-  test("that is full at a start is named, and the start works once there is space", async () => {
+  test("that is full at a start is reported, and the start works once there is space", async () => {
     const { path } = await smallDisk(300);
     const first = await start(path);
     await query(first.connection, "create table kept as select 42 as answer");
     await first.stop();
-    // Up to the end of its block the log could still take the words of Postgres; without them it must work as well.
+    // The last block of the log could still take messages of Postgres; the error must not depend on them.
     const log = join(path, "postgres.log");
     await truncate(log, Math.ceil(statSync(log).size / 4096) * 4096);
     fillDisk(path);
@@ -166,7 +168,7 @@ describe.skipIf(noMount)("a disk", () => {
     expect(await query(second.connection, "select answer from kept")).toEqual([{ answer: 42 }]);
   });
 
-  test("that fills up under a running server costs no acknowledged row, and the server comes back with the space", async () => {
+  test("that fills up under a running server loses no acknowledged row, and the server recovers once there is space", async () => {
     const { path } = await smallDisk(300);
     const postgres = await start(path);
     await query(postgres.connection, "create table kept (n int, filler text)");
@@ -194,21 +196,21 @@ describe.skipIf(noMount)("a disk", () => {
     await untilAnswer(insert);
   });
 
-  test("that is read-only is named", async () => {
+  test("that is read-only is reported", async () => {
     const { path, remountReadOnly } = await smallDisk(300);
     await (await start(path)).stop();
     remountReadOnly();
-    await expect(start(path)).rejects.toThrow(`${path} lies on a read-only file system. Set MILLRACE_DATA_DIR`);
+    await expect(start(path)).rejects.toThrow(`${path} is on a read-only file system. Set MILLRACE_DATA_DIR`);
   });
 });
 
-/** Leaves not a single block. */
+/** Fills the disk to the last block. */
 function fillDisk(path: string): void {
   const filler = openSync(join(path, "filler"), "w");
   try {
     for (;;) writeSync(filler, Buffer.alloc(64 * 1024));
   } catch {
-    // The disk is full, which is the point.
+    // The disk is full, as intended.
   } finally {
     closeSync(filler);
   }

@@ -1,6 +1,4 @@
-/**
- * The database cluster on disk, `<dataDir>/postgres`: made whole or not at all, and checked before a server is let at it.
- */
+/** The database cluster on disk, `<dataDir>/postgres`: created atomically, and checked before a server starts on it. */
 
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -25,12 +23,12 @@ import { syncDirectory } from "../sync-directory.ts";
 import { BINARIES_PREFIX, type Binaries, majorVersion } from "./binaries.ts";
 import { absentIsUndefined, errorCode, explained, freeBytes, postgresTrouble } from "./failure.ts";
 import { OWNER_FILE } from "./owner.ts";
-import { giveTree, type SystemUser, spawnIdentity, userName } from "./system-user.ts";
+import { chownTree, type SystemUser, spawnIdentity, userName } from "./system-user.ts";
 
-/** How clients reach the server: a unix socket in a private folder, or loopback with a password where sockets do not exist. */
+/** How clients connect: a unix socket in a private folder, or loopback with a password where there are no unix sockets. */
 export type Transport = "socket" | "loopback";
 
-/** What does not change while this process runs. */
+/** Constant while this process runs. */
 export interface Cluster {
   /** Real path of the data directory of Millrace. */
   dataDir: string;
@@ -38,7 +36,7 @@ export interface Cluster {
   dir: string;
   logFile: string;
   binaries: Binaries;
-  /** The user that Postgres runs as; undefined: the one that runs Millrace. */
+  /** The user that runs Postgres; undefined: the user that runs Millrace. */
   runAs: SystemUser | undefined;
   transport: Transport;
   settings: Record<string, string>;
@@ -48,27 +46,27 @@ export interface Cluster {
 export const SUPERUSER = "millrace";
 const STAGING_PREFIX = "postgres.new-";
 const PASSWORD_FILE = "millrace.password";
-/** A new cluster takes 40 MB and its log soon as much again; less than this would only postpone the trouble. */
+/** A new cluster takes 40 MB, and its WAL soon as much again. */
 const FREE_BYTES_MIN = 200 * 1024 * 1024;
 
-/** Says whether there is a cluster to start, and throws a sentence when there is something that must not be started. */
+/** Whether there is a cluster. Throws an OperatorError if it must not be started. */
 export async function clusterExists(cluster: Cluster): Promise<boolean> {
   return explained(cluster.dir, async () => {
     const stats = await stat(cluster.dir).catch(absentIsUndefined);
     if (stats === undefined) return false;
-    await refuseForeign(cluster, stats.uid);
+    await refuseOtherOwner(cluster, stats.uid);
     const entries = await readdir(cluster.dir);
     if (entries.length === 0) return false;
     if (!entries.includes("PG_VERSION")) {
       throw new OperatorError(
-        `${cluster.dir} holds something that is not a database. Move it away, or set MILLRACE_DATA_DIR to another folder.`,
+        `${cluster.dir} contains something that is not a database. Move it, or set MILLRACE_DATA_DIR to another folder.`,
       );
     }
     const found = (await readFile(join(cluster.dir, "PG_VERSION"), "utf8")).trim();
     const ours = majorVersion(cluster.binaries);
     if (found !== ours) {
       throw new OperatorError(
-        `The database in ${cluster.dir} was made by Postgres ${found}, and this Millrace brings Postgres ${ours}. ` +
+        `The database in ${cluster.dir} was created by Postgres ${found}, and this Millrace includes Postgres ${ours}. ` +
           `Dump it with Postgres ${found} (pg_dumpall) and restore it into a new data directory, or run it yourself and set DATABASE_URL.`,
       );
     }
@@ -76,29 +74,29 @@ export async function clusterExists(cluster: Cluster): Promise<boolean> {
   });
 }
 
-async function refuseForeign(cluster: Cluster, uid: number): Promise<void> {
+async function refuseOtherOwner(cluster: Cluster, uid: number): Promise<void> {
   const own = process.getuid?.();
   if (cluster.runAs !== undefined || own === undefined || own === uid) return;
   const owner = await userName(uid);
   throw new OperatorError(
-    `The database in ${cluster.dir} belongs to ${owner}, and Millrace runs as ${await userName(own)}. Run Millrace as ${owner}, or give the folder away with chown -R.`,
+    `The database in ${cluster.dir} belongs to ${owner}, and Millrace runs as ${await userName(own)}. Run Millrace as ${owner}, or change the owner of the folder with chown -R.`,
   );
 }
 
-/** Postgres wants its folder to belong to its user and to be closed to others; copies and restores often break that. */
+/** Postgres requires that its user owns its folder and that others have no access; copies and restores often break that. */
 export async function repairOwnership(cluster: Cluster): Promise<void> {
   await explained(cluster.dir, async () => {
     const stats = await stat(cluster.dir);
     if (cluster.runAs !== undefined && stats.uid !== cluster.runAs.uid) {
-      await giveTree(await realpath(cluster.dir), cluster.runAs);
+      await chownTree(await realpath(cluster.dir), cluster.runAs);
     }
     if ((stats.mode & 0o077) !== 0) await chmod(cluster.dir, 0o700);
   });
 }
 
 /**
- * Makes the cluster in a folder of its own and renames it into place, so that a kill half way leaves nothing that looks
- * like a cluster. Returns false when another process was faster; its cluster is as good as ours.
+ * Creates the cluster in a temporary folder and renames it, so that a killed start leaves nothing that looks like a cluster.
+ * Returns false if another process was faster; its cluster is used then.
  */
 export async function createCluster(cluster: Cluster): Promise<boolean> {
   return explained(cluster.dataDir, async () => {
@@ -111,8 +109,8 @@ export async function createCluster(cluster: Cluster): Promise<boolean> {
     }
     const staging = await mkdtemp(join(cluster.dataDir, STAGING_PREFIX));
     try {
-      await fill(cluster, staging);
-      // An empty folder in the way is no loss, and not every system renames over one.
+      await initialise(cluster, staging);
+      // Not every system can rename over an empty folder.
       await rmdir(cluster.dir).catch(() => undefined);
       await rename(join(staging, "cluster"), cluster.dir);
       await syncDirectory(cluster.dataDir);
@@ -126,7 +124,7 @@ export async function createCluster(cluster: Cluster): Promise<boolean> {
   });
 }
 
-async function fill(cluster: Cluster, staging: string): Promise<void> {
+async function initialise(cluster: Cluster, staging: string): Promise<void> {
   const passwordFile = join(staging, PASSWORD_FILE);
   await writeFile(passwordFile, randomBytes(24).toString("base64url"), { mode: 0o600 });
   if (cluster.runAs !== undefined) {
@@ -137,10 +135,10 @@ async function fill(cluster: Cluster, staging: string): Promise<void> {
     `--pgdata=${join(staging, "cluster")}`,
     `--username=${SUPERUSER}`,
     `--pwfile=${passwordFile}`,
-    // The folder of the socket is closed to others, so whoever reaches the socket is trusted.
+    // Only the user can enter the folder of the socket, so its connections are trusted.
     ...(cluster.transport === "socket" ? ["--auth-local=trust", "--auth-host=reject"] : ["--auth=scram-sha-256"]),
     "--encoding=UTF8",
-    // Sorts by code point on every machine, so an index never depends on the version of a system library.
+    // Sorts by code point, so that no index depends on the version of a system library.
     "--locale=C",
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",
@@ -155,15 +153,15 @@ async function runInitdb(cluster: Cluster, args: string[]): Promise<void> {
     ...toolOptions(cluster),
     stdio: ["ignore", "ignore", "pipe"],
   });
-  const [words] = await Promise.all([text(child.stderr), once(child, "exit")]).catch((error: unknown) => {
+  const [output] = await Promise.all([text(child.stderr), once(child, "exit")]).catch((error: unknown) => {
     throw unrunnable(error, cluster);
   });
   if (child.exitCode === 0) return;
   const how = child.signalCode === null ? "failed" : `was ended by ${child.signalCode}`;
-  throw await postgresTrouble(`Creating the database ${how}.`, words, cluster.dataDir);
+  throw await postgresTrouble(`Creating the database ${how}.`, output, cluster.dataDir);
 }
 
-/** How every Postgres program is run: as its user, from a place that this user can enter, and with none of our secrets. */
+/** Runs a Postgres program as its user, in a directory that the user can enter, without the secrets of our environment. */
 export function toolOptions(cluster: Cluster): {
   uid?: number;
   gid?: number;
@@ -180,12 +178,12 @@ export function toolOptions(cluster: Cluster): {
   };
 }
 
-/** The program could not be run at all. */
+/** For a program that could not be started. */
 export function unrunnable(error: unknown, cluster: Cluster): unknown {
   const code = errorCode(error);
   if (code === undefined) return error;
   return new OperatorError(
-    `The Postgres programs in ${cluster.binaries.dir} do not run on this system (${code}). They need glibc; set DATABASE_URL to a Postgres of your own instead.`,
+    `The Postgres programs in ${cluster.binaries.dir} do not run on this system (${code}). They need glibc; set DATABASE_URL to your own Postgres instead.`,
   );
 }
 
@@ -194,13 +192,13 @@ export async function readPassword(cluster: Cluster): Promise<string | undefined
   return readFile(join(cluster.dir, PASSWORD_FILE), "utf8");
 }
 
-/** What killed starts and older versions left behind. Only the holder of the lock may call this. */
+/** Removes files of killed starts and older versions. Only the holder of the lock may call this. */
 export async function removeLeftovers(cluster: Cluster): Promise<void> {
   for (const entry of await readdir(cluster.dataDir)) {
     const staged = entry.startsWith(STAGING_PREFIX) || entry.startsWith(`${OWNER_FILE}.`);
     const oldCopy =
       entry.startsWith(BINARIES_PREFIX) && !cluster.binaries.dir.startsWith(join(cluster.dataDir, entry, "native"));
-    // A start that is just being refused may still be writing there; what is left then goes at the next start.
+    // A concurrent start may still be writing there; the next start removes the rest.
     if (staged || oldCopy)
       await rm(join(cluster.dataDir, entry), { recursive: true, force: true }).catch(() => undefined);
   }

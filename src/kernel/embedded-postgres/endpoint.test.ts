@@ -1,4 +1,4 @@
-/** The place of the socket: short, private, and never one that somebody else prepared. */
+/** The folder of the socket: short, private, and never prepared by another user. */
 
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
@@ -27,7 +27,7 @@ describe("the folder of the socket", () => {
     expect((await stat(one)).mode & 0o777).toBe(0o700);
   });
 
-  test("lies in /tmp when the folder for temporary files has too long a path for a socket", async () => {
+  test("is in /tmp when the path of TMPDIR is too long for a socket", async () => {
     const long = join(await temporaryFolder(), "x".repeat(100));
     await mkdir(long);
     vi.stubEnv("TMPDIR", long);
@@ -35,7 +35,7 @@ describe("the folder of the socket", () => {
     expect(dirname(await newSocketFolder())).toBe("/tmp");
   });
 
-  test("never lies where anybody could swap it for another", async () => {
+  test("is never where any user could replace it", async () => {
     const open = await temporaryFolder();
     await chmod(open, 0o777);
     vi.stubEnv("TMPDIR", open);
@@ -45,25 +45,25 @@ describe("the folder of the socket", () => {
     expect(dirname(await newSocketFolder())).toBe(open);
   });
 
-  test("is made again for a restart when it vanished", async () => {
+  test("is created again for a restart when it is missing", async () => {
     const host = await newSocketFolder();
     await rm(host, { recursive: true });
     await restoreEndpoint(endpointAt(host), undefined);
     expect((await stat(host)).mode & 0o777).toBe(0o700);
   });
 
-  test("is refused for a restart when a link took its place", async () => {
+  test("is refused for a restart when it is now a link", async () => {
     const folder = await temporaryFolder();
     await symlink(folder, join(folder, "millrace-link"));
     await expect(restoreEndpoint(endpointAt(join(folder, "millrace-link")), undefined)).rejects.toThrow(
-      /was taken by another user/,
+      /was created by another user/,
     );
   });
 
-  test.skipIf(noRoot)("is refused for a restart when another user took its place", async () => {
+  test.skipIf(noRoot)("is refused for a restart when it now belongs to another user", async () => {
     const host = await newSocketFolder();
     const nobody = { name: "nobody", uid: 65534, gid: 65534 };
-    await expect(restoreEndpoint(endpointAt(host), nobody)).rejects.toThrow(/was taken by another user/);
+    await expect(restoreEndpoint(endpointAt(host), nobody)).rejects.toThrow(/was created by another user/);
   });
 });
 
@@ -76,19 +76,19 @@ async function oldSocketFolder(name: string, pid: number): Promise<string> {
 }
 
 describe("removing the folder of an old socket", () => {
-  test("takes one that a dead server left", async () => {
+  test("removes that of a dead server", async () => {
     const host = await oldSocketFolder("millrace-", 4194303);
     await removeEndpoint(endpointAt(host), undefined);
     expect(existsSync(host)).toBe(false);
   });
 
-  test("spares one that a living process uses", async () => {
+  test("keeps that of a living process", async () => {
     const host = await oldSocketFolder("millrace-", process.pid);
     await removeEndpoint(endpointAt(host), undefined);
     expect(existsSync(join(host, ".s.PGSQL.5432"))).toBe(true);
   });
 
-  test("spares folders that Millrace did not make, wherever a pid file points", async () => {
+  test("keeps folders that Millrace did not create, whatever a pid file names", async () => {
     const foreign = await oldSocketFolder("other-", 4194303);
     const elsewhere = join(await temporaryFolder(), "millrace-abcdef");
     await mkdir(elsewhere, { mode: 0o700 });

@@ -1,7 +1,7 @@
 /**
- * Where the server listens. A unix socket lies in a new private folder with a short path and an unguessable name: the
- * length of socket paths is limited to about a hundred bytes, and nobody can have put anything in such a folder before.
- * Postgres notes the place in its pid file, so that the next process finds it.
+ * Where the server listens. A unix socket is in a new private folder with a short path and a random name: socket paths are
+ * limited to about a hundred bytes, and no other user can have prepared such a folder. Postgres writes the path to its pid
+ * file, where the next process finds it.
  */
 
 import { once } from "node:events";
@@ -26,7 +26,7 @@ export function isSame(a: Endpoint, b: Endpoint): boolean {
   return a.host === b.host && a.port === b.port;
 }
 
-/** In a folder of its own the port only names the socket file. */
+/** Only a part of the name of the socket file. */
 const SOCKET_PORT = 5432;
 /** 104 bytes with the final zero on macOS, 108 on Linux. */
 const SOCKET_PATH_BYTES_MAX = 103;
@@ -43,7 +43,7 @@ export async function newEndpoint(transport: Transport, user: SystemUser | undef
   });
 }
 
-/** Makes the place ready for another server on the same endpoint, which clients already know. */
+/** Prepares a known endpoint for a restarted server. */
 export async function restoreEndpoint(endpoint: Endpoint, user: SystemUser | undefined): Promise<void> {
   if (endpoint.transport === "loopback") return;
   await explained(endpoint.host, async () => {
@@ -54,7 +54,7 @@ export async function restoreEndpoint(endpoint: Endpoint, user: SystemUser | und
       if (errorCode(error) !== "EEXIST") throw error;
       if (!(await isOurs(endpoint.host, user))) {
         throw new OperatorError(
-          `${endpoint.host} was taken by another user while Postgres was down. Remove it and start Millrace again.`,
+          `${endpoint.host} was created by another user while Postgres was down. Remove it and start Millrace again.`,
         );
       }
       await removeSocketFiles(endpoint.host);
@@ -62,15 +62,15 @@ export async function restoreEndpoint(endpoint: Endpoint, user: SystemUser | und
   });
 }
 
-/** The socket of a running server can vanish: cleaners of /tmp exist. */
-export async function endpointVanished(endpoint: Endpoint): Promise<boolean> {
+/** A cleaner of /tmp may remove the socket of a running server. */
+export async function isSocketMissing(endpoint: Endpoint): Promise<boolean> {
   if (endpoint.transport === "loopback") return false;
   return (await lstat(socketPath(endpoint.host)).catch(absentIsUndefined)) === undefined;
 }
 
 /**
- * Removes a folder that `newEndpoint` made and that no server uses. Its name may come from the pid file of a copied data
- * directory, which names the socket of the original, or from a file that others can write, so all of that is checked.
+ * Removes a folder of `newEndpoint` that no server uses. Its name may come from the pid file of a copied data directory, which
+ * names the socket of the original, so owner, place and use are checked first.
  */
 export async function removeEndpoint(endpoint: Endpoint, user: SystemUser | undefined): Promise<void> {
   const { transport, host } = endpoint;
@@ -91,7 +91,7 @@ async function isOurs(folder: string, user: SystemUser | undefined): Promise<boo
   return stats !== undefined && stats.isDirectory() && stats.uid === uid && (stats.mode & 0o077) === 0;
 }
 
-/** Postgres keeps its pid beside its socket. */
+/** Postgres writes its pid to a lock file beside its socket. */
 async function isInUse(folder: string): Promise<boolean> {
   const lock = await readFile(`${socketPath(folder)}.lock`, "utf8").catch(absentIsUndefined);
   const pid = Number.parseInt(lock ?? "", 10);
@@ -112,13 +112,13 @@ async function chooseParent(user: SystemUser | undefined): Promise<string> {
     if (Buffer.byteLength(longest) > SOCKET_PATH_BYTES_MAX) continue;
     const stats = await stat(parent).catch(absentIsUndefined);
     if (stats === undefined) continue;
-    // Without the sticky bit anybody could swap the folder for another after it was made.
-    const swappable = (stats.mode & 0o002) !== 0 && (stats.mode & 0o1000) === 0;
-    if (swappable || (user !== undefined && (await firstClosedDirectory(parent, user)) !== undefined)) continue;
+    // Without the sticky bit any user could replace the folder.
+    const replaceable = (stats.mode & 0o002) !== 0 && (stats.mode & 0o1000) === 0;
+    if (replaceable || (user !== undefined && (await firstClosedDirectory(parent, user)) !== undefined)) continue;
     return parent;
   }
   throw new OperatorError(
-    `There is no folder for the socket of Postgres: ${parents().join(" and ")} are missing, too long, closed to the user that runs Postgres, or open to all without the sticky bit. Set TMPDIR to a short path.`,
+    `There is no folder for the socket of Postgres: ${parents().join(" and ")} are missing, too long, not accessible to the user that runs Postgres, or writable by all without the sticky bit. Set TMPDIR to a short path.`,
   );
 }
 
@@ -132,7 +132,7 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** The settings that make a server listen there and nowhere else. */
+/** Makes the server listen only there. */
 export function endpointSettings(endpoint: Endpoint): Record<string, string> {
   const port = String(endpoint.port);
   return endpoint.transport === "loopback"

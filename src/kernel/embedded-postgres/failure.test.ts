@@ -1,4 +1,4 @@
-/** The words of Postgres and of the operating system become sentences that say what to do. */
+/** Errors of Postgres and of the operating system become sentences that say what to do. */
 
 import { expect, test } from "vitest";
 import { OperatorError } from "../errors.ts";
@@ -25,17 +25,17 @@ test.each([
   const trouble = await postgresTrouble("Postgres did not start.", `noise\n${words}\n`, await temporaryFolder());
   expect(trouble).toBeInstanceOf(OperatorError);
   expect(trouble.message).toMatch(sentence);
-  expect(trouble.message).toContain(`The last words of Postgres:\nnoise\n${words}`);
+  expect(trouble.message).toContain(`The last lines of Postgres:\nnoise\n${words}`);
 });
 
-test("unknown words are shown as they are, at most eight lines of them", async () => {
+test("unknown output is shown unchanged, at most eight lines of it", async () => {
   const words = Array.from({ length: 20 }, (_, line) => `line ${line}`).join("\n");
   const { message } = await postgresTrouble("Postgres did not start.", words, await temporaryFolder());
   expect(message.split("\n")).toHaveLength(10);
   expect(message).toMatch(/line 12\n.*line 19$/s);
 });
 
-test("an error that nobody foresaw stays what it is", async () => {
+test("an unexpected error is not changed", async () => {
   const bug = new TypeError("undefined is not a function");
   await expect(explained("/data", () => Promise.reject(bug))).rejects.toBe(bug);
 });

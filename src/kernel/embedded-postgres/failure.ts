@@ -1,37 +1,36 @@
 /**
- * What went wrong, for the person at the terminal: error codes of the operating system and the last words of Postgres
- * become a sentence that says what to do. Anything not known here passes through unchanged and counts as a bug.
+ * Turns error codes of the operating system and the last lines of Postgres's log into a sentence that says what to do. Other
+ * errors pass unchanged.
  */
 
 import { statfs } from "node:fs/promises";
 import { OperatorError } from "../errors.ts";
 
-/** Below this Postgres cannot even write its lock file or its log, so a start that fails silently failed for space. */
-const HARDLY_ANY_SPACE_BYTES = 8 * 1024 * 1024;
+/** With less, Postgres cannot write its lock file or its log, so a start without a message failed for lack of space. */
+const FULL_DISK_BYTES = 8 * 1024 * 1024;
 
 export function errorCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;
 }
 
-/** For `.catch()`: a file that is not there is an ordinary answer. */
+/** For `.catch()`: a missing file is not an error. */
 export function absentIsUndefined(error: unknown): undefined {
   if (errorCode(error) === "ENOENT") return undefined;
   throw error;
 }
 
 const diskFull = (path: string) =>
-  `The disk that holds ${path} is full. Free some space and start again; nothing that was acknowledged is lost.`;
-const readOnly = (path: string) =>
-  `${path} lies on a read-only file system. Set MILLRACE_DATA_DIR to a folder that can be written.`;
+  `The disk that holds ${path} is full. Free some space and start again; no acknowledged write is lost.`;
+const readOnly = (path: string) => `${path} is on a read-only file system. Set MILLRACE_DATA_DIR to a writable folder.`;
 const forbidden = (path: string) =>
   `Millrace may not write to ${path}: permission denied. Give the user that runs Millrace access to it, or set MILLRACE_DATA_DIR to another folder.`;
 const fileInTheWay = (path: string) =>
-  `${path} cannot be a folder: a file is in the way. Move it, or set MILLRACE_DATA_DIR to another folder.`;
+  `${path} cannot be a folder: there is a file with this name. Move it, or set MILLRACE_DATA_DIR to another folder.`;
 const mountPoint = (path: string) =>
   `Something below ${path} is a mount point, which cannot be renamed. Mount the disk one level higher, at the data directory.`;
 
-const FILE_TROUBLE = new Map([
+const FILE_ERRORS = new Map([
   ["ENOSPC", diskFull],
   ["EDQUOT", diskFull],
   ["EROFS", readOnly],
@@ -42,12 +41,12 @@ const FILE_TROUBLE = new Map([
   ["EBUSY", mountPoint],
 ]);
 
-/** Runs file operations below `path` and turns their failures into sentences about it. */
+/** Runs file operations below `path` and turns their errors into sentences about it. */
 export async function explained<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const sentence = FILE_TROUBLE.get(errorCode(error) ?? "");
+    const sentence = FILE_ERRORS.get(errorCode(error) ?? "");
     throw sentence === undefined ? error : new OperatorError(sentence(path));
   }
 }
@@ -57,22 +56,23 @@ export async function freeBytes(path: string): Promise<number> {
   return bavail * bsize;
 }
 
-/** The first pattern that matches the words of Postgres wins, so the narrower ones come first. */
+/** By pattern of the output of Postgres. The first match is used, so specific patterns come first. */
 const CAUSES: readonly (readonly [RegExp, (dataDir: string) => string])[] = [
   [
     /shared memory segment.*no space left on device/i,
-    () => "The shared memory of this machine is used up. Give the container a larger /dev/shm, or end other databases.",
+    () =>
+      "The shared memory of this machine is used up. Give the container a larger /dev/shm, or stop other databases.",
   ],
   [/no space left on device|disk quota exceeded/i, diskFull],
   [/read-only file system/i, readOnly],
   [
     /could not look up effective user ID (\d+)/,
     () =>
-      "Postgres needs its user to have an entry in /etc/passwd, and this one has none. Run Millrace as a user that is listed there, or set DATABASE_URL.",
+      "Postgres needs its user to have an entry in /etc/passwd, and this user has none. Run Millrace as a user with an entry, or set DATABASE_URL.",
   ],
   [
     /error while loading shared libraries|Library not loaded/,
-    () => "A system library that Postgres needs is missing. Install it, or set DATABASE_URL to a Postgres of your own.",
+    () => "A system library that Postgres needs is missing. Install it, or set DATABASE_URL to your own Postgres.",
   ],
   [
     /pre-existing shared memory block|lock file ".*" already exists/,
@@ -80,7 +80,7 @@ const CAUSES: readonly (readonly [RegExp, (dataDir: string) => string])[] = [
   ],
   [
     /permission denied|operation not permitted/i,
-    (dataDir) => `Postgres may not read or write its files below ${dataDir}. Give them back to the user that runs it.`,
+    (dataDir) => `Postgres may not read or write its files below ${dataDir}. Make the user that runs it their owner.`,
   ],
   [
     /Cannot allocate memory|could not map anonymous shared memory/,
@@ -93,17 +93,17 @@ const CAUSES: readonly (readonly [RegExp, (dataDir: string) => string])[] = [
   ],
 ];
 
-/** What to tell when initdb or Postgres failed; `words` is what it wrote before it ended. */
-export async function postgresTrouble(what: string, words: string, dataDir: string): Promise<OperatorError> {
-  const cause = CAUSES.find(([pattern]) => pattern.test(words));
-  const lines = lastLines(words);
-  const quoted = lines === "" ? "" : `\nThe last words of Postgres:\n${lines}`;
+/** The error for a failed initdb or Postgres; `output` is what it wrote. */
+export async function postgresTrouble(what: string, output: string, dataDir: string): Promise<OperatorError> {
+  const cause = CAUSES.find(([pattern]) => pattern.test(output));
+  const lines = lastLines(output);
+  const quoted = lines === "" ? "" : `\nThe last lines of Postgres:\n${lines}`;
   if (cause !== undefined) return new OperatorError(`${what} ${cause[1](dataDir)}${quoted}`);
-  // On a full disk the log cannot be written either, so the words are missing just when they are needed.
-  if ((await freeBytes(dataDir)) < HARDLY_ANY_SPACE_BYTES) {
+  // On a full disk the log cannot be written either.
+  if ((await freeBytes(dataDir)) < FULL_DISK_BYTES) {
     return new OperatorError(`${what} ${diskFull(dataDir)}${quoted}`);
   }
-  return new OperatorError(`${what}${quoted === "" ? " It left no message." : quoted}`);
+  return new OperatorError(`${what}${quoted === "" ? " It wrote no message." : quoted}`);
 }
 
 const LINES_SHOWN = 8;

@@ -1,6 +1,6 @@
 /**
- * The embedded Postgres: a real server that Millrace starts, watches and stops by itself, so that a fresh machine needs
- * nothing but Node. This is the only door of the folder; the life of the server is told in `supervisor.ts`.
+ * The embedded Postgres: a real server that Millrace starts, supervises and stops, so that a machine needs only Node. The public
+ * interface of this folder; `supervisor.ts` describes the server's states.
  */
 
 import { type EmbeddedPostgres, type EmbeddedPostgresOptions, supervise } from "./supervisor.ts";

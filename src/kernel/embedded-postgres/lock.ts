@@ -1,7 +1,7 @@
 /**
- * One Millrace per data directory: the one whose dedicated connection holds an advisory lock in the server. The kernel
- * closes that connection when the process dies, however it dies, so there is no stale lock. Its end is also how the
- * supervisor learns that the server went away.
+ * One Millrace per data directory: the one whose connection holds an advisory lock in the server. The operating system closes
+ * the connection when the process ends, so a lock is never stale. The end of the connection also tells the supervisor that
+ * the server has ended.
  */
 
 import { Client, escapeIdentifier } from "pg";
@@ -12,27 +12,27 @@ import { errorCode } from "./failure.ts";
 import { FINGERPRINT_SETTING } from "./settings.ts";
 
 export const DATABASE = "millrace";
-/** The lock is taken in the maintenance database, so that it never stands in the way of copying or dropping ours. */
+/** The lock is in the maintenance database, so that it does not prevent copying or dropping ours. */
 const MAINTENANCE_DATABASE = "postgres";
 /** "mill" and "race" in ASCII. */
 const LOCK_KEY = [0x6d696c6c, 0x72616365] as const;
 const CONNECT_MS_MAX = 3_000;
-/** Creating the database copies 8 MB, which a busy disk can take its time for. */
+/** Creating the database copies 8 MB, which can be slow on a busy disk. */
 const QUERY_MS_MAX = 60_000;
 
 export interface Lock {
   client: Client;
-  /** Resolves when the connection, and with it the lock, is gone. */
+  /** Resolves when the connection, and with it the lock, has ended. */
   lost: Promise<void>;
 }
 
 export type LockAttempt =
   | { outcome: "locked"; lock: Lock; fingerprint: string | null }
-  /** Another Millrace has it; `holder` is its pid. */
+  /** Another Millrace holds it; `holder` is its pid. */
   | { outcome: "held"; holder: number | undefined }
-  /** It answers, but takes no connection at the moment: it restarts after a crash, or has no free place. */
-  | { outcome: "not-now" }
-  | { outcome: "silent"; reason: string };
+  /** The server accepts no connection at the moment: it is recovering, or has no free slot. */
+  | { outcome: "busy" }
+  | { outcome: "unreachable"; reason: string };
 
 export async function tryLock(endpoint: Endpoint, password: string | undefined): Promise<LockAttempt> {
   const client = new Client({
@@ -78,18 +78,18 @@ async function findHolder(client: Client): Promise<number | undefined> {
 }
 
 /** cannot_connect_now and too_many_connections. */
-const NOT_NOW = new Set(["57P03", "53300"]);
+const BUSY = new Set(["57P03", "53300"]);
 
 function describeFailure(error: unknown): LockAttempt {
-  if (NOT_NOW.has(errorCode(error) ?? "")) return { outcome: "not-now" };
-  return { outcome: "silent", reason: messageOf(error) };
+  if (BUSY.has(errorCode(error) ?? "")) return { outcome: "busy" };
+  return { outcome: "unreachable", reason: messageOf(error) };
 }
 
-/** Makes the database of Millrace if it is missing: at the first start, or after a kill in the middle of that. */
+/** Creates the database of Millrace if it is missing: at the first start, or after a first start that was killed. */
 export async function ensureDatabase({ client }: Lock): Promise<void> {
   const { rowCount } = await client.query("select from pg_database where datname = $1", [DATABASE]);
   if (rowCount !== 0) return;
-  // What a client did wrong is told to that client; in the server's log it would only add size and leak values of rows.
+  // Errors of statements are returned to the client; in the server's log they would take space and leak values of rows.
   await client.query(`alter role ${escapeIdentifier(SUPERUSER)} set log_min_messages = fatal`);
   await client.query(`create database ${escapeIdentifier(DATABASE)}`);
 }

@@ -1,30 +1,30 @@
-/** The log keeps below its limit and gives back what was written since a moment. */
+/** The size limit of the log, and reading from an offset. */
 
 import { open, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { boundLog, readLog } from "./log-file.ts";
+import { readLog, rotateLog } from "./log-file.ts";
 import { namesIn, temporaryFolder } from "./testing.fixture.ts";
 
-test("a log over the limit is moved aside while its writer goes on, and only one old one is kept", async () => {
+test("a log over the limit is rotated while its writer continues, and only one old one is kept", async () => {
   const folder = await temporaryFolder();
   const path = join(folder, "postgres.log");
   const writer = await open(path, "a");
   await writer.write("first, a long line\n");
-  await boundLog(path, 10);
+  await rotateLog(path, 10);
   await writer.write("second\n");
   expect(await readFile(path, "utf8")).toBe("second\n");
   expect(await readFile(`${path}.1`, "utf8")).toBe("first, a long line\n");
 
-  await boundLog(path, 10);
+  await rotateLog(path, 10);
   expect(await readFile(path, "utf8")).toBe("second\n");
-  await boundLog(path, 5);
+  await rotateLog(path, 5);
   expect(await readFile(`${path}.1`, "utf8")).toBe("second\n");
   expect(namesIn(folder)).toEqual(["postgres.log", "postgres.log.1"]);
   await writer.close();
 });
 
-test("what was written since an offset is read, its last part if it is long", async () => {
+test("text after an offset is read, or its end if it is long", async () => {
   const path = join(await temporaryFolder(), "postgres.log");
   expect(await readLog(path, 0)).toBe("");
   await writeFile(path, "old\nnew\n");

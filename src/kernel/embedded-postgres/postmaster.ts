@@ -1,6 +1,6 @@
 /**
- * The server process: found through its pid file, launched, and stopped. It runs in a session of its own, so that Ctrl-C
- * in the terminal reaches Millrace alone, which then stops it in order.
+ * Finds the server process through its pid file, launches it and stops it. It runs in a separate session, so that Ctrl-C in the
+ * terminal reaches only Millrace, which then shuts it down cleanly.
  */
 
 import { execFile, spawn } from "node:child_process";
@@ -19,19 +19,19 @@ import { FINGERPRINT_SETTING, toArguments } from "./settings.ts";
 const PID_FILE = "postmaster.pid";
 
 export type Found =
-  /** No server runs. `endpoint` is where the last one listened; `reusedPid` now belongs to some other program. */
+  /** No server runs. `endpoint` is where the last one listened; `reusedPid` now belongs to another program. */
   | { state: "absent"; endpoint?: Endpoint; reusedPid?: number }
-  /** The pid file is empty or nonsense: it is being written this very moment, or a crash left it so. */
-  | { state: "garbled" }
-  /** `endpoint` and `status` appear while the server comes up. `certain`: its command line names this cluster. */
+  /** The pid file is empty or malformed: it is being written, or a crash left it so. */
+  | { state: "malformed" }
+  /** `endpoint` and `status` are set during startup. `certain`: its command line names this cluster. */
   | { state: "running"; pid: number; certain: boolean; endpoint: Endpoint | undefined; status: string | undefined };
 
-/** Looks for the server of this cluster. `ownPid` is a child of ours, which needs no proof. */
+/** Looks for the server of this cluster. `ownPid` is our own child, which needs no check of its command line. */
 export async function findPostmaster(cluster: Cluster, ownPid: number | undefined): Promise<Found> {
   const content = await readFile(join(cluster.dir, PID_FILE), "utf8").catch(absentIsUndefined);
   if (content === undefined) return { state: "absent" };
   const [first = "", , , port = "", socketDir = "", address = "", , status] = content.split("\n");
-  if (!isPid(first)) return { state: "garbled" };
+  if (!isPid(first)) return { state: "malformed" };
   const pid = Math.abs(Number(first));
 
   const endpoint = parseEndpoint(port, socketDir, address);
@@ -40,13 +40,13 @@ export async function findPostmaster(cluster: Cluster, ownPid: number | undefine
   if (runs === "no") return { state: "absent", ...(endpoint && { endpoint }), reusedPid: pid };
   if (first.startsWith("-")) {
     throw new OperatorError(
-      `A single-user Postgres (pid ${pid}) works on ${cluster.dir}. Let it finish, then start Millrace again.`,
+      `A single-user Postgres (pid ${pid}) uses ${cluster.dir}. Wait until it ends, then start Millrace again.`,
     );
   }
   return { state: "running", pid, certain: runs === "yes", endpoint, status: status?.trim() || undefined };
 }
 
-/** A negative id means a single-user backend. Zero would be ourselves to `kill`. */
+/** A negative id is a single-user backend. `kill` with zero would signal our own process group. */
 function isPid(line: string): boolean {
   return /^-?[1-9]\d{0,9}$/.test(line);
 }
@@ -58,24 +58,24 @@ function parseEndpoint(port: string, socketDir: string, address: string): Endpoi
 }
 
 /**
- * Postgres refuses to start over a garbled pid file, so it has to go. It is moved aside and read again before it is
- * deleted: if a server wrote a good one in between, that one is put back.
+ * Postgres refuses to start with a malformed pid file, so it is removed. It is renamed and read again before it is
+ * deleted: if a server wrote a valid one in between, it is restored.
  */
-export async function discardGarbledPidFile(cluster: Cluster): Promise<void> {
+export async function discardMalformedPidFile(cluster: Cluster): Promise<void> {
   const path = join(cluster.dir, PID_FILE);
-  const aside = `${path}.garbled`;
+  const aside = `${path}.malformed`;
   await rename(path, aside);
   const [first = ""] = (await readFile(aside, "utf8")).split("\n");
   if (isPid(first)) await rename(aside, path);
   else await rm(aside);
 }
 
-/** A server that we launched. It may lose against one that another process launched at the same moment. */
+/** A server that this process launched. It exits if another process launched one first. */
 export interface Launch {
   pid: number;
   hasExited(): boolean;
-  /** What it wrote to the log so far. */
-  words(): Promise<string>;
+  /** What it has written to the log. */
+  output(): Promise<string>;
 }
 
 export async function launchPostmaster(
@@ -94,8 +94,8 @@ export async function launchPostmaster(
     const options = toolOptions(cluster);
     const child = spawn(join(cluster.binaries.dir, "postgres"), ["-D", cluster.dir, ...toArguments(settings)], {
       ...options,
-      // Postgres takes the pid file of a dead server for a live one when its pid was reused by the same user. This
-      // variable is its own way of being told that a pid is no server (miscinit.c, CreateLockFile).
+      // Postgres takes the pid file of a dead server for a live one if the same user reused the pid. This variable tells it
+      // that the pid is not a server (miscinit.c, CreateLockFile).
       env: reusedPid === undefined ? options.env : { ...options.env, PG_GRANDPARENT_PID: String(reusedPid) },
       detached: true,
       stdio: ["ignore", log.fd, log.fd],
@@ -109,20 +109,20 @@ export async function launchPostmaster(
     });
     child.unref();
     if (child.pid === undefined) throw new Error("a spawned process has a pid");
-    return { pid: child.pid, hasExited: () => exited, words: () => readLog(cluster.logFile, offset) };
+    return { pid: child.pid, hasExited: () => exited, output: () => readLog(cluster.logFile, offset) };
   } finally {
     await log.close();
   }
 }
 
-/** A shutdown writes a last checkpoint, which can take this long on a slow disk. */
+/** A fast shutdown writes a checkpoint, which can take this long on a slow disk. */
 const FAST_MS_MAX = 30_000;
-/** Postgres itself kills the children that do not obey an immediate shutdown after 5 s. */
+/** In an immediate shutdown, Postgres kills children that are still alive after 5 s. */
 const IMMEDIATE_MS_MAX = 10_000;
 
 /**
- * Stops the server: first with a fast shutdown, then with an immediate one (nothing acknowledged is lost; the next start
- * recovers), at last by force. Returns the way that was needed.
+ * Stops the server: first with a fast shutdown, then with an immediate one (no acknowledged write is lost; the next start
+ * recovers), then with SIGKILL. Returns which one ended it.
  */
 export async function stopPostmaster(cluster: Cluster, pid: number): Promise<"fast" | "immediate" | "killed"> {
   await signal(cluster, pid, "INT");
@@ -136,14 +136,14 @@ export async function stopPostmaster(cluster: Cluster, pid: number): Promise<"fa
 
 async function signal(cluster: Cluster, pid: number, name: "INT" | "QUIT" | "KILL"): Promise<void> {
   if (process.platform === "win32") {
-    // Windows has no signals; Postgres listens on a pipe instead, and pg_ctl knows which.
+    // Windows has no signals; pg_ctl sends them through a pipe of Postgres.
     const pgCtl = join(cluster.binaries.dir, "pg_ctl");
     await promisify(execFile)(pgCtl, ["kill", name, String(pid)]).catch(() => undefined);
     return;
   }
   try {
     process.kill(pid, `SIG${name}`);
-    // A stopped process (SIGSTOP, Ctrl-Z) acts on a signal only after it was continued.
+    // A suspended process (SIGSTOP, Ctrl-Z) handles a signal only after SIGCONT.
     process.kill(pid, "SIGCONT");
   } catch (error) {
     if (errorCode(error) !== "ESRCH") throw error;

@@ -1,10 +1,11 @@
-/** Telling a process from another that had, or will have, the same id. */
+/** Telling apart processes that have had the same id. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { until } from "../../../test/until.ts";
 import { isAlive, runsPostgres, startTime, waitUntilGone } from "./processes.ts";
-import { kill, until } from "./testing.fixture.ts";
+import { kill } from "./testing.fixture.ts";
 
 function sleeper(): { pid: number; end: () => Promise<void> } {
   const child = spawn("sleep", ["600"]);
@@ -13,7 +14,7 @@ function sleeper(): { pid: number; end: () => Promise<void> } {
 }
 
 describe("a process", () => {
-  test("is alive until it is gone", async () => {
+  test("is alive until it ends", async () => {
     const { pid, end } = sleeper();
     expect(isAlive(pid)).toBe(true);
     expect(await waitUntilGone(pid, 0)).toBe(false);
@@ -22,8 +23,8 @@ describe("a process", () => {
     expect(await gone).toBe(true);
   });
 
-  test.runIf(process.platform === "linux")("that nobody buries counts as gone", async () => {
-    // The shell starts a child that ends at once, then becomes a program that never asks after its children.
+  test.runIf(process.platform === "linux")("that is a zombie counts as ended", async () => {
+    // The shell starts a child that ends at once, then becomes a program that never reaps its children.
     const parent = spawn("sh", ["-c", "sleep 0.01 & echo $!; exec sleep 600"], { stdio: ["ignore", "pipe", "ignore"] });
     onTestFinished(() => kill(parent));
     const [output]: Buffer[] = await once(parent.stdout, "data");
@@ -39,7 +40,7 @@ describe("a process", () => {
     expect(startTime(process.pid)).toMatch(/\d/);
   });
 
-  test("is a Postgres of a cluster only if its program and its folder say so", () => {
+  test("is a Postgres of a cluster only if its program and its folder match", () => {
     const { pid } = sleeper();
     expect(runsPostgres(pid, "600")).toBe("no");
     expect(runsPostgres(process.pid, "/data/postgres")).toBe("no");

@@ -1,6 +1,6 @@
 /**
- * What the operating system knows about a process id. Ids get reused, so a number from a file is only a rumour until
- * the command line or the start time of the process confirms it.
+ * Queries of the operating system about a process id. Ids are reused, so an id from a file must be confirmed by the command line
+ * or the start time of the process.
  */
 
 import { execFileSync } from "node:child_process";
@@ -11,18 +11,18 @@ import { errorCode } from "./failure.ts";
 
 const POLL_MS = 10;
 
-/** A zombie counts as gone: it holds nothing, and under an init that does not reap it would seem to live for ever. */
+/** A zombie does not count as alive: it holds no resources, and an init that does not reap would keep it for ever. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: it lives, under another user.
+    // EPERM: it is alive, under another user.
     return errorCode(error) === "EPERM";
   }
   return process.platform !== "linux" || readStat(pid)?.state !== "Z";
 }
 
-/** True once the process is gone, false when it still lives after `limitMs`. */
+/** True once the process has ended, false if it is still alive after `limitMs`. */
 export async function waitUntilGone(pid: number, limitMs: number): Promise<boolean> {
   const deadline = performance.now() + limitMs;
   while (isAlive(pid)) {
@@ -32,12 +32,12 @@ export async function waitUntilGone(pid: number, limitMs: number): Promise<boole
   return true;
 }
 
-/** Differs between two processes that had the same id. Undefined where the system does not tell. */
+/** Differs between two processes with the same id. Undefined if the system does not provide it. */
 export function startTime(pid: number): string | undefined {
   return process.platform === "linux" ? readStat(pid)?.startTicks : ps(pid, "lstart=");
 }
 
-/** Is this process a Postgres that works on `clusterDir`? */
+/** Whether the process is a Postgres that runs on `clusterDir`. */
 export function runsPostgres(pid: number, clusterDir: string): "yes" | "no" | "unknown" {
   if (process.platform === "linux") {
     const [program, ...rest] = readProc(pid, "cmdline")?.split("\0") ?? [];
@@ -50,7 +50,7 @@ export function runsPostgres(pid: number, clusterDir: string): "yes" | "no" | "u
 }
 
 function readStat(pid: number): { state: string | undefined; startTicks: string | undefined } | undefined {
-  // The name of the program comes second, in parentheses, and may hold anything; the fields after it are plain.
+  // The second field is the program name in parentheses, which may contain any character.
   const fields = readProc(pid, "stat")?.split(") ").at(-1)?.split(" ");
   return fields && { state: fields[0], startTicks: fields[19] };
 }

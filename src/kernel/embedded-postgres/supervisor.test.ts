@@ -1,9 +1,10 @@
-/** The life of a server under one Millrace: made, started, brought back when it dies, stopped. */
+/** The supervision of a server: creation, start, restart after a crash, stop. */
 
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { until } from "../../../test/until.ts";
 import { isAlive } from "./processes.ts";
 import { type EmbeddedPostgresOptions, supervise } from "./supervisor.ts";
 import {
@@ -15,10 +16,9 @@ import {
   start,
   stoppedDataDir,
   temporaryFolder,
-  until,
 } from "./testing.fixture.ts";
 
-/** Collects what the supervisor reports, to be waited on. */
+/** Collects the log of the supervisor, to wait on. */
 function listen(): { messages: string[]; log: NonNullable<EmbeddedPostgresOptions["log"]> } {
   const messages: string[] = [];
   const keep = (_details: object, message: string) => void messages.push(message);
@@ -26,7 +26,7 @@ function listen(): { messages: string[]; log: NonNullable<EmbeddedPostgresOption
 }
 
 describe("starting and stopping", () => {
-  test("a first start makes the cluster, and stop leaves nothing running", async () => {
+  test("a first start creates the cluster, and stop leaves nothing running", async () => {
     const dataDir = join(await temporaryFolder(), "data");
     const progress: string[] = [];
     const postgres = await start(dataDir, { onProgress: (line) => progress.push(line) });
@@ -53,7 +53,7 @@ describe("starting and stopping", () => {
     expect(await query(second.connection, "select answer from kept")).toEqual([{ answer: 42 }]);
   });
 
-  test("acknowledged means on disk: the durable settings are on, and so are checksums", async () => {
+  test("the settings for durability are on, and so are checksums", async () => {
     const { connection } = await start(await stoppedDataDir());
     const settings = await query<{ name: string; setting: string }>(
       connection,
@@ -63,7 +63,7 @@ describe("starting and stopping", () => {
     expect(settings.every(({ setting }) => setting === "on")).toBe(true);
   });
 
-  test("only the socket in a private folder is open, and text sorts by code point", async () => {
+  test("the server listens only on a socket in a private folder, and text sorts by code point", async () => {
     const postgres = await start(await stoppedDataDir(), { settings: { work_mem: "8MB" } });
     expect((await stat(postgres.connection.host)).mode & 0o777).toBe(0o700);
     expect(await query(postgres.connection, "show listen_addresses")).toEqual([{ listen_addresses: "" }]);
@@ -79,7 +79,7 @@ describe("starting and stopping", () => {
     expect(await query(postgres.connection, "select 1 as one")).toEqual([{ one: 1 }]);
   });
 
-  test("where sockets do not exist, loopback asks for the password of the cluster", async () => {
+  test("without unix sockets, loopback requires the password of the cluster", async () => {
     const dataDir = await temporaryFolder();
     const { messages, log } = listen();
     const postgres = await supervise({ dataDir, log }, { transport: "loopback" });
@@ -99,7 +99,7 @@ function logOf(dataDir: string): string {
   return readFileSync(join(dataDir, "postgres.log"), "utf8");
 }
 
-describe("when Postgres goes away while Millrace runs", () => {
+describe("when Postgres ends while Millrace runs", () => {
   test("a killed server is started again on the same socket, with the rows that were acknowledged", async () => {
     const dataDir = await stoppedDataDir();
     const { messages, log } = listen();
@@ -119,7 +119,7 @@ describe("when Postgres goes away while Millrace runs", () => {
     expect(isAlive(last)).toBe(false);
   });
 
-  test("the lock is taken again when only its connection was cut", async () => {
+  test("the lock is taken again when only its connection broke", async () => {
     const dataDir = await stoppedDataDir();
     const { messages, log } = listen();
     const postgres = await start(dataDir, { log });
@@ -133,10 +133,10 @@ describe("when Postgres goes away while Millrace runs", () => {
     await expect(start(dataDir)).rejects.toThrow(`Another Millrace (pid ${process.pid})`);
   });
 
-  test("a socket removed by a cleaner of /tmp comes back", async () => {
+  test("a removed socket is restored", async () => {
     const dataDir = await stoppedDataDir();
     const { messages, log } = listen();
-    const postgres = await supervise({ dataDir, log }, { transport: "socket", housekeepingMs: 20 });
+    const postgres = await supervise({ dataDir, log }, { transport: "socket", maintenanceMs: 20 });
     onTestFinished(() => postgres.stop());
     rmSync(postgres.connection.host, { recursive: true });
     await until(() => messages.includes("Postgres is back"), "the restart");
@@ -144,7 +144,7 @@ describe("when Postgres goes away while Millrace runs", () => {
     expect(await query(postgres.connection, "select 1 as one")).toEqual([{ one: 1 }]);
   });
 
-  test("a backend that outlives a killed server is waited for", async () => {
+  test("the restart waits for a backend that outlives a killed server", async () => {
     const dataDir = await stoppedDataDir();
     const { messages, log } = listen();
     const postgres = await start(dataDir, { log });
@@ -169,7 +169,7 @@ describe("when Postgres goes away while Millrace runs", () => {
     expect(messages).not.toContain("Postgres is back");
   });
 
-  test("after stop nothing is started again, even in the middle of a restart", async () => {
+  test("after stop nothing is started again, even during a restart", async () => {
     const dataDir = await stoppedDataDir();
     const { messages, log } = listen();
     const postgres = await start(dataDir, { log });
@@ -184,7 +184,7 @@ describe("when Postgres goes away while Millrace runs", () => {
   });
 });
 
-test("stop may be called twice and waits for the same end", async () => {
+test("stop may be called twice and waits both times", async () => {
   const postgres = await start(await stoppedDataDir());
   const pid = postgres.pid();
   await Promise.all([postgres.stop(), postgres.stop()]);

@@ -1,12 +1,12 @@
 /**
- * The life of the embedded server under one Millrace process.
+ * Supervises the embedded server from one Millrace process.
  *
  *     supervise() ──▶ running ──lock lost──▶ repairing ──▶ running ...
  *                        └──────stop()──────────┴──▶ stopped
  *
- * Running means that we hold the lock. When that connection ends, for whatever reason, we attach again, launching a new
- * server if need be, and keep trying until it works or `stop()` is called. If Millrace is killed, the server goes on
- * alone and the next start adopts it.
+ * Running means holding the lock. When its connection ends, for whatever reason, the supervisor attaches again, launches a
+ * new server if necessary, and retries until it succeeds or `stop()` is called. If Millrace is killed, the server keeps
+ * running and the next start adopts it.
  */
 
 import { randomUUID } from "node:crypto";
@@ -26,29 +26,29 @@ import {
   type Transport,
 } from "./cluster.ts";
 import { CLUSTER_NAME, prepareDataDir } from "./data-directory.ts";
-import { endpointVanished, removeEndpoint } from "./endpoint.ts";
+import { isSocketMissing, removeEndpoint } from "./endpoint.ts";
 import { explained, lastLines } from "./failure.ts";
 import { DATABASE } from "./lock.ts";
-import { boundLog, readLog } from "./log-file.ts";
-import { forgetOwner, livingOwner } from "./owner.ts";
+import { readLog, rotateLog } from "./log-file.ts";
+import { livingOwner, removeOwner } from "./owner.ts";
 import { findPostmaster, stopPostmaster } from "./postmaster.ts";
 import { fingerprint, serverSettings } from "./settings.ts";
 import { chooseUser } from "./system-user.ts";
 
 export interface EmbeddedPostgresOptions {
-  /** The data directory of Millrace; the cluster lies in `<dataDir>/postgres`. */
+  /** The data directory of Millrace; the cluster is in `<dataDir>/postgres`. */
   dataDir: string;
   /** Extra server settings, e.g. `{ fsync: "off" }` for tests. */
   settings?: Record<string, string>;
-  /** One line of progress for a person, e.g. "creating the database cluster". */
+  /** Called with a line of progress, such as "creating the database cluster". */
   onProgress?: (line: string) => void;
   log?: { info(details: object, message: string): void; warn(details: object, message: string): void };
 }
 
 export interface EmbeddedPostgres {
-  /** Where to connect, in the words of node-postgres. Stays the same when the server is restarted. */
+  /** The configuration for node-postgres. It does not change when the server is restarted. */
   connection: { host: string; port: number; user: string; database: string; password?: string };
-  /** What happened at the start: a new cluster, an ordinary start, a server found running, or a start with crash recovery. */
+  /** How the server was obtained: a new cluster, a normal start, a running server, or a start with crash recovery. */
   origin: "created" | "started" | "adopted" | "recovered";
   /** Process id of the server, which changes when it is restarted. */
   pid(): number;
@@ -57,14 +57,14 @@ export interface EmbeddedPostgres {
 
 interface Host {
   transport: Transport;
-  /** How often the log and the socket are looked after. */
-  housekeepingMs?: number;
+  /** How often the size of the log and the socket are checked. */
+  maintenanceMs?: number;
 }
 
-const HOUSEKEEPING_MS = 10_000;
+const MAINTENANCE_MS = 10_000;
 const REPAIR_PAUSE_MS_MIN = 50;
 const REPAIR_PAUSE_MS_MAX = 5_000;
-/** A server that lasted this long was healthy: its end starts a new series of attempts. */
+/** After running this long, a server counts as healthy and the retry delay is reset. */
 const HEALTHY_MS_MIN = 10_000;
 
 export async function supervise(options: EmbeddedPostgresOptions, host: Host): Promise<EmbeddedPostgres> {
@@ -72,7 +72,7 @@ export async function supervise(options: EmbeddedPostgresOptions, host: Host): P
   const onProgress = options.onProgress ?? (() => undefined);
   const cluster = await describeCluster(options, host.transport, onProgress);
   const created = await ensureCluster(cluster, onProgress);
-  await explained(cluster.dataDir, () => boundLog(cluster.logFile));
+  await explained(cluster.dataDir, () => rotateLog(cluster.logFile));
 
   const token = randomUUID();
   const stopping = new AbortController();
@@ -117,33 +117,34 @@ export async function supervise(options: EmbeddedPostgresOptions, host: Host): P
     }
   }
 
-  async function keepHouseUntilStopped(): Promise<void> {
+  async function maintainUntilStopped(): Promise<void> {
     while (!signal.aborted) {
       try {
-        await sleep(host.housekeepingMs ?? HOUSEKEEPING_MS, undefined, { signal, ref: false });
-        await boundLog(cluster.logFile);
-        // Cleaners of /tmp exist. Without the socket the open connections work on, but no new one can be made.
-        if (repair === undefined && (await endpointVanished(endpoint))) {
+        await sleep(host.maintenanceMs ?? MAINTENANCE_MS, undefined, { signal, ref: false });
+        await rotateLog(cluster.logFile);
+        // A cleaner of /tmp may remove the socket. Open connections then keep working, but new ones fail.
+        if (repair === undefined && (await isSocketMissing(endpoint))) {
           log?.warn({ socket: endpoint.host }, "the socket of Postgres was removed; restarting it");
           await stopPostmaster(cluster, current.pid);
         }
       } catch (error) {
-        if (!signal.aborted) log?.warn({ err: error }, "looking after Postgres failed");
+        if (!signal.aborted) log?.warn({ err: error }, "the maintenance of Postgres failed");
       }
     }
   }
 
   async function stopServer(): Promise<void> {
     stopping.abort();
-    await Promise.all([repair, housekeeping]);
-    // Without the lock the server may be another's by now; the owner's note tells.
+    await Promise.all([repair, maintenance]);
+    // Without the lock, another Millrace may own the server by now; the owner file says so.
     if ((await livingOwner(cluster.dataDir, token)) === undefined) {
-      // Forgotten first, so that a start at this moment waits for the shutdown instead of being refused.
-      await forgetOwner(cluster.dataDir, token);
+      // Removed first, so that a concurrent start waits for the shutdown instead of being refused.
+      await removeOwner(cluster.dataDir, token);
       const found = await findPostmaster(cluster, undefined);
       if (found.state === "running") {
-        const way = await stopPostmaster(cluster, found.pid);
-        if (way !== "fast") log?.warn({ postmaster: found.pid, way }, "Postgres did not stop in time and was made to");
+        const shutdown = await stopPostmaster(cluster, found.pid);
+        if (shutdown !== "fast")
+          log?.warn({ postmaster: found.pid, shutdown }, "Postgres did not stop in time and was forced to");
       }
       await removeEndpoint(endpoint, cluster.runAs);
     }
@@ -151,7 +152,7 @@ export async function supervise(options: EmbeddedPostgresOptions, host: Host): P
   }
 
   void watch(first);
-  const housekeeping = keepHouseUntilStopped();
+  const maintenance = maintainUntilStopped();
   const origin = created ? "created" : first.origin;
   log?.info({ postmaster: first.pid, origin, dataDir: cluster.dataDir }, "Postgres is ready");
   const password = await readPassword(cluster);
@@ -174,9 +175,9 @@ async function describeCluster(
   transport: Transport,
   onProgress: (line: string) => void,
 ): Promise<Cluster> {
-  const asked = resolve(options.dataDir);
-  const runAs = await explained(asked, () => chooseUser(join(asked, CLUSTER_NAME)));
-  const dataDir = await prepareDataDir(asked, runAs);
+  const configured = resolve(options.dataDir);
+  const runAs = await explained(configured, () => chooseUser(join(configured, CLUSTER_NAME)));
+  const dataDir = await prepareDataDir(configured, runAs);
   const binaries = await locateBinaries(dataDir, runAs, () => onProgress("copying the Postgres programs"));
   const settings = serverSettings(options.settings ?? {});
   return {
@@ -191,7 +192,7 @@ async function describeCluster(
   };
 }
 
-/** True when the cluster was made just now, by us. */
+/** True if this process created the cluster. */
 async function ensureCluster(cluster: Cluster, onProgress: (line: string) => void): Promise<boolean> {
   if (!(await clusterExists(cluster))) {
     onProgress("creating the database cluster");

@@ -1,6 +1,6 @@
 /**
- * Who runs Postgres. Postgres refuses root, so a Millrace started as root hands it to an unprivileged user; this file
- * chooses that user and answers what it may reach.
+ * The user that runs Postgres. Postgres refuses root, so a Millrace started as root runs it as an unprivileged user; this file
+ * chooses that user and checks what it may access.
  */
 
 import type { Stats } from "node:fs";
@@ -17,7 +17,7 @@ export interface SystemUser {
 const READ = 0o4;
 const TRAVERSE = 0o1;
 
-/** The user for Postgres when Millrace runs as root: the owner of an existing cluster, else `nobody`. Undefined: our own user. */
+/** The user for Postgres when Millrace runs as root: the owner of an existing cluster, else `nobody`. Undefined: the same user. */
 export async function chooseUser(clusterDir: string): Promise<SystemUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const users = await readUsers();
@@ -37,12 +37,12 @@ async function readUsers(): Promise<SystemUser[]> {
   const passwd = (await readFile("/etc/passwd", "utf8").catch(absentIsUndefined)) ?? "";
   return passwd.split("\n").flatMap((line) => {
     const [name, , uid, gid] = line.split(":");
-    // macOS writes nobody as -2; file calls want that unsigned.
+    // On macOS nobody is -2, which file system calls need unsigned.
     return name && uid && gid ? [{ name, uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 }] : [];
   });
 }
 
-/** The uid and gid options of `spawn`, which takes them as signed 32-bit numbers and drops root's other groups. */
+/** The uid and gid options of `spawn`, as signed 32-bit numbers. `spawn` also drops root's other groups. */
 export function spawnIdentity(user: SystemUser | undefined): { uid?: number; gid?: number } {
   return user === undefined ? {} : { uid: user.uid | 0, gid: user.gid | 0 };
 }
@@ -60,7 +60,7 @@ function allows(stats: Stats, user: SystemUser, bits: number): boolean {
   return ((stats.mode >> shift) & bits) === bits;
 }
 
-/** The first existing directory on the way to `path` (itself included) that `user` cannot pass. */
+/** The first existing directory on `path`, including the last, that `user` cannot traverse. */
 export async function firstClosedDirectory(path: string, user: SystemUser): Promise<string | undefined> {
   const ancestors = [path];
   for (let at = path; dirname(at) !== at; at = dirname(at)) ancestors.unshift(dirname(at));
@@ -72,10 +72,10 @@ export async function firstClosedDirectory(path: string, user: SystemUser): Prom
   return undefined;
 }
 
-/** Gives a tree to `user`, its top last, so that an interrupted change is seen and done again. */
-export async function giveTree(path: string, user: SystemUser): Promise<void> {
+/** Changes the owner of a tree, its root last, so that an interrupted change is detected and repeated. */
+export async function chownTree(path: string, user: SystemUser): Promise<void> {
   if ((await lstat(path)).isDirectory()) {
-    for (const entry of await readdir(path)) await giveTree(join(path, entry), user);
+    for (const entry of await readdir(path)) await chownTree(join(path, entry), user);
   }
   await lchown(path, user.uid, user.gid);
 }

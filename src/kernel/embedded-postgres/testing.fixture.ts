@@ -1,6 +1,6 @@
 /**
- * What the tests of this folder share: throw-away data directories, Millraces in processes of their own that can be
- * killed, and queries. Whatever a test leaves running is ended with it.
+ * Shared by the tests of this folder: temporary data directories, Millraces in separate processes that can be killed, and queries.
+ * Everything is ended and removed after the test.
  */
 
 import { type ChildProcess, execFileSync, fork } from "node:child_process";
@@ -9,7 +9,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { inject, onTestFinished } from "vitest";
@@ -20,7 +19,7 @@ import { waitUntilGone } from "./processes.ts";
 
 export const isRoot = process.getuid?.() === 0;
 
-/** A folder that vanishes after the test, together with any server that still runs in it. Every user can pass through it. */
+/** A folder that is removed after the test, together with any server that still runs in it. Every user can traverse it. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-test-"));
   await chmod(folder, 0o755);
@@ -31,14 +30,14 @@ export async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-/** A data directory whose cluster was made before and is at rest. Copying one takes a tenth of the time of making one. */
+/** A data directory with a stopped cluster. Copying a cluster takes a tenth of the time of creating one. */
 export async function stoppedDataDir(): Promise<string> {
   const folder = await temporaryFolder();
   execFileSync("cp", ["-a", join(inject("stoppedDataDir"), "postgres"), folder]);
   return folder;
 }
 
-/** A small disk of its own, for what happens when it is full or read-only. */
+/** A small disk, for tests of a full or read-only one. */
 export async function smallDisk(megabytes: number): Promise<{ path: string; remountReadOnly: () => void }> {
   const path = await mkdtemp(join(tmpdir(), "millrace-test-"));
   execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=755`, "tmpfs", path]);
@@ -50,7 +49,7 @@ export async function smallDisk(megabytes: number): Promise<{ path: string; remo
   return { path, remountReadOnly: () => void execFileSync("mount", ["-o", "remount,ro", path]) };
 }
 
-/** Why the tests that need a disk of their own cannot run here, if they cannot. */
+/** Why the tests that mount a disk cannot run here, if so. */
 export function whyNoMount(): string | undefined {
   if (!isRoot || process.platform !== "linux") return "only root on Linux can mount a small disk";
   const path = mkdtempSync(join(tmpdir(), "millrace-test-"));
@@ -65,7 +64,7 @@ export function whyNoMount(): string | undefined {
   }
 }
 
-/** Says once why some tests are skipped. */
+/** Prints why some tests are skipped. */
 export function skipped(reason: string | undefined, what: string): boolean {
   if (reason !== undefined) console.log(`skipped: ${what}, because ${reason}`);
   return reason !== undefined;
@@ -80,7 +79,7 @@ export async function start(dataDir: string, more: Partial<EmbeddedPostgresOptio
 
 export interface Millrace {
   process: ChildProcess;
-  /** The first thing it reports: that it is ready, or why it is not. */
+  /** Its first report: that it is ready, or why it is not. */
   reply: Promise<Reply>;
 }
 
@@ -93,7 +92,7 @@ export interface SpawnOptions {
 
 const CHILD = fileURLToPath(new URL("child.fixture.ts", import.meta.url));
 
-/** Another Millrace, in a process of its own. */
+/** Another Millrace, in a separate process. */
 export function spawnMillrace(dataDir: string, { program = CHILD, ...identity }: SpawnOptions = {}): Millrace {
   const child = fork(program, [dataDir], {
     ...identity,
@@ -150,7 +149,7 @@ export async function query<Row extends object>(
   }
 }
 
-/** A backend that does not notice the end of its server, and so keeps the shared memory in use. */
+/** Suspends a backend, so that it outlives its server and keeps the shared memory in use. */
 export async function freezeBackend(connection: EmbeddedPostgres["connection"]): Promise<number> {
   const client = new Client(connection);
   client.on("error", () => undefined);
@@ -163,17 +162,6 @@ export async function freezeBackend(connection: EmbeddedPostgres["connection"]):
   });
   process.kill(pid, "SIGSTOP");
   return pid;
-}
-
-/** Waits for something that has no signal of its own, such as a file made by another process. */
-export async function until<T>(look: () => T | undefined | false, what: string): Promise<T> {
-  const deadline = performance.now() + 30_000;
-  for (;;) {
-    const seen = look();
-    if (seen !== undefined && seen !== false) return seen;
-    if (performance.now() > deadline) throw new Error(`waited in vain for ${what}`);
-    await sleep(5);
-  }
 }
 
 export function postmasterPidFile(dataDir: string): string {
@@ -194,10 +182,7 @@ async function endPostmastersBelow(folder: string): Promise<void> {
   }
 }
 
-/**
- * Names in a folder, for what must not be left behind. Under root in a closed checkout every data directory also gets
- * a copy of the Postgres programs, which is no left-over.
- */
+/** The names in a folder, without the copy of the Postgres programs, which only root in a private checkout needs. */
 export function namesIn(folder: string): string[] {
   return readdirSync(folder)
     .filter((name) => !name.startsWith(BINARIES_PREFIX))
