@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The command `millrace`: picks the command that the first word names and turns errors into a sentence and an exit code.
- * Each command is loaded only when it is called, so that a client does not wait for the server's code to load.
+ * The command `millrace`: runs the command that the first word names, and turns errors into a message and an exit code. Commands
+ * are imported on demand, so that a client does not load the server's code.
  */
 import { withCauses } from "./cli/common/causes.ts";
 import type { Command, Family } from "./cli/common/command.ts";
@@ -62,14 +62,14 @@ async function help(): Promise<string> {
   ]);
 }
 
-function complain(error: unknown): number {
+function reportError(error: unknown): number {
   if (error instanceof OperatorError) {
     process.stderr.write(`${error.message.split("\n").map(printable).join("\n")}\n`);
     return error.exitCode;
   }
   const [first, ...causes] = withCauses(error);
   const lines = [stackOf(first), ...causes.map((cause) => `caused by ${stackOf(cause)}`)].join("\n");
-  process.stderr.write(`This is a defect of Millrace ${VERSION}. Please report it, with these lines:\n${lines}\n`);
+  process.stderr.write(`This is a bug in Millrace ${VERSION}. Please report it, with these lines:\n${lines}\n`);
   return EXIT.failed;
 }
 
@@ -77,7 +77,7 @@ function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-// A reader that has seen enough (`| head -1`) is no reason to fail, least of all for a server.
+// A closed pipe (`| head -1`) is no reason to fail, least of all for a server.
 process.stdout.on("error", () => undefined);
 
-process.exitCode = await main(process.argv.slice(2)).catch(complain);
+process.exitCode = await main(process.argv.slice(2)).catch(reportError);

@@ -1,4 +1,4 @@
-/** `millrace doctor`: with a healthy server, an ailing one, without a key and without a server. */
+/** `millrace doctor`: with a healthy server, an unhealthy one, without a key and without a server. */
 import { describe, expect, test } from "vitest";
 import { cliFor, startCli } from "../../test/cli.ts";
 import { useDatabase } from "../../test/database.ts";
@@ -24,7 +24,7 @@ describe("with a server", () => {
     expect(stdout).toContain(`A server is ready at ${server.url}/.`);
     for (const check of ["database", "schema", "clock", "bloat", "chain state", "arrivals state", "webhook deliveries"])
       expect(stdout).toMatch(new RegExp(`^\\w+ +${check} `, "m"));
-    // The tests' Postgres runs without fsync, which the doctor does not like; the advice stands below the finding.
+    // The Postgres of the tests runs without fsync, which is a warning; the advice is below the finding.
     expect(stdout).toMatch(/^warning {2}database .*fsync off.*\n {9,}Turn fsync/m);
   });
 

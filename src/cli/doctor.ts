@@ -1,4 +1,4 @@
-/** `millrace doctor`: looks at this machine and at the way to the server, and has the server examine itself. */
+/** `millrace doctor`: checks this machine and the connection to the server, and runs the server's own checks. */
 import type { Finding } from "../kernel/doctor.ts";
 import { OperatorError } from "../kernel/errors.ts";
 import { nodeAdvice } from "../kernel/node-version.ts";
@@ -11,10 +11,10 @@ import { padEnd, paint, print, printable } from "./common/output.ts";
 
 export const doctor: Command = {
   summary: "Find out what is wrong, and what to do about it",
-  details: `Looks at this machine and at the way to the server, then has the server examine itself: version, database,
-schema, disk, clock, stuck leases, bloat. Exits with 0 when nothing is broken (warnings may remain), with 1
-when something is, with 5 when the server could not be asked for want of a key with the scope admin, and
-with 6 when it could not be reached.`,
+  details: `Checks this machine and the connection to the server, then runs the checks of the server: version, database,
+schema, disk, clock, stuck leases, bloat. Exits with 0 if nothing is broken (there may be warnings), with 1 if
+something is, with 5 if MILLRACE_KEY is missing or lacks the scope admin, and with 6 if the server cannot be
+reached.`,
   args: "",
   flags: [{ usage: "--json", description: "Print the findings as JSON." }, ...CLIENT_FLAGS],
   environment: CLIENT_ENVIRONMENT,

@@ -13,7 +13,7 @@ async function newKey(name: string, ...words: string[]): Promise<{ id: string; k
 }
 
 describe("create", () => {
-  test("shows the key once, and the key works as far as its scopes go", async () => {
+  test("shows the key once, and the key works within its scopes", async () => {
     const made = await millrace("create", "reader", "--scopes", "pipeline:read, lineage:read");
     expect(made).toMatchObject({ exit: 0, stderr: "" });
     expect(made.stdout).toContain("Scopes  pipeline:read, lineage:read\n");
@@ -25,7 +25,7 @@ describe("create", () => {
     expect(refused.stderr).toBe("This key may not do that: it lacks the scope pipeline:write. [FORBIDDEN]\n");
   });
 
-  test("passes on tenant, source and rate limit", async () => {
+  test("sends tenant, source and rate limit", async () => {
     const words = ["--tenant", "7", "--source", "COMPUTE_ENGINE", "--rate-limit", "60"];
     expect(await newKey("spark", ...words)).toMatchObject({
       name: "spark",
@@ -36,7 +36,7 @@ describe("create", () => {
     });
   });
 
-  test("refuses an unknown scope before it asks the server", async () => {
+  test("refuses an unknown scope without a call", async () => {
     const env = { MILLRACE_URL: "http://127.0.0.1:9" };
     const near = await startCli(["keys", "create", "x", "--scopes", "pipeline:read,pipline:write"], env).ended;
     expect(near).toMatchObject({
@@ -47,7 +47,7 @@ describe("create", () => {
     expect(far.stderr).toMatch(/^There is no scope `everything`\. Scopes are chain:read, /);
   });
 
-  test("lets the server refuse what only it knows", async () => {
+  test("lets the server check the other fields", async () => {
     const { exit, stderr } = await millrace("create", "x", "--scopes", "admin", "--source", "SPARK");
     expect(exit).toBe(2);
     expect(stderr).toContain("`source` must be one of `GRAVITINO`, `COMPUTE_ENGINE`. [VALIDATION_FAILED]");
@@ -73,7 +73,7 @@ test("revoke ends a key at once; an unknown one is not found", async () => {
   expect(await millrace("revoke", id)).toEqual({ exit: 0, stdout: `Revoked leaver (${id}).\n`, stderr: "" });
   const { exit, stderr } = await startCli(["pipeline", "ls"], env).ended;
   expect(exit).toBe(5);
-  expect(stderr).toContain("This command sent the one in MILLRACE_KEY. [UNAUTHENTICATED]");
+  expect(stderr).toContain("This command sent the key in MILLRACE_KEY. [UNAUTHENTICATED]");
 
   const unknown = await millrace("revoke", "00000000-0000-7000-8000-000000000000");
   expect(unknown.exit).toBe(4);

@@ -1,4 +1,4 @@
-/** `millrace keys ...`: makes, lists and revokes the keys that callers present. */
+/** `millrace keys ...`: creates, lists and revokes API keys. */
 import { OperatorError } from "../kernel/errors.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import { CATALOGUE } from "../modules.ts";
@@ -25,20 +25,20 @@ interface Key {
 const SCOPES = Object.keys(CATALOGUE.scopes);
 
 const create = clientCommand<Key & { key: string }>({
-  summary: "Make a key",
-  details: `The key is shown only once. A key bound to a tenant reaches that tenant's lineage and nothing else.
+  summary: "Create a key",
+  details: `The key is shown only once. A key with a tenant has access to the lineage of that tenant only.
 
 Scopes: ${SCOPES.slice(0, 8).join(", ")},
 ${SCOPES.slice(8).join(", ")}.`,
   args: "NAME",
   flags: [
-    { usage: "--scopes <list>", description: "What the key may do, a comma list.", required: true },
+    { usage: "--scopes <list>", description: "What the key may do, separated by commas.", required: true },
     { usage: "--tenant <number>", description: "Bind the key to this tenant." },
     {
       usage: "--source <source>",
       description: `Bind the key to this kind of source: ${CATALOGUE.keySources.join(" or ")}.`,
     },
-    { usage: "--rate-limit <number>", description: "Requests it may make in a minute, instead of the server's limit." },
+    { usage: "--rate-limit <number>", description: "Requests per minute, instead of the server's limit." },
   ],
   examples: [
     "millrace keys create loader --scopes pipeline:read,pipeline:write",
@@ -100,7 +100,7 @@ const revoke = clientCommand<Key>({
 });
 
 export const keys: Family = {
-  summary: "Make, list and revoke the keys that callers present",
+  summary: "Create, list and revoke API keys",
   details: `These commands need a key with the scope admin in MILLRACE_KEY; the server's first start prints one.`,
   commands: { create, list, revoke },
 };

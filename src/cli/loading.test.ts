@@ -1,9 +1,9 @@
-/** That a command loads only what it needs: scripts run clients in a loop, and each package costs tens of milliseconds. */
+/** A command imports only what it needs: scripts run clients in loops, and each package costs tens of milliseconds. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 
-/** Everything that loading a file loads with it: files of ours by path, packages by name. Types cost nothing. */
+/** All static imports of a file, recursively: our files by path, packages by name. Type imports do not count. */
 function loadedBy(entry: string): Set<string> {
   const loaded = new Set<string>();
   const queue = [entry];
@@ -44,7 +44,7 @@ test("serve and migrate load no client", () => {
     expect(loadedBy(path)).not.toContain("src/cli/common/client.ts");
 });
 
-test("the walk sees what there is", () => {
+test("the search finds existing imports", () => {
   expect(packagesIn(loadedBy("src/app.ts"))).toContain("package fastify");
   expect(loadedBy("src/cli/pipeline/index.ts")).toContain("src/cli/common/client.ts");
 });

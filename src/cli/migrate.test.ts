@@ -19,7 +19,7 @@ async function emptyDatabase(): Promise<string> {
   return migrated.url.replace(/millrace_test_\w+/, name);
 }
 
-test("an empty database is brought up to date, and what was applied is told", async () => {
+test("an empty database is brought up to date, and the applied migrations are printed", async () => {
   const url = await emptyDatabase();
   const version = await latestVersion();
   const first = await startCli(["migrate"], { DATABASE_URL: url }).ended;
@@ -31,7 +31,7 @@ test("an empty database is brought up to date, and what was applied is told", as
   expect(second).toEqual({ exit: 0, stdout: `The schema is up to date, at version ${version}.\n`, stderr: "" });
 });
 
-test("--json tells the same to machines", async () => {
+test("--json prints the same as JSON", async () => {
   const { exit, stdout } = await startCli(["migrate", "--json"], { DATABASE_URL: await emptyDatabase() }).ended;
   expect(exit).toBe(0);
   expect(JSON.parse(stdout)).toEqual({
@@ -41,12 +41,12 @@ test("--json tells the same to machines", async () => {
 });
 
 describe("a migration that fails", () => {
-  test("for want of a right is a sentence, though the error that says so is only the cause", async () => {
+  test("for lack of a privilege is explained, even if that error is only the cause", async () => {
     const url = await emptyDatabase();
     const name = new URL(url).pathname.slice(1);
     const role = `${name}_guest`;
     const owner = openDb({ connection: { connectionString: url } });
-    // Enough to begin with; what is missing shows only in the middle of the second migration.
+    // Enough for the first migration; the second one fails.
     await owner.exclusive((client) =>
       client.query(
         `create role ${role} login password 'x'; grant create on database ${name} to ${role};
@@ -72,14 +72,12 @@ describe("a migration that fails", () => {
     await db.close();
     const { exit, stderr } = await startCli(["migrate"], { DATABASE_URL: url }).ended;
     expect(exit).toBe(1);
-    expect(stderr).toMatch(
-      /^This is a defect of Millrace \S+ Please report it, with these lines:\nError: migration 2 /,
-    );
+    expect(stderr).toMatch(/^This is a bug in Millrace \S+ Please report it, with these lines:\nError: migration 2 /);
     expect(stderr).toMatch(/^caused by error: schema "tracking" already exists$/m);
   });
 });
 
-test("a database that cannot be reached is a sentence and exit code 1", async () => {
+test("a database that cannot be reached is explained, with exit code 1", async () => {
   const { exit, stderr } = await startCli(["migrate"], { DATABASE_URL: "postgres://u:secret@127.0.0.1:9/db" }).ended;
   expect(exit).toBe(1);
   expect(stderr).toBe(

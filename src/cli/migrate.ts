@@ -5,13 +5,13 @@ import type { Command } from "./common/command.ts";
 import { EXIT } from "./common/exit-codes.ts";
 import { print } from "./common/output.ts";
 
-/** Of the server's flags, those that say which database is meant. */
+/** The server's flags that select the database. */
 const FLAGS = ["--data-dir", "--config", "--log-level"];
 
 export const migrate: Command = {
-  summary: "Bring the database's schema up to date",
-  details: `\`millrace serve\` does this too when it starts. Migrations only go forward, each in a transaction of its
-own; many processes may run this at the same time.`,
+  summary: "Bring the database schema up to date",
+  details: `\`millrace serve\` does this too when it starts. Migrations only go forward, each in its own
+transaction; several processes may run this concurrently.`,
   args: "",
   flags: [
     { usage: "--json", description: "Print what was applied as JSON." },
@@ -23,18 +23,23 @@ own; many processes may run this at the same time.`,
     .join("\n"),
   examples: ["millrace migrate", "DATABASE_URL=postgres://millrace@db/millrace millrace migrate --json"],
   async run(given) {
-    const [app, { createLog }, { migrate: bringUpToDate }, { explainDatabaseTrouble }] = await Promise.all([
+    const [app, { createLog }, { migrate: bringUpToDate }, { explainDatabaseError }] = await Promise.all([
       import("../app.ts"),
       import("../kernel/telemetry/log.ts"),
       import("../kernel/data/migrate.ts"),
-      import("./database-trouble.ts"),
+      import("./database-errors.ts"),
     ]);
     const cwd = process.cwd();
     const flags = { "log-level": process.env["MILLRACE_LOG_LEVEL"] || "warn", ...given.flags };
     const config = await app.configure({ env: process.env, flags, cwd });
-    const tell = (line: string) => void process.stderr.write(`${line}\n`);
+    const printLine = (line: string) => void process.stderr.write(`${line}\n`);
     try {
-      const database = await app.openDatabase({ config, cwd, tell, log: createLog({ level: config.logLevel }) });
+      const database = await app.openDatabase({
+        config,
+        cwd,
+        tell: printLine,
+        log: createLog({ level: config.logLevel }),
+      });
       try {
         const { applied, version } = await bringUpToDate(database.db);
         if (given.isOn("--json")) print(JSON.stringify({ applied, version }));
@@ -43,7 +48,7 @@ own; many processes may run this at the same time.`,
         await database.close();
       }
     } catch (error) {
-      throw explainDatabaseTrouble(error, config.databaseUrl);
+      throw explainDatabaseError(error, config.databaseUrl);
     }
     return EXIT.ok;
   },

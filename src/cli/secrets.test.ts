@@ -11,7 +11,7 @@ const millrace = (...words: string[]) => cliFor(server)("secrets", ...words);
 const script = (text: string, env: Record<string, string> = {}) =>
   startScript(text, { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY, ...env }).ended;
 
-test("a value comes in by standard input or from the environment, and is shown nowhere", async () => {
+test("a value is read from standard input or from the environment, and is never shown", async () => {
   const piped = await script("printf 'open sesame\\n' | millrace secrets set SHOP_TOKEN");
   expect(piped).toEqual({
     exit: 0,
@@ -28,7 +28,7 @@ test("a value comes in by standard input or from the environment, and is shown n
   expect(stdout).not.toMatch(/sesame|barley/);
 });
 
-test("what was set can be deleted, once", async () => {
+test("a secret can be deleted, once", async () => {
   await script("printf 'old value' | millrace secrets set OLD");
   expect(await millrace("delete", "OLD")).toMatchObject({ exit: 0, stdout: "Deleted OLD.\n" });
   expect(await millrace("delete", "OLD")).toMatchObject({
@@ -37,7 +37,7 @@ test("what was set can be deleted, once", async () => {
   });
 });
 
-test("a value that is missing, no text or too short is refused", async () => {
+test("a value that is missing, not text or too short is refused", async () => {
   expect(await script("millrace secrets set EMPTY --env NOT_THERE")).toMatchObject({
     exit: 2,
     stderr: "The environment has no NOT_THERE, or it is empty.\n",
@@ -48,11 +48,11 @@ test("a value that is missing, no text or too short is refused", async () => {
   });
   expect(await script("millrace secrets set ENDLESS < /dev/zero")).toMatchObject({
     exit: 2,
-    stderr: "Standard input has more than a secret can hold.\n",
+    stderr: "Standard input is longer than a secret may be.\n",
   });
   expect(await script("printf 'caf\\351 latin' | millrace secrets set LATIN")).toMatchObject({
     exit: 2,
-    stderr: "The value is not UTF-8. Store one that is no text as base64.\n",
+    stderr: "The value is not UTF-8. Encode binary data as base64.\n",
   });
   expect(await script("printf abc | millrace secrets set SHORT")).toMatchObject({
     exit: 2,
@@ -60,7 +60,7 @@ test("a value that is missing, no text or too short is refused", async () => {
   });
 });
 
-test("a server that is started with another key says at once which secrets it cannot open", async () => {
+test("a server that starts with another key logs which secrets it cannot open", async () => {
   await script("printf 'some value' | millrace secrets set SEALED");
   const env = { MILLRACE_SECRET_KEY: "3".repeat(64) };
   const other = await startServer({ database: { url: database.url }, env });

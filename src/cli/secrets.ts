@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { OperatorError } from "../kernel/errors.ts";
 import { SECRET_LENGTH_MAX, SECRET_LENGTH_MIN } from "../kernel/secrets/named-secrets.ts";
 import { pathTo } from "./common/client.ts";
-import { clientCommand, talkingCommand } from "./common/client-command.ts";
+import { clientCommand, serverCommand } from "./common/client-command.ts";
 import type { Family, Given } from "./common/command.ts";
 import { EXIT } from "./common/exit-codes.ts";
 import { printable, table, toSeconds } from "./common/output.ts";
@@ -15,22 +15,22 @@ interface Secret {
   updatedBy: string;
 }
 
-/** A character takes up to four. */
+/** A character takes up to four bytes. */
 const BYTES_MAX = 4 * SECRET_LENGTH_MAX;
 
-const set = talkingCommand<Secret>({
+const set = serverCommand<Secret>({
   summary: "Store a secret, or replace it",
-  details: `The value is read from standard input, or from a variable of the environment, but not from the command line, where others
-could see it. One line break at its end is left out. It has ${SECRET_LENGTH_MIN} to ${SECRET_LENGTH_MAX} characters, the name letters, digits and underscores. What
-runs already goes on with the value that it began with.`,
+  details: `The value is read from standard input or from an environment variable, not from the command line, which other users can
+see. A line break at its end is removed. It has ${SECRET_LENGTH_MIN} to ${SECRET_LENGTH_MAX} characters; its name consists of letters, digits and underscores. Nodes
+that are already running keep the old value.`,
   args: "NAME",
-  flags: [{ usage: "--env <variable>", description: "Take the value from this variable of the environment." }],
+  flags: [{ usage: "--env <variable>", description: "Read the value from this environment variable." }],
   examples: [
     'read -rs TOKEN && printf %s "$TOKEN" | millrace secrets set SHOP_TOKEN',
     "vault read -field=token shop | millrace secrets set SHOP_TOKEN",
     "millrace secrets set SHOP_TOKEN --env SHOP_TOKEN",
   ],
-  async talk(client, given) {
+  async execute(client, given) {
     const value = await valueFrom(given);
     return client.call<Secret>({ method: "PUT", path: pathTo`api/v1/secrets/${given.text("NAME")}`, body: { value } });
   },
@@ -59,7 +59,7 @@ const list = clientCommand<{ items: Secret[] }>({
 });
 
 const remove = clientCommand<Secret>({
-  summary: "Delete a secret; a node that names it fails from now on",
+  summary: "Delete a secret; nodes that use it then fail",
   args: "NAME",
   flags: [],
   examples: ["millrace secrets delete SHOP_TOKEN"],
@@ -69,7 +69,7 @@ const remove = clientCommand<Secret>({
 
 export const secrets: Family = {
   summary: "Store, list and delete the secrets that nodes of chains use by name",
-  details: `A secret is stored encrypted and never told again; nodes are given it when they run, as \${secrets.NAME}. These commands need a
+  details: `A secret is stored encrypted and cannot be read back; nodes use it as \${secrets.NAME}. These commands need a
 key with the scope admin in MILLRACE_KEY.`,
   commands: { set, list, delete: remove },
 };
@@ -99,7 +99,7 @@ async function bytesOf(input: Readable): Promise<Buffer> {
   for await (const chunk of input as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > BYTES_MAX) throw new OperatorError("Standard input has more than a secret can hold.", EXIT.usage);
+    if (size > BYTES_MAX) throw new OperatorError("Standard input is longer than a secret may be.", EXIT.usage);
   }
   return Buffer.concat(chunks);
 }
@@ -108,6 +108,6 @@ function textOf(bytes: Buffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new OperatorError("The value is not UTF-8. Store one that is no text as base64.", EXIT.usage);
+    throw new OperatorError("The value is not UTF-8. Encode binary data as base64.", EXIT.usage);
   }
 }

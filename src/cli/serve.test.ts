@@ -1,4 +1,4 @@
-/** `millrace serve` as a process: what it tells the person who started it, and how it ends. */
+/** `millrace serve` as a process: its output, and how it ends. */
 import { once } from "node:events";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { type AddressInfo, connect, createServer } from "node:net";
@@ -45,7 +45,7 @@ async function takenPort(): Promise<number> {
   return (taken.address() as AddressInfo).port;
 }
 
-/** A request whose body never comes to its end: it stays in flight until it is finished or hung up. */
+/** A request with an unfinished body: it stays in flight until it is finished or closed. */
 async function unfinishedRequest({ url, adminKey }: Server) {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -56,7 +56,7 @@ async function unfinishedRequest({ url, adminKey }: Server) {
     "POST /api/v1/pipeline/files/register HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n" +
       `authorization: Bearer ${adminKey}\r\ncontent-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n${body.slice(0, 10)}`,
   );
-  await once(socket, "data"); // "100 Continue": the server has begun with it.
+  await once(socket, "data"); // "100 Continue": the server is handling it.
   return {
     /** The status line of the answer. */
     async finish(): Promise<string> {
@@ -67,7 +67,7 @@ async function unfinishedRequest({ url, adminKey }: Server) {
   };
 }
 
-describe("the greeting", () => {
+describe("the ready message", () => {
   test("shows the admin key at the first start, a working one, and never again", async () => {
     const options = { database: { url: database.url }, env: { MILLRACE_ADMIN_KEY: "" } };
     const first = await startServer(options);
@@ -82,7 +82,7 @@ describe("the greeting", () => {
     expect(await first.stop()).toBe(0);
 
     const second = await startServer(options);
-    await until(() => second.output().includes(`${second.url}/docs`), "the greeting");
+    await until(() => second.output().includes(`${second.url}/docs`), "the ready message");
     expect(second.output()).not.toContain("dmin key");
     expect(second.output()).not.toContain(key);
     expect(await second.stop()).toBe(0);
@@ -98,9 +98,9 @@ describe("the greeting", () => {
     await until(() => /Admin key +mlr_\S+/.test(server.output()), "the admin key");
   });
 
-  test("shows no key when the environment brings one", async () => {
+  test("shows no key if the environment has one", async () => {
     const server = await startServer({ database: { url: database.url } });
-    await until(() => server.output().includes(`${server.url}/docs`), "the greeting");
+    await until(() => server.output().includes(`${server.url}/docs`), "the ready message");
     expect(server.output()).not.toContain(server.adminKey);
     expect(server.output()).not.toContain("dmin key");
   });
@@ -110,19 +110,19 @@ describe("the greeting", () => {
       DATABASE_URL: database.url,
       MILLRACE_ADMIN_KEY: "x".repeat(32),
     });
-    await until(() => server.stdout().includes("/docs"), "the greeting");
+    await until(() => server.stdout().includes("/docs"), "the ready message");
     server.kill("SIGINT");
     const { exit, stdout, stderr } = await server.ended;
     expect(exit).toBe(0);
     expect(stdout).toMatch(/^\nMillrace \S+ is ready\.\n\n {2}Console .*\n {2}API reference .*\n\n/);
-    expect(stdout).toContain("Stopping after what is in flight.");
+    expect(stdout).toContain("Stopping when the work in flight is done.");
     expect(stdout.trim().endsWith("Stopped.")).toBe(true);
     const lines = stderr.trim().split("\n");
     expect(lines.every((line) => line.startsWith("{"))).toBe(true);
     expect(lines.some((line) => line.includes('"msg":"millrace is ready"'))).toBe(true);
   });
 
-  test("names an address that can be opened when the server listens on all of them", async () => {
+  test("shows a usable address if the server listens on all addresses", async () => {
     const server = await startServer({ database: { url: database.url }, env: { MILLRACE_HOST: "0.0.0.0" } });
     const link = await until(() => /Console +(\S+)/.exec(server.output())?.[1], "the link");
     expect(link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
@@ -141,7 +141,7 @@ describe("stopping", () => {
 
   async function interruptedStart(env: Record<string, string>) {
     const server = await database.db.exclusive(async (client) => {
-      await client.query("select pg_advisory_lock(7400001)"); // The start waits here, as it would for another's migration.
+      await client.query("select pg_advisory_lock(7400001)"); // The start waits here, as for a migration of another process.
       const starting = startCli(["serve", "--port", "0"], { DATABASE_URL: database.url, ...env });
       await until(() => serverIsBlocked(client), "the start to wait");
       starting.kill("SIGTERM");
@@ -151,14 +151,14 @@ describe("stopping", () => {
     return server.ended;
   }
 
-  test("that is asked for during the start comes right after it, without a greeting", async () => {
+  test("during the start comes right after it, without the ready message", async () => {
     const { exit, stdout } = await interruptedStart({ MILLRACE_ADMIN_KEY: "x".repeat(32) });
     expect(exit).toBe(0);
     expect(stdout).not.toContain("/docs");
     expect(stdout).toContain("Stopped.");
   });
 
-  test("that is asked for during the first start does not swallow the admin key", async () => {
+  test("during the first start still prints the admin key", async () => {
     await forgetAllKeys();
     const { exit, stdout } = await interruptedStart({});
     expect(exit).toBe(0);
@@ -169,13 +169,13 @@ describe("stopping", () => {
     expect(used).toMatchObject({ exit: 0, stderr: "" });
   });
 
-  test("cuts off what is in flight after the grace period, says so, exits with 1 and leaves no Postgres running", async () => {
+  test("closes connections after the grace period, says so, exits with 1 and leaves no Postgres running", async () => {
     const env = { MILLRACE_SHUTDOWN_GRACE_SECONDS: "1" };
     const server = await startServer({ database: { dataDir: await stoppedDataDir() }, env });
     const postmaster = postmasterOf(server);
     await unfinishedRequest(server);
     expect(await server.stop()).toBe(1);
-    expect(server.output()).toContain("Not everything in flight was finished within 1 s: cutting it off.");
+    expect(server.output()).toContain("Work in flight did not finish within 1 s: closing its connections.");
     expect(() => process.kill(postmaster, 0)).toThrow("ESRCH");
   });
 
@@ -201,12 +201,12 @@ describe("stopping", () => {
   test.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
-  ] as const)("is cut short by another %s, with exit code %i", async (signal, code) => {
+  ] as const)("is immediate on another %s, with exit code %i", async (signal, code) => {
     const server = await startServer({ database: { url: database.url } });
     await unfinishedRequest(server);
     server.kill("SIGTERM");
     await until(() => server.output().includes("Stopping"), "the stop to begin");
-    // Two signals in a row may be one press of a key, so this one is repeated until it counts.
+    // Two signals in a row may be one Ctrl-C, so this one is repeated until it counts.
     const exited = server.exited.then((exit) => ({ exit }));
     let end: { exit: number | NodeJS.Signals } | undefined;
     while (!end) {
@@ -218,7 +218,7 @@ describe("stopping", () => {
   });
 });
 
-describe("a start that cannot succeed ends with a sentence:", () => {
+describe("a start that cannot succeed ends with a message:", () => {
   async function refused(words: string[], env: Record<string, string>) {
     const { exit, stdout, stderr } = await startCli(["serve", ...words], env).ended;
     expect(stdout).toBe("");
@@ -261,7 +261,7 @@ describe("a start that cannot succeed ends with a sentence:", () => {
   });
 });
 
-test("without DATABASE_URL it serves on a Postgres of its own, and leaves none running", async () => {
+test("without DATABASE_URL it runs its own Postgres, and leaves none running", async () => {
   const server = await startServer({ database: { dataDir: await newDataDir() } });
   expect((await server.api.get("/readyz")).status).toBe(200);
   expect((await server.api.get<string>("/api/v1/doctor")).status).toBe(200);

@@ -1,4 +1,4 @@
-/** `millrace serve`: runs the server until it is told to stop, and greets the person who started it. */
+/** `millrace serve`: runs the server until a signal, and prints its address and the first key. */
 import type { Config, Millrace } from "../app.ts";
 import { environmentHelp, flagHelp } from "../kernel/config/describe.ts";
 import { CLIENT_SETTINGS } from "../kernel/config/settings.ts";
@@ -10,22 +10,22 @@ import { indent, pairs } from "./common/help.ts";
 import { print } from "./common/output.ts";
 import { stopSignals } from "./common/stop-signals.ts";
 
-/** From cutting off what was in flight to leaving behind whatever still does not stop. */
-const CUT_OFF_MS_MAX = 10_000;
-/** Time for the last lines to be written. */
-const LAST_WORDS_MS = 500;
+/** From closing the connections to exiting although something still runs. */
+const FORCED_STOP_MS_MAX = 10_000;
+/** Time for the last output to be written. */
+const FLUSH_MS = 500;
 
 export const serve: Command = {
-  summary: "Run the server, with a Postgres of its own unless DATABASE_URL names one",
-  details: `The first start prints an admin key, once. The server then shows its console at /, the reference of its
-API at /docs and metrics at /metrics. It stops on Ctrl-C or SIGTERM after finishing what is in flight;
-a second signal stops it at once.
+  summary: "Run the server, with its own Postgres unless DATABASE_URL is set",
+  details: `The first start prints an admin key, once. The console is at /, the API reference at /docs and metrics are
+at /metrics. On Ctrl-C or SIGTERM the server finishes the work in flight and stops; a second signal stops it
+at once.
 
-Results and links go to standard output, the structured log to standard error: all of it when that is
-a file or a pipe, warnings only when it is a terminal and no level was chosen.
+Links go to standard output, the structured log to standard error. On a terminal only warnings are logged,
+unless a level is set.
 
-A flag wins over the environment. Structured settings live in millrace.yaml; docs/operating.md tells
-more.`,
+A flag takes precedence over the environment. Structured settings are in millrace.yaml; see
+docs/operating.md.`,
   args: "",
   flags: flagHelp(CATALOGUE.settings.server),
   environment: environmentHelp(CATALOGUE.settings.server),
@@ -38,42 +38,42 @@ more.`,
   async run({ flags }) {
     const stopping = stopSignals((signal) => print(`${signal} again: stopping at once.`));
     stopping.addEventListener("abort", () =>
-      print("Stopping after what is in flight. Once more (Ctrl-C) to stop at once."),
+      print("Stopping when the work in flight is done. Press Ctrl-C again to stop at once."),
     );
-    const [app, { explainDatabaseTrouble }] = await Promise.all([import("../app.ts"), import("./database-trouble.ts")]);
+    const [app, { explainDatabaseError }] = await Promise.all([import("../app.ts"), import("./database-errors.ts")]);
     const cwd = process.cwd();
     const config = await app.configure({ env: process.env, flags: { ...quietOnTerminal(), ...flags }, cwd });
     const millrace = await app.start({ config, cwd, tell: print }).catch((error: unknown) => {
-      throw explainDatabaseTrouble(error, config.databaseUrl);
+      throw explainDatabaseError(error, config.databaseUrl);
     });
-    // A key that was just made is told even by a start that was interrupted: no other start will.
-    if (!stopping.aborted || millrace.firstAdminKey !== undefined) print(greeting(millrace));
+    // A new key is printed even if the start was interrupted, because no later start prints it.
+    if (!stopping.aborted || millrace.firstAdminKey !== undefined) print(readyMessage(millrace));
     if (!stopping.aborted) await new Promise((resolve) => stopping.addEventListener("abort", resolve));
-    const overdue = cutOffAfterGrace(millrace, config);
+    const overdue = disconnectAfterGrace(millrace, config);
     await millrace.stop();
     print("Stopped.");
     const code = overdue.aborted ? EXIT.failed : EXIT.ok;
-    // A node that does not listen was given back, and must not keep the process alive.
-    setTimeout(() => process.exit(code), LAST_WORDS_MS).unref();
+    // A node that ignores its signal was released and must not keep the process alive.
+    setTimeout(() => process.exit(code), FLUSH_MS).unref();
     return code;
   },
 };
 
-/** On a terminal the log would drown the greeting, with its key, in lines of JSON. */
+/** On a terminal, lines of JSON would hide the message with the key. */
 function quietOnTerminal(): { "log-level"?: string } {
   return process.stderr.isTTY && !process.env["MILLRACE_LOG_LEVEL"] ? { "log-level": "warn" } : {};
 }
 
-function greeting({ url, firstAdminKey }: Millrace): string {
+function readyMessage({ url, firstAdminKey }: Millrace): string {
   const links: [string, string][] = [
     ["Console", `${reachable(url)}/`],
     ["API reference", `${reachable(url)}/docs`],
   ];
   if (firstAdminKey === undefined) return `\nMillrace ${VERSION} is ready.\n\n${pairs(links)}\n`;
-  // Commands look for a server on this machine at the usual port unless they are told.
+  // Commands call the default port of this machine unless MILLRACE_URL is set.
   const elsewhere = reachable(url) === CLIENT_SETTINGS.url.default ? [] : [`export MILLRACE_URL=${reachable(url)}`];
   const exports = [...elsewhere, `export MILLRACE_KEY=${firstAdminKey}`];
-  // Started from a checkout by `npm start`, the command is not on the PATH of the next terminal.
+  // `npm start` from a checkout does not put the command on the PATH of other terminals.
   const command = process.env["npm_lifecycle_event"] ? "npx millrace" : "millrace";
   return `
 Millrace ${VERSION} is ready.
@@ -86,26 +86,26 @@ ${indent([...exports, `${command} doctor`])}
 `;
 }
 
-/** A server that listens on every address is reached from here by this one. */
+/** An address for this machine, if the server listens on all addresses. */
 function reachable(url: string): string {
   return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
 }
 
 /**
- * Ends what is in flight when the grace period does, so that the stop goes on and leaves no Postgres running. Neither
- * timer keeps the process alive: they only end one that something else keeps alive for too long.
+ * Closes all connections after the grace period, so that the stop can finish and no Postgres is left running. The timers do
+ * not keep the process alive.
  */
-function cutOffAfterGrace({ http }: Millrace, { shutdownGraceSeconds }: Config): AbortSignal {
+function disconnectAfterGrace({ http }: Millrace, { shutdownGraceSeconds }: Config): AbortSignal {
   const overdue = AbortSignal.timeout(shutdownGraceSeconds * 1000);
   overdue.addEventListener("abort", () => {
-    process.stderr.write(`Not everything in flight was finished within ${shutdownGraceSeconds} s: cutting it off.\n`);
+    process.stderr.write(`Work in flight did not finish within ${shutdownGraceSeconds} s: closing its connections.\n`);
     http.server.closeAllConnections();
-    setTimeout(exitHard, CUT_OFF_MS_MAX).unref();
+    setTimeout(exitHard, FORCED_STOP_MS_MAX).unref();
   });
   return overdue;
 }
 
 function exitHard(): void {
-  process.stderr.write(`Something still does not stop after another ${CUT_OFF_MS_MAX / 1000} s: exiting without it.\n`);
+  process.stderr.write(`Something still runs after another ${FORCED_STOP_MS_MAX / 1000} s: exiting anyway.\n`);
   process.exit(EXIT.failed);
 }

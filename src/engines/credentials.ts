@@ -44,7 +44,7 @@ function problemOf({ url, password, token }: TrinoSettings): [key: string, what:
   const isHttp = protocol === "http:" || protocol === "https:";
   if (!isHttp) return ["url", "is not a URL such as https://trino.internal:8443"];
   if (username || search || hash) {
-    return ["url", "has more than a host, a port and a path. Put the login into `user` with `password` or `token`"];
+    return ["url", "has more than a host, a port and a path. Set `user`, and `password` or `token`, for the login"];
   }
   if (password !== undefined && token !== undefined)
     return ["token", "is set beside a `password`. Set only one of the two"];

@@ -60,7 +60,7 @@ test.each([
   "{ kind: duckdb, threads: 0, path: SECRET }",
   "postgres://me:SECRET@db/x",
   "[SECRET]",
-])("that are wrong are told with their place but not their text: %s", async (yaml) => {
+])("that are wrong are reported with their place but not their text: %s", async (yaml) => {
   await expect(load(`engines:\n  warehouse: ${yaml}\n`)).rejects.toThrow(
     /^millrace\.yaml:2:3: `engines\.warehouse` is .*Accepted: .*kind/,
   );

@@ -1,4 +1,4 @@
-/** The chains API as the commands of `millrace chain` see it: the fields that they read, and how a chain is found. */
+/** The parts of the chains API that `millrace chain` uses, and the lookup of chains. */
 import { OperatorError } from "../../kernel/errors.ts";
 import { type Client, pathTo, Refusal } from "../common/client.ts";
 import { EXIT } from "../common/exit-codes.ts";
@@ -29,7 +29,7 @@ export interface ChainDetail {
 
 export interface Run {
   runId: string;
-  /** The chain's name when the run began. */
+  /** The chain's name at the start of the run. */
   jobName: string;
   status: RunStatus;
   reason: string | null;
@@ -53,7 +53,7 @@ export interface RunNode {
   progress: number | null;
   progressNote: string | null;
   childRunId: string | null;
-  /** What it waits for, as people say it: `2 parents to end`. */
+  /** What it waits for, as text: `2 parents to end`. */
   waitingFor: string | null;
 }
 
@@ -62,7 +62,7 @@ export async function findChainByName(client: Client, name: string): Promise<Cha
   return items[0];
 }
 
-/** A chain may be called by its name or by its id. */
+/** Finds a chain by its name or id. */
 export async function chainIdOf(client: Client, nameOrId: string): Promise<string> {
   const named = await findChainByName(client, nameOrId);
   if (named) return named.chainId;
@@ -79,15 +79,15 @@ export async function chainIdOf(client: Client, nameOrId: string): Promise<strin
   }
 }
 
-/** Whoever names a chain where `work` needs a run is told so. */
-export async function aboutRun<Result>(client: Client, runId: string, work: () => Promise<Result>): Promise<Result> {
+/** Improves the error if `runId` is the name of a chain. */
+export async function withRunHint<Result>(client: Client, runId: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof Refusal) || error.exitCode !== EXIT.notFound) throw error;
     const named = await findChainByName(client, runId).catch(() => undefined);
     if (!named) throw error;
-    throw error.inOtherWords(`\`${runId}\` is a chain, not a run: see \`millrace chain runs ${runId}\`.`);
+    throw error.withMessage(`\`${runId}\` is a chain, not a run: see \`millrace chain runs ${runId}\`.`);
   }
 }
 

@@ -32,7 +32,7 @@ async function fileWith(text: string): Promise<string> {
   return path;
 }
 
-/** With the chain that is there, if any; `changes` are the calls that were not GET. */
+/** With the existing chain, if any; `changes` are the calls that were not GET. */
 async function setUp(present?: Partial<ChainDetail>) {
   const server = await startChainServer();
   const chain: ChainDetail = {
@@ -65,7 +65,7 @@ async function setUp(present?: Partial<ChainDetail>) {
 }
 
 describe("apply", () => {
-  test("creates a chain that is not there", async () => {
+  test("creates a chain that does not exist", async () => {
     const { apply, changes } = await setUp();
     expect(await apply(await fileWith(`${DAILY}enabled: true\n`))).toEqual({
       exit: 0,
@@ -77,7 +77,7 @@ describe("apply", () => {
     ]);
   });
 
-  test("leaves alone what is as the file says, whatever the order of its keys", async () => {
+  test("changes nothing if the chain equals the file, whatever the order of keys", async () => {
     const { apply, changes } = await setUp({});
     expect(await apply(await fileWith(DAILY))).toMatchObject({
       exit: 0,
@@ -86,7 +86,7 @@ describe("apply", () => {
     expect(changes()).toEqual([]);
   });
 
-  test("updates what differs from its present version on, and keeps what the file does not mention", async () => {
+  test("updates what differs, with the present version, and keeps fields that the file does not have", async () => {
     const { apply, changes } = await setUp({ description: null });
     expect((await apply(await fileWith(DAILY))).stdout).toBe("Updated daily to version 4.\n");
     const kept = { maxActiveRuns: null, runTimeoutMs: 60_000 };
@@ -122,7 +122,7 @@ describe("apply", () => {
     expect(changes().map(([method, url]) => [method, url])).toEqual([["POST", "/api/v1/chains?dryRun=true"]]);
   });
 
-  test("tells each problem of the DAG with its line", async () => {
+  test("prints each problem of the DAG with its line", async () => {
     const { server, apply } = await setUp();
     const problems = [
       { path: "nodes[0].type", nodeId: "a", message: "There is no type `nop\u001b`." },
@@ -143,7 +143,7 @@ describe("apply", () => {
     expect(JSON.parse((await apply(path, "--json")).stdout)).toEqual(refusal);
   });
 
-  test("passes on any other refusal, and says what it cannot read", async () => {
+  test("prints any other refusal, and reports a file that it cannot read", async () => {
     const { server, apply } = await setUp({ description: null });
     server.answers["PUT /chains/c-1"] = [409, { error: "It has changed.", code: "VERSION_CONFLICT" }];
     expect(await apply(await fileWith(DAILY))).toMatchObject({

@@ -1,10 +1,8 @@
-/** `millrace chain apply`: makes the chain on the server what a file says, so that definitions can live in a repository. */
-import { readFile } from "node:fs/promises";
-import { text as textOf } from "node:stream/consumers";
-import { OperatorError } from "../../kernel/errors.ts";
+/** `millrace chain apply`: creates or updates a chain from a file, so that definitions can be kept in a repository. */
+import { counted } from "../../kernel/text/sentences.ts";
 import { type Client, pathTo, Refusal } from "../common/client.ts";
-import { talkingCommand } from "../common/client-command.ts";
-import { EXIT } from "../common/exit-codes.ts";
+import { serverCommand } from "../common/client-command.ts";
+import { readInputFile } from "../common/input-file.ts";
 import { printable } from "../common/output.ts";
 import { type ChainDetail, findChainByName } from "./api.ts";
 import type { ChainFile, DagProblem } from "./file.ts";
@@ -13,10 +11,10 @@ type Applied =
   | { outcome: "valid"; name: string; nodes: number }
   | { outcome: "created" | "updated" | "unchanged"; name: string; chainId: string; version: number; enabled: boolean };
 
-export const apply = talkingCommand<Applied>({
-  summary: "Create a chain from a file, or bring it up to date",
-  details: `FILE is YAML or JSON; - stands for standard input. The chain is found by its name. What the file does not
-mention, such as enabled, stays as it is.
+export const apply = serverCommand<Applied>({
+  summary: "Create or update a chain from a file",
+  details: `FILE is YAML or JSON; - is standard input. The chain is found by its name. Fields that the file does not
+have, such as enabled, are not changed.
 
   name: daily
   description: Orders of a day
@@ -30,25 +28,25 @@ mention, such as enabled, stays as it is.
       type: noop
       dependsOn: [extract]
 
-Applying the same file again changes nothing. Each problem is told in one line, with its place in the file.`,
+Applying the same file again changes nothing. Each problem is printed on one line, with its place in the file.`,
   args: "FILE",
-  flags: [{ usage: "--dry-run", description: "Only check the file; nothing is changed." }],
+  flags: [{ usage: "--dry-run", description: "Only check the file; change nothing." }],
   examples: ["millrace chain apply daily.yaml", "millrace chain apply daily.yaml --dry-run"],
-  async talk(client, given) {
+  async execute(client, given) {
     const filename = given.text("FILE");
-    const text = await contentOf(filename);
-    // Loaded here because the reader of YAML takes long, and every other command would wait for it.
+    const text = await readInputFile(filename);
+    // Imported here, because the YAML library is slow to load and other commands do not need it.
     const { parseChainFile } = await import("./file.ts");
     const file = parseChainFile(filename === "-" ? "standard input" : filename, text);
     try {
-      return given.isOn("--dry-run") ? await check(client, file) : await bringAbout(client, file);
+      return given.isOn("--dry-run") ? await check(client, file) : await createOrUpdate(client, file);
     } catch (error) {
       throw withPlaces(error, file);
     }
   },
   show(applied) {
     const name = printable(applied.name);
-    if (applied.outcome === "valid") return `${name} is valid: ${applied.nodes} nodes.`;
+    if (applied.outcome === "valid") return `${name} is valid: ${counted(applied.nodes, "node")}.`;
     const isDisabled = applied.enabled ? "" : " It is disabled.";
     switch (applied.outcome) {
       case "created":
@@ -61,14 +59,6 @@ Applying the same file again changes nothing. Each problem is told in one line, 
   },
 });
 
-async function contentOf(filename: string): Promise<string> {
-  try {
-    return filename === "-" ? await textOf(process.stdin) : await readFile(filename, "utf8");
-  } catch (error) {
-    throw new OperatorError(`${filename} cannot be read: ${(error as Error).message}.`, EXIT.usage);
-  }
-}
-
 async function check(client: Client, { name, settings, dag }: ChainFile): Promise<Applied> {
   const { nodes } = await client.call<{ nodes: number }>({
     method: "POST",
@@ -79,7 +69,7 @@ async function check(client: Client, { name, settings, dag }: ChainFile): Promis
   return { outcome: "valid", name, nodes };
 }
 
-async function bringAbout(client: Client, { name, settings, enabled, dag }: ChainFile): Promise<Applied> {
+async function createOrUpdate(client: Client, { name, settings, enabled, dag }: ChainFile): Promise<Applied> {
   const { canonicalJson } = await import("../../kernel/json/canonical.ts");
   const found = await findChainByName(client, name);
   if (!found) {
@@ -108,9 +98,9 @@ function asApplied(
   return { outcome, name, chainId, version, enabled };
 }
 
-/** A refusal of the DAG, told problem by problem in the file's terms. */
+/** Replaces a refusal of the DAG by its problems, each with its place in the file. */
 function withPlaces(error: unknown, file: ChainFile): unknown {
   if (!(error instanceof Refusal)) return error;
   const { details } = error.body as { details?: { problems?: DagProblem[] } };
-  return details?.problems ? error.inOtherWords(details.problems.map(file.complaint).join("\n")) : error;
+  return details?.problems ? error.withMessage(details.problems.map(file.complaint).join("\n")) : error;
 }

@@ -1,15 +1,17 @@
-/** The commands of `millrace chain` that change the course of a run: stop, resume, retry, complete. */
+/** The commands of `millrace chain` that control a run: stop, resume, retry, complete. */
+
 import { OperatorError } from "../../kernel/errors.ts";
+import { counted } from "../../kernel/text/sentences.ts";
 import { pathTo, type Request } from "../common/client.ts";
-import { type ClientCommand, talkingCommand } from "../common/client-command.ts";
+import { type ClientCommand, serverCommand } from "../common/client-command.ts";
 import type { Command, Flag, Given } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import { printable, table } from "../common/output.ts";
-import { aboutRun, type NodeStatus, type RunStatus } from "./api.ts";
+import { type NodeStatus, type RunStatus, withRunHint } from "./api.ts";
 import { followRun } from "./follow.ts";
 import { parseJsonFlag } from "./start.ts";
 
-const REASON: Flag = { usage: "--reason <text>", description: "Why, for those who read the run's history." };
+const REASON: Flag = { usage: "--reason <text>", description: "The reason, for the history of the run." };
 
 interface RunReply {
   runId: string;
@@ -18,21 +20,21 @@ interface RunReply {
 
 const showRun = ({ runId, status }: RunReply) => `Run ${printable(runId)}: ${status}.`;
 
-const stop = talkingCommand<RunReply>({
+const stop = serverCommand<RunReply>({
   summary: "Stop a run",
-  details: `Nodes that wait are stopped at once, running ones are asked to end. A run that is stopped can be resumed. With
---wait this returns when it is stopped, and exits with 3 if it ended in another way before that.`,
+  details: `Waiting nodes are stopped at once, running ones are signalled to end. A stopped run can be resumed. With --wait the
+command returns when the run is stopped, and exits with 3 if the run succeeded or failed before that.`,
   args: "RUN",
   flags: [{ usage: "--wait", description: "Wait until the run is stopped." }, REASON],
   examples: ["millrace chain stop 01936f3a-5b7c-7d21-8f4e-1c2d3e4f5a6b --wait"],
-  async talk(client, given) {
+  async execute(client, given) {
     const runId = given.text("RUN");
     const request: Request = {
       method: "POST",
       path: pathTo`api/v1/runs/${runId}:stop`,
       body: { reason: given.maybeText("--reason") },
     };
-    const reply = await aboutRun(client, runId, async () => client.call<RunReply>(request));
+    const reply = await withRunHint(client, runId, async () => client.call<RunReply>(request));
     if (!given.isOn("--wait")) return reply;
     return { ...reply, status: await followRun(client, runId, { signal: new AbortController().signal }) };
   },
@@ -41,7 +43,7 @@ const stop = talkingCommand<RunReply>({
 });
 
 const resume = runCommand<RunReply>({
-  summary: "Let a stopped run go on",
+  summary: "Resume a stopped run",
   args: "RUN",
   flags: [],
   examples: ["millrace chain resume 01936f3a-5b7c-7d21-8f4e-1c2d3e4f5a6b"],
@@ -54,12 +56,12 @@ interface Retried extends RunReply {
 }
 
 const retry = runCommand<Retried>({
-  summary: "Run again what failed, in a whole run or from one node on",
-  details: `Without NODE everything in the run that failed or was stopped is run again, and what was skipped behind it; with
-NODE that node, and what was skipped or stopped behind it.`,
+  summary: "Retry the failed nodes of a run, or one node",
+  details: `Without NODE, runs all failed and stopped nodes again, and their skipped descendants; with NODE, that node and its
+skipped or stopped descendants.`,
   args: "RUN [NODE]",
   flags: [
-    { usage: "--downstream", description: "Also run again what succeeded behind NODE." },
+    { usage: "--downstream", description: "Also run the succeeded descendants of NODE again." },
     { usage: "--dry-run", description: "Only show what would run." },
     REASON,
   ],
@@ -74,16 +76,16 @@ NODE that node, and what was skipped or stopped behind it.`,
       nodes.map(({ nodeId, from, to }) => [nodeId, from, to]),
     );
     if (given.isOn("--dry-run")) return nodes.length === 0 ? "Nothing would run." : moves;
-    const what = given.maybeText("NODE") ?? `${nodes.length} ${nodes.length === 1 ? "node" : "nodes"}`;
+    const what = given.maybeText("NODE") ?? counted(nodes.length, "node");
     return `Run ${printable(reply.runId)}: retrying ${printable(what)}.`;
   },
 });
 
-/** One call about a RUN. */
+/** A command with one call for a RUN. */
 function runCommand<Reply>({ request, ...command }: ClientCommand<Reply>): Command {
-  return talkingCommand<Reply>({
+  return serverCommand<Reply>({
     ...command,
-    talk: async (client, given) => aboutRun(client, given.text("RUN"), async () => client.call(request(given))),
+    execute: async (client, given) => withRunHint(client, given.text("RUN"), async () => client.call(request(given))),
   });
 }
 
@@ -92,7 +94,7 @@ function retryRequest(given: Given): Request {
   const node = given.maybeText("NODE");
   const downstream = given.isOn("--downstream") || undefined;
   if (node === undefined && downstream) {
-    throw new OperatorError("--downstream is about what stands behind a node: say which, behind the run.", EXIT.usage);
+    throw new OperatorError("--downstream needs a NODE: write it after the run.", EXIT.usage);
   }
   return {
     method: "POST",
@@ -103,9 +105,9 @@ function retryRequest(given: Given): Request {
 }
 
 const complete = runCommand<{ runId: string; nodeId: string; status: NodeStatus }>({
-  summary: "Declare a node successful, so that those behind it can run",
+  summary: "Mark a node as successful, so that its children can run",
   args: "RUN NODE",
-  flags: [{ usage: "--artifact <json>", description: "What the node is to have brought." }, REASON],
+  flags: [{ usage: "--artifact <json>", description: "The artifact of the node." }, REASON],
   examples: [
     `millrace chain complete 01936f3a-5b7c-7d21-8f4e-1c2d3e4f5a6b load --artifact '{"rows":12}' --reason 'loaded by hand'`,
   ],

@@ -1,4 +1,4 @@
-/** `millrace chain` against the real server, from a file to a mended run: that both keep to the same contract. */
+/** `millrace chain` against the real server, from a file to a run that is repaired. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ async function fileWith(text: string): Promise<string> {
   return path;
 }
 
-test("a chain is applied, fails, is shown, mended by hand, and succeeds", async () => {
+test("a chain is applied, fails, is shown, repaired by hand, and succeeds", async () => {
   const path = await fileWith(DAILY);
   expect(await chain("apply", path, "--dry-run")).toMatchObject({ exit: 0, stdout: "daily is valid: 3 nodes.\n" });
   expect((await chain("apply", path)).stdout).toBe("Created daily, version 1.\n");
@@ -58,7 +58,7 @@ test("a chain is applied, fails, is shown, mended by hand, and succeeds", async 
   expect((await chain("watch", run)).exit).toBe(0);
 });
 
-test("a run is stopped, and goes on", async () => {
+test("a run is stopped and resumed", async () => {
   await chain("apply", await fileWith(DAILY.replace("daily", "long")));
   const { stdout } = await chain("start", "long", "--params", '{"ms":600000}', "--priority", "-1");
   const run = stdout.trim();
@@ -68,7 +68,7 @@ test("a run is stopped, and goes on", async () => {
   expect((await chain("stop", run, "--wait")).exit).toBe(0);
 });
 
-test("what is wrong with a file is told with its lines, what is not there with exit code 4", async () => {
+test("errors of a file are printed with their lines, and a missing chain is exit code 4", async () => {
   const path = await fileWith(DAILY.replace("[load]", "[laod]").replace("type: sleep", "type: slep"));
   expect(await chain("apply", path)).toEqual({
     exit: 2,

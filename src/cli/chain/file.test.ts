@@ -1,4 +1,4 @@
-/** The file of a chain: what it may say, and where its problems are. */
+/** The file of a chain: its fields, and the places of its problems. */
 import { describe, expect, test } from "vitest";
 import { parseChainFile } from "./file.ts";
 
@@ -52,8 +52,8 @@ test.each([
   ["", /^f\.yaml:1:1: the chain has no name/],
   ["- name: x", /^f\.yaml:1:1: /],
   ["name: x\nnods: []", /^f\.yaml:2:1: `nods` is not a field of a chain\. Did you mean `nodes`\?$/],
-  ["name: x", /^f\.yaml:1:1: a chain has its nodes under `nodes`/],
-  ["name: x\nnodes: []\ndag: {}", /^f\.yaml:2:1: a chain has its nodes under `nodes`/],
+  ["name: x", /^f\.yaml:1:1: a chain has either `nodes`/],
+  ["name: x\nnodes: []\ndag: {}", /^f\.yaml:2:1: a chain has either `nodes`/],
   ["name: x\nenabled: 1\nnodes: []", /^f\.yaml:2:1: `enabled` is true or false\.$/],
   ["name: x\nnodes:\n  - timeoutMs: .inf", /^f\.yaml: Cannot write .*timeoutMs/],
 ])("%j is refused with its place", (text, sentence) => {

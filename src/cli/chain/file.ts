@@ -1,6 +1,6 @@
 /**
- * The file that `millrace chain apply` reads: a chain as YAML or JSON. It is kept with its positions, so that the server's
- * complaints about a node can point to the line where it stands.
+ * The file of `millrace chain apply`: a chain as YAML or JSON. Keeps positions, so that the server's errors about a node can name
+ * its line.
  */
 
 import { parseConfigText } from "../../kernel/config/file.ts";
@@ -9,14 +9,14 @@ import { canonicalJson } from "../../kernel/json/canonical.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import { EXIT } from "../common/exit-codes.ts";
 
-/** What the server checks and says of itself is left to it: the values are as they were written. */
+/** The values are unchanged: the server checks them. */
 export interface ChainFile {
   name: string;
-  /** Those fields of the chain beside its nodes that the file mentions. */
+  /** The fields of the chain in the file, except its nodes. */
   settings: Readonly<Record<string, unknown>>;
   enabled: boolean | undefined;
   dag: unknown;
-  /** The server's complaint with its place: `daily.yaml:12:5: load, type: there is no node type sqll.` */
+  /** The server's error with its place: `daily.yaml:12:5: load, type: there is no node type sqll.` */
   complaint(problem: DagProblem): string;
 }
 
@@ -43,10 +43,10 @@ export function parseChainFile(filename: string, text: string): ChainFile {
   }
   assertJson(filename, content);
   const { name, enabled, dag, nodes } = content;
-  if (typeof name !== "string" || name === "") throw refuse("name", "the chain has no name: begin with `name: ...`.");
+  if (typeof name !== "string" || name === "") throw refuse("name", "the chain has no name: add `name: ...`.");
   if (enabled !== undefined && typeof enabled !== "boolean") throw refuse("enabled", "`enabled` is true or false.");
   if ((dag === undefined) === (nodes === undefined)) {
-    throw refuse("nodes", "a chain has its nodes under `nodes`, or a whole DAG under `dag`; one of the two.");
+    throw refuse("nodes", "a chain has either `nodes`, or a whole DAG under `dag`.");
   }
   const above = dag === undefined ? [] : ["dag"];
   return {
@@ -62,7 +62,7 @@ export function parseChainFile(filename: string, text: string): ChainFile {
   };
 }
 
-/** YAML knows numbers, such as `.inf`, that JSON does not; they would arrive as null. */
+/** YAML has numbers that JSON does not have, such as `.inf`; they would be sent as null. */
 function assertJson(filename: string, content: unknown): void {
   try {
     canonicalJson(content);
@@ -72,7 +72,7 @@ function assertJson(filename: string, content: unknown): void {
   }
 }
 
-/** `nodes[2].cfg.url` as the steps that lead there. */
+/** The steps of a path such as `nodes[2].cfg.url`. */
 function stepsOf(path: string): string[] {
   return path.split(/[.[\]]+/).filter((step) => step !== "");
 }

@@ -1,6 +1,6 @@
 /**
- * Chooses which nodes of a run a window has room for, and draws the branches before them. What fails and what goes on is
- * never hidden behind what is over; a node whose parent is hidden hangs on the nearest one that is not.
+ * Chooses the nodes of a run that fit a window, and draws their branches. Failed and running nodes are shown before ended ones;
+ * a node with a hidden parent is drawn below its nearest visible ancestor.
  */
 import type { NodeStatus, RunNode } from "./api.ts";
 import { type Branch, treeOf } from "./tree.ts";
@@ -8,12 +8,12 @@ import { type Branch, treeOf } from "./tree.ts";
 export interface ShownBranch<Node extends RunNode> {
   node: Node;
   otherParents: readonly string[];
-  /** `│  ├─ `: the lines that lead to it. Each sign takes one cell. */
+  /** `│  ├─ `, each character one cell wide. */
   branches: string;
 }
 
-/** The first are shown first. */
-const URGENCY: readonly (readonly NodeStatus[])[] = [
+/** In the order in which nodes are shown. */
+const PRIORITY: readonly (readonly NodeStatus[])[] = [
   ["FAILED"],
   ["RUNNING", "RETRYING"],
   ["STOPPED"],
@@ -21,7 +21,7 @@ const URGENCY: readonly (readonly NodeStatus[])[] = [
   ["SKIPPED", "SUCCESS"],
 ];
 const LEVEL_WIDTH = 3;
-/** Also where a line may be as long as it likes: deeper than this nobody follows the lines any more. */
+/** Also without a limit on the width: deeper branches are not readable. */
 const LEVELS_MAX = 40;
 
 export function foldTree<Node extends RunNode>(
@@ -29,7 +29,7 @@ export function foldTree<Node extends RunNode>(
   { room, branchesWidth }: { room: number; branchesWidth: number },
 ): { shown: ShownBranch<Node>[]; hidden: Node[] } {
   const tree = treeOf(nodes);
-  const chosen = tree.length <= room ? new Set(tree) : mostUrgent(tree, room - 1); // One line tells what is hidden.
+  const chosen = tree.length <= room ? new Set(tree) : highestPriority(tree, room - 1); // One line counts the hidden ones.
   const levels = Math.min(LEVELS_MAX, Math.max(1, Math.floor(branchesWidth / LEVEL_WIDTH)));
   const anchors = new Map<Branch<Node>, Branch<Node> | undefined>();
   const lastOn = new Map<Branch<Node> | undefined, Branch<Node>>();
@@ -65,9 +65,9 @@ export function foldTree<Node extends RunNode>(
   };
 }
 
-function mostUrgent<Node extends RunNode>(tree: readonly Branch<Node>[], room: number): Set<Branch<Node>> {
+function highestPriority<Node extends RunNode>(tree: readonly Branch<Node>[], room: number): Set<Branch<Node>> {
   const chosen = new Set<Branch<Node>>();
-  for (const statuses of URGENCY) {
+  for (const statuses of PRIORITY) {
     for (const branch of tree) {
       if (chosen.size >= room) return chosen;
       if (statuses.includes(branch.node.status)) chosen.add(branch);

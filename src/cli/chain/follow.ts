@@ -1,63 +1,60 @@
-/**
- * Follows a run through the server's event stream to its end, over restarts of the server and lost connections: it
- * connects again until it is told that the run has ended.
- */
+/** Follows a run through the server's event stream until it ends. Reconnects after restarts of the server and lost connections. */
 import { setTimeout as sleepFor } from "node:timers/promises";
 import type { OperatorError } from "../../kernel/errors.ts";
 import { type ExponentialPolicy, retryDelayMs } from "../../kernel/work/retry.ts";
-import { type Client, mayPass, pathTo } from "../common/client.ts";
+import { type Client, isTransient, pathTo } from "../common/client.ts";
 import { createEventReader } from "../common/server-sent-events.ts";
 import type { Run, RunNode, RunStatus } from "./api.ts";
 
 export type RunEvent =
   | { event: "run"; data: Run }
-  /** All of them at first, in the order of the definition, then those that changed. */
+  /** First all nodes, in the order of the definition, then those that changed. */
   | { event: "nodes"; data: RunNode[] }
   | { event: "end"; data: { status: RunStatus } };
 
 export interface Follower {
   onEvent?(event: RunEvent): void;
-  /** The connection is lost. Told once, however many tries it takes to have it back. */
-  onAway?(sentence: string): void;
-  onBack?(): void;
+  /** The connection is lost. Called once, however many attempts the reconnection takes. */
+  onDisconnect?(sentence: string): void;
+  onReconnect?(): void;
 }
 
-const AWAY: ExponentialPolicy = {
+const RECONNECT: ExponentialPolicy = {
   maxAttempts: Number.POSITIVE_INFINITY,
   baseMs: 500,
   factor: 2,
   capMs: 15_000,
   jitter: 0.5,
 };
-/** The server gives signs of life far more often; a connection that died without a word is noticed by their absence. */
-const SILENCE_MS_MAX = 60_000;
-/** A connection that breaks earlier counts as one more failure, so that a broken server is not called without a pause. */
-const STEADY_MS = 5_000;
+/** The server sends keep-alives more often, so a longer silence means a dead connection. */
+const IDLE_MS_MAX = 60_000;
+/** A connection that breaks earlier counts as a failure, so that the delay grows. */
+const STABLE_MS = 5_000;
 
-/** Resolves with the status that the run ended with. Rejects when the server cannot be reached at first, or refuses. */
+/** Resolves with the final status of the run. Rejects if the first connection fails, or the server refuses. */
 export async function followRun(
   client: Client,
   runId: string,
-  { onEvent, onAway, onBack, signal }: Follower & { signal: AbortSignal },
+  { onEvent, onDisconnect, onReconnect, signal }: Follower & { signal: AbortSignal },
 ): Promise<RunStatus> {
   const path = pathTo`api/v1/runs/${runId}/stream`;
   let wasConnected = false;
   let lastId = "";
-  let baseMs = AWAY.baseMs;
+  let baseMs = RECONNECT.baseMs;
   let failures = 0;
-  let isAway = false;
+  let isDisconnected = false;
 
   async function connect(): Promise<RunStatus | undefined> {
     const reader = createEventReader();
     const headers = lastId === "" ? {} : { "last-event-id": lastId };
-    for await (const piece of client.stream({ method: "GET", path, headers, timeoutMs: SILENCE_MS_MAX, signal })) {
-      if (isAway) onBack?.();
-      isAway = false;
+    for await (const piece of client.stream({ method: "GET", path, headers, timeoutMs: IDLE_MS_MAX, signal })) {
+      if (isDisconnected) onReconnect?.();
+      isDisconnected = false;
       wasConnected = true;
       for (const { event, data } of reader.push(piece)) {
-        const news = { event, data: JSON.parse(data) } as RunEvent;
-        onEvent?.(news);
-        if (news.event === "end") return news.data.status;
+        const runEvent = { event, data: JSON.parse(data) } as RunEvent;
+        onEvent?.(runEvent);
+        if (runEvent.event === "end") return runEvent.data.status;
       }
       lastId = reader.lastId() || lastId;
       baseMs = reader.retryMs() ?? baseMs;
@@ -67,18 +64,18 @@ export async function followRun(
 
   for (;;) {
     const beganAt = performance.now();
-    let away = `${client.url} closed the connection.`;
+    let reason = `${client.url} closed the connection.`;
     try {
       const ended = await connect();
       if (ended !== undefined) return ended;
     } catch (error) {
       signal.throwIfAborted();
-      if (!wasConnected || !mayPass(error)) throw error;
-      away = (error as OperatorError).message;
+      if (!wasConnected || !isTransient(error)) throw error;
+      reason = (error as OperatorError).message;
     }
-    failures = performance.now() - beganAt > STEADY_MS ? 1 : failures + 1;
-    if (!isAway) onAway?.(away);
-    isAway = true;
-    await sleepFor(retryDelayMs({ ...AWAY, baseMs }, failures, Math.random), undefined, { signal });
+    failures = performance.now() - beganAt > STABLE_MS ? 1 : failures + 1;
+    if (!isDisconnected) onDisconnect?.(reason);
+    isDisconnected = true;
+    await sleepFor(retryDelayMs({ ...RECONNECT, baseMs }, failures, Math.random), undefined, { signal });
   }
 }

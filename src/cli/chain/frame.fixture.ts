@@ -1,9 +1,9 @@
-/** Runs and nodes for tests of what is drawn of them. */
+/** Runs and nodes for tests of frames. */
 import type { NodeStatus, Run, RunNode } from "./api.ts";
 
 export const BEGIN = Date.parse("2025-01-01T00:00:00.000Z");
 
-/** So many seconds after the beginning. */
+/** A time in seconds after the start. */
 export const at = (seconds: number) => new Date(BEGIN + seconds * 1000).toISOString();
 
 export function runOf(fields: Partial<Run> = {}): Run {
@@ -19,7 +19,7 @@ export function runOf(fields: Partial<Run> = {}): Run {
   };
 }
 
-/** PENDING, unless the fields say otherwise; one that began began with the run. */
+/** PENDING by default; a started node starts with the run. */
 export function nodeOf(
   nodeId: string,
   dependsOn: readonly string[] = [],

@@ -1,4 +1,4 @@
-/** What a run looks like in a window: shapes of DAGs, states, and windows too small for them. */
+/** Frames of runs: shapes of DAGs, states, and windows that are too small. */
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
 import { displayWidth } from "../common/output.ts";
@@ -13,7 +13,7 @@ function draw(nodes: readonly RunNode[], options: Partial<FrameInput> = {}): str
 const treeOf = (nodes: readonly RunNode[], options: Partial<FrameInput> = {}) => draw(nodes, options).slice(2);
 
 describe("the head", () => {
-  test("names the run, its state and its time, and shows how many nodes have ended", () => {
+  test("shows the run, its state and duration, and how many nodes have ended", () => {
     const nodes = [nodeOf("a", [], "SUCCESS"), nodeOf("b", ["a"], "RUNNING"), nodeOf("c", ["b"]), nodeOf("d", ["c"])];
     expect(draw(nodes, { run: runOf({ opTime: "2025-01-01" }) }).slice(0, 2)).toEqual([
       "daily  RUNNING  5.0s  run run-1  opTime 2025-01-01",
@@ -21,7 +21,7 @@ describe("the head", () => {
     ]);
   });
 
-  test("stops the clock when the run has ended, and tells why", () => {
+  test("shows the final duration and the reason when the run has ended", () => {
     const run = runOf({ status: "FAILED", endedAt: at(90), reason: "node b failed\nat line 1" });
     expect(draw([nodeOf("b", [], "FAILED")], { run }).slice(0, 3)).toEqual([
       "daily  FAILED  1:30  run run-1",
@@ -30,7 +30,7 @@ describe("the head", () => {
     ]);
   });
 
-  test("is full only when all have ended", () => {
+  test("has a full bar only when all nodes have ended", () => {
     const nodes = Array.from({ length: 1_000 }, (_, index) =>
       nodeOf(`n${index}`, [], index > 0 ? "SUCCESS" : "RUNNING"),
     );
@@ -69,7 +69,7 @@ describe("the tree", () => {
     );
   });
 
-  test("that is deeper than the window is wide loses its beginning, not its names", () => {
+  test("that is too deep for the window loses its first branches, not its names", () => {
     const nodes = Array.from({ length: 50 }, (_, index) => nodeOf(`n${index}`, index === 0 ? [] : [`n${index - 1}`]));
     const lines = treeOf(nodes, { width: 40 });
     expect(lines.slice(0, 6)).toEqual([
@@ -92,7 +92,7 @@ describe("the tree", () => {
 });
 
 describe("a node", () => {
-  test("has a sign for each state, its time and what there is to say", () => {
+  test("has a symbol for its state, its duration and a note", () => {
     const nodes = [
       nodeOf("pending", [], "PENDING", { waitingFor: "the table DW_ORDER" }),
       nodeOf("running", [], "RUNNING", { attempt: 2, progress: 0.456, progressNote: "rows", childRunId: "run-2" }),
@@ -127,15 +127,15 @@ describe("a node", () => {
     ["it failed with:\r\n  no such table\r\n", "it failed with: no such table"],
     ["The query failed: no such table\nat line 1", "The query failed: no such table"],
     ["Last words:", "Last words:"],
-  ])("tells of the error %j what was wrong", (lastError, told) => {
+  ])("shows the relevant line of the error %j", (lastError, shown) => {
     const run = runOf({ status: "FAILED", endedAt: at(5), reason: `node \`a\` failed: ${lastError}` });
     expect(draw([nodeOf("a", [], "FAILED", { lastError })], { run }).slice(2)).toEqual([
-      `node \`a\` failed: ${told}`,
-      `✗ a     1.0s  ${told}`,
+      `node \`a\` failed: ${shown}`,
+      `✗ a     1.0s  ${shown}`,
     ]);
   });
 
-  test("that lost its worker counts no attempt against its budget", () => {
+  test("that lost its worker shows no attempt out of its maximum", () => {
     const lost = { attempt: 2, maxAttempts: 2, lastError: "its worker fell silent" };
     const nodes = [
       nodeOf("a", [], "RETRYING", { ...lost, endedAt: at(1) }),
@@ -151,13 +151,13 @@ describe("a node", () => {
     ]);
   });
 
-  test("that is skipped says why, dimly", () => {
+  test("that is skipped shows the reason, dimmed", () => {
     const nodes = [nodeOf("a", [], "SKIPPED", { lastError: "its `if` is false: 1 > 2" })];
     expect(treeOf(nodes)).toEqual(["⊘ a           its `if` is false: 1 > 2"]);
     expect(treeOf(nodes, { colour: true })[0]).toContain("\u001b[2m  its `if` is false: 1 > 2\u001b[22m");
   });
 
-  test("tells what it waits for only when the tree does not show it", () => {
+  test("shows what it waits for only if the tree does not", () => {
     const waits = { waitingFor: "a free worker" };
     expect(
       treeOf([
@@ -174,11 +174,11 @@ describe("a node", () => {
     ]);
   });
 
-  test("whose clock is ahead of ours takes no time, rather than less", () => {
+  test("with a start in the future has a duration of zero", () => {
     expect(treeOf([nodeOf("a", [], "RUNNING", { startedAt: at(60) })])).toEqual(["● a      0ms"]);
   });
 
-  test("cannot send anything to the terminal but text", () => {
+  test("cannot send control characters to the terminal", () => {
     const evil = "\u001b[2J\u202e";
     const run = runOf({ jobName: evil, runId: evil, opTime: evil, reason: evil });
     const nodes = [
@@ -188,7 +188,7 @@ describe("a node", () => {
     ];
     const text = draw(nodes, { run, width: 300 }).join("");
     expect(text).toContain("\\u001b[2J\\u202e");
-    // oxlint-disable-next-line no-control-regex -- they are what it is about
+    // oxlint-disable-next-line no-control-regex -- it matches control characters
     expect(text).not.toMatch(/[\u0000-\u001f\u202e]/);
   });
 });
@@ -202,7 +202,7 @@ describe("a window", () => {
     nodeOf("broken", ["done7"], "FAILED", { lastError: "no" }),
   ];
 
-  test("that is too low hides what is over, never what runs or failed, and says so", () => {
+  test("that is too low hides ended nodes first, and counts the hidden ones", () => {
     expect(treeOf(nodes, { height: 8 })).toEqual([
       "✓ root            1.0s",
       "├─ ✓ done0        1.0s",
@@ -213,14 +213,14 @@ describe("a window", () => {
     ]);
   });
 
-  test("that is lower still shows failures before all else", () => {
+  test("that is still lower shows failures first", () => {
     expect(treeOf(nodes, { height: 1 })).toEqual([
       "✗ broken     1.0s  no",
       "… 63 more: 61 success, 1 running, 1 pending",
     ]);
   });
 
-  test("is never overfull, whatever its size", () => {
+  test("never has too many lines, whatever its size", () => {
     const wide = [...nodes, nodeOf("订单".repeat(40), ["late"], "FAILED", { lastError: "字".repeat(200) })];
     for (const [width, height] of [
       [1, 4],
@@ -236,7 +236,7 @@ describe("a window", () => {
     }
   });
 
-  test("shows the same with colours as without", () => {
+  test("shows the same text with and without colours", () => {
     const coloured = draw(nodes, { colour: true, width: 30 });
     expect(coloured.map(stripVTControlCharacters)).toEqual(draw(nodes, { width: 30 }));
     expect(coloured.join("\n")).toContain("\u001b[31m✗ \u001b[39m");
@@ -251,7 +251,7 @@ test.each([
   ],
   ["one behind the other", (index: number) => (index === 0 ? [] : [`n${index - 1}`])],
   ["all behind one", (index: number) => (index === 0 ? [] : ["n0"])],
-])("10,000 nodes %s are drawn while nobody notices", (_, parents) => {
+])("10,000 nodes %s are drawn quickly", (_, parents) => {
   const nodes = Array.from({ length: 10_000 }, (__, index) =>
     nodeOf(`n${index}`, parents(index), index < 5_000 ? "SUCCESS" : index === 7_777 ? "RUNNING" : "PENDING"),
   );
@@ -262,6 +262,6 @@ test.each([
   expect(lines).toHaveLength(50);
   expect(lines.filter((line) => line.includes("● n7777"))).toHaveLength(1);
   expect(draw(nodes, { height: Number.POSITIVE_INFINITY })).toHaveLength(10_002);
-  // About 20 ms on two old cores; a frame that grew with the square of the nodes would take seconds.
+  // About 20 ms on two old cores; quadratic time would be seconds.
   expect(tookMs).toBeLessThan(500);
 });

@@ -1,23 +1,20 @@
-/**
- * A run as lines of text that fit a window: what it is and how far it got, then its nodes as a tree. The same frame is
- * drawn once by `show` and again and again by `watch`; it depends on nothing but what it is given.
- */
+/** A run as lines of text that fit a window: a header with its progress, then its nodes as a tree. Used by `show` and `watch`. */
 
 import { styleText } from "node:util";
 import { listed } from "../../kernel/text/sentences.ts";
 import { clip, displayWidth, printable, type Style } from "../common/output.ts";
 import type { NodeStatus, Run, RunNode, RunStatus } from "./api.ts";
 import { foldTree, type ShownBranch } from "./fold.ts";
-import { countByStatus, countsInWords, durationOf, hasEnded, inOneLine, nodeRemark } from "./words.ts";
+import { countByStatus, countsInWords, durationOf, hasEnded, inOneLine, nodeNote } from "./run-text.ts";
 
 export interface FrameInput {
   run: Run;
   nodes: readonly RunNode[];
   /** Milliseconds since 1970. */
   now: number;
-  /** No line is wider. */
+  /** The limit of each line. */
   width: number;
-  /** There are no more lines, unless the window is too small for anything. */
+  /** The limit of lines, unless the window is too small. */
   height: number;
   colour: boolean;
 }
@@ -31,7 +28,7 @@ const GLYPHS: Readonly<Record<NodeStatus, readonly [glyph: string, style: Style]
   SKIPPED: ["⊘", "dim"],
   STOPPED: ["■", "magenta"],
 };
-/** The signs of the states, for the help. */
+/** The symbols of the states, for the help. */
 export const LEGEND = Object.entries(GLYPHS)
   .map(([status, [glyph]]) => `${glyph} ${status.toLowerCase()}`)
   .join(", ");
@@ -45,9 +42,9 @@ const RUN_STYLES: Readonly<Record<RunStatus, Style>> = {
 };
 
 const BAR_WIDTH_MAX = 30;
-/** A window can be made so small that nothing fits; these are drawn all the same. */
+/** Drawn even if the window is too small. */
 const ROWS_MIN = 2;
-/** The share of a line that the branches before a name, and the name itself, may take. */
+/** The limits of the branches and of the name, as shares of a line. */
 const BRANCHES_SHARE = 0.3;
 const NAME_SHARE = 0.6;
 const DURATION_WIDTH = 7;
@@ -65,11 +62,11 @@ export function frame({ run, nodes, now, width, height, colour }: FrameInput): s
     branchesWidth: Math.floor(width * BRANCHES_SHARE),
   });
   const statusOf = new Map(nodes.map(({ nodeId, status }) => [nodeId, status]));
-  // That a node waits for its parents is what the tree shows.
-  const remarks = shown.map(({ node }) =>
-    node.status === "PENDING" && !node.dependsOn.every((id) => hasEnded(statusOf.get(id))) ? "" : nodeRemark(node, now),
+  // The tree already shows that a node waits for its parents.
+  const notes = shown.map(({ node }) =>
+    node.status === "PENDING" && !node.dependsOn.every((id) => hasEnded(statusOf.get(id))) ? "" : nodeNote(node, now),
   );
-  const rows = nodeRows(shown, remarks, { now, nameWidthMax: Math.floor(width * NAME_SHARE) });
+  const rows = nodeRows(shown, notes, { now, nameWidthMax: Math.floor(width * NAME_SHARE) });
   if (hidden.length > 0) rows.push([[`… ${hidden.length} more: ${countsInWords(countByStatus(hidden))}`, "dim"]]);
   return [...head, ...rows].map((spans) => line(spans, width, colour));
 }
@@ -98,10 +95,10 @@ function progress(nodes: readonly RunNode[], width: number): Span[] {
   ];
 }
 
-/** One line for each node: its place in the tree, its state and name, then in columns its time and what there is to say. */
+/** One line for each node: its branches, state and name, then in columns its duration and a note. */
 function nodeRows(
   shown: readonly ShownBranch<RunNode>[],
-  remarks: readonly string[],
+  notes: readonly string[],
   { now, nameWidthMax }: { now: number; nameWidthMax: number },
 ): Span[][] {
   const names = shown.map(({ node, branches }) => clip(printable(node.nodeId), nameWidthMax - branches.length));
@@ -111,10 +108,10 @@ function nodeRows(
     const [glyph, style] = GLYPHS[node.status];
     const spans: Span[] = [[branches, "dim"], [`${glyph} `, style], [names[index] ?? ""]];
     const took = durationOf(node, now);
-    const remark = remarks[index] ?? "";
-    if (took === "" && remark === "" && otherParents.length === 0) return spans;
+    const note = notes[index] ?? "";
+    if (took === "" && note === "" && otherParents.length === 0) return spans;
     spans.push([" ".repeat(column - (widths[index] ?? 0))], [`  ${took.padStart(DURATION_WIDTH)}`, "dim"]);
-    if (remark !== "") spans.push([`  ${remark}`, style]);
+    if (note !== "") spans.push([`  ${note}`, style]);
     if (otherParents.length > 0)
       spans.push([`  also after ${listed(otherParents.map(printable), OTHER_PARENTS_MAX)}`, "dim"]);
     return spans;
@@ -127,7 +124,7 @@ function line(spans: readonly Span[], width: number, colour: boolean): string {
   for (const [whole, style] of spans) {
     const piece = clip(whole, left);
     left -= displayWidth(piece);
-    // Whether there may be colours was decided by the caller, who knows where the line will go.
+    // The caller has decided whether to use colours.
     text += colour && style !== undefined && piece !== "" ? styleText(style, piece, { validateStream: false }) : piece;
     if (piece !== whole) break;
   }

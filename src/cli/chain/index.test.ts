@@ -1,4 +1,4 @@
-/** Every `millrace chain` command that is a call or two, as processes against a server that answers as the API does. */
+/** The simple `millrace chain` commands, as processes against a fake of the API. */
 import { describe, expect, test } from "vitest";
 import { signal, until } from "../../../test/until.ts";
 import { at, nodeOf, runOf } from "./frame.fixture.ts";
@@ -14,7 +14,7 @@ const DAILY = {
 };
 const pageOf = (...items: unknown[]) => ({ items, page: 1, size: 20, total: items.length });
 
-/** The server knows the chain `daily`, with the id c-1. */
+/** The server has the chain `daily`, with the id c-1. */
 async function setUp() {
   const server = await startChainServer();
   server.answers = {
@@ -39,7 +39,7 @@ describe("start", () => {
     expect((await chain("start", "daily", "--json")).stdout).toBe('{"runId":"run-1"}\n');
   });
 
-  test("takes the chain's id as well, and hands on what the run is to know", async () => {
+  test("accepts the chain's id, and sends the fields of the run", async () => {
     const { server, chain } = await setUp();
     const flags = ["--params", '{"n":1}', "--op-time", "2025-01-01", "--priority", "-5", "--idempotency-key", "k 1"];
     expect((await chain("start", "c-1", ...flags)).stdout).toBe("run-1\n");
@@ -48,7 +48,7 @@ describe("start", () => {
     expect(server.asked.at(-1)?.headers["idempotency-key"]).toBe("k 1");
   });
 
-  test("goes on as watch with --watch", async () => {
+  test("follows the run with --watch", async () => {
     const { server } = await setUp();
     server.nodes = [nodeOf("a", [], "RUNNING")];
     const start = chainCli(server, "start", "daily", "--watch");
@@ -59,7 +59,7 @@ describe("start", () => {
     expect(stdout.split("\n").slice(0, 3)).toEqual(["run-1", "run run-1 of daily RUNNING", "a RUNNING"]);
   });
 
-  test("with --watch --json tells the run's id as the first event", async () => {
+  test("with --watch --json prints the run's id as the first event", async () => {
     const { server } = await setUp();
     server.run = runOf({ status: "SUCCESS", endedAt: at(2) });
     const { exit, stdout } = await chainCli(server, "start", "daily", "--watch", "--json").ended;
@@ -69,7 +69,7 @@ describe("start", () => {
     expect(others.map((text) => Object.keys(JSON.parse(text)))).toEqual(others.map(() => ["event", "data"]));
   });
 
-  test("says what is wrong with the name or with the parameters", async () => {
+  test("explains a wrong name or wrong parameters", async () => {
     const { chain } = await setUp();
     expect(await chain("start", "nope")).toEqual({
       exit: 4,
@@ -83,7 +83,7 @@ describe("start", () => {
   });
 });
 
-test("start refuses a priority that is no number", async () => {
+test("start refuses a priority that is not a number", async () => {
   const { chain } = await setUp();
   expect(await chain("start", "daily", "--priority", "high")).toMatchObject({
     exit: 2,
@@ -109,7 +109,7 @@ test.each([["watch"], ["show"], ["logs"], ["logs", "--follow"], ["stop"], ["resu
 );
 
 describe("stop, resume, retry and complete", () => {
-  test("stop asks once, and with --wait returns when the run is stopped", async () => {
+  test("stop makes one call, and with --wait returns when the run is stopped", async () => {
     const { server, chain } = await setUp();
     server.answers["POST /runs/run-1:stop"] = [200, { runId: "run-1", status: "STOPPING" }];
     const asked = await chain("stop", "run-1", "--reason", "too late");
@@ -147,27 +147,27 @@ describe("stop, resume, retry and complete", () => {
     expect((await chain("retry", "run-1", "--dry-run")).stdout).toBe("Nothing would run.\n");
   });
 
-  test("retry says in its help what it runs again", async () => {
+  test("retry explains in its help what it runs again", async () => {
     const { chain } = await setUp();
     expect((await chain("retry", "--help")).stdout.replaceAll("\n", " ")).toContain(
-      "everything in the run that failed or was stopped is run again, and what was skipped behind it",
+      "runs all failed and stopped nodes again, and their skipped descendants",
     );
   });
 
-  test("retry runs one node again, with all behind it if asked", async () => {
+  test("retry runs one node again, with --downstream also its descendants", async () => {
     const { server, chain } = await setUp();
     const reply = { runId: "run-1", nodeId: "a/b", status: "RETRYING", attempt: 2, nodes: [] };
     server.answers["POST /runs/run-1/nodes/a%2Fb:retry"] = [200, reply];
-    const { stdout } = await chain("retry", "run-1", "a/b", "--downstream", "--reason", "it is mended");
+    const { stdout } = await chain("retry", "run-1", "a/b", "--downstream", "--reason", "it is fixed");
     expect(stdout).toBe("Run run-1: retrying a/b.\n");
     expect(lastOf(server)).toEqual([
       "POST /api/v1/runs/run-1/nodes/a%2Fb:retry?downstream=true",
-      { reason: "it is mended" },
+      { reason: "it is fixed" },
     ]);
     expect(await chain("retry", "run-1", "--downstream")).toMatchObject({ exit: 2 });
   });
 
-  test("complete hands over an artifact, if it is JSON", async () => {
+  test("complete sends an artifact, if it is JSON", async () => {
     const { server, chain } = await setUp();
     const reply = { runId: "run-1", nodeId: "load", status: "SUCCESS", attempt: 1 };
     server.answers["POST /runs/run-1/nodes/load:complete"] = [200, reply];
@@ -231,7 +231,7 @@ describe("logs", () => {
     };
   }
 
-  test("prints one node's log, harmlessly", async () => {
+  test("prints one node's log, with control characters escaped", async () => {
     const { server, chain } = await setUp();
     keep(server, "a", [line(1, "one\ntwo\n"), line(2, "\u001b[2J", 2, "error"), line(3, "three", 2)]);
     expect(await chain("logs", "run-1", "a", "--attempt", "2")).toEqual({
@@ -254,8 +254,8 @@ describe("logs", () => {
       Array.from({ length: 2_500 }, (_, index) => line(index + 1, `line ${index + 1}.`)),
     );
     const { stdout } = await chain("logs", "run-1", "a");
-    const told = stdout.trim().split("\n");
-    expect([told.length, new Set(told).size, told.at(-1)?.slice(21)]).toEqual([2_500, 2_500, "a info line 2500."]);
+    const lines = stdout.trim().split("\n");
+    expect([lines.length, new Set(lines).size, lines.at(-1)?.slice(21)]).toEqual([2_500, 2_500, "a info line 2500."]);
   });
 
   test("prints the logs of all nodes that started, in that order", async () => {
@@ -279,7 +279,7 @@ describe("logs", () => {
     ]);
   });
 
-  test("goes on with --follow until the run ends, over a busy server, and misses no last line", async () => {
+  test("with --follow prints all lines until the run ends, also if the server is busy", async () => {
     const { server } = await setUp();
     const log = [line(1, "one")];
     server.nodes = [nodeOf("a", [], "RUNNING"), nodeOf("b", ["a"])];

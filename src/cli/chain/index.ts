@@ -1,4 +1,4 @@
-/** `millrace chain ...`: DAGs of work, and their runs: defined from files, started, watched and mended from a terminal. */
+/** `millrace chain ...`: defines chains from files, and starts, watches and controls their runs. */
 
 import type { Family } from "../common/command.ts";
 import { apply } from "./apply.ts";

@@ -1,15 +1,15 @@
-/** `millrace chain ls` and `runs`: what chains there are, and what became of them. */
+/** `millrace chain ls` and `runs`: lists of chains and runs. */
 
-import { clientCommand, talkingCommand } from "../common/client-command.ts";
+import { clientCommand, serverCommand } from "../common/client-command.ts";
 import { table, toSeconds } from "../common/output.ts";
 import { listing, PAGE_FLAGS, type Page, pageOf } from "../common/paging.ts";
 import { type ChainSummary, chainIdOf, type Run } from "./api.ts";
-import { durationOf, inOneLine } from "./words.ts";
+import { durationOf, inOneLine } from "./run-text.ts";
 
 const ls = clientCommand<Page<ChainSummary>>({
   summary: "List chains, with the last run of each",
   args: "",
-  flags: [{ usage: "--q <text>", description: "Chains with this in their names." }, ...PAGE_FLAGS],
+  flags: [{ usage: "--q <text>", description: "Chains whose names contain this." }, ...PAGE_FLAGS],
   examples: ["millrace chain ls", "millrace chain ls --q daily"],
   request: (given) => ({
     method: "GET",
@@ -33,7 +33,7 @@ const ls = clientCommand<Page<ChainSummary>>({
     ),
 });
 
-const runs = talkingCommand<Page<Run>>({
+const runs = serverCommand<Page<Run>>({
   summary: "List runs, newest first",
   details: "NAME is the name or the id of a chain; without it the runs of all chains are listed.",
   args: "[NAME]",
@@ -42,11 +42,11 @@ const runs = talkingCommand<Page<Run>>({
       usage: "--status <status>",
       description: "Runs that are PENDING, RUNNING, SUCCESS, FAILED, STOPPING or STOPPED.",
     },
-    { usage: "--op-time <time>", description: "Runs about this time." },
+    { usage: "--op-time <time>", description: "Runs with this opTime." },
     ...PAGE_FLAGS,
   ],
   examples: ["millrace chain runs daily", "millrace chain runs --status FAILED"],
-  async talk(client, given) {
+  async execute(client, given) {
     const name = given.maybeText("NAME");
     return client.call<Page<Run>>({
       method: "GET",

@@ -1,11 +1,11 @@
-/** `millrace chain logs`: what the nodes of a run have written, and with `--follow` what they go on to write. */
+/** `millrace chain logs`: the logs of the nodes of a run, with `--follow` also new lines. */
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { type Client, mayPass, pathTo } from "../common/client.ts";
+import { type Client, isTransient, pathTo } from "../common/client.ts";
 import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor } from "../common/client-command.ts";
 import type { Command } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import { paint, print, printable, toSeconds } from "../common/output.ts";
-import { aboutRun, fetchNodes, type RunNode } from "./api.ts";
+import { fetchNodes, type RunNode, withRunHint } from "./api.ts";
 import { followRun } from "./follow.ts";
 
 interface LogLine {
@@ -17,16 +17,16 @@ interface LogLine {
 }
 
 const LINES_PER_CALL = 1_000;
-const LOOK_EVERY_MS = 1_000;
+const POLL_MS = 1_000;
 
 export const logs: Command = {
-  summary: "Print what the nodes of a run have written",
-  details: `Without NODE the logs of all nodes are printed, node by node in the order in which they started. With --follow
-lines are printed as they come, until the run ends.`,
+  summary: "Print the logs of the nodes of a run",
+  details: `Without NODE, prints the logs of all nodes, in the order in which they started. With --follow, prints new lines
+until the run ends.`,
   args: "RUN [NODE]",
   flags: [
-    { usage: "--attempt <number>", description: "Only what this attempt of the node wrote." },
-    { usage: "--follow", description: "Go on until the run ends." },
+    { usage: "--attempt <number>", description: "Only lines of this attempt." },
+    { usage: "--follow", description: "Print new lines until the run ends." },
     { usage: "--json", description: "Print each line as JSON, with its node." },
     ...CLIENT_FLAGS,
   ],
@@ -40,7 +40,7 @@ lines are printed as they come, until the run ends.`,
     const node = given.maybeText("NODE");
     const client = clientFor(given);
     const printNew = logPrinter(client, { runId, attempt: given.maybeNumber("--attempt"), json: given.isOn("--json") });
-    await aboutRun(client, runId, async () => {
+    await withRunHint(client, runId, async () => {
       if (given.isOn("--follow")) await follow(client, runId, node, printNew);
       else if (node !== undefined) await printNew(node);
       else for (const { nodeId } of startedFirst(await fetchNodes(client, runId))) await printNew(nodeId);
@@ -49,7 +49,7 @@ lines are printed as they come, until the run ends.`,
   },
 };
 
-/** Prints what a node has written since the last time. */
+/** Prints the new lines of a node. */
 type PrintNew = (nodeId: string) => Promise<void>;
 
 function logPrinter(
@@ -73,11 +73,11 @@ function logPrinter(
   };
 }
 
-/** Looks at the nodes that run, now and then, and once more at each that has changed. */
+/** Polls the logs of running nodes, and once more of each node that has changed. */
 async function follow(client: Client, runId: string, only: string | undefined, printNew: PrintNew): Promise<void> {
   const running = new Set<string>();
   const changed = new Set<string>();
-  function notice(nodes: readonly RunNode[]): void {
+  function noteChanges(nodes: readonly RunNode[]): void {
     for (const { nodeId, status } of nodes) {
       if (only !== undefined && nodeId !== only) continue;
       changed.add(nodeId);
@@ -85,12 +85,12 @@ async function follow(client: Client, runId: string, only: string | undefined, p
       else running.delete(nodeId);
     }
   }
-  async function look(isLast: boolean): Promise<void> {
+  async function poll(isLast: boolean): Promise<void> {
     const nodes = new Set([...changed, ...running]);
     changed.clear();
     for (const nodeId of nodes) {
       await printNew(nodeId).catch((error: unknown) => {
-        if (isLast || !mayPass(error)) throw error;
+        if (isLast || !isTransient(error)) throw error;
         changed.add(nodeId);
       });
     }
@@ -99,13 +99,13 @@ async function follow(client: Client, runId: string, only: string | undefined, p
   const leaving = new AbortController();
   const end = followRun(client, runId, {
     signal: leaving.signal,
-    onEvent: ({ event, data }) => event === "nodes" && notice(startedFirst(data)),
-    onAway: (sentence) => process.stderr.write(`${printable(sentence)} Trying again.\n`),
+    onEvent: ({ event, data }) => event === "nodes" && noteChanges(startedFirst(data)),
+    onDisconnect: (sentence) => process.stderr.write(`${printable(sentence)} Trying again.\n`),
   }).then(() => true);
   try {
     for (let isOver = false; !isOver; ) {
-      isOver = await Promise.race([end, sleepFor(LOOK_EVERY_MS, false, { ref: false })]);
-      await look(isOver);
+      isOver = await Promise.race([end, sleepFor(POLL_MS, false, { ref: false })]);
+      await poll(isOver);
     }
   } finally {
     leaving.abort();
@@ -119,7 +119,7 @@ function startedFirst(nodes: readonly RunNode[]): RunNode[] {
     .toSorted((a, b) => Date.parse(a.startedAt ?? "") - Date.parse(b.startedAt ?? ""));
 }
 
-/** Each line of the text with its time and its node, so that none loses them. */
+/** Repeats time and node on each line of a text. */
 function asText(nodeId: string, { at, attempt, level, text }: LogLine): string {
   const name = attempt > 1 ? `${nodeId}#${attempt}` : nodeId;
   const head = printable(`${toSeconds(at)} ${name} ${level}`);

@@ -1,4 +1,4 @@
-/** Frames over frames, seen through a terminal. */
+/** Redrawing of frames, checked on a simulated terminal. */
 import { expect, test } from "vitest";
 import { createScreen } from "./screen.ts";
 import { testTerminal } from "./terminal.fixture.ts";
@@ -13,7 +13,7 @@ function setUp(columns = 20, rows = 10) {
   return { terminal, writes, screen, draw: (...lines: string[]) => screen.draw(lines, terminal.columns) };
 }
 
-test("a frame takes the place of the last one, whether it is longer, shorter or narrower", () => {
+test("a frame replaces the last one, whether it is longer, shorter or narrower", () => {
   const { terminal, draw } = setUp();
   terminal.write("$ millrace\n");
   for (const frame of [["one", "two"], ["a much longer line", "b", "c"], ["x"], [], ["one", "two", "three", "four"]]) {
@@ -22,7 +22,7 @@ test("a frame takes the place of the last one, whether it is longer, shorter or 
   }
 });
 
-test("each frame is one write, and no line is cleared before its text is there", () => {
+test("each frame is one write, and no line is cleared before it is overwritten", () => {
   const { writes, draw } = setUp();
   draw("one", "two");
   draw("three", "four");
@@ -30,7 +30,7 @@ test("each frame is one write, and no line is cleared before its text is there",
   expect(writes[1]).toBe("\u001b[2A\rthree\u001b[K\nfour\u001b[K\n\u001b[J");
 });
 
-test("the cursor is hidden while frames are drawn and comes back at the end", () => {
+test("the cursor is hidden while frames are drawn and shown again at the end", () => {
   const { terminal, screen, draw } = setUp();
   screen.leave();
   expect(terminal.isCursorHidden()).toBe(false);
@@ -42,7 +42,7 @@ test("the cursor is hidden while frames are drawn and comes back at the end", ()
   expect(terminal.lines()).toEqual(["one", "next"]);
 });
 
-test("a window that was made narrower is drawn over whole, with its wrapped lines", () => {
+test("in a window that became narrower, wrapped lines are overwritten too", () => {
   const { terminal, draw } = setUp(20);
   terminal.write("before\n");
   draw("\u001b[31m123456789 12345\u001b[39m", "short");

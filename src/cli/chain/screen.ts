@@ -1,14 +1,14 @@
 /**
- * Draws a frame over the last one, in place and without flicker: one write that goes up, overwrites each line and clears
- * what is left of it. Nothing is cleared before it is written anew.
+ * Draws a frame over the last one without flicker: one write that moves the cursor up, overwrites each line and clears the rest
+ * of it.
  */
 import { stripVTControlCharacters } from "node:util";
 import { displayWidth } from "../common/output.ts";
 
 export interface Screen {
-  /** `columns`: how wide the terminal is at the moment. */
+  /** `columns` is the present width of the terminal. */
   draw(lines: readonly string[], columns: number): void;
-  /** The last frame stays; what is written next comes below it. */
+  /** Leaves the last frame on the screen; further output comes below it. */
   leave(): void;
 }
 
@@ -22,7 +22,7 @@ export function createScreen(write: (text: string) => void): Screen {
   let drawn: readonly string[] = [];
   return {
     draw(lines, columns) {
-      // In a window that was made narrower since, the lines of the last frame have been wrapped.
+      // If the window became narrower, the terminal has wrapped lines of the last frame.
       const rows = drawn.reduce((sum, line) => sum + rowsOf(line, columns), 0);
       const toTheTop = rows === 0 ? HIDE_CURSOR : `${ESC}${rows}A\r`;
       write(`${toTheTop}${lines.map((line) => `${line}${CLEAR_TO_END_OF_LINE}\n`).join("")}${CLEAR_BELOW}`);

@@ -1,6 +1,6 @@
 /**
- * A server with one chain and one run that answers as the chains API does, and whose run a test moves by hand: it can do
- * at a wish what the real one does only by accident, such as dropping every connection.
+ * A fake of the chains API with one chain and one run, which the test controls. It can produce rare events on demand, such as
+ * dropped connections.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -25,21 +25,21 @@ export interface ChainServer {
   url: string;
   run: Run;
   nodes: RunNode[];
-  /** What is answered to `METHOD /path`, below /api/v1 and without a query; further ones for the same are answered in turn. */
+  /** Sets the reply to `METHOD /path`, below /api/v1 and without a query; several replies are used in turn. */
   answers: Record<string, Answer | ((asked: Asked) => Answer)>;
-  /** All calls so far but those of the stream. */
+  /** All calls so far except those of the stream. */
   asked: Asked[];
   /** Calls of the stream, in order. */
   streams: Asked[];
-  /** Moves nodes of the run, or the run itself, and tells it to all who follow. */
+  /** Changes nodes or the run, and sends the event to all followers. */
   move(nodes: readonly RunNode[], run?: Partial<Run>): void;
-  /** Tells that the run has ended so. */
+  /** Sends the end of the run. */
   end(run: Pick<Run, "status"> & Partial<Run>): void;
-  /** Sends raw text to all who follow. */
+  /** Sends raw text to all followers. */
   send(text: string): void;
-  /** Cuts all connections of those who follow. */
+  /** Closes the connections of all followers. */
   drop(): void;
-  /** Refuses the next calls of the stream so. */
+  /** Refuses the next calls of the stream. */
   refuseStream: Answer | undefined;
   followers(count: number): Promise<unknown>;
 }
@@ -114,7 +114,7 @@ export async function startChainServer(nodes: RunNode[] = []): Promise<ChainServ
   return state;
 }
 
-/** `millrace chain` with these words against this server. */
+/** Runs `millrace chain` against this server. */
 export function chainCli(server: ChainServer, ...words: string[]) {
   return startCli(["chain", ...words], { MILLRACE_URL: server.url, MILLRACE_KEY: "mlr_test" });
 }

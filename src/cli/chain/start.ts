@@ -1,4 +1,4 @@
-/** `millrace chain start`: begins a run, and follows it if asked to. */
+/** `millrace chain start`: starts a run, and with `--watch` follows it. */
 import { OperatorError } from "../../kernel/errors.ts";
 import { type Client, pathTo } from "../common/client.ts";
 import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor } from "../common/client-command.ts";
@@ -10,18 +10,24 @@ import { WATCH_DETAILS, watchRun } from "./watch.ts";
 
 export const start: Command = {
   summary: "Start a run of a chain",
-  details: `Prints the id of the run. NAME is the chain's name or id. With an idempotency key the same start can be repeated:
-it answers with the run that is there already.
+  details: `Prints the id of the run. NAME is the chain's name or id. With an idempotency key, repeating the start
+returns the existing run.
 
-With --watch the run is followed until it ends. ${WATCH_DETAILS}`,
+With --watch the command follows the run until it ends. ${WATCH_DETAILS}`,
   args: "NAME",
   flags: [
-    { usage: "--params <json>", description: "What the nodes read as ${params...}: an object." },
-    { usage: "--op-time <time>", description: "The time that the run is about, such as 20250101." },
-    { usage: "--priority <number>", description: "Runs with a smaller one go first (default 0); it may be negative." },
+    {
+      usage: "--params <json>",
+      description: "The `params` of the run, a JSON object; nodes read them as ${params...}.",
+    },
+    { usage: "--op-time <time>", description: "The opTime of the run, such as 20250101." },
+    {
+      usage: "--priority <number>",
+      description: "Runs with a smaller number start first (default 0); it may be negative.",
+    },
     { usage: "--idempotency-key <key>", description: "Start once, however often this is called." },
     { usage: "--watch", description: "Follow the run until it ends, and exit with its result." },
-    { usage: "--json", description: "Print the server's reply as JSON; with --watch it is the first of the events." },
+    { usage: "--json", description: "Print the server's reply as JSON; with --watch as the first event." },
     ...CLIENT_FLAGS,
   ],
   environment: CLIENT_ENVIRONMENT,
@@ -33,16 +39,16 @@ With --watch the run is followed until it ends. ${WATCH_DETAILS}`,
     const json = given.isOn("--json");
     const params = paramsOf(given);
     const client = clientFor(given);
-    const reply = await begin(client, given, params);
+    const reply = await startRun(client, given, params);
     const isWatched = given.isOn("--watch");
-    // Who reads the events finds the reply in their shape.
-    const told = isWatched ? { event: "start", data: reply } : reply;
-    print(json ? JSON.stringify(told) : printable(reply.runId));
+    // With --watch, the reply has the form of an event.
+    const output = isWatched ? { event: "start", data: reply } : reply;
+    print(json ? JSON.stringify(output) : printable(reply.runId));
     return isWatched ? watchRun(client, reply.runId, { json }) : EXIT.ok;
   },
 };
 
-async function begin(client: Client, given: Given, params: unknown): Promise<{ runId: string }> {
+async function startRun(client: Client, given: Given, params: unknown): Promise<{ runId: string }> {
   const chainId = await chainIdOf(client, given.text("NAME"));
   const key = given.maybeText("--idempotency-key");
   return client.call<{ runId: string }>({
@@ -64,7 +70,7 @@ function priorityOf(given: Given): number | undefined {
   throw new OperatorError(`--priority is \`${text}\`. Accepted: a whole number.`, EXIT.usage);
 }
 
-/** The value of a flag that is written as JSON. */
+/** Parses the value of a JSON flag. */
 export function parseJsonFlag(flag: string, text: string): unknown {
   try {
     return JSON.parse(text);

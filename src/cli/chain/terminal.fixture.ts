@@ -1,11 +1,11 @@
-/** As much of a terminal as it takes to see what a frame looks like once its control characters are obeyed. */
+/** A simulated terminal that handles the control sequences of frames. */
 import type { Window } from "./views.ts";
 
 export interface TestTerminal extends Window {
-  /** What was ever to be seen, what has scrolled out included, without the line of the cursor. */
+  /** All lines, including those that have scrolled out, without the line of the cursor. */
   lines(): string[];
   isCursorHidden(): boolean;
-  /** Lines that are too long now are wrapped, as terminals do. */
+  /** Wraps lines that are now too long, as terminals do. */
   resize(columns: number, rows: number): void;
 }
 
@@ -39,7 +39,7 @@ export function testTerminal(columns: number, rows: number): TestTerminal {
     columns,
     rows,
     write(text) {
-      // oxlint-disable-next-line no-control-regex -- they are what it is about
+      // oxlint-disable-next-line no-control-regex -- it matches control characters
       for (const [piece, count, command] of text.matchAll(/\u001b\[\??(\d*)([A-Za-z])|[^]/gu)) {
         if (command !== undefined) obey(piece, Number(count), command);
         else if (piece === "\n") newLine();

@@ -1,6 +1,6 @@
 /**
- * A DAG as a tree that a terminal can show: each node once, below the first of its parents in topological order. Takes no
- * stack and looks at each edge twice, so a chain of 10,000 nodes one below the other is no trouble.
+ * A DAG as a tree for a terminal: each node once, below the first of its parents in topological order. Not recursive, so that
+ * a line of 10,000 nodes does not exhaust the stack.
  */
 
 interface DagNode {
@@ -10,13 +10,13 @@ interface DagNode {
 
 export interface Branch<Node extends DagNode> {
   readonly node: Node;
-  /** The branch that it hangs on. */
+  /** The branch of its first parent. */
   readonly parent: Branch<Node> | undefined;
   /** The ids of the other nodes that it depends on. */
   readonly otherParents: readonly string[];
 }
 
-/** All nodes in the order of reading, every branch behind its parent. */
+/** All nodes from top to bottom, every branch after its parent. */
 export function treeOf<Node extends DagNode>(nodes: readonly Node[]): Branch<Node>[] {
   const sorted = topologically(nodes);
   const rankOf = new Map(sorted.map(({ nodeId }, rank) => [nodeId, rank]));
@@ -43,7 +43,7 @@ export function treeOf<Node extends DagNode>(nodes: readonly Node[]): Branch<Nod
   return inOrder;
 }
 
-/** Every node behind all of its parents; among those that could come next, the order in which they were given. */
+/** Every node after all its parents; otherwise in the given order. */
 function topologically<Node extends DagNode>(nodes: readonly Node[]): Node[] {
   const byId = new Map(nodes.map((node) => [node.nodeId, node]));
   const unmet = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** A run drawn live in a window: what is to be seen when it changes, when time goes by, and when the window does. */
+/** The live view of a run: changes, passing time, and resizing of the window. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { RunNode } from "./api.ts";
 import { at, BEGIN, nodeOf, runOf } from "./frame.fixture.ts";
@@ -17,7 +17,7 @@ function setUp(columns = 60, rows = 10) {
   return { terminal, view: drawnView(terminal), tree: () => terminal.lines().slice(2) };
 }
 
-test("many changes at once are one frame", () => {
+test("concurrent changes are one frame", () => {
   const { view, terminal, tree } = setUp();
   const write = vi.spyOn(terminal, "write");
   for (let count = 0; count < 100; count += 1) view.onChange?.(watched(nodeOf(`n${count}`)), []);
@@ -27,7 +27,7 @@ test("many changes at once are one frame", () => {
   view.close?.();
 });
 
-test("the clocks go on while nothing changes", () => {
+test("durations are updated while nothing else changes", () => {
   const { view, tree } = setUp();
   view.onChange?.(watched(nodeOf("a", [], "RUNNING")), []);
   vi.advanceTimersByTime(2_000);
@@ -37,7 +37,7 @@ test("the clocks go on while nothing changes", () => {
   view.close?.();
 });
 
-test("no time goes backwards when the end arrives later than it came", () => {
+test("no duration decreases when the event of an end arrives late", () => {
   const { view, terminal, tree } = setUp();
   view.onChange?.(watched(nodeOf("a", [], "RUNNING"), nodeOf("b", [], "RUNNING")), []);
   vi.advanceTimersByTime(2_000);
@@ -50,7 +50,7 @@ test("no time goes backwards when the end arrives later than it came", () => {
   view.close?.();
 });
 
-test("an attempt's time is its own, however long the one before was drawn", () => {
+test("the duration of an attempt does not depend on the previous one", () => {
   const { view, tree } = setUp();
   view.onChange?.(watched(nodeOf("a", [], "RUNNING")), []);
   vi.advanceTimersByTime(5_000);
@@ -59,7 +59,7 @@ test("an attempt's time is its own, however long the one before was drawn", () =
   expect(tree()).toEqual(["✓ a    500ms"]);
 });
 
-test("the frame always fits the window, also one that is made smaller", () => {
+test("the frame always fits the window, also after it shrinks", () => {
   const { view, terminal } = setUp(60, 10);
   view.onChange?.(watched(...Array.from({ length: 50 }, (_, index) => nodeOf(`node-with-a-long-name-${index}`))), []);
   vi.advanceTimersByTime(100);
@@ -71,18 +71,18 @@ test("the frame always fits the window, also one that is made smaller", () => {
   view.close?.();
 });
 
-test("a lost connection is told below the frame until it is back", () => {
+test("a lost connection is shown below the frame until it is re-established", () => {
   const { view, terminal, tree } = setUp();
   view.onChange?.(watched(nodeOf("a")), []);
-  view.onAway("The server\u001b[2J is away.");
+  view.onDisconnect("The server\u001b[2J is away.");
   expect(tree()).toEqual(["○ a", "The server\\u001b[2J is away. Trying again."]);
-  view.onBack?.();
+  view.onReconnect?.();
   expect(tree()).toEqual(["○ a"]);
   view.close?.();
   expect(terminal.isCursorHidden()).toBe(false);
 });
 
-test("the last frame stays, up to date, and nothing is drawn or waited for any more", () => {
+test("after the end, the last frame is up to date and no timer remains", () => {
   const { view, terminal, tree } = setUp();
   view.onChange?.(watched(nodeOf("a")), []);
   vi.advanceTimersByTime(100);

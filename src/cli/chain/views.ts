@@ -1,26 +1,26 @@
-/** The three ways to watch a run: a frame that is redrawn in place, a line for each change, the events as JSON. */
+/** The three outputs of `watch`: a frame that is redrawn, a line for each change, events as JSON. */
 
 import { clip, hasColours, print, printable } from "../common/output.ts";
 import type { Run, RunNode, RunStatus } from "./api.ts";
 import type { RunEvent } from "./follow.ts";
 import { frame } from "./frame.ts";
+import { createMonotonicTimes } from "./monotonic-times.ts";
+import { countByStatus, countsInWords, durationOf, inOneLine, nodeNote } from "./run-text.ts";
 import { createScreen } from "./screen.ts";
-import { createSteadyTimes } from "./steady.ts";
-import { countByStatus, countsInWords, durationOf, inOneLine, nodeRemark } from "./words.ts";
 
-/** A run as it is known at the moment, its nodes in the order of the definition. */
+/** The present state of a run, its nodes in the order of the definition. */
 export interface WatchedRun {
   readonly run: Run;
   readonly nodes: ReadonlyMap<string, RunNode>;
 }
 
 export interface View {
-  /** As the server sent it. */
+  /** Unchanged from the server. */
   onEvent?(event: RunEvent): void;
   onChange?(watched: WatchedRun, changed: readonly RunNode[]): void;
-  onAway(sentence: string): void;
-  onBack?(): void;
-  /** The run has ended, or is watched no longer. */
+  onDisconnect(sentence: string): void;
+  onReconnect?(): void;
+  /** Called when the run has ended or watching stops. */
   close?(): void;
 }
 
@@ -33,21 +33,21 @@ export interface Window {
   off(event: "resize", listener: () => void): unknown;
 }
 
-/** Changes that come closer together share a frame. */
+/** Changes within this time share a frame. */
 const FRAME_MS_MIN = 100;
-/** The clocks in the frame go on when nothing else does. */
+/** Updates durations when nothing else changes. */
 const TICK_MS = 1_000;
-/** What a terminal is taken for that does not tell its size. */
+/** The size of a terminal that does not report one. */
 const COLUMNS = 80;
 const ROWS = 24;
 const ENDED: ReadonlySet<RunStatus> = new Set(["SUCCESS", "FAILED", "STOPPED"]);
 
 export function drawnView(window: Window): View {
   const screen = createScreen((text) => void window.write(text));
-  const steadyRun = createSteadyTimes<Run>();
-  const steadyNode = createSteadyTimes<RunNode>();
+  const monotonicRun = createMonotonicTimes<Run>();
+  const monotonicNode = createMonotonicTimes<RunNode>();
   let watched: WatchedRun | undefined;
-  let away: string | undefined;
+  let notice: string | undefined;
   let planned: NodeJS.Timeout | undefined;
 
   function draw(): void {
@@ -55,14 +55,14 @@ export function drawnView(window: Window): View {
     planned = undefined;
     if (!watched) return;
     const width = window.columns || COLUMNS;
-    const below = away === undefined ? [] : [clip(away, width)];
+    const below = notice === undefined ? [] : [clip(notice, width)];
     const now = Date.now();
     const lines = frame({
-      run: steadyRun(watched.run.runId, watched.run, now),
-      nodes: [...watched.nodes.values()].map((node) => steadyNode(node.nodeId, node, now)),
+      run: monotonicRun(watched.run.runId, watched.run, now),
+      nodes: [...watched.nodes.values()].map((node) => monotonicNode(node.nodeId, node, now)),
       now,
       width,
-      height: (window.rows || ROWS) - 1 - below.length, // The cursor stands below the last line.
+      height: (window.rows || ROWS) - 1 - below.length, // The cursor is below the last line.
       colour: hasColours(),
     });
     screen.draw([...lines, ...below], width);
@@ -75,12 +75,12 @@ export function drawnView(window: Window): View {
       watched = current;
       planned ??= setTimeout(draw, FRAME_MS_MIN);
     },
-    onAway(sentence) {
-      away = `${printable(sentence)} Trying again.`;
+    onDisconnect(sentence) {
+      notice = `${printable(sentence)} Trying again.`;
       draw();
     },
-    onBack() {
-      away = undefined;
+    onReconnect() {
+      notice = undefined;
       draw();
     },
     close() {
@@ -92,15 +92,15 @@ export function drawnView(window: Window): View {
   };
 }
 
-/** For a log: nothing is ever drawn over. */
+/** For a log file: nothing is redrawn. */
 export function linesView(): View {
-  const told = new Map<string, string>();
+  const printed = new Map<string, string>();
   let watched: WatchedRun | undefined;
-  let toldRun = "";
+  let printedStatus = "";
 
-  function tellRun({ run, nodes }: WatchedRun, isEnd: boolean): void {
-    if (run.status === toldRun || isEnd !== ENDED.has(run.status)) return;
-    toldRun = run.status;
+  function printRun({ run, nodes }: WatchedRun, isEnd: boolean): void {
+    if (run.status === printedStatus || isEnd !== ENDED.has(run.status)) return;
+    printedStatus = run.status;
     const took = durationOf(run, Date.now());
     const time = took === "" ? "" : ` in ${took}`;
     const ended = isEnd ? `${time} (${countsInWords(countByStatus(nodes.values()))})` : "";
@@ -110,32 +110,32 @@ export function linesView(): View {
   return {
     onChange(current, changed) {
       watched = current;
-      tellRun(current, false);
+      printRun(current, false);
       for (const node of changed) {
         const state = node.status === "PENDING" ? "PENDING" : `${node.status} ${node.attempt}`;
-        if (state === (told.get(node.nodeId) ?? "PENDING")) continue;
-        told.set(node.nodeId, state);
+        if (state === (printed.get(node.nodeId) ?? "PENDING")) continue;
+        printed.set(node.nodeId, state);
         print(nodeLine(node));
       }
     },
-    onAway: tellAway,
+    onDisconnect: printDisconnect,
     close() {
-      if (watched) tellRun(watched, true);
+      if (watched) printRun(watched, true);
     },
   };
 }
 
-/** For a script: each event as the server sent it. */
+/** For a script: the events of the server, unchanged. */
 export function jsonView(): View {
-  return { onEvent: (event) => print(JSON.stringify(event)), onAway: tellAway };
+  return { onEvent: (event) => print(JSON.stringify(event)), onDisconnect: printDisconnect };
 }
 
 function nodeLine(node: RunNode): string {
   const now = Date.now();
   const took = node.status === "RUNNING" ? "" : durationOf(node, now);
   const state = `${printable(node.nodeId)} ${node.status}${took === "" ? "" : ` ${took}`}`;
-  const remark = nodeRemark(node, now);
-  return remark === "" ? state : `${state}: ${remark}`;
+  const note = nodeNote(node, now);
+  return note === "" ? state : `${state}: ${note}`;
 }
 
 function because(reason: string | null): string {
@@ -143,6 +143,6 @@ function because(reason: string | null): string {
   return line === "" ? "" : `: ${line}`;
 }
 
-function tellAway(sentence: string): void {
+function printDisconnect(sentence: string): void {
   process.stderr.write(`${printable(sentence)} Trying again.\n`);
 }

@@ -1,4 +1,4 @@
-/** `millrace chain watch`, `show` and `logs --follow` as processes, against a server whose run the test moves by hand. */
+/** `millrace chain watch`, `show` and `logs --follow` as processes, against a fake server that the test controls. */
 import { describe, expect, test } from "vitest";
 import { startCli } from "../../../test/cli.ts";
 import { until } from "../../../test/until.ts";
@@ -8,7 +8,7 @@ import { chainCli, startChainServer } from "./server.fixture.ts";
 const lines = (text: string) => text.split("\n").filter((line) => line !== "");
 
 describe("watch", () => {
-  test("tells each change in a line and exits with 0 when the run succeeds", async () => {
+  test("prints a line for each change and exits with 0 when the run succeeds", async () => {
     const server = await startChainServer([nodeOf("a", [], "RUNNING"), nodeOf("b", ["a"])]);
     const watch = chainCli(server, "watch", "run-1");
     await server.followers(1);
@@ -33,7 +33,7 @@ run run-1 of daily SUCCESS in 1:31 (2 success)
     });
   });
 
-  test("tells why a node was skipped, and the line of an error that matters", async () => {
+  test("prints why a node was skipped, and the relevant line of an error", async () => {
     const server = await startChainServer([
       nodeOf("bad", [], "FAILED", {
         attempt: 2,
@@ -49,10 +49,10 @@ run run-1 of daily SUCCESS in 1:31 (2 success)
     ]);
   });
 
-  test("explains the signs of the states in its help", async () => {
+  test("explains the symbols of the states in its help", async () => {
     const { stdout } = await startCli(["chain", "watch", "--help"]).ended;
     expect(lines(stdout)).toContain(
-      "Signs: ○ pending, ● running, ✓ success, ✗ failed, ↻ retrying, ⊘ skipped, ■ stopped.",
+      "Symbols: ○ pending, ● running, ✓ success, ✗ failed, ↻ retrying, ⊘ skipped, ■ stopped.",
     );
   });
 
@@ -69,7 +69,7 @@ run run-1 of daily SUCCESS in 1:31 (2 success)
     );
   });
 
-  test("connects again after a dropped connection, and learns what it missed", async () => {
+  test("reconnects after a dropped connection, and shows the changes since then", async () => {
     const server = await startChainServer([nodeOf("a")]);
     const watch = chainCli(server, "watch", "run-1");
     await server.followers(1);
@@ -90,7 +90,7 @@ run run-1 of daily SUCCESS in 1:31 (2 success)
     expect(server.streams.map(({ headers }) => headers["last-event-id"]).slice(0, 2)).toEqual([undefined, "42"]);
   });
 
-  test("gives up when it is refused, or when no server was there to begin with", async () => {
+  test("ends if it is refused, or if the first connection fails", async () => {
     const server = await startChainServer();
     expect(await chainCli(server, "watch", "run-2").ended).toEqual({
       exit: 4,
@@ -114,21 +114,21 @@ run run-1 of daily SUCCESS in 1:31 (2 success)
     expect(events.at(-1)).toEqual({ event: "end", data: { status: "FAILED" } });
   });
 
-  test("leaves the run alone on Ctrl-C, and says so", async () => {
+  test("does not stop the run on Ctrl-C, and says so", async () => {
     const server = await startChainServer([nodeOf("a", [], "RUNNING")]);
     const watch = chainCli(server, "watch", "run-1");
     await until(() => watch.stdout().includes("a RUNNING"), "the first line");
     watch.kill("SIGINT");
     expect(await watch.ended).toMatchObject({
       exit: 130,
-      stderr: "Run run-1 goes on. Follow it again with `millrace chain watch run-1`.\n",
+      stderr: "Run run-1 is still running. Follow it again with `millrace chain watch run-1`.\n",
     });
     expect(server.asked.filter(({ method }) => method !== "GET")).toEqual([]);
     await server.followers(0);
   });
 });
 
-test("show prints the frame once, whole", async () => {
+test("show prints the whole frame once", async () => {
   const server = await startChainServer([nodeOf("z", [], "SUCCESS"), nodeOf("a", [], "FAILED", { lastError: "no" })]);
   server.run = runOf({ status: "FAILED", endedAt: at(3) });
   expect(await chainCli(server, "show", "run-1").ended).toEqual({

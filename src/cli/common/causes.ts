@@ -1,6 +1,6 @@
-/** An error with all that led to it: what can be explained or reported is often only the cause. */
+/** The chain of causes of an error: often only a cause can be explained. */
 
-/** The error itself first, then its cause, the cause's cause, and so on. */
+/** The error, its cause, the cause of that, and so on. */
 export function withCauses(error: unknown): unknown[] {
   const chain: unknown[] = [];
   for (let link = error; link !== undefined && !chain.includes(link); link = causeOf(link)) chain.push(link);

@@ -1,4 +1,4 @@
-/** The shape of most commands: one call to the server, whose reply is shown to a person or, with `--json`, as it is. */
+/** The form of most commands: a call to the server, whose reply is shown as text or, with `--json`, unchanged. */
 import { environmentHelp, flagHelp } from "../../kernel/config/describe.ts";
 import { CATALOGUE } from "../../modules.ts";
 import { type Client, createClient, Refusal, type Request } from "./client.ts";
@@ -6,16 +6,16 @@ import type { Command, Flag, Given } from "./command.ts";
 import { EXIT } from "./exit-codes.ts";
 import { print } from "./output.ts";
 
-const JSON_FLAG: Flag = { usage: "--json", description: "Print the server's reply as it is." };
+const JSON_FLAG: Flag = { usage: "--json", description: "Print the server's reply unchanged." };
 
-/** The flags and the environment that every client reads. */
+/** The flags and environment variables of every client command. */
 export const CLIENT_FLAGS: readonly Flag[] = flagHelp(CATALOGUE.settings.client);
 export const CLIENT_ENVIRONMENT = environmentHelp(CATALOGUE.settings.client);
 
 interface ShownReply<Reply> extends Omit<Command, "run" | "environment"> {
-  /** The reply for a person; nothing is printed when it is empty. */
+  /** The reply as text; an empty text is not printed. */
   show(reply: Reply, given: Given): string;
-  /** When success has more than one meaning. */
+  /** For commands with several exit codes of success. */
   exitCode?(reply: Reply): number;
 }
 
@@ -23,23 +23,23 @@ export interface ClientCommand<Reply> extends ShownReply<Reply> {
   request(given: Given): Request;
 }
 
-/** For a command that needs several calls. */
-export interface TalkingCommand<Reply> extends ShownReply<Reply> {
-  talk(client: Client, given: Given): Promise<Reply>;
+/** A command that makes several calls. */
+export interface ServerCommand<Reply> extends ShownReply<Reply> {
+  execute(client: Client, given: Given): Promise<Reply>;
 }
 
 export function clientCommand<Reply>({ request, ...command }: ClientCommand<Reply>): Command {
-  return talkingCommand<Reply>({ ...command, talk: async (client, given) => client.call(request(given)) });
+  return serverCommand<Reply>({ ...command, execute: async (client, given) => client.call(request(given)) });
 }
 
-export function talkingCommand<Reply>(definition: TalkingCommand<Reply>): Command {
-  const { talk, show, exitCode, ...command } = definition;
+export function serverCommand<Reply>(definition: ServerCommand<Reply>): Command {
+  const { execute, show, exitCode, ...command } = definition;
   return {
     ...command,
     flags: [...command.flags, JSON_FLAG, ...CLIENT_FLAGS],
     environment: CLIENT_ENVIRONMENT,
     async run(given) {
-      const reply = await refusalsAsJson(given, () => talk(clientFor(given), given));
+      const reply = await refusalsAsJson(given, () => execute(clientFor(given), given));
       const text = given.isOn("--json") ? JSON.stringify(reply) : show(reply, given);
       if (text !== "") print(text);
       return exitCode?.(reply) ?? EXIT.ok;
@@ -52,7 +52,7 @@ export function clientFor(given: Given): Client {
   return createClient({ env: process.env, flags: url === undefined ? {} : { url } });
 }
 
-/** With `--json` a refusal is printed as the server sent it, beside the sentence. */
+/** With `--json`, also prints the body of an error reply. */
 export async function refusalsAsJson<Reply>(given: Given, work: () => Promise<Reply>): Promise<Reply> {
   try {
     return await work();

@@ -1,4 +1,4 @@
-/** The client's way to the server, and all that can stand in it. Real HTTP against servers that misbehave on purpose. */
+/** The client and everything that can fail, over real HTTP against servers that misbehave on purpose. */
 import { once } from "node:events";
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -21,7 +21,7 @@ const clientOf = (url: string, key?: string) =>
 const get = (url: string) => clientOf(url).call({ method: "GET", path: "api" });
 
 describe("a call", () => {
-  test("carries key, query, headers and body, below the address that was given", async () => {
+  test("sends key, query, headers and body, below the configured URL", async () => {
     const seen: unknown[] = [];
     const url = await serverThat((request, response) => {
       let body = "";
@@ -55,7 +55,7 @@ describe("a call", () => {
     ]);
   });
 
-  test("that is refused becomes the server's sentence with its code", async () => {
+  test("that is refused throws the server's message with its code", async () => {
     const url = await serverThat((_, response) => {
       response.writeHead(409).end('{"error":"The lease is not yours.","code":"LEASE_LOST","details":{"shard":3}}');
     });
@@ -82,14 +82,14 @@ describe("a call", () => {
     await expect(get(url)).rejects.toMatchObject({ exitCode });
   });
 
-  test("for something that is not there exits with 4, whatever the status", async () => {
+  test("for something that does not exist exits with 4, whatever the status", async () => {
     const url = await serverThat((_, response) =>
       response.writeHead(400).end('{"error":"No.","code":"RUN_NOT_FOUND"}'),
     );
     await expect(get(url)).rejects.toMatchObject({ exitCode: 4 });
   });
 
-  test("that gets no answer in time is given up", async () => {
+  test("that gets no reply in time fails", async () => {
     const url = await serverThat(() => undefined);
     await expect(clientOf(url).call({ method: "GET", path: "slow", timeoutMs: 50 })).rejects.toMatchObject({
       message: expect.stringContaining("(no answer in time)"),
@@ -97,7 +97,7 @@ describe("a call", () => {
     });
   });
 
-  test("can be hung up", async () => {
+  test("can be aborted", async () => {
     const hangUp = new AbortController();
     const url = await serverThat(() => hangUp.abort());
     await expect(clientOf(url).call({ method: "GET", path: "x", signal: hangUp.signal })).rejects.toThrow("aborted");
@@ -109,7 +109,7 @@ describe("a stream", () => {
     clientOf(url, "mlr_key").stream({ method: "GET", path: "stream", ...options });
   const TYPE = { "content-type": "text/event-stream; charset=utf-8" };
 
-  test("yields an empty piece when it is open, then what comes, letters whole, until the server ends it", async () => {
+  test("yields an empty chunk when it is open, then text with whole characters, until the server ends it", async () => {
     const letter = Buffer.from("ü");
     let response: ServerResponse | undefined;
     const url = await serverThat((request, answer) => {
@@ -127,7 +127,7 @@ describe("a stream", () => {
     expect(pieces.join("")).toBe("ü");
   });
 
-  test("that is refused, or is none, throws as a call does", async () => {
+  test("that is refused, or is not a stream, throws like a call", async () => {
     const refused = await serverThat((_, response) =>
       response.writeHead(400).end('{"error":"No run.","code":"RUN_NOT_FOUND"}'),
     );
@@ -136,7 +136,7 @@ describe("a stream", () => {
     await expect(streamOf(other).next()).rejects.toMatchObject({ message: expect.stringContaining("is not Millrace") });
   });
 
-  test("that falls silent is given up, and may pass", async () => {
+  test("that is idle too long fails with a transient error", async () => {
     const url = await serverThat((_, response) => response.writeHead(200, TYPE).write("data: 1"));
     const read = async () => {
       for await (const piece of streamOf(url, { timeoutMs: 50 })) void piece;
@@ -147,7 +147,7 @@ describe("a stream", () => {
     });
   });
 
-  test("that is slow but not silent goes on", async () => {
+  test("that is slow but not idle continues", async () => {
     const url = await serverThat((_, response) => {
       response.writeHead(200, TYPE);
       let left = 6;
@@ -163,7 +163,7 @@ describe("a stream", () => {
     expect(pieces.join("")).toBe(":::::.");
   });
 
-  test("that breaks off may pass", async () => {
+  test("that breaks is a transient error", async () => {
     const url = await serverThat((_, response) => {
       response.writeHead(200, TYPE).write("data: 1", () => response.destroy());
     });
@@ -173,7 +173,7 @@ describe("a stream", () => {
     await expect(read()).rejects.toMatchObject({ exitCode: 6 });
   });
 
-  test("leaves no connection behind when its reader has seen enough, and can be hung up", async () => {
+  test("closes its connection when its reader leaves, and can be aborted", async () => {
     const closed = signal();
     const url = await serverThat((_, response) => {
       response.writeHead(200, TYPE).write("data: 1");
@@ -189,8 +189,8 @@ describe("a stream", () => {
   });
 });
 
-describe("what is not Millrace is called so:", () => {
-  test("nobody there", async () => {
+describe("a server that is not Millrace is reported:", () => {
+  test("no server", async () => {
     const gone = createServer().listen(0, "127.0.0.1");
     await once(gone, "listening");
     const { port } = gone.address() as AddressInfo;
@@ -203,7 +203,7 @@ describe("what is not Millrace is called so:", () => {
     });
   });
 
-  test("somebody else", async () => {
+  test("another server", async () => {
     const url = await serverThat((_, response) => response.end("<html>"));
     await expect(get(url)).rejects.toMatchObject({
       message: expect.stringContaining("HTTP 200, not JSON"),
@@ -211,7 +211,7 @@ describe("what is not Millrace is called so:", () => {
     });
   });
 
-  test("a gateway whose server is away, which may pass", async () => {
+  test("a gateway without its server, a transient error", async () => {
     const url = await serverThat((_, response) => response.writeHead(502).end("Bad Gateway"));
     await expect(get(url)).rejects.toMatchObject({ exitCode: 6 });
   });
@@ -229,13 +229,13 @@ describe("what is not Millrace is called so:", () => {
   });
 });
 
-test("an address with a password in it is refused, and the password is not shown", () => {
+test("a URL with a password is refused, and the password is not shown", () => {
   expect(() => clientOf("http://user:secret@127.0.0.1:9")).toThrow(
-    /^MILLRACE_URL holds a user or a password\. ((?!secret).)*$/,
+    /^MILLRACE_URL contains a user or a password\. ((?!secret).)*$/,
   );
 });
 
-test("a value that could not be a step of a path is refused", () => {
+test("a value that cannot be a path segment is refused", () => {
   for (const value of ["", ".", ".."]) expect(() => pathTo`files/${value}`).toThrow(`\`${value}\` is not a name.`);
   expect(pathTo`files/${"..."}`).toBe("files/...");
 });

@@ -1,4 +1,4 @@
-/** The HTTP client of all commands that talk to a running server, and the sentences for all that can go wrong on the way. */
+/** The HTTP client of all commands that call a running server, with messages for everything that can fail. */
 import { loadClientConfig } from "../../kernel/config/client.ts";
 import type { Flags } from "../../kernel/config/read-settings.ts";
 import { OperatorError } from "../../kernel/errors.ts";
@@ -10,15 +10,15 @@ export interface Request {
   /** Made with `pathTo`. */
   path: string;
   query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  /** Beside those that every call has. */
+  /** In addition to those of every call. */
   headers?: Readonly<Record<string, string>>;
   /** Fields that are undefined are not sent. */
   body?: object;
-  /** Instead of `body`, JSON that is sent as it was written. */
+  /** Instead of `body`: JSON text that is sent unchanged. */
   json?: string;
-  /** How long the server may take on purpose, as in a long poll. */
+  /** How long the server may wait before it answers, as in a long poll. */
   waitSeconds?: number;
-  /** No longer than this for the whole call; a reasonable time unless told. */
+  /** The limit of the whole call, without `waitSeconds`. */
   timeoutMs?: number;
   signal?: AbortSignal;
 }
@@ -27,13 +27,13 @@ export interface Client {
   /** The server's address, without credentials. */
   url: string;
   hasKey: boolean;
-  /** The reply to a call that succeeded; throws a sentence otherwise. */
+  /** The reply of a successful call; throws an OperatorError otherwise. */
   call<Reply>(request: Request): Promise<Reply>;
-  /** The same where the reply is a file of this type, such as `text/csv`. */
+  /** The same for a reply that is a file of this type, such as `text/csv`. */
   download(request: Request, type: string): Promise<Downloaded>;
   /**
-   * The text of an event stream, piece by piece, until the server ends it; the first piece is empty and says that it is
-   * open. Throws like `call`, also when nothing, not even a sign of life, came for `timeoutMs`.
+   * The text of an event stream, in chunks, until the server ends it; the first chunk is empty and means that the stream is
+   * open. Throws like `call`, also if nothing arrives for `timeoutMs`.
    */
   stream(request: Request): AsyncGenerator<string, void>;
 }
@@ -43,10 +43,10 @@ export interface Downloaded {
   headers: Headers;
 }
 
-/** The server answered, but not with success. */
+/** The server answered with an error. */
 export class Refusal extends OperatorError {
   readonly status: number;
-  /** What it answered: `{ error, code, details? }`. */
+  /** The reply: `{ error, code, details? }`. */
   readonly body: unknown;
 
   constructor(sentence: string, status: number, body: unknown) {
@@ -57,8 +57,8 @@ export class Refusal extends OperatorError {
     this.body = body;
   }
 
-  /** The same refusal for someone who knows the matter by other names. */
-  inOtherWords(sentence: string): Refusal {
+  /** The same refusal with another message. */
+  withMessage(sentence: string): Refusal {
     return new Refusal(sentence, this.status, this.body);
   }
 }
@@ -71,7 +71,7 @@ export function createClient({ flags, env }: { flags: Flags; env: NodeJS.Process
   const base = new URL(server.endsWith("/") ? server : `${server}/`);
   if (base.username !== "" || base.password !== "") {
     throw new OperatorError(
-      "MILLRACE_URL holds a user or a password. Take them out; a key goes into MILLRACE_KEY.",
+      "MILLRACE_URL contains a user or a password. Remove them; the key belongs in MILLRACE_KEY.",
       EXIT.usage,
     );
   }
@@ -99,12 +99,12 @@ export function createClient({ flags, env }: { flags: Flags; env: NodeJS.Process
 
   function replyIn<Reply>(response: Response, text: string): Reply {
     const reply = parseJson(text);
-    if (reply === undefined || (response.status >= 300 && response.status < 400)) throw stranger(base, response);
+    if (reply === undefined || (response.status >= 300 && response.status < 400)) throw notMillrace(base, response);
     if (!response.ok) throw new Refusal(refusalSentence(reply, response.status, key), response.status, reply);
     return reply as Reply;
   }
 
-  function trouble(error: unknown, signal: AbortSignal | undefined): unknown {
+  function explained(error: unknown, signal: AbortSignal | undefined): unknown {
     if (error instanceof OperatorError) return error;
     return signal?.aborted ? signal.reason : unreachable(base, error);
   }
@@ -115,7 +115,7 @@ export function createClient({ flags, env }: { flags: Flags; env: NodeJS.Process
     try {
       return await read(await send(request, signal === undefined ? limit : AbortSignal.any([limit, signal])));
     } catch (error) {
-      throw trouble(error, signal);
+      throw explained(error, signal);
     }
   }
 
@@ -129,32 +129,32 @@ export function createClient({ flags, env }: { flags: Flags; env: NodeJS.Process
         const text = await response.text();
         if (!response.ok || !response.headers.get("content-type")?.startsWith(type)) {
           replyIn(response, text);
-          throw stranger(base, response);
+          throw notMillrace(base, response);
         }
         return { text, headers: response.headers };
       }),
     async *stream(request) {
       const { timeoutMs = TIMEOUT_MS, signal } = request;
-      const hangUp = new AbortController();
-      const silence = setTimeout(() => hangUp.abort(new DOMException("silence", "TimeoutError")), timeoutMs);
+      const ending = new AbortController();
+      const idleTimer = setTimeout(() => ending.abort(new DOMException("idle", "TimeoutError")), timeoutMs);
       try {
-        const either = signal === undefined ? hangUp.signal : AbortSignal.any([hangUp.signal, signal]);
+        const either = signal === undefined ? ending.signal : AbortSignal.any([ending.signal, signal]);
         const response = await send({ ...request, headers: { accept: EVENT_STREAM, ...request.headers } }, either);
         if (!response.ok || !response.headers.get("content-type")?.startsWith(EVENT_STREAM) || response.body === null) {
           replyIn(response, await response.text());
-          throw stranger(base, response);
+          throw notMillrace(base, response);
         }
         yield "";
         const decoder = new TextDecoder();
         for await (const bytes of response.body) {
-          silence.refresh();
+          idleTimer.refresh();
           yield decoder.decode(bytes as Uint8Array, { stream: true });
         }
       } catch (error) {
-        throw trouble(error, signal);
+        throw explained(error, signal);
       } finally {
-        clearTimeout(silence);
-        hangUp.abort(); // A reader that has seen enough leaves no connection behind.
+        clearTimeout(idleTimer);
+        ending.abort(); // Closes the connection when the reader leaves the loop.
       }
     },
   };
@@ -163,14 +163,14 @@ export function createClient({ flags, env }: { flags: Flags; env: NodeJS.Process
 /** A path below the server's address, each value encoded: pathTo`api/v1/pipeline/files/${filename}`. */
 export function pathTo(parts: TemplateStringsArray, ...values: string[]): string {
   for (const value of values) {
-    // No encoding keeps these from being read as steps of the path.
+    // Encoding does not keep these from changing the path.
     if (["", ".", ".."].includes(value)) throw new OperatorError(`\`${value}\` is not a name.`, EXIT.usage);
   }
   return String.raw({ raw: parts }, ...values.map(encodeURIComponent));
 }
 
-/** Whether the same call may succeed later. */
-export function mayPass(error: unknown): boolean {
+/** Whether a retry may succeed. */
+export function isTransient(error: unknown): boolean {
   return error instanceof OperatorError && error.exitCode === EXIT.unreachable;
 }
 
@@ -187,11 +187,11 @@ function unreachable(base: URL, error: unknown): OperatorError {
   );
 }
 
-function stranger(base: URL, { status, headers }: Response): OperatorError {
-  const place = headers.get("location");
-  const what = place === null ? `HTTP ${status}, not JSON` : `HTTP ${status}, a redirect to ${place}`;
+function notMillrace(base: URL, { status, headers }: Response): OperatorError {
+  const location = headers.get("location");
+  const what = location === null ? `HTTP ${status}, not JSON` : `HTTP ${status}, a redirect to ${location}`;
   const exitCode = exitCodeOf(status) === EXIT.unreachable ? EXIT.unreachable : EXIT.failed;
-  return new OperatorError(`What answers at ${base.href} is not Millrace (${what}). Check MILLRACE_URL.`, exitCode);
+  return new OperatorError(`The server at ${base.href} is not Millrace (${what}). Check MILLRACE_URL.`, exitCode);
 }
 
 function refusalSentence(body: unknown, status: number, key: string | undefined): string {
@@ -202,8 +202,8 @@ function refusalSentence(body: unknown, status: number, key: string | undefined)
 }
 
 function keyAdvice(key: string | undefined): string {
-  if (key !== undefined) return " This command sent the one in MILLRACE_KEY.";
-  return " Set MILLRACE_KEY: the server's first start printed a key, and `millrace keys create` makes more.";
+  if (key !== undefined) return " This command sent the key in MILLRACE_KEY.";
+  return " Set MILLRACE_KEY: the server's first start printed a key, and `millrace keys create` creates more.";
 }
 
 function parseJson(text: string): unknown {

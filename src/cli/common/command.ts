@@ -1,7 +1,7 @@
-/** What a command is: its help and its work in one place, so that neither can exist without the other. */
+/** The definition of a command: its help and its implementation. */
 import type { FlagHelp } from "../../kernel/config/describe.ts";
 
-/** One with a placeholder (`--worker <name>`) takes a value, one without (`--json`) is a switch. */
+/** With a placeholder (`--worker <name>`) it takes a value, without (`--json`) it is a switch. */
 export interface Flag extends FlagHelp {
   required?: true;
 }
@@ -9,30 +9,30 @@ export interface Flag extends FlagHelp {
 export interface Command {
   /** One line, for the list of commands. */
   summary: string;
-  /** Further paragraphs for its own help. */
+  /** Further paragraphs of its help. */
   details?: string;
-  /** The arguments' names: `STAGE FILE [SHARD]`, in brackets those that may be left out; `WORD...` takes all that follow. */
+  /** The names of the arguments: `STAGE FILE [SHARD]`, optional ones in brackets; `WORD...` takes all remaining values. */
   args: string;
-  /** Whether a command line to run follows behind `--`. */
+  /** It takes a command line to run after `--`. */
   takesCommandLine?: true;
   flags: readonly Flag[];
   examples: readonly string[];
   /** The settings it reads from the environment, for its help. */
   environment?: string;
-  /** Answers its exit code. */
+  /** Returns the exit code. */
   run(given: Given): Promise<number>;
 }
 
-/** Commands that share a first word; some of them may be families in turn. */
+/** Commands with a common first word; a command may be a family again. */
 export interface Family {
   summary: string;
   details: string;
   commands: Readonly<Record<string, Command | Family>>;
 }
 
-/** What was typed, by name: arguments as in `args`, flags with their dashes. Asking for an undeclared name is a bug. */
+/** The parsed command line, by name: arguments as in `args`, flags with their dashes. Undeclared names are a bug. */
 export interface Given {
-  /** One that is always there. */
+  /** A required one. */
   text(name: string): string;
   maybeText(name: string): string | undefined;
   /** All values of an argument that takes several. */
@@ -43,6 +43,6 @@ export interface Given {
   isOn(name: string): boolean;
   /** All flags with values, by their names without dashes. */
   flags: Readonly<Record<string, string>>;
-  /** What stands behind `--`, for a command that takes a command line. */
+  /** The words after `--`, for a command that takes a command line. */
   commandLine: readonly string[];
 }

@@ -1,4 +1,4 @@
-/** What a command's exit code says. Scripts branch on these numbers, so they are API: never renumber one. */
+/** The exit codes of commands. Scripts depend on these numbers, so they are API: never renumber one. */
 
 export const EXIT = {
   ok: 0,
@@ -34,13 +34,13 @@ const BY_STATUS: Readonly<Record<number, number>> = {
   413: EXIT.usage,
   415: EXIT.usage,
   429: EXIT.unreachable,
-  // A gateway in front of a server that is away answers 502 or 504.
+  // A gateway answers 502 or 504 when the server is down.
   502: EXIT.unreachable,
   503: EXIT.unreachable,
   504: EXIT.unreachable,
 };
 
-/** The code tells more than the status: what chains do not find is answered with 400, as their first users expect. */
+/** The error code takes precedence over the status: some routes of chains answer 400 for something that is not found. */
 export function exitCodeOf(httpStatus: number, errorCode?: string): number {
   if (errorCode?.endsWith("_NOT_FOUND")) return EXIT.notFound;
   return BY_STATUS[httpStatus] ?? EXIT.failed;

@@ -1,4 +1,4 @@
-/** That the help teaches, and that what it teaches is true. */
+/** The help texts, and that their examples work. */
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { cliFor, startCli } from "../../../test/cli.ts";
@@ -46,7 +46,7 @@ function commandsIn(path: string, family: Family): [path: string, command: Comma
 
 const millrace = (...words: string[]) => startCli(words).ended;
 const ALL =
-  "There are demo, serve, migrate, keys, secrets, doctor, pipeline, chain, arrive, kpi, lineage. See `millrace --help`.";
+  "Commands: demo, serve, migrate, keys, secrets, doctor, pipeline, chain, arrive, kpi, lineage. See `millrace --help`.";
 
 describe.each(commands)("%s --help", (path, command) => {
   test("shows usage, flags and examples within a terminal's width", () => {
@@ -66,7 +66,7 @@ describe.each(commands)("%s --help", (path, command) => {
   });
 });
 
-/** The words that the shell would hand to the command: up to a pipe or redirection, without quotes. */
+/** The words that a shell passes to the command: up to a pipe or redirection, without quotes. */
 function wordsOf(path: string, example: string): string[] {
   const words = example.slice(example.indexOf(path) + path.length).replace(/ (\||2>).*$/, "");
   const printed = execFileSync("bash", ["-c", `printf '%s\\0' ${words}`], { encoding: "utf8" });
@@ -87,7 +87,7 @@ describe("examples that pick one value from a reply", () => {
     }),
   );
 
-  test.each(picks)("$example picks one that is there", async ({ picked, words }) => {
+  test.each(picks)("$example selects an existing value", async ({ picked, words }) => {
     const { stdout } = await cliFor(server)(...words.slice(1));
     expect(JSON.parse(stdout)).toHaveProperty(picked);
   });
@@ -134,13 +134,13 @@ describe("millrace", () => {
     expect(asked.stdout).toContain("millrace pipeline claim STAGE --worker <name> [flags]");
   });
 
-  test("pipeline --help shows a script for a daemon", async () => {
+  test("pipeline --help shows a script for a worker", async () => {
     const { exit, stdout } = await millrace("pipeline", "--help");
     expect(exit).toBe(0);
     expect(stdout).toContain("while IFS=$'\\t' read -r file shard fence; do");
   });
 
-  test("serve --help teaches the settings, with and without flags, and where to read on", async () => {
+  test("serve --help lists the settings, with and without flags, and where to read more", async () => {
     const { stdout } = await millrace("serve", "--help");
     for (const word of [
       "--port <number>",
@@ -168,7 +168,7 @@ describe("millrace", () => {
     [["keys", "ls"], "There is no command `millrace keys ls`. Did you mean `list`? See `millrace keys --help`."],
     [
       ["keys", "delete"],
-      "There is no command `millrace keys delete`. There are create, list, revoke. See `millrace keys --help`.",
+      "There is no command `millrace keys delete`. Commands: create, list, revoke. See `millrace keys --help`.",
     ],
     [
       ["--port", "1", "serve"],
@@ -184,9 +184,9 @@ describe("millrace", () => {
       ["keys", "create", "x", "--scopes", "pipeline:raed"],
       "There is no scope `pipeline:raed`. Did you mean `pipeline:read`?",
     ],
-    [["pipeline", "show", "\u001b[2J", "x"], "There is nothing to do with `x`. See `millrace pipeline show --help`."],
+    [["pipeline", "show", "\u001b[2J", "x"], "`x` is one argument too many. See `millrace pipeline show --help`."],
     [["\u001b[2J"], `There is no command \`millrace \\u001b[2J\`. ${ALL}`],
-  ])("%j is refused in one sentence, with exit code 2", async (words, sentence) => {
+  ])("%j is refused with a message and exit code 2", async (words, sentence) => {
     expect(await millrace(...words)).toEqual({ exit: 2, stdout: "", stderr: `${sentence}\n` });
   });
 

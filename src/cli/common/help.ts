@@ -1,4 +1,4 @@
-/** Lays out `--help`: how it is called, what it does, its flags, what it reads from the environment, examples. */
+/** Formats `--help`: usage, description, flags, environment variables, examples. */
 import type { Command, Family } from "./command.ts";
 import { EXIT_CODES } from "./exit-codes.ts";
 import { paint } from "./output.ts";
@@ -37,7 +37,7 @@ export function exitCodesHelp(): string {
   return pairs(EXIT_CODES.map(([code, meaning]) => [String(code), meaning]));
 }
 
-/** Each with its title, if it has one; those without content are left out. */
+/** Omits sections without content. */
 export function sections(parts: readonly (readonly [title: string, content: string])[]): string {
   return parts
     .filter(([, content]) => content !== "")
@@ -45,7 +45,7 @@ export function sections(parts: readonly (readonly [title: string, content: stri
     .join("\n\n");
 }
 
-/** Names in one column, what they mean beside them. */
+/** Two columns: names and meanings. */
 export function pairs(rows: readonly (readonly [name: string, meaning: string])[]): string {
   const width = Math.max(...rows.map(([name]) => name.length));
   const indentation = " ".repeat(width + 4);
@@ -62,7 +62,7 @@ function usageOf(path: string, { args, flags, takesCommandLine }: Command): stri
   return words.filter((word) => word !== "").join(" ");
 }
 
-/** Paragraphs are laid out anew; what is indented, such as a script, stays as it is. */
+/** Wraps paragraphs; indented text, such as a script, is not changed. */
 function paragraphs(text: string): string {
   return text
     .split("\n\n")
@@ -85,7 +85,7 @@ function lines(text: string): string[] {
   return text.split("\n");
 }
 
-/** `NAME   what it does`, as the configuration describes itself. */
+/** Splits `NAME   what it does`. */
 function splitPair(line: string): [name: string, meaning: string] {
   const [name = "", meaning = ""] = line.split(/ {2,}/, 2);
   return [name, meaning];

@@ -1,8 +1,8 @@
-/** What tables look like, and what becomes of hostile text in them. */
+/** Tables, and the escaping of text from outside. */
 import { expect, test } from "vitest";
 import { clip, displayWidth, printable, table, toSeconds } from "./output.ts";
 
-test("columns line up, wide letters included, and no line ends in spaces", () => {
+test("columns are aligned, also with wide characters, and no line ends in spaces", () => {
   const rows = [
     ["orders.csv", 12, "done"],
     ["订单.csv", 3, ""],
@@ -19,13 +19,13 @@ test("a column without any content is left out", () => {
   expect(table(["FILE", "WORKER", "SHARD"], [["a", undefined, 1]])).toBe("FILE  SHARD\na     1");
 });
 
-test("control characters and marks of direction are shown, not obeyed", () => {
+test("control characters and bidirectional marks are escaped", () => {
   expect(printable("a\u001b[31mb\nc\u009bd\u202ee")).toBe("a\\u001b[31mb\\u000ac\\u009bd\\u202ee");
   expect(table(["WORKER"], [["\u001b[2J"]])).toBe("WORKER\n\\u001b[2J");
   expect(printable("naïve 订单 🚚")).toBe("naïve 订单 🚚");
 });
 
-test("text is clipped to the cells it takes, never through a letter", () => {
+test("text is clipped by cells, never inside a character", () => {
   expect(clip("orders", 6)).toBe("orders");
   expect(clip("orders.csv", 6)).toBe("order…");
   expect(clip("订单订单", 6)).toBe("订单…");

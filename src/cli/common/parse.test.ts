@@ -1,4 +1,4 @@
-/** How the words of a command line are read. */
+/** Parsing of command lines. */
 import { describe, expect, test } from "vitest";
 import { OperatorError } from "../../kernel/errors.ts";
 import type { Command } from "./command.ts";
@@ -29,7 +29,7 @@ function given(words: string[], of = command) {
 }
 
 describe("values", () => {
-  test("stay as they were typed, however much they look like numbers", () => {
+  test("stay text, even if they look like numbers", () => {
     const words = ["s", "0123.csv", "--fence", "900719925474099399", "--worker", "007", "--error", "1e5"];
     expect(given(words).flags).toEqual({ fence: "900719925474099399", worker: "007", error: "1e5" });
     expect(given(words).text("FILE")).toBe("0123.csv");
@@ -41,14 +41,14 @@ describe("values", () => {
     expect(given(["s", "f", "--error", "-h"]).text("--error")).toBe("-h");
   });
 
-  test("that are flags of the command mean that the value was forgotten", () => {
+  test("that are flags of the command mean that the value is missing", () => {
     expect(() => given(["s", "f", "--worker", "--json"])).toThrow("--worker has no value: `--worker <name>`.");
     expect(() => given(["s", "f", "--worker", "--fence=1"])).toThrow("--worker has no value");
     expect(() => given(["s", "f", "--worker"])).toThrow("--worker has no value");
     expect(given(["s", "f", "--worker=--json"]).text("--worker")).toBe("--json");
   });
 
-  test("become numbers only where a number is asked for", () => {
+  test("become numbers only if the command reads a number", () => {
     expect(given(["s", "f", "12"]).number("SHARD")).toBe(12);
     expect(given(["s", "f"]).maybeNumber("SHARD")).toBeUndefined();
     expect(() => given(["s", "f", "1.5"]).number("SHARD")).toThrow("SHARD is `1.5`. Accepted: a whole number.");
@@ -57,7 +57,7 @@ describe("values", () => {
 });
 
 describe("arguments", () => {
-  test("are named by their places, between flags too", () => {
+  test("are assigned by position, also between flags", () => {
     const input = given(["--json", "s", "--worker", "w", "f", "3"]);
     expect([input.text("STAGE"), input.text("FILE"), input.text("SHARD"), input.isOn("--json")]).toEqual([
       "s",
@@ -67,38 +67,38 @@ describe("arguments", () => {
     ]);
   });
 
-  test("behind `--` may begin with a dash", () => {
+  test("after `--` may begin with a dash", () => {
     expect(given(["s", "--json", "--", "-f"]).text("FILE")).toBe("-f");
   });
 
   test("too few or too many are refused by name", () => {
     expect(() => given(["s"])).toThrow("FILE is missing.");
-    expect(() => given(["s", "f", "1", "2"])).toThrow("There is nothing to do with `2`.");
+    expect(() => given(["s", "f", "1", "2"])).toThrow("`2` is one argument too many.");
   });
 
-  test("the last one may take all that follow", () => {
+  test("the last one may take all remaining values", () => {
     const input = given(["s", "a", "--json", "-", "b"], greedy);
     expect([input.text("STAGE"), input.texts("FILE"), input.text("FILE")]).toEqual(["s", ["a", "-", "b"], "a"]);
     expect(() => given(["s"], greedy)).toThrow("FILE is missing.");
     expect(given(["s", "f"]).texts("SHARD")).toEqual([]);
   });
 
-  test("a command line begins behind `--` and keeps its own flags", () => {
+  test("a command line begins after `--` and keeps its own flags", () => {
     const input = given(["s", "--json", "--", "sh", "-c", "--", "--help"], runner);
     expect(input.commandLine).toEqual(["sh", "-c", "--", "--help"]);
-    expect(() => given(["s"], runner)).toThrow("Say behind `--` which command to run.");
-    expect(() => given(["s", "./load.sh"], runner)).toThrow("The command to run comes behind `--`.");
+    expect(() => given(["s"], runner)).toThrow("The command to run is missing: write it after `--`.");
+    expect(() => given(["s", "./load.sh"], runner)).toThrow("The command to run comes after `--`.");
   });
 });
 
 describe("flags", () => {
-  test("that do not exist are refused with the nearest", () => {
+  test("that do not exist are refused with the most similar one", () => {
     expect(() => given(["s", "f", "--wroker", "w"])).toThrow("--wroker is not a flag here. Did you mean `--worker`?");
     expect(() => given(["s", "f", "-x"])).toThrow("-x is not a flag here.");
     expect(() => given(["s", "f", "-1"])).toThrow("-1 is not a flag here.");
   });
 
-  test("that would carry a secret are refused with the variable to set", () => {
+  test("for a secret are refused with the variable to set", () => {
     expect(() => given(["s", "f", "--key", "mlr_x"])).toThrow(
       "--key is not a flag: set MILLRACE_KEY in the environment",
     );
@@ -111,11 +111,11 @@ describe("flags", () => {
     expect(() => given(["s", "f", "--json=yes"])).toThrow("--json takes no value.");
   });
 
-  test("that are required are missed", () => {
+  test("that are required must be given", () => {
     expect(() => given(["s", "f"], needy)).toThrow("`--worker <name>` is missing.");
   });
 
-  test("asking for help wins over what is wrong or missing", () => {
+  test("--help works even if something is wrong or missing", () => {
     expect(parse(command, ["--help"], refuse)).toBeUndefined();
     expect(parse(command, ["a", "b", "c", "d", "-h"], refuse)).toBeUndefined();
   });

@@ -1,6 +1,6 @@
 /**
- * From the words of a command line to a command's input. Values stay exactly as they were typed: a fence has more digits
- * than a number can hold, and a worker may be called `007`.
+ * Parses a command line into a command's input. Values stay text: a fence has more digits than a number can hold, and a worker
+ * may be called `007`.
  */
 import { parseArgs } from "node:util";
 import type { OperatorError } from "../../kernel/errors.ts";
@@ -8,15 +8,15 @@ import { didYouMean } from "../../kernel/nearest.ts";
 import { CATALOGUE } from "../../modules.ts";
 import type { Command, Flag, Given } from "./command.ts";
 
-/** Makes the error for wrong usage. */
+/** Creates the error for wrong usage. */
 export type Refuse = (problem: string) => OperatorError;
 
-/** Nothing when help is asked for. */
+/** Undefined if help is requested. */
 export function parse(command: Command, words: readonly string[], refuse: Refuse): Given | undefined {
   const { tokens } = parseArgs({
     args: [...words],
     options: Object.fromEntries(command.flags.map(tokenKind)),
-    strict: false, // Its own complaints do not know the nearest flag.
+    strict: false, // Its own errors do not suggest a similar flag.
     tokens: true,
   });
   const options = tokens.filter((token) => token.kind === "option");
@@ -25,16 +25,17 @@ export function parse(command: Command, words: readonly string[], refuse: Refuse
 
   const end = tokens.find(({ kind }) => kind === "option-terminator")?.index ?? words.length;
   const before: string[] = [];
-  const behind: string[] = [];
+  const after: string[] = [];
   for (const token of tokens) {
     if (token.kind !== "positional") continue;
-    (command.takesCommandLine && token.index > end ? behind : before).push(token.value);
+    (command.takesCommandLine && token.index > end ? after : before).push(token.value);
   }
   const args = readArguments(command, before, refuse);
   const missing = command.flags.find((flag) => flag.required && !(flagName(flag) in flags));
   if (missing) throw refuse(`\`${missing.usage}\` is missing.`);
-  if (command.takesCommandLine && behind.length === 0) throw refuse("Say behind `--` which command to run.");
-  return givenFrom({ args, flags, switches, commandLine: behind, refuse });
+  if (command.takesCommandLine && after.length === 0)
+    throw refuse("The command to run is missing: write it after `--`.");
+  return givenFrom({ args, flags, switches, commandLine: after, refuse });
 }
 
 function tokenKind(flag: Flag) {
@@ -44,10 +45,10 @@ function tokenKind(flag: Flag) {
 
 interface OptionToken {
   name: string;
-  /** As it was typed, with its dashes. */
+  /** With its dashes. */
   rawName: string;
   value?: string | undefined;
-  /** Whether the value was typed behind a `=`. */
+  /** The value was given with `=`. */
   inlineValue?: boolean | undefined;
 }
 
@@ -78,8 +79,8 @@ function readArguments(command: Command, values: readonly string[], refuse: Refu
   const last = names.at(-1) ?? "";
   const surplus = last.endsWith("...") ? undefined : values[names.length];
   if (surplus !== undefined) {
-    const hint = command.takesCommandLine ? " The command to run comes behind `--`." : "";
-    throw refuse(`There is nothing to do with \`${surplus}\`.${hint}`);
+    const hint = command.takesCommandLine ? " The command to run comes after `--`." : "";
+    throw refuse(`\`${surplus}\` is one argument too many.${hint}`);
   }
   const args: Record<string, string[]> = {};
   for (const [index, value] of values.entries()) (args[bare(names[index] ?? last)] ??= []).push(value);
@@ -100,7 +101,7 @@ function givenFrom(parsed: {
     return value;
   }
   function asNumber(name: string, value: string): number {
-    // The server knows the limits; here is only refused what no number could be made of.
+    // The server checks the limits; only values that are not numbers are refused here.
     const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
     if (!Number.isSafeInteger(number)) throw parsed.refuse(`${name} is \`${value}\`. Accepted: a whole number.`);
     return number;
@@ -128,7 +129,7 @@ function takesValue({ usage }: Flag): boolean {
   return usage.includes("<");
 }
 
-/** Text may begin with a dash (`--error "- no such table"`), but a flag's name there means that the value was forgotten. */
+/** A value may begin with a dash (`--error "- no such table"`), but the name of a flag means that the value is missing. */
 function isFlagOf(value: string, names: readonly string[]): boolean {
   return names.some((name) => value === `--${name}` || value.startsWith(`--${name}=`));
 }

@@ -1,4 +1,4 @@
-/** How far long work is, on a terminal and in a log. */
+/** The progress of long work, on a terminal and in a log. */
 import { expect, test } from "vitest";
 import { createProgress } from "./progress.ts";
 
@@ -16,34 +16,34 @@ function watched(isTTY: boolean, isQuiet = false) {
   };
 }
 
-test("on a terminal one line changes, no wider than the window, and is gone at the end", () => {
+test("on a terminal one line is redrawn, no wider than the window, and cleared at the end", () => {
   const { progress, pass, written } = watched(true);
-  progress.tell("too soon to be of interest");
+  progress.update("too soon to be of interest");
   pass(100);
-  progress.tell("7 of 9\u001b[2J");
+  progress.update("7 of 9\u001b[2J");
   pass(50);
-  progress.tell("8 of 9");
+  progress.update("8 of 9");
   pass(50);
-  progress.tell("9 of 9");
+  progress.update("9 of 9");
   progress.end();
   progress.end();
   expect(written()).toBe("\r\u001b[K7 of 9\\u0…\r\u001b[K9 of 9\r\u001b[K");
 });
 
-test("elsewhere there is a line every few seconds, and none for work that is done soon", () => {
+test("otherwise there is a line every few seconds, and none for short work", () => {
   const { progress, pass, written } = watched(false);
   for (let done = 1; done <= 12; done += 1) {
     pass(1_000);
-    progress.tell(`${done} events`);
+    progress.update(`${done} events`);
   }
   progress.end();
   expect(written()).toBe("5 events\n10 events\n");
 });
 
-test("for a program that reads JSON there is nothing", () => {
+test("with --json nothing is printed", () => {
   const { progress, pass, written } = watched(true, true);
   pass(10_000);
-  progress.tell("x");
+  progress.update("x");
   progress.end();
   expect(written()).toBe("");
 });

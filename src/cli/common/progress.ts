@@ -1,9 +1,9 @@
-/** How far long work is, on standard error: one line that changes on a terminal, a new line now and then otherwise. */
+/** Shows the progress of long work on standard error: one line that is redrawn on a terminal, a new line every 5 s otherwise. */
 import { clip, printable } from "./output.ts";
 
 export interface Progress {
-  tell(text: string): void;
-  /** Takes the line away, so that what follows stands in its place. */
+  update(text: string): void;
+  /** Clears the line. */
   end(): void;
 }
 
@@ -11,7 +11,7 @@ const TERMINAL_GAP_MS = 100;
 const LINES_GAP_MS = 5_000;
 const CLEAR_LINE = "\r\u001b[K";
 
-/** Standard error, or what a test puts in its place. */
+/** Standard error, or a substitute in tests. */
 interface Terminal {
   isTTY?: boolean;
   columns?: number;
@@ -27,12 +27,12 @@ export function createProgress({
   terminal?: Terminal;
   now?: () => number;
 }): Progress {
-  if (isQuiet) return { tell: () => {}, end: () => {} };
+  if (isQuiet) return { update: () => {}, end: () => {} };
   const { isTTY = false } = terminal;
   let last = now();
   let isDrawn = false;
   return {
-    tell(text) {
+    update(text) {
       if (now() - last < (isTTY ? TERMINAL_GAP_MS : LINES_GAP_MS)) return;
       last = now();
       isDrawn = isTTY;

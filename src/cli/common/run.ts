@@ -1,4 +1,4 @@
-/** Finds the command that the words name, and runs it or shows its help. */
+/** Finds the command that a command line names, and runs it or shows its help. */
 import { OperatorError } from "../../kernel/errors.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { Command, Family, Flag } from "./command.ts";
@@ -7,15 +7,15 @@ import { commandHelp, familyHelp } from "./help.ts";
 import { print } from "./output.ts";
 import { parse } from "./parse.ts";
 
-/** Too far apart for a slip of the fingers. */
-const SAME_IN_OTHER_WORDS: ReadonlyMap<string, string> = new Map([
+/** Names that are too different for `didYouMean`. */
+const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ["list", "ls"],
   ["ls", "list"],
 ]);
 
 const HELP: Flag = { usage: "--help", description: "Show this help." };
 
-/** Runs what `path` (`millrace pipeline`) names, with the words that follow it; answers the exit code. */
+/** Runs the command or family at `path` (`millrace pipeline`) with the remaining words; returns the exit code. */
 export async function run(path: string, entry: Command | Family, words: readonly string[]): Promise<number> {
   if ("commands" in entry) return runFamily(path, entry, words);
   const command = { ...entry, flags: [...entry.flags, HELP] };
@@ -34,20 +34,20 @@ async function runFamily(path: string, family: Family, words: readonly string[])
   return run(`${path} ${word}`, choose(path, family.commands, word), rest);
 }
 
-/** The command with that name, or a refusal that offers the nearest. */
+/** The command with that name, or an error that suggests a similar one. */
 export function choose<Entry>(path: string, commands: Readonly<Record<string, Entry>>, word: string): Entry {
   const entry = Object.hasOwn(commands, word) ? commands[word] : undefined;
   if (entry !== undefined) return entry;
   const problem = word.startsWith("-")
     ? `The command comes before its flags: \`${path} COMMAND [flags]\`.`
-    : `There is no command \`${path} ${word}\`.${whatThereIs(word, Object.keys(commands))}`;
+    : `There is no command \`${path} ${word}\`.${availableCommands(word, Object.keys(commands))}`;
   throw misuse(path, problem);
 }
 
-/** The command that was probably meant, or else all there are. */
-function whatThereIs(word: string, names: readonly string[]): string {
-  const meant = SAME_IN_OTHER_WORDS.get(word) ?? word;
-  return didYouMean(meant, names) || ` There are ${names.join(", ")}.`;
+/** The probably intended command, or else all of them. */
+function availableCommands(word: string, names: readonly string[]): string {
+  const meant = SYNONYMS.get(word) ?? word;
+  return didYouMean(meant, names) || ` Commands: ${names.join(", ")}.`;
 }
 
 function misuse(path: string, problem: string): OperatorError {

@@ -1,4 +1,4 @@
-/** The format of server-sent events, whole and cut at every possible place. */
+/** The format of server-sent events, whole and split at every possible place. */
 import { describe, expect, test } from "vitest";
 import { createEventReader } from "./server-sent-events.ts";
 
@@ -13,7 +13,7 @@ describe("an event", () => {
     expect(read("event: run\ndata: 1\n")).toEqual([]);
   });
 
-  test("without a name is a message, and its name is not the next one's", () => {
+  test("without a name is a message, and does not inherit the name of the last one", () => {
     expect(read("event: run\ndata: 1\n\ndata: 2\n\n")).toEqual([
       { event: "run", data: "1" },
       { event: "message", data: "2" },
@@ -24,16 +24,16 @@ describe("an event", () => {
     expect(read("data: a\ndata\ndata:  b\ndata:c\n\n")).toEqual([{ event: "message", data: "a\n\n b\nc" }]);
   });
 
-  test("without data is none, and its name is forgotten", () => {
+  test("without data is ignored, and so is its name", () => {
     expect(read("event: run\n\ndata: 1\n\n\n\n")).toEqual([{ event: "message", data: "1" }]);
   });
 });
 
-test("comments, unknown fields and a byte order mark are passed over", () => {
+test("comments, unknown fields and a byte order mark are ignored", () => {
   expect(read("\ufeff: hello\n:\nfoo: bar\ndata: 1\n: keep-alive\n\n:\n\n")).toEqual([{ event: "message", data: "1" }]);
 });
 
-test("text cut anywhere, with any kind of line end, reads the same", () => {
+test("text split anywhere, with any kind of line end, gives the same events", () => {
   for (const end of ["\n", "\r\n", "\r"]) {
     const text = [": hi", "event: nodes", "id: 7", "data: [1,", "data: 2]", "", "retry: 50", "data: ä🚚", "", ""].join(
       end,
@@ -49,7 +49,7 @@ test("text cut anywhere, with any kind of line end, reads the same", () => {
   }
 });
 
-test("the last id is that of the last whole event, and stays until another comes", () => {
+test("the last id is that of the last complete event with one", () => {
   const reader = createEventReader();
   reader.push("id: 1\ndata: a\n\n");
   expect(reader.lastId()).toBe("1");
@@ -61,7 +61,7 @@ test("the last id is that of the last whole event, and stays until another comes
   expect(reader.lastId()).toBe("");
 });
 
-test("the server may say how long to wait; what is no number it did not say", () => {
+test("the server may set the retry delay; a value that is not a number is ignored", () => {
   const reader = createEventReader();
   expect(reader.retryMs()).toBeUndefined();
   reader.push("retry: 1500\n");
@@ -69,7 +69,7 @@ test("the server may say how long to wait; what is no number it did not say", ()
   expect(reader.retryMs()).toBe(1500);
 });
 
-test("an event in many pieces is read in a time that grows with its length", () => {
+test("an event in many chunks is read in linear time", () => {
   const piece = "x".repeat(16_384);
   const reader = createEventReader();
   reader.push("data: ");
@@ -78,11 +78,11 @@ test("an event in many pieces is read in a time that grows with its length", () 
   expect(event?.data).toHaveLength(16_384_000);
 });
 
-test("an event without an end is refused before it fills the memory", () => {
+test("an endless event is refused before it fills the memory", () => {
   const reader = createEventReader();
   const piece = "x".repeat(16 * 1024 * 1024);
   const feed = () => {
     for (let count = 0; count < 10; count += 1) reader.push(piece);
   };
-  expect(feed).toThrow("The server sends an event that does not end.");
+  expect(feed).toThrow("The server sends an event that is too long.");
 });

@@ -1,30 +1,27 @@
-/**
- * Reads the text format of server-sent events, as the HTML standard defines it. It knows no connection: pieces of text go
- * in, wherever the network has cut them, and whole events come out.
- */
+/** Parses the text format of server-sent events of the HTML standard, from chunks of text that may end anywhere. */
 import { OperatorError } from "../../kernel/errors.ts";
 
 export interface ServerSentEvent {
-  /** `message` when the server gave none. */
+  /** `message` if the server sent none. */
   event: string;
   data: string;
 }
 
 export interface EventReader {
-  /** The events that this piece completes. */
+  /** The events that this chunk completes. */
   push(text: string): ServerSentEvent[];
-  /** The id of the last event, to be told when connecting again. Empty when there was none. */
+  /** The id of the last event, to send when reconnecting. Empty if there was none. */
   lastId(): string;
-  /** How long the server wants us to wait before connecting again, if it said so. */
+  /** The delay before reconnecting that the server asked for, if any. */
   retryMs(): number | undefined;
 }
 
-/** Twice what the largest run could need: 10,000 nodes, each with some kilobytes of artifact and error. */
+/** Twice the largest run: 10,000 nodes, each with some kilobytes of artifact and error. */
 const EVENT_LENGTH_MAX = 128 * 1024 * 1024;
 
 export function createEventReader(): EventReader {
-  let line = ""; // What has come of a line that is not at its end.
-  let endedInCr = false; // A line feed at the beginning of the next piece belongs to this end of line.
+  let line = ""; // The beginning of an incomplete line.
+  let endedInCr = false; // A line feed at the start of the next chunk belongs to this line end.
   let started = false;
   let event = "";
   let data: string[] = [];
@@ -55,7 +52,7 @@ export function createEventReader(): EventReader {
     push(text) {
       const events: ServerSentEvent[] = [];
       if (text === "") return events;
-      // Only the new piece is searched: an event may come in thousands of them.
+      // Only the new chunk is searched: an event may come in thousands of chunks.
       let from = (endedInCr && text.startsWith("\n")) || (!started && text.startsWith("\ufeff")) ? 1 : 0;
       started = true;
       const lineEnd = /\r\n|\n|\r/g;
@@ -68,7 +65,7 @@ export function createEventReader(): EventReader {
       }
       line += text.slice(from);
       endedInCr = text.endsWith("\r");
-      if (length > EVENT_LENGTH_MAX) throw new OperatorError("The server sends an event that does not end.");
+      if (length > EVENT_LENGTH_MAX) throw new OperatorError("The server sends an event that is too long.");
       return events;
     },
     lastId: () => lastId,

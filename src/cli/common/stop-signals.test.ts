@@ -1,4 +1,4 @@
-/** What one and two signals to stop do. */
+/** The effects of the first and the second signal. */
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
 import { stopSignals } from "./stop-signals.ts";
@@ -6,9 +6,9 @@ import { stopSignals } from "./stop-signals.ts";
 function listen() {
   const source = new EventEmitter();
   const exits: number[] = [];
-  const told: string[] = [];
+  const immediate: string[] = [];
   let time = 0;
-  const stopping = stopSignals((signal) => void told.push(signal), {
+  const stopping = stopSignals((signal) => void immediate.push(signal), {
     source: {
       on: (signal, listener) => source.on(signal, listener),
       exit: (code) => void exits.push(code),
@@ -18,7 +18,7 @@ function listen() {
   return {
     stopping,
     exits,
-    told,
+    immediate,
     send(signal: "SIGINT" | "SIGTERM", laterMs = 0) {
       time += laterMs;
       source.emit(signal, signal);
@@ -26,7 +26,7 @@ function listen() {
   };
 }
 
-test("the first signal asks for a graceful end", () => {
+test("the first signal requests a graceful stop", () => {
   const { stopping, exits, send } = listen();
   expect(stopping.aborted).toBe(false);
   send("SIGTERM");
@@ -34,11 +34,11 @@ test("the first signal asks for a graceful end", () => {
   expect(exits).toEqual([]);
 });
 
-test("a second signal ends the process with the code of that signal, after saying so", () => {
-  const { exits, told, send } = listen();
+test("a second signal exits with the code of that signal, after a message", () => {
+  const { exits, immediate, send } = listen();
   send("SIGTERM");
   send("SIGINT", 2_000);
-  expect(told).toEqual(["SIGINT"]);
+  expect(immediate).toEqual(["SIGINT"]);
   expect(exits).toEqual([130]);
 
   const other = listen();

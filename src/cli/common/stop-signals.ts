@@ -1,21 +1,18 @@
-/** Ctrl-C and SIGTERM: the first asks for a graceful end, a second one for an immediate end. */
+/** Ctrl-C and SIGTERM: the first requests a graceful stop, a second one an immediate stop. */
 import { constants } from "node:os";
 
 type StopSignal = "SIGINT" | "SIGTERM";
 
-/**
- * One press of Ctrl-C can arrive twice: the terminal signals the whole group, and `npm start`, which is in it, forwards
- * its own copy to us.
- */
+/** One Ctrl-C can arrive twice: the terminal signals the process group, and `npm start`, which is in it, forwards its copy. */
 const SAME_PRESS_MS = 500;
 
-/** The process, or what a test puts in its place. */
+/** The process, or a substitute in tests. */
 export interface SignalSource {
   on(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
   exit(code: number): void;
 }
 
-/** Aborted by the first signal. `atOnce` is called on a second, just before the process exits as if killed by it. */
+/** Aborted by the first signal. `atOnce` is called on a second one, just before the process exits as if killed by it. */
 export function stopSignals(
   atOnce: (signal: StopSignal) => void,
   { source = process, now = () => performance.now() }: { source?: SignalSource; now?: () => number } = {},

@@ -1,8 +1,8 @@
-/** The API of arrivals and KPIs as the commands see it: the fields that they read. */
+/** The parts of the arrivals and KPI API that the commands use. */
 
 export type TaskStatus = "RUNNING" | "SUCCESS" | "FAILED";
 
-/** A model that an arrival or a person has set going. */
+/** A model that was triggered by an arrival or by hand. */
 export interface Triggered {
   modelId: string;
   opTime: string;
@@ -16,7 +16,7 @@ export interface Triggered {
 
 export interface Arrival {
   status: "SUCCESS" | "IGNORED";
-  /** Why nothing was triggered, where that is not plain. */
+  /** Why nothing was triggered, if it is not obvious. */
   message?: string;
   triggeredModels: Triggered[];
   waitingModels: string[];
@@ -59,7 +59,7 @@ export interface Indicator {
   dependsOn: string[];
 }
 
-/** Its secret is never told, only of which type it is, and what it is called. */
+/** The value of its secret is never returned, only its type and name. */
 export interface Subscription {
   id: number;
   kpiId: string;

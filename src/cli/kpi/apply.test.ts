@@ -11,7 +11,7 @@ const server = useMillrace(useDatabase(), { env: { MILLRACE_SECRET_KEY: "5e".rep
 const TOKEN = "a-token-that-nobody-may-see";
 let folder = "";
 let count = 0;
-/** Ids of its own for each test, in place of `$`. */
+/** Replaces `$` by unique ids for each test. */
 let own = "";
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "millrace-kpi-"));
@@ -57,7 +57,7 @@ async function apply(text: string, ...words: string[]) {
 
 const get = async (path: string) => (await server.api.get(`/api/v1/kpi${path}`)).body;
 
-test("everything is created in an order that works, shown first, and a second time nothing changes", async () => {
+test("everything is shown and created in a valid order, and a second time nothing changes", async () => {
   const plan = `create   indicator A$
 create   model M$
 create   indicator C$
@@ -85,7 +85,7 @@ create   subscription A$ to https://example.org/hook/$ (growth)
   expect(await get(`/models/M${own}`)).toMatchObject({ version: 1 });
 });
 
-test("what differs is shown field by field, and what the file leaves out goes back to its default", async () => {
+test("differences are shown field by field, and missing fields get their defaults", async () => {
   await apply(ORDERS);
   const long = await get(`/models/M${own}`);
   await server.api.put(`/api/v1/kpi/models/M${own}`, {
@@ -121,7 +121,7 @@ Done: 4 changes.
   expect(await get(`/subscriptions?kpiId=A${own}`)).toMatchObject({ total: 1, items: [{ retryNum: 5, status: "1" }] });
 });
 
-test("an indicator moves from one model to another, whichever stands first", async () => {
+test("an indicator moves from one model to another, whichever comes first", async () => {
   const model = (id: string, kpis: string) =>
     `  ${id}$: { name: ${id}, sql: select 1, dependencies: [{ table: T }], kpis: [${kpis}], publish: false }\n`;
   await apply(`models:\n${model("M", "A$")}${model("N", "A$, B$").replace("A$, ", "")}`);
@@ -131,7 +131,7 @@ test("an indicator moves from one model to another, whichever stands first", asy
   expect(await get(`/models/M${own}`)).toMatchObject({ kpis: [`A${own}`] });
 });
 
-test("a secret is sent again only when it is new, has another name, or --secrets asks for it", async () => {
+test("a secret is sent again only if it is new, has another name, or with --secrets", async () => {
   await apply(ORDERS);
   const subscription = `unchanged  subscription`;
   expect((await apply(ORDERS.replace("Bearer", "Basic"))).stdout).toContain(subscription);
@@ -145,7 +145,7 @@ test("a secret is sent again only when it is new, has another name, or --secrets
 });
 
 test.each(["--yes", "--dry-run"])(
-  "all that the server refuses is told at once, in the file's terms, before anything is changed: %s",
+  "all refusals of the server are reported together, with places in the file, before anything is changed: %s",
   async (flag) => {
     const wrong = ORDERS.replace("{ table: DW_B, ", "{ table: DW_B, deadline: PT6, ").replace("C$ / 2", "C$ +* 2");
     const { exit, stdout, stderr } = await apply(wrong, flag);
@@ -172,7 +172,7 @@ test.each(["--yes", "--dry-run"])(
 const making = (id: string, needs: string, produces: string) =>
   `  ${id}$: { name: ${id}, sql: select 1, dependencies: [{ table: ${needs} }], produces: ${produces}, publish: false }\n`;
 
-test("what the server would refuse but for the rest of the file is not refused", async () => {
+test("a definition that is valid only with the rest of the file is not refused", async () => {
   const model = (id: string, kpis: string) =>
     `  ${id}$: { name: ${id}, sql: select 1, dependencies: [{ table: T }], kpis: [${kpis}], publish: false }\n`;
   const computed = (id: string, expression: string) =>
@@ -181,14 +181,14 @@ test("what the server would refuse but for the rest of the file is not refused",
   expect(
     (await apply(`${before}${computed("C", "D$ * 2")}${computed("D", "A$ * 2")}${computed("E", "A$")}`)).exit,
   ).toBe(0);
-  // B becomes computed and E no longer is, A changes hands, and what C was computed from is now computed from it.
+  // B becomes computed and E no longer is, A gets another model, and a dependency of C is reversed.
   const turned = `models:\n${model("N", "A$, E$")}${model("M", "")}${making("P", "W$", "U$")}${making("Q", "U$", "T$")}indicators:\n`;
   const after = `${turned}${computed("B", "A$ * 2")}${computed("D", "C$ * 2")}${computed("C", "A$ * 3")}  E$: { type: EXTENDED, name: E }\n`;
   expect(await apply(after, "--dry-run")).toMatchObject({ exit: 0, stderr: "" });
   expect(await apply(after)).toMatchObject({ exit: 0, stderr: "" });
 });
 
-test("an indicator of a model that keeps it is refused, also beside one that is given up", async () => {
+test("an indicator that another model keeps is refused, also beside one that it releases", async () => {
   const model = (id: string, kpis: string) =>
     `  ${id}$: { name: ${id}, sql: select 1, dependencies: [{ table: T }], kpis: [${kpis}], publish: false }\n`;
   await apply(`models:\n${model("M", "A$")}${model("K", "B$")}`);
@@ -207,7 +207,7 @@ test("the status of a subscription may be text, as in the API", async () => {
   expect(await get(`/subscriptions?kpiId=A${own}`)).toMatchObject({ items: [{ status: "0" }] });
 });
 
-test("a signing key is told also if something behind it is refused", async () => {
+test("a signing key is printed even if a later change is refused", async () => {
   const { exit, stderr } = await apply(`${ORDERS}  - { kpiId: A$, callbackUrl: "ftp://example.org" }\n`);
   expect(exit).toBe(2);
   expect(stderr).toMatch(
@@ -215,14 +215,14 @@ test("a signing key is told also if something behind it is refused", async () =>
   );
 });
 
-test("a file that is wrong is refused before anything is asked of the server", async () => {
+test("an invalid file is refused without a call", async () => {
   const { exit, stdout, stderr } = await apply(ORDERS.replace("grain: day", "grian: day"));
   expect({ exit, stdout }).toEqual({ exit: 2, stdout: "" });
   expect(stderr).toMatch(/^\S+kpi\.yaml:4:5: models\.M\w+\.grian: it is not a field\. Did you mean `grain`\?\n$/);
   expect((await startCli(["kpi", "apply", join(folder, "nowhere.yaml")]).ended).exit).toBe(2);
 });
 
-test("--json tells what was changed, and standard input will do for a file", async () => {
+test("--json prints the changes, and standard input works as a file", async () => {
   const path = await fileWith(ORDERS);
   const env = { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY, TOKEN, FILE: path };
   const dry = await startScript('millrace kpi apply - --dry-run --json <"$FILE"', env).ended;

@@ -1,24 +1,25 @@
-/** `millrace kpi apply`: makes models, indicators and subscriptions what a file says, after showing what that changes. */
-import { readFile } from "node:fs/promises";
-import { text as textOf } from "node:stream/consumers";
+/** `millrace kpi apply`: creates or updates models, indicators and subscriptions from a file, after showing the changes. */
+
 import { OperatorError } from "../../kernel/errors.ts";
+import { counted } from "../../kernel/text/sentences.ts";
 import { type Client, Refusal } from "../common/client.ts";
 import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor, refusalsAsJson } from "../common/client-command.ts";
 import type { Command } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
-import { print, printable, remark } from "../common/output.ts";
-import { isOfFile, placeOf, type Refused, refusalsOf } from "./check.ts";
+import { readInputFile } from "../common/input-file.ts";
+import { print, printable, printNote } from "../common/output.ts";
+import { isFileError, placeOf, type Refused, refusalsOf } from "./check.ts";
 import { isConfirmed } from "./confirm.ts";
 import { differenceText } from "./difference.ts";
 import type { KpiFile } from "./file.ts";
 import type { Change } from "./plan.ts";
 
-/** A signing key is told when its callback is new, and never again. */
+/** A signing key is returned once, for a new callback. */
 type Applied = Change & { signingKey?: string };
 
 export const apply: Command = {
-  summary: "Create models, indicators and subscriptions from a file, or bring them up to date",
-  details: `FILE is YAML or JSON; - stands for standard input. Shows what it changes, and on a terminal asks first. The server
+  summary: "Create or update models, indicators and subscriptions from a file",
+  details: `FILE is YAML or JSON; - is standard input. Shows the changes, and asks for confirmation on a terminal. The server
 checks all models and indicators before the first is changed, also with --dry-run.
 
   models:
@@ -35,27 +36,27 @@ checks all models and indicators before the first is changed, also with --dry-ru
   subscriptions:
     - { kpiId: KD1001, callbackUrl: "https://example.org/hooks", secret: "\${env.HOOK_SECRET}" }
 
-A model is published unless it says publish: false. What is not in the file is left alone. A field that a model or indicator
-leaves out gets its default, only timeoutSeconds stays; one that a subscription leaves out stays as it is. A subscription is known
-by its kpiId, callbackUrl and teamName. Its secret is sent when it is new or has another type or name; the server never tells
-what it has, so a new value needs --secrets.`,
+A model is published unless it says publish: false. What is not in the file is not changed. A field that is missing in a model or
+indicator gets its default, except timeoutSeconds, which is kept; one that is missing in a subscription is kept. A subscription is
+identified by its kpiId, callbackUrl and teamName. Its secret is sent if it is new or has another type or name; the server never
+returns it, so a new value needs --secrets.`,
   args: "FILE",
   flags: [
-    { usage: "--dry-run", description: "Only check the file and show what would change." },
-    { usage: "--yes", description: "Do not ask." },
+    { usage: "--dry-run", description: "Only check the file and show the changes." },
+    { usage: "--yes", description: "Do not ask for confirmation." },
     {
       usage: "--secrets",
-      description: "Send the secrets of all subscriptions in the file, also of those that are there.",
+      description: "Send the secrets of all subscriptions in the file, also of existing ones.",
     },
-    { usage: "--json", description: "Print what was changed as JSON." },
+    { usage: "--json", description: "Print the changes as JSON." },
     ...CLIENT_FLAGS,
   ],
   environment: CLIENT_ENVIRONMENT,
   examples: ["millrace kpi apply kpi.yaml --dry-run", "millrace kpi apply kpi.yaml --yes"],
   async run(given) {
     const filename = given.text("FILE");
-    const text = await contentOf(filename);
-    // Loaded here because the reader of YAML takes long, and every other command would wait for it.
+    const text = await readInputFile(filename);
+    // Imported here, because the YAML library is slow to load and other commands do not need it.
     const [{ parseKpiFile }, { planOf }] = await Promise.all([import("./file.ts"), import("./plan.ts")]);
     const file = parseKpiFile(filename === "-" ? "standard input" : filename, text, process.env);
     const client = clientFor(given);
@@ -74,25 +75,17 @@ what it has, so a new value needs --secrets.`,
     const difference = `${differenceText(plan)}\n\n${countsInWords(plan)}`;
     if (!isJson) print(difference);
     else if (asks) process.stderr.write(`${difference}\n`);
-    const isWanted = !isDry && (!asks || (await isConfirmed("\nApply?", process.stdin, process.stderr)));
-    const applied = isWanted ? await refusalsAsJson(given, () => carryOut(client, changes, file)) : changes;
-    if (isJson) print(JSON.stringify(asJson(applied, isWanted)));
-    else if (isWanted && applied.length > 0) print(`\n${endInWords(applied)}`);
-    if (isWanted || isDry) return EXIT.ok;
-    remark("\nNothing was changed.");
+    const isApplying = !isDry && (!asks || (await isConfirmed("\nApply?", process.stdin, process.stderr)));
+    const applied = isApplying ? await refusalsAsJson(given, () => applyChanges(client, changes, file)) : changes;
+    if (isJson) print(JSON.stringify(asJson(applied, isApplying)));
+    else if (isApplying && applied.length > 0) print(`\n${endInWords(applied)}`);
+    if (isApplying || isDry) return EXIT.ok;
+    printNote("\nNothing was changed.");
     return EXIT.failed;
   },
 };
 
-async function contentOf(filename: string): Promise<string> {
-  try {
-    return filename === "-" ? await textOf(process.stdin) : await readFile(filename, "utf8");
-  } catch (error) {
-    throw new OperatorError(`${filename} cannot be read: ${(error as Error).message}.`, EXIT.usage);
-  }
-}
-
-async function carryOut(client: Client, changes: readonly Change[], file: KpiFile): Promise<Applied[]> {
+async function applyChanges(client: Client, changes: readonly Change[], file: KpiFile): Promise<Applied[]> {
   const applied: Applied[] = [];
   for (const change of changes) {
     if (!change.request) continue;
@@ -100,28 +93,26 @@ async function carryOut(client: Client, changes: readonly Change[], file: KpiFil
       const { signingKey } = await client.call<{ signingKey?: string }>(change.request);
       applied.push({ ...change, ...(signingKey === undefined ? {} : { signingKey }) });
     } catch (error) {
-      process.stderr.write(signingKeys(applied)); // No later call would tell them.
-      throw inFile(error, change, file, `${applied.length} of ${changes.length}`);
+      process.stderr.write(signingKeys(applied)); // No later call returns them.
+      throw inFile(error, change, file, `${applied.length} of ${counted(changes.length, "change")}`);
     }
   }
   return applied;
 }
 
-/** A refusal of what the file says, with its place there. */
+/** Adds the place in the file to a refusal. */
 function inFile(error: unknown, change: Change, file: KpiFile, done: string): unknown {
-  if (!(error instanceof Refusal) || !isOfFile(error)) return error;
+  if (!(error instanceof Refusal) || !isFileError(error)) return error;
   const place = placeOf(error, change, file);
-  return error.inOtherWords(
-    `${file.complaint(place, error.message)}\n${done} changes were made. Mend the file and apply it again.`,
-  );
+  return error.withMessage(`${file.complaint(place, error.message)}\n${done} made. Fix the file and apply it again.`);
 }
 
 function refusedInFile(refused: readonly Refused[], file: KpiFile): OperatorError {
   const lines = refused.map(({ path, sentence }) => file.complaint(path, sentence));
-  return new OperatorError(`${lines.join("\n")}\nNothing was changed. Mend the file and apply it again.`, EXIT.usage);
+  return new OperatorError(`${lines.join("\n")}\nNothing was changed. Fix the file and apply it again.`, EXIT.usage);
 }
 
-const PARTICIPLES = {
+const ACTION_TEXTS = {
   create: "to create",
   change: "to change",
   publish: "to publish",
@@ -131,7 +122,7 @@ const PARTICIPLES = {
 
 /** `2 to create, 1 unchanged.` */
 function countsInWords(plan: readonly Change[]): string {
-  const actions = Object.entries(PARTICIPLES).map(([action, words]) => {
+  const actions = Object.entries(ACTION_TEXTS).map(([action, words]) => {
     const count = plan.filter((change) => change.action === action).length;
     return count === 0 ? "" : `${count} ${words}`;
   });
@@ -139,8 +130,7 @@ function countsInWords(plan: readonly Change[]): string {
 }
 
 function endInWords(applied: readonly Applied[]): string {
-  const count = `Done: ${applied.length} ${applied.length === 1 ? "change" : "changes"}.`;
-  return `${count}\n${signingKeys(applied)}`.trimEnd();
+  return `Done: ${counted(applied.length, "change")}.\n${signingKeys(applied)}`.trimEnd();
 }
 
 function signingKeys(applied: readonly Applied[]): string {

@@ -1,5 +1,5 @@
-/** `millrace arrive`: announces that a table has arrived, as the last step of whatever loads it. */
-import { inOneLine } from "../chain/words.ts";
+/** `millrace arrive`: announces that a table has arrived, as the last step of its load. */
+import { inOneLine } from "../chain/run-text.ts";
 import type { Request } from "../common/client.ts";
 import { clientCommand } from "../common/client-command.ts";
 import type { Given } from "../common/command.ts";
@@ -7,19 +7,19 @@ import { EXIT } from "../common/exit-codes.ts";
 import { type Cell, printable, table } from "../common/output.ts";
 import type { Arrival, Triggered } from "./api.ts";
 
-/** As long as `arrivals.waitSeconds` can be. */
+/** The maximum of `arrivals.waitSeconds`. */
 const WAIT_SECONDS_MAX = 300;
 
 export const arrive = clientCommand<Arrival>({
-  summary: "Announce that a table has arrived, and run the models that waited for it",
-  details: `Waits for the models that it triggers, as long as the server is told to (30 s unless arrivals.waitSeconds says
-otherwise); those that take longer go on and are shown as RUNNING. Announcing the same table again means that it has been loaded
-again, and its models run again; with --key, repeats of the same call are one arrival.
+  summary: "Announce that a table has arrived, and run the models that wait for it",
+  details: `Waits for the triggered models, up to the server's limit (arrivals.waitSeconds, 30 s by default); models that take longer
+continue and are shown as RUNNING. Announcing the same table again means that it was loaded again, and its models run again; with
+--key, repeated calls are one arrival.
 
 The exit code is 1 if a model that was triggered has failed.`,
   args: "TABLE OPTIME",
   flags: [
-    { usage: "--key <text>", description: "Repeats with the same key are one arrival." },
+    { usage: "--key <text>", description: "Repeated calls with the same key are one arrival." },
     { usage: "--no-wait", description: "Do not wait for the models." },
   ],
   examples: [
@@ -40,13 +40,13 @@ The exit code is 1 if a model that was triggered has failed.`,
     if (arrival.status === "IGNORED") return `${what} No model depends on it.`;
     if (arrival.message !== undefined) return `${what} ${printable(arrival.message)}`;
     const waits = arrival.waitingModels.length > 0;
-    const hint = waits ? "\n\n`millrace kpi why MODEL OPTIME` tells what a model waits for." : "";
+    const hint = waits ? "\n\n`millrace kpi why MODEL OPTIME` shows what a model waits for." : "";
     return `${what}\n\n${table(["MODEL", "OPTIME", "STATUS", "COMPUTED", "STORED", "MESSAGE"], rowsOf(arrival))}${hint}`;
   },
   exitCode: ({ triggeredModels }) => exitCodeOf(triggeredModels),
 });
 
-/** The part of a request that says how long to wait for the models. */
+/** The headers and time limit for waiting on models. */
 export function waiting(given: Given, headers: Request["headers"] = {}): Pick<Request, "headers" | "waitSeconds"> {
   if (given.isOn("--no-wait")) return { headers: { ...headers, prefer: "respond-async" } };
   return { headers, waitSeconds: WAIT_SECONDS_MAX };
@@ -64,7 +64,7 @@ function rowsOf({ triggeredModels, waitingModels, skippedModels }: Arrival): Cel
       one.status,
       one.computeCount,
       one.storageCount,
-      one.followUp ? "it is running, and runs once more after that" : inOneLine(one.message ?? null),
+      one.followUp ? "it is running, and runs again after that" : inOneLine(one.message ?? null),
     ]),
     ...waitingModels.map((modelId) => [modelId, "", "WAITING"]),
     ...skippedModels.map((modelId) => [modelId, "", "SKIPPED"]),

@@ -1,6 +1,6 @@
 /**
- * Asks the server about each definition of a file before any is changed: apply goes object by object, and one refused
- * half-way would leave the others done. The server knows nothing of the rest of the file; that is taken into account here.
+ * Lets the server check each definition of a file before any is changed: `apply` changes one after the other, and a late refusal
+ * would leave the file half applied. The server does not know the rest of the file, so this file accounts for it.
  */
 import { drawCycle, findCycle } from "../../kernel/cycle.ts";
 import { type Client, Refusal, type Request } from "../common/client.ts";
@@ -9,7 +9,7 @@ import type { Indicator, Model } from "./api.ts";
 import type { KpiFile } from "./file.ts";
 import { type Change, inTurns } from "./plan.ts";
 
-/** A definition that the server would not take. */
+/** A definition that the server refuses. */
 export interface Refused {
   /** Its place in the file. */
   path: string[];
@@ -20,8 +20,8 @@ export interface Refused {
 
 type Checked = { refused: Refused } | { model: Model } | { indicator: Indicator } | undefined;
 
-/** Fields by which a definition takes part in a circle, or leaves it. */
-const CIRCLE_FIELDS = new Set(["type", "expression", "produces", "dependencies"]);
+/** Fields that can create or break a cycle. */
+const CYCLE_FIELDS = new Set(["type", "expression", "produces", "dependencies"]);
 
 /** All refusals at once, in the order of the changes. */
 export async function refusalsOf(client: Client, changes: readonly Change[], file: KpiFile): Promise<Refused[]> {
@@ -32,26 +32,26 @@ export async function refusalsOf(client: Client, changes: readonly Change[], fil
       const reply = await client.call<Model | Indicator>(checkOf(change, released));
       return change.kind === "model" ? { model: reply as Model } : { indicator: reply as Indicator };
     } catch (error) {
-      if (!(error instanceof Refusal) || !isOfFile(error)) throw error;
-      if (isSettled(error, change, definitions, released)) return undefined;
+      if (!(error instanceof Refusal) || !isFileError(error)) throw error;
+      if (isResolvedByFile(error, change, definitions, released)) return undefined;
       return { refused: { path: placeOf(error, change, file), sentence: error.message, body: error.body as object } };
     }
   });
   const found = checked.filter((one) => one !== undefined);
   const refused = found.flatMap((one) => ("refused" in one ? one.refused : []));
-  const circles = [
-    circleOfIndicators(found.flatMap((one) => ("indicator" in one ? one.indicator : []))),
-    circleOfModels(found.flatMap((one) => ("model" in one ? one.model : []))),
+  const cycles = [
+    cycleOfIndicators(found.flatMap((one) => ("indicator" in one ? one.indicator : []))),
+    cycleOfModels(found.flatMap((one) => ("model" in one ? one.model : []))),
   ];
-  return [...refused, ...circles.filter((circle) => circle !== undefined)];
+  return [...refused, ...cycles.filter((cycle) => cycle !== undefined)];
 }
 
-/** Whether it is for the file to be mended, and not the key or the network. */
-export function isOfFile({ exitCode }: Refusal): boolean {
+/** Whether the file is at fault, and not the key or the network. */
+export function isFileError({ exitCode }: Refusal): boolean {
   return [EXIT.usage, EXIT.wrongState, EXIT.notFound].some((code) => code === exitCode);
 }
 
-/** Where in the file that stands which the server complains of. */
+/** The place in the file that a refusal is about. */
 export function placeOf({ message, body }: Refusal, { path, kind, name }: Change, file: KpiFile): string[] {
   const { kpiId } = detailsOf(body);
   const index = kind === "model" ? (file.models[name]?.kpis ?? []).findIndex((id) => id === kpiId) : -1;
@@ -64,7 +64,7 @@ function fieldIn(sentence: string): string[] {
   return (quoted ?? plain ?? "").split(/[.[\]]+/).filter((step) => step !== "");
 }
 
-/** Indicators that a model of the file gives up, or that are no longer COMPUTED: apply does that before another model takes them. */
+/** Indicators that a model of the file no longer feeds, or that are no longer COMPUTED: `apply` changes that first. */
 function releasedBy(definitions: readonly Change[]): Set<string> {
   const released = definitions.flatMap(({ kind, name, fields }) =>
     fields.flatMap(({ field, from, to }) => {
@@ -82,8 +82,8 @@ function checkOf({ kind, request }: Change, released: ReadonlySet<string>): Requ
   return { ...dry, body: { ...dry.body, kpis: kpis.filter((id) => !released.has(id)) } };
 }
 
-/** Whether the server refuses only because it does not know what else the file changes. */
-function isSettled(
+/** Whether the server refuses only because it does not know the other changes of the file. */
+function isResolvedByFile(
   { body }: Refusal,
   { kind, name }: Change,
   definitions: readonly Change[],
@@ -91,9 +91,9 @@ function isSettled(
 ): boolean {
   if ((body as { code?: unknown }).code === "KPI_FED_ALREADY") return kind === "indicator" && released.has(name);
   if (detailsOf(body)["problem"] !== "circle") return false;
-  // One that changes as well may be what opens the circle.
+  // Another change may break the cycle.
   return definitions.some(
-    (other) => other.kind === kind && other.name !== name && other.fields.some(({ field }) => CIRCLE_FIELDS.has(field)),
+    (other) => other.kind === kind && other.name !== name && other.fields.some(({ field }) => CYCLE_FIELDS.has(field)),
   );
 }
 
@@ -101,29 +101,29 @@ function detailsOf(body: unknown): Record<string, unknown> {
   return (body as { details?: Record<string, unknown> } | null)?.details ?? {};
 }
 
-/** Among definitions that are all fine as long as the others are not there. */
-function circleOfIndicators(indicators: readonly Indicator[]): Refused | undefined {
+/** A cycle among definitions that are each valid on their own. */
+function cycleOfIndicators(indicators: readonly Indicator[]): Refused | undefined {
   const cycle = findCycle(new Map(indicators.map(({ kpiId, dependsOn }) => [kpiId, dependsOn])));
   const [first] = cycle ?? [];
   if (cycle === undefined || first === undefined) return undefined;
-  return circular(["indicators", first], `\`${first}\` would be computed from itself: ${drawCycle(cycle)}.`);
+  return cycleRefusal(["indicators", first], `\`${first}\` would be computed from itself: ${drawCycle(cycle)}.`);
 }
 
-function circleOfModels(models: readonly Model[]): Refused | undefined {
+function cycleOfModels(models: readonly Model[]): Refused | undefined {
   const makers = models.filter(({ produces }) => produces !== null);
   const sources = new Map<string, string[]>();
   for (const { produces, dependencies } of makers) {
-    // As on the server: what an earlier period has made is not waited for in a circle.
+    // As on the server: a dependency on an earlier period is not part of a cycle.
     const needs = dependencies.filter(({ offset }) => offset >= 0).map(({ table }) => table);
     sources.set(produces as string, [...(sources.get(produces as string) ?? []), ...needs]);
   }
   const cycle = findCycle(sources);
   const maker = makers.find(({ produces }) => produces === cycle?.[0]);
   if (cycle === undefined || maker === undefined) return undefined;
-  return circular(["models", maker.modelId], `The tables would wait for themselves: ${drawCycle(cycle)}.`);
+  return cycleRefusal(["models", maker.modelId], `The tables would wait for themselves: ${drawCycle(cycle)}.`);
 }
 
-function circular(path: string[], sentence: string): Refused {
+function cycleRefusal(path: string[], sentence: string): Refused {
   const code = "VALIDATION_FAILED";
   return {
     path,

@@ -1,4 +1,4 @@
-/** What counts as a yes. */
+/** Which answers confirm. */
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { isConfirmed } from "./confirm.ts";

@@ -1,6 +1,7 @@
-/** The commands of `millrace kpi` that make models run, or let them. */
+/** The commands of `millrace kpi` that run, publish and backfill models. */
 
-import { inOneLine } from "../chain/words.ts";
+import { counted } from "../../kernel/text/sentences.ts";
+import { inOneLine } from "../chain/run-text.ts";
 import { pathTo } from "../common/client.ts";
 import { clientCommand } from "../common/client-command.ts";
 import type { Command } from "../common/command.ts";
@@ -9,12 +10,12 @@ import type { Model, Triggered } from "./api.ts";
 import { exitCodeOf, waiting } from "./arrive.ts";
 
 const run = clientCommand<Triggered>({
-  summary: "Run a model for an opTime, whether anything is new or not",
-  details: `Waits for its end like \`millrace arrive\` does. A model whose tables have not all arrived is refused, unless it is
-forced. The exit code is 1 if the run failed.`,
+  summary: "Run a model for an opTime, even if nothing is new",
+  details: `Waits for its end like \`millrace arrive\`. A model whose tables have not all arrived is refused without --force. The
+exit code is 1 if the run failed.`,
   args: "MODEL OPTIME",
   flags: [
-    { usage: "--force", description: "Also without tables that have not arrived." },
+    { usage: "--force", description: "Run even if tables are missing." },
     { usage: "--no-wait", description: "Do not wait for its end." },
   ],
   examples: ["millrace kpi run MODEL-01 20251219", "millrace kpi run MODEL-01 20251219 --force --no-wait"],
@@ -41,12 +42,12 @@ function endInWords({ status, computeCount, storageCount, message }: Triggered):
 }
 
 const publish = publication("publish", {
-  summary: "Publish a model: from now on arrivals run it",
-  details: "What has arrived before runs nothing; `millrace kpi backfill` makes up for it.",
+  summary: "Publish a model, so that arrivals run it",
+  details: "Earlier arrivals do not run it; use `millrace kpi backfill` for them.",
 });
 
 const unpublish = publication("unpublish", {
-  summary: "Unpublish a model: what has not begun does not begin",
+  summary: "Unpublish a model, so that no further run starts",
 });
 
 function publication(action: "publish" | "unpublish", words: Pick<Command, "summary" | "details">): Command {
@@ -66,9 +67,9 @@ interface Backfill {
 }
 
 const backfill = clientCommand<Backfill>({
-  summary: "Run a model for a range of opTimes, as far as their tables are there",
-  details: `FROM and TO are both included. A model with a grain goes over all its hours, days or months; one without over the
-opTimes that have arrived, in the order of text. The runs wait in line for free workers; see \`millrace kpi runs\`.`,
+  summary: "Run a model for a range of opTimes whose tables have arrived",
+  details: `FROM and TO are inclusive. For a model with a grain the range has all hours, days or months; without, the opTimes that
+have arrived, in text order. The runs wait in a queue for workers; see \`millrace kpi runs\`.`,
   args: "MODEL FROM TO",
   flags: [{ usage: "--dry-run", description: "Only show what would run." }],
   examples: ["millrace kpi backfill MODEL-01 20251201 20251231 --dry-run"],
@@ -78,10 +79,10 @@ opTimes that have arrived, in the order of text. The runs wait in line for free 
     body: { from: given.text("FROM"), to: given.text("TO"), dryRun: given.isOn("--dry-run") },
   }),
   show({ runs, items }, given) {
-    if (items.length === 0) return "There is no opTime in this range.";
-    const verb = given.isOn("--dry-run") ? "would run" : runs === 1 ? "begins" : "begin";
+    if (items.length === 0) return "There are no opTimes in this range.";
+    const verb = given.isOn("--dry-run") ? "would run" : runs === 1 ? "is queued" : "are queued";
     const rows = items.map((item) => [item.opTime, item.runs ? "yes" : "no", item.missing.join(", ")]);
-    return `${table(["OPTIME", "RUNS", "MISSING"], rows)}\n\n${runs} of ${items.length} ${verb}.`;
+    return `${table(["OPTIME", "RUNS", "MISSING"], rows)}\n\n${runs} of ${counted(items.length, "opTime")} ${verb}.`;
   },
 });
 

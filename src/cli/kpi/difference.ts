@@ -1,5 +1,7 @@
-/** The difference between a file and the server, as a person reads it before saying yes. */
+/** The difference between a file and the server, as text to confirm. */
+
 import { isRecord } from "../../kernel/json/is-record.ts";
+import { counted } from "../../kernel/text/sentences.ts";
 import { paint, printable, type Style } from "../common/output.ts";
 import type { Change, FieldChange } from "./plan.ts";
 
@@ -11,7 +13,7 @@ const STYLES = {
   unchanged: "dim",
 } as const satisfies Record<Change["action"], Style>;
 
-/** Of a query that was written anew, the rest is in the file. */
+/** A rewritten query can be longer; the rest is in the file. */
 const LINES_SHOWN = 40;
 
 export function differenceText(changes: readonly Change[]): string {
@@ -26,20 +28,21 @@ export function differenceText(changes: readonly Change[]): string {
 
 function fieldLines({ field, from, to }: FieldChange): string[] {
   if (field === "secret") return ["secret (not shown)"];
-  if (Array.isArray(from) && Array.isArray(to)) return [`${field}:`, ...moved(from.map(inWords), to.map(inWords))];
+  if (Array.isArray(from) && Array.isArray(to))
+    return [`${field}:`, ...changedItems(from.map(inWords), to.map(inWords))];
   if (isLong(from) || isLong(to)) return [`${field}:`, ...changedLines(linesOf(from), linesOf(to))];
   return [`${field}: ${inWords(from)} -> ${inWords(to)}`];
 }
 
-/** What left a list and what came to it. */
-function moved(from: readonly string[], to: readonly string[]): string[] {
+/** The removed and added items of a list. */
+function changedItems(from: readonly string[], to: readonly string[]): string[] {
   return [
     ...from.filter((item) => !to.includes(item)).map((item) => removed(item)),
     ...to.filter((item) => !from.includes(item)).map((item) => added(item)),
   ];
 }
 
-/** Without the lines at both ends that stay. */
+/** Without unchanged lines at both ends. */
 function changedLines(from: readonly string[], to: readonly string[]): string[] {
   let start = 0;
   while (start < from.length && start < to.length && from[start] === to[start]) start += 1;
@@ -50,7 +53,7 @@ function changedLines(from: readonly string[], to: readonly string[]): string[] 
     ...to.slice(start, to.length - end).map((line) => added(printable(line))),
   ];
   const more = lines.length - LINES_SHOWN;
-  return more > 0 ? [...lines.slice(0, LINES_SHOWN), `  and ${more} more lines`] : lines;
+  return more > 0 ? [...lines.slice(0, LINES_SHOWN), `  and ${counted(more, "more line")}`] : lines;
 }
 
 const removed = (line: string) => paint("red", `  - ${line}`);
@@ -64,10 +67,10 @@ function linesOf(value: unknown): string[] {
   return typeof value === "string" ? value.trimEnd().split("\n") : [];
 }
 
-/** Of a dependency, what it says beside its defaults. */
+/** Omits fields of a dependency that have their default. */
 function inWords(value: unknown): string {
   if (value === null || value === undefined) return "none";
   if (!isRecord(value)) return printable(typeof value === "string" ? value : JSON.stringify(value));
-  const said = Object.entries(value).filter(([, part]) => part !== null && part !== false && part !== 0);
-  return said.map(([name, part]) => `${name}: ${inWords(part)}`).join(", ");
+  const fields = Object.entries(value).filter(([, part]) => part !== null && part !== false && part !== 0);
+  return fields.map(([name, part]) => `${name}: ${inWords(part)}`).join(", ");
 }

@@ -1,4 +1,4 @@
-/** The files and commands about KPIs that the documents show, done as they say. */
+/** Runs the KPI files and commands of the documentation. */
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { ADMIN_KEY, type TestMillrace, useMillrace } from "../../../test/millrac
 
 const env = { MILLRACE_ROLES: "api,scheduler,worker", MILLRACE_SECRET_KEY: "5e".repeat(32) };
 
-/** The first blocks of YAML and of commands behind these words. */
+/** The first YAML block and the first block of commands after this text. */
 function blocksOf(document: string, heading: string): { yaml: string; commands: string } {
   const [, section = ""] = readFileSync(document, "utf8").split(heading);
   const block = (language: string) => new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, "s").exec(section)?.[1] ?? "";
@@ -37,7 +37,7 @@ describe.each([
 ])("%s", (document, heading, values) => {
   const server = useMillrace(useDatabase(), { env });
 
-  test("shows a model that waits, says for what, and runs", async () => {
+  test("shows a model that waits, explains for what, and runs", async () => {
     const { yaml, commands } = blocksOf(document, heading);
     expect(commands.split("\n").filter((line) => line.startsWith("millrace ")).length).toBeGreaterThan(4);
     const stdout = await run(server, commands, yaml);
@@ -49,7 +49,7 @@ describe.each([
 describe("examples/kpi/daily-orders.yaml", () => {
   const server = useMillrace(useDatabase(), { env });
 
-  test("can be applied, twice, and runs when its tables are there", async () => {
+  test("can be applied twice, and runs when its tables have arrived", async () => {
     const commands = `millrace kpi apply kpi.yaml
       millrace kpi apply kpi.yaml
       millrace arrive DW_FACT_REFUND_D 20251219

@@ -1,4 +1,4 @@
-/** What the file of `millrace kpi apply` may say, and how its slips are told. */
+/** The file of `millrace kpi apply`, and the messages about its mistakes. */
 import { describe, expect, test } from "vitest";
 import { parseKpiFile } from "./file.ts";
 
@@ -18,7 +18,7 @@ describe("a file", () => {
     expect({ indicators, subscriptions }).toEqual({ indicators: {}, subscriptions: [] });
   });
 
-  test("takes secrets and addresses from the environment, also in parts", () => {
+  test("takes secrets and URLs from the environment, also parts of them", () => {
     const { subscriptions } = parse(
       `subscriptions:
   - { kpiId: KD1, callbackUrl: "https://\${env.HOST}/hook", secret: "Header,X,Bearer \${env.TOKEN}" }`,
@@ -31,7 +31,7 @@ describe("a file", () => {
 
   test.each([
     ["models: [", /^kpi\.yaml:1:10: this is not valid YAML/],
-    ["", /^kpi\.yaml:1:1: there is nothing in it\. Begin with `models:`/],
+    ["", /^kpi\.yaml:1:1: the file is empty\. Begin with `models:`/],
     ["modles: {}", /^kpi\.yaml:1:1: modles: it is not a field\. Did you mean `models`\?$/],
     [
       `${MODEL}    rerun: aks`,
@@ -51,11 +51,11 @@ describe("a file", () => {
     ],
     [
       `${MODEL}  MODEL-02: { name: B, chain: c, dependencies: [{ table: DW_A }], kpis: [KD2, KD1] }`,
-      /^kpi\.yaml:7:\d+: models\.MODEL-02\.kpis\[1\]: `KD1` is fed by `MODEL-01` already\.$/,
+      /^kpi\.yaml:7:\d+: models\.MODEL-02\.kpis\[1\]: `KD1` is already fed by `MODEL-01`\.$/,
     ],
     [
       `${MODEL}indicators: { KD1: { type: COMPUTED, name: A, expression: KD2 } }`,
-      /^kpi\.yaml:6:12: models\.MODEL-01\.kpis\[0\]: `KD1` is COMPUTED in this file; a model brings EXTENDED ones\.$/,
+      /^kpi\.yaml:6:12: models\.MODEL-01\.kpis\[0\]: `KD1` is COMPUTED in this file; a model feeds EXTENDED ones\.$/,
     ],
     [
       "subscriptions: [{ kpiId: K, callbackUrl: u, status: 2 }]",
@@ -67,17 +67,17 @@ describe("a file", () => {
     ],
     [
       `subscriptions: [{ kpiId: K, callbackUrl: u, secret: "\${env.NO_SUCH}" }]`,
-      /^kpi\.yaml:1:45: subscriptions\[0\]\.secret: the environment has no NO_SUCH\.$/,
+      /^kpi\.yaml:1:45: subscriptions\[0\]\.secret: the environment variable NO_SUCH is not set\.$/,
     ],
     [
       `subscriptions: [{ kpiId: K, callbackUrl: u, secret: "\${TOKEN}" }]`,
-      /subscriptions\[0\]\.secret: of `\$\{\.\.\.\}` only `\$\{env\.NAME\}` is known here\.$/,
+      /subscriptions\[0\]\.secret: only `\$\{env\.NAME\}` is allowed here\.$/,
     ],
   ])("%j is refused with its place", (text, sentence) => {
     expect(() => parse(text)).toThrow(sentence);
   });
 
-  test("tells all of its slips at once, and quotes no text that may be a secret", () => {
+  test("reports all mistakes together, and prints no text that may be a secret", () => {
     const text = `${MODEL}    grian: day\nsubscriptions: [{ kpiId: 5, callbackUrl: u, secret: { Header: geheim } }]`;
     const { message } = failureOf(() => parse(text));
     expect(message).toMatch(/grian.*\n.*kpiId.*\n.*secret/);

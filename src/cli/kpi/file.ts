@@ -1,6 +1,6 @@
 /**
- * The file that `millrace kpi apply` reads: models, indicators and subscriptions as YAML or JSON. Its shape is checked here as
- * a whole, so that nothing is applied of a file with a slip in it; what values are acceptable is left to the server.
+ * The file of `millrace kpi apply`: models, indicators and subscriptions as YAML or JSON. Its structure is checked here, so that a
+ * file with a mistake is not applied in part; the server checks the values.
  */
 import { Ajv } from "ajv";
 import { type Static, type TSchema, Type } from "typebox";
@@ -80,11 +80,11 @@ export type IndicatorEntry = Static<typeof IndicatorEntry>;
 export type SubscriptionEntry = Static<typeof SubscriptionEntry>;
 
 export interface KpiFile extends Static<typeof Content> {
-  /** A complaint about what stands at `path`: `kpi.yaml:12:5: models.MODEL-01.sql: ...` */
+  /** A message about the value at `path`: `kpi.yaml:12:5: models.MODEL-01.sql: ...` */
   complaint(path: readonly string[], sentence: string): string;
 }
 
-/** Variables of the environment may stand in subscriptions: a secret does not belong into a repository. */
+/** Subscriptions may contain `${env.NAME}`, so that secrets stay out of repositories. */
 export function parseKpiFile(filename: string, text: string, env: NodeJS.ProcessEnv): KpiFile {
   const file = parseConfigText(filename, text);
   if ("problems" in file) throw unusable(file.problems);
@@ -93,7 +93,7 @@ export function parseKpiFile(filename: string, text: string, env: NodeJS.Process
   const content = { models: models ?? {}, indicators: indicators ?? {}, subscriptions: subscriptions ?? [], ...rest };
   if (Object.keys(file.content).length === 0) {
     throw unusable([
-      `${file.place([])}: there is nothing in it. Begin with \`models:\`, \`indicators:\` or \`subscriptions:\`.`,
+      `${file.place([])}: the file is empty. Begin with \`models:\`, \`indicators:\` or \`subscriptions:\`.`,
     ]);
   }
   const complain: KpiFile["complaint"] = (path, sentence) =>
@@ -113,7 +113,7 @@ export function parseKpiFile(filename: string, text: string, env: NodeJS.Process
   return { ...content, subscriptions: filled, complaint: complain };
 }
 
-/** Two subscriptions with the same one are the same subscription. */
+/** Identifies a subscription. */
 function subscriptionKey({ kpiId, callbackUrl, teamName = "" }: Partial<SubscriptionEntry>): string {
   return JSON.stringify([kpiId, callbackUrl, teamName]);
 }
@@ -126,10 +126,10 @@ function withVariables(
   complain: (field: string, sentence: string) => void,
 ): SubscriptionEntry {
   function fill(field: string, text: string): string {
-    if (text.replaceAll(VARIABLE, "").includes("${")) complain(field, "of `${...}` only `${env.NAME}` is known here.");
+    if (text.replaceAll(VARIABLE, "").includes("${")) complain(field, "only `${env.NAME}` is allowed here.");
     return text.replaceAll(VARIABLE, (_, name: string) => {
       const value = env[name];
-      if (!value) complain(field, `the environment has no ${name}.`);
+      if (!value) complain(field, `the environment variable ${name} is not set.`);
       return value ?? "";
     });
   }
@@ -141,7 +141,7 @@ function withVariables(
   };
 }
 
-/** What can be in the file only once, or not beside the other. */
+/** Duplicates and conflicts within the file. */
 function* contradictions(
   { models, indicators, subscriptions }: Static<typeof Content>,
   complain: KpiFile["complaint"],
@@ -151,10 +151,10 @@ function* contradictions(
     for (const [index, kpiId] of kpis.entries()) {
       const feeder = feeders.get(kpiId);
       const path = ["models", modelId, "kpis", String(index)];
-      if (feeder !== undefined) yield complain(path, `\`${kpiId}\` is fed by \`${feeder}\` already.`);
+      if (feeder !== undefined) yield complain(path, `\`${kpiId}\` is already fed by \`${feeder}\`.`);
       feeders.set(kpiId, modelId);
       const isComputed = indicators[kpiId]?.type === "COMPUTED";
-      if (isComputed) yield complain(path, `\`${kpiId}\` is COMPUTED in this file; a model brings EXTENDED ones.`);
+      if (isComputed) yield complain(path, `\`${kpiId}\` is COMPUTED in this file; a model feeds EXTENDED ones.`);
     }
   }
   const seen = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** `millrace arrive` and `millrace kpi` against the real server: tables arrive, models wait, run, fail, and say why. */
+/** `millrace arrive` and `millrace kpi` against the real server: tables arrive, models wait, run and fail. */
 import { beforeAll, expect, test } from "vitest";
 import { cliFor } from "../../../test/cli.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -32,7 +32,7 @@ async function define(
   if (publish) await server.api.post(`/api/v1/kpi/models/${id}:publish`);
 }
 
-test("a table arrives, its model waits and says for what, then runs", async () => {
+test("a table arrives, its model waits and explains for what, then runs", async () => {
   const first = await millrace("arrive", "DW_A", "20251219");
   expect(first).toMatchObject({ exit: 0, stderr: "" });
   expect(first.stdout).toBe(`DW_A has arrived for 20251219.
@@ -41,7 +41,7 @@ MODEL   STATUS
 ORDERS  WAITING
 HIDDEN  SKIPPED
 
-\`millrace kpi why MODEL OPTIME\` tells what a model waits for.
+\`millrace kpi why MODEL OPTIME\` shows what a model waits for.
 `);
   const waits = (await millrace("kpi", "why", "ORDERS", "20251219")).stdout;
   expect(waits.replace(TIME, "<time>")).toBe(`ORDERS for 20251219: It waits for a table: DW_B 20251219.
@@ -88,7 +88,7 @@ test("the lists show models, values, runs and arrivals", async () => {
   expect((await millrace("kpi", "runs", "NOBODY")).stdout).toBe("There are no such runs.\n");
 });
 
-test("the picture of a range shows what is there and what is not", async () => {
+test("readiness shows what has arrived and what has not", async () => {
   expect((await millrace("kpi", "readiness", "20251218", "20251220")).stdout).toBe(`202512    18 19 20
 DW_A      ·  ✓  ·
 DW_B      ·  ✓  ·
@@ -100,7 +100,7 @@ ORDERS    ·  ✓  ·
 `);
 });
 
-test("a model that fails is exit code 1, and why tells what its engine said", async () => {
+test("a model that fails is exit code 1, and `why` shows the error of its engine", async () => {
   const { exit, stdout } = await millrace("arrive", "DW_BROKEN", "x1");
   expect({ exit, stdout }).toMatchObject({ exit: 1, stdout: expect.stringMatching(/^BROKEN +x1 +FAILED +.*kpi_id/m) });
   expect((await millrace("kpi", "why", "BROKEN", "x1")).stdout).toMatch(
@@ -115,7 +115,7 @@ test("a model that fails is exit code 1, and why tells what its engine said", as
   expect({ exit: running.exit, stdout: running.stdout }).toEqual({ exit: 0, stdout: "BROKEN for x1: RUNNING.\n" });
 });
 
-test("a person runs a model, forces it, and fills a range", async () => {
+test("a model is run by hand, forced, and backfilled", async () => {
   expect(await millrace("kpi", "run", "ORDERS", "20251219")).toMatchObject({
     exit: 0,
     stdout: "ORDERS for 20251219: SUCCESS, 2 computed, 2 stored.\n",
@@ -130,12 +130,14 @@ test("a person runs a model, forces it, and fills a range", async () => {
 20251218  no    DW_A 20251218, DW_B 20251218
 20251219  yes
 
-1 of 2 would run.
+1 of 2 opTimes would run.
 `);
-  expect((await millrace("kpi", "backfill", "ORDERS", "20251219", "20251219")).stdout).toMatch(/\n1 of 1 begins\.\n$/);
+  expect((await millrace("kpi", "backfill", "ORDERS", "20251219", "20251219")).stdout).toMatch(
+    /\n1 of 1 opTime is queued\.\n$/,
+  );
 });
 
-test("a model is unpublished and published, and what is not there is exit code 4", async () => {
+test("a model is unpublished and published, and a missing one is exit code 4", async () => {
   expect((await millrace("kpi", "unpublish", "ORDERS")).stdout).toBe("ORDERS is not published.\n");
   expect((await millrace("kpi", "why", "ORDERS", "20251219")).stdout).toMatch(
     /^ORDERS for 20251219: The model is not published/,
@@ -146,7 +148,7 @@ test("a model is unpublished and published, and what is not there is exit code 4
   expect((await millrace("kpi", "why", "NOBODY", "1")).exit).toBe(4);
 });
 
-test("a table that nobody waits for is written down, and a wrong opTime refused", async () => {
+test("a table that no model needs is recorded, and a wrong opTime refused", async () => {
   expect((await millrace("arrive", "DW_NOBODY", "20251219")).stdout).toBe(
     "DW_NOBODY has arrived for 20251219. No model depends on it.\n",
   );

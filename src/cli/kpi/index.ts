@@ -1,4 +1,4 @@
-/** `millrace kpi ...`: models that wait for tables, and the indicators that they bring. */
+/** `millrace kpi ...`: models that wait for tables, and the indicators that they compute. */
 import type { Family } from "../common/command.ts";
 import { apply } from "./apply.ts";
 import { control } from "./control.ts";
@@ -7,8 +7,8 @@ import { readiness } from "./readiness.ts";
 import { why } from "./why.ts";
 
 export const kpi: Family = {
-  summary: "Define models and indicators, see what they wait for, and what they brought",
-  details: `A model waits for tables and runs once all of them have arrived for an opTime (\`millrace arrive\`); what it brings
-are values of indicators.`,
+  summary: "Define models and indicators, and see their state and values",
+  details: `A model waits for tables and runs once all of them have arrived for an opTime (\`millrace arrive\`). It computes values
+of indicators.`,
   commands: { apply, why, readiness, ...control, ...lists },
 };

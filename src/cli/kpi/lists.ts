@@ -2,7 +2,7 @@
 
 import { OperatorError } from "../../kernel/errors.ts";
 import { listed } from "../../kernel/text/sentences.ts";
-import { durationOf, inOneLine } from "../chain/words.ts";
+import { durationOf, inOneLine } from "../chain/run-text.ts";
 import { clientCommand } from "../common/client-command.ts";
 import type { Flag, Given } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
@@ -16,8 +16,8 @@ const models = clientCommand<Page<Model>>({
   summary: "List models",
   args: "",
   flags: [
-    { usage: "--q <text>", description: "Models with this in their ids or names." },
-    { usage: "--state <state>", description: "Those that are published, or unpublished." },
+    { usage: "--q <text>", description: "Models whose ids or names contain this." },
+    { usage: "--state <state>", description: "Only published or unpublished ones." },
     ...PAGE_FLAGS,
   ],
   examples: ["millrace kpi models", "millrace kpi models --state unpublished"],
@@ -71,7 +71,7 @@ const data = clientCommand<Page<Value>>({
   args: "[KPI]",
   flags: [
     OP_TIME,
-    { usage: "--from <time>", description: "From this opTime on." },
+    { usage: "--from <time>", description: "From this opTime." },
     { usage: "--to <time>", description: "Up to this opTime." },
     { usage: "--dimensions <json>", description: "Only values with these dimensions: an object." },
     ...PAGE_FLAGS,
@@ -114,11 +114,7 @@ const data = clientCommand<Page<Value>>({
 const runs = clientCommand<Page<Task>>({
   summary: "List runs of models, newest first",
   args: "[MODEL]",
-  flags: [
-    OP_TIME,
-    { usage: "--status <status>", description: "Those that are RUNNING, SUCCESS or FAILED." },
-    ...PAGE_FLAGS,
-  ],
+  flags: [OP_TIME, { usage: "--status <status>", description: "Only RUNNING, SUCCESS or FAILED." }, ...PAGE_FLAGS],
   examples: ["millrace kpi runs MODEL-01", "millrace kpi runs --status FAILED"],
   request: (given) => ({
     method: "GET",

@@ -1,7 +1,7 @@
 /**
- * What `millrace kpi apply` would do: the file compared with the server, as changes in an order that works. Indicators come
- * before the models that feed them, and models before what is computed from them; what is to be published comes after all
- * definitions, what is to be unpublished before.
+ * The plan of `millrace kpi apply`: the differences between the file and the server, as changes in a valid order. Indicators come
+ * before the models that feed them, and models before COMPUTED indicators; unpublishing comes before all definitions and
+ * publishing after them.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Client, pathTo, Refusal, type Request } from "../common/client.ts";
@@ -13,16 +13,16 @@ import type { IndicatorEntry, KpiFile, ModelEntry, SubscriptionEntry } from "./f
 export interface Change {
   action: "create" | "change" | "publish" | "unpublish" | "unchanged";
   kind: "model" | "indicator" | "subscription";
-  /** How people call it. */
+  /** Its name for output. */
   name: string;
-  /** Where it stands in the file. */
+  /** Its place in the file. */
   path: string[];
   fields: FieldChange[];
-  /** Nothing if it is unchanged. */
+  /** Undefined if it is unchanged. */
   request?: Request;
 }
 
-/** Of a secret only that it changes. */
+/** For a secret, without the values. */
 export interface FieldChange {
   field: string;
   from?: unknown;
@@ -30,11 +30,11 @@ export interface FieldChange {
 }
 
 export interface PlanOptions {
-  /** Secrets that are there are sent again: whether they are the same cannot be told. */
+  /** Send existing secrets again: whether they changed is unknown. */
   secrets: boolean;
 }
 
-/** What a model has whose definition does not say otherwise. Only the server knows its `timeoutSeconds`. */
+/** The defaults of a model. Only the server knows that of `timeoutSeconds`. */
 const MODEL_DEFAULTS = { description: null, grain: null, timeZone: "UTC", produces: null, rerun: "auto" };
 const DEPENDENCY_DEFAULTS = { optional: false, quietSeconds: 0, deadline: null, grain: null, offset: 0 };
 const ENGINE_DEFAULT = "duckdb";
@@ -103,7 +103,7 @@ function ofPublication(id: string, { publish = true }: ModelEntry, present: Mode
   return [{ action, kind: "model", name: id, path: ["models", id], fields: [], request }];
 }
 
-/** What a subscription leaves out stays as it is: its secret may be set elsewhere, and its status may have changed by itself. */
+/** Missing fields are not changed: the secret may be set elsewhere, and the server may have changed the status. */
 function ofSubscription(
   entry: SubscriptionEntry,
   index: number,
@@ -137,7 +137,7 @@ function changeOf(
   return what.fields.length === 0 ? { ...what, action: "unchanged" } : { ...what, action: "change", request };
 }
 
-/** None for what is new. */
+/** Empty for a new one. */
 function differences(present: object | undefined, wanted: object): FieldChange[] {
   if (!present) return [];
   const before = present as Readonly<Record<string, unknown>>;
@@ -147,13 +147,13 @@ function differences(present: object | undefined, wanted: object): FieldChange[]
   });
 }
 
-/** The order of a list has no meaning in any definition. */
+/** Ignores the order of lists. */
 function isSame(from: unknown, to: unknown): boolean {
   if (!Array.isArray(from) || !Array.isArray(to)) return isDeepStrictEqual(from, to);
   return from.length === to.length && to.every((item) => from.some((other) => isDeepStrictEqual(item, other)));
 }
 
-/** The models in the file that feed what this one is to feed: they must let go of it first. */
+/** The models that still feed an indicator of this model: they must release it first. */
 function donorsOf(id: string, file: KpiFile, models: ReadonlyMap<string, Model>): string[] {
   const wanted = new Set(file.models[id]?.kpis);
   return [...models.values()]
@@ -161,7 +161,7 @@ function donorsOf(id: string, file: KpiFile, models: ReadonlyMap<string, Model>)
     .map(({ modelId }) => modelId);
 }
 
-/** The indicators of the file that a formula names, as a word or, in quotes, as the key of `kpi`. */
+/** The indicators of the file that a formula names, as a word or as a quoted key of `kpi`. */
 function mentioned(entry: IndicatorEntry | undefined, { indicators }: KpiFile): string[] {
   const words = [...(entry?.expression ?? "").matchAll(/"([^"]*)"|'([^']*)'|\w+/g)];
   return words
@@ -169,7 +169,7 @@ function mentioned(entry: IndicatorEntry | undefined, { indicators }: KpiFile): 
     .filter((id) => indicators[id]?.type === "COMPUTED");
 }
 
-/** Each behind those that must come before it. Where these form a circle, the server will say so. */
+/** Sorts by dependencies. The server reports a cycle. */
 function inOrder(ids: readonly string[], beforeOf: (id: string) => readonly string[]): string[] {
   const entered = new Set<string>();
   const ordered: string[] = [];
@@ -183,7 +183,7 @@ function inOrder(ids: readonly string[], beforeOf: (id: string) => readonly stri
   return ordered;
 }
 
-/** By id, those that are there. */
+/** The existing ones, by id. */
 async function findAll<Found>(client: Client, ids: readonly string[], pathOf: (id: string) => string) {
   const found = await inTurns(ids, async (id) => {
     try {
@@ -206,7 +206,7 @@ async function findSubscription(client: Client, entry: SubscriptionEntry): Promi
   return items.find((item) => item.teamName === teamName);
 }
 
-/** A few at a time. */
+/** With limited concurrency. */
 export async function inTurns<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,

@@ -1,10 +1,10 @@
-/** The picture of a range. */
+/** The table of a range of opTimes. */
 import { expect, test } from "vitest";
 import { matrix, type Readiness } from "./readiness.ts";
 
 const EMPTY: Readiness = { opTimes: [], tables: [], models: [], partial: false };
 
-test("tables and models stand under their days, with a legend of the signs that occur", () => {
+test("tables and models have a column for each day, with a legend of the symbols in use", () => {
   const states = ["waiting", "quiet", "asking", "ready", "running", "idle", "idle", "idle"];
   const opTimes = states.map((_, index) => `2025120${index + 1}`);
   const last = [null, null, "SUCCESS", null, null, "SUCCESS", "FAILED", null] as const;
@@ -31,7 +31,7 @@ There are more tables or models than are shown.`,
   );
 });
 
-test("days of two months are told apart, and what is too wide goes on below", () => {
+test("days of two months are distinguished, and a wide table is split into blocks", () => {
   const opTimes = ["20251230", "20251231", "20260101", "20260102"];
   const tables = [{ table: "订单", cells: { 20260101: { arrivals: 1 } } }];
   expect(
@@ -44,13 +44,13 @@ test("days of two months are told apart, and what is too wide goes on below", ()
   );
 });
 
-test("names that are no dates share what they have in common, and one stands whole", () => {
+test("names that are not dates share their common prefix, and a single one is not shortened", () => {
   const tables = [{ table: "T", cells: {} }];
   expect(matrix({ ...EMPTY, opTimes: ["batch-1", "batch-22"], tables }, 80)).toMatch(/^batch- 1  22\n/);
   expect(matrix({ ...EMPTY, opTimes: ["20251219"], tables }, 80)).toMatch(/^ {2}20251219\n/);
 });
 
-test("an empty picture says why it is empty", () => {
+test("an empty table says why it is empty", () => {
   expect(matrix(EMPTY, 80)).toBe("Nothing has arrived in this range.");
   expect(matrix({ ...EMPTY, opTimes: ["1"] }, 80)).toBe("There is no published model.");
 });

@@ -1,4 +1,4 @@
-/** `millrace kpi readiness`: a range of opTimes at a glance, what has arrived and where the models stand. */
+/** `millrace kpi readiness`: arrivals and states of models over a range of opTimes. */
 import { clientCommand } from "../common/client-command.ts";
 import { displayWidth, padEnd, paint, printable, type Style } from "../common/output.ts";
 import type { TaskStatus } from "./api.ts";
@@ -7,7 +7,7 @@ export interface Readiness {
   opTimes: string[];
   tables: { table: string; cells: Record<string, { arrivals: number }> }[];
   models: { modelId: string; cells: Record<string, { state: string; last: TaskStatus | null }> }[];
-  /** There is more than is shown. */
+  /** More rows exist than are shown. */
   partial: boolean;
 }
 
@@ -31,13 +31,13 @@ const BY_STATE: Readonly<Record<string, Mark>> = {
 };
 
 const WIDTH_DEFAULT = 120;
-/** Behind the day, the month, the year of `yyyyMMddHH`. */
+/** The ends of the year, month and day in `yyyyMMddHH`. */
 const DATE_CUTS = [8, 6, 4, 0];
 
 export const readiness = clientCommand<Readiness>({
-  summary: "Show what has arrived and where the models stand, over a range of opTimes",
-  details: `FROM and TO are both included. If both are hours, days or months, all between them are shown, arrived or not; otherwise
-the opTimes that have arrived, in the order of text.`,
+  summary: "Show arrivals and the states of models over a range of opTimes",
+  details: `FROM and TO are inclusive. If both are hours, days or months, all opTimes between them are shown; otherwise those that
+have arrived, in text order.`,
   args: "FROM TO",
   flags: [],
   examples: ["millrace kpi readiness 20251201 20251231"],
@@ -49,7 +49,7 @@ the opTimes that have arrived, in the order of text.`,
   show: (reply) => matrix(reply, process.stdout.columns ?? WIDTH_DEFAULT),
 });
 
-/** A row for each table and model, a column for each opTime; where these do not fit, blocks below each other. */
+/** A row for each table and model, a column for each opTime; split into blocks if the window is too narrow. */
 export function matrix({ opTimes, tables, models, partial }: Readiness, width: number): string {
   if (opTimes.length === 0) return "Nothing has arrived in this range.";
   if (tables.length + models.length === 0) return "There is no published model.";
@@ -99,7 +99,7 @@ function modelMark(cell: Readiness["models"][number]["cells"][string] | undefine
   return cell.last === "FAILED" ? FAILED : DONE;
 }
 
-/** Only what there is to see; a sign that means two things says both. */
+/** Only the symbols in use; one with two meanings lists both. */
 function legend(marks: readonly Mark[], width: number): string {
   const meanings = new Map<string, Set<string>>();
   for (const { sign, meaning } of marks) meanings.set(sign, (meanings.get(sign) ?? new Set()).add(meaning));
@@ -108,7 +108,7 @@ function legend(marks: readonly Mark[], width: number): string {
   return displayWidth(line) <= width ? line : entries.join("\n");
 }
 
-/** What all opTimes begin with is said once: `202512`, above `01 02 03`. Dates are cut where a year, month or day ends. */
+/** The common prefix of all opTimes is shown once: `202512`, above `01 02 03`. Dates are cut after a year, month or day. */
 function sharedStart(opTimes: readonly string[]): string {
   const [first = ""] = opTimes;
   if (opTimes.length === 1) return "";

@@ -1,4 +1,4 @@
-/** `millrace kpi why`: why a model has run for an opTime, or has not, and what would make it run. */
+/** `millrace kpi why`: why a model has or has not run for an opTime, and what would make it run. */
 import { pathTo } from "../common/client.ts";
 import { clientCommand } from "../common/client-command.ts";
 import { indent, sections } from "../common/help.ts";
@@ -26,7 +26,7 @@ interface TableSeen {
 }
 
 export const why = clientCommand<Explanation>({
-  summary: "Explain why a model has run for an opTime, or has not",
+  summary: "Explain why a model has or has not run for an opTime",
   details: "Shows which of its tables have arrived, which run has used them, and what would make it run.",
   args: "MODEL OPTIME",
   flags: [],
@@ -41,7 +41,7 @@ export const why = clientCommand<Explanation>({
     return sections([
       ["", `${paint("bold", `${printable(modelId)} for ${printable(opTime)}:`)} ${inLines(verdict)}`],
       ["", table(["TABLE", "OPTIME", "ARRIVED", "USED BY"], tables.map(tableRow))],
-      // Columns without content are left out, and these say the same in every row.
+      // Empty columns are omitted, and these have the same value in every row.
       ["Runs", runs.length === 0 ? "" : runTable(runs.map((run) => ({ ...run, modelId: "", opTime: "" })))],
       ["What would make it run", indent(wouldRun.map((one) => `- ${asCommand(printable(one), explanation)}`))],
       [
@@ -57,12 +57,12 @@ function tableRow({ table: name, opTime, optional, missing, arrivedAt, consumedB
   return [name, opTime, arrived, consumedBy ? `run ${consumedBy.taskId}` : ""];
 }
 
-/** A failed run's message has lines, which are those of its engine. */
+/** The message of a failed run may have several lines. */
 function inLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
 
-/** The server speaks of its API; here is the command that does the same. */
+/** Replaces API calls in the server's text by commands. */
 function asCommand(text: string, { modelId, opTime }: Explanation): string {
   const command = printable(`millrace kpi run ${modelId} ${opTime}`);
   const call = printable(`POST /api/v1/kpi/models/${modelId}:run`);

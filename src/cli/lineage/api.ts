@@ -1,4 +1,4 @@
-/** The API of lineage as the commands see it: the fields that they read, and how they find the tenant and the asset. */
+/** The parts of the lineage API that the commands use, and the lookup of tenants and assets. */
 import { OperatorError } from "../../kernel/errors.ts";
 import { type Client, pathTo, Refusal, type Request } from "../common/client.ts";
 import type { Flag, Given } from "../common/command.ts";
@@ -41,15 +41,15 @@ export interface LineageEvent {
   receivedAt: string;
 }
 
-/** Why a walk over the graph did not see everything. */
+/** Why a traversal of the graph is incomplete. */
 export type CutReason = "NODES" | "EDGES" | "TIME";
 
 export const TENANT_FLAG: Flag = {
   usage: "--tenant <id>",
-  description: "The tenant. Not needed with a key that is bound to one, or if there is only one.",
+  description: "The tenant. Optional if the key has a tenant, or if there is only one.",
 };
 
-/** The one that was named, or the only one that the key can see. */
+/** The tenant of `--tenant`, or the only one that the key can see. */
 export async function tenantOf(client: Client, given: Given): Promise<string> {
   const named = given.maybeText("--tenant");
   if (named !== undefined) return named;
@@ -60,15 +60,15 @@ export async function tenantOf(client: Client, given: Given): Promise<string> {
   });
   const [only] = items;
   if (!only) {
-    const advice = "Make one with `millrace lineage tenant create`.";
-    throw new OperatorError(`There is no tenant yet. ${advice}`, EXIT.notFound);
+    const advice = "Create one with `millrace lineage tenant create`.";
+    throw new OperatorError(`There are no tenants. ${advice}`, EXIT.notFound);
   }
   if (total === 1) return String(only.id);
   const advice = "`millrace lineage tenants` lists them.";
-  throw new OperatorError(`There are ${total} tenants: say which one with --tenant. ${advice}`, EXIT.usage);
+  throw new OperatorError(`There are ${total} tenants: choose one with --tenant. ${advice}`, EXIT.usage);
 }
 
-/** A call to `/tenants/ID/...`, where the tenant is the one that was meant. */
+/** Calls `/tenants/ID/...` for the chosen tenant. */
 export async function callTenant<Reply>(client: Client, given: Given, { path, ...request }: Request): Promise<Reply> {
   const tenant = await tenantOf(client, given);
   return client.call<Reply>({ ...request, path: `${pathTo`api/v1/lineage/tenants/${tenant}`}/${path}` });
@@ -76,7 +76,7 @@ export async function callTenant<Reply>(client: Client, given: Given, { path, ..
 
 const SHOWN_MAX = 5;
 
-/** By its id or its name, as the server's own look-ups have it. */
+/** Finds an asset by its id or name. */
 export async function assetIdOf(client: Client, tenant: string, asset: string): Promise<string> {
   if (/^\d{1,19}$/.test(asset) && (await isAsset(client, tenant, asset))) return asset;
   const { items } = await client.call<{ items: Asset[] }>({
@@ -86,12 +86,12 @@ export async function assetIdOf(client: Client, tenant: string, asset: string): 
   });
   const [found, ...others] = items;
   if (!found) {
-    const advice = "`millrace lineage search` finds assets by the words in their names.";
+    const advice = "Use `millrace lineage search` to find assets by words in their names.";
     throw new OperatorError(`There is no asset \`${printable(asset)}\`. ${advice}`, EXIT.notFound);
   }
   if (others.length === 0) return found.id;
   const which = items.slice(0, SHOWN_MAX).map(({ id, kind, fullName }) => `${id} (${kind} ${printable(fullName)})`);
-  const advice = "Ask for one of them by its id, or by its whole name.";
+  const advice = "Use an id, or a full name.";
   throw new OperatorError(
     `Several assets are named \`${printable(asset)}\`: ${which.join(", ")}. ${advice}`,
     EXIT.usage,

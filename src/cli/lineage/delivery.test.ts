@@ -1,4 +1,4 @@
-/** Delivering events to a sink that is busy, goes away, or blames a whole batch for one event. */
+/** Delivery to a server that is busy, unreachable, or refuses a whole batch for one event. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
@@ -12,7 +12,7 @@ afterEach(() => server?.close());
 const taken = { status: 200, body: { failed_events: [] } };
 const busy = { status: 503, body: { error: "Too much work is waiting.", code: "OVERLOADED" } };
 
-/** Answers as it is told, one after the other; remembers how many events each request had. */
+/** Returns the given replies in turn; records how many events each request had. */
 async function sink(answer: (names: string[], nr: number) => Answer) {
   const requests: string[][] = [];
   const waits: string[] = [];
@@ -35,7 +35,7 @@ async function sink(answer: (names: string[], nr: number) => Answer) {
 
 const eventOf = (name: string, index: number) => ({ file: "f", line: index + 1, text: JSON.stringify({ name }) });
 
-test("it tries again while the sink is busy, and sends only what was not taken", async () => {
+test("it retries while the server is busy, and sends only events that were not accepted", async () => {
   const { requests, waits, deliver } = await sink((names, nr) => {
     if (nr === 1) return busy;
     const failed = names.flatMap((name, index) => (name === "bad" ? [{ index, reason: "No.", retriable: false }] : []));
@@ -44,10 +44,10 @@ test("it tries again while the sink is busy, and sends only what was not taken",
   });
   expect(await deliver("a", "bad", "c")).toEqual([{ file: "f", line: 2, reason: "No." }]);
   expect(requests).toEqual([["a", "bad", "c"], ["a", "bad", "c"], ["c"]]);
-  expect(waits).toEqual(["Too much work is waiting. [OVERLOADED]", "1 event has to wait: Too many in a minute."]);
+  expect(waits).toEqual(["Too much work is waiting. [OVERLOADED]", "1 event to retry: Too many in a minute."]);
 });
 
-test("a sink that goes away later is waited for, one that was never there is not", async () => {
+test("it retries a server that was reached before, but not one that never was", async () => {
   const later = await sink((_, nr) => (nr === 2 ? "hang up" : taken));
   await later.deliver("a");
   expect(await later.deliver("b")).toEqual([]);
@@ -59,7 +59,7 @@ test("a sink that goes away later is waited for, one that was never there is not
   expect(never.requests).toHaveLength(1);
 });
 
-test("the one event for which a batch is refused is found, and the others are taken", async () => {
+test("the one event for which a batch is refused is found, and the others are accepted", async () => {
   const { requests, deliver } = await sink((names) =>
     names.includes("deep") ? { status: 400, body: { error: "Too deep.", code: "MALFORMED_JSON" } } : taken,
   );
@@ -74,7 +74,7 @@ test("the one event for which a batch is refused is found, and the others are ta
   ).toEqual(["a", "b", "d", "e"]);
 });
 
-test("a refusal of the key is no matter of single events", async () => {
+test("a refusal of the key ends the delivery", async () => {
   const { requests, deliver } = await sink(() => ({ status: 403, body: { error: "No.", code: "FORBIDDEN" } }));
   await expect(deliver("a", "b")).rejects.toThrow("No. [FORBIDDEN]");
   expect(requests).toHaveLength(1);

@@ -1,13 +1,15 @@
-/** Delivers batches of events: patiently while the sink is busy or away, and down to the single event that is to blame. */
+/** Delivers batches of events. Retries while the server is busy or unreachable, and splits a refused batch to find the bad event. */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import type { OperatorError } from "../../kernel/errors.ts";
+import { counted } from "../../kernel/text/sentences.ts";
 import { type ExponentialPolicy, retryDelayMs } from "../../kernel/work/retry.ts";
-import { type Client, mayPass, Refusal } from "../common/client.ts";
+import { type Client, isTransient, Refusal } from "../common/client.ts";
 
 export interface FoundEvent {
   file: string;
   line: number;
-  /** JSON, as it is written in the file. */
+  /** JSON, unchanged from the file. */
   text: string;
 }
 
@@ -21,22 +23,22 @@ interface BatchReply {
   failed_events: { index: number; reason: string; retriable: boolean }[];
 }
 
-/** A tenant that sends too much is asked to wait for up to a minute. */
+/** The rate limit of a tenant can ask for a wait of up to a minute. */
 const BUSY: ExponentialPolicy = { maxAttempts: 12, baseMs: 500, factor: 2, capMs: 15_000, jitter: 0.5 };
-/** Longer than a batch of the largest size takes. */
+/** Longer than the largest batch takes. */
 const BATCH_SECONDS = 120;
 
-/** Answers which events were refused for good. Throws if the sink stays away, or refuses everything that this key sends. */
+/** Returns the events that were refused. Throws if the server stays unreachable, or refuses the key. */
 type Deliver = (events: readonly FoundEvent[]) => Promise<Refused[]>;
 
 interface Failure {
   event: FoundEvent;
   reason: string;
-  /** Whether it may be taken if it is sent again. */
+  /** Whether a retry may succeed. */
   retriable: boolean;
 }
 
-/** `onWait` is told why, whenever it waits to try again. */
+/** `onWait` is called with the reason before each wait. */
 export function createDelivery(client: Client, path: string, onWait: (reason: string) => void): Deliver {
   let wasReached = false;
 
@@ -54,7 +56,7 @@ export function createDelivery(client: Client, path: string, onWait: (reason: st
       });
     } catch (error) {
       if (!(error instanceof Refusal) || (error.status !== 400 && error.status !== 413)) throw error;
-      // About one of them, or about all together: halves tell.
+      // One event or the whole batch may be at fault: halves show which.
       const [event] = events;
       if (event && events.length === 1) return [{ event, reason: error.message, retriable: false }];
       const middle = Math.ceil(events.length / 2);
@@ -62,14 +64,14 @@ export function createDelivery(client: Client, path: string, onWait: (reason: st
     }
   }
 
-  /** A sink that was never reached is more likely misnamed than busy. */
-  const isWorthWaiting = (error: unknown) => mayPass(error) && (wasReached || error instanceof Refusal);
+  /** A server that was never reached probably has a wrong address. */
+  const isWorthRetrying = (error: unknown) => isTransient(error) && (wasReached || error instanceof Refusal);
 
   return async (events) => {
     const reasons = new Map<FoundEvent, string>();
     for (const event of events) {
-      const complaint = complaintOf(event);
-      if (complaint !== undefined) reasons.set(event, complaint);
+      const problem = problemOf(event);
+      if (problem !== undefined) reasons.set(event, problem);
     }
     let left = events.filter((event) => !reasons.has(event));
     for (let tries = 1; left.length > 0; tries += 1) {
@@ -80,10 +82,9 @@ export function createDelivery(client: Client, path: string, onWait: (reason: st
         const busy = delayMs === undefined ? [] : failures.filter(({ retriable }) => retriable);
         for (const failure of failures) if (!busy.includes(failure)) reasons.set(failure.event, failure.reason);
         left = busy.map(({ event }) => event);
-        if (busy[0])
-          onWait(`${left.length === 1 ? "1 event has" : `${left.length} events have`} to wait: ${busy[0].reason}`);
+        if (busy[0]) onWait(`${counted(left.length, "event")} to retry: ${busy[0].reason}`);
       } catch (error) {
-        if (delayMs === undefined || !isWorthWaiting(error)) throw error;
+        if (delayMs === undefined || !isWorthRetrying(error)) throw error;
         onWait((error as OperatorError).message);
       }
       if (left.length > 0) await sleep(delayMs);
@@ -95,8 +96,8 @@ export function createDelivery(client: Client, path: string, onWait: (reason: st
   };
 }
 
-/** One that is no JSON would spoil the whole batch. */
-function complaintOf({ text }: FoundEvent): string | undefined {
+/** An event that is not JSON would make the whole batch invalid. */
+function problemOf({ text }: FoundEvent): string | undefined {
   try {
     JSON.parse(text);
     return undefined;

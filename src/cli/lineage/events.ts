@@ -1,8 +1,8 @@
-/** The stored events of `millrace lineage`: all of them, one with its body, and those that could not be applied. */
+/** The commands of `millrace lineage` for stored events: list, body of one, dead letters. */
 import { OperatorError } from "../../kernel/errors.ts";
-import { inOneLine } from "../chain/words.ts";
+import { inOneLine } from "../chain/run-text.ts";
 import { pathTo } from "../common/client.ts";
-import { talkingCommand } from "../common/client-command.ts";
+import { serverCommand } from "../common/client-command.ts";
 import type { Flag, Given } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import { table, toSeconds } from "../common/output.ts";
@@ -10,29 +10,32 @@ import { assetIdOf, type LineageEvent, TENANT_FLAG, tenantOf } from "./api.ts";
 
 interface Events {
   items: LineageEvent[];
-  /** While it is there, older events follow. */
+  /** The cursor of the next page, if there are older events. */
   next: string | null;
 }
 
 const CURSOR_FLAGS: readonly Flag[] = [
   { usage: "--limit <number>", description: "How many (default 50)." },
-  { usage: "--cursor <text>", description: "Go on where another list ended: it says how." },
+  { usage: "--cursor <text>", description: "Continue after a previous list, which prints the cursor." },
 ];
 const cursorOf = (given: Given) => ({ limit: given.maybeNumber("--limit"), cursor: given.maybeText("--cursor") });
 
-const events = talkingCommand<Events>({
+const events = serverCommand<Events>({
   summary: "List stored events, newest first",
   details:
     "APPLIED are in the graph, BUFFERED wait for the tenant to be READY, SKIPPED are from before a cutover, DEAD failed.",
   args: "",
   flags: [
-    { usage: "--asset <asset>", description: "Those that name this asset; only --from and --to go with it." },
-    { usage: "--job <name>", description: "Those of this job, in --job-namespace." },
+    {
+      usage: "--asset <asset>",
+      description: "Events that name this asset; can be combined with --from and --to only.",
+    },
+    { usage: "--job <name>", description: "Events of this job; needs --job-namespace." },
     { usage: "--job-namespace <name>", description: "The namespace of the job." },
-    { usage: "--run <id>", description: "Those of this run." },
-    { usage: "--state <state>", description: "Those that are APPLIED, BUFFERED, SKIPPED or DEAD." },
-    { usage: "--type <type>", description: "Those that tell a START, COMPLETE, FAIL ..." },
-    { usage: "--from <time>", description: "From this time on." },
+    { usage: "--run <id>", description: "Events of this run." },
+    { usage: "--state <state>", description: "Only APPLIED, BUFFERED, SKIPPED or DEAD." },
+    { usage: "--type <type>", description: "Only events of this type: START, COMPLETE, FAIL ..." },
+    { usage: "--from <time>", description: "From this time." },
     { usage: "--to <time>", description: "Before this time." },
     ...CURSOR_FLAGS,
     TENANT_FLAG,
@@ -41,9 +44,9 @@ const events = talkingCommand<Events>({
     "millrace lineage events --asset lake.shop.orders",
     "millrace lineage events --job-namespace spark --job daily.load --type FAIL",
   ],
-  async talk(client, given) {
+  async execute(client, given) {
     if ((given.maybeText("--job") === undefined) !== (given.maybeText("--job-namespace") === undefined)) {
-      throw new OperatorError("A job is named by --job-namespace and --job together.", EXIT.usage);
+      throw new OperatorError("--job-namespace and --job must be given together.", EXIT.usage);
     }
     const tenant = await tenantOf(client, given);
     const asset = given.maybeText("--asset");
@@ -64,31 +67,31 @@ const events = talkingCommand<Events>({
       },
     });
   },
-  show: (page) => listed(page, "events"),
+  show: (page) => eventList(page, "events"),
 });
 
-const deadLetters = talkingCommand<Events>({
+const deadLetters = serverCommand<Events>({
   summary: "List events that could not be applied, newest first, each with the reason",
-  details: "They are kept. Once the reason is gone, `millrace lineage replay` tries them again.",
+  details: "They are kept. When the cause is fixed, `millrace lineage replay` applies them.",
   args: "",
   flags: [...CURSOR_FLAGS, TENANT_FLAG],
   examples: ["millrace lineage dead-letters", "millrace lineage dead-letters --tenant 7 --json"],
-  talk: async (client, given) =>
+  execute: async (client, given) =>
     client.call<Events>({
       method: "GET",
       path: "api/v1/lineage/dead-letters",
       query: { tenant: await tenantOf(client, given), ...cursorOf(given) },
     }),
-  show: (page) => listed(page, "dead letters"),
+  show: (page) => eventList(page, "dead letters"),
 });
 
-const event = talkingCommand<LineageEvent & { body: string }>({
+const event = serverCommand<LineageEvent & { body: string }>({
   summary: "Print the body of a stored event, exactly as it was sent",
-  details: "With --json it comes with all that is known of the event, such as whether it was applied.",
+  details: "With --json also prints the other fields of the event, such as its state.",
   args: "EVENT",
   flags: [TENANT_FLAG],
   examples: ["millrace lineage event 4711 | jq .inputs"],
-  talk: async (client, given) =>
+  execute: async (client, given) =>
     client.call<LineageEvent & { body: string }>({
       method: "GET",
       path: pathTo`api/v1/lineage/events/${given.text("EVENT")}`,
@@ -97,14 +100,14 @@ const event = talkingCommand<LineageEvent & { body: string }>({
   show: ({ body }) => body,
 });
 
-function listed({ items, next }: Events, noun: string): string {
+function eventList({ items, next }: Events, noun: string): string {
   const list = items.length === 0 ? `There are no such ${noun}${next === null ? "" : " here"}.` : eventTable(items);
-  return next === null ? list : `${list}\n\nOlder ones follow: --cursor ${next}`;
+  return next === null ? list : `${list}\n\nFor older ones: --cursor ${next}`;
 }
 
 export function eventTable(items: readonly LineageEvent[]): string {
   return table(
-    ["EVENT", "TIME", "TELLS", "JOB", "RUN", "STATE", "REASON"],
+    ["EVENT", "TIME", "TYPE", "JOB", "RUN", "STATE", "REASON"],
     items.map((one) => [
       one.id,
       toSeconds(one.eventTime),

@@ -1,5 +1,6 @@
-/** `millrace lineage graph` and `columns`: where data comes from and where it goes, as trees. */
-import { talkingCommand } from "../common/client-command.ts";
+/** `millrace lineage graph` and `columns`: upstream and downstream lineage as trees. */
+import { counted } from "../../kernel/text/sentences.ts";
+import { serverCommand } from "../common/client-command.ts";
 import type { Command, Flag, Given } from "../common/command.ts";
 import { sections } from "../common/help.ts";
 import { paint, printable } from "../common/output.ts";
@@ -10,7 +11,7 @@ interface Edge {
   from: string;
   to: string;
   kind: string;
-  /** The column by which a metric depends on a table. */
+  /** The column of a table that a metric depends on. */
   via?: string;
   transformations?: Transformation[];
 }
@@ -35,42 +36,42 @@ const DEPTH = 3;
 const NODES_MAX = 500;
 
 const GRAPH_FLAGS: readonly Flag[] = [
-  { usage: "--up", description: "Only where it comes from." },
-  { usage: "--down", description: "Only where it goes." },
+  { usage: "--up", description: "Only upstream." },
+  { usage: "--down", description: "Only downstream." },
   { usage: "--depth <number>", description: `How many steps, up to 20 (default ${DEPTH}).` },
-  { usage: "--max-nodes <number>", description: `Stop at so many, up to 2,000 (default ${NODES_MAX}).` },
+  { usage: "--max-nodes <number>", description: `The limit of nodes, up to 2,000 (default ${NODES_MAX}).` },
   TENANT_FLAG,
 ];
 
-const SIGNS = {
-  repeat: ["…", "is drawn elsewhere with what lies behind it"],
-  circle: ["↻", "leads round in a circle"],
+const SYMBOLS = {
+  repeat: ["…", "is drawn elsewhere with its children"],
+  cycle: ["↻", "is part of a cycle"],
 } as const;
 
-const SIGNS_HELP = `What is reached on several ways is drawn on the shortest, and marked with ${SIGNS.repeat[0]} on the others, or
-with ${SIGNS.circle[0]} where they lead round in a circle.`;
+const SYMBOLS_HELP = `A node with several paths is drawn on the shortest one, and marked with ${SYMBOLS.repeat[0]} on the others, or with
+${SYMBOLS.cycle[0]} if it is part of a cycle.`;
 
 const graph = graphCommand("graph", {
   summary: "Show where the data of a table comes from and where it goes",
-  details: `Over the statements and jobs that read and write tables, and on to metrics. A step of --depth is one from table
-to table. ${SIGNS_HELP}`,
+  details: `Includes the statements and jobs that read and write tables, and metrics. A step of --depth leads from table to
+table. ${SYMBOLS_HELP}`,
   args: "ASSET",
   examples: ["millrace lineage graph lake.shop.daily --up", "millrace lineage graph lake.shop.orders --down --depth 8"],
 });
 
 const columns = graphCommand("columns/graph", {
   summary: "Show where the values of a column come from and where they go",
-  details: `With what becomes of them on the way, such as an aggregation; \`indirect\` are columns that only decide which rows
-there are, or their order. ${SIGNS_HELP}`,
+  details: `Shows the transformations, such as an aggregation; \`indirect\` marks columns that only affect which rows there are,
+or their order. ${SYMBOLS_HELP}`,
   args: "ASSET.COLUMN",
   examples: ["millrace lineage columns lake.shop.daily.revenue --up"],
 });
 
 function graphCommand(path: string, words: Pick<Command, "summary" | "details" | "args" | "examples">): Command {
-  return talkingCommand<Graph>({
+  return serverCommand<Graph>({
     ...words,
     flags: GRAPH_FLAGS,
-    talk: async (client, given) =>
+    execute: async (client, given) =>
       client.call<Graph>({
         method: "GET",
         path: `api/v1/lineage/${path}`,
@@ -120,14 +121,14 @@ function treeOf({ start, nodes, edges }: Graph, direction: "up" | "down"): TreeL
 
 function drawnOf({ nodes, partial }: Graph, lines: readonly TreeLine[]): string {
   const assets = new Map(nodes.map((node) => [node.id, node]));
-  if (lines.length === 1) return partial ? "  Nothing was found before the limit." : "  Nothing is known.";
+  if (lines.length === 1) return partial ? "  Nothing was found within the limit." : "  Nothing is known.";
   return lines
     .map(({ id, branches, notes, sign }) => {
       const asset = assets.get(id);
       const remarks = [...notes, asset?.isMasked && branches !== "" ? "masked" : ""].filter((remark) => remark !== "");
       const parts = [
         asset === undefined ? id : labelOf(asset),
-        sign === "" ? "" : SIGNS[sign][0],
+        sign === "" ? "" : SYMBOLS[sign][0],
         remarks.length === 0 ? "" : paint("dim", `[${printable(remarks.join(", "))}]`),
       ];
       return `  ${paint("dim", branches)}${parts.filter((part) => part !== "").join(" ")}`;
@@ -135,7 +136,7 @@ function drawnOf({ nodes, partial }: Graph, lines: readonly TreeLine[]): string 
     .join("\n");
 }
 
-/** Statements of one job share its name; their ids tell them apart, and `millrace lineage show` takes them. */
+/** Statements of one job have the same name, so the id is shown; `millrace lineage show` accepts it. */
 function labelOf({ id, kind, fullName }: Asset): string {
   const name = printable(fullName);
   if (kind === "SQL" || kind === "JOB") return `${name} ${paint("dim", `(${kind} ${id})`)}`;
@@ -157,21 +158,19 @@ function transformationInWords({ type, subtype, description, masking }: Transfor
 const wordsOf = (code: string) => code.toLowerCase().replaceAll("_", " ");
 
 function legendOf(lines: readonly TreeLine[]): string {
-  const used = (["repeat", "circle"] as const).filter((sign) => lines.some((line) => line.sign === sign));
-  return used.map((sign) => SIGNS[sign].join(" ")).join("   ");
+  const used = (["repeat", "cycle"] as const).filter((sign) => lines.some((line) => line.sign === sign));
+  return used.map((sign) => SYMBOLS[sign].join(" ")).join("   ");
 }
 
 const CUT = {
-  NODES: "there are more nodes than it may have. See more with --max-nodes, or less of it with --up or --down.",
-  EDGES: "there are too many ways between its nodes. See less of it with --up, --down or a smaller --depth.",
-  TIME: "it takes too long. See less of it with --up, --down or a smaller --depth.",
+  NODES: "it has too many nodes. Raise --max-nodes, or use --up or --down.",
+  EDGES: "it has too many edges. Use --up, --down or a smaller --depth.",
+  TIME: "it takes too long. Use --up, --down or a smaller --depth.",
 } as const satisfies Record<CutReason, string>;
 
 function limitsInWords({ reason, depthReached }: Graph, depth: number): string {
   if (reason !== null) return paint("yellow", `This is only a part of the graph: ${CUT[reason]}`);
-  return depthReached < depth
-    ? ""
-    : `More may lie behind ${depth === 1 ? "1 step" : `${depth} steps`}; see it with --depth.`;
+  return depthReached < depth ? "" : `There may be more beyond ${counted(depth, "step")}; raise --depth to see it.`;
 }
 
 export const graphs = { graph, columns };

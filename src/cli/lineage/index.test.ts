@@ -1,4 +1,4 @@
-/** `millrace lineage` against the real server: tenants, events that are sent, and what can be seen of them. */
+/** `millrace lineage` against the real server: tenants, events and queries. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,12 +20,12 @@ import {
 const database = useDatabase();
 const server = useMillrace(database, { env: { MILLRACE_ROLES: "api,worker" } });
 const admin = (...words: string[]) => cliFor(server)("lineage", ...words);
-/** With a key that is bound to tenant 7. */
+/** With a key of tenant 7. */
 const millrace = (...words: string[]) =>
   startCli(["lineage", ...words], { MILLRACE_URL: server.url, MILLRACE_KEY: key }).ended;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g;
 const DB = "postgres://db:5432";
-/** What the names of all tables begin with. */
+/** The common prefix of the table names. */
 const IN = `${DB}.shop.public`;
 const run = (last: number) => `0195a000-0000-7000-8000-00000000000${last}`;
 
@@ -90,7 +90,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** The id of an asset, whose number depends on the order in which events were written. */
+/** The id of an asset, which depends on the order of the events. */
 async function idOf(name: string): Promise<string> {
   const { body } = await server.api.get<{ items: { id: string }[] }>(
     `/api/v1/lineage/assets?tenant=7&name=${encodeURIComponent(name)}`,
@@ -100,23 +100,23 @@ async function idOf(name: string): Promise<string> {
 }
 
 describe("tenants", () => {
-  test("are made, changed and listed", async () => {
+  test("are created, changed and listed", async () => {
     expect(await admin("tenant", "create", "8", "--code", "beta", "--name", "Beta")).toEqual({
       exit: 0,
       stderr: "",
-      stdout: `Tenant 8 (beta) is NEW: its events are kept, and wait for \`millrace lineage ready 8\`.
+      stdout: `Tenant 8 (beta) is NEW: its events are stored until \`millrace lineage ready 8\`.
 
-What sends events as this tenant needs a key:
+Clients that send its events need a key:
   millrace keys create NAME --scopes lineage:write --tenant 8 --source COMPUTE_ENGINE
 `,
     });
     expect(await admin("tenant", "create", "8", "--code", "gamma", "--name", "Gamma")).toMatchObject({ exit: 3 });
     expect((await admin("tenant", "set", "8", "--rate-limit", "600", "--name", "Beta Ltd.")).stdout).toBe(
-      "Tenant 8 (beta) takes 600 events a minute, of any size that the server takes.\n",
+      "Tenant 8 (beta) accepts 600 events per minute, up to the size limit of the server.\n",
     );
     expect((await admin("tenants", "--state", "new")).stdout.replace(TIME, "<time>")).toBe(
-      `ID  CODE  NAME       STATE  EVENTS A MINUTE  CREATED
-8   beta  Beta Ltd.  NEW    600              <time>
+      `ID  CODE  NAME       STATE  EVENTS PER MINUTE  CREATED
+8   beta  Beta Ltd.  NEW    600                <time>
 `,
     );
     expect((await admin("tenant", "set", "8", "--rate-limit", "none")).stdout).toContain("any number of events");
@@ -125,7 +125,7 @@ What sends events as this tenant needs a key:
     expect((await millrace("tenant", "create", "9", "--code", "x", "--name", "X")).exit).toBe(5);
     expect(await admin("tenant")).toMatchObject({
       exit: 2,
-      stdout: expect.stringContaining("  create ID  Make a tenant"),
+      stdout: expect.stringContaining("  create ID  Create a tenant"),
     });
   });
 
@@ -134,7 +134,7 @@ What sends events as this tenant needs a key:
     const started = await admin("sync-start", "9", "--cutover", "2026-03-01T00:00:00Z");
     expect(started.stdout).toBe(`Tenant 9 (nine) is SYNCING, with the cutover at 2026-03-01T00:00:00Z.
 
-Send the full sync, then let the events in that wait meanwhile:
+Send the full sync, then apply the stored events:
   millrace lineage send FILE... --baseline 9
   millrace lineage ready 9
 `);
@@ -146,13 +146,13 @@ Send the full sync, then let the events in that wait meanwhile:
       created("dw.older", "2026-02-01T00:00:00Z"),
       created("dw.newer", "2026-03-02T00:00:00Z"),
     );
-    expect((await admin("send", baseline, "--baseline", "9")).stdout).toBe("Taken: 1 of 1 event.\n");
-    expect((await admin("send", waiting)).stdout).toBe("Taken: 2 of 2 events.\n");
+    expect((await admin("send", baseline, "--baseline", "9")).stdout).toBe("Accepted: 1 of 1 event.\n");
+    expect((await admin("send", waiting)).stdout).toBe("Accepted: 2 of 2 events.\n");
     expect((await admin("events", "--state", "buffered", "--tenant", "9")).stdout).toMatch(/ BUFFERED\n.* BUFFERED\n$/);
     expect((await admin("ready", "9")).stdout).toBe(
-      "Tenant 9 (nine) is READY. Events that had waited: 1 applied, 1 from before the cutover left out.\n",
+      "Tenant 9 (nine) is READY. Stored events: 1 applied, 1 from before the cutover skipped.\n",
     );
-    expect((await admin("ready", "9")).stdout).toBe("Tenant 9 (nine) is READY. No event had waited.\n");
+    expect((await admin("ready", "9")).stdout).toBe("Tenant 9 (nine) is READY. There were no stored events.\n");
     expect((await admin("send", baseline, "--baseline", "9")).exit).toBe(3);
     const tables = await admin("search", "dw", "--kind", "table", "--tenant", "9");
     expect(tables.stdout).toContain("hive.dw.old ");
@@ -164,11 +164,11 @@ Send the full sync, then let the events in that wait meanwhile:
     });
   });
 
-  test("are named where there are several, and need not be with a key that is bound", async () => {
+  test("must be named if there are several, unless the key has a tenant", async () => {
     expect(await admin("stats")).toEqual({
       exit: 2,
       stdout: "",
-      stderr: "There are 3 tenants: say which one with --tenant. `millrace lineage tenants` lists them.\n",
+      stderr: "There are 3 tenants: choose one with --tenant. `millrace lineage tenants` lists them.\n",
     });
     expect((await admin("stats", "--tenant", "7")).exit).toBe(0);
     expect((await millrace("stats", "--tenant", "8")).exit).toBe(4);
@@ -190,7 +190,7 @@ ${(await idOf("revenue")).padEnd(2)}  COLUMN  ${IN}.daily.revenue  name
       exit: 3,
       stdout: "",
       stderr:
-        "Tenant 7 has chosen no model, so nothing can be found by its meaning. Choose one with `millrace lineage model 7`, or search by words, without --mode.\n",
+        "Tenant 7 has no model, which semantic search needs. Set one with `millrace lineage model 7`, or search by words, without --mode.\n",
     });
   });
 
@@ -213,7 +213,7 @@ id      string
 amount  string
 
 Newest events:
-EVENT  TIME                  TELLS     JOB               RUN                                   STATE
+EVENT  TIME                  TYPE      JOB               RUN                                   STATE
 N      2026-03-01T11:00:00Z  COMPLETE  spark/back        ${run(3)}  APPLIED
 N      2026-03-01T10:00:00Z  COMPLETE  airflow/dag.task  ${run(2)}  APPLIED
 N      2026-03-01T09:00:00Z  COMPLETE  spark/load        ${run(1)}  APPLIED
@@ -223,17 +223,17 @@ N      2026-03-01T09:00:00Z  COMPLETE  spark/load        ${run(1)}  APPLIED
     expect(sql.stdout).toContain("\nStatement:\n  insert into daily select sum(amount) from orders group by id\n");
   });
 
-  test("that are not there, or several, are told so", async () => {
+  test("that do not exist, or are ambiguous, are reported", async () => {
     expect(await millrace("show", "nothing")).toEqual({
       exit: 4,
       stdout: "",
-      stderr: "There is no asset `nothing`. `millrace lineage search` finds assets by the words in their names.\n",
+      stderr: "There is no asset `nothing`. Use `millrace lineage search` to find assets by words in their names.\n",
     });
     const { exit, stderr } = await millrace("show", "amount");
     expect({ exit, stderr }).toEqual({
       exit: 2,
       stderr: expect.stringMatching(
-        /^Several assets are named `amount`: \d+ \(COLUMN \S+\.\w+\.amount\), \d+ \(COLUMN .*by its whole name\.\n$/,
+        /^Several assets are named `amount`: \d+ \(COLUMN \S+\.\w+\.amount\), \d+ \(COLUMN .*or a full name\.\n$/,
       ),
     });
     expect((await millrace("graph", "nothing")).exit).toBe(4);
@@ -242,7 +242,7 @@ N      2026-03-01T09:00:00Z  COMPLETE  spark/load        ${run(1)}  APPLIED
 });
 
 describe("graphs", () => {
-  test("are trees up and down, with circles and repeats marked", async () => {
+  test("are trees up and down, with cycles and repeats marked", async () => {
     const job = async (name: string) => `(JOB ${await idOf(name)})`;
     const sql = `(SQL ${await idOf("dag.task")})`;
     expect((await millrace("graph", "daily")).stdout).toBe(`Comes from:
@@ -262,21 +262,21 @@ Goes to:
         └─ airflow/dag.task ${sql}
            └─ ${IN}.daily ↻
 
-… is drawn elsewhere with what lies behind it   ↻ leads round in a circle
+… is drawn elsewhere with its children   ↻ is part of a cycle
 `);
     expect((await millrace("graph", "raw", "--up")).stdout).toBe("Comes from:\n  Nothing is known.\n");
   });
 
-  test("say what they leave out", async () => {
+  test("say that they are incomplete", async () => {
     const short = (await millrace("graph", "raw", "--down", "--depth", "1")).stdout;
     expect(short).toContain(`Goes to:\n  ${IN}.raw\n`);
-    expect(short).toMatch(/\n\nMore may lie behind 1 step; see it with --depth\.\n$/);
+    expect(short).toMatch(/\n\nThere may be more beyond 1 step; raise --depth to see it\.\n$/);
     const part = (await millrace("graph", "raw", "--max-nodes", "2")).stdout;
-    expect(part).toMatch(/\nThis is only a part of the graph: there are more nodes than it may have\. .*--max-nodes/);
+    expect(part).toMatch(/\nThis is only a part of the graph: it has too many nodes\. .*--max-nodes/);
     expect((await millrace("graph", "raw", "--depth", "99")).exit).toBe(2);
   });
 
-  test("of columns tell what becomes of values", async () => {
+  test("of columns show transformations", async () => {
     expect((await millrace("columns", `${IN}.daily.revenue`, "--up")).stdout).toBe(`Comes from:
   ${IN}.daily.revenue
   ├─ ${IN}.orders.amount [aggregation (sum, masking), masked]
@@ -285,10 +285,10 @@ Goes to:
 `);
   });
 
-  test("give the list of what a change would reach, as CSV too", async () => {
+  test("list what a change affects, also as CSV", async () => {
     expect(
       (await millrace("impact", `${IN}.raw.amount`)).stdout,
-    ).toBe(`STEPS  KIND    NAME${" ".repeat(IN.length + 12)}OVER
+    ).toBe(`STEPS  KIND    NAME${" ".repeat(IN.length + 12)}VIA
 1      COLUMN  ${IN}.orders.amount
 2      COLUMN  ${IN}.daily.revenue  ${IN}.orders.amount
 `);
@@ -300,20 +300,16 @@ Goes to:
 2,COLUMN,${await idOf("revenue")},${IN}.daily.revenue,,${IN}.orders.amount,\r
 `,
     });
-    expect((await millrace("impact", "revenue")).stdout).toBe(
-      "A change of revenue would reach nothing that is known.\n",
-    );
+    expect((await millrace("impact", "revenue")).stdout).toBe("A change of revenue affects no known asset.\n");
     expect((await millrace("impact", "raw", "--csv", "--json")).exit).toBe(2);
     expect(await millrace("impact", "nothing", "--csv")).toMatchObject({ exit: 4, stdout: "" });
   });
 });
 
 describe("events", () => {
-  test("are listed by asset, job and state, a page at a time, and printed as they were sent", async () => {
+  test("are listed by asset, job and state, in pages, and printed unchanged", async () => {
     const first = (await millrace("events", "--asset", `${IN}.daily`, "--limit", "1")).stdout;
-    expect(first).toMatch(
-      /^EVENT .*\n\d+ +2026-03-01T11:00:00Z +COMPLETE +spark\/back .* APPLIED\n\nOlder ones follow: /,
-    );
+    expect(first).toMatch(/^EVENT .*\n\d+ +2026-03-01T11:00:00Z +COMPLETE +spark\/back .* APPLIED\n\nFor older ones: /);
     const cursor = /--cursor (\S+)/.exec(first)?.[1] ?? "";
     const second = (await millrace("events", "--asset", `${IN}.daily`, "--cursor", cursor)).stdout;
     expect(second).toMatch(/^EVENT .*\n\d+ +\S+ +COMPLETE +airflow\/dag\.task .* APPLIED\n$/);
@@ -327,23 +323,23 @@ describe("events", () => {
     expect((await millrace("events", "--state", "dead")).stdout).toBe("There are no such events.\n");
   });
 
-  test("that could not be applied are listed with the reason, fail again, and are applied in the end", async () => {
+  test("that could not be applied are listed with the reason, fail again, and are finally applied", async () => {
     expect((await millrace("dead-letters")).stdout).toBe("There are no such dead letters.\n");
     expect((await millrace("replay", "--all")).stdout).toBe("There are no dead letters.\n");
-    await database.query("alter table lineage.node add constraint no_curse check (name not like 'cursed%')");
-    const cursed = [1, 2, 3].map((nr) => runEvent({ jobName: `job${nr}`, outputs: [dataset(DB, `a.b.cursed${nr}`)] }));
-    expect((await millrace("send", await file("cursed.jsonl", ...cursed))).exit).toBe(0); // They are kept.
+    await database.query("alter table lineage.node add constraint no_curse check (name not like 'broken%')");
+    const broken = [1, 2, 3].map((nr) => runEvent({ jobName: `job${nr}`, outputs: [dataset(DB, `a.b.broken${nr}`)] }));
+    expect((await millrace("send", await file("broken.jsonl", ...broken))).exit).toBe(0); // They are stored.
 
     const listed = (await millrace("dead-letters")).stdout;
     expect(listed.match(/ spark\/job\d .* DEAD +.*no_curse.*\n/g)).toHaveLength(3);
     const id = /^(\d+) /m.exec(listed)?.[1] ?? "";
     expect(await millrace("replay", id)).toMatchObject({
       exit: 1,
-      stdout: `Event ${id} failed again. \`millrace lineage dead-letters\` tells why.\n`,
+      stdout: `Event ${id} failed again. \`millrace lineage dead-letters\` shows why.\n`,
     });
     expect(await millrace("replay", "--all")).toMatchObject({
       exit: 1,
-      stdout: "0 applied, 3 failed again. `millrace lineage dead-letters` tells why.\n",
+      stdout: "0 applied, 3 failed again. `millrace lineage dead-letters` shows why.\n",
     });
 
     await database.query("alter table lineage.node drop constraint no_curse");
@@ -358,8 +354,8 @@ describe("events", () => {
   });
 });
 
-test("a model is chosen, its tasks are listed, and taken away again", async () => {
-  expect((await millrace("model", "7")).stdout).toBe("Tenant 7 has no model: nothing is computed of its assets.\n");
+test("a model is set, its tasks are listed, and it is removed again", async () => {
+  expect((await millrace("model", "7")).stdout).toBe("Tenant 7 has no model: nothing is computed for its assets.\n");
   expect(await millrace("model", "7", "--builtin"), "which is for admins").toMatchObject({ exit: 5, stdout: "" });
   expect((await admin("model", "7", "--builtin")).stdout).toBe(`FOR        PROVIDER  MODEL     DIMENSION
 embedding  builtin   hash-v1   384
@@ -385,7 +381,7 @@ test("the statistics of a tenant", async () => {
   SCHEMA   1
   TABLE    2
   COLUMN   2
-  and 0 edges between them
+  and 0 edges
 
 Events:
   0 in 24 hours, 0 in 7 days, the newest at 2026-03-02T00:00:00Z

@@ -1,4 +1,4 @@
-/** `millrace lineage ...`: what OpenLineage events have told of tables, columns and metrics, and where they come from. */
+/** `millrace lineage ...`: the lineage of tables, columns and metrics, from OpenLineage events. */
 import type { Family } from "../common/command.ts";
 import { eventCommands } from "./events.ts";
 import { graphs } from "./graph.ts";
@@ -14,9 +14,9 @@ import { tasks } from "./tasks.ts";
 import { readiness, tenant, tenants } from "./tenants.ts";
 
 export const lineage: Family = {
-  summary: "Send OpenLineage events, and see where data comes from and where it goes",
-  details: `Every event belongs to a tenant, and so does every asset. An ASSET is named by its whole name, as the lists
-show it (\`lake.shop.orders\`), by its own name if it is the only one with it, or by its id.`,
+  summary: "Send OpenLineage events, and query the lineage of data",
+  details: `Every event belongs to a tenant, and so does every asset. An ASSET is given by its full name, as in lists
+(\`lake.shop.orders\`), by its short name if that is unique, or by its id.`,
   commands: {
     tenants,
     tenant,

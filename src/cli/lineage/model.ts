@@ -1,4 +1,4 @@
-/** `millrace lineage model`: what embeds and summarises a tenant's assets. */
+/** `millrace lineage model`: the models that embed and summarise a tenant's assets. */
 import { OperatorError } from "../../kernel/errors.ts";
 import { parseJsonFlag } from "../chain/start.ts";
 import { pathTo, type Request } from "../common/client.ts";
@@ -34,14 +34,14 @@ const SERVED = JSON.stringify({
 });
 
 export const model = clientCommand<Chosen>({
-  summary: "Show or choose what embeds and summarises a tenant's assets",
-  details: `Without a flag it shows the choice. Without a choice nothing is computed, and no text is sent anywhere. The built-in
-pair works without any service. What was computed by another model is computed again. To choose needs the scope admin.`,
+  summary: "Show or set the models that embed and summarise a tenant's assets",
+  details: `Without a flag, shows the models. Without models nothing is computed, and no text is sent anywhere. The built-in models
+need no service. Results of another model are computed again. Setting models needs the scope admin.`,
   args: "ID",
   flags: [
-    { usage: "--builtin", description: "Choose the built-in pair." },
-    { usage: "--set <json>", description: "Choose this: an object with `embedding`, `summary` or both." },
-    { usage: "--none", description: "Choose nothing. What was computed stays." },
+    { usage: "--builtin", description: "Use the built-in models." },
+    { usage: "--set <json>", description: "Use these: an object with `embedding`, `summary` or both." },
+    { usage: "--none", description: "Use no models. Existing results are kept." },
   ],
   examples: [
     "millrace lineage model 7",
@@ -51,7 +51,7 @@ pair works without any service. What was computed by another model is computed a
   request: (given) => ({ path: pathTo`api/v1/lineage/tenants/${given.text("ID")}/model`, ...choiceOf(given) }),
   show({ model: chosen }, given) {
     const id = printable(given.text("ID"));
-    if (chosen === null) return `Tenant ${id} has no model: nothing is computed of its assets.`;
+    if (chosen === null) return `Tenant ${id} has no model: nothing is computed for its assets.`;
     const services = Object.entries(chosen);
     return table(
       ["FOR", "PROVIDER", "MODEL", "DIMENSION", "ENDPOINT", "CREDENTIAL"],
@@ -70,7 +70,7 @@ pair works without any service. What was computed by another model is computed a
 function choiceOf(given: Given): Pick<Request, "method" | "body"> {
   const json = given.maybeText("--set");
   const choices = [json !== undefined, given.isOn("--builtin"), given.isOn("--none")].filter((isGiven) => isGiven);
-  if (choices.length > 1) throw new OperatorError("Say one of --builtin, --set and --none.", EXIT.usage);
+  if (choices.length > 1) throw new OperatorError("Use only one of --builtin, --set and --none.", EXIT.usage);
   if (given.isOn("--none")) return { method: "DELETE" };
   if (given.isOn("--builtin")) return { method: "PUT", body: BUILTIN };
   return json === undefined ? { method: "GET" } : { method: "PUT", body: parseJsonFlag("--set", json) as object };

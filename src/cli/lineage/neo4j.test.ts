@@ -1,4 +1,4 @@
-/** `millrace lineage neo4j` and `rebuild-neo4j`: a rebuild is followed to its end, and its result is the exit code. */
+/** `millrace lineage neo4j` and `rebuild-neo4j`: a rebuild is followed to its end and sets the exit code. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { cliFor } from "../../../test/cli.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -39,33 +39,33 @@ test("one that is running is shown, and refuses a second one", async () => {
     await gate.promise;
   };
   expect((await millrace("rebuild-neo4j", "--no-wait")).stdout).toMatch(
-    /^The graph in Neo4j is being rebuilt since \S+Z: 0 tenants, 0 nodes, 0 edges so far\.\n$/,
+    /^The graph in Neo4j has been rebuilding since \S+Z: 0 tenants, 0 nodes, 0 edges so far\.\n$/,
   );
   await held.promise;
   expect(await millrace("rebuild-neo4j")).toMatchObject({
     exit: 3,
     stderr: expect.stringContaining("[REBUILD_RUNNING]"),
   });
-  expect((await millrace("neo4j")).stdout).toMatch(/^\S+ answers\.\nThe graph in Neo4j is being rebuilt since /);
+  expect((await millrace("neo4j")).stdout).toMatch(/^\S+ answers\.\nThe graph in Neo4j has been rebuilding since /);
   gate.resolve();
   await until(async () => (await millrace("neo4j")).stdout.includes("was rebuilt"), "the end of the rebuild");
 });
 
-test("one that fails is exit code 1 and says why", async () => {
+test("one that fails is exit code 1, with the reason", async () => {
   server.before = () => Promise.reject(new Error("the disk of the graph is full"));
   const { exit, stdout } = await millrace("rebuild-neo4j");
   expect(exit).toBe(1);
   expect(stdout).toMatch(
-    /^The graph in Neo4j could not be rebuilt: the disk of the graph is full\nIt has gaps until a rebuild succeeds; /,
+    /^The graph in Neo4j could not be rebuilt: the disk of the graph is full\nIt is incomplete until a rebuild succeeds; /,
   );
   expect((await millrace("neo4j")).stdout).toContain("could not be rebuilt");
 });
 
-test("without Neo4j both say what to do", async () => {
+test("without Neo4j both commands say what to do", async () => {
   const own = cliFor(without);
   expect(await own("lineage", "neo4j")).toMatchObject({
     exit: 0,
-    stdout: "The graph is not projected to Neo4j: `lineage.neo4j` in the configuration file names no server.\n",
+    stdout: "The graph is not projected to Neo4j: set `lineage.neo4j` in the configuration file.\n",
   });
   expect(await own("lineage", "rebuild-neo4j")).toMatchObject({
     exit: 3,

@@ -1,10 +1,12 @@
-/** `millrace lineage neo4j` and `rebuild-neo4j`: the graph's projection to Neo4j, and making it anew. */
+/** `millrace lineage neo4j` and `rebuild-neo4j`: the projection of the graph to Neo4j, and its rebuild. */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { OperatorError } from "../../kernel/errors.ts";
+import { counted } from "../../kernel/text/sentences.ts";
 import { type RetryPolicy, withRetry } from "../../kernel/work/retry.ts";
-import { durationOf, inOneLine } from "../chain/words.ts";
-import { type Client, mayPass } from "../common/client.ts";
-import { clientCommand, talkingCommand } from "../common/client-command.ts";
+import { durationOf, inOneLine } from "../chain/run-text.ts";
+import { type Client, isTransient } from "../common/client.ts";
+import { clientCommand, serverCommand } from "../common/client-command.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import { printable, toSeconds } from "../common/output.ts";
 import { createProgress, type Progress } from "../common/progress.ts";
@@ -29,52 +31,50 @@ interface Projection {
   rebuild: Rebuild | null;
 }
 
-const LOOK_EVERY_MS = 500;
-/** A server that is away for longer has ended the rebuild as well. */
-const AWAY: RetryPolicy = { maxAttempts: 10, baseMs: 500, factor: 2, capMs: 5_000, jitter: 0.5 };
-/** A Neo4j that does not answer keeps ours waiting. */
+const POLL_MS = 500;
+/** A server that is down for longer has also ended the rebuild. */
+const RETRY: RetryPolicy = { maxAttempts: 10, baseMs: 500, factor: 2, capMs: 5_000, jitter: 0.5 };
+/** The server waits for a Neo4j that does not answer. */
 const HEALTH_SECONDS = 30;
 
-const look = (client: Client) =>
+const readProjection = (client: Client) =>
   client.call<Projection>({ method: "GET", path: "api/v1/lineage/projection", waitSeconds: HEALTH_SECONDS });
 
 export const neo4j = clientCommand<Projection>({
-  summary: "Show whether the graph is projected to Neo4j, and how the last rebuild went",
+  summary: "Show the state of the projection to Neo4j, and the last rebuild",
   details: "The exit code is 1 if Neo4j is configured and does not answer.",
   args: "",
   flags: [],
   examples: ["millrace lineage neo4j"],
   request: () => ({ method: "GET", path: "api/v1/lineage/projection", waitSeconds: HEALTH_SECONDS }),
   show({ configured, server, error, rebuild: last }) {
-    if (!configured)
-      return "The graph is not projected to Neo4j: `lineage.neo4j` in the configuration file names no server.";
+    if (!configured) return "The graph is not projected to Neo4j: set `lineage.neo4j` in the configuration file.";
     const health = server === null ? `Neo4j does not answer: ${inOneLine(error)}` : `${printable(server)} answers.`;
     return last === null ? health : `${health}\n${rebuildInWords(last)}`;
   },
   exitCode: ({ configured, server }) => (configured && server === null ? EXIT.failed : EXIT.ok),
 });
 
-export const rebuild = talkingCommand<Rebuild>({
-  summary: "Make the graph in Neo4j anew from the one in Postgres",
-  details: `Needed only after Neo4j has lost something: events keep it up to date by themselves. Until it has ended, whoever reads
-there sees a graph with gaps. Follows the rebuild to its end, and exits with 1 if it failed; Ctrl-C ends the following, not the
-rebuild.`,
+export const rebuild = serverCommand<Rebuild>({
+  summary: "Rebuild the graph in Neo4j from the one in Postgres",
+  details: `Needed only if Neo4j has lost data: events keep it up to date otherwise. During the rebuild the graph in Neo4j is
+incomplete. Waits for the end of the rebuild, and exits with 1 if it failed; Ctrl-C ends the command, not the rebuild.`,
   args: "",
   flags: [
     { usage: "--tenant <id>", description: "Only the graph of this tenant." },
     { usage: "--no-wait", description: "Do not wait for its end." },
   ],
   examples: ["millrace lineage rebuild-neo4j", "millrace lineage rebuild-neo4j --tenant 7"],
-  async talk(client, given) {
-    const begun = await client.call<Rebuild>({
+  async execute(client, given) {
+    const started = await client.call<Rebuild>({
       method: "POST",
       path: "api/v1/lineage/projection:rebuild",
       body: { tenantId: given.maybeNumber("--tenant") },
     });
-    if (given.isOn("--no-wait")) return begun;
+    if (given.isOn("--no-wait")) return started;
     const progress = createProgress({ isQuiet: given.isOn("--json") });
     try {
-      return await follow(client, begun, progress);
+      return await follow(client, started, progress);
     } finally {
       progress.end();
     }
@@ -83,16 +83,18 @@ rebuild.`,
   exitCode: ({ status }) => (status === "FAILED" ? EXIT.failed : EXIT.ok),
 });
 
-async function follow(client: Client, begun: Rebuild, progress: Progress): Promise<Rebuild> {
-  for (let last = begun; ; ) {
+async function follow(client: Client, started: Rebuild, progress: Progress): Promise<Rebuild> {
+  for (let last = started; ; ) {
     if (last.status !== "RUNNING") return last;
-    progress.tell(`${last.nodes} nodes and ${last.edges} edges written, at tenant ${last.currentTenantId ?? "?"}`);
-    await sleep(LOOK_EVERY_MS);
-    const { rebuild: seen } = await withRetry(() => look(client), { policy: AWAY, retryOn: mayPass });
-    if (seen?.id !== begun.id) {
+    progress.update(
+      `${counted(last.nodes, "node")} and ${counted(last.edges, "edge")} written, at tenant ${last.currentTenantId ?? "?"}`,
+    );
+    await sleep(POLL_MS);
+    const { rebuild: seen } = await withRetry(() => readProjection(client), { policy: RETRY, retryOn: isTransient });
+    if (seen?.id !== started.id) {
       throw new OperatorError(
-        `The server that answers now does not know of this rebuild. If it was started again, the rebuild has ended early: \
-begin anew. If several share one address, ask the one that rebuilds: \`millrace lineage neo4j --url ...\`.`,
+        `The server does not know this rebuild. If it was restarted, the rebuild has ended early: start it again. If \
+several servers share one address, name the one that rebuilds: \`millrace lineage neo4j --url ...\`.`,
         EXIT.failed,
       );
     }
@@ -103,14 +105,14 @@ begin anew. If several share one address, ask the one that rebuilds: \`millrace 
 function rebuildInWords(last: Rebuild): string {
   const { status, tenantId, tenants, nodes, edges, startedAt, error } = last;
   const what = tenantId === null ? "The graph" : `The graph of tenant ${tenantId}`;
-  const done = `${tenants} ${tenants === 1 ? "tenant" : "tenants"}, ${nodes} nodes, ${edges} edges`;
+  const done = [counted(tenants, "tenant"), counted(nodes, "node"), counted(edges, "edge")].join(", ");
   const took = durationOf(last, Date.now());
   switch (status) {
     case "RUNNING":
-      return `${what} in Neo4j is being rebuilt since ${toSeconds(startedAt)}: ${done} so far.`;
+      return `${what} in Neo4j has been rebuilding since ${toSeconds(startedAt)}: ${done} so far.`;
     case "SUCCESS":
       return `${what} in Neo4j was rebuilt: ${done}, in ${took}.`;
     case "FAILED":
-      return `${what} in Neo4j could not be rebuilt: ${inOneLine(error)}\nIt has gaps until a rebuild succeeds; this one ended after ${took} and ${done}.`;
+      return `${what} in Neo4j could not be rebuilt: ${inOneLine(error)}\nIt is incomplete until a rebuild succeeds; this one ended after ${took} and ${done}.`;
   }
 }

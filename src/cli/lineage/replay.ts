@@ -1,7 +1,7 @@
-/** `millrace lineage replay`: tries events again that could not be applied. */
+/** `millrace lineage replay`: applies dead letters again. */
 import { OperatorError } from "../../kernel/errors.ts";
 import { type Client, pathTo } from "../common/client.ts";
-import { talkingCommand } from "../common/client-command.ts";
+import { serverCommand } from "../common/client-command.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import { createProgress, type Progress } from "../common/progress.ts";
 import { TENANT_FLAG, tenantOf } from "./api.ts";
@@ -9,24 +9,24 @@ import { TENANT_FLAG, tenantOf } from "./api.ts";
 interface Replayed {
   applied: number;
   dead: number;
-  /** All dead letters that the tenant still has. */
+  /** The remaining dead letters of the tenant. */
   remaining?: number;
 }
 
 const PAGE = 100;
-/** One after the other, each as slow as whatever made it a dead letter. */
+/** They are applied one by one, and each may run into a time-out. */
 const PAGE_SECONDS_MAX = 600;
 
-export const replay = talkingCommand<Replayed>({
-  summary: "Try a dead letter again, or all of them",
-  details: "With --all the oldest come first. The exit code is 1 if one could not be applied this time either.",
+export const replay = serverCommand<Replayed>({
+  summary: "Apply a dead letter again, or all of them",
+  details: "With --all, the oldest come first. The exit code is 1 if one of them fails again.",
   args: "[EVENT]",
   flags: [{ usage: "--all", description: "All dead letters of the tenant." }, TENANT_FLAG],
   examples: ["millrace lineage replay 4711", "millrace lineage replay --all --tenant 7"],
-  async talk(client, given) {
+  async execute(client, given) {
     const event = given.maybeText("EVENT");
     if ((event === undefined) !== given.isOn("--all")) {
-      throw new OperatorError("Say which dead letter, or --all for all of them.", EXIT.usage);
+      throw new OperatorError("Name a dead letter, or use --all.", EXIT.usage);
     }
     const tenant = await tenantOf(client, given);
     return event === undefined
@@ -35,7 +35,7 @@ export const replay = talkingCommand<Replayed>({
   },
   show({ applied, dead }, given) {
     const event = given.maybeText("EVENT");
-    const look = "`millrace lineage dead-letters` tells why.";
+    const look = "`millrace lineage dead-letters` shows why.";
     if (event !== undefined) return dead === 0 ? `Event ${event} is applied.` : `Event ${event} failed again. ${look}`;
     if (applied + dead === 0) return "There are no dead letters.";
     return dead === 0 ? `${applied} applied.` : `${applied} applied, ${dead} failed again. ${look}`;
@@ -66,7 +66,7 @@ async function replayAll(client: Client, tenant: string, progress: Progress): Pr
       done.dead += page.dead;
       done.remaining = page.remaining;
       after = page.next ?? undefined;
-      progress.tell(`${done.applied} applied, ${done.dead} failed again`);
+      progress.update(`${done.applied} applied, ${done.dead} failed again`);
     } while (after !== undefined);
   } finally {
     progress.end();

@@ -1,6 +1,6 @@
 /** `millrace lineage search`: finds assets by words or by meaning. */
 import { Refusal } from "../common/client.ts";
-import { talkingCommand } from "../common/client-command.ts";
+import { serverCommand } from "../common/client-command.ts";
 import { clip, printable, table } from "../common/output.ts";
 import { type Asset, TENANT_FLAG, tenantOf } from "./api.ts";
 
@@ -10,26 +10,26 @@ interface Match {
 }
 
 interface Found {
-  /** Why it was not searched as asked for. */
+  /** Why the search used another mode. */
   notice: string | null;
   items: (Asset & { matched: Match[] })[];
 }
 
 const SNIPPET_WIDTH = 60;
 
-export const search = talkingCommand<Found>({
-  summary: "Find assets by the words in their names and in what is told of them",
-  details: `Best matches first. By meaning assets are found that say the same in other words, if the tenant has chosen a model
-(\`millrace lineage model\`).`,
+export const search = serverCommand<Found>({
+  summary: "Find assets by words in their names and descriptions",
+  details: `Best matches first. Semantic search finds assets with a similar meaning, if the tenant has a model (\`millrace lineage
+model\`).`,
   args: "WORD...",
   flags: [
     { usage: "--kind <kind>", description: "Only TABLE, COLUMN, METRIC, SQL, JOB, SCHEMA, CATALOG, TAG ..." },
     { usage: "--mode <mode>", description: "By words (text, the default), by meaning (semantic), or both (hybrid)." },
-    { usage: "--limit <number>", description: "No more than so many (default 20)." },
+    { usage: "--limit <number>", description: "The limit (default 20)." },
     TENANT_FLAG,
   ],
   examples: ["millrace lineage search daily orders --kind TABLE", "millrace lineage search 'money back' --mode hybrid"],
-  async talk(client, given) {
+  async execute(client, given) {
     const tenant = await tenantOf(client, given);
     try {
       return await client.call<Found>({
@@ -44,7 +44,7 @@ export const search = talkingCommand<Found>({
         },
       });
     } catch (error) {
-      throw hasNoModel(error) ? error.inOtherWords(noModel(tenant)) : error;
+      throw hasNoModel(error) ? error.withMessage(noModel(tenant)) : error;
     }
   },
   show({ items, notice }) {
@@ -69,7 +69,7 @@ function hasNoModel(error: unknown): error is Refusal {
 }
 
 const noModel = (tenant: string) =>
-  `Tenant ${printable(tenant)} has chosen no model, so nothing can be found by its meaning. Choose one with \
+  `Tenant ${printable(tenant)} has no model, which semantic search needs. Set one with \
 \`millrace lineage model ${printable(tenant)}\`, or search by words, without --mode.`;
 
 function matchInWords({ field, snippet }: Match): string {

@@ -1,4 +1,4 @@
-/** `millrace lineage send` with files of all shapes, and what it says of events that are not taken. */
+/** `millrace lineage send` with all kinds of files, and its report of refused events. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -45,7 +45,7 @@ const bodies = async (job: string) =>
     )
   ).map((row) => row.event);
 
-test("one event, an array and JSON lines are taken, each kept as it was written", async () => {
+test("one event, an array and JSON lines are accepted, and each event is stored unchanged", async () => {
   const pretty = JSON.stringify(JSON.parse(event("pretty")), null, 2).replace(
     '"inputs": []',
     '"big": 9007199254740993',
@@ -55,12 +55,12 @@ test("one event, an array and JSON lines are taken, each kept as it was written"
     file("array.json", `[\n ${event("array1")},\n ${event("array2")}\n]\n`),
     file("lines.jsonl", `${event("line1")}\n${event("line2")}\n`),
   ]);
-  expect(await send(...files)).toEqual({ exit: 0, stdout: "Taken: 5 of 5 events.\n", stderr: "" });
+  expect(await send(...files)).toEqual({ exit: 0, stdout: "Accepted: 5 of 5 events.\n", stderr: "" });
   expect(await bodies("pretty")).toEqual([pretty]);
   expect(await bodies("array_")).toHaveLength(2);
 });
 
-test("standard input is read, and the same again is taken and not kept twice", async () => {
+test("standard input is read, and the same event again is accepted but stored once", async () => {
   const path = await file("input.jsonl", event("input"));
   for (const _ of [1, 2]) {
     const piped = await startScript(`cat ${path} | millrace lineage send - --json`, env).ended;
@@ -73,7 +73,7 @@ test("standard input is read, and the same again is taken and not kept twice", a
   expect(await bodies("input")).toHaveLength(1);
 });
 
-test("what cannot be taken is listed with its place and its reason, and the rest is taken", async () => {
+test("refused events are listed with place and reason, and the others are accepted", async () => {
   const path = await file("bad.jsonl", `{"a":1}\n${event("good")}\n{nope}\n${event("long", "x".repeat(BODY_LIMIT))}\n`);
   const { exit, stdout, stderr } = await send(path);
   expect({ exit, stderr }).toEqual({ exit: 1, stderr: "" });
@@ -84,27 +84,27 @@ test("what cannot be taken is listed with its place and its reason, and the rest
     expect.stringMatching(/bad\.jsonl:3 +It is not JSON: /),
     expect.stringMatching(/bad\.jsonl:4 +The body is larger than the limit of 20000 bytes\./),
     "",
-    "Taken: 1 of 4 events.",
+    "Accepted: 1 of 4 events.",
     "",
   ]);
   expect(await bodies("good")).toHaveLength(1);
 });
 
-test("a batch that is too large for the server goes in parts", async () => {
+test("a batch that is too large for the server is split", async () => {
   const names = Array.from({ length: 1_100 }, (_, index) => `many${index}`);
   const path = await file("many.jsonl", names.map((name) => event(name)).join("\n"));
-  expect((await send(path)).stdout).toBe("Taken: 1100 of 1100 events.\n");
+  expect((await send(path)).stdout).toBe("Accepted: 1100 of 1100 events.\n");
   expect(await bodies("many%")).toHaveLength(1_100);
 });
 
-test("of very many that cannot be taken the first are shown", async () => {
+test("of many refused events the first are shown", async () => {
   const path = await file("none.jsonl", '{"a":1}\n'.repeat(30));
   const { stdout } = await send(path);
   expect(stdout.match(/none\.jsonl:\d+ /g)).toHaveLength(20);
-  expect(stdout).toMatch(/\n\(and 10 more\)\n\nTaken: 0 of 30 events\.\n$/);
+  expect(stdout).toMatch(/\n\(and 10 more\)\n\nAccepted: 0 of 30 events\.\n$/);
 });
 
-test("files that are not there, folders and texts without events are told before or instead", async () => {
+test("missing files, folders and texts without events are reported", async () => {
   const good = await file("late.json", event("late"));
   expect(await send(good, join(folder, "no.json"))).toMatchObject({
     exit: 2,
@@ -112,15 +112,15 @@ test("files that are not there, folders and texts without events are told before
     stderr: expect.stringMatching(/no\.json cannot be read \(ENOENT\)\.\n$/),
   });
   expect(await bodies("late")).toEqual([]);
-  expect((await send(folder)).stderr).toMatch(/is a folder\. Name the files in it\.\n$/);
-  expect((await send(await file("empty.json", "\n"))).stdout).toBe("There are no events in it.\n");
+  expect((await send(folder)).stderr).toMatch(/is a folder\. Name files instead\.\n$/);
+  expect((await send(await file("empty.json", "\n"))).stdout).toBe("There are no events.\n");
   expect(await send(await file("text.txt", `${event("early")}\nhello`))).toMatchObject({
     exit: 2,
-    stderr: expect.stringMatching(/text\.txt:2: here an event should begin, with `\{`, but there is `h`\.\n$/),
+    stderr: expect.stringMatching(/text\.txt:2: an event must begin here with `\{`, not `h`\.\n$/),
   });
 });
 
-test("a key that may not send, a tenant that is not syncing and a server that is not there end it at once", async () => {
+test("a key without the scope, a tenant that is not syncing and a missing server end it at once", async () => {
   const path = await file("refused.json", event("refused"));
   expect((await startCli(["lineage", "send", path], { ...env, MILLRACE_KEY: "mlr_none" }).ended).exit).toBe(5);
   expect((await send(path, "--baseline", "7")).exit).toBe(3);

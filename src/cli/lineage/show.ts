@@ -1,6 +1,6 @@
-/** `millrace lineage show`: everything that is known of one asset. */
+/** `millrace lineage show`: all details of an asset. */
 import { pathTo } from "../common/client.ts";
-import { talkingCommand } from "../common/client-command.ts";
+import { serverCommand } from "../common/client-command.ts";
 import { indent, sections } from "../common/help.ts";
 import { clip, padEnd, paint, printable, table, toSeconds } from "../common/output.ts";
 import { type Asset, assetIdOf, type LineageEvent, TENANT_FLAG, tenantOf } from "./api.ts";
@@ -19,7 +19,7 @@ interface Detail extends Asset {
   summary: { text: string; tags: string[] } | null;
   executions: number;
   lastExecutionAt: string | null;
-  /** How many there are, by what they are to this one. */
+  /** The number of neighbours by relation. */
   neighbours: Record<string, number>;
   neighbourCountMax: number;
   otherNames: number;
@@ -28,17 +28,17 @@ interface Detail extends Asset {
   lastSeenAt: string | null;
 }
 
-/** As they are shown already, in other places. */
+/** Attributes that have their own section. */
 const SHOWN_ELSEWHERE = new Set(["description", "content", "name"]);
 const VALUE_WIDTH = 100;
 
-export const show = talkingCommand<Detail>({
-  summary: "Show everything that is known of an asset",
+export const show = serverCommand<Detail>({
+  summary: "Show all details of an asset",
   details: "Its attributes and columns, what reads and writes it, and the newest events that name it.",
   args: "ASSET",
   flags: [TENANT_FLAG],
   examples: ["millrace lineage show lake.shop.orders", "millrace lineage show 4711 --tenant 7"],
-  async talk(client, given) {
+  async execute(client, given) {
     const tenant = await tenantOf(client, given);
     const id = await assetIdOf(client, tenant, given.text("ASSET"));
     return client.call<Detail>({ method: "GET", path: pathTo`api/v1/lineage/assets/${id}`, query: { tenant } });
@@ -79,17 +79,17 @@ function facts(asset: Detail): string {
     ["known since", toSeconds(asset.firstSeenAt) ?? ""],
     ["last event", toSeconds(asset.lastSeenAt) ?? ""],
   ];
-  const told = rows.filter(([, value]) => value !== "");
-  const width = Math.max(...told.map(([name]) => name.length));
+  const filled = rows.filter(([, value]) => value !== "");
+  const width = Math.max(...filled.map(([name]) => name.length));
   return indent(
-    told.map(([name, value]) => `${padEnd(printable(name), width)}  ${clip(printable(value), VALUE_WIDTH)}`),
+    filled.map(([name, value]) => `${padEnd(printable(name), width)}  ${clip(printable(value), VALUE_WIDTH)}`),
   );
 }
 
 /** `writtenBy` to `written by`. */
 const inWords = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-/** What a scalar is as text; nothing for a list or an object. */
+/** A scalar as text; null for a list or an object. */
 function textIn(value: unknown): string | null {
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? String(value) : null;
 }

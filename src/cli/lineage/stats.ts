@@ -1,5 +1,5 @@
-/** `millrace lineage stats`: how much there is of a tenant, and how much of it came lately. */
-import { talkingCommand } from "../common/client-command.ts";
+/** `millrace lineage stats`: the numbers of assets, events and tasks of a tenant. */
+import { serverCommand } from "../common/client-command.ts";
 import { indent, pairs, sections } from "../common/help.ts";
 import { table, toSeconds } from "../common/output.ts";
 import { callTenant, TENANT_FLAG } from "./api.ts";
@@ -9,17 +9,17 @@ interface Statistics {
   edges: number;
   events: { last24Hours: number; last7Days: number; newest: string | null; buffered: number; dead: number };
   tasks: { type: string; status: string; count: number }[];
-  /** A count that is equal to it means: at least so many. */
+  /** A count equal to this limit means: at least this many. */
   countMax: number;
 }
 
-export const stats = talkingCommand<Statistics>({
+export const stats = serverCommand<Statistics>({
   summary: "Show how many assets, edges, events and tasks a tenant has",
-  details: "Up to half a minute old.",
+  details: "The numbers are up to half a minute old.",
   args: "",
   flags: [TENANT_FLAG],
   examples: ["millrace lineage stats", "millrace lineage stats --tenant 7 --json | jq .events.dead"],
-  talk: async (client, given) => callTenant<Statistics>(client, given, { method: "GET", path: "statistics" }),
+  execute: async (client, given) => callTenant<Statistics>(client, given, { method: "GET", path: "statistics" }),
   show({ assets, edges, events, tasks, countMax }) {
     const some = (count: number) => `${count}${count >= countMax ? " or more" : ""}`;
     const kinds = Object.entries(assets).filter(([, count]) => count > 0);
@@ -29,13 +29,13 @@ export const stats = talkingCommand<Statistics>({
         "Assets",
         kinds.length === 0
           ? "  None yet."
-          : `${pairs(kinds.map(([kind, count]) => [kind, some(count)]))}\n  and ${some(edges)} edges between them`,
+          : `${pairs(kinds.map(([kind, count]) => [kind, some(count)]))}\n  and ${some(edges)} ${edges === 1 ? "edge" : "edges"}`,
       ],
       [
         "Events",
         indent([
           `${events.last24Hours} in 24 hours, ${events.last7Days} in 7 days${newest}`,
-          ...(events.buffered > 0 ? [`${some(events.buffered)} wait for the tenant to be READY`] : []),
+          ...(events.buffered > 0 ? [`${some(events.buffered)} waiting for the tenant to be READY`] : []),
           ...(events.dead > 0 ? [`${some(events.dead)} could not be applied: \`millrace lineage dead-letters\``] : []),
         ]),
       ],

@@ -1,6 +1,6 @@
-/** `millrace lineage tasks`: what a tenant's model computes of its assets, and what went wrong. */
-import { inOneLine } from "../chain/words.ts";
-import { talkingCommand } from "../common/client-command.ts";
+/** `millrace lineage tasks`: the embeddings and summaries of a tenant, and their errors. */
+import { inOneLine } from "../chain/run-text.ts";
+import { serverCommand } from "../common/client-command.ts";
 import { table, toSeconds } from "../common/output.ts";
 import { listing, PAGE_FLAGS, type Page, pageOf } from "../common/paging.ts";
 import { callTenant, TENANT_FLAG } from "./api.ts";
@@ -21,9 +21,9 @@ interface Task {
 
 const ENDED = new Set(["SUCCEEDED", "CANCELED", "DEAD"]);
 
-export const tasks = talkingCommand<Page<Task>>({
+export const tasks = serverCommand<Page<Task>>({
   summary: "List the embeddings and summaries that a tenant's model computes",
-  details: "Those that were due last come first. A task that failed is tried again some hours long, then it is DEAD.",
+  details: "The most recently due come first. A failed task is retried for some hours, then it is DEAD.",
   args: "",
   flags: [
     { usage: "--status <status>", description: "Only those with this status, such as FAILED or DEAD." },
@@ -32,7 +32,7 @@ export const tasks = talkingCommand<Page<Task>>({
     TENANT_FLAG,
   ],
   examples: ["millrace lineage tasks --status DEAD", "millrace lineage tasks --tenant 7 --type EMBEDDING"],
-  talk: async (client, given) =>
+  execute: async (client, given) =>
     callTenant<Page<Task>>(client, given, {
       method: "GET",
       path: "tasks",

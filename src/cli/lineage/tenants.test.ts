@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { startCli } from "../../../test/cli.ts";
 
-test("a tenant is asked to be made ready until it is, and all that was done is told", async () => {
+test("the call is repeated until the tenant is ready, and the totals are printed", async () => {
   const tenant = { id: 7, code: "acme", name: "Acme" };
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -24,7 +24,7 @@ test("a tenant is asked to be made ready until it is, and all that was done is t
     exit: 0,
     stderr: "",
     stdout:
-      "Tenant 7 (acme) is READY. Events that had waited: 405 applied, 6 from before the cutover left out, " +
+      "Tenant 7 (acme) is READY. Stored events: 405 applied, 6 from before the cutover skipped, " +
       "1 could not be applied (`millrace lineage dead-letters --tenant 7`).\n",
   });
   expect(asked).toEqual(Array(3).fill("POST /api/v1/lineage/tenants/7:ready"));

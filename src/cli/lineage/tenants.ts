@@ -1,7 +1,9 @@
-/** The commands of `millrace lineage` about tenants: who they are, their limits, and their way to READY. */
+/** The commands of `millrace lineage` for tenants: list, create, limits, full sync. */
+
 import { OperatorError } from "../../kernel/errors.ts";
+import { counted } from "../../kernel/text/sentences.ts";
 import { pathTo } from "../common/client.ts";
-import { clientCommand, talkingCommand } from "../common/client-command.ts";
+import { clientCommand, serverCommand } from "../common/client-command.ts";
 import type { Family, Given } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import { printable, table, toSeconds } from "../common/output.ts";
@@ -13,8 +15,8 @@ export const tenants = clientCommand<Page<Tenant>>({
   summary: "List tenants",
   args: "",
   flags: [
-    { usage: "--q <text>", description: "Tenants with this in their codes or names." },
-    { usage: "--state <state>", description: "Those that are NEW, SYNCING or READY." },
+    { usage: "--q <text>", description: "Tenants whose codes or names contain this." },
+    { usage: "--state <state>", description: "Only NEW, SYNCING or READY." },
     ...PAGE_FLAGS,
   ],
   examples: ["millrace lineage tenants", "millrace lineage tenants --state SYNCING"],
@@ -26,7 +28,7 @@ export const tenants = clientCommand<Page<Tenant>>({
   show: (page) =>
     listing(page, "tenant", () =>
       table(
-        ["ID", "CODE", "NAME", "STATE", "CUTOVER", "EVENTS A MINUTE", "BYTES AN EVENT", "CREATED"],
+        ["ID", "CODE", "NAME", "STATE", "CUTOVER", "EVENTS PER MINUTE", "BYTES PER EVENT", "CREATED"],
         page.items.map((one) => [
           one.id,
           one.code,
@@ -42,17 +44,17 @@ export const tenants = clientCommand<Page<Tenant>>({
 });
 
 const create = clientCommand<Tenant>({
-  summary: "Make a tenant",
-  details: `A new tenant keeps its events until it is READY: first comes a full sync of what there is
-(\`millrace lineage sync-start\`), or \`millrace lineage ready\` if there is nothing to sync. With --ready its events are applied
-from the first one on. The id is the one that the events have.`,
+  summary: "Create a tenant",
+  details: `Events of a new tenant are stored until it is READY: after a full sync (\`millrace lineage sync-start\`), or after
+\`millrace lineage ready\` if there is nothing to sync. With --ready its events are applied at once. The id is the tenant id in the
+events.`,
   args: "ID",
   flags: [
-    { usage: "--code <text>", description: "A short name, which no other tenant has.", required: true },
-    { usage: "--name <text>", description: "Its name for people.", required: true },
-    { usage: "--ready", description: "Without a full sync: apply its events at once." },
-    { usage: "--rate-limit <number>", description: "Events a minute that each process takes of it." },
-    { usage: "--body-limit <bytes>", description: "What an event of it may measure." },
+    { usage: "--code <text>", description: "A unique short name.", required: true },
+    { usage: "--name <text>", description: "Its display name.", required: true },
+    { usage: "--ready", description: "Apply its events at once, without a full sync." },
+    { usage: "--rate-limit <number>", description: "Events per minute that each process accepts." },
+    { usage: "--body-limit <bytes>", description: "The largest event." },
   ],
   examples: ["millrace lineage tenant create 7 --code acme --name 'Acme Inc.' --ready"],
   request: (given) => ({
@@ -69,7 +71,7 @@ from the first one on. The id is the one that the events have.`,
   }),
   show: (made) => `${stateInWords(made)}
 
-What sends events as this tenant needs a key:
+Clients that send its events need a key:
   millrace keys create NAME --scopes lineage:write --tenant ${made.id} --source COMPUTE_ENGINE`,
 });
 
@@ -77,12 +79,12 @@ const set = clientCommand<Tenant>({
   summary: "Change a tenant's names or limits",
   args: "ID",
   flags: [
-    { usage: "--code <text>", description: "A short name, which no other tenant has." },
-    { usage: "--name <text>", description: "Its name for people." },
-    { usage: "--rate-limit <number>", description: "Events a minute that each process takes of it, or `none`." },
+    { usage: "--code <text>", description: "A unique short name." },
+    { usage: "--name <text>", description: "Its display name." },
+    { usage: "--rate-limit <number>", description: "Events per minute that each process accepts, or `none`." },
     {
       usage: "--body-limit <bytes>",
-      description: "What an event of it may measure, or `none` for the server's limit.",
+      description: "The largest event, or `none` for the server's limit.",
     },
   ],
   examples: ["millrace lineage tenant set 7 --rate-limit 6000", "millrace lineage tenant set 7 --rate-limit none"],
@@ -94,15 +96,15 @@ const set = clientCommand<Tenant>({
       bodyLimitBytes: limitOf(given, "--body-limit"),
     };
     if (Object.values(body).every((value) => value === undefined)) {
-      throw new OperatorError("Say what to change: --code, --name, --rate-limit or --body-limit.", EXIT.usage);
+      throw new OperatorError("Nothing to change: use --code, --name, --rate-limit or --body-limit.", EXIT.usage);
     }
     return { method: "PATCH", path: pathTo`api/v1/lineage/tenants/${given.text("ID")}`, body };
   },
   show: (changed) => {
     const { rateLimitPerMinute: rate, bodyLimitBytes: bytes } = changed;
     const limits = [
-      rate === null ? "takes any number of events a minute" : `takes ${rate} events a minute`,
-      bytes === null ? "of any size that the server takes" : `of ${bytes} bytes at most`,
+      rate === null ? "accepts any number of events per minute" : `accepts ${counted(rate, "event")} per minute`,
+      bytes === null ? "up to the size limit of the server" : `of at most ${counted(bytes, "byte")}`,
     ].join(", ");
     return `${nameOf(changed)} ${limits}.`;
   },
@@ -113,17 +115,17 @@ function limitOf(given: Given, flag: string): number | null | undefined {
 }
 
 export const tenant: Family = {
-  summary: "Make a tenant, or change one",
+  summary: "Create or change a tenant",
   details: "These commands need a key with the scope admin in MILLRACE_KEY.",
   commands: { create, set },
 };
 
 const syncStart = clientCommand<Tenant>({
-  summary: "Begin a full sync of a tenant",
-  details: `From now on the tenant's events wait. Send what there is with \`millrace lineage send --baseline\`, then say
-\`millrace lineage ready\`: events from the cutover on are applied, older ones are left out, since the full sync has them.`,
+  summary: "Start the full sync of a tenant",
+  details: `The tenant's events are then stored but not applied. Send the full sync with \`millrace lineage send --baseline\`, then run
+\`millrace lineage ready\`: stored events from the cutover on are applied, older ones are skipped, since the full sync has them.`,
   args: "ID",
-  flags: [{ usage: "--cutover <time>", description: "What the full sync has everything before (default: now)." }],
+  flags: [{ usage: "--cutover <time>", description: "The time up to which the full sync is complete (default: now)." }],
   examples: ["millrace lineage sync-start 7", "millrace lineage sync-start 7 --cutover 2026-01-01T00:00:00Z"],
   request: (given) => ({
     method: "POST",
@@ -132,7 +134,7 @@ const syncStart = clientCommand<Tenant>({
   }),
   show: (syncing) => `${nameOf(syncing)} is SYNCING, with the cutover at ${toSeconds(syncing.cutoverTime)}.
 
-Send the full sync, then let the events in that wait meanwhile:
+Send the full sync, then apply the stored events:
   millrace lineage send FILE... --baseline ${syncing.id}
   millrace lineage ready ${syncing.id}`,
 });
@@ -143,16 +145,16 @@ interface Ready extends Tenant {
   dead: number;
 }
 
-/** A call ends after less than this even if not all that has waited is applied by then. */
+/** A call returns within this time, even if stored events remain. */
 const READY_SECONDS_MAX = 60;
 
-const ready = talkingCommand<Ready>({
-  summary: "End a tenant's full sync: apply what has waited, and every event from now on",
-  details: "Also for a tenant that needs no full sync. Nothing happens to one that is READY already.",
+const ready = serverCommand<Ready>({
+  summary: "End a tenant's full sync: apply stored events, and all later ones",
+  details: "Also for a tenant that needs no full sync. Does nothing if the tenant is already READY.",
   args: "ID",
   flags: [],
   examples: ["millrace lineage ready 7"],
-  async talk(client, given) {
+  async execute(client, given) {
     const path = pathTo`api/v1/lineage/tenants/${given.text("ID")}:ready`;
     const progress = createProgress({ isQuiet: given.isOn("--json") });
     const done = { applied: 0, skipped: 0, dead: 0 };
@@ -163,7 +165,7 @@ const ready = talkingCommand<Ready>({
         done.skipped += reply.skipped;
         done.dead += reply.dead;
         if (reply.state === "READY") return { ...reply, ...done };
-        progress.tell(`${done.applied + done.skipped + done.dead} of the events that have waited are done`);
+        progress.update(`${counted(done.applied + done.skipped + done.dead, "stored event")} processed`);
       }
     } finally {
       progress.end();
@@ -171,13 +173,13 @@ const ready = talkingCommand<Ready>({
   },
   show({ applied, skipped, dead, ...now }) {
     const name = `${nameOf(now)} is READY.`;
-    if (applied + skipped + dead === 0) return `${name} No event had waited.`;
+    if (applied + skipped + dead === 0) return `${name} There were no stored events.`;
     const parts = [
       `${applied} applied`,
-      skipped > 0 ? `${skipped} from before the cutover left out` : "",
+      skipped > 0 ? `${skipped} from before the cutover skipped` : "",
       dead > 0 ? `${dead} could not be applied (\`millrace lineage dead-letters --tenant ${now.id}\`)` : "",
     ];
-    return `${name} Events that had waited: ${parts.filter((part) => part !== "").join(", ")}.`;
+    return `${name} Stored events: ${parts.filter((part) => part !== "").join(", ")}.`;
   },
 });
 
@@ -186,6 +188,6 @@ export const readiness = { "sync-start": syncStart, ready };
 const nameOf = ({ id, code }: Tenant) => `Tenant ${id} (${printable(code)})`;
 
 function stateInWords(one: Tenant): string {
-  if (one.state === "READY") return `${nameOf(one)} is READY: its events are applied as they come.`;
-  return `${nameOf(one)} is ${one.state}: its events are kept, and wait for \`millrace lineage ready ${one.id}\`.`;
+  if (one.state === "READY") return `${nameOf(one)} is READY: its events are applied at once.`;
+  return `${nameOf(one)} is ${one.state}: its events are stored until \`millrace lineage ready ${one.id}\`.`;
 }

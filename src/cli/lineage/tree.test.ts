@@ -1,10 +1,10 @@
-/** How a graph becomes a tree of lines. */
+/** Drawing a graph as a tree. */
 import { expect, test } from "vitest";
 import { drawTree, type Step } from "./tree.ts";
 
-const SIGNS = { "": "", repeat: " …", circle: " ↻" };
+const SIGNS = { "": "", repeat: " …", cycle: " ↻" };
 
-/** `a>b` is a step from a to b; from `a` on, as it is drawn. */
+/** The tree from `a`; `a>b` is an edge from a to b. */
 function drawn(...ways: string[]): string {
   const steps = new Map<string, Step[]>();
   for (const way of ways) {
@@ -18,11 +18,11 @@ function drawn(...ways: string[]): string {
     .join("\n");
 }
 
-test("a node alone is one line", () => {
+test("a single node is one line", () => {
   expect(drawn()).toBe("a");
 });
 
-test("what is reached on two ways hangs on the shorter one", () => {
+test("a node with two paths is drawn on the shorter one", () => {
   expect(drawn("a>b", "b>c", "c>d", "a>d", "d>e")).toBe(`a
 ├─ b
 │  └─ c
@@ -31,19 +31,19 @@ test("what is reached on two ways hangs on the shorter one", () => {
    └─ e`);
 });
 
-test("circles are marked, also those that do not lead through the start or along one branch", () => {
+test("cycles are marked, also those without the start and across branches", () => {
   expect(drawn("a>b", "b>a")).toBe("a\n└─ b\n   └─ a ↻");
   expect(drawn("a>a")).toBe("a\n└─ a ↻");
   expect(drawn("a>b", "a>c", "b>c", "c>b")).toBe("a\n├─ b\n│  └─ c ↻\n└─ c\n   └─ b ↻");
-  // From b to c there is a way, but none back.
+  // There is a path from b to c, but none back.
   expect(drawn("a>b", "a>c", "b>c")).toBe("a\n├─ b\n│  └─ c …\n└─ c");
 });
 
-test("several ways between two nodes are one line with what is to say of each", () => {
+test("several edges between two nodes are one line with all their notes", () => {
   expect(drawn("a>b:sum", "a>b:filter", "a>b:sum")).toBe("a\n└─ b [sum] [filter]");
 });
 
-test("a thousand nodes in a row, and back, are no trouble", () => {
+test("a cycle of a thousand nodes is drawn", () => {
   const ids = ["a", ...Array.from({ length: 2_000 }, (_, index) => `n${index}`)];
   const lines = drawn(...ids.map((id, index) => `${id}>${ids[(index + 1) % ids.length]}`)).split("\n");
   expect(lines).toHaveLength(ids.length + 1);

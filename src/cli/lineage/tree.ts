@@ -1,29 +1,29 @@
 /**
- * A graph as a tree that a terminal can show, from one node on. What is reached on several ways hangs on the shortest and is
- * only named on the others, with a sign for those that lead round in a circle.
+ * A graph as a tree for a terminal, starting from one node. A node with several paths is drawn on the shortest one and only named
+ * on the others, with a symbol if it is part of a cycle.
  */
 
 export interface Step {
   to: string;
-  /** What there is to say of the way there. */
+  /** A note about the edge. */
   note: string;
 }
-/** Where the ways from a node lead. */
+/** The edges from each node. */
 export type Steps = ReadonlyMap<string, readonly Step[]>;
 
 export interface TreeLine {
   id: string;
-  /** `│  ├─ `: the lines that lead to it. */
+  /** `│  ├─ ` */
   branches: string;
-  /** Of all ways from the node above to it. */
+  /** The notes of all edges from the node above. */
   notes: string[];
-  /** Nothing where the node is drawn with all that lies behind it. */
-  sign: "" | "repeat" | "circle";
+  /** Empty if the node is drawn with its children. */
+  sign: "" | "repeat" | "cycle";
 }
 
 export function drawTree(start: string, steps: Steps): TreeLine[] {
   const parents = shortestWays(start, steps);
-  const circles = circlesFrom(start, steps);
+  const components = componentsFrom(start, steps);
   const lines: TreeLine[] = [{ id: start, branches: "", notes: [], sign: "" }];
 
   function draw(id: string, indentation: string): void {
@@ -31,7 +31,7 @@ export function drawTree(start: string, steps: Steps): TreeLine[] {
     for (const [index, [child, notes]] of children.entries()) {
       const isLast = index === children.length - 1;
       const isOwn = parents.get(child) === id;
-      const sign = isOwn ? "" : circles.get(child) === circles.get(id) ? "circle" : "repeat";
+      const sign = isOwn ? "" : components.get(child) === components.get(id) ? "cycle" : "repeat";
       lines.push({ id: child, branches: `${indentation}${isLast ? "└─ " : "├─ "}`, notes, sign });
       if (isOwn) draw(child, `${indentation}${isLast ? "   " : "│  "}`);
     }
@@ -50,22 +50,22 @@ function notesByChild(steps: readonly Step[]): Map<string, string[]> {
   return children;
 }
 
-/** By node, the one before it on a shortest way from the start. */
+/** The predecessor of each node on a shortest path from the start. */
 function shortestWays(start: string, steps: Steps): Map<string, string | undefined> {
   const parents = new Map<string, string | undefined>([[start, undefined]]);
   for (const id of parents.keys()) {
-    for (const { to } of steps.get(id) ?? []) if (!parents.has(to)) parents.set(to, id); // Handed out later by the loop.
+    for (const { to } of steps.get(id) ?? []) if (!parents.has(to)) parents.set(to, id); // The loop visits it later.
   }
   return parents;
 }
 
 /**
- * By node, a name for the circle that it is part of: two nodes have the same if each can be reached from the other (Tarjan's
- * strongly connected components). It calls itself once for each node, of which a graph that is shown has at most 2,000.
+ * The strongly connected component of each node, by Tarjan's algorithm: nodes of a cycle have the same. Recursive, since a graph
+ * has at most 2,000 nodes here.
  */
-function circlesFrom(start: string, steps: Steps): Map<string, string> {
+function componentsFrom(start: string, steps: Steps): Map<string, string> {
   const ranks = new Map<string, number>();
-  const circles = new Map<string, string>();
+  const components = new Map<string, string>();
   const open: string[] = [];
 
   function visit(id: string): number {
@@ -76,11 +76,11 @@ function circlesFrom(start: string, steps: Steps): Map<string, string> {
     for (const { to } of steps.get(id) ?? []) {
       const known = ranks.get(to);
       if (known === undefined) lowest = Math.min(lowest, visit(to));
-      else if (!circles.has(to)) lowest = Math.min(lowest, known);
+      else if (!components.has(to)) lowest = Math.min(lowest, known);
     }
-    if (lowest === rank) for (const member of open.splice(open.indexOf(id))) circles.set(member, id);
+    if (lowest === rank) for (const member of open.splice(open.indexOf(id))) components.set(member, id);
     return lowest;
   }
   visit(start);
-  return circles;
+  return components;
 }

@@ -1,4 +1,5 @@
-/** The commands of `millrace pipeline` that are about files: register, show, list, count. */
+/** The commands of `millrace pipeline` for files: register, show, list, count. */
+import { counted } from "../../kernel/text/sentences.ts";
 import { pathTo } from "../common/client.ts";
 import { clientCommand } from "../common/client-command.ts";
 import { printable, table, toSeconds } from "../common/output.ts";
@@ -10,7 +11,7 @@ const TOTAL_MAX = 10_000;
 
 const register = clientCommand<{ filename: string; shards: number[]; created: boolean }>({
   summary: "Register a file, or add shards to it",
-  details: "Registering starts the file's event-ingest. Doing it again with the same shards changes nothing.",
+  details: "Registering starts the file's event-ingest. Registering the same shards again changes nothing.",
   args: "FILE",
   flags: [{ usage: "--shards <list>", description: "Numbers and ranges: 0,1,4-7.", required: true }],
   examples: ["millrace pipeline register orders-2025-01-01.csv --shards 0-7"],
@@ -21,8 +22,8 @@ const register = clientCommand<{ filename: string; shards: number[]; created: bo
   }),
   show: ({ filename, shards, created }) =>
     created
-      ? `Registered ${printable(filename)}, ${countOf(shards.length, "shard")}.`
-      : `${printable(filename)} was registered before; nothing changed.`,
+      ? `Registered ${printable(filename)}, ${counted(shards.length, "shard")}.`
+      : `${printable(filename)} is already registered; nothing changed.`,
 });
 
 interface ShardRow {
@@ -39,7 +40,7 @@ interface ShardRow {
 }
 
 const show = clientCommand<{ filename: string; shards: ShardRow[] }>({
-  summary: "Show where each shard of a file stands",
+  summary: "Show the status of each shard of a file",
   args: "FILE",
   flags: [],
   examples: [
@@ -89,9 +90,9 @@ const ls = clientCommand<FilePage>({
   flags: [
     { usage: "--status <status>", description: "Files with a shard that is new, started, done or failed." },
     { usage: "--stage <stage>", description: "Look at this stage only; without --status: started or failed there." },
-    { usage: "--prefix <text>", description: "Files whose names begin like this." },
+    { usage: "--prefix <text>", description: "Files whose names start with this." },
     { usage: "--page <number>", description: "Which page (default 1)." },
-    { usage: "--size <number>", description: "Files to a page (default 20, at most 1000)." },
+    { usage: "--size <number>", description: "Files per page (default 20, at most 1000)." },
   ],
   examples: ["millrace pipeline ls --status failed", "millrace pipeline ls --stage shard-worker --prefix orders-"],
   request: (given) => ({
@@ -113,14 +114,14 @@ const ls = clientCommand<FilePage>({
       items.map((file) => [
         file.filename,
         file.shards,
-        ...stages.map((stage) => inWords(file.stages[stage] ?? {})),
+        ...stages.map((stage) => countsInWords(file.stages[stage] ?? {})),
         toSeconds(file.created_at),
       ]),
     );
     const pages = Math.ceil(total / size);
     if (pages <= 1) return listing;
     const more = total >= TOTAL_MAX ? " or more" : "";
-    return `${listing}\n\nPage ${page} of ${pages}${more}, ${countOf(total, "file")}${more}.`;
+    return `${listing}\n\nPage ${page} of ${pages}${more}, ${counted(total, "file")}${more}.`;
   },
 });
 
@@ -156,18 +157,14 @@ const summary = clientCommand<Summary>({
 
 export const files = { register, show, ls, summary };
 
-/** The reply's fields are named `shard_worker`; everywhere else the stage is `shard-worker`. */
+/** The reply has `shard_worker` for the stage `shard-worker`. */
 function stageName(field: string): string {
   return field.replaceAll("_", "-");
 }
 
 /** `3 done, 1 failed`. */
-function inWords(counts: Readonly<Record<string, number>>): string {
+function countsInWords(counts: Readonly<Record<string, number>>): string {
   return STATUSES.filter((status) => (counts[status] ?? 0) > 0)
     .map((status) => `${counts[status]} ${status}`)
     .join(", ");
-}
-
-function countOf(n: number, noun: string): string {
-  return `${n} ${noun}${n === 1 ? "" : "s"}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Claimed items for as long as they are ours: one heartbeat for all of them keeps the leases, and each item learns when
- * its own is lost, because the server said so or because nothing was heard from the server for the length of the lease.
+ * Keeps the leases of claimed items with one heartbeat for all of them. An item's signal aborts when its lease is lost: because
+ * the server said so, or because no heartbeat succeeded for the length of the lease.
  */
 import { OperatorError } from "../../kernel/errors.ts";
 import { type Client, pathTo } from "../common/client.ts";
@@ -19,13 +19,13 @@ export interface HeldItem extends Item {
 
 export interface HeldItems {
   readonly items: readonly HeldItem[];
-  /** From now on it is the caller's business no more. */
-  letGo(item: HeldItem): void;
-  /** Gives back what is still held and ends the heartbeat. What cannot be given back expires by itself. */
-  giveBack(): Promise<void>;
+  /** Stops keeping the lease of this item. */
+  forget(item: HeldItem): void;
+  /** Releases the remaining items and ends the heartbeat. An item that cannot be released expires. */
+  release(): Promise<void>;
 }
 
-/** Two heartbeats may get lost before the lease does. */
+/** Two heartbeats may fail before the lease is lost. */
 const HEARTBEATS_PER_LEASE = 3;
 
 export function holdItems(
@@ -40,7 +40,7 @@ export function holdItems(
     held.set({ filename, shard, fence, lost: controller.signal }, controller);
   }
   const items = [...held.keys()];
-  const wireForm = () => [...held.keys()].map(({ filename, shard, fence }) => ({ filename, shard, fence }));
+  const remaining = () => [...held.keys()].map(({ filename, shard, fence }) => ({ filename, shard, fence }));
 
   function lose(item: HeldItem): void {
     held.get(item)?.abort();
@@ -48,12 +48,12 @@ export function holdItems(
   }
   const loseAll = () => [...held.keys()].forEach(lose);
 
-  let over = false;
+  let isOver = false;
   let expiry = setTimeout(loseAll, leaseMs);
   async function beat(): Promise<void> {
     const sentAt = performance.now();
     const lost = await heartbeat();
-    if (!lost || over) return; // Not heard, then the expiry goes on ticking; or no longer of interest.
+    if (!lost || isOver) return; // After a failed heartbeat, the expiry timer keeps running.
     clearTimeout(expiry);
     expiry = setTimeout(loseAll, leaseMs - (performance.now() - sentAt));
     for (const { filename, shard } of lost) {
@@ -62,19 +62,19 @@ export function holdItems(
   }
 
   async function heartbeat(): Promise<readonly Omit<Item, "fence">[] | undefined> {
-    const asked = wireForm();
-    if (asked.length === 0) return [];
+    const sent = remaining();
+    if (sent.length === 0) return [];
     try {
       const { lost } = await client.call<{ lost: Omit<Item, "fence">[] }>({
         method: "POST",
         path: pathTo`api/v1/pipeline/queues/${stage}/heartbeat`,
-        body: { items: asked, lease_seconds: leaseSeconds },
+        body: { items: sent, lease_seconds: leaseSeconds },
         timeoutMs: intervalMs,
       });
       return lost;
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
-      return error.exitCode === EXIT.wrongState ? asked : undefined;
+      return error.exitCode === EXIT.wrongState ? sent : undefined;
     }
   }
 
@@ -89,12 +89,12 @@ export function holdItems(
 
   return {
     items,
-    letGo: (item) => void held.delete(item),
-    async giveBack() {
-      over = true;
+    forget: (item) => void held.delete(item),
+    async release() {
+      isOver = true;
       clearInterval(ticker);
       clearTimeout(expiry);
-      const left = wireForm();
+      const left = remaining();
       if (left.length === 0) return;
       await client
         .call({ method: "POST", path: pathTo`api/v1/pipeline/queues/${stage}/release`, body: { items: left } })

@@ -13,7 +13,7 @@ const table = trackingTable(database);
 const millrace = (...words: string[]) => cliFor(server)("pipeline", ...words);
 const lines = (text: string) => text.split("\n").filter((line) => line !== "");
 
-/** A name with everything in it that a shell, a URL or a terminal could stumble over. */
+/** A name with characters that are special in a shell, a URL or a terminal. */
 const HOSTILE = "ä 订单 %2e?#&'\"$(x)`;\\ -\u202e.csv";
 
 beforeEach(() => table.clear());
@@ -27,10 +27,10 @@ describe("register", () => {
     });
     expect((await table.rows()).map(({ shard }) => shard)).toEqual([0, 1, 4, 5, 6, 7]);
     const again = await millrace("register", "orders.csv", "--shards", "4");
-    expect(again).toMatchObject({ exit: 0, stdout: "orders.csv was registered before; nothing changed.\n" });
+    expect(again).toMatchObject({ exit: 0, stdout: "orders.csv is already registered; nothing changed.\n" });
   });
 
-  test("takes any name that the server takes, and shows it harmlessly", async () => {
+  test("accepts any name that the server accepts, and escapes it in output", async () => {
     const { stdout } = await millrace("register", HOSTILE, "--shards", "0");
     expect(stdout).toBe(`Registered ${HOSTILE.replace("\u202e", "\\u202e")}, 1 shard.\n`);
     expect(await table.row(HOSTILE)).toMatchObject({ event_ingest_status: "started" });
@@ -69,7 +69,7 @@ describe("show", () => {
     expect(second).toMatch(/^3 +done +done +failed +new +\S+Z +no\\u000atable$/);
   });
 
-  test("says that a file is not there, with exit code 4", async () => {
+  test("reports a missing file, with exit code 4", async () => {
     expect(await millrace("show", "nope.csv")).toEqual({
       exit: 4,
       stdout: "",
@@ -78,7 +78,7 @@ describe("show", () => {
     });
   });
 
-  test("--json prints the reply as it is, a refusal too", async () => {
+  test("--json prints the reply unchanged, also a refusal", async () => {
     const name = await table.put(reached("shard-worker", "new"));
     const { stdout } = await millrace("show", name, "--json");
     expect(JSON.parse(stdout)).toEqual((await server.api.get(`/api/v1/pipeline/files/${name}`)).body);
@@ -89,7 +89,7 @@ describe("show", () => {
 });
 
 describe("ls", () => {
-  test("lists files with what their shards are at, filtered and in pages", async () => {
+  test("lists files with the counts of their shards, filtered and in pages", async () => {
     await table.put(reached("shard-worker", "failed"), { filename: "a-1.csv", shards: [0, 1] });
     await table.put(reached("shard-splitter", "new"), { filename: "a-2.csv" });
     await table.put(reached("mysql-sender", "done"), { filename: "b-1.csv" });
@@ -122,7 +122,7 @@ describe("ls", () => {
   });
 });
 
-test("queue lists what is ready, oldest first", async () => {
+test("queue lists ready items, oldest first", async () => {
   await table.put(reached("shard-worker", "new"), { filename: "f.csv", shards: [0, 1, 2] });
   const { exit, stdout } = await millrace("queue", "shard-worker", "--limit", "2", "--offset", "1");
   expect(exit).toBe(0);
@@ -176,7 +176,7 @@ describe("a claimed item", () => {
     const { name, fence } = await claimed();
     const [before] = await database.query<{ t: Date }>("select leased_until as t from tracking.pipeline_tracking");
     const beat = await millrace("heartbeat", "shard-worker", name, "0", "--fence", fence, "--lease", "3600");
-    expect(beat).toEqual({ exit: 0, stdout: `${name}, shard 0, is still yours.\n`, stderr: "" });
+    expect(beat).toEqual({ exit: 0, stdout: `${name}, shard 0, is still leased to you.\n`, stderr: "" });
     const [after] = await database.query<{ t: Date }>("select leased_until as t from tracking.pipeline_tracking");
     expect(Number(after?.t) - Number(before?.t)).toBeGreaterThan(3_000_000);
   });
@@ -185,7 +185,7 @@ describe("a claimed item", () => {
     const { name, fence } = await claimed();
     const bare = await millrace("done", "shard-worker", name, "0");
     expect(bare).toMatchObject({ exit: 3, stderr: expect.stringMatching(/Send the `fence` .*\[LEASE_LOST\]\n$/) });
-    // A fence beyond 2^53 must reach the server digit by digit, or it would be refused as malformed.
+    // A fence beyond 2^53 must not lose digits.
     const wrong = await millrace("fail", "shard-worker", name, "0", "--fence", "900719925474099399");
     expect(wrong).toMatchObject({ exit: 3, stderr: expect.stringContaining("[LEASE_LOST]") });
     expect(await table.row(name)).toMatchObject({ shard_worker_status: "started", shard_worker_fence: fence });
@@ -194,7 +194,7 @@ describe("a claimed item", () => {
     expect(await table.row(name)).toMatchObject({ shard_worker_status: "done" });
   });
 
-  test("is given back by release, and lost then", async () => {
+  test("is returned to the queue by release, and then lost", async () => {
     const { name, fence } = await claimed();
     const released = await millrace("release", "shard-worker", name, "0", "--fence", fence);
     expect(released).toMatchObject({ exit: 0, stdout: `${name}, shard 0, is back in the queue of shard-worker.\n` });
@@ -230,7 +230,7 @@ describe("start, done, fail, retry", () => {
     expect(await table.row(name)).toMatchObject({ event_ingest_status: "done" });
     expect(await millrace("done", "event-ingest", name, "0")).toMatchObject({
       exit: 2,
-      stderr: "event-ingest is about the whole file: leave out the shard.\n",
+      stderr: "event-ingest concerns the whole file: leave out the shard.\n",
     });
     expect(await millrace("start", "event-ingest", name)).toMatchObject({
       exit: 2,
@@ -268,13 +268,13 @@ test("summary counts by stage and by shard", async () => {
 });
 
 describe("the key", () => {
-  test("is asked for with exit code 5", async () => {
+  test("is required, with exit code 5", async () => {
     const { exit, stderr } = await startCli(["pipeline", "ls"], { MILLRACE_URL: server.url }).ended;
     expect(exit).toBe(5);
     expect(stderr).toMatch(/^This call needs a key\. .* Set MILLRACE_KEY: .*\[UNAUTHENTICATED\]\n$/);
   });
 
-  test("that has used up its minute is told to come back, with exit code 6", async () => {
+  test("over its rate limit is told when to retry, with exit code 6", async () => {
     const { body } = await server.api.post("/api/v1/keys", {
       name: "slow",
       scopes: ["pipeline:read"],
@@ -288,7 +288,7 @@ describe("the key", () => {
   });
 });
 
-test("a reader who has seen enough is no failure", async () => {
+test("a closed pipe is not a failure", async () => {
   await table.put(reached("shard-worker", "new"), { shards: Array.from({ length: 1_000 }, (_, shard) => shard) });
   const env = { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY };
   const script =
@@ -296,7 +296,7 @@ test("a reader who has seen enough is no failure", async () => {
   expect(await startScript(script, env).ended).toEqual({ exit: 0, stdout: "0\n", stderr: "" });
 });
 
-test("a daemon written as a shell script drains a queue, failures included", async () => {
+test("a worker written as a shell script empties a queue, including failures", async () => {
   await table.put(reached("shard-worker", "new"), { filename: HOSTILE, shards: [0, 1, 2, 3] });
   await table.put(reached("shard-worker", "new"), { filename: "bad.csv" });
   const daemon = startScript(

@@ -1,4 +1,4 @@
-/** `millrace pipeline ...`: files on their way through the stages, for people and for daemons written as shell scripts. */
+/** `millrace pipeline ...`: files in the stages of the pipeline, for people and for workers written as shell scripts. */
 import type { Family } from "../common/command.ts";
 import { files } from "./files.ts";
 import { moves } from "./moves.ts";
@@ -6,11 +6,11 @@ import { queues } from "./queues.ts";
 import { work } from "./work.ts";
 
 export const pipeline: Family = {
-  summary: "Follow files, shard by shard, through the stages of the pipeline",
+  summary: "Track files, shard by shard, through the stages of the pipeline",
   details: `Stages: event-ingest (of the whole file), then shard-splitter, shard-worker, mysql-sender (of each shard).
 Statuses: new, started, done, failed.
 
-A daemon as a bash script:
+A worker as a bash script:
 
   set -o pipefail
   while true; do

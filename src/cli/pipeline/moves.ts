@@ -1,18 +1,23 @@
-/** The commands of `millrace pipeline` that move a shard, or in event-ingest a whole file, from one status to the next. */
+/** The commands of `millrace pipeline` that change the status of a shard, or of a whole file in event-ingest. */
+
 import { OperatorError } from "../../kernel/errors.ts";
+import { counted } from "../../kernel/text/sentences.ts";
 import { pathTo, type Request } from "../common/client.ts";
 import { clientCommand } from "../common/client-command.ts";
 import type { Command, Flag, Given } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import { printable } from "../common/output.ts";
 
-/** The one stage that a file goes through as a whole. */
+/** The only stage of whole files. */
 const WHOLE_FILE_STAGE = "event-ingest";
 
 const FLAGS: readonly Flag[] = [
-  { usage: "--fence <fence>", description: "What the claim returned; a claimed item is finished only with it." },
-  { usage: "--worker <name>", description: "Who you are. A start that is repeated by the same worker succeeds." },
-  { usage: "--error <text>", description: "Why it failed, for people." },
+  { usage: "--fence <fence>", description: "The fence that the claim returned; required to finish a claimed item." },
+  {
+    usage: "--worker <name>",
+    description: "The name of the worker. A start that is repeated by the same worker succeeds.",
+  },
+  { usage: "--error <text>", description: "Why it failed." },
 ];
 
 export const moves = {
@@ -35,8 +40,8 @@ type Moved = { status: string } | { updated_rows: number };
 function move(transition: string, summary: string, examples: readonly string[]): Command {
   return clientCommand<Moved>({
     summary,
-    details: `${WHOLE_FILE_STAGE} is about the whole file and takes no SHARD; every other stage needs one. Saying the same again
-changes nothing and succeeds. A move that the present status does not allow exits with 3.`,
+    details: `${WHOLE_FILE_STAGE} concerns the whole file and takes no SHARD; every other stage needs one. Repeating the command
+changes nothing and succeeds. A change that the present status does not allow exits with 3.`,
     args: "STAGE FILE [SHARD]",
     flags: FLAGS,
     examples: examples.map((example) => `millrace pipeline ${transition} ${example}`),
@@ -44,7 +49,7 @@ changes nothing and succeeds. A move that the present status does not allow exit
     show: (reply, given) =>
       "status" in reply
         ? `${nameOf(given)}: ${reply.status}.`
-        : `${nameOf(given)}: ${reply.updated_rows} ${reply.updated_rows === 1 ? "shard" : "shards"} changed.`,
+        : `${nameOf(given)}: ${counted(reply.updated_rows, "shard")} changed.`,
   });
 }
 
@@ -52,10 +57,10 @@ function moveRequest(transition: string, given: Given): Request {
   const stage = given.text("STAGE");
   const shard = given.maybeNumber("SHARD");
   if (stage === WHOLE_FILE_STAGE && shard !== undefined) {
-    throw new OperatorError(`${WHOLE_FILE_STAGE} is about the whole file: leave out the shard.`, EXIT.usage);
+    throw new OperatorError(`${WHOLE_FILE_STAGE} concerns the whole file: leave out the shard.`, EXIT.usage);
   }
   if (stage !== WHOLE_FILE_STAGE && shard === undefined) {
-    throw new OperatorError("SHARD is missing: say behind the file's name which of its shards is meant.", EXIT.usage);
+    throw new OperatorError("SHARD is missing: write the number of the shard after the file name.", EXIT.usage);
   }
   return {
     method: "POST",

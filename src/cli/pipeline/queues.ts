@@ -1,16 +1,16 @@
-/** The commands of `millrace pipeline` that are about queues: look into one, claim from it, keep and give back what was claimed. */
+/** The commands of `millrace pipeline` for queues: list, claim, heartbeat, release. */
 import { pathTo } from "../common/client.ts";
 import { clientCommand } from "../common/client-command.ts";
 import type { Flag, Given } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
-import { printable, remark, table, toSeconds } from "../common/output.ts";
+import { printable, printNote, table, toSeconds } from "../common/output.ts";
 
 const queue = clientCommand<{ stage: string; items: { filename: string; shard: number; created_at: string }[] }>({
-  summary: "List what is ready for a stage, oldest first",
+  summary: "List the items that are ready for a stage, oldest first",
   args: "STAGE",
   flags: [
     { usage: "--limit <number>", description: "At most this many (default 100, at most 1000)." },
-    { usage: "--offset <number>", description: "Leave out the first ones." },
+    { usage: "--offset <number>", description: "Skip this many." },
   ],
   examples: ["millrace pipeline queue shard-worker --limit 10"],
   request: (given) => ({
@@ -29,20 +29,24 @@ const queue = clientCommand<{ stage: string; items: { filename: string; shard: n
 
 const LEASE: Flag = {
   usage: "--lease <seconds>",
-  description: "How long it stays yours without a heartbeat (default 60).",
+  description: "How long the lease lasts without a heartbeat (default 60).",
 };
 
 const claim = clientCommand<{ items: { filename: string; shard: number; fence: string }[] }>({
   summary: "Start items and hold them under a lease",
-  details: `Prints one line for each item: file name, shard and fence, separated by tabs. A file name holds no tab.
-Nobody else gets the item until its lease runs out; heartbeats extend it. The fence is the proof that the
-item is yours: done, fail, heartbeat and release ask for it. Exits with 7 when there was nothing to claim.`,
+  details: `Prints one line for each item: file name, shard and fence, separated by tabs. A file name contains no tab.
+No other worker gets the item until its lease expires; heartbeats extend it. The fence proves that you hold
+the item: done, fail, heartbeat and release need it. Exits with 7 if there was nothing to claim.`,
   args: "STAGE",
   flags: [
-    { usage: "--worker <name>", description: "Who you are; shown with the items that you hold.", required: true },
+    {
+      usage: "--worker <name>",
+      description: "The name of this worker, shown with the items that it holds.",
+      required: true,
+    },
     { usage: "--limit <number>", description: "At most this many items (default 1, at most 1000)." },
     LEASE,
-    { usage: "--wait <seconds>", description: "Wait so long for work when there is none (default 0, at most 60)." },
+    { usage: "--wait <seconds>", description: "How long to wait for work if there is none (default 0, at most 60)." },
   ],
   examples: [
     "millrace pipeline claim shard-worker --worker w1 --wait 30",
@@ -60,14 +64,14 @@ item is yours: done, fail, heartbeat and release ask for it. Exits with 7 when t
     waitSeconds: given.maybeNumber("--wait") ?? 0,
   }),
   show({ items }) {
-    if (items.length === 0) remark("There is nothing to claim.");
-    // Printed as they are: a script hands them back, and the server lets no control characters into names.
+    if (items.length === 0) printNote("There is nothing to claim.");
+    // Not escaped, because a script sends them back; the server allows no control characters in names.
     return items.map(({ filename, shard, fence }) => `${filename}\t${shard}\t${fence}`).join("\n");
   },
   exitCode: ({ items }) => (items.length === 0 ? EXIT.nothingToClaim : EXIT.ok),
 });
 
-const FENCE: Flag = { usage: "--fence <fence>", description: "What the claim returned.", required: true };
+const FENCE: Flag = { usage: "--fence <fence>", description: "The fence that the claim returned.", required: true };
 
 function heldItem(given: Given) {
   return { filename: given.text("FILE"), shard: given.number("SHARD"), fence: given.text("--fence") };
@@ -75,7 +79,7 @@ function heldItem(given: Given) {
 
 const heartbeat = clientCommand({
   summary: "Extend the lease of a claimed item",
-  details: "Exits with 3 when the lease is lost: stop working on the item then.",
+  details: "Exits with 3 if the lease is lost: then stop working on the item.",
   args: "STAGE FILE SHARD",
   flags: [FENCE, LEASE],
   examples: ["millrace pipeline heartbeat shard-worker orders-2025-01-01.csv 3 --fence 1042"],
@@ -84,7 +88,7 @@ const heartbeat = clientCommand({
     path: pathTo`api/v1/pipeline/queues/${given.text("STAGE")}/heartbeat`,
     body: { items: [heldItem(given)], lease_seconds: given.maybeNumber("--lease") },
   }),
-  show: (_reply, given) => `${nameOf(given)} is still yours.`,
+  show: (_reply, given) => `${nameOf(given)} is still leased to you.`,
 });
 
 const release = clientCommand({

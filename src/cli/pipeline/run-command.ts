@@ -1,32 +1,32 @@
-/** Runs a command of the user's for one item: passes its output through, remembers the last thing it complained of, ends it. */
+/** Runs a command of the user for one item: forwards its output, keeps its last line of errors, and can end it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
 
 export interface RunningCommand {
-  /** Nothing when it succeeded, otherwise why it failed. Throws when it could not be started at all. */
+  /** Undefined if it succeeded, otherwise the reason. Rejects if it could not be started. */
   failure: Promise<string | undefined>;
-  /** Asks it to end, and makes it end when it does not. */
+  /** Sends SIGTERM, and SIGKILL if it does not end. */
   terminate(): void;
-  /** Ends it at once. */
+  /** Sends SIGKILL. */
   kill(): void;
 }
 
-/** From being asked to end to being made to. */
+/** From SIGTERM to SIGKILL. */
 const TERMINATE_GRACE_MS = 5_000;
-/** A process that the command left behind can keep its error output open for ever. */
+/** A background process of the command can keep its standard error open for ever. */
 const DRAIN_MS_MAX = 1_000;
 const TAIL_LENGTH = 8_192;
-/** As long as the server keeps it. */
+/** The server stores no more. */
 const FAILURE_LENGTH_MAX = 2_000;
 
 export function runCommand([program = "", ...args]: readonly string[], env: NodeJS.ProcessEnv): RunningCommand {
   const child = spawn(program, args, {
     env,
     stdio: ["ignore", "inherit", "pipe"],
-    // A group of its own: Ctrl-C in the terminal must reach us and not the command, which is to finish; and ending the
-    // group ends whatever the command has started.
+    // A separate process group: Ctrl-C in the terminal must not reach the command, which may finish; and a signal to the
+    // group also ends the command's children.
     detached: process.platform !== "win32",
   });
   return {
@@ -54,11 +54,11 @@ async function failureOf(child: ChildProcess): Promise<string | undefined> {
   return lastLine(tail) ?? (signal === null ? `exit code ${code}` : `ended by ${signal}`);
 }
 
-/** The last line that says something, without colours and other control characters. */
+/** The last line that is not blank, without control characters. */
 function lastLine(text: string): string | undefined {
   const lines = stripVTControlCharacters(text)
     .split(/[\r\n]+/)
-    // oxlint-disable-next-line no-control-regex -- they are what it is about
+    // oxlint-disable-next-line no-control-regex -- it matches control characters
     .map((line) => line.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, " ").trim())
     .filter((line) => line !== "");
   return lines.at(-1)?.slice(0, FAILURE_LENGTH_MAX).toWellFormed();
@@ -70,6 +70,6 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
     if (process.platform === "win32") child.kill(signal);
     else process.kill(-child.pid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error; // It has just ended by itself.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error; // It has already ended.
   }
 }

@@ -1,8 +1,8 @@
-/** How a set of shards is read. */
+/** Parsing of sets of shards. */
 import { expect, test } from "vitest";
 import { parseShards } from "./shards.ts";
 
-test("numbers and ranges are spelt out in their order, each shard once", () => {
+test("numbers and ranges are expanded in order, each shard once", () => {
   expect(parseShards("0,1,4-7")).toEqual([0, 1, 4, 5, 6, 7]);
   expect(parseShards(" 3 , 2-3 ")).toEqual([3, 2]);
   expect(parseShards("2147483647")).toEqual([2_147_483_647]);
@@ -20,7 +20,7 @@ test.each([
   expect(() => parseShards(text)).toThrow(problem);
 });
 
-test("a range that would fill the memory is refused before it is spelt out", () => {
+test("a range that would fill the memory is refused before it is expanded", () => {
   expect(() => parseShards("0-2000000000")).toThrow("more than 10000 shards");
   expect(() => parseShards("0-5000,6000-11000")).toThrow("more than 10000 shards");
   expect(parseShards("0-9999")).toHaveLength(10_000);

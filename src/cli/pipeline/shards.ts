@@ -1,8 +1,8 @@
-/** The way people write a set of shards: `0,1,4-7`. */
+/** Parses a set of shards: `0,1,4-7`. */
 import { OperatorError } from "../../kernel/errors.ts";
 import { EXIT } from "../common/exit-codes.ts";
 
-/** The server takes no more in one call; a range such as `0-2000000000` must not be spelt out in memory first. */
+/** The limit of the server for one call. Checked here, so that a range such as `0-2000000000` does not fill the memory. */
 const SHARDS_MAX = 10_000;
 
 export function parseShards(text: string): number[] {

@@ -1,4 +1,4 @@
-/** `millrace pipeline work` as a process: what becomes of the items, and how it ends. */
+/** `millrace pipeline work` as a process: the outcomes of items, and how it ends. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,13 +16,13 @@ const table = trackingTable(database);
 
 beforeEach(() => table.clear());
 
-/** Starts a daemon on shard-worker that runs this shell script for each item. */
+/** Starts a worker of shard-worker that runs this shell script for each item. */
 function work(flags: string[], script: string, env: Record<string, string> = {}) {
   const words = ["pipeline", "work", "shard-worker", "--worker", "w1", ...flags, "--", "sh", "-c", script];
   return startCli(words, { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY, ...env });
 }
 
-/** A script that says when it runs and waits to be let through. It ends with the test, whatever happens. */
+/** A script that reports that it runs and waits for permission to end. It ends with the test at the latest. */
 async function gate() {
   const folder = await mkdtemp(join(tmpdir(), "millrace-work-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -50,7 +50,7 @@ describe("each item", () => {
     expect(await statuses()).toEqual(["done", "done"]);
   });
 
-  test("is failed when its command fails, for the last thing that it said", async () => {
+  test("is failed when its command fails, with the last line of its errors", async () => {
     await ready([0, 1]);
     const script = 'echo one >&2; printf "\\033[31mno such table \\033[0m\\n\\n" >&2; [ "$SHARD" = 1 ]';
     const { exit, stderr } = await work(["--once", "--limit", "5"], script).ended;
@@ -64,13 +64,13 @@ describe("each item", () => {
   test.each([
     ["exit 3", "exit code 3"],
     ["kill -KILL $$", "ended by SIGKILL"],
-  ])("of a command that fails without a word (%s) is failed with how it ended", async (script, error) => {
+  ])("of a command that fails without output (%s) is failed with its exit status", async (script, error) => {
     await ready([0]);
     expect((await work(["--once"], script).ended).exit).toBe(1);
     expect(await table.row("f.csv")).toMatchObject({ shard_worker_status: "failed", last_error: error });
   });
 
-  test("is reported as a line of JSON if so wished", async () => {
+  test("is reported as a line of JSON with --json", async () => {
     await ready([0]);
     const { stderr } = await work(["--once", "--json"], "exit 0").ended;
     expect(JSON.parse(stderr)).toEqual({
@@ -82,7 +82,7 @@ describe("each item", () => {
     });
   });
 
-  test("is given back when the command cannot be run at all, instead of failing the whole queue", async () => {
+  test("is released when the command cannot be started, instead of failing the whole queue", async () => {
     await ready([0, 1, 2]);
     const words = ["pipeline", "work", "shard-worker", "--worker", "w", "--limit", "2", "--", "./no-such-program"];
     const { exit, stderr } = await startCli(words, { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY }).ended;
@@ -93,7 +93,7 @@ describe("each item", () => {
 });
 
 describe("the lease", () => {
-  test("is kept for all claimed items, for much longer than it lasts", async () => {
+  test("is extended for all claimed items", async () => {
     await ready([0, 1]);
     const { script, open } = await gate();
     const daemon = work(["--once", "--limit", "2", "--lease", "3"], script);
@@ -112,7 +112,7 @@ describe("the lease", () => {
     expect(await statuses()).toEqual(["done", "done"]);
   });
 
-  test("that is lost ends the command and everything it started, and changes nothing", async () => {
+  test("that is lost ends the command and its children, and changes nothing", async () => {
     await ready([0]);
     const { script } = await gate();
     const daemon = work(["--lease", "1"], `echo "fence $FENCE pid $$"; (${script}; echo survived) & wait`);
@@ -136,7 +136,7 @@ describe("the lease", () => {
     expect(daemon.stdout()).not.toContain("survived");
   });
 
-  test("counts as lost when the server was not heard for as long as it lasts", async () => {
+  test("counts as lost when no heartbeat succeeded for its length", async () => {
     const own = await startServer({ database: { url: database.url } });
     await ready([0]);
     const { script } = await gate();
@@ -150,7 +150,7 @@ describe("the lease", () => {
 });
 
 describe("the end", () => {
-  test("comes on SIGTERM after the running command; the other claimed items go back", async () => {
+  test("comes on SIGTERM after the running command; the other claimed items are released", async () => {
     await ready([0, 1, 2]);
     const { script, open } = await gate();
     const daemon = work(["--limit", "3"], script);
@@ -189,11 +189,11 @@ describe("the end", () => {
     await until(() => !isAlive(Number(pid)), "the command to end");
   });
 
-  test("comes with --once when the queue is empty, and at once when the server is away", async () => {
+  test("comes with --once when the queue is empty, and at once when the server cannot be reached", async () => {
     expect(await work(["--once"], "exit 0").ended).toEqual({ exit: 0, stdout: "", stderr: "" });
     const away = await work(["--once"], "exit 0", { MILLRACE_URL: "http://127.0.0.1:9" }).ended;
     expect(away).toMatchObject({ exit: 6, stderr: expect.stringContaining("No Millrace answers") });
-  }, 20_000); // Not after the half minute for which a daemon would have waited.
+  }, 20_000); // Less than the half minute that a worker waits otherwise.
 
   test("comes at once when the key is refused", async () => {
     const { exit, stderr } = await work([], "exit 0", { MILLRACE_KEY: "wrong" }).ended;
@@ -202,7 +202,7 @@ describe("the end", () => {
   });
 });
 
-test("a daemon waits for a server that is away, and goes on when it is back", async () => {
+test("a worker waits for a server that cannot be reached, and continues afterwards", async () => {
   const first = await startServer({ database: { url: database.url } });
   const port = new URL(first.url).port;
   const daemon = work([], "exit 0", { MILLRACE_URL: first.url });
@@ -218,7 +218,7 @@ test("a daemon waits for a server that is away, and goes on when it is back", as
   expect(daemon.stderr().match(/Trying again/g)).toHaveLength(1);
 });
 
-test("a result is delivered even if the server is away for a moment when the command ends", async () => {
+test("a result is delivered even if the server cannot be reached when the command ends", async () => {
   const first = await startServer({ database: { url: database.url } });
   await ready([0]);
   const { script, open } = await gate();
@@ -233,7 +233,7 @@ test("a result is delivered even if the server is away for a moment when the com
   expect(await statuses()).toEqual(["done"]);
 });
 
-/** A process, or with a minus a whole group. */
+/** A process, or a process group if negative. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

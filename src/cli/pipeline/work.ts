@@ -1,10 +1,10 @@
 /**
- * `millrace pipeline work`: a whole daemon around a command of the user's. It claims items, runs the command for each,
- * keeps the leases meanwhile, and marks the items done or failed.
+ * `millrace pipeline work`: a worker that runs a command of the user for each item. It claims items, runs the command, keeps the
+ * leases meanwhile, and marks the items done or failed.
  */
 import { OperatorError } from "../../kernel/errors.ts";
 import { type RetryPolicy, withRetry } from "../../kernel/work/retry.ts";
-import { type Client, mayPass, pathTo } from "../common/client.ts";
+import { type Client, isTransient, pathTo } from "../common/client.ts";
 import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor } from "../common/client-command.ts";
 import type { Command, Given } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
@@ -13,31 +13,41 @@ import { stopSignals } from "../common/stop-signals.ts";
 import { type HeldItem, type HeldItems, holdItems, type Item } from "./held-items.ts";
 import { type RunningCommand, runCommand } from "./run-command.ts";
 
-/** How long one claim waits for work before the next; it only decides how often an idle daemon asks. */
+/** How long one claim waits for work: an idle worker sends a request this often. */
 const WAIT_SECONDS = 30;
 const LEASE_SECONDS = 60;
-const AWAY: RetryPolicy = { maxAttempts: Number.POSITIVE_INFINITY, baseMs: 500, factor: 2, capMs: 15_000, jitter: 0.5 };
+const RETRY: RetryPolicy = {
+  maxAttempts: Number.POSITIVE_INFINITY,
+  baseMs: 500,
+  factor: 2,
+  capMs: 15_000,
+  jitter: 0.5,
+};
 
 export const work: Command = {
-  summary: "Claim items and run a command for each, as a daemon",
+  summary: "Claim items and run a command for each",
   details: `Waits for work, claims it, and runs the command with FILENAME, SHARD, STAGE and FENCE in its environment.
 Exit code 0 marks the item done; any other marks it failed, with the last line of the command's error
-output as the reason. While the command runs its lease is kept; when the lease is lost all the same, the
-command is ended, for the item is another's then. One item runs at a time: start more of these for more.
+output as the reason. The lease is kept while the command runs; if it is lost nevertheless, the command is
+ended, because another worker may have the item. One item runs at a time: start several workers for more.
 
-Ctrl-C or SIGTERM lets the running command finish, gives the other claimed items back and exits with 0; a
-second signal ends the command too. While the server is away the daemon waits for it. With --once it
-stops as soon as the queue is empty, and exits with 1 if any command failed.`,
+Ctrl-C or SIGTERM lets the running command finish, releases the other claimed items and exits with 0; a
+second signal ends the command too. While the server cannot be reached, the worker waits. With --once it
+stops when the queue is empty, and exits with 1 if any command failed.`,
   args: "STAGE",
   takesCommandLine: true,
   flags: [
-    { usage: "--worker <name>", description: "Who you are; shown with the items that you hold.", required: true },
+    {
+      usage: "--worker <name>",
+      description: "The name of this worker, shown with the items that it holds.",
+      required: true,
+    },
     { usage: "--limit <number>", description: "Items to claim at a time (default 1)." },
     {
       usage: "--lease <seconds>",
-      description: `How long an item stays yours without a sign of life (default ${LEASE_SECONDS}).`,
+      description: `How long the lease of an item lasts without a heartbeat (default ${LEASE_SECONDS}).`,
     },
-    { usage: "--once", description: "Stop when the queue is empty, or when the server is away." },
+    { usage: "--once", description: "Stop when the queue is empty, or when the server cannot be reached." },
     { usage: "--json", description: "Report each item as a line of JSON on standard error." },
     ...CLIENT_FLAGS,
   ],
@@ -46,12 +56,12 @@ stops as soon as the queue is empty, and exits with 1 if any command failed.`,
     "millrace pipeline work shard-worker --worker $(hostname) -- ./load-shard.sh",
     `millrace pipeline work mysql-sender --worker w1 --once -- sh -c 'mysql db < "/data/$FILENAME.$SHARD.sql"'`,
   ],
-  run: (given) => runDaemon(given),
+  run: (given) => runWorker(given),
 };
 
 type Outcome = "done" | "failed" | "lost";
 
-async function runDaemon(given: Given): Promise<number> {
+async function runWorker(given: Given): Promise<number> {
   const stage = given.text("STAGE");
   const worker = given.text("--worker");
   const limit = given.maybeNumber("--limit");
@@ -62,11 +72,11 @@ async function runDaemon(given: Given): Promise<number> {
 
   let running: RunningCommand | undefined;
   const stopping = stopSignals((signal) => {
-    say(`${signal} again: stopping at once.`);
+    printLine(`${signal} again: stopping at once.`);
     running?.kill();
   });
   stopping.addEventListener("abort", () => {
-    if (running) say("Stopping after the running command. Once more (Ctrl-C) to end it too.");
+    if (running) printLine("Stopping after the running command. Press Ctrl-C again to end it too.");
   });
 
   let failures = 0;
@@ -80,21 +90,21 @@ async function runDaemon(given: Given): Promise<number> {
     try {
       for (const item of held.items) if (!stopping.aborted) await workOn(item, held);
     } finally {
-      await held.giveBack();
+      await held.release();
     }
   }
   return once && failures > 0 ? EXIT.failed : EXIT.ok;
 
   async function claim(): Promise<Item[]> {
     try {
-      const { items } = await patiently(
+      const { items } = await retryWhileUnavailable(
         () =>
           client.call<{ items: Item[] }>({
             method: "POST",
             path: pathTo`api/v1/pipeline/queues/${stage}/claim`,
             body: { worker, limit, lease_seconds: leaseSeconds, wait_seconds: once ? 0 : WAIT_SECONDS },
             waitSeconds: WAIT_SECONDS,
-            // Hanging up makes the server give back what it claims for us.
+            // On a disconnect, the server releases what it has claimed for us.
             signal: stopping,
           }),
         { signal: stopping, retry: !once },
@@ -108,9 +118,9 @@ async function runDaemon(given: Given): Promise<number> {
 
   async function workOn(item: HeldItem, held: HeldItems): Promise<void> {
     const startedAt = performance.now();
-    const tell = (outcome: Outcome, reason?: string) =>
+    const reportEnd = (outcome: Outcome, reason?: string) =>
       report(item, outcome, Math.round(performance.now() - startedAt) / 1000, reason);
-    if (item.lost.aborted) return tell("lost");
+    if (item.lost.aborted) return reportEnd("lost");
     const { filename, shard, fence } = item;
     running = runCommand(given.commandLine, {
       ...process.env,
@@ -121,21 +131,21 @@ async function runDaemon(given: Given): Promise<number> {
     });
     item.lost.addEventListener("abort", running.terminate);
     const failure = await running.failure.catch((error: NodeJS.ErrnoException) => {
-      // Failing item after item because of a misspelt command would empty the queue into `failed`.
+      // Not a failure of the item: a misspelt command would fail every item of the queue.
       throw new OperatorError(`Cannot run \`${given.commandLine[0]}\` (${error.code ?? error.message}).`, EXIT.usage);
     });
     running = undefined;
-    if (item.lost.aborted) return tell("lost");
+    if (item.lost.aborted) return reportEnd("lost");
     try {
       await finish(client, stage, item, failure);
     } catch (error) {
       if (!item.lost.aborted && !isWrongState(error)) throw error;
-      return tell("lost", error instanceof OperatorError ? error.message : undefined);
+      return reportEnd("lost", error instanceof OperatorError ? error.message : undefined);
     } finally {
-      held.letGo(item);
+      held.forget(item);
     }
     if (failure !== undefined) failures += 1;
-    tell(failure === undefined ? "done" : "failed", failure);
+    reportEnd(failure === undefined ? "done" : "failed", failure);
   }
 }
 
@@ -143,7 +153,7 @@ async function runDaemon(given: Given): Promise<number> {
 async function finish(client: Client, stage: string, item: HeldItem, failure: string | undefined): Promise<void> {
   const { filename, shard, fence, lost } = item;
   const transition = failure === undefined ? "done" : "fail";
-  await patiently(
+  await retryWhileUnavailable(
     () =>
       client.call({
         method: "POST",
@@ -154,19 +164,19 @@ async function finish(client: Client, stage: string, item: HeldItem, failure: st
   );
 }
 
-/** Tries until the server can be reached and has time, or until the signal. */
-async function patiently<T>(
+/** Retries while the server cannot be reached or is busy, until the signal aborts. */
+async function retryWhileUnavailable<T>(
   attempt: () => Promise<T>,
   { signal, retry }: { signal: AbortSignal; retry: boolean },
 ): Promise<T> {
-  let complained = false;
+  let hasReported = false;
   return withRetry(attempt, {
-    policy: AWAY,
+    policy: RETRY,
     signal,
     retryOn(error) {
-      if (!retry || !mayPass(error)) return false;
-      if (!complained) say(`${(error as OperatorError).message} Trying again.`);
-      complained = true;
+      if (!retry || !isTransient(error)) return false;
+      if (!hasReported) printLine(`${(error as OperatorError).message} Trying again.`);
+      hasReported = true;
       return true;
     },
   });
@@ -176,13 +186,13 @@ function isWrongState(error: unknown): boolean {
   return error instanceof OperatorError && error.exitCode === EXIT.wrongState;
 }
 
-/** Standard output belongs to the commands that are run. */
-function say(line: string): void {
+/** Standard output belongs to the command. */
+function printLine(line: string): void {
   process.stderr.write(`${printable(line)}\n`);
 }
 
 function reportAsText({ filename, shard }: Item, outcome: Outcome, seconds: number, reason?: string): void {
-  say(`${outcome} ${filename}, shard ${shard} (${seconds} s)${reason === undefined ? "" : `: ${reason}`}`);
+  printLine(`${outcome} ${filename}, shard ${shard} (${seconds} s)${reason === undefined ? "" : `: ${reason}`}`);
 }
 
 function reportAsJson({ filename, shard, fence }: Item, outcome: Outcome, seconds: number, reason?: string): void {

@@ -1,4 +1,4 @@
-/** Sentences for a database that cannot be used, for the commands that open one. */
+/** Explains errors of the database that DATABASE_URL names, for the commands that open it. */
 
 import { isUnavailable, sqlState } from "../kernel/data/db.ts";
 import { OperatorError } from "../kernel/errors.ts";
@@ -11,22 +11,22 @@ const REFUSALS: Readonly<Record<string, string>> = {
   "28000": "refuses the user of DATABASE_URL.",
   "3D000": "does not exist. Create it, or correct DATABASE_URL.",
   "25006": "is read-only, as a standby is. DATABASE_URL must name the primary server.",
-  "53100": "has no space left on its disk.",
+  "53100": "has no disk space left.",
   "53200": "has no memory left.",
   "42501": "does not let this user do what Millrace needs. Make it the database's owner, or grant it CREATE on it.",
 };
 
-/** Says what is wrong with the database that DATABASE_URL names; any other error is returned as it is. */
-export function explainDatabaseTrouble(error: unknown, databaseUrl: string | undefined): unknown {
+/** An OperatorError for an error of that database; any other error is returned unchanged. */
+export function explainDatabaseError(error: unknown, databaseUrl: string | undefined): unknown {
   if (databaseUrl === undefined || error instanceof OperatorError) return error;
   for (const cause of withCauses(error)) {
-    const trouble = troubleOf(cause);
-    if (trouble !== undefined) return new OperatorError(`The database at ${placeOf(databaseUrl)} ${trouble}`);
+    const reason = reasonOf(cause);
+    if (reason !== undefined) return new OperatorError(`The database at ${placeOf(databaseUrl)} ${reason}`);
   }
   return error;
 }
 
-function troubleOf(error: unknown): string | undefined {
+function reasonOf(error: unknown): string | undefined {
   const code = sqlState(error);
   const refusal = code === undefined ? undefined : REFUSALS[code];
   if (refusal !== undefined) return refusal;

@@ -1,4 +1,4 @@
-/** How a run and its nodes are told to a person: durations, attempts, errors in a line, counts. */
+/** Runs and nodes as text: durations, attempts, errors on one line, counts. */
 
 import { printable } from "../common/output.ts";
 import type { NodeStatus, Run, RunNode, RunStatus } from "./api.ts";
@@ -6,8 +6,8 @@ import type { NodeStatus, Run, RunNode, RunStatus } from "./api.ts";
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 /** `it failed with:`, `It ended with exit code 7. Last lines of stderr:` */
-const ANNOUNCEMENT = /(\.? Last lines\b[^:]*)?:$/;
-/** What a node says that was taken back from its worker, which costs it none of its attempts. */
+const INTRODUCTION = /(\.? Last lines\b[^:]*)?:$/;
+/** The error of a node whose worker was lost, which does not count as an attempt. */
 const LOST_WORKER = /^(its worker|\d+ workers in a row) (fell silent|was shut down)$/;
 
 /** `0:41`, `12:05`, `1:02:03`. */
@@ -22,26 +22,26 @@ function clockTime(ms: number): string {
 /** As `clockTime`, and finer below a minute: `340ms`, `12.3s`. */
 function duration(ms: number): string {
   if (ms >= MINUTE_MS) return clockTime(ms);
-  // Another computer's clock may be ahead of ours.
+  // The server's clock may be ahead.
   return ms < SECOND_MS ? `${Math.max(0, Math.round(ms))}ms` : `${(Math.floor(ms / 100) / 10).toFixed(1)}s`;
 }
 
-/** How long it took, or takes already. Nothing before it starts, nor between two attempts unless the last one's is known. */
+/** The duration so far, or in total. Empty before the start, and between attempts if the last one's end is unknown. */
 export function durationOf(
   { status, startedAt, endedAt }: Pick<Run | RunNode, "status" | "startedAt" | "endedAt">,
   now: number,
 ): string {
-  if (startedAt === null || status === "PENDING" || (endedAt === null && !goesOn(status))) return "";
+  if (startedAt === null || status === "PENDING" || (endedAt === null && !isInProgress(status))) return "";
   return duration((endedAt === null ? now : Date.parse(endedAt)) - Date.parse(startedAt));
 }
 
-/** Whether our clock measures it, since it has no end yet. */
-export function goesOn(status: RunStatus | NodeStatus): boolean {
+/** Whether it has started and not ended. */
+export function isInProgress(status: RunStatus | NodeStatus): boolean {
   return status === "RUNNING" || status === "STOPPING";
 }
 
-/** What there is to say about a node beside its state and its time. */
-export function nodeRemark(node: RunNode, now: number): string {
+/** A note about a node in addition to its state and duration. */
+export function nodeNote(node: RunNode, now: number): string {
   const error = inOneLine(node.lastError);
   const lost = LOST_WORKER.test(error) ? `attempt ${node.attempt} (${error})` : undefined;
   switch (node.status) {
@@ -50,7 +50,7 @@ export function nodeRemark(node: RunNode, now: number): string {
     case "FAILED":
       return lost ?? withReason(node.attempt > 1 ? `attempt ${ofAttempts(node)}` : "", error);
     case "RUNNING":
-      return listed([
+      return joined([
         lost ?? (node.attempt > 1 ? `attempt ${ofAttempts(node)}` : ""),
         node.progress === null ? "" : `${Math.floor(node.progress * 100)}%`,
         inOneLine(node.progressNote),
@@ -66,26 +66,26 @@ export function nodeRemark(node: RunNode, now: number): string {
   }
 }
 
-/** The first line that says something; where it only announces what follows, with the last, which tells what was wrong. */
+/** The first line that is not blank. If it only introduces the rest, followed by the last line, which has the error. */
 export function inOneLine(text: string | null): string {
   const lines = (text ?? "")
     .split(/[\r\n]+/)
     .map((line) => line.trim())
     .filter((line) => line !== "");
   const [first = ""] = lines;
-  const [announced] = ANNOUNCEMENT.exec(first) ?? [];
-  if (announced === undefined || lines.length === 1) return printable(first);
-  return printable(`${first.slice(0, -announced.length)}: ${lines.at(-1)}`);
+  const [introduction] = INTRODUCTION.exec(first) ?? [];
+  if (introduction === undefined || lines.length === 1) return printable(first);
+  return printable(`${first.slice(0, -introduction.length)}: ${lines.at(-1)}`);
 }
 
 export function hasEnded(status: NodeStatus | undefined): boolean {
   return status === "SUCCESS" || status === "FAILED" || status === "SKIPPED" || status === "STOPPED";
 }
 
-/** `12 success, 1 failed`, in the order of life. */
+/** `12 success, 1 failed`. */
 export function countsInWords(counts: ReadonlyMap<NodeStatus, number>): string {
   const order: NodeStatus[] = ["SUCCESS", "RUNNING", "RETRYING", "FAILED", "SKIPPED", "STOPPED", "PENDING"];
-  return listed(
+  return joined(
     order.filter((status) => counts.has(status)).map((status) => `${counts.get(status)} ${status.toLowerCase()}`),
   );
 }
@@ -96,7 +96,7 @@ export function countByStatus(nodes: Iterable<RunNode>): Map<NodeStatus, number>
   return counts;
 }
 
-/** `2/3`. A retry by hand begins anew but goes on counting, beyond the number that was planned. */
+/** `2/3`. A manual retry keeps counting, beyond `maxAttempts`. */
 function ofAttempts({ attempt, maxAttempts }: RunNode): string {
   return attempt > maxAttempts ? String(attempt) : `${attempt}/${maxAttempts}`;
 }
@@ -110,6 +110,6 @@ function withReason(what: string, reason: string): string {
   return [what, reason].filter((part) => part !== "").join(": ");
 }
 
-function listed(parts: readonly string[]): string {
+function joined(parts: readonly string[]): string {
   return parts.filter((part) => part !== "").join(", ");
 }

@@ -1,8 +1,8 @@
-/** How a text is taken apart into events. */
+/** Splitting a text into events. */
 import { describe, expect, test } from "vitest";
-import { createEventSplitter } from "./event-texts.ts";
+import { createEventSplitter } from "./event-splitter.ts";
 
-/** In pieces of so many characters. */
+/** In chunks of `size` characters. */
 function split(text: string, size: number) {
   const splitter = createEventSplitter("events.json");
   const pieces = text.match(new RegExp(`[^]{1,${size}}`, "gu")) ?? [];
@@ -13,8 +13,8 @@ function split(text: string, size: number) {
 
 const ODD = `{"b": {"c": [1, {"d": "} ] \\\\\\" {"}]},  "a":9007199254740993}`;
 
-describe.each([1, 3, 7, 1_000])("in pieces of %d", (size) => {
-  test("one event, an array and JSON lines give the events as they are written", () => {
+describe.each([1, 3, 7, 1_000])("in chunks of %d", (size) => {
+  test("one event, an array and JSON lines give the unchanged events", () => {
     const two = `{"x":\n1}`;
     expect(split(`\n${ODD}\n`, size)).toEqual([{ text: ODD, line: 2 }]);
     expect(split(`[${ODD},\n${two} , ${ODD}]`, size).map(({ line }) => line)).toEqual([1, 2, 3]);
@@ -25,15 +25,15 @@ describe.each([1, 3, 7, 1_000])("in pieces of %d", (size) => {
     ]);
   });
 
-  test("nothing is no event", () => {
+  test("an empty text has no events", () => {
     expect(split(" \n", size)).toEqual([]);
     expect(split("[ ]", size)).toEqual([]);
   });
 
   test.each([
-    ["x", "events.json:1: here an event should begin, with `{`, but there is `x`."],
-    [`{"a":1}\n,{"a":1}`, "events.json:2: here an event should begin, with `{`, but there is `,`."],
-    [`[1]`, "events.json:1: here an event should begin, with `{`, but there is `1`."],
+    ["x", "events.json:1: an event must begin here with `{`, not `x`."],
+    [`{"a":1}\n,{"a":1}`, "events.json:2: an event must begin here with `{`, not `,`."],
+    [`[1]`, "events.json:1: an event must begin here with `{`, not `1`."],
     [`{"a":1}\n{"b":{}\n`, "events.json:2: the event that begins here has no end. Is a brace missing?"],
     [`[{"a":1},\n`, "events.json:2: the array has no end. Is the file complete?"],
   ])("%j is refused with the place", (text, sentence) => {
@@ -41,7 +41,7 @@ describe.each([1, 3, 7, 1_000])("in pieces of %d", (size) => {
   });
 });
 
-test("an event without an end does not fill the memory", () => {
+test("an endless event does not fill the memory", () => {
   const splitter = createEventSplitter("events.json");
   splitter.push('{"a":"');
   const mebibyte = "x".repeat(1_048_576);

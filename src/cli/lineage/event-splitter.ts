@@ -1,24 +1,24 @@
 /**
- * The events in a text that comes piece by piece, each exactly as it is written: one event, an array of them, or one after the
- * other, as in JSON lines. Events are kept word for word, so they are not parsed and written out again on their way.
+ * Splits a text that arrives in chunks into events: one event, an array of them, or JSON lines. The text of each event is kept
+ * unchanged, so it is not parsed and serialised again.
  */
 import { OperatorError } from "../../kernel/errors.ts";
 import { EXIT } from "../common/exit-codes.ts";
 
 export interface EventText {
   text: string;
-  /** Where it begins, counted from 1. */
+  /** Its first line, counted from 1. */
   line: number;
 }
 
 export interface EventSplitter {
-  /** The events that this piece completes. */
-  push(piece: string): EventText[];
-  /** Call it at the end: throws if that is in the midst of an event. */
+  /** The events that this chunk completes. */
+  push(chunk: string): EventText[];
+  /** Call it at the end of the text: throws if an event is incomplete. */
   end(): void;
 }
 
-/** More than any server takes; a brace that was forgotten would otherwise fill the memory with the rest of a file. */
+/** More than any server accepts. Without a limit, a missing brace would load the rest of the file into memory. */
 const EVENT_LENGTH_MAX = 64 * 1_048_576;
 
 const QUOTE = 0x22;
@@ -29,16 +29,16 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
-/** Space, tab, ends of lines, and the mark that some editors put at the beginning. */
+/** Space, tab, line ends, and the byte order mark. */
 const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, LINE_FEED, 0x0d, 0xfeff]);
 
-/** `name` is the file's, for complaints. */
+/** `name` is the file name for errors. */
 export function createEventSplitter(name: string): EventSplitter {
   let line = 1;
-  let begunAt = 1;
-  /** What was read of the event under way, before this piece. */
-  let begun = "";
-  /** Braces and brackets that are open within the event; 0 between events. */
+  let eventLine = 1;
+  /** The beginning of an incomplete event, from earlier chunks. */
+  let started = "";
+  /** The number of open braces and brackets; 0 between events. */
   let depth = 0;
   let isArray = false;
   let isString = false;
@@ -51,7 +51,7 @@ export function createEventSplitter(name: string): EventSplitter {
     if (code === OPEN_BRACKET && !isArray) isArray = true;
     else if (code === CLOSE_BRACKET && isArray) isArray = false;
     else if (code !== COMMA || !isArray) {
-      throw refuse(line, `here an event should begin, with \`{\`, but there is \`${character}\`.`);
+      throw refuse(line, `an event must begin here with \`{\`, not \`${character}\`.`);
     }
   }
 
@@ -66,32 +66,32 @@ export function createEventSplitter(name: string): EventSplitter {
   }
 
   return {
-    push(piece) {
+    push(chunk) {
       const events: EventText[] = [];
       let start = 0;
-      for (let i = 0; i < piece.length; i += 1) {
-        const code = piece.charCodeAt(i);
+      for (let i = 0; i < chunk.length; i += 1) {
+        const code = chunk.charCodeAt(i);
         if (depth > 0) {
           within(code);
           if (depth === 0) {
-            events.push({ text: begun + piece.slice(start, i + 1), line: begunAt });
-            begun = "";
+            events.push({ text: started + chunk.slice(start, i + 1), line: eventLine });
+            started = "";
           }
         } else if (code === OPEN_BRACE) {
           depth = 1;
           start = i;
-          begunAt = line;
-        } else between(code, piece[i] ?? "");
+          eventLine = line;
+        } else between(code, chunk[i] ?? "");
         if (code === LINE_FEED) line += 1;
       }
-      if (depth > 0) begun += piece.slice(start);
-      if (begun.length > EVENT_LENGTH_MAX) {
-        throw refuse(begunAt, "the event that begins here has no end within 64 MiB. Is a brace missing?");
+      if (depth > 0) started += chunk.slice(start);
+      if (started.length > EVENT_LENGTH_MAX) {
+        throw refuse(eventLine, "the event that begins here has no end within 64 MiB. Is a brace missing?");
       }
       return events;
     },
     end() {
-      if (depth > 0) throw refuse(begunAt, "the event that begins here has no end. Is a brace missing?");
+      if (depth > 0) throw refuse(eventLine, "the event that begins here has no end. Is a brace missing?");
       if (isArray) throw refuse(line, "the array has no end. Is the file complete?");
     },
   };
