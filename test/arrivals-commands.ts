@@ -1,25 +1,25 @@
-/** Random models and random commands: what arrivals.model.test.ts plays on the module and on its model. */
+/** Random models and random commands, which arrivals.model.test.ts applies to the module and to its in-memory model. */
 import * as fc from "fast-check";
 import { RERUN_POLICIES, type RerunPolicy } from "../src/arrivals/runs/states.ts";
 import type { Announced, Model, ModelDef } from "./arrivals-model.ts";
 
 const TABLES = ["A", "B", "C"];
-/** Made by the first model, if it makes any. */
+/** Produced by the first model, if it produces any. */
 const PRODUCED = "P";
 const OP_TIMES = ["20250101", "20250102"];
 const MODELS = ["m0", "m1", "m2"];
 
-/** What would have no effect is done only `anyway`. */
+/** A command without effect is executed only if `anyway` is set. */
 export type Command = { anyway: boolean } & (
   | { kind: "announce"; announced: Announced[] }
   | { kind: "claim"; by: number; limit: number }
   | { kind: "end"; pick: number; succeeds: boolean }
-  /** By a process that no longer has it. */
+  /** By a process that has lost the lease. */
   | { kind: "late end"; pick: number; succeeds: boolean }
-  | { kind: "give back"; pick: number }
+  | { kind: "release"; pick: number }
   | { kind: "crash"; by: number; noticed: boolean }
   | { kind: "timers" }
-  | { kind: "settle" }
+  | { kind: "end quiet" }
   | { kind: "publish" | "unpublish" | "backfill" | "remake"; model: string }
   | { kind: "set rerun"; model: string; rerun: RerunPolicy }
   | { kind: "run"; model: string; opTime: string; force: boolean }
@@ -75,10 +75,10 @@ export function anyCommands(): fc.Arbitrary<Command[]> {
     of(8, "claim", { by, limit: fc.integer({ min: 1, max: 4 }) }),
     of(8, "end", { pick, succeeds: mostly }),
     of(2, "late end", { pick, succeeds: mostly }),
-    of(2, "give back", { pick }),
+    of(2, "release", { pick }),
     of(2, "crash", { by, noticed: mostly }),
     of(2, "timers", {}),
-    of(3, "settle", {}),
+    of(3, "end quiet", {}),
     of(2, "publish", { model }),
     of(2, "unpublish", { model }),
     of(2, "set rerun", { model, rerun: fc.constantFrom(...RERUN_POLICIES) }),
@@ -90,19 +90,19 @@ export function anyCommands(): fc.Arbitrary<Command[]> {
 }
 
 /** Whether it can have an effect. */
-export function isOfUse(model: Model, command: Command): boolean {
+export function hasEffect(model: Model, command: Command): boolean {
   switch (command.kind) {
     case "claim":
       return model.ready() > 0;
     case "end":
-    case "give back":
+    case "release":
     case "crash":
       return model.held().length > 0;
     case "late end":
-      return model.spent.length > 0;
+      return model.pastHolds.length > 0;
     case "timers":
       return model.held().some(({ session }) => model.dead.has(session));
-    case "settle":
+    case "end quiet":
       return model.has("quiet");
     case "publish":
       return model.models.get(command.model)?.published === false;

@@ -1,6 +1,6 @@
 /**
- * The rules of arrivals once more, in memory and from their definitions: what the module is compared with. Whether a model
- * may run for an opTime is asked anew of its tables each time; there are no locks, no batches and no queue.
+ * An in-memory model of the rules of arrivals, which the module is compared with. Each decision is computed from the
+ * tables; there are no locks, batches or queues.
  */
 import type { InstanceState, RerunPolicy, TaskStatus } from "../src/arrivals/runs/states.ts";
 
@@ -11,10 +11,10 @@ export interface ModelDef {
   produces: string | null;
 }
 
-/** A run in the hands of a process. */
-export interface Grip {
+/** A run that a process holds. */
+export interface Hold {
   session: string;
-  /** Its place among all runs. */
+  /** The number of the run. */
   no: number;
 }
 
@@ -24,8 +24,8 @@ type Used = Record<string, number>;
 interface Arrival {
   count: number;
   key: string | null;
-  /** So long ago that nobody waits for it to come again. */
-  settled: boolean;
+  /** Its quiet period has ended. */
+  isOld: boolean;
 }
 
 interface Instance {
@@ -36,7 +36,7 @@ interface Instance {
   again: boolean;
   used: Used | null;
   lost: number;
-  grip: Grip | null;
+  hold: Hold | null;
 }
 
 interface Task {
@@ -63,10 +63,10 @@ export function createModel(given: readonly ModelDef[], { lostLimit }: { lostLim
   const instances = new Map<string, Instance>();
   const tasks: Task[] = [];
   const dead = new Set<string>();
-  const spent: Grip[] = [];
-  /** Which run brought the values that are to be seen. */
+  const pastHolds: Hold[] = [];
+  /** Which run the current values are from. */
   const values = new Map<string, number>();
-  const told = { "kpi.updated": 0, "model.failed": 0 };
+  const emitted = { "kpi.updated": 0, "model.failed": 0 };
 
   const all = () => [...instances.values()];
   const defOf = (model: string) => models.get(model)?.def as ModelDef;
@@ -87,16 +87,16 @@ export function createModel(given: readonly ModelDef[], { lostLimit }: { lostLim
   function stateFor({ model, opTime, used }: Instance): InstanceState {
     const { tables, rerun } = defOf(model);
     if (isMissing(model, opTime)) return "waiting";
-    const isNews = Object.entries(usable(model, opTime)).some(([key, count]) => count > (used?.[key] ?? 0));
-    if (used && !isNews) return "idle";
+    const isNew = Object.entries(usable(model, opTime)).some(([key, count]) => count > (used?.[key] ?? 0));
+    if (used && !isNew) return "idle";
     if (used && rerun === "ask") return "asking";
     if (used && rerun === "ignore") return "idle";
-    return tables.some(({ table, quiet }) => quiet && arrivalOf(table, opTime)?.settled === false) ? "quiet" : "ready";
+    return tables.some(({ table, quiet }) => quiet && arrivalOf(table, opTime)?.isOld === false) ? "quiet" : "ready";
   }
 
   function instanceOf(model: string, opTime: string): Instance {
     const key = `${model} ${opTime}`;
-    const fresh = { generation: 0, again: false, used: null, lost: 0, grip: null };
+    const fresh = { generation: 0, again: false, used: null, lost: 0, hold: null };
     const instance = instances.get(key) ?? { model, opTime, state: "idle" as const, ...fresh };
     instances.set(key, instance);
     return instance;
@@ -108,28 +108,28 @@ export function createModel(given: readonly ModelDef[], { lostLimit }: { lostLim
   }
 
   function announce(announced: readonly Announced[]): void {
-    const news = announced.filter(({ table, opTime, key }) => {
+    const fresh = announced.filter(({ table, opTime, key }) => {
       const before = arrivalOf(table, opTime);
       if (before && key !== null && before.key === key) return false;
-      arrivals.set(`${table} ${opTime}`, { count: (before?.count ?? 0) + 1, key, settled: false });
+      arrivals.set(`${table} ${opTime}`, { count: (before?.count ?? 0) + 1, key, isOld: false });
       return true;
     });
-    const concerned = new Set<Instance>();
-    for (const { table, opTime } of news) {
+    const affected = new Set<Instance>();
+    for (const { table, opTime } of fresh) {
       for (const { def, published } of models.values()) {
-        if (published && def.tables.some((one) => one.table === table)) concerned.add(instanceOf(def.id, opTime));
+        if (published && def.tables.some((one) => one.table === table)) affected.add(instanceOf(def.id, opTime));
       }
     }
-    for (const instance of concerned) consider(instance);
+    for (const instance of affected) consider(instance);
   }
 
-  /** The run is over, whatever becomes of its model; its holder does not know yet. */
-  function letGo(instance: Instance, status: TaskStatus): void {
-    const { grip } = instance;
-    if (!grip) throw new Error("nobody holds it");
-    (tasks[grip.no] as Task).status = status;
-    spent.push(grip);
-    Object.assign(instance, { grip: null, again: false });
+  /** The run ends and its lease with it; the process that held it may not know yet. */
+  function endHold(instance: Instance, status: TaskStatus): void {
+    const { hold } = instance;
+    if (!hold) throw new Error("no process holds it");
+    (tasks[hold.no] as Task).status = status;
+    pastHolds.push(hold);
+    Object.assign(instance, { hold: null, again: false });
   }
 
   function force(instance: Instance): void {
@@ -139,14 +139,14 @@ export function createModel(given: readonly ModelDef[], { lostLimit }: { lostLim
   return {
     models,
     dead,
-    spent,
-    told,
+    pastHolds,
+    emitted,
     announce,
-    held: () => all().flatMap(({ grip }) => grip ?? []),
+    held: () => all().flatMap(({ hold }) => hold ?? []),
     ready: () => all().filter(({ state }) => state === "ready").length,
     has: (...states: InstanceState[]) => all().some(({ state }) => states.includes(state)),
 
-    /** In the form in which the tables tell it. */
+    /** In the form of the database rows. */
     rows: () => ({
       instances: all()
         .map(({ model, opTime, state, generation, again, used, lost }) => ({
@@ -163,27 +163,27 @@ export function createModel(given: readonly ModelDef[], { lostLimit }: { lostLim
       values: [...values].map(([key, no]) => `${key} ${no}`).sort(),
     }),
 
-    /** Answers the place of the run that begins. */
+    /** Answers the number of the new run. */
     claimed(model: string, opTime: string, session: string): number {
       const instance = instanceOf(model, opTime);
       if (instance.state !== "ready") throw new Error(`${model} is claimed for ${opTime} but ${instance.state}`);
       const no = tasks.length;
       instance.generation += 1;
-      Object.assign(instance, { state: "running", grip: { session, no } });
+      Object.assign(instance, { state: "running", hold: { session, no } });
       const { generation } = instance;
       tasks.push({ model, opTime, generation, status: "RUNNING", used: usable(model, opTime) });
       return no;
     },
 
-    /** Answers whether it counts. */
+    /** False if the lease was lost. */
     end(no: number, succeeds: boolean): boolean {
-      const instance = all().find(({ grip }) => grip?.no === no);
+      const instance = all().find(({ hold }) => hold?.no === no);
       if (!instance) return false;
       const { model, opTime, again } = instance;
       const { produces } = defOf(model);
       const used = tasks[no]?.used ?? {};
-      letGo(instance, succeeds ? "SUCCESS" : "FAILED");
-      told[succeeds ? "kpi.updated" : "model.failed"] += 1;
+      endHold(instance, succeeds ? "SUCCESS" : "FAILED");
+      emitted[succeeds ? "kpi.updated" : "model.failed"] += 1;
       Object.assign(instance, { state: "idle", lost: 0, ...(succeeds ? { used } : {}) });
       if (succeeds) values.set(`${model} ${opTime}`, no);
       if (succeeds && produces !== null) announce([{ table: produces, opTime, key: null }]);
@@ -191,34 +191,34 @@ export function createModel(given: readonly ModelDef[], { lostLimit }: { lostLim
       return true;
     },
 
-    giveBack(no: number): void {
-      const instance = all().find(({ grip }) => grip?.no === no);
+    release(no: number): void {
+      const instance = all().find(({ hold }) => hold?.no === no);
       if (!instance) return;
-      letGo(instance, "FAILED");
+      endHold(instance, "FAILED");
       instance.state = "ready";
       instance.generation -= 1;
     },
 
-    /** The timers notice whose process fell silent. */
+    /** Reclaims the runs of expired sessions. */
     reclaim(): void {
-      for (const instance of all().filter(({ grip }) => grip && dead.has(grip.session))) {
+      for (const instance of all().filter(({ hold }) => hold && dead.has(hold.session))) {
         const { again, model } = instance;
-        letGo(instance, "FAILED");
+        endHold(instance, "FAILED");
         instance.lost += 1;
         if (instance.lost < lostLimit) {
           instance.state = "ready";
           instance.generation -= 1;
         } else {
           Object.assign(instance, { state: "idle", lost: 0 });
-          told["model.failed"] += 1;
+          emitted["model.failed"] += 1;
           if (again && isPublished(model)) consider(instance);
         }
       }
     },
 
-    /** Time passes: what has arrived will not come again so soon. The timers notice. */
-    settle(): void {
-      for (const arrival of arrivals.values()) arrival.settled = true;
+    /** Time passes and the timers run: all quiet periods end. */
+    endQuietPeriods(): void {
+      for (const arrival of arrivals.values()) arrival.isOld = true;
       for (const instance of all().filter(({ state }) => state === "quiet")) consider(instance);
     },
 
@@ -226,8 +226,8 @@ export function createModel(given: readonly ModelDef[], { lostLimit }: { lostLim
       const model = models.get(id);
       if (model) model.published = published;
       if (published) return;
-      const begun = all().filter(({ model: of, state }) => of === id && state !== "running");
-      for (const instance of begun) instance.state = "idle";
+      const notRunning = all().filter(({ model: of, state }) => of === id && state !== "running");
+      for (const instance of notRunning) instance.state = "idle";
     },
 
     setRerun(id: string, rerun: RerunPolicy): void {
@@ -244,7 +244,7 @@ export function createModel(given: readonly ModelDef[], { lostLimit }: { lostLim
       return instance.generation + 1;
     },
 
-    /** For all opTimes of which anything has arrived. */
+    /** For all opTimes for which anything has arrived. */
     backfill(id: string): Refusal | undefined {
       if (!isPublished(id)) return "MODEL_NOT_PUBLISHED";
       const opTimes = new Set([...arrivals.keys()].map((key) => key.split(" ")[1] ?? ""));
@@ -252,11 +252,11 @@ export function createModel(given: readonly ModelDef[], { lostLimit }: { lostLim
       return undefined;
     },
 
-    /** It is deleted, and made again: the log of its runs is all that stays. */
+    /** Deletes the model and creates it again: only the log of its runs stays. */
     remake(id: string): void {
       for (const [key, instance] of instances) {
         if (instance.model !== id) continue;
-        if (instance.grip) letGo(instance, "FAILED");
+        if (instance.hold) endHold(instance, "FAILED");
         instances.delete(key);
         values.delete(key);
       }

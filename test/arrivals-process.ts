@@ -1,6 +1,6 @@
 /**
- * Processes that run models inside the test's process: each has its own connections, session, worker and timers, as a
- * server has. What the SQL of a model does is a function of the test.
+ * Several Millrace processes that run models, simulated inside the test's process: each has its own connections, session,
+ * worker and timers. The SQL of a model is replaced by a function of the test.
  */
 import { afterEach, beforeEach, expect } from "vitest";
 import { type Arrivals, createArrivals } from "../src/arrivals/arrivals.ts";
@@ -26,20 +26,20 @@ export const ACTOR = {
   requestId: "",
 };
 
-export interface Asked {
+export interface ActCall {
   modelId: string;
   opTime: string;
   signal: AbortSignal;
 }
-/** What the SQL of a model does: the rows that it brings. */
-export type Act = (asked: Asked) => Promise<Row[]> | Row[];
+/** Replaces the SQL of a model: answers its rows. */
+export type Act = (calls: ActCall) => Promise<Row[]> | Row[];
 
 export interface ArrivalProcess extends Arrivals {
   logged: LogLine[];
-  /** How many models ran at the same time, at the most. */
+  /** The largest number of models that ran at the same time. */
   mostAtOnce: number;
-  /** As after `kill -9`, in the eyes of the others: its session has run out. */
-  fallSilent(): Promise<void>;
+  /** Expires its session, as after `kill -9`. */
+  expireSession(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -47,12 +47,12 @@ type ArrivalsDeps = Parameters<typeof createArrivals>[0];
 type ChainPort = ArrivalsDeps["chains"];
 
 export interface ProcessOptions extends Partial<ArrivalsSettings> {
-  /** What runs in it. Without `scheduler` the test calls `timers.runOnce()`; without `worker` nothing is claimed. */
+  /** The services that run in it. Without `scheduler` the test calls `timers.runOnce()`; without `worker` nothing is claimed. */
   roles?: readonly ("scheduler" | "worker")[];
-  /** Its database as it sees it. */
+  /** Wraps its database, for example to make statements fail. */
   through?: (db: Db) => Db;
   chains?: ChainPort;
-  tellEnded?: Parameters<Arrivals["onEnded"]>[0];
+  onRunEnded?: Parameters<Arrivals["onRunEnded"]>[0];
 }
 
 export interface SeenTask {
@@ -67,11 +67,11 @@ export interface SeenTask {
 
 export interface ArrivalProcesses {
   open(options?: ProcessOptions): Promise<ArrivalProcess>;
-  /** What models do, by their id; one that is not here brings 1 for each of its indicators. */
+  /** Replaces the SQL of models, by id; the default returns 1 for its indicator. */
   acts: Map<string, Act>;
-  /** Every run that began: `<model id> <opTime>`. */
+  /** Every started run: `<model id> <opTime>`. */
   begun: string[];
-  /** Makes a model that depends on these tables, and publishes it. It brings the indicator `<model id>.K`. */
+  /** Defines and publishes a model that depends on these tables and feeds the indicator `<model id>.K`. */
   define(
     process: ArrivalProcess,
     modelId: string,
@@ -80,10 +80,10 @@ export interface ArrivalProcesses {
   ): Promise<void>;
   state(modelId: string, opTime: string): Promise<InstanceState | undefined>;
   tasks(): Promise<SeenTask[]>;
-  /** Waits until so many runs have ended as said. */
+  /** Waits until this many runs have the status. */
   ended(status: Exclude<TaskStatus, "RUNNING">, count?: number): Promise<SeenTask[]>;
-  /** What the world is told, as `topic model opTime generation`. */
-  told(): Promise<string[]>;
+  /** The emitted events, as `topic model opTime generation`. */
+  emitted(): Promise<string[]>;
   /** Values of indicators, as `kpi opTime value generation`. */
   values(): Promise<string[]>;
 }
@@ -98,7 +98,7 @@ export const SETTINGS: ArrivalsSettings = {
   lostLimit: 5,
   files: [],
 };
-/** Lets every held act of the test go, so that no process waits for it when it stops. */
+/** Releases every held act after the test, so that no process waits for it when it stops. */
 const gates: (() => void)[] = [];
 const NO_CHAINS: ChainPort = {
   start: () => Promise.reject(new Error("there are no chains here")),
@@ -106,8 +106,8 @@ const NO_CHAINS: ChainPort = {
   stop: async () => {},
 };
 
-/** Keeps what is told in the outbox, where a test can look: nothing relays it. */
-export const EARS: OutboxConsumer = {
+/** A consumer that no relay serves, so that emitted events stay in the outbox where tests read them. */
+export const TEST_CONSUMER: OutboxConsumer = {
   name: "test",
   topics: ["kpi.updated", "model.failed"],
   deliver: async () => {},
@@ -117,7 +117,7 @@ export const EARS: OutboxConsumer = {
 
 export const kpiOf = (modelId: string) => `${modelId}.K`;
 
-/** Call at the top of a test file. What must always hold is checked after each test, and the tables are emptied. */
+/** Call it at the top of a test file. After each test it checks the invariants and empties the tables. */
 export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
   const open: ArrivalProcess[] = [];
   const acts = new Map<string, Act>();
@@ -175,7 +175,7 @@ export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
 
     async open(options = {}) {
       const { roles = ["scheduler", "worker"], through = (db: Db) => db, chains = NO_CHAINS, ...others } = options;
-      const { tellEnded, ...settings } = others;
+      const { onRunEnded, ...settings } = others;
       const log = rememberingLog();
       const own = openDb({ connection: database.connection, poolSize: 6 });
       const db = through(own);
@@ -199,19 +199,19 @@ export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
         onRun: () => {},
         settings: { ...SETTINGS, ...settings },
         engines: enginesOf(running),
-        outbox: createOutbox([EARS], wake),
+        outbox: createOutbox([TEST_CONSUMER], wake),
         onArrived: () => {},
       });
-      if (tellEnded) arrivals.onEnded(tellEnded);
+      if (onRunEnded) arrivals.onRunEnded(onRunEnded);
       const process: ArrivalProcess = {
         ...arrivals,
         logged: log.lines,
         get mostAtOnce() {
           return running.most;
         },
-        fallSilent: async () => void (await setExpiry(-1)),
+        expireSession: async () => void (await setExpiry(-1)),
         async stop() {
-          arrivals.waitingRoom.stop();
+          arrivals.runWaiters.stop();
           await arrivals.drain();
           await arrivals.timers.stop();
           await arrivals.worker.stop();
@@ -248,7 +248,7 @@ export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
         return found.length >= count && found;
       }, `${count} runs to be ${status}`),
 
-    async told() {
+    async emitted() {
       const rows = await database.query<{ shown: string }>(
         `select concat_ws(' ', topic, payload ->> 'modelId', payload ->> 'opTime', payload ->> 'generation') as shown
          from kernel.outbox order by outbox.id`,
@@ -265,30 +265,30 @@ export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
   };
 }
 
-/** A table arrives, as a caller without a key announces it. */
+/** The announcement of a table, by default without an idempotency key. */
 export function arrival(table: string, opTime: string, idempotencyKey: string | null = null) {
   return { table, opTime, idempotencyKey };
 }
 
-/** An act that goes on until the test lets it go, or until it is aborted unless it is `stubborn`. */
-export function held({ stubborn = false } = {}) {
-  const asked: Asked[] = [];
+/** An act that runs until the test releases it or, unless `ignoresAbort` is set, until it is aborted. */
+export function held({ ignoresAbort = false } = {}) {
+  const calls: ActCall[] = [];
   const gate = signal<number>();
   gates.push(() => gate.resolve(0));
   const act: Act = async (one) => {
-    asked.push(one);
+    calls.push(one);
     const aborted = signal<never>();
     one.signal.addEventListener("abort", () => aborted.reject(one.signal.reason), { once: true });
     aborted.promise.catch(() => {});
-    const value = await (stubborn ? gate.promise : Promise.race([gate.promise, aborted.promise]));
+    const value = await (ignoresAbort ? gate.promise : Promise.race([gate.promise, aborted.promise]));
     return [{ kpi_id: kpiOf(one.modelId), value }];
   };
   return {
     act,
-    asked,
-    /** With this value. */
+    calls,
+    /** The act then returns this value. */
     release: (value = 1) => gate.resolve(value),
-    /** When so many have begun. */
-    begun: (count = 1) => until(() => asked.length >= count && asked, `${count} held runs to begin`),
+    /** Waits until this many have started. */
+    begun: (count = 1) => until(() => calls.length >= count && calls, `${count} held runs to begin`),
   };
 }

@@ -122,7 +122,7 @@ async function measureReadyAtOnce(site: Site, rounds: number) {
       const opTime = `ready-${round}`;
       const { considered } = await server.arrivals.announce({ table: "TRIGGER", opTime, idempotencyKey: null });
       const tasks = await Promise.all(
-        considered.map((one) => server.arrivals.waitingRoom.ended(one, AbortSignal.timeout(300_000))),
+        considered.map((one) => server.arrivals.runWaiters.ended(one, AbortSignal.timeout(300_000))),
       );
       const succeeded = tasks.filter((task) => task?.status === "SUCCESS").length;
       if (succeeded !== READY_AT_ONCE) throw new Error(`${succeeded} of ${READY_AT_ONCE} models succeeded`);

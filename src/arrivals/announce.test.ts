@@ -1,4 +1,4 @@
-/** What becomes of models when tables arrive: again, at once, during a run, for other grains, and out of other models. */
+/** What models do when tables arrive: again, concurrently, during a run, with other grains, and produced by other models. */
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { startMillrace } from "../../test/millrace.ts";
@@ -20,7 +20,7 @@ const isIdle = (modelId: string) =>
   until(async () => ((await instance(modelId)) as { state: string }).state === "idle", `${modelId} to be idle`);
 
 describe("tables that arrive at the same moment", () => {
-  test("run a model once, whoever comes last", async () => {
+  test("run a model once, whichever arrives last", async () => {
     const tables = Array.from({ length: 16 }, (_, index) => `T${index}`);
     await kpis.publish("M", { dependencies: on(...tables) });
     for (const opTime of ["20250101", "20250102", "20250103", "20250104", "20250105"]) {
@@ -30,7 +30,7 @@ describe("tables that arrive at the same moment", () => {
     }
   });
 
-  test("run it once also when they come to two processes", async () => {
+  test("run it once when they are announced to two processes", async () => {
     await kpis.publish("M", { dependencies: on("A", "B") });
     const other = await startMillrace(database);
     try {
@@ -49,7 +49,7 @@ describe("tables that arrive at the same moment", () => {
 });
 
 describe("a table that arrives again while the model runs", () => {
-  test("means one more run, however often it comes", async () => {
+  test("causes one more run, however often it arrives", async () => {
     const gate = await kpis.gate();
     await kpis.publish("M", held(gate));
     await kpis.arriveAsync("T");
@@ -67,7 +67,7 @@ describe("a table that arrives again while the model runs", () => {
     expect(second).toMatchObject({ trigger: "arrival", causedBy: { table: "T", opTime: TODAY } });
   });
 
-  test("means one more run also when the run under way fails", async () => {
+  test("causes one more run even if the present run fails", async () => {
     const gate = await kpis.gate();
     await kpis.publish("M", { engine: "warehouse", sql: `select 'OTHER' as kpi_id, 1 as value ${gate.from}` });
     await kpis.arriveAsync("T");
@@ -79,7 +79,7 @@ describe("a table that arrives again while the model runs", () => {
     expect(await kpis.tasks("M")).toHaveLength(2);
   });
 
-  test("leaves those who wait for the run under way with the answer to their own question", async () => {
+  test("does not change the answer of requests that wait for the present run", async () => {
     const gate = await kpis.gate();
     await kpis.publish("M", held(gate));
     const first = kpis.arrive("T");
@@ -92,7 +92,7 @@ describe("a table that arrives again while the model runs", () => {
     expect((await first).triggeredModels).toMatchObject([{ status: "SUCCESS", generation: 1, computeCount: 1 }]);
   });
 
-  test("does not bring a run of a model that is no longer published", async () => {
+  test("causes no run of a model that was unpublished meanwhile", async () => {
     const gate = await kpis.gate();
     await kpis.publish("M", held(gate));
     await kpis.arriveAsync("T");
@@ -116,7 +116,7 @@ describe("a table that arrives again after a success", () => {
     expect(await kpis.tasks("M", "20251219")).toHaveLength(1);
   });
 
-  test("waits for its owner with rerun: ask", async () => {
+  test("waits for a person with rerun: ask", async () => {
     await kpis.publish("M", { rerun: "ask" });
     expect((await kpis.arrive("T")).triggeredModels).toMatchObject([{ status: "SUCCESS" }]);
     expect(await kpis.arrive("T")).toMatchObject({ triggeredModels: [], skippedModels: ["M"] });
@@ -127,7 +127,7 @@ describe("a table that arrives again after a success", () => {
     expect(await kpis.tasks("M")).toMatchObject([{ generation: 2, trigger: "run" }, { generation: 1 }]);
   });
 
-  test("is left alone with rerun: ignore", async () => {
+  test("causes no run with rerun: ignore", async () => {
     await kpis.publish("M", { rerun: "ignore" });
     await kpis.arrive("T");
     expect(await kpis.arrive("T")).toMatchObject({ triggeredModels: [], skippedModels: ["M"] });
@@ -135,7 +135,7 @@ describe("a table that arrives again after a success", () => {
     expect(await kpis.tasks("M")).toHaveLength(1);
   });
 
-  test.each(["ask", "ignore"])("promises no run when it comes during one, with rerun: %s", async (rerun) => {
+  test.each(["ask", "ignore"])("announces no follow-up when it arrives during a run, with rerun: %s", async (rerun) => {
     const gate = await kpis.gate();
     await kpis.publish("M", { ...held(gate), rerun });
     await kpis.arriveAsync("T");
@@ -186,7 +186,7 @@ describe("grains", () => {
     });
   });
 
-  test("an opTime that is not of the grain is recorded and concerns no opTime of the model", async () => {
+  test("an opTime of another grain is recorded and affects no opTime of the model", async () => {
     await kpis.publish("M", { grain: "day" });
     expect(await kpis.arrive("T", "2025-12-19")).toEqual({
       status: "SUCCESS",
@@ -201,7 +201,7 @@ describe("grains", () => {
 });
 
 describe("a model that produces a table", () => {
-  test("announces it by its success, which runs those that depend on it", async () => {
+  test("announces it when it succeeds, which runs the models that depend on it", async () => {
     await kpis.publish("RAW", { dependencies: on("T"), produces: "CLEAN" });
     await kpis.publish("SUM", {
       dependencies: on("CLEAN"),
@@ -253,7 +253,7 @@ describe("the names of tables", () => {
     expect(await kpis.arrive("Orders")).toMatchObject({ status: "SUCCESS" });
   });
 
-  test("may hold whatever is printable", async () => {
+  test("may contain any printable character", async () => {
     const table = '数据.订单 "d\'1" %_\\ 😀';
     await kpis.publish("M", { dependencies: on(table) });
     expect((await kpis.arrive(table)).triggeredModels).toMatchObject([{ status: "SUCCESS" }]);
@@ -281,9 +281,9 @@ describe("the names of tables", () => {
       const twice = { name: "twice", sql: "select 1", kpis: [], dependencies: on("orders", "ORDERS") };
       expect(await loose.api.put("/api/v1/kpi/models/TWICE", twice)).toMatchObject({
         status: 400,
-        body: { error: expect.stringContaining("the same table with the same offset is there twice") },
+        body: { error: expect.stringContaining("the same table with the same offset is listed twice") },
       });
-      // A name that became longer could no longer be stored.
+      // In upper case this name would be longer than the column.
       const request = { srcTableName: "ß".repeat(255), opTime: TODAY };
       expect(await loose.api.post("/api/open/kpi/srcTableComplete", request)).toMatchObject({ status: 200 });
     } finally {
@@ -298,7 +298,7 @@ describe("opTimes", () => {
     expect((await kpis.arrive("T", opTime)).triggeredModels).toMatchObject([{ opTime, status: "SUCCESS" }]);
   });
 
-  test("must have the form that the settings ask for", async () => {
+  test("must match the pattern of the settings", async () => {
     const strict = await startMillrace(database, { arrivals: { opTimePattern: "^\\d{8}$" } });
     try {
       const arrive = (opTime: string) =>
@@ -311,7 +311,7 @@ describe("opTimes", () => {
   });
 });
 
-test("the repeat of a request tells of models as they stand, also of one that was published in between", async () => {
+test("the repeat of a request answers the present states of the models, including one published in between", async () => {
   await kpis.publish("WAITS", { dependencies: on("T", "B") });
   const key = { "idempotency-key": "1" };
   const first = await kpis.arrive("T", TODAY, key);
@@ -323,7 +323,7 @@ test("the repeat of a request tells of models as they stand, also of one that wa
   expect(await kpis.tasks("LATER")).toEqual([]);
 });
 
-test("an arrival counts also when a model that depends on the table is deleted in the same moment", async () => {
+test("an arrival is recorded even if a model that depends on the table is deleted at the same time", async () => {
   await kpis.publish("GONE");
   await kpis.publish("STAYS", { kpis: ["KD2"], sql: "select 'KD2' as kpi_id, 1 as value" });
   const client = await database.db.dedicated("delete");
@@ -331,7 +331,7 @@ test("an arrival counts also when a model that depends on the table is deleted i
     await client.query("begin");
     await client.query("delete from arrivals.metrics_model where model_id = 'GONE'");
     const answer = kpis.arrive("T");
-    await kpis.hang(1, "transactionid", "model_instance");
+    await kpis.untilBlocked(1, "transactionid", "model_instance");
     await client.query("commit");
     expect((await answer).triggeredModels).toMatchObject([{ modelId: "STAYS", status: "SUCCESS" }]);
   } finally {

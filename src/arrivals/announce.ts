@@ -1,11 +1,11 @@
 /**
- * A table has arrived for an opTime: that is written down, and all models that depend on it are considered, in the same
- * transaction. Announcements of one moment are committed together; one that concerns nobody costs two statements a batch.
+ * Records that a table has arrived for an opTime and, in the same transaction, decides for every model that depends on it.
+ * Concurrent announcements are committed together; a batch of tables that no model uses costs two statements.
  */
 import type { Queryable } from "../kernel/data/db.ts";
-import { concernedOpTimes } from "./models/mapping.ts";
+import { affectedOpTimes } from "./models/mapping.ts";
 import { type Considered, consider, type Why } from "./runs/consider.ts";
-import { keyOf } from "./runs/judge.ts";
+import { keyOf } from "./runs/decide.ts";
 import { knownModels, mappingOf } from "./runs/needs.ts";
 import { MODEL_STATES } from "./runs/states.ts";
 import { type ArrivalRow, recordArrivals } from "./store/arrivals.ts";
@@ -19,19 +19,20 @@ export interface Announcement {
   idempotencyKey: string | null;
 }
 
-/** What became of the models that depend on the table. */
+/** What was decided for the models that depend on the table. */
 export interface Announced {
   /** Whether any model depends on the table, published or not, for whatever opTimes. */
   isUsed: boolean;
   /** Ids of models that are not published. */
   unpublished: string[];
   considered: Considered[];
-  isNews: boolean;
+  /** False for the repeat of a request with the same idempotency key. */
+  isNew: boolean;
 }
 
 /**
- * In the order of the announcements, of which no two may be for the same table and opTime. `alsoLock` is for a caller who
- * needs the lock of further instances: all are taken in one order, so that two callers never wait for each other in a circle.
+ * Answers in the order of the announcements, no two of which may have the same table and opTime. `alsoLock` names further
+ * instances that the caller needs locked: all locks are taken in one order, so two callers cannot deadlock.
  */
 export async function announce(
   tx: Queryable,
@@ -48,11 +49,11 @@ export async function announce(
   );
   const rows = new Map(recorded.map((row) => [keyOf({ table: row.table_name, opTime: row.op_time }), row]));
   const dependents = await dependentsOf(tx, [...new Set(announcements.map(({ table }) => table))]);
-  if (dependents.length === 0) return announcements.map((announced) => nobody(rows.get(keyOf(announced))));
+  if (dependents.length === 0) return announcements.map((announced) => unused(rows.get(keyOf(announced))));
 
   const byTable = groupedByTable(dependents);
   const causes = new Map<string, Cause>();
-  const concerned = announcements.map(({ table, opTime }) => {
+  const affected = announcements.map(({ table, opTime }) => {
     const keys = instancesOf(byTable.get(table) ?? [], opTime);
     if (rows.get(keyOf({ table, opTime }))?.fresh) {
       for (const key of keys) causes.set(textOf(key), { table, opTime });
@@ -68,19 +69,19 @@ export async function announce(
   const why: Why = { trigger: "arrival", causeOf: (key: InstanceKey) => causes.get(textOf(key)) ?? null };
   if (alsoLock.length > 0) await lockInstances(tx, [...changed, ...alsoLock]);
   for (const each of await consider(tx, changed, models, why)) considered.set(textOf(each), each);
-  const repeated = concerned.flat().filter((key) => !considered.has(textOf(key)));
-  for (const each of await standing(tx, repeated)) considered.set(textOf(each), each);
+  const repeated = affected.flat().filter((key) => !considered.has(textOf(key)));
+  for (const each of await presentStates(tx, repeated)) considered.set(textOf(each), each);
 
   return announcements.map(({ table, opTime }, index) => ({
     isUsed: byTable.has(table),
-    isNews: rows.get(keyOf({ table, opTime }))?.fresh ?? false,
+    isNew: rows.get(keyOf({ table, opTime }))?.fresh ?? false,
     unpublished: [...new Set(byTable.get(table)?.flatMap((one) => (isPublished(one) ? [] : one.model_id)))],
-    considered: (concerned[index] ?? []).flatMap((key) => considered.get(textOf(key)) ?? []),
+    considered: (affected[index] ?? []).flatMap((key) => considered.get(textOf(key)) ?? []),
   }));
 }
 
-function nobody(row: ArrivalRow | undefined): Announced {
-  return { isUsed: false, unpublished: [], considered: [], isNews: row?.fresh ?? false };
+function unused(row: ArrivalRow | undefined): Announced {
+  return { isUsed: false, unpublished: [], considered: [], isNew: row?.fresh ?? false };
 }
 
 function groupedByTable(dependents: readonly FactsWithDependency[]): Map<string, FactsWithDependency[]> {
@@ -93,13 +94,13 @@ function groupedByTable(dependents: readonly FactsWithDependency[]): Map<string,
   return groups;
 }
 
-/** The instances of published models that an arrival of the table they depend on concerns. */
+/** The instances of published models that need this opTime of the table. */
 function instancesOf(dependents: readonly FactsWithDependency[], opTime: string): InstanceKey[] {
   const keys = new Map<string, InstanceKey>();
   for (const one of dependents) {
     if (!isPublished(one)) continue;
-    for (const concerned of concernedOpTimes(mappingOf(one, one.dependency), opTime)) {
-      const key = { model_id: one.model_id, op_time: concerned };
+    for (const affected of affectedOpTimes(mappingOf(one, one.dependency), opTime)) {
+      const key = { model_id: one.model_id, op_time: affected };
       keys.set(textOf(key), key);
     }
   }
@@ -110,8 +111,8 @@ function isPublished({ state }: FactsWithDependency): boolean {
   return state === MODEL_STATES.published;
 }
 
-/** For the repeat of a request: where the models stand, without a second look at what to do. */
-async function standing(tx: Queryable, keys: readonly InstanceKey[]): Promise<Considered[]> {
+/** The present states of the models, for the repeat of a request: nothing is decided again. */
+async function presentStates(tx: Queryable, keys: readonly InstanceKey[]): Promise<Considered[]> {
   const instances = keys.length > 0 ? await findInstances(tx, keys) : [];
   return instances.map(({ model_id, op_time, state, generation, due_at }): Considered => {
     const key = { model_id, op_time };

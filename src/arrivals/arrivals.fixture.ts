@@ -1,4 +1,4 @@
-/** A Millrace that runs models, for tests of the KPI API: what is called again and again, and runs that a test can hold open. */
+/** A Millrace that runs models, for tests of the KPI API: shorthands for its calls, and runs that a test can hold open. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -49,7 +49,7 @@ interface TestKpis extends TestMillrace {
   get<Body = Json>(path: string): Promise<Answer<Body>>;
   put(path: string, body: unknown): Promise<Answer<Json>>;
   post(path: string, body?: unknown): Promise<Answer<Json>>;
-  /** Defines a model; it waits for table T and brings the value 1 of KD1001 unless `fields` says otherwise. */
+  /** Defines a model; it waits for table T and returns the value 1 for KD1001 unless `fields` says otherwise. */
   define(modelId: string, fields?: Json): Promise<Json>;
   /** Defines and publishes it. */
   publish(modelId: string, fields?: Json): Promise<void>;
@@ -65,19 +65,19 @@ interface TestKpis extends TestMillrace {
   reaches(modelId: string, status: string, generation?: number): Promise<Task>;
   /** `KD1001=3`, with the dimensions if there are any: `KD1001{"region":"EU"}=3`. */
   values(opTime?: string): Promise<string[]>;
-  /** The payloads of the events that were told, oldest first. */
+  /** The payloads of the emitted events, oldest first. */
   events(topic: string): Promise<Json[]>;
   /** Closed until the test opens it, or ends. */
   gate(): Promise<Gate>;
-  /** Makes the timers look now. */
+  /** Makes the timers run now. */
   wakeTimers(): Promise<void>;
-  /** Waits until so many statements hang, for the reason that Postgres gives, with this text in them. */
-  hang(count: number, reason: "transactionid" | "advisory", text: string): Promise<unknown>;
+  /** Waits until exactly `count` statements that contain the text are blocked, with this wait event. */
+  untilBlocked(count: number, reason: "transactionid" | "advisory", text: string): Promise<unknown>;
 }
 
 /**
  * Call it at the top of a test file, after `useDatabase`. Beside `duckdb` there is the engine `warehouse`, which is the
- * test's own database. After each test everything of arrivals is gone.
+ * test's own database. After each test all rows of arrivals are deleted.
  */
 export function useKpis(database: TestDatabase, options: MillraceOptions = {}): TestKpis {
   const kpis = {} as TestKpis;
@@ -86,14 +86,14 @@ export function useKpis(database: TestDatabase, options: MillraceOptions = {}): 
   let gatesMade = 0;
 
   beforeAll(async () => {
-    // Delivered events are deleted, so they are written down as they are made.
+    // Delivered events are deleted from the outbox, so a trigger copies them as they are emitted.
     await database.query(
-      "create table public.told (id bigint generated always as identity, topic text, payload jsonb)",
+      "create table public.emitted (id bigint generated always as identity, topic text, payload jsonb)",
     );
-    await database.query(`create function public.tell() returns trigger language plpgsql as $$
-      begin insert into public.told (topic, payload) values (new.topic, new.payload); return new; end $$`);
+    await database.query(`create function public.record_emitted() returns trigger language plpgsql as $$
+      begin insert into public.emitted (topic, payload) values (new.topic, new.payload); return new; end $$`);
     await database.query(
-      "create trigger told after insert on kernel.outbox for each row execute function public.tell()",
+      "create trigger emitted after insert on kernel.outbox for each row execute function public.record_emitted()",
     );
     directory = await mkdtemp(join(tmpdir(), "millrace-kpis-"));
     const config = join(directory, "millrace.yaml");
@@ -108,18 +108,18 @@ export function useKpis(database: TestDatabase, options: MillraceOptions = {}): 
   });
   afterEach(async () => {
     for (const gate of gates) await gate.open();
-    await nothingRuns();
+    await allRunsEnded();
     for (const table of ["metrics_model", "metrics_etl_log", "metrics_task_log", "metrics_kpi", "metrics_kpi_data"]) {
       await database.query(`delete from arrivals.${table}`);
     }
-    await database.query("delete from public.told");
+    await database.query("delete from public.emitted");
   });
   afterAll(async () => {
     await kpis.app.stop();
     await rm(directory, { recursive: true });
   });
 
-  const nothingRuns = () =>
+  const allRunsEnded = () =>
     until(async () => {
       const busy = await database.query("select from arrivals.model_instance where state in ('ready', 'running')");
       return busy.length === 0;
@@ -173,7 +173,7 @@ export function useKpis(database: TestDatabase, options: MillraceOptions = {}): 
     },
 
     async events(topic) {
-      const query = "select payload from public.told where topic = $1 order by id";
+      const query = "select payload from public.emitted where topic = $1 order by id";
       return (await database.query<{ payload: Json }>(query, [topic])).map(({ payload }) => payload);
     },
 
@@ -192,14 +192,14 @@ export function useKpis(database: TestDatabase, options: MillraceOptions = {}): 
       return gate;
     },
 
-    hang: (count, reason, text) =>
+    untilBlocked: (count, reason, text) =>
       until(async () => {
         const found = await database.query(
           "select from pg_stat_activity where datname = current_database() and wait_event = $1 and strpos(query, $2) > 0",
           [reason, text],
         );
         return found.length === count;
-      }, `${count} statements to hang`),
+      }, `${count} statements to be blocked`),
 
     async wakeTimers() {
       await database.query("select pg_notify('millrace_wake', $1)", [`test ${TIMER_TOPIC}`]);

@@ -1,13 +1,13 @@
 /**
- * Random commands against the real thing and a model of it. After each command every row must be what the model says, and
- * what must always hold must hold. A failure prints the seed and the shortest way to it.
+ * Random commands against the module and an in-memory model of it. After each command every row must match the model, and
+ * the invariants must hold. A failure prints the seed and the shortest commands that reproduce it.
  */
 
 import * as fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { anyCommands, anyModels, type Command, isOfUse } from "../../test/arrivals-commands.ts";
+import { anyCommands, anyModels, type Command, hasEffect } from "../../test/arrivals-commands.ts";
 import { createModel, type Model, type ModelDef } from "../../test/arrivals-model.ts";
-import { ACTOR, EARS, kpiOf, SETTINGS } from "../../test/arrivals-process.ts";
+import { ACTOR, kpiOf, SETTINGS, TEST_CONSUMER } from "../../test/arrivals-process.ts";
 import { useDatabase } from "../../test/database.ts";
 import { silentLog } from "../../test/log.ts";
 import type { Engines } from "../engines/engine.ts";
@@ -23,7 +23,7 @@ import { CATALOGUE } from "./catalogue.ts";
 import { createEvents, type Events } from "./events.ts";
 import { finish, type Run } from "./runs/finish.ts";
 import { claimRuns, withModels } from "./runs/worker.ts";
-import { giveBackInstances } from "./store/instances.ts";
+import { releaseInstances } from "./store/instances.ts";
 import { findViolations } from "./store/invariants.ts";
 import { endLostTasks } from "./store/tasks.ts";
 
@@ -37,9 +37,9 @@ const sessions: string[] = [];
 let arrivals: Arrivals;
 let wake: Wake;
 let events: Events;
-/** The runs that were begun, by their place; whoever held one may still say how it ended. */
+/** All started runs, by number; a process that has lost a run may still report its end. */
 const runs: Run[] = [];
-/** Which arrival of its table a sequence stands for. */
+/** How often the table had arrived, by sequence. */
 const counts = new Map<string, number>();
 
 const OPEN_SESSION = statement<{ id: string }>(
@@ -56,7 +56,7 @@ async function newSession(): Promise<string> {
 beforeAll(async () => {
   const { db } = database;
   wake = createWake();
-  const outbox = createOutbox([EARS], wake);
+  const outbox = createOutbox([TEST_CONSUMER], wake);
   events = createEvents({ outbox, ids: systemIds, clock: systemClock });
   sessions.push(await newSession(), await newSession());
   arrivals = createArrivals({
@@ -102,12 +102,12 @@ test("random commands leave exactly what the rules say", { timeout: 2 * TIME_LIM
     }
     const model = createModel(defs, { lostLimit: LOST_LIMIT });
     for (const [step, command] of commands.entries()) {
-      if (!command.anyway && !isOfUse(model, command)) continue;
+      if (!command.anyway && !hasEffect(model, command)) continue;
       await run(model, command);
       const where = `after step ${step}, ${command.kind}`;
-      const { told, ...rows } = await look();
+      const { emitted, ...rows } = await readRows();
       expect(rows, where).toEqual(model.rows());
-      expect(told, where).toEqual(model.told);
+      expect(emitted, where).toEqual(model.emitted);
       expect(await findViolations(db), where).toEqual([]);
     }
   });
@@ -125,23 +125,23 @@ async function run(model: Model, command: Command): Promise<void> {
     case "claim":
       return claim(model, sessions[command.by] as string, command.limit);
     case "end": {
-      const grip = at(model.held(), command.pick);
-      if (grip) expect(await end(grip.no, command.succeeds)).toBe(model.end(grip.no, command.succeeds));
+      const hold = at(model.held(), command.pick);
+      if (hold) expect(await end(hold.no, command.succeeds)).toBe(model.end(hold.no, command.succeeds));
       return;
     }
     case "late end": {
-      const grip = at(model.spent, command.pick);
-      if (grip) expect(await end(grip.no, command.succeeds)).toBe(false);
+      const hold = at(model.pastHolds, command.pick);
+      if (hold) expect(await end(hold.no, command.succeeds)).toBe(false);
       return;
     }
-    case "give back": {
-      const grip = at(model.held(), command.pick);
-      if (!grip || model.dead.has(grip.session)) return;
-      model.giveBack(grip.no);
+    case "release": {
+      const hold = at(model.held(), command.pick);
+      if (!hold || model.dead.has(hold.session)) return;
+      model.release(hold.no);
       await database.db.tx(async (tx) => {
-        const held = [runs[grip.no] as Run];
-        const returned = await giveBackInstances(tx, held, { lost: false, lostLimit: LOST_LIMIT });
-        await endLostTasks(tx, returned, "its process was shut down");
+        const held = [runs[hold.no] as Run];
+        const released = await releaseInstances(tx, held, { lost: false, lostLimit: LOST_LIMIT });
+        await endLostTasks(tx, released, "its process was shut down");
       });
       return;
     }
@@ -150,14 +150,14 @@ async function run(model: Model, command: Command): Promise<void> {
       model.dead.add(session);
       await database.db.rows(EXPIRE, [session]);
       sessions[command.by] = await newSession();
-      return command.noticed ? lookAtTimers(model) : undefined;
+      return command.noticed ? runTimers(model) : undefined;
     }
     case "timers":
-      return lookAtTimers(model);
-    case "settle":
+      return runTimers(model);
+    case "end quiet":
       model.reclaim();
-      model.settle();
-      for (const step of SETTLE) await database.db.rows(step);
+      model.endQuietPeriods();
+      for (const step of END_QUIET) await database.db.rows(step);
       await arrivals.worker.reclaimer?.runOnce();
       await arrivals.timers.runOnce();
       return;
@@ -200,31 +200,28 @@ async function claim(model: Model, session: string, limit: number): Promise<void
   }
 }
 
-/** Each run brings its own place as its value, so it can be seen whose values are there. */
+/** Each run stores its own number as its value, so a check can see which run the values are from. */
 function end(no: number, succeeds: boolean): Promise<boolean> {
   const one = runs[no] as Run;
   const value = { kpi_id: kpiOf(one.model_id), dimension_key: "", dimensions: {}, value: no };
-  const deps = { db: database.db, wake, events, arrived: () => {} };
+  const deps = { db: database.db, wake, events, onArrived: () => {} };
   if (!succeeds) return finish(deps, one, { status: "FAILED", message: "broke" });
   return finish(deps, one, { status: "SUCCESS", values: [value], computeCount: 1 });
 }
 
-async function lookAtTimers(model: Model): Promise<void> {
+async function runTimers(model: Model): Promise<void> {
   model.reclaim();
   await arrivals.worker.reclaimer?.runOnce();
   await arrivals.timers.runOnce();
 }
 
 const EXPIRE = statement("test.arrivals.expire", "update kernel.session set expires_at = now() where id = $1");
-const SETTLE = [
+const END_QUIET = [
   statement(
-    "test.arrivals.settle_arrivals",
+    "test.arrivals.age_arrivals",
     "update arrivals.metrics_etl_log set arrival_time = arrival_time - interval '1 day'",
   ),
-  statement(
-    "test.arrivals.settle_instances",
-    "update arrivals.model_instance set due_at = now() where state = 'quiet'",
-  ),
+  statement("test.arrivals.end_quiet", "update arrivals.model_instance set due_at = now() where state = 'quiet'"),
 ];
 
 interface Rows {
@@ -232,10 +229,10 @@ interface Rows {
   tasks: { used: Record<string, string> }[];
   values: string[] | null;
   arrived: { sequence: string; count: number }[] | null;
-  told: Record<string, number>;
+  emitted: Record<string, number>;
 }
-const LOOK = statement<Rows>(
-  "test.arrivals.look",
+const READ_ROWS = statement<Rows>(
+  "test.arrivals.read_rows",
   `select
      (select coalesce(jsonb_agg(jsonb_build_object('model', model_id, 'opTime', op_time, 'state', state, 'again', again,
         'generation', generation, 'used', consumed, 'lost', lost_count) order by model_id, op_time), '[]')
@@ -247,12 +244,12 @@ const LOOK = statement<Rows>(
      (select jsonb_agg(jsonb_build_object('sequence', sequence::text, 'count', arrivals))
       from arrivals.metrics_etl_log) as arrived,
      (select jsonb_build_object('kpi.updated', count(*) filter (where topic = 'kpi.updated'),
-        'model.failed', count(*) filter (where topic = 'model.failed')) from kernel.outbox) as told`,
+        'model.failed', count(*) filter (where topic = 'model.failed')) from kernel.outbox) as emitted`,
 );
 
-async function look() {
-  const [row] = await database.db.rows(LOOK);
-  if (!row) throw new Error("the look came back empty");
+async function readRows() {
+  const [row] = await database.db.rows(READ_ROWS);
+  if (!row) throw new Error("the query returned no row");
   for (const { sequence, count } of row.arrived ?? []) counts.set(sequence, count);
   const inCounts = (used: Record<string, string> | null) =>
     used && Object.fromEntries(Object.entries(used).map(([key, sequence]) => [key, counts.get(sequence)]));
@@ -260,13 +257,13 @@ async function look() {
     instances: row.instances.map((instance) => ({ ...instance, used: inCounts(instance.used) })),
     tasks: row.tasks.map((task) => ({ ...task, used: inCounts(task.used) })),
     values: row.values ?? [],
-    told: row.told,
+    emitted: row.emitted,
   };
 }
 
 const at = <T>(all: readonly T[], pick: number): T | undefined => all[pick % all.length];
 
-/** A refusal is an answer too. */
+/** The result, or the code of the error that the API answers. */
 function answered<T>(promise: Promise<T>): Promise<T | string> {
   return promise.catch((error: unknown) => {
     if (error instanceof ApiError) return error.code;

@@ -1,4 +1,4 @@
-/** Puts the parts of the module together for one process: what people and programs use, the worker, the timers. */
+/** Wires the parts of the module for one process: its use cases, the worker and the timers. */
 
 import type { Engines } from "../engines/index.ts";
 import type { Db, Queryable, Tx } from "../kernel/data/db.ts";
@@ -11,14 +11,14 @@ import { PROCESS_NAME, type Session } from "../kernel/work/session.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import { type Announced, type Announcement, announce } from "./announce.ts";
 import type { ArrivalsMetrics } from "./catalogue.ts";
-import { createEvents, type TellEnded } from "./events.ts";
+import { createEvents, type OnRunEnded } from "./events.ts";
 import { createIndicators, type Indicators } from "./kpis/indicators.ts";
 import { createModels, type Models } from "./models/models.ts";
 import { createRequests, type Requests } from "./models/requests.ts";
 import type { ChainPort } from "./runs/chain-port.ts";
-import { keyOf } from "./runs/judge.ts";
+import { keyOf } from "./runs/decide.ts";
+import { createRunWaiters, type RunWaiters } from "./runs/run-waiters.ts";
 import { createTimers } from "./runs/timers.ts";
-import { createWaitingRoom, type WaitingRoom } from "./runs/waiting-room.ts";
 import { createWorker } from "./runs/worker.ts";
 import type { ArrivalsSettings } from "./settings.ts";
 import { findArrivals, type ListArrivals, listArrivals } from "./store/arrivals.ts";
@@ -29,24 +29,24 @@ export interface Arrivals {
   models: Models;
   indicators: Indicators;
   requests: Requests;
-  waitingRoom: WaitingRoom;
+  runWaiters: RunWaiters;
   /** Start it in a process with the role `worker`. */
   worker: ReturnType<typeof createWorker>;
   /** Start it in a process with the role `scheduler`. */
   timers: Service;
   /** A table has arrived. Resolves after COMMIT. */
   announce(announcement: Announcement): Promise<Announced>;
-  /** The same for many, in the transaction of whoever knows of them. */
+  /** The same for many, in the transaction of the caller. */
   announceIn(tx: Tx, announcements: readonly Announcement[]): Promise<Announced[]>;
   /** Tables that have arrived, the newest first. */
   list(query: ListArrivals): ReturnType<typeof listArrivals>;
-  /** The name under which a table is kept. */
+  /** The name under which a table is stored. */
   tableName(given: string): string;
   /** Which of the tables have arrived for the opTime. */
   hasArrived(db: Queryable, tables: readonly string[], opTime: string): Promise<Set<string>>;
-  /** Tells another module, in the transaction, what a model's run read and brought. Ask for it before anything is started. */
-  onEnded(listener: TellEnded): void;
-  /** Waits for the announcements that are being committed. */
+  /** Calls the listener in the transaction that ends a run, with what the run read and wrote. Register it before the start. */
+  onRunEnded(listener: OnRunEnded): void;
+  /** Waits for announcements whose commit is in flight. */
   drain(): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export interface ArrivalsDeps {
   engines: Engines;
   outbox: Pick<Outbox, "emit">;
   chains: ChainPort;
-  /** Tells those who wait for tables by themselves. */
+  /** Called after the commit, for chains whose nodes wait for tables. */
   onArrived: (arrivals: readonly { table: string; opTime: string }[]) => void;
 }
 
@@ -72,11 +72,11 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
   const tableName = tableNaming(settings);
   const events = createEvents({ ...deps, ids: systemIds, clock: systemClock });
 
-  function announced(announcements: readonly Announcement[], results: readonly Announced[]): void {
+  function afterAnnounced(announcements: readonly Announcement[], results: readonly Announced[]): void {
     const verdicts = new Set(results.flatMap(({ considered }) => considered.map(({ verdict }) => verdict.kind)));
     if (verdicts.has("ready")) wake.hint(READY_TOPIC);
     if (verdicts.has("quiet")) wake.hint(TIMER_TOPIC);
-    onArrived(announcements.filter((_, index) => results[index]?.isNews));
+    onArrived(announcements.filter((_, index) => results[index]?.isNew));
     const used = results.filter(({ isUsed }) => isUsed).length;
     metrics.count("millrace_arrivals_total", { outcome: "used" }, used);
     metrics.count("millrace_arrivals_total", { outcome: "ignored" }, results.length - used);
@@ -84,7 +84,7 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
 
   async function announceAll(tx: Tx, announcements: readonly Announcement[]): Promise<Announced[]> {
     const results = await announce(tx, announcements);
-    tx.afterCommit(() => announced(announcements, results));
+    tx.afterCommit(() => afterAnnounced(announcements, results));
     return results;
   }
 
@@ -107,11 +107,10 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
     }),
     indicators: createIndicators({ db }),
     requests: createRequests({ db, wake }),
-    waitingRoom: createWaitingRoom({ db, wake }),
+    runWaiters: createRunWaiters({ db, wake }),
     worker: createWorker({
       ...deps,
       events,
-      arrived: onArrived,
       rowsMax: settings.rowsMax,
       onChainRun: (run, chainRunId) => setChainRun(db, run.taskId, chainRunId),
       name: PROCESS_NAME,
@@ -127,17 +126,17 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
       const found = await findArrivals(reader, keys);
       return new Set(found.flatMap(({ table_name }) => given.get(table_name) ?? []));
     },
-    onEnded: events.onEnded,
+    onRunEnded: events.onRunEnded,
     drain: () => announcements.drain(),
   };
 }
 
-/** How the names of tables are kept and compared. A letter whose capital is two letters stays as it is, so no name grows. */
+/** How table names are stored and compared. A letter whose upper case is two letters stays as it is, so no name gets longer. */
 function tableNaming({ tableCase }: Pick<ArrivalsSettings, "tableCase">): (given: string) => string {
-  return tableCase === "ignore" ? (given) => given.replaceAll(/./gsu, capitalOf) : (given) => given;
+  return tableCase === "ignore" ? (given) => given.replaceAll(/./gsu, upperCaseOf) : (given) => given;
 }
 
-function capitalOf(letter: string): string {
-  const capital = letter.toUpperCase();
-  return capital.length === letter.length ? capital : letter;
+function upperCaseOf(letter: string): string {
+  const upper = letter.toUpperCase();
+  return upper.length === letter.length ? upper : letter;
 }

@@ -1,4 +1,4 @@
-/** Whatever is sent to the endpoints of arrivals: a sentence and a code, never a 5xx, and nothing has changed. */
+/** Bad input to the endpoints of arrivals is answered with a sentence and a code, never a 5xx, and changes nothing. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Answer, Json } from "../../test/client.ts";
 import { useDatabase } from "../../test/database.ts";
@@ -36,7 +36,7 @@ afterEach(async () => {
   expect(await everything()).toEqual(before);
 });
 
-/** Status and code, once it is sure that they come with a sentence. */
+/** Status and code, after checking that the answer has a sentence. */
 function refused({ status, body }: Answer<Json>): [status: number, code: unknown] {
   expect(status, JSON.stringify(body)).toBeGreaterThanOrEqual(400);
   expect(status, JSON.stringify(body)).toBeLessThan(500);
@@ -119,7 +119,7 @@ const wrongFields: [endpoint: keyof typeof endpoints, field: string, values: unk
   ["backfill", "dryRun", [null, "true", 1, {}]],
 ];
 
-describe("a field that is not what it must be", () => {
+describe("an invalid field", () => {
   test.each(wrongFields)("%s: %s, %#", async (name, field, values) => {
     const endpoint = endpoints[name];
     for (const value of values) {
@@ -128,7 +128,7 @@ describe("a field that is not what it must be", () => {
     }
   });
 
-  test.each(Object.entries(endpoints))("is missing, or is one too many: %s", async (_name, endpoint) => {
+  test.each(Object.entries(endpoints))("is missing or unknown: %s", async (_name, endpoint) => {
     const optional = ["sql", "force", "expression", "dryRun"];
     for (const field of Object.keys(endpoint.body).filter((one) => !optional.includes(one))) {
       const { [field]: _left, ...rest } = endpoint.body;
@@ -140,7 +140,7 @@ describe("a field that is not what it must be", () => {
   });
 });
 
-describe("a body that is none", () => {
+describe("an invalid body", () => {
   const bodies: [what: string, text: string][] = [
     ["empty", ""],
     ["cut off", '{"srcTableName": "T", '],
@@ -167,7 +167,7 @@ describe("a body that is none", () => {
     }
   });
 
-  test("where none is wanted", async () => {
+  test("where none is expected", async () => {
     for (const action of ["publish", "unpublish"]) {
       for (const body of ['{"state": 1}', "[]", "1", "{"]) {
         expect(refused(await send({ ...run, path: `${BASE}/models/M:${action}` }, body))[0]).toBe(400);
@@ -177,14 +177,14 @@ describe("a body that is none", () => {
 });
 
 describe("a header", () => {
-  test.each(["", "a b", "ключ", long(256)])("Idempotency-Key that cannot be one: %j", async (key) => {
+  test.each(["", "a b", "ключ", long(256)])("Idempotency-Key that is not valid: %j", async (key) => {
     const headers = { "content-type": "application/json", "idempotency-key": Buffer.from(key).toString("latin1") };
     const answer = await kpis.api.send(ARRIVE, { method: "POST", headers, body: JSON.stringify(arrival.body) });
     expect(refused(answer)).toEqual([400, "VALIDATION_FAILED"]);
   });
 });
 
-describe("an id that belongs to nothing", () => {
+describe("an unknown id", () => {
   const odd = ["nobody", "m", "M ", "100%", "a/b", "a:b", "模型", "'; drop table x --", long(500), "a\nb"];
   const paths: [method: string, path: (id: string) => string, code: string][] = [
     ["GET", (id) => `/models/${id}`, "MODEL_NOT_FOUND"],
@@ -213,7 +213,7 @@ describe("an id that belongs to nothing", () => {
     }
   });
 
-  test.each(["models", "indicators"])("cannot be given to one of the %s", async (kind) => {
+  test.each(["models", "indicators"])("that is not valid cannot be used for new %s", async (kind) => {
     const { body } = kind === "models" ? model : indicator;
     for (const id of odd.filter((one) => !["nobody", "m"].includes(one))) {
       const answer = await send({ method: "PUT", path: `${BASE}/${kind}/${encodeURIComponent(id)}`, body }, body);
@@ -246,13 +246,13 @@ describe("a query", () => {
       "/models/M/why",
       ["", "opTime=", "opTime=%20", "opTime=202512", `opTime=${TODAY}&x=1`, `opTime=${TODAY}&opTime=2`],
     ],
-  ])("of %s that cannot be: %j", async (path, queries) => {
+  ])("of %s that is not valid: %j", async (path, queries) => {
     for (const query of queries) {
       expect(refused(await kpis.get(`${path}?${query}`)), query.slice(0, 60)).toEqual([400, expect.any(String)]);
     }
   });
 
-  test("that finds nothing is answered with nothing", async () => {
+  test("without matches is answered with an empty page", async () => {
     const unstorable = ['{"a":"\\u0000"}', '{"a":"\\ud800"}', '{"\\u0000":1}'].map(
       (one) => `/data?dimensions=${json(one)}`,
     );
@@ -269,7 +269,7 @@ describe("a query", () => {
   });
 });
 
-describe("what is no route", () => {
+describe("an unknown route", () => {
   test.each([
     ["GET", ARRIVE],
     ["PUT", ARRIVE],
@@ -302,7 +302,7 @@ describe("a key", () => {
     await database.query("delete from kernel.api_key");
   });
 
-  test("that may only read changes nothing, and one that may only write reads nothing", async () => {
+  test("with only the read scope cannot write, and one with only the write scope cannot read", async () => {
     const as = (key: string, method: string, path: string, body?: Json) =>
       kpis.api.send(path, {
         method,

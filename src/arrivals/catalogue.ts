@@ -1,6 +1,6 @@
 /**
- * What arrivals adds to the catalogues of Millrace: tables that arrive, the models that wait for them, values of KPIs. It loads no package, since
- * commands read it too.
+ * The errors, metrics, scopes and tags that arrivals adds to the catalogues of Millrace. It loads no package, because the
+ * CLI reads it too.
  */
 import type { Catalogue } from "../kernel/catalogue.ts";
 import { errorsOf } from "../kernel/errors.ts";
@@ -14,11 +14,14 @@ export const CATALOGUE = {
       status: 409,
       sentence: "Model `{modelId}` is not published. Publish it first: POST /api/v1/kpi/models/{modelId}:publish.",
     },
-    MODEL_RUNNING: { status: 409, sentence: "Model `{modelId}` is running for {opTime}. Wait until that has ended." },
+    MODEL_RUNNING: {
+      status: 409,
+      sentence: "Model `{modelId}` is running for {opTime}. Wait until that run has ended.",
+    },
     TABLES_MISSING: {
       status: 409,
       sentence:
-        "Model `{modelId}` cannot run for {opTime} while tables are missing: {missing}. With `force` it runs without.",
+        "Model `{modelId}` cannot run for {opTime} while tables are missing: {missing}. With `force` it runs without them.",
     },
     KPI_NOT_FOUND: { status: 404, sentence: "There is no indicator `{kpiId}`." },
     KPI_FED_ALREADY: {
@@ -35,12 +38,12 @@ export const CATALOGUE = {
     },
     millrace_arrivals_run_seconds: {
       kind: "histogram",
-      help: "Time from the claim of a model's run to its end, by what became of it.",
+      help: "Time from the claim of a model's run to its end, by outcome.",
       labels: ["outcome"],
     },
     millrace_arrivals_runs_in_flight: {
       kind: "gauge",
-      help: "Runs of models in this process at the moment.",
+      help: "Runs of models in flight in this process.",
       labels: [],
     },
   },

@@ -1,4 +1,4 @@
-/** The doctor finds each kind of disagreement that is planted by hand, and none where there is none. */
+/** The doctor finds each kind of violation that a test makes by hand, and nothing else. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { ACTOR, type ArrivalProcess, arrival, held, useArrivalProcesses } from "../../test/arrivals-process.ts";
 import { useDatabase } from "../../test/database.ts";
@@ -46,9 +46,9 @@ describe("the check of the state of arrivals", () => {
 
   test.each<[string, () => Promise<unknown>, rule: RegExp, undo: () => Promise<unknown>]>([
     [
-      "a run that nobody knows of",
+      "a run without a running instance",
       () => beginTask("m", DAY),
-      /exactly while one run of it is RUNNING/,
+      /exactly while one of its runs is RUNNING/,
       () => database.query("delete from arrivals.metrics_task_log where status = 'RUNNING' and model_id = 'm'"),
     ],
     [
@@ -66,7 +66,7 @@ describe("the check of the state of arrivals", () => {
     [
       "a run of another generation",
       () => setInstance("generation = 7", "n"),
-      /of the same generation/,
+      /with the same generation/,
       () => setInstance("generation = 1", "n"),
     ],
     [
@@ -78,17 +78,17 @@ describe("the check of the state of arrivals", () => {
     [
       "something used that the newest success did not use",
       () => setInstance("consumed = '{}'"),
-      /what its newest success used/,
+      /those of its newest success/,
       () => setInstance("consumed = null"),
     ],
     [
       "something used that has not arrived",
       () => database.query("update arrivals.metrics_etl_log set sequence = 0 where table_name = 'a'"),
-      /only what has arrived/,
+      /only tables that have arrived/,
       () => setInstance("consumed = null"),
     ],
-  ])("finds %s", async (_what, plant, rule, undo) => {
-    await plant();
+  ])("finds %s", async (_what, setup, rule, undo) => {
+    await setup();
     const violations = await findViolations(database.db);
     expect(violations).toMatchObject([{ rule: expect.stringMatching(rule), count: 1 }]);
     expect(await check("arrivals state")).toMatchObject({
@@ -97,7 +97,7 @@ describe("the check of the state of arrivals", () => {
       advice: expect.stringContaining("bug"),
     });
     expect(violations[0]?.example).toMatch(/^[mn] \w+$/);
-    await undo(); // What must always hold is checked after the test.
+    await undo(); // The invariants are checked again after the test.
   });
 });
 
@@ -109,7 +109,7 @@ describe("the check of the leases of models", () => {
     expect(found).toMatch(/fell silent 100 s ago/);
   });
 
-  test("finds a run whose process nobody remembers", async () => {
+  test("finds a run whose session no longer exists", async () => {
     await setInstance("session_id = 987654321", "n");
     expect(await check("model leases")).toMatchObject({
       verdict: "broken",
@@ -119,7 +119,7 @@ describe("the check of the leases of models", () => {
 });
 
 describe("the check of the queue of models", () => {
-  test("warns of models that have waited for long", async () => {
+  test("warns of models that have waited too long", async () => {
     await process.worker.stop();
     await process.requests.run("m", { opTime: DAY, force: false }, ACTOR);
     expect(await check("model queue")).toMatchObject({ verdict: "ok" });

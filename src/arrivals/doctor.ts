@@ -1,4 +1,4 @@
-/** What can go wrong in arrivals without anybody noticing. */
+/** The doctor's checks of arrivals: leases, the queue of ready models, and rows that must agree. */
 
 import { leaseFinding, stateFinding } from "../kernel/data/invariants.ts";
 import type { DoctorCheck } from "../kernel/doctor.ts";
@@ -28,7 +28,7 @@ export const arrivalsChecks: DoctorCheck[] = [
         advice:
           workers === 0
             ? "Start a process with the role `worker`."
-            : "Start more processes with the role `worker`, or raise arrivals.slots; and see what runs for so long.",
+            : "Start more processes with the role `worker`, or raise arrivals.slots. Check which runs take so long.",
       };
     },
   },

@@ -1,4 +1,4 @@
-/** What arrivals tells the world, by the outbox and in the transaction of the change. */
+/** The events that arrivals emits through the outbox, in the transaction of the change. */
 
 import type { Tx } from "../kernel/data/db.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -11,13 +11,13 @@ export interface Events {
   updated(tx: Tx, event: KpiUpdated): Promise<void>;
   failed(tx: Tx, event: ModelFailed): Promise<void>;
   late(tx: Tx, events: readonly DeadlinePassed[]): Promise<void>;
-  /** For those who want to know where indicators come from; costs nothing if there are none. */
-  ended(tx: Tx, end: ModelEnd): Promise<void>;
-  onEnded(listener: TellEnded): void;
+  /** Calls the listeners, which record lineage; without one it reads nothing. */
+  runEnded(tx: Tx, end: ModelEnd): Promise<void>;
+  onRunEnded(listener: OnRunEnded): void;
 }
 
-/** Tells those who want to know, in the transaction, what a run read and brought. */
-export type TellEnded = (tx: Tx, flow: ModelFlow) => Promise<void>;
+/** Called in the transaction that ends a run, with what the run read and wrote. */
+export type OnRunEnded = (tx: Tx, flow: ModelFlow) => Promise<void>;
 
 interface KpiUpdated {
   modelId: string;
@@ -47,7 +47,7 @@ export interface EventsDeps {
 }
 
 export function createEvents({ outbox, ids, clock }: EventsDeps): Events {
-  const listeners: TellEnded[] = [];
+  const listeners: OnRunEnded[] = [];
   const eventOf = (topic: string) => (event: object) => ({
     eventId: ids.uuid(),
     topic,
@@ -57,11 +57,11 @@ export function createEvents({ outbox, ids, clock }: EventsDeps): Events {
     updated: (tx, event) => outbox.emit(tx, [event].map(eventOf("kpi.updated"))),
     failed: (tx, event) => outbox.emit(tx, [event].map(eventOf("model.failed"))),
     late: (tx, events) => outbox.emit(tx, events.map(eventOf("deadline.passed"))),
-    async ended(tx, end) {
+    async runEnded(tx, end) {
       if (listeners.length === 0) return;
       const flow = await describeRun(tx, end);
       for (const listener of listeners) await listener(tx, flow);
     },
-    onEnded: (listener) => void listeners.push(listener),
+    onRunEnded: (listener) => void listeners.push(listener),
   };
 }

@@ -1,4 +1,4 @@
-/** Tracked files that are arrivals: one for each file, when the last of its shards is through the last stage. */
+/** A tracked file is one arrival, when the last stage of all its shards is done. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
@@ -18,7 +18,7 @@ const LAST = reached("mysql-sender", "started");
 
 describe("a file name", () => {
   const arrivalOf = fileArrivals({ files: FILES });
-  test("is an arrival if a rule fits the whole of it", () => {
+  test("is an arrival if a rule matches all of it", () => {
     expect(arrivalOf("orders_20250101.csv")).toMatchObject({ table: "ODS_orders", opTime: "20250101" });
     expect(arrivalOf("any-2025.csv")).toEqual({ table: "any", opTime: "2025", pattern: FILES[1]?.pattern });
     for (const name of ["orders_20250101.csv.gz", "x/orders_20250101.csv", "orders_2025.csv", "Orders_20250101.csv"]) {
@@ -26,11 +26,11 @@ describe("a file name", () => {
     }
   });
 
-  test("is none if its opTime could not be one", () => {
+  test("is not an arrival if its opTime is not valid", () => {
     expect(arrivalOf("any-a b.csv")).toBeUndefined();
   });
 
-  test("cannot be matched by a pattern that is none", () => {
+  test("needs a valid regular expression", () => {
     expect(() => fileArrivals({ files: [{ pattern: "(", table: "t", opTime: "o" }] })).toThrow(OperatorError);
   });
 
@@ -40,7 +40,7 @@ describe("a file name", () => {
       "arrivals.files[0].opTime in the configuration has $1",
     ],
     [{ pattern: "(a)(?<b>.+)", table: "$<c>", opTime: "$2" }, "arrivals.files[0].table in the configuration has $<c>"],
-  ])("cannot be read by a rule that names a group which its pattern lacks: %j", (rule, sentence) => {
+  ])("cannot match a rule that names a group its pattern does not have: %j", (rule, sentence) => {
     expect(() => fileArrivals({ files: [rule] })).toThrow(sentence);
   });
 });
@@ -76,7 +76,7 @@ describe("a tracked file", () => {
     return String(day);
   };
 
-  test("arrives with the last of its shards, and once", async () => {
+  test("arrives once, with the last of its shards", async () => {
     const opTime = nextDay();
     const filename = `orders_${opTime}.csv`;
     await table.put(LAST, { filename, shards: [0, 1, 2] });
@@ -88,7 +88,7 @@ describe("a tracked file", () => {
     expect(await arrived(opTime)).toEqual([`ODS_ORDERS ${opTime} 1`]);
   });
 
-  test("has not arrived while a shard failed, and has once that is done over", async () => {
+  test("arrives only when a failed shard has been retried and done", async () => {
     const opTime = nextDay();
     const filename = `orders_${opTime}.csv`;
     await table.put(LAST, { filename, shards: [0, 1] });
@@ -102,7 +102,7 @@ describe("a tracked file", () => {
     expect(await arrived(opTime)).toEqual([`ODS_ORDERS ${opTime} 1`]);
   });
 
-  test("arrives once when its last two shards end at the same moment, in two processes", async () => {
+  test("arrives once when its last two shards end concurrently in two processes", async () => {
     const opTimes = Array.from({ length: ROUNDS }, nextDay);
     const end = async (opTime: string) => {
       const filename = `orders_${opTime}.csv`;
@@ -113,7 +113,7 @@ describe("a tracked file", () => {
     for (const opTime of opTimes) expect(await arrived(opTime)).toEqual([`ODS_ORDERS ${opTime} 1`]);
   });
 
-  test("that fits no rule is no arrival", async () => {
+  test("that matches no rule is not an arrival", async () => {
     const filename = newFilename();
     await table.put(LAST, { filename });
     await done(filename, 0);
@@ -123,7 +123,7 @@ describe("a tracked file", () => {
     expect(row).toEqual({ count: 0 });
   });
 
-  test("is one arrival with others that mean the same table, done in one request", async () => {
+  test("is one arrival together with other files of the same table and opTime in one request", async () => {
     const opTime = nextDay();
     const names = [`any-${opTime}.csv`, `ANY-${opTime}.csv`];
     for (const filename of names) await table.put(LAST, { filename });
@@ -154,7 +154,7 @@ describe("a tracked file", () => {
     await table.put(LAST, { filename });
     await done(filename, 0);
     await until(async () => (await statusOf()) === "SUCCESS", "the node to go on");
-    expect(performance.now() - began).toBeLessThan(TOLD_MS_MAX);
+    expect(performance.now() - began).toBeLessThan(NOTIFIED_MS_MAX);
     await until(async () => {
       const { body } = await api.get<{ items: object[] }>(`/api/v1/kpi/data?kpiId=${kpiId}&opTime=${opTime}`);
       return body.items.length === 1;
@@ -162,5 +162,5 @@ describe("a tracked file", () => {
   });
 });
 
-/** Without a word it would be the timers that notice, after ten seconds or more. */
-const TOLD_MS_MAX = 8_000;
+/** Without the notification the timers would find it, after ten seconds or more. */
+const NOTIFIED_MS_MAX = 8_000;

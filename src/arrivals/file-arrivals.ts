@@ -6,14 +6,14 @@ import { type ArrivalsSettings, patternOf } from "./settings.ts";
 export interface FileArrival {
   table: string;
   opTime: string;
-  /** Of the rule, as it is written. */
+  /** Of the rule that matched, as written in the settings. */
   pattern: string;
 }
 
-/** What a rule adds to a long file name may be more than a table's name can hold. */
+/** A rule may turn a long file name into a longer table name. */
 const TABLE_LENGTH_MAX = 255;
 
-/** The first rule that fits the whole name counts, if what it makes of it can be a table and an opTime. */
+/** The first rule that matches the whole name and gives a valid table and opTime wins. */
 export function fileArrivals({
   files,
 }: Pick<ArrivalsSettings, "files">): (filename: string) => FileArrival | undefined {
@@ -34,9 +34,9 @@ export function fileArrivals({
   };
 }
 
-/** A reference to a group that is not there would stand for itself, and no file would ever be an arrival. */
+/** JavaScript keeps a reference to an unknown group as text, so no file would ever match the intended table. */
 function refuseMissingGroups(pattern: RegExp, text: string, place: string): void {
-  // With an empty alternative it fits the empty text, and tells its groups.
+  // With an empty alternative the pattern matches the empty text, and the match lists its groups.
   const groups = new RegExp(`${pattern.source}|`).exec("");
   const numbers = (groups?.length ?? 1) - 1;
   const names = Object.keys(groups?.groups ?? {});

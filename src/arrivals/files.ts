@@ -1,6 +1,6 @@
 /**
- * Tracked files that are arrivals: when the last stage of all shards of a file is done, the table that its name stands for
- * has arrived, in the same transaction.
+ * Announces tables for tracked files: when the last stage of all shards of a file is done, the table that its name stands
+ * for arrives in the same transaction.
  */
 import type { Tx } from "../kernel/data/db.ts";
 import type { Arrivals } from "./arrivals.ts";
@@ -8,18 +8,18 @@ import { type FileArrival, fileArrivals } from "./file-arrivals.ts";
 import type { ArrivalsSettings } from "./settings.ts";
 
 export interface Files {
-  /** For whoever tracks files. */
+  /** For the tracking module. */
   completion: {
-    concerns(filename: string): boolean;
-    /** In the transaction that made them complete. */
+    isArrival(filename: string): boolean;
+    /** Call it in the transaction that completes the files. */
     complete(tx: Tx, filenames: readonly string[]): Promise<void>;
   };
-  /** Tells another module of files that have arrived. Ask for it before anything is started. */
-  onFiles(listener: TellFiles): void;
+  /** Calls the listener for files that have arrived. Register it before the start. */
+  onFilesArrived(listener: OnFilesArrived): void;
 }
 
-/** In the transaction of the arrivals. */
-export type TellFiles = (tx: Tx, files: readonly FileArrival[]) => Promise<void>;
+/** Called in the transaction of the arrivals. */
+export type OnFilesArrived = (tx: Tx, files: readonly FileArrival[]) => Promise<void>;
 
 export function createFiles(deps: {
   settings: ArrivalsSettings;
@@ -27,10 +27,10 @@ export function createFiles(deps: {
 }): Files {
   const { settings, arrivals } = deps;
   const arrivalOf = fileArrivals(settings);
-  const listeners: TellFiles[] = [];
+  const listeners: OnFilesArrived[] = [];
   return {
     completion: {
-      concerns: (filename) => arrivalOf(filename) !== undefined,
+      isArrival: (filename) => arrivalOf(filename) !== undefined,
       async complete(tx, filenames) {
         const found = filenames.flatMap((filename) => arrivalOf(filename) ?? []);
         const files = found.map((file) => ({ ...file, table: arrivals.tableName(file.table) }));
@@ -40,6 +40,6 @@ export function createFiles(deps: {
         for (const listener of listeners) await listener(tx, files);
       },
     },
-    onFiles: (listener) => void listeners.push(listener),
+    onFilesArrived: (listener) => void listeners.push(listener),
   };
 }

@@ -1,6 +1,4 @@
-/**
- * The door of arrivals: tables that have come, the models that wait for them, and the values of indicators that they bring.
- */
+/** The entry point of arrivals: tables that have arrived, the models that wait for them, and values of KPIs. */
 import type { Module } from "../kernel/module.ts";
 import { CATALOGUE } from "./catalogue.ts";
 

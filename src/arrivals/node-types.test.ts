@@ -1,4 +1,4 @@
-/** Nodes of chains that announce tables and run models, and nodes that wait for tables which come by the API. */
+/** Nodes of chains that announce tables, run models, or wait for tables that the API announces. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { scripted, useChains } from "../../test/chains.ts";
@@ -20,7 +20,7 @@ interface Task {
   chainRunId: string | null;
 }
 
-/** A published model that depends on one table, both with names of their own. */
+/** A published model that depends on one table, both with unique names. */
 async function newModel(
   fields: Json = {},
   { put, post } = chains.api,
@@ -57,7 +57,7 @@ async function tasksOf(modelId: string, { get } = chains.api): Promise<Task[]> {
 const start = async (nodes: Parameters<typeof chains.define>[0]) =>
   chains.start(await chains.define(nodes), { opTime: DAY });
 
-/** What a model does that runs a chain with this script. */
+/** The work of a model that runs a chain with this script. */
 async function chainOf(script: Parameters<typeof scripted>[1]): Promise<string> {
   const name = `work ${randomUUID()}`;
   await chains.define([scripted("work", script)], { name });
@@ -69,10 +69,10 @@ describe("a node of the type `arrive`", () => {
     const { modelId, table, kpiId } = await newModel();
     const runId = await start([
       { id: "load", type: "noop" },
-      { id: "tell", type: "arrive", cfg: { table }, dependsOn: ["load"] },
+      { id: "announce", type: "arrive", cfg: { table }, dependsOn: ["load"] },
     ]);
     await chains.reaches(runId, "SUCCESS");
-    const { artifact } = await chains.node(runId, "tell");
+    const { artifact } = await chains.node(runId, "announce");
     expect(artifact).toEqual({ table, opTime: DAY, isNews: true, triggeredModels: [modelId] });
     await until(async () => (await tasksOf(modelId))[0]?.status === "SUCCESS", "the model to run");
     const { body } = await chains.api.get(`${KPI}/data?kpiId=${kpiId}&opTime=${DAY}`);
@@ -81,11 +81,11 @@ describe("a node of the type `arrive`", () => {
 
   test("fails for good without an opTime", async () => {
     const chainId = await chains.define([
-      { id: "tell", type: "arrive", cfg: { table: "t" }, retry: { maxAttempts: 3 } },
+      { id: "announce", type: "arrive", cfg: { table: "t" }, retry: { maxAttempts: 3 } },
     ]);
     const runId = await chains.start(chainId);
     await chains.reaches(runId, "FAILED");
-    expect(await chains.node(runId, "tell")).toMatchObject({
+    expect(await chains.node(runId, "announce")).toMatchObject({
       attempt: 1,
       lastError: expect.stringMatching(/needs an opTime/),
     });
@@ -93,7 +93,7 @@ describe("a node of the type `arrive`", () => {
 });
 
 describe("a node of the type `model`", () => {
-  test("runs a model, and brings what came of it", async () => {
+  test("runs a model and has its result as the artifact", async () => {
     const { modelId, table } = await newModel();
     await announce(table);
     await until(async () => (await tasksOf(modelId))[0]?.status === "SUCCESS", "the first run");
@@ -103,7 +103,7 @@ describe("a node of the type `model`", () => {
     expect(await tasksOf(modelId)).toMatchObject([{ generation: 1 }, { generation: 2, status: "SUCCESS" }]);
   });
 
-  test("fails for good while a table is missing, unless it is told not to care", async () => {
+  test("fails for good while a table is missing, unless it is forced", async () => {
     const { modelId, table } = await newModel();
     const runId = await start([{ id: "run", type: "model", cfg: { modelId }, retry: { maxAttempts: 3 } }]);
     await chains.reaches(runId, "FAILED");
@@ -112,7 +112,7 @@ describe("a node of the type `model`", () => {
     await chains.reaches(await start([{ id: "run", type: "model", cfg: { modelId, force: true } }]), "SUCCESS");
   });
 
-  test("runs the model again when it failed and the node has another try", async () => {
+  test("runs the model again when it failed and the node has another attempt", async () => {
     let runs = 0;
     const chain = await chainOf(() => {
       runs += 1;
@@ -130,7 +130,7 @@ describe("a node of the type `model`", () => {
     ]);
   });
 
-  test("waits for a run that is under way, and then runs the model once more", async () => {
+  test("waits for a run in flight, and then runs the model once more", async () => {
     const gate = signal();
     const chain = await chainOf(async () => {
       await gate.promise;
@@ -149,7 +149,7 @@ describe("a node of the type `model`", () => {
     ]);
   });
 
-  test("goes on in another process when its own stops, and waits for the same run of the model", async () => {
+  test("continues in another process when its own stops, and waits for the same run of the model", async () => {
     const open = async (roles: string) => {
       const millrace = await startMillrace(elsewhere, {
         env: { MILLRACE_ROLES: roles },
@@ -192,7 +192,7 @@ describe("a node that waits for tables", () => {
   const waiting = (...tables: string[]) => start([{ id: "n", type: "noop", waitsFor: tables }]);
   const newTable = () => `t ${randomUUID()}`;
 
-  test("goes on when the last of them arrives by the API", async () => {
+  test("continues when the last of them is announced to the API", async () => {
     const [one, other] = [newTable(), newTable()];
     const runId = await waiting(one, other);
     await announce(one);
@@ -201,22 +201,22 @@ describe("a node that waits for tables", () => {
     await chains.reaches(runId, "SUCCESS");
   });
 
-  test("does not wait for what arrived before", async () => {
+  test("does not wait for a table that has already arrived", async () => {
     const table = newTable();
     await announce(table);
     await chains.reaches(await waiting(table), "SUCCESS");
   });
 
-  test("goes on when a node announces it, or a model produces it", async () => {
+  test("continues when a node announces a table or a model produces it", async () => {
     const [announced, produced] = [newTable(), newTable()];
     const { modelId } = await newModel({ produces: produced });
     const runId = await waiting(announced, produced);
-    await start([{ id: "tell", type: "arrive", cfg: { table: announced } }]);
+    await start([{ id: "announce", type: "arrive", cfg: { table: announced } }]);
     await start([{ id: "run", type: "model", cfg: { modelId, force: true } }]);
     await chains.reaches(runId, "SUCCESS");
   });
 
-  test("means the same table in any case, where that is ignored", async () => {
+  test("matches table names in any case, with tableCase: ignore", async () => {
     const other = await startMillrace(elsewhere, {
       env: { MILLRACE_ROLES: "api,scheduler,worker" },
       arrivals: { tableCase: "ignore" },
@@ -237,13 +237,13 @@ describe("a node that waits for tables", () => {
     expect(await isDone("m")).toBe(false);
     await announce("ITEMS", other);
     await until(() => isDone("m"), "the second node");
-    expect(performance.now() - began).toBeLessThan(TOLD_MS_MAX);
+    expect(performance.now() - began).toBeLessThan(NOTIFIED_MS_MAX);
   });
 });
 
-/** Without a word it would be the timers that notice, after ten seconds or more. */
-const TOLD_MS_MAX = 8_000;
+/** Without the notification the timers would find it, after ten seconds or more. */
+const NOTIFIED_MS_MAX = 8_000;
 
-test("what must always hold does", async () => {
+test("the invariants hold", async () => {
   expect(await findViolations(database.db)).toEqual([]);
 });

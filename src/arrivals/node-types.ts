@@ -1,4 +1,4 @@
-/** Nodes of chains that have to do with arrivals: one announces a table, one runs a model and waits for it. */
+/** Node types for chains: `arrive` announces a table, `model` runs a model and waits for it. */
 import { Type } from "typebox";
 import { FinalFailure, type NodeType, nodeType } from "../chains/index.ts";
 import { ApiError } from "../kernel/errors.ts";
@@ -15,7 +15,7 @@ const ModelCfg = Type.Object(
   {
     modelId: Type.String({ minLength: 1, maxLength: 255 }),
     opTime: OpTime,
-    force: Type.Boolean({ default: false, description: "Also without tables that have not arrived." }),
+    force: Type.Boolean({ default: false, description: "Run it even if tables are missing." }),
   },
   { additionalProperties: false },
 );
@@ -29,7 +29,7 @@ export function arriveType({ announce }: Pick<Arrivals, "announce">): NodeType<t
     cfg: ArriveCfg,
     async execute({ key, ...ctx }, { table, ...cfg }) {
       const opTime = opTimeOf(cfg.opTime, ctx.opTime);
-      const { considered, isNews } = await announce({ table, opTime, idempotencyKey: key });
+      const { considered, isNew: isNews } = await announce({ table, opTime, idempotencyKey: key });
       const triggered = considered.filter(({ verdict }) => verdict.kind === "ready").map(({ model_id }) => model_id);
       return { artifact: { table, opTime, isNews, triggeredModels: triggered } };
     },
@@ -38,8 +38,8 @@ export function arriveType({ announce }: Pick<Arrivals, "announce">): NodeType<t
 
 export function modelType({
   requests,
-  waitingRoom,
-}: Pick<Arrivals, "requests" | "waitingRoom">): NodeType<typeof ModelCfg> {
+  runWaiters,
+}: Pick<Arrivals, "requests" | "runWaiters">): NodeType<typeof ModelCfg> {
   return nodeType({
     type: "model",
     blind: true,
@@ -52,13 +52,13 @@ export function modelType({
       let generation = generationIn(checkpoint, ctx.key);
       if (generation === undefined) {
         generation = await begin();
-        // Whoever takes over waits for this run and begins no other; after a failure the node has another key.
+        // A process that takes over waits for this run and starts no other. After a failure the node has another key.
         await saveCheckpoint({ key: ctx.key, generation });
       }
-      const task = await waitingRoom.ended({ ...key, generation }, signal);
+      const task = await runWaiters.ended({ ...key, generation }, signal);
       signal.throwIfAborted();
       if (task?.status !== "SUCCESS")
-        throw new Error(`Model \`${modelId}\` failed for ${opTime}: ${task?.message ?? "it is gone"}`);
+        throw new Error(`Model \`${modelId}\` failed for ${opTime}: ${task?.message ?? "its run no longer exists"}`);
       const { id, compute_count, storage_count } = task;
       return { artifact: { taskId: id, computeCount: compute_count, storageCount: storage_count } };
 
@@ -69,8 +69,8 @@ export function modelType({
           } catch (error) {
             if (!(error instanceof ApiError)) throw error;
             if (error.code !== "MODEL_RUNNING") throw new FinalFailure(error.message);
-            // It may have begun before what this run has made: so it runs once more after that.
-            await waitingRoom.ended({ ...key, generation: Number(error.details["generation"]) }, signal);
+            // That run may have started before the earlier nodes of this chain ended, so the model runs once more after it.
+            await runWaiters.ended({ ...key, generation: Number(error.details["generation"]) }, signal);
             signal.throwIfAborted();
           }
         }
@@ -81,7 +81,7 @@ export function modelType({
 
 function opTimeOf(own: string | undefined, ofRun: string | null): string {
   const opTime = own ?? ofRun;
-  if (opTime === null) throw new FinalFailure("It needs an opTime: start the run with one, or write it into the cfg.");
+  if (opTime === null) throw new FinalFailure("It needs an opTime: start the run with one, or set it in the cfg.");
   return opTime;
 }
 

@@ -1,4 +1,4 @@
-/** The announcement of a table, as the KPI library's callers know it: word for word in its answers. */
+/** The announcement of a table with the paths, fields and answers of the KPI library, word for word. */
 import type { IncomingMessage } from "node:http";
 import { invalid } from "../kernel/errors.ts";
 import { errors } from "../kernel/http/schemas.ts";
@@ -29,9 +29,9 @@ export function openRoutes(http: Http, { arrivals, settings }: OpenRoutesDeps): 
       config: { scope: "kpi:write" },
       schema: {
         tags: ["arrivals"],
-        summary: "A table has arrived for an opTime: runs the models whose tables are now all here",
+        summary: "Announce that a table has arrived for an opTime; models whose tables are now complete run",
         description:
-          "Waits for the models that it triggers, 30 s by default, and then answers RUNNING for those that go on. " +
+          "Waits for the models that it triggers, 30 s by default, and then answers RUNNING for those that have not ended. " +
           "`Prefer: respond-async` does not wait. With an Idempotency-Key, repeats of the same request are one arrival.",
         headers: schemas.ArrivalHeaders,
         body: schemas.ArrivalBody,
@@ -49,17 +49,17 @@ export function openRoutes(http: Http, { arrivals, settings }: OpenRoutesDeps): 
     },
   );
 
-  /** How the runs that an announcement has triggered ended, as far as they have by then. */
-  async function runsOf({ considered }: Announced, waitMs: number, hungUp: AbortSignal) {
+  /** Waits for the runs that an announcement has triggered; a run that has not ended in time is undefined. */
+  async function runsOf({ considered }: Announced, waitMs: number, disconnected: AbortSignal) {
     const triggered = considered.filter(({ verdict }) => verdict.kind === "ready");
     if (waitMs === 0 || triggered.length === 0) return new Map<Considered, TaskRow | undefined>();
-    const signal = AbortSignal.any([hungUp, AbortSignal.timeout(waitMs), arrivals.waitingRoom.closing]);
-    const ended = await Promise.all(triggered.map((one) => arrivals.waitingRoom.ended(one, signal)));
+    const signal = AbortSignal.any([disconnected, AbortSignal.timeout(waitMs), arrivals.runWaiters.closing]);
+    const ended = await Promise.all(triggered.map((one) => arrivals.runWaiters.ended(one, signal)));
     return new Map(triggered.map((one, index) => [one, ended[index]]));
   }
 }
 
-/** Whoever asks for something else by this header has his wish ignored, as RFC 7240 has it. */
+/** Other preferences are ignored, as RFC 7240 allows. */
 export function prefersAsync({ headers: { prefer } }: IncomingMessage): boolean {
   return String(prefer ?? "")
     .split(",")
@@ -100,12 +100,12 @@ function replyTo({ isUsed, considered, unpublished }: Announced, runs: ReadonlyM
         break;
     }
   }
-  // Named once, for however many opTimes it waits.
+  // A model that waits for several opTimes is named once.
   const unique = (ids: string[]) => [...new Set(ids)];
   return { ...reply, waitingModels: unique(reply.waitingModels), skippedModels: unique(reply.skippedModels) };
 }
 
-/** The part of an answer that tells how a run ended. */
+/** The fields of an answer that describe how a run ended. */
 export function endOf(task: TaskRow | undefined): Omit<schemas.Triggered, "modelId" | "opTime"> {
   if (!task || task.status === "RUNNING") return { status: "RUNNING" };
   const { status, generation, compute_count, storage_count, message } = task;

@@ -1,4 +1,4 @@
-/** Opens arrivals in a process. */
+/** Opens arrivals in a process: its routes, services and checks, and the ports that connect it to chains. */
 import type { NodeType } from "../chains/index.ts";
 import type { Engines } from "../engines/index.ts";
 import type { Queryable } from "../kernel/data/db.ts";
@@ -25,7 +25,7 @@ export interface ArrivalsNeeds {
     called: ChainPort;
     addTypes(types: readonly NodeType[]): void;
     connectTables(tables: Tables): void;
-    /** Lets nodes go on that wait for these tables. */
+    /** Continues the nodes that wait for these tables. */
     arrived(tables: readonly ArrivedTable[]): Promise<unknown>;
   };
 }
@@ -38,7 +38,7 @@ interface ArrivedTable {
   opTime: string;
 }
 
-export type ArrivalsApi = Pick<Arrivals, "onEnded" | "tableName"> & Files;
+export type ArrivalsApi = Pick<Arrivals, "onRunEnded" | "tableName"> & Files;
 
 export async function open(
   context: ModuleContext<typeof CATALOGUE, ArrivalsSettings>,
@@ -50,13 +50,13 @@ export async function open(
     settings,
     engines,
     chains: chains.called,
-    onArrived: (tables) => tellChains(chains, tables, log),
+    onArrived: (tables) => notifyChains(chains, tables, log),
   });
   chains.connectTables(arrivals);
   chains.addTypes([arriveType(arrivals), modelType(arrivals)]);
-  const { waitingRoom, worker, timers, onEnded, tableName } = arrivals;
+  const { runWaiters, worker, timers, onRunEnded, tableName } = arrivals;
   return {
-    api: { onEnded, tableName, ...createFiles({ settings, arrivals }) },
+    api: { onRunEnded, tableName, ...createFiles({ settings, arrivals }) },
     checks: arrivalsChecks,
     services: { scheduler: [timers], worker: [worker] },
     async routes(http) {
@@ -66,13 +66,15 @@ export async function open(
         kpiRoutes(api, { db, arrivals });
       });
     },
-    hangUp: waitingRoom.stop,
+    hangUp: runWaiters.stop,
     drain: arrivals.drain,
   };
 }
 
-/** Nobody waits for this: if it fails, the timers of chains notice what has arrived. */
-function tellChains(chains: ArrivalsNeeds["chains"], tables: readonly ArrivedTable[], log: ServiceLog): void {
+/** Not awaited: if it fails, the timers of chains find what has arrived. */
+function notifyChains(chains: ArrivalsNeeds["chains"], tables: readonly ArrivedTable[], log: ServiceLog): void {
   if (tables.length === 0) return;
-  chains.arrived(tables).catch((err: unknown) => log.warn({ err }, "chains were not told of arrivals"));
+  chains
+    .arrived(tables)
+    .catch((err: unknown) => log.warn({ err }, "could not notify chains of arrivals; their timers will find them"));
 }

@@ -6,14 +6,14 @@ import type { Db } from "../kernel/data/db.ts";
 import { announce } from "./announce.ts";
 import { knownModels } from "./runs/needs.ts";
 import { claimRuns, withModels } from "./runs/worker.ts";
-import { look } from "./store/deadlines.ts";
+import { readTimers } from "./store/deadlines.ts";
 import { dueInstances, endInstance, findInstances, instanceLease, markAgain } from "./store/instances.ts";
 import { replaceKpiValues, replaceModelValues, valuesOf } from "./store/kpis.ts";
 import { endTask, tasksOf } from "./store/tasks.ts";
 
 const MODELS = 10_000;
-/** Every so manieth model is concerned by what arrives. */
-const CONCERNED = 5_000;
+/** One in this many models depends on the tables that arrive. */
+const DEPENDENT_EVERY = 5_000;
 const HISTORY = 60_000;
 
 const database = useDatabase();
@@ -26,10 +26,10 @@ beforeAll(() => {
 });
 afterAll(() => db.close());
 
-/** What arrivals do all the time, once around. */
-async function turn(session: string, round: number): Promise<void> {
-  await look(db);
-  const arrivals = ["T1", "T2", "nobody's"].map((table) => ({ table, opTime: `D${round}`, idempotencyKey: null }));
+/** Every statement of the hot path, once. */
+async function useHotPath(session: string, round: number): Promise<void> {
+  await readTimers(db);
+  const arrivals = ["T1", "T2", "unused"].map((table) => ({ table, opTime: `D${round}`, idempotencyKey: null }));
   await db.tx((tx) => announce(tx, arrivals));
   const [run, ...others] = await withModels(db, await claimRuns(db, { limit: 3, session, worker: "w" }));
   if (!run) throw new Error("nothing was ready");
@@ -56,7 +56,7 @@ async function turn(session: string, round: number): Promise<void> {
   }
 }
 
-/** Each depends on two tables of its own; those that are concerned on T1 and T2. */
+/** Each depends on two tables of its own; one in DEPENDENT_EVERY depends on T1 and T2. */
 async function addModels(from: number, to: number): Promise<void> {
   await database.query(
     `with models as (
@@ -67,13 +67,13 @@ async function addModels(from: number, to: number): Promise<void> {
        insert into arrivals.metrics_model_kpi (kpi_id, model_id) select 'K' || model_id, model_id from models
      )
      insert into arrivals.metrics_model_dependency (model_id, dependency_table_name)
-     select 'm' || n, case when n % ${CONCERNED} = 0 then 'T' || k else 'T' || n || '.' || k end
+     select 'm' || n, case when n % ${DEPENDENT_EVERY} = 0 then 'T' || k else 'T' || n || '.' || k end
      from generate_series($1::int, $2::int) n, generate_series(1, 2) k`,
     [from, to],
   );
 }
 
-/** What has been, of one model in twenty, and some in each state. */
+/** Past arrivals and runs of twenty models, with some instances in each state. */
 async function addHistory(rows: number): Promise<void> {
   await database.query(
     `insert into arrivals.metrics_etl_log (table_name, op_time)
@@ -100,20 +100,20 @@ async function addHistory(rows: number): Promise<void> {
   );
 }
 
-test("what is done all the time finds its rows by an index on a full database", async () => {
+test("the hot path finds its rows by an index on a full database", async () => {
   const [session] = await database.query<{ id: string }>(
     `insert into kernel.session (process, roles, version, expires_at)
      values ('w', '{}', '0', now() + interval '1 hour') returning id`,
   );
   const sessionId = session?.id ?? "";
-  await addModels(CONCERNED, CONCERNED + 1);
+  await addModels(DEPENDENT_EVERY, DEPENDENT_EVERY + 1);
   await database.query("analyze");
-  for (let round = 0; round < 12; round += 1) await turn(sessionId, round); // Postgres settles on a plan after five.
-  await addModels(1, CONCERNED - 1);
-  await addModels(CONCERNED + 2, MODELS);
+  for (let round = 0; round < 12; round += 1) await useHotPath(sessionId, round); // Postgres may choose a generic plan after five executions.
+  await addModels(1, DEPENDENT_EVERY - 1);
+  await addModels(DEPENDENT_EVERY + 2, MODELS);
   await addHistory(HISTORY);
-  await database.query("analyze"); // As autovacuum does within a minute; until then, plans may be those of the empty one.
-  for (let round = 100; round < 112; round += 1) await turn(sessionId, round);
+  await database.query("analyze"); // As autovacuum does within a minute; until then Postgres may use the plans of the empty tables.
+  for (let round = 100; round < 112; round += 1) await useHotPath(sessionId, round);
 
   for (const [name, pagesMax] of Object.entries(PAGES_MAX)) {
     const values = calls.get(name);
@@ -125,11 +125,11 @@ test("what is done all the time finds its rows by an index on a full database", 
 });
 
 /**
- * Well above what was seen, 5 to 50, since versions of rows that are not cleaned away yet are read as well. A walk over what
- * depends on tables reads 200, one over history 600 and more.
+ * Well above the measured 5 to 50, since dead rows that are not vacuumed yet are read as well. A scan of all dependencies
+ * reads 200 pages, one of all history 600 and more.
  */
 const PAGES_MAX: Record<string, number> = {
-  "arrivals.timers.look": 150, // On its way are those that were claimed a moment ago, until they are cleaned away.
+  "arrivals.timers.look": 150, // Also reads the dead rows of instances that were claimed just before.
   "arrivals.record": 150,
   "arrivals.model.of_tables": 100,
   "arrivals.model.of_models": 100,

@@ -1,4 +1,4 @@
-/** The bodies of arrivals, models and indicators, with the field names of the KPI library. */
+/** Request and reply bodies of arrivals, models and indicators, with the field names of the KPI library. */
 import { type Static, Type } from "typebox";
 import { Body, Nullable, Page, PageQuery, ReplyTime } from "../kernel/http/schemas.ts";
 import { GRAINS, OP_TIME_PATTERN } from "../kernel/time/op-time.ts";
@@ -30,7 +30,7 @@ const KpiId = Type.String({
 });
 const Name = Type.String({ minLength: 1, maxLength: 255, pattern: NO_CONTROLS });
 const GrainName = oneOf(GRAINS, "The period that an opTime stands for: `yyyyMMddHH`, `yyyyMMdd`, `yyyyMM`.");
-/** In a path any text is taken: what is no id belongs to nobody, and is answered like an unknown one. */
+/** A path accepts any text: one that is not a valid id is answered like an unknown id. */
 const AnyId = Type.String({ minLength: 1, maxLength: 512 });
 const SQL_LENGTH_MAX = 1_000_000;
 
@@ -46,7 +46,7 @@ export const TriggeredReply = Type.Object({
   storageCount: Type.Optional(Type.Integer()),
   message: Type.Optional(Type.String()),
   generation: Type.Optional(Type.Integer()),
-  followUp: Type.Optional(Type.Boolean({ description: "It runs again as soon as the run under way has ended." })),
+  followUp: Type.Optional(Type.Boolean({ description: "It runs again as soon as the present run has ended." })),
 });
 export type Triggered = Static<typeof TriggeredReply>;
 export const ArrivalReply = Type.Object({
@@ -57,19 +57,27 @@ export const ArrivalReply = Type.Object({
   skippedModels: Type.Array(Type.String()),
 });
 export type ArrivalReply = Static<typeof ArrivalReply>;
-/** Read here, and refused nowhere: other headers are none of our business. */
+/** Other headers are accepted and ignored. */
 export const ArrivalHeaders = Type.Object({
   "idempotency-key": Type.Optional(Type.String({ minLength: 1, maxLength: 255, pattern: "^[\\x21-\\x7e]+$" })),
 });
 
 const Dependency = Body({
   table: Table,
-  optional: Type.Optional(Type.Boolean({ description: "Not waited for, or only until its deadline." })),
+  optional: Type.Optional(Type.Boolean({ description: "The model does not wait for it, or only until its deadline." })),
   quietSeconds: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 86_400, description: "So long after its arrival it may come again." }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 86_400,
+      description: "The model runs once the table has not arrived again for this long.",
+    }),
   ),
   deadline: Type.Optional(
-    Type.String({ maxLength: 32, examples: ["PT6H"], description: "So long after the end of the period it is late." }),
+    Type.String({
+      maxLength: 32,
+      examples: ["PT6H"],
+      description: "The table is late when this much time has passed since the end of the period.",
+    }),
   ),
   grain: Type.Optional(GrainName),
   offset: Type.Optional(Type.Integer({ description: "In periods of the model: -1 is the one before." })),
@@ -88,7 +96,7 @@ const modelFields = Body({
   rerun: Type.Optional(oneOf(RERUN_POLICIES)),
   timeoutSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
 });
-/** Else the reference page makes one up, with both `sql` and a `chain`. */
+/** Without an example the reference page generates one with both `sql` and `chain`, which is refused. */
 export const ModelBody = Object.assign(modelFields, {
   examples: [
     {
@@ -99,9 +107,11 @@ export const ModelBody = Object.assign(modelFields, {
     },
   ],
 });
-/** Of a definition. */
 export const DryRunQuery = Body({
-  dryRun: Type.Boolean({ default: false, description: "Check it, and answer what it would be; nothing is changed." }),
+  dryRun: Type.Boolean({
+    default: false,
+    description: "Check the definition and answer the result without changing anything.",
+  }),
 });
 export const ModelPutParams = Body({ modelId: ModelId });
 export const ModelParams = Body({ modelId: AnyId });
@@ -141,12 +151,12 @@ export const ModelsReply = Page(ModelReply);
 
 export const RunBody = Body({
   opTime: OpTime,
-  force: Type.Boolean({ default: false, description: "Also without tables that have not arrived." }),
+  force: Type.Boolean({ default: false, description: "Run it even if tables are missing." }),
 });
 export const BackfillBody = Body({ from: OpTime, to: OpTime, dryRun: Type.Boolean({ default: false }) });
 export const BackfillReply = Type.Object({
   dryRun: Type.Boolean(),
-  runs: Type.Integer({ description: "How many opTimes run, or would." }),
+  runs: Type.Integer({ description: "The number of opTimes that run, or would run." }),
   items: Type.Array(Type.Object({ opTime: Type.String(), runs: Type.Boolean(), missing: Type.Array(Type.String()) })),
 });
 
@@ -226,7 +236,7 @@ const TaskReply = Type.Object({
   trigger: Type.String(),
   causedBy: Nullable(Cause),
   consumed: Type.Record(Type.String(), Type.String(), {
-    description: "What it has used: the sequence of each arrival, by table and opTime.",
+    description: "The arrivals that it used: the sequence of each, by table and opTime.",
   }),
   worker: Type.String(),
   chainRunId: Nullable(Type.String()),
@@ -250,7 +260,7 @@ export const WhyReply = Type.Object({
   modelId: Type.String(),
   opTime: Type.String(),
   state: Type.String(),
-  verdict: Type.String({ description: "Why it has run, or has not, in a sentence." }),
+  verdict: Type.String({ description: "Why it has run or has not, in a sentence." }),
   tables: Type.Array(
     Type.Object({
       table: Type.String(),

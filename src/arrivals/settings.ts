@@ -1,5 +1,4 @@
-/** What `millrace.yaml` may say under `arrivals`. */
-
+/** The settings under `arrivals` in `millrace.yaml`. */
 import { type Static, Type } from "typebox";
 import { OperatorError } from "../kernel/errors.ts";
 import { messageOf } from "../kernel/text/message-of.ts";
@@ -7,7 +6,7 @@ import { OP_TIME_PATTERN } from "../kernel/time/op-time.ts";
 
 const FileRule = Type.Object(
   {
-    /** A regular expression for the whole file name; its groups can be used below. */
+    /** A regular expression for the whole file name. */
     pattern: Type.String({ minLength: 1, maxLength: 1_000 }),
     /** `$1` or `$<name>` stand for the groups of the pattern. */
     table: Type.String({ minLength: 1, maxLength: 255 }),
@@ -22,24 +21,24 @@ export const ArrivalsSettings = Type.Object(
     slots: Type.Integer({ minimum: 1, maximum: 1_000, default: 8 }),
     /** How long an announcement waits for the models that it has triggered. */
     waitSeconds: Type.Integer({ minimum: 0, maximum: 300, default: 30 }),
-    /** For a model that names none. */
+    /** Default of a model. */
     timeoutSeconds: Type.Integer({ minimum: 1, maximum: 86_400, default: 3_600 }),
-    /** Rows that one run of a model may bring. */
+    /** Rows that one run of a model may return. */
     rowsMax: Type.Integer({ minimum: 1, maximum: 10_000_000, default: 500_000 }),
-    /** What an announced opTime must look like, beside being an opTime at all. */
+    /** Announced opTimes must match this regular expression as well as the general pattern. */
     opTimePattern: Type.String({ minLength: 1, maxLength: 1_000, default: OP_TIME_PATTERN }),
-    /** `ignore` keeps and compares the names of tables in upper case. */
+    /** `ignore` stores and compares table names in upper case. */
     tableCase: Type.Union([Type.Literal("as-given"), Type.Literal("ignore")], { default: "as-given" }),
-    /** After so many lost workers in a row a run is given up. */
+    /** A run is FAILED after this many processes in a row were lost while they ran it. */
     lostLimit: Type.Integer({ minimum: 1, maximum: 1_000, default: 5 }),
-    /** Files that are arrivals once the last stage of all their shards is done. */
+    /** Files that count as arrivals once the last stage of all their shards is done. */
     files: Type.Array(FileRule, { default: [], maxItems: 1_000 }),
   },
   { additionalProperties: false, default: {} },
 );
 export type ArrivalsSettings = Static<typeof ArrivalsSettings>;
 
-/** A regular expression of the settings; `place` names it for the person who wrote it. */
+/** A regular expression of the settings; `place` names it in the error. */
 export function patternOf(text: string, place: string): RegExp {
   try {
     return new RegExp(text);

@@ -1,4 +1,4 @@
-/** The specification of `srcTableComplete`, example by example and row by row, with its own names, against the whole of Millrace. */
+/** Every example and table row of the specification of `srcTableComplete`, with its own names, against a whole Millrace. */
 import { describe, expect, test } from "vitest";
 import type { Json } from "../../test/client.ts";
 import { useDatabase } from "../../test/database.ts";
@@ -9,9 +9,9 @@ const database = useDatabase();
 const kpis = useKpis(database);
 const ORDERS = "DW_FACT_ORDER_D";
 const CUSTOMERS = "DW_DIM_CUSTOMER_D";
-/** Less than any announcement waits. */
+/** Less than the time that an announcement waits. */
 const AT_ONCE = { timeout: 20_000 };
-/** As many rows as in the example, told apart by a dimension. */
+/** As many rows as in the example, distinguished by a dimension. */
 const THOUSAND = "select 'KD1001' as kpi_id, i as value, i as customer from range(1000) as r(i)";
 
 const etlLog = (table = ORDERS) =>
@@ -117,7 +117,7 @@ describe("3: the rules", () => {
     ]);
   });
 
-  test("3.5: while a run is under way the log says RUNNING, afterwards SUCCESS or FAILED", async () => {
+  test("3.5: the log says RUNNING during a run, and SUCCESS or FAILED after it", async () => {
     const gate = await kpis.gate();
     await kpis.publish("MODEL-01", { engine: "warehouse", sql: `select 'KD1001' as kpi_id, 1 as value ${gate.from}` });
     await kpis.arriveAsync("T");
@@ -131,7 +131,7 @@ describe("3: the rules", () => {
   });
 });
 
-describe("4.1: what is told after a success", () => {
+describe("4.1: the events after a success", () => {
   test("the model's indicators and those computed from them, directly or not", async () => {
     const sql = "select unnest(['KD1001', 'KD1002']) as kpi_id, 2 as value";
     await kpis.publish("MODEL-01", { sql, dependencies: on(ORDERS), kpis: ["KD1001", "KD1002"] });
@@ -152,7 +152,7 @@ describe("4.1: what is told after a success", () => {
     ]);
   });
 
-  test("nothing after a failure but the failure", async () => {
+  test("only the failure after a failure", async () => {
     await kpis.publish("MODEL-01", { sql: "select * from nowhere" });
     await kpis.arrive("T");
     expect(await kpis.events("kpi.updated")).toEqual([]);
@@ -208,7 +208,7 @@ describe("7: the table of errors, row by row", () => {
     await kpis.reaches("MODEL-01", "SUCCESS", 2);
   });
 
-  test("the execution fails: FAILED with its message, and the arrival counts all the same", async () => {
+  test("the execution fails: FAILED with its message, and the arrival is recorded", async () => {
     await kpis.publish("MODEL-01", { sql: "select 'KD1001' as kpi_id, error('the warehouse is on fire') as value" });
     const answer = await kpis.arrive("T");
     expect(answer).toMatchObject({ status: "SUCCESS", waitingModels: [], skippedModels: [] });
@@ -237,7 +237,7 @@ describe("7: the table of errors, row by row", () => {
   });
 });
 
-describe("beyond the specification: waiting, and asking twice", () => {
+describe("beyond the specification: waiting, and repeated requests", () => {
   const slow = (from: string): Json => ({
     engine: "warehouse",
     sql: `select 'KD1001' as kpi_id, 1 as value ${from}`,
@@ -250,7 +250,7 @@ describe("beyond the specification: waiting, and asking twice", () => {
     expect(answer.triggeredModels).toEqual([{ modelId: "MODEL-01", opTime: TODAY, status: "RUNNING", generation: 1 }]);
   });
 
-  test("without it the answer is there when the run has ended", async () => {
+  test("without it the answer comes when the run has ended", async () => {
     const gate = await kpis.gate();
     await kpis.publish("MODEL-01", slow(gate.from));
     let answered = false;
@@ -263,23 +263,23 @@ describe("beyond the specification: waiting, and asking twice", () => {
     expect((await answer).triggeredModels).toMatchObject([{ status: "SUCCESS", computeCount: 1 }]);
   });
 
-  test("a run that takes longer than the wait limit is answered with RUNNING, and goes on", async () => {
+  test("a run that takes longer than the wait limit is answered with RUNNING, and continues", async () => {
     const gate = await kpis.gate();
     await kpis.publish("MODEL-01", slow(gate.from));
-    const impatient = await startMillrace(database, { arrivals: { waitSeconds: 1 } });
+    const shortWait = await startMillrace(database, { arrivals: { waitSeconds: 1 } });
     try {
       const request = { srcTableName: "T", opTime: TODAY };
-      const { body } = await impatient.api.post("/api/open/kpi/srcTableComplete", request);
+      const { body } = await shortWait.api.post("/api/open/kpi/srcTableComplete", request);
       const run = { modelId: "MODEL-01", opTime: TODAY };
       expect(body["triggeredModels"]).toEqual([{ ...run, status: "RUNNING", generation: 1 }]);
     } finally {
-      await impatient.app.stop();
+      await shortWait.app.stop();
     }
     await gate.open();
     await kpis.reaches("MODEL-01", "SUCCESS");
   });
 
-  test("a repeat with the same Idempotency-Key is the same arrival, and is told how its run ended", async () => {
+  test("a repeat with the same Idempotency-Key is the same arrival, and answers how its run ended", async () => {
     await kpis.publish("MODEL-01");
     const key = { "idempotency-key": "load-4711" };
     const first = await kpis.arrive("T", TODAY, key);
@@ -293,7 +293,7 @@ describe("beyond the specification: waiting, and asking twice", () => {
     ]);
   });
 
-  test("a repeat while the run is under way waits for that run and brings no other", async () => {
+  test("a repeat during the run waits for that run and starts no other", async () => {
     const gate = await kpis.gate();
     await kpis.publish("MODEL-01", slow(gate.from));
     const key = { "idempotency-key": "load-4711" };

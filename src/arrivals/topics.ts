@@ -1,8 +1,8 @@
-/** What the loops of arrivals are woken for. */
+/** The hint topics of arrivals. */
 
 /** A model is ready to run. */
 export const READY_TOPIC = "arrivals.ready";
-/** A run has ended: whoever waits for it looks. */
+/** A run has ended, and requests that wait for it read its result. */
 export const ENDED_TOPIC = "arrivals.ended";
-/** There is something for the timers. */
+/** A timer was set or changed. */
 export const TIMER_TOPIC = "arrivals.timer";

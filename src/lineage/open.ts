@@ -24,8 +24,8 @@ export interface LineageNeeds {
   chains: { history: RunHistory; onEnded(listener: TellEnded): void };
   arrivals: {
     tableName(given: string): string;
-    onEnded(listener: (tx: Tx, flow: ModelFlow) => Promise<void>): void;
-    onFiles(listener: (tx: Tx, files: readonly FileFlow[]) => Promise<void>): void;
+    onRunEnded(listener: (tx: Tx, flow: ModelFlow) => Promise<void>): void;
+    onFilesArrived(listener: (tx: Tx, files: readonly FileFlow[]) => Promise<void>): void;
   };
 }
 
@@ -62,8 +62,8 @@ function listen(own: OwnLineage, { outbox }: Context, { chains, arrivals }: Line
       await outbox.emit(tx, own.ofRuns(flows));
     },
   });
-  arrivals.onEnded((tx, flow) => outbox.emit(tx, own.ofModel(flow)));
-  arrivals.onFiles((tx, files) => outbox.emit(tx, own.ofFiles(tx, files)));
+  arrivals.onRunEnded((tx, flow) => outbox.emit(tx, own.ofModel(flow)));
+  arrivals.onFilesArrived((tx, files) => outbox.emit(tx, own.ofFiles(tx, files)));
 }
 
 /** Imported where one is configured: what checks signatures takes several megabytes, and few have a gateway. */

@@ -76,7 +76,7 @@ interface QueuePage {
 
 /** Who wants to know when the last stage of all shards of a file is done. */
 export interface Completion {
-  concerns(filename: string): boolean;
+  isArrival(filename: string): boolean;
   /** In the transaction that made them complete. */
   complete(tx: Tx, filenames: readonly string[]): Promise<void>;
 }
@@ -118,7 +118,7 @@ export function createTracking(deps: TrackingDeps): Tracking {
       }
       case "done": {
         const watched =
-          completion && stage === LAST_STAGE ? moves.filter((move) => completion.concerns(move.filename)) : [];
+          completion && stage === LAST_STAGE ? moves.filter((move) => completion.isArrival(move.filename)) : [];
         if (!completion || watched.length === 0) return lease.finish(db, "done", held());
         const files = [...new Set(watched.map(({ filename }) => filename))];
         return finishFiles(completion, files, (tx) => lease.finish(tx, "done", held()));

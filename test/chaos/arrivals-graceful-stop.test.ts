@@ -1,7 +1,7 @@
-/** SIGTERM to a process that runs models: what ends in time counts, the rest is given back and done by another. */
+/** SIGTERM to a process that runs models: short runs finish, long ones are released and run by another process. */
 import { expect, test } from "vitest";
 import { findViolations } from "../../src/arrivals/store/invariants.ts";
-import { announce, defineModel, openPlant, valuesOf } from "../arrivals-plant.ts";
+import { announce, defineModel, setUpServers, valuesOf } from "../arrivals-servers.ts";
 import { useDatabase } from "../database.ts";
 import { until } from "../until.ts";
 
@@ -10,27 +10,27 @@ const EXIT_MS_MAX = 12_000;
 
 const database = useDatabase();
 
-test("a process that is told to stop finishes what is short and gives back what is long", async () => {
-  const plant = await openPlant(database);
-  const [api, leaving] = await Promise.all([plant.start("api,scheduler"), plant.start("worker")]);
+test("a process that gets SIGTERM finishes short runs and releases long ones", async () => {
+  const setup = await setUpServers(database);
+  const [api, leaving] = await Promise.all([setup.start("api,scheduler"), setup.start("worker")]);
   await defineModel(api);
   for (const opTime of [SHORT, LONG]) {
     await announce(api.api, opTime);
-    await plant.began(opTime, 1);
+    await setup.began(opTime, 1);
   }
-  const toldAtMs = performance.now();
+  const signalledAtMs = performance.now();
   leaving.kill("SIGTERM");
   await until(() => leaving.output().includes("Stopping after what is in flight"), "it to begin to stop");
-  await plant.openGate(SHORT, 1);
-  expect(await plant.ended(SHORT, "SUCCESS")).toHaveLength(1);
+  await setup.openGate(SHORT, 1);
+  expect(await setup.ended(SHORT, "SUCCESS")).toHaveLength(1);
   expect(await leaving.exited).toBe(0);
-  expect(performance.now() - toldAtMs).toBeLessThan(EXIT_MS_MAX);
-  expect(await plant.runs(LONG)).toMatchObject([{ status: "FAILED", message: "its process was shut down" }]);
+  expect(performance.now() - signalledAtMs).toBeLessThan(EXIT_MS_MAX);
+  expect(await setup.runs(LONG)).toMatchObject([{ status: "FAILED", message: "its process was shut down" }]);
 
-  const successor = await plant.start("worker");
-  await plant.began(LONG, 2);
-  await plant.openGate(LONG, 2);
-  expect(await plant.ended(LONG, "SUCCESS")).toMatchObject([
+  const successor = await setup.start("worker");
+  await setup.began(LONG, 2);
+  await setup.openGate(LONG, 2);
+  expect(await setup.ended(LONG, "SUCCESS")).toMatchObject([
     { status: "FAILED", generation: 1 },
     { status: "SUCCESS", generation: 1 },
   ]);

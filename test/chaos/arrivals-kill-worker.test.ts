@@ -1,10 +1,10 @@
 /**
  * The process that runs a model is killed. Another runs it within 30 s, under the same generation, and there is one result.
- * The long suite waits for the session of the dead to run out by itself.
+ * The long suite waits for the session of the killed process to expire by itself.
  */
 import { expect, test } from "vitest";
 import { findViolations } from "../../src/arrivals/store/invariants.ts";
-import { announce, defineModel, endSessionOf, openPlant, valuesOf } from "../arrivals-plant.ts";
+import { announce, defineModel, endSessionOf, setUpServers, valuesOf } from "../arrivals-servers.ts";
 import { useDatabase } from "../database.ts";
 import { nowMs } from "./chains-plant.ts";
 
@@ -17,22 +17,22 @@ const database = useDatabase();
 test(`a model runs in another process after each of ${CYCLES} kills`, {
   timeout: 60_000 + CYCLES * 40_000,
 }, async () => {
-  const plant = await openPlant(database);
-  const [api, first] = await Promise.all([plant.start("api,scheduler"), plant.start("worker")]);
+  const setup = await setUpServers(database);
+  const [api, first] = await Promise.all([setup.start("api,scheduler"), setup.start("worker")]);
   await defineModel(api);
   let worker = first;
   for (let cycle = 0; cycle < CYCLES; cycle += 1) {
     const opTime = String(20250101 + cycle);
     expect((await announce(api.api, opTime)).status).toBe(200);
-    await plant.began(opTime, 1);
+    await setup.began(opTime, 1);
     worker.kill("SIGKILL");
     expect(await worker.exited).toBe("SIGKILL");
     const killedAtMs = await nowMs(database);
     if (!LONG) await endSessionOf(database, worker.pid);
-    worker = await plant.start("worker");
-    await plant.began(opTime, 2);
-    for (const run of [1, 2]) await plant.openGate(opTime, run); // The query of the dead one goes on in the engine.
-    const [lost, done, ...others] = await plant.ended(opTime, "SUCCESS");
+    worker = await setup.start("worker");
+    await setup.began(opTime, 2);
+    for (const run of [1, 2]) await setup.openGate(opTime, run); // The query of the killed process continues in the engine.
+    const [lost, done, ...others] = await setup.ended(opTime, "SUCCESS");
     expect(lost).toMatchObject({ status: "FAILED", generation: 1, message: "the process that ran it was lost" });
     expect(done).toMatchObject({ status: "SUCCESS", generation: 1 });
     expect(others).toEqual([]);

@@ -1,9 +1,9 @@
-/** Postgres goes away in the middle of arrivals and runs and comes back, or loses all connections: nothing is lost or doubled. */
+/** Postgres restarts, or loses all connections, during arrivals and runs: nothing is lost or done twice. */
 import { expect, test } from "vitest";
 import { findViolations } from "../../src/arrivals/store/invariants.ts";
 import { openDb } from "../../src/kernel/data/db.ts";
 import { postmasterPid, stoppedDataDir } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
-import { announce, defineModel, KPI, openPlant, valuesOf } from "../arrivals-plant.ts";
+import { announce, defineModel, KPI, setUpServers, valuesOf } from "../arrivals-servers.ts";
 import { useDatabase } from "../database.ts";
 import { seededRandom } from "../random.ts";
 import type { Server } from "../server.ts";
@@ -21,9 +21,9 @@ const database = useDatabase();
 /** Announces one opTime after the other, each until it is acknowledged. */
 function createLoad({ api }: Server) {
   const acknowledged: string[] = [];
-  const enough = new AbortController();
+  const stopping = new AbortController();
   const running = (async () => {
-    for (let n = 1; !enough.signal.aborted; n += 1) {
+    for (let n = 1; !stopping.signal.aborted; n += 1) {
       const opTime = `T${n}`;
       await until(
         () =>
@@ -38,13 +38,13 @@ function createLoad({ api }: Server) {
   })();
   return {
     acknowledged,
-    /** So many more. */
-    async goesOn(count: number): Promise<void> {
+    /** Waits for this many more. */
+    async acknowledges(count: number): Promise<void> {
       const goal = acknowledged.length + count;
       await until(() => acknowledged.length >= goal, `${count} more arrivals`);
     },
     async stop(): Promise<void> {
-      enough.abort();
+      stopping.abort();
       await running;
     },
   };
@@ -67,15 +67,15 @@ async function allDone(server: Server, opTimes: readonly string[]): Promise<void
 }
 
 test("models run once when the server's own Postgres is killed", async () => {
-  const plant = await openPlant(database);
+  const setup = await setUpServers(database);
   const dataDir = await stoppedDataDir();
-  const server = await plant.start("api,scheduler,worker", { dataDir });
+  const server = await setup.start("api,scheduler,worker", { dataDir });
   await defineModel(server, WORK);
   const load = createLoad(server);
-  await load.goesOn(5);
+  await load.acknowledges(5);
   process.kill(postmasterPid(dataDir), "SIGKILL");
   await until(() => server.logged("Postgres is back").length > 0, "Postgres to come back");
-  await load.goesOn(5);
+  await load.acknowledges(5);
   await load.stop();
   await allDone(server, load.acknowledged);
   const db = openDb({ connection: await connectionOf(dataDir) });
@@ -86,17 +86,17 @@ test("models run once when the server's own Postgres is killed", async () => {
 
 test(`models run once when all connections are cut ${CUTS} times`, { timeout: 60_000 + CUTS * 5_000 }, async () => {
   const random = seededRandom();
-  const plant = await openPlant(database);
-  const servers = await Promise.all([plant.start("api,scheduler,worker"), plant.start("worker")]);
+  const setup = await setUpServers(database);
+  const servers = await Promise.all([setup.start("api,scheduler,worker"), setup.start("worker")]);
   await defineModel(servers[0], WORK);
   const load = createLoad(servers[0]);
   for (let cut = 0; cut < CUTS; cut += 1) {
-    await load.goesOn(random.between(1, ARRIVALS_BETWEEN_MAX));
+    await load.acknowledges(random.between(1, ARRIVALS_BETWEEN_MAX));
     const ours = "datname = current_database() and application_name like 'millrace%'";
     const ended = await database.query(`select pg_terminate_backend(pid) from pg_stat_activity where ${ours}`);
     expect(ended.length).toBeGreaterThan(0);
   }
-  await load.goesOn(ARRIVALS_BETWEEN_MAX);
+  await load.acknowledges(ARRIVALS_BETWEEN_MAX);
   await load.stop();
   await allDone(servers[0], load.acknowledged);
   expect(await findViolations(database.db)).toEqual([]);

@@ -1,6 +1,6 @@
 /**
- * The tables that a model waits for arrive at the same moment, each announced by a client of its own, at two servers: the
- * model runs once, and knows all of them. When they arrive again, its last run knows the last arrival of each.
+ * The 16 tables of a model arrive at the same time, each announced by its own client, to two servers: the model runs once
+ * and uses all of them. When they arrive again, its last run uses the last arrival of each.
  */
 import { expect, test } from "vitest";
 import { findViolations } from "../../src/arrivals/store/invariants.ts";
@@ -83,7 +83,7 @@ test(`a model runs once when its 16 tables arrive at the same moment, ${ROUNDS} 
   const values = await database.query("select op_time, value from arrivals.metrics_kpi_data order by op_time");
   expect(values).toEqual(opTimes.map((opTime) => ({ op_time: opTime, value: Number(opTime) })));
 
-  // How many runs that makes is a matter of chance: each begins with what is there, and the last one knows it all.
+  // The number of runs depends on timing: each uses what has arrived when it starts, and the last one uses everything.
   const repeated = opTimes.slice(0, ROUNDS_AGAIN);
   for (const opTime of repeated) await announceAll(opTime);
   const again = (await allEnded()).filter(({ generation }) => generation > 1);
@@ -96,6 +96,6 @@ test(`a model runs once when its 16 tables arrive at the same moment, ${ROUNDS} 
     `select count(*)::int as count from arrivals.model_instance i, arrivals.metrics_etl_log l
      where l.op_time = i.op_time and (i.consumed ->> (l.table_name || ' ' || l.op_time))::bigint is distinct from l.sequence`,
   );
-  expect(stale).toEqual({ count: 0 }); // The last run of each knows the last arrival of each table.
+  expect(stale).toEqual({ count: 0 }); // The last run of each opTime used the last arrival of each table.
   expect(await findViolations(database.db)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** COMPUTED indicators, evaluated anew in the transaction that stores their parts: nobody sees one without the other. */
+/** Recomputes COMPUTED indicators in the transaction that stores their parts, so readers see both or neither. */
 
 import type { Queryable } from "../../kernel/data/db.ts";
 import { fingerprint } from "../../kernel/json/canonical.ts";
@@ -13,7 +13,7 @@ import {
 import { compileFormula, evaluateFormula, type Formula, type KpiValue } from "./formula.ts";
 import { createIndicatorGraph, type Indicator } from "./indicator-graph.ts";
 
-/** Evaluates all that depend on the changed indicators, parts before wholes; answers their ids. */
+/** Evaluates all indicators that depend on the changed ones, in dependency order; answers their ids. */
 export async function recompute(tx: Queryable, changedIds: readonly string[], source: ValueSource): Promise<string[]> {
   const depending = await dependingKpis(tx, changedIds);
   if (depending.length === 0) return [];
@@ -55,7 +55,7 @@ export async function readParts(
   return parts;
 }
 
-/** It was checked when it was defined. */
+/** Throws on a bad formula, which is a bug: it was checked when it was defined. */
 export function formulaOf({ kpi_id, expression }: KpiWrite): Formula {
   const formula = compileFormula(kpi_id, expression ?? "");
   if ("problems" in formula) throw new Error(`the formula of ${kpi_id} cannot be used: ${formula.problems[0]}`);

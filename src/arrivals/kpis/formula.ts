@@ -1,6 +1,6 @@
 /**
  * The formulas of COMPUTED KPIs: CEL over the values of other KPIs by their ids (`KD1001 / KD1002 * 100`), once for every set
- * of equal dimensions. Where a value cannot be had, a sentence says why.
+ * of equal dimensions. Where there is no value, a sentence says why.
  */
 import { type ASTNode, Environment } from "@marcbachmann/cel-js";
 import { compileExpression, type Expression, ExpressionError, quoted } from "../../kernel/expressions/cel.ts";
@@ -15,7 +15,7 @@ export interface KpiValue {
 
 export interface MissingValue {
   dimensions: Dimensions;
-  /** Sentences, each to be read on its own. */
+  /** Complete sentences. */
   reasons: string[];
 }
 
@@ -27,13 +27,13 @@ export interface Formula {
   evaluate(values: ReadonlyMap<string, number>): number;
 }
 
-/** Ids that are no names of CEL are written `kpi["KD-1001"]`. */
+/** Ids that are not CEL identifiers are written `kpi["KD-1001"]`. */
 const KPI = "kpi";
 const NO_DIMENSIONS = canonicalJson({});
 
 const CEL = new Environment();
 
-/** The formula, or what is wrong with it in sentences. */
+/** The formula, or its problems as sentences. */
 export function compileFormula(kpiId: string, expression: string): Formula | { problems: string[] } {
   let compiled: Compiled;
   try {
@@ -109,7 +109,7 @@ function evaluateSet(
 
 interface Compiled {
   expression: Expression;
-  /** As its author wrote it, for sentences. */
+  /** As its author wrote it, for messages. */
   source: string;
   references: string[];
   run(values: ReadonlyMap<string, number>): unknown;
@@ -137,7 +137,7 @@ function namesIn(expression: Expression): string[] {
 function* problemsOf(kpiId: string, compiled: Compiled): Generator<string> {
   const { expression, source, references } = compiled;
   if (expression.membersOf(KPI) === undefined) {
-    yield `${source} must name each of its KPIs outright, like \`kpi["KD-1001"]\`.`;
+    yield `${source} must name each of its KPIs literally, like \`kpi["KD-1001"]\`.`;
     return;
   }
   if (references.length === 0) yield `${source} names no KPI to compute ${kpiId} from.`;
@@ -151,7 +151,7 @@ function* problemsOf(kpiId: string, compiled: Compiled): Generator<string> {
   if (givesNoNumber(compiled)) yield `${source} does not give a number.`;
 }
 
-/** Tried with 1 for every part, since CEL does not know beforehand; where that fails, other values may still do. */
+/** CEL does not know the type in advance, so this evaluates with 1 for every part. If that fails, other values may still work. */
 function givesNoNumber({ references, run }: Compiled): boolean {
   try {
     return typeof run(new Map(references.map((id) => [id, 1]))) !== "number";
@@ -173,22 +173,22 @@ function numberFrom({ expression, source, run }: Compiled, values: ReadonlyMap<s
 }
 
 /**
- * CEL divides whole numbers to whole numbers (`1 / 2 * KD1001` would be 0) and wants both results of `?:` to be of one type.
- * So every number in the text is written as a double whose type is not known before it is computed, like that of a KPI.
+ * CEL divides integers as integers (`1 / 2 * KD1001` would be 0) and requires both results of `?:` to have one type.
+ * So every number in the text is rewritten as a double of dynamic type, like that of a KPI.
  */
 function compileOverDoubles(source: string): Expression {
   let nodes: ASTNode[];
   try {
     nodes = nodesOf(CEL.parse(source).ast);
   } catch {
-    return compileExpression(source, [KPI]); // Fails as well, in a sentence.
+    return compileExpression(source, [KPI]); // Fails too, with a readable sentence.
   }
   const ids = nodes.flatMap((node) => (node.op === "id" && !CEL.hasVariable(node.args) ? [node.args] : []));
   const names = [...new Set([KPI, ...ids])];
   try {
     return compileExpression(overDoubles(source, nodes), names);
   } catch {
-    compileExpression(source, names); // Mostly fails as well, but with the words and the columns of the author.
+    compileExpression(source, names); // Usually fails too, but with the text and columns that the author wrote.
     throw new ExpressionError(`${quoted(source)} has too many numbers in it: split it into several KPIs.`);
   }
 }
@@ -206,7 +206,7 @@ function overDoubles(source: string, nodes: readonly ASTNode[]): string {
 }
 
 function doubleLiteral(value: unknown): string | undefined {
-  const number: unknown = value?.valueOf(); // An unsigned number is an object.
+  const number: unknown = value?.valueOf(); // CEL represents an unsigned number as an object.
   if (typeof number === "bigint") return `${number}.0`;
   return typeof number === "number" ? number.toExponential() : undefined;
 }

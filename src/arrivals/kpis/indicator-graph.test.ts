@@ -13,18 +13,18 @@ describe("cycleWith", () => {
     computed("KD4", "KD3", "unknown"),
   ]);
 
-  test("finds none where parts come before wholes", () => {
+  test("finds none in an acyclic graph", () => {
     expect(graph.cycleWith(computed("KD5", "KD4", "KD1"))).toBeUndefined();
     expect(graph.cycleWith(computed("KD2", "KD1", "KD1"))).toBeUndefined();
     expect(graph.cycleWith(computed("KD1", "KD9"))).toBeUndefined();
   });
 
-  test("shows the way round from the changed KPI on, each a part of the next", () => {
+  test("prints the cycle from the changed KPI on, each a part of the next", () => {
     expect(graph.cycleWith(computed("KD2", "KD4"))).toBe("KD2 -> KD3 -> KD4 -> KD2");
     expect(graph.cycleWith(computed("KD3", "KD4"))).toBe("KD3 -> KD4 -> KD3");
   });
 
-  test("takes a KPI computed from itself for the smallest one", () => {
+  test("finds a KPI computed from itself", () => {
     expect(graph.cycleWith(computed("KD5", "KD5"))).toBe("KD5 -> KD5");
   });
 
@@ -32,7 +32,7 @@ describe("cycleWith", () => {
     expect(graph.cycleWith(computed("unknown", "KD4"))).toBe("unknown -> KD4 -> unknown");
   });
 
-  test("has nothing against the change that cuts it", () => {
+  test("accepts the change that breaks it", () => {
     const round = createIndicatorGraph([computed("a", "b"), computed("b", "a")]);
     expect(round.cycleWith(computed("a", "b"))).toBe("a -> b -> a");
     expect(round.cycleWith(extended("a"))).toBeUndefined();
@@ -41,7 +41,7 @@ describe("cycleWith", () => {
 });
 
 describe("affectedBy", () => {
-  // The wholes stand before their parts, so that the order cannot come from that of the list.
+  // Listed before their parts, so that the order of the result cannot come from the list.
   const graph = createIndicatorGraph([
     computed("margin", "profit", "revenue"),
     computed("profit", "revenue", "costs"),
@@ -51,31 +51,31 @@ describe("affectedBy", () => {
     extended("headcount"),
   ]);
 
-  test("is all that depends on the changed ones, parts before wholes", () => {
+  test("lists all that depends on the changed ones, in dependency order", () => {
     expect(graph.affectedBy(["revenue"])).toEqual(["profit", "margin", "headline"]);
     expect(graph.affectedBy(["costs"])).toEqual(["profit", "margin", "headline"]);
     expect(graph.affectedBy(["headcount"])).toEqual(["headline"]);
     expect(graph.affectedBy(["headcount", "costs", "revenue"])).toEqual(["profit", "margin", "headline"]);
   });
 
-  test("is nothing where nobody uses it, or nobody knows it", () => {
+  test("is empty for a KPI that is unused or unknown", () => {
     expect(graph.affectedBy(["headline"])).toEqual([]);
     expect(graph.affectedBy(["nobody"])).toEqual([]);
     expect(graph.affectedBy([])).toEqual([]);
   });
 
-  test("has a changed KPI in it only if that depends on another", () => {
+  test("lists a changed KPI only if it depends on another", () => {
     expect(graph.affectedBy(["profit"])).toEqual(["margin", "headline"]);
     expect(graph.affectedBy(["margin", "costs"])).toEqual(["profit", "margin", "headline"]);
   });
 
-  test("comes to an end with ten thousand in one line", () => {
+  test("ends with ten thousand in one chain", () => {
     const line = Array.from({ length: 10_000 }, (_, index) => computed(`k${index}`, `k${index - 1}`));
     const { affectedBy } = createIndicatorGraph(line.toReversed());
     expect(affectedBy(["k-1"])).toEqual(line.map(({ kpiId }) => kpiId));
   });
 
-  test("comes to an end where there is a cycle", () => {
+  test("ends where there is a cycle", () => {
     const { affectedBy } = createIndicatorGraph([computed("a", "b"), computed("b", "a", "c"), computed("d", "c")]);
     expect(affectedBy(["c"])).toEqual(["d"]);
   });

@@ -1,38 +1,38 @@
 /**
- * Which KPIs are computed from which: refuses a definition that would need itself, and tells what has to be computed anew,
- * and in which order, when values have changed.
+ * The graph of which KPIs are computed from which: finds cycles, and lists what to recompute, in dependency order, when
+ * values have changed.
  */
 import { drawCycle, findCycle } from "../../kernel/cycle.ts";
 
 export interface Indicator {
   kpiId: string;
   type: "EXTENDED" | "COMPUTED";
-  /** The KPIs in the formula of a COMPUTED one; what an EXTENDED one has here does not count. */
+  /** The KPIs in the formula of a COMPUTED one; ignored for an EXTENDED one. */
   references: readonly string[];
 }
 
 export interface IndicatorGraph {
   /**
-   * The way round, to be printed (`KD1 -> KD2 -> KD1`, where each is a part of the next), if `changed` in the place of what
-   * is known of that KPI would be computed from itself.
+   * The cycle as text (`KD1 -> KD2 -> KD1`, where each is a part of the next) that would exist if `changed` replaced the
+   * present definition of that KPI.
    */
   cycleWith(changed: Indicator): string | undefined;
   /**
-   * All COMPUTED KPIs that depend on `changedIds`, directly or not, parts before wholes. One of `changedIds` is among them
-   * only if it depends on another. Costs as much as there is to find.
+   * All COMPUTED KPIs that depend on `changedIds`, directly or not, in dependency order. One of `changedIds` is among them
+   * only if it depends on another. The cost follows the size of the result.
    */
   affectedBy(changedIds: Iterable<string>): string[];
 }
 
 export function createIndicatorGraph(indicators: Iterable<Indicator>): IndicatorGraph {
   const partsOf = new Map<string, readonly string[]>();
-  for (const indicator of indicators) partsOf.set(indicator.kpiId, countedReferences(indicator));
+  for (const indicator of indicators) partsOf.set(indicator.kpiId, effectiveReferences(indicator));
   const wholesOf = inverse(partsOf);
 
   return {
     cycleWith(changed) {
-      // The changed one goes first, so that the way round begins with it.
-      const parts = new Map([[changed.kpiId, countedReferences(changed)]]);
+      // The changed KPI goes first, so that the cycle is printed from there.
+      const parts = new Map([[changed.kpiId, effectiveReferences(changed)]]);
       for (const [kpiId, references] of partsOf) if (kpiId !== changed.kpiId) parts.set(kpiId, references);
       const cycle = findCycle(parts);
       return cycle && drawCycle(cycle);
@@ -44,7 +44,7 @@ export function createIndicatorGraph(indicators: Iterable<Indicator>): Indicator
       for (const kpiId of reached) {
         for (const whole of wholesOf.get(kpiId) ?? []) {
           affected.add(whole);
-          reached.add(whole); // The loop reaches what is added while it runs.
+          reached.add(whole); // A Set loop also visits what is added while it runs.
         }
       }
       return partsFirst(affected, wholesOf);
@@ -53,7 +53,7 @@ export function createIndicatorGraph(indicators: Iterable<Indicator>): Indicator
 }
 
 function partsFirst(kpiIds: ReadonlySet<string>, wholesOf: ReadonlyMap<string, readonly string[]>): string[] {
-  /** How many parts of each KPI are still to come. */
+  /** How many parts of each KPI are not ordered yet. */
   const unmet = new Map<string, number>();
   for (const kpiId of kpiIds) {
     for (const whole of wholesOf.get(kpiId) ?? []) unmet.set(whole, (unmet.get(whole) ?? 0) + 1);
@@ -69,7 +69,7 @@ function partsFirst(kpiIds: ReadonlySet<string>, wholesOf: ReadonlyMap<string, r
   return ordered;
 }
 
-function countedReferences({ type, references }: Indicator): readonly string[] {
+function effectiveReferences({ type, references }: Indicator): readonly string[] {
   return type === "COMPUTED" ? references : [];
 }
 

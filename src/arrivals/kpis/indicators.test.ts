@@ -1,4 +1,4 @@
-/** Indicators and their values: definitions and refusals, and formulas that are never seen without, or beside, their parts. */
+/** Indicators and their values: definitions, refusals, and formulas whose values always match their parts. */
 import { describe, expect, test } from "vitest";
 import type { Json } from "../../../test/client.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -11,8 +11,8 @@ const put = (kpiId: string, fields: Json) => kpis.put(`/indicators/${kpiId}`, { 
 const computed = (kpiId: string, expression: string, fields: Json = {}) =>
   put(kpiId, { type: "COMPUTED", expression, ...fields });
 const remove = (kpiId: string) => kpis.api.delete(`/api/v1/kpi/indicators/${kpiId}`);
-/** SQL that brings these values, of DuckDB or Postgres. */
-const bringing = (...rows: [kpiId: string, value: number | null, region?: string][]) => {
+/** SQL for DuckDB or Postgres that returns these values. */
+const returning = (...rows: [kpiId: string, value: number | null, region?: string][]) => {
   const selects = rows.map(
     ([kpiId, value, region]) =>
       `select '${kpiId}' as kpi_id, ${value} as value${region === undefined ? "" : `, '${region}' as region`}`,
@@ -21,7 +21,7 @@ const bringing = (...rows: [kpiId: string, value: number | null, region?: string
 };
 
 describe("defining an indicator", () => {
-  test("answers 201, and 200 the next time, with all there is to know", async () => {
+  test("answers 201, and 200 the next time, with all fields", async () => {
     const { status, body } = await put("KD1", { type: "EXTENDED", name: "orders" });
     expect(status).toBe(201);
     expect(body).toEqual({
@@ -56,7 +56,7 @@ describe("defining an indicator", () => {
     expect(await list("?size=1&page=2")).toEqual(["KD1", 3]);
   });
 
-  test("with dryRun answers what it would be, and changes nothing", async () => {
+  test("with dryRun answers the result and changes nothing", async () => {
     const formula = { type: "COMPUTED", expression: "KD1 * 2" };
     const wouldBe = { status: 200, body: { ...formula, dependsOn: ["KD1"] } };
     expect(await put("KDRY?dryRun=true", { ...formula, name: "double" })).toMatchObject(wouldBe);
@@ -121,13 +121,13 @@ describe("defining an indicator", () => {
     expect((await kpis.get("/indicators/KC1")).status).toBe(404);
   });
 
-  test("refuses a formula that is none, and says where", async () => {
+  test("refuses a formula that is not valid, and says where", async () => {
     const { status, body } = await computed("KC1", "KD2 +* 3");
     expect([status, body["code"]]).toEqual([400, "VALIDATION_FAILED"]);
     expect(body["error"]).toContain("`KD2 +* 3`");
   });
 
-  test("refuses a circle, and shows it", async () => {
+  test("refuses a cycle, and shows it", async () => {
     await computed("KC1", "KD1 * 2");
     await computed("KC2", "KC1 * 2");
     await computed("KC3", "KC2 + KD9");
@@ -138,12 +138,12 @@ describe("defining an indicator", () => {
     expect((await kpis.get("/indicators/KC1")).body).toMatchObject({ expression: "KD1 * 2" });
   });
 
-  test("refuses one of two that would make a circle together", async () => {
+  test("refuses one of two concurrent changes that form a cycle", async () => {
     const answers = await Promise.all([computed("KC1", "KC2 * 2"), computed("KC2", "KC1 * 2")]);
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 400]));
   });
 
-  test("refuses a formula for what a model brings", async () => {
+  test("refuses a formula for an indicator that a model feeds", async () => {
     await kpis.define("M", { kpis: ["KD1"] });
     expect(await computed("KD1", "KD2 * 2")).toMatchObject({
       status: 409,
@@ -153,16 +153,16 @@ describe("defining an indicator", () => {
 });
 
 describe("deleting an indicator", () => {
-  test("answers it once more, and takes its values along", async () => {
-    await kpis.publish("M", bringing(["KD1", 1], ["KD2", 2]));
+  test("answers it once more and deletes its values", async () => {
+    await kpis.publish("M", returning(["KD1", 1], ["KD2", 2]));
     await kpis.arrive("T");
-    await kpis.define("M", bringing(["KD2", 2]));
+    await kpis.define("M", returning(["KD2", 2]));
     expect(await remove("KD1")).toMatchObject({ status: 200, body: { kpiId: "KD1" } });
     expect(await remove("KD1")).toMatchObject({ status: 404, body: { code: "KPI_NOT_FOUND" } });
     expect(await kpis.values()).toEqual(["KD2=2"]);
   });
 
-  test("is refused while a model brings it", async () => {
+  test("is refused while a model feeds it", async () => {
     await kpis.define("M", { kpis: ["KD1"] });
     expect(await remove("KD1")).toMatchObject({
       status: 409,
@@ -181,7 +181,7 @@ describe("deleting an indicator", () => {
 
 describe("values", () => {
   test("are listed by indicator, opTime, range and dimensions", async () => {
-    await kpis.publish("M", bringing(["KD1", 1, "EU"], ["KD1", 2, "US"], ["KD2", 3, "EU"]));
+    await kpis.publish("M", returning(["KD1", 1, "EU"], ["KD1", 2, "US"], ["KD2", 3, "EU"]));
     for (const opTime of ["20251217", "20251218", "20251219"]) await kpis.arrive("T", opTime);
     const count = async (query: string) => (await kpis.get(`/data?${query}`)).body["total"];
     const eu = encodeURIComponent('{"region":"EU"}');
@@ -205,23 +205,23 @@ describe("values", () => {
   });
 
   test("of a rerun replace the model's for that opTime, and no others", async () => {
-    await kpis.publish("M", bringing(["KD1", 1, "EU"], ["KD1", 2, "US"], ["KD2", 3, "EU"]));
-    await kpis.publish("OTHER", bringing(["KD9", 9]));
+    await kpis.publish("M", returning(["KD1", 1, "EU"], ["KD1", 2, "US"], ["KD2", 3, "EU"]));
+    await kpis.publish("OTHER", returning(["KD9", 9]));
     await kpis.arrive("T", "20251218");
     await kpis.arrive("T");
-    await kpis.define("M", bringing(["KD1", 10, "US"], ["KD2", null, "EU"]));
+    await kpis.define("M", returning(["KD1", 10, "US"], ["KD2", null, "EU"]));
     const { triggeredModels } = await kpis.arrive("T");
     expect(triggeredModels.find(({ modelId }) => modelId === "M")).toMatchObject({ computeCount: 2, storageCount: 1 });
     expect(await kpis.values()).toEqual(['KD1{"region":"US"}=10', "KD9=9"]);
     expect(await kpis.values("20251218")).toHaveLength(4);
   });
 
-  test("of a run that fails leave those of the last success as they are", async () => {
-    await kpis.publish("M", bringing(["KD1", 1]));
+  test("of the last success stay when a run fails", async () => {
+    await kpis.publish("M", returning(["KD1", 1]));
     await kpis.arrive("T");
     await kpis.define("M", { sql: "select 'KD1' as kpi_id, 2 as value union all select 'KD8', 1", kpis: ["KD1"] });
     expect((await kpis.arrive("T")).triggeredModels).toMatchObject([
-      { status: "FAILED", message: expect.stringContaining("brings `KD8`, which is not among the model's kpis (KD1)") },
+      { status: "FAILED", message: expect.stringContaining("has `KD8`, which is not among the model's kpis (KD1)") },
     ]);
     expect(await kpis.values()).toEqual(["KD1=1"]);
   });
@@ -234,11 +234,11 @@ describe("values", () => {
 });
 
 describe("computed values", () => {
-  test("follow their parts, in order, and are told as affected", async () => {
+  test("follow their parts, in order, and are listed as affected", async () => {
     await computed("KC3", "KC2 - KC1");
     await computed("KC2", "KC1 * 10");
     await computed("KC1", "KD1 + KD2");
-    await kpis.publish("M", bringing(["KD1", 1], ["KD2", 2]));
+    await kpis.publish("M", returning(["KD1", 1], ["KD2", 2]));
     await kpis.arrive("T");
     expect(await kpis.values()).toEqual(["KC1=3", "KC2=30", "KC3=27", "KD1=1", "KD2=2"]);
     expect(await kpis.events("kpi.updated")).toMatchObject([{ affectedKpiIds: ["KD1", "KD2", "KC1", "KC2", "KC3"] }]);
@@ -246,20 +246,20 @@ describe("computed values", () => {
     expect(body.items).toMatchObject([{ modelId: null, generation: 1 }]);
   });
 
-  test("are one for each set of dimensions; a part without counts for all", async () => {
+  test("are one for each set of dimensions; a part without dimensions applies to all", async () => {
     await computed("SHARE", "KD1 / TOTAL * 100");
-    await kpis.publish("M", bringing(["KD1", 30, "EU"], ["KD1", 70, "US"]));
-    await kpis.publish("ALL", { ...bringing(["TOTAL", 200]), dependencies: on("T2") });
+    await kpis.publish("M", returning(["KD1", 30, "EU"], ["KD1", 70, "US"]));
+    await kpis.publish("ALL", { ...returning(["TOTAL", 200]), dependencies: on("T2") });
     await kpis.arrive("T");
     await kpis.arrive("T2");
     const shares = (await kpis.values()).filter((value) => value.startsWith("SHARE")).sort();
     expect(shares).toEqual(['SHARE{"region":"EU"}=15', 'SHARE{"region":"US"}=35']);
   });
 
-  test("that cannot be had are none, and why tells the reasons", async () => {
+  test("that cannot be computed are absent, and `why` gives the reasons", async () => {
     await computed("RATE", "KD1 / KD2");
     await computed("SUM", "KD1 + KD3");
-    await kpis.publish("M", bringing(["KD1", 1], ["KD2", 0]));
+    await kpis.publish("M", returning(["KD1", 1], ["KD2", 0]));
     await kpis.arrive("T");
     expect(await kpis.values()).toEqual(["KD1=1", "KD2=0"]);
     const { computed: missing } = await kpis.why("M");
@@ -267,18 +267,18 @@ describe("computed values", () => {
     expect(missing.find(({ kpiId }) => kpiId === "RATE")?.missing[0]).toMatch(/`KD1 \/ KD2`.*(zero|0)/i);
   });
 
-  test("go when a part goes", async () => {
+  test("are deleted when a part is missing", async () => {
     await computed("RATE", "KD1 / KD2");
     await computed("TWICE", "RATE * 2");
-    await kpis.publish("M", bringing(["KD1", 6], ["KD2", 3]));
+    await kpis.publish("M", returning(["KD1", 6], ["KD2", 3]));
     await kpis.arrive("T");
     expect(await kpis.values()).toEqual(["KD1=6", "KD2=3", "RATE=2", "TWICE=4"]);
-    await kpis.define("M", bringing(["KD1", 6], ["KD2", 0]));
+    await kpis.define("M", returning(["KD1", 6], ["KD2", 0]));
     await kpis.arrive("T");
     expect(await kpis.values()).toEqual(["KD1=6", "KD2=0"]);
   });
 
-  test("have all parts also when two models bring them at the same moment", async () => {
+  test("have all parts when two models end at the same time", async () => {
     await computed("SUM", "KD1 + KD2");
     const gate = await kpis.gate();
     const held = (kpiId: string, value: number) => ({
@@ -288,7 +288,7 @@ describe("computed values", () => {
     });
     await kpis.publish("ONE", held("KD1", 1));
     await kpis.publish("TWO", held("KD2", 2));
-    // Holds both ends open at the point where they would read each other's values.
+    // Holds both runs at the point where they would read each other's values.
     const client = await database.db.dedicated("lock");
     try {
       await client.query("select pg_advisory_lock(hashtextextended('arrivals.computed 20251219', 0))");
@@ -296,7 +296,7 @@ describe("computed values", () => {
       await kpis.reaches("ONE", "RUNNING");
       await kpis.reaches("TWO", "RUNNING");
       await gate.open();
-      await kpis.hang(2, "advisory", "arrivals.computed");
+      await kpis.untilBlocked(2, "advisory", "arrivals.computed");
     } finally {
       await client.end();
     }

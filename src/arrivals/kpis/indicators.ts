@@ -1,4 +1,4 @@
-/** What people do with indicators: define, look at, delete. */
+/** The use cases of indicators: define, show, delete. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { invalid, kernelError } from "../../kernel/errors.ts";
@@ -30,19 +30,19 @@ export interface Indicators {
 }
 
 export function createIndicators({ db }: { db: Db }): Indicators {
-  async function need(reader: Queryable, kpiId: string): Promise<store.KpiRow> {
+  async function findOrThrow(reader: Queryable, kpiId: string): Promise<store.KpiRow> {
     const kpi = await store.findKpi(reader, kpiId);
     if (!kpi) throw arrivalsError("KPI_NOT_FOUND", { kpiId });
     return kpi;
   }
 
   return {
-    get: (kpiId) => need(db, kpiId),
+    get: (kpiId) => findOrThrow(db, kpiId),
     list: (query) => store.listKpis(db, query),
     values: (query) => store.listValues(db, query),
 
     async put(kpiId, input, actor, options = { dryRun: false }) {
-      const kpi = written(kpiId, input);
+      const kpi = kpiWriteOf(kpiId, input);
       return transact(db, options, async (tx) => {
         await store.lockKpis(tx);
         const present = await store.findKpi(tx, kpiId);
@@ -57,14 +57,14 @@ export function createIndicators({ db }: { db: Db }): Indicators {
         }
         const isNew = await store.upsertKpi(tx, kpi);
         await audit(tx, actor, isNew ? "indicator.create" : "indicator.update", kpiId, { type: kpi.type });
-        return { kpi: await need(tx, kpiId), created: isNew };
+        return { kpi: await findOrThrow(tx, kpiId), created: isNew };
       });
     },
 
     remove: (kpiId, actor) =>
       db.tx(async (tx) => {
         await store.lockKpis(tx);
-        const kpi = await need(tx, kpiId);
+        const kpi = await findOrThrow(tx, kpiId);
         const users = await store.dependingKpis(tx, [kpiId]);
         const user = users.find(({ depends_on }) => depends_on.includes(kpiId));
         if (user) throw arrivalsError("KPI_IN_USE", { kpiId, by: user.kpi_id });
@@ -76,7 +76,7 @@ export function createIndicators({ db }: { db: Db }): Indicators {
   };
 }
 
-function written(kpiId: string, { type, name, expression, dependsOn }: IndicatorInput): store.KpiWrite {
+function kpiWriteOf(kpiId: string, { type, name, expression, dependsOn }: IndicatorInput): store.KpiWrite {
   if (type === "EXTENDED") {
     if (expression !== undefined || dependsOn !== undefined) {
       throw invalid("An EXTENDED indicator is fed by a model: leave out `expression` and `dependsOn`");

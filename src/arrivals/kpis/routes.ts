@@ -1,4 +1,4 @@
-/** The API of indicators and their values, of the logs of runs and arrivals, and of the picture of a range. */
+/** The API of indicators and their values, the logs of runs and arrivals, and readiness. */
 import type { Db } from "../../kernel/data/db.ts";
 import { storableJson } from "../../kernel/data/storable.ts";
 import { invalid } from "../../kernel/errors.ts";
@@ -75,7 +75,7 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
       config: write,
       schema: {
         tags,
-        summary: "Delete an indicator that nothing uses, with its values",
+        summary: "Delete an indicator that is not in use, with its values",
         params: schemas.KpiParams,
         response: { 200: schemas.KpiReply, ...errors(400, 404, 409) },
       },
@@ -142,7 +142,7 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
       config: read,
       schema: {
         tags: ["arrivals"],
-        summary: "What has arrived and where the models stand, over a range of opTimes",
+        summary: "Which tables have arrived and the states of the models, over a range of opTimes",
         querystring: schemas.RangeQuery,
         response: { 200: schemas.ReadinessReply, ...errors(400) },
       },
@@ -153,10 +153,10 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
 
 function dimensionsOf(text: string): Dimensions {
   try {
-    const storable = storableJson(JSON.parse(text)); // As the dimensions themselves were, when they were stored.
+    const storable = storableJson(JSON.parse(text)); // The stored dimensions were normalised the same way.
     if ("copy" in storable && isRecord(storable.copy)) return storable.copy as Dimensions;
   } catch {
-    // Said below, as for any other text.
+    // Answered below, like any other text that is not an object.
   }
   const reason = 'The parameter `dimensions` must be a JSON object like {"region":"EU"}';
   throw invalid(reason);

@@ -1,4 +1,4 @@
-/** Rows of a model's query, as engines bring them, and the values that become of them. */
+/** Rows of a model's query, as engines return them, and the values that they become. */
 import { describe, expect, test } from "vitest";
 import { fingerprint } from "../../kernel/json/canonical.ts";
 import { collectValues, ModelFailure } from "./values.ts";
@@ -48,7 +48,7 @@ describe("a row", () => {
     ["1e3", 1000],
     [" 7 ", 7],
     [0, 0],
-  ])("may bring its value as text: %j", (value, stored) => {
+  ])("may have its value as text: %j", (value, stored) => {
     expect(one({ value })?.[1]).toBe(stored);
   });
 
@@ -60,7 +60,7 @@ describe("a row", () => {
     ["😀数据\n\u0007", "😀数据\n\u0007"],
     ["x".repeat(2_000), "x".repeat(1_000)],
     [undefined, null],
-  ])("makes of a dimension what can be stored: %j", (cell, stored) => {
+  ])("stores any type of dimension: %j", (cell, stored) => {
     expect(one({ odd: cell })?.[2]).toEqual({ odd: stored });
   });
 
@@ -95,7 +95,7 @@ describe("rows together", () => {
     ]);
   });
 
-  test("of which the last has no value bring none", () => {
+  test("have no value if the last has none", () => {
     const rows = [
       { kpi_id: "KD1001", value: 1, region: "EU" },
       { kpi_id: "KD1001", value: 2, region: "US" },
@@ -104,12 +104,12 @@ describe("rows together", () => {
     expect(collect(rows).values).toEqual([["KD1001", 2, { region: "US" }]]);
   });
 
-  test("tell text from number in their dimensions", () => {
+  test("distinguish text from number in their dimensions", () => {
     const rows = [1, "1", true, "true", null, "null"].map((d) => ({ kpi_id: "KD1001", value: 1, d }));
     expect(collect(rows).values).toHaveLength(6);
   });
 
-  test("come in batches, and are numbered through", () => {
+  test("are numbered across batches", () => {
     const collector = collectValues(["KD1001"]);
     collector.add([{ kpi_id: "KD1001", value: 1 }]);
     collector.add([]);
@@ -127,7 +127,7 @@ describe("rows together", () => {
   });
 });
 
-describe("a row that is not what it must be fails the run, in a sentence:", () => {
+describe("an invalid row fails the run with a sentence:", () => {
   test.each<[Row, string]>([
     [{ id: 1, value: 1 }, "Row 1 has no text in a column `kpi_id`; its columns are id, value."],
     [{ kpi_id: null, value: 1 }, "Row 1 has no text in a column `kpi_id`; its columns are kpi_id, value."],
@@ -143,19 +143,19 @@ describe("a row that is not what it must be fails the run, in a sentence:", () =
       { kpi_id: "KD1001", value: "x".repeat(100) },
       `Row 1 has \`"${"x".repeat(39)}\` as its value; it must be a number, or null for none.`,
     ],
-    [{ kpi_id: "kd1001", value: 1 }, "Row 1 brings `kd1001`, which is not among the model's kpis (KD1001, KD1002)."],
+    [{ kpi_id: "kd1001", value: 1 }, "Row 1 has `kd1001`, which is not among the model's kpis (KD1001, KD1002)."],
   ])("%#: %j", (row, sentence) => {
     expect(failure([row])).toBe(sentence);
   });
 
   test("which row it was", () => {
     const good = { kpi_id: "KD1001", value: 1 };
-    expect(failure([good, good, { kpi_id: "KD9", value: 1 }])).toMatch(/^Row 3 brings `KD9`/);
+    expect(failure([good, good, { kpi_id: "KD9", value: 1 }])).toMatch(/^Row 3 has `KD9`/);
   });
 
   test("and of many kpis the first few", () => {
     const kpis = Array.from({ length: 8 }, (_, index) => `K${index}`);
     expect(failure([{ kpi_id: "X", value: 1 }], kpis)).toContain("(K0, K1, K2, K3, K4 and 3 more)");
-    expect(failure([{ kpi_id: "X", value: 1 }], [])).toBe("Row 1 brings `X`, but the model has no kpis.");
+    expect(failure([{ kpi_id: "X", value: 1 }], [])).toBe("Row 1 has `X`, but the model has no kpis.");
   });
 });

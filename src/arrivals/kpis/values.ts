@@ -6,21 +6,21 @@ import { listed } from "../../kernel/text/sentences.ts";
 import type { ValueWrite } from "../store/kpis.ts";
 import type { Dimensions } from "./formula.ts";
 
-/** The rows are not what a model's must be; running it again would not change that. */
+/** The rows of a model are not valid; running it again would not change that. */
 export class ModelFailure extends Error {}
 
 export interface ValueCollector {
   add(rows: readonly Readonly<Record<string, unknown>>[]): void;
-  /** Rows that came. */
+  /** The number of rows added. */
   computed(): number;
-  /** Of rows with the same indicator and dimensions the last counts, and one without a value none. */
+  /** The last row for an indicator and its dimensions wins; if its value is null, there is none. */
   values(): ValueWrite[];
 }
 
 const NAMES_SHOWN = 5;
 const DIMENSION_LENGTH_MAX = 1_000;
 
-/** `kpiIds` are those that the model may bring. */
+/** `kpiIds` are those that the model may return. */
 export function collectValues(kpiIds: readonly string[]): ValueCollector {
   const own = new Set(kpiIds);
   const values = new Map<string, ValueWrite>();
@@ -29,7 +29,7 @@ export function collectValues(kpiIds: readonly string[]): ValueCollector {
   function add(row: Readonly<Record<string, unknown>>): void {
     computed += 1;
     const { kpiId, value, dimensions } = partsOf(row, computed);
-    if (!own.has(kpiId)) throw new ModelFailure(`Row ${computed} brings \`${kpiId}\`, ${notAmong(kpiIds)}.`);
+    if (!own.has(kpiId)) throw new ModelFailure(`Row ${computed} has \`${kpiId}\`, ${notAmong(kpiIds)}.`);
     const dimension_key = fingerprint(dimensions);
     const key = `${kpiId} ${dimension_key}`;
     if (value === null) values.delete(key);
@@ -53,7 +53,7 @@ function partsOf(row: Readonly<Record<string, unknown>>, number: number) {
   let value: unknown;
   const dimensions: [name: string, cell: Dimensions[string]][] = [];
   for (const [name, cell] of Object.entries(row)) {
-    const lower = name.toLowerCase(); // Engines differ in what they make of a name that is not quoted.
+    const lower = name.toLowerCase(); // Engines differ in the case of a name that is not quoted.
     if (lower === "kpi_id") kpiId = cell;
     else if (lower === "value") value = cell;
     else dimensions.push([name, dimensionOf(cell)]);
@@ -67,7 +67,7 @@ function partsOf(row: Readonly<Record<string, unknown>>, number: number) {
 
 function numberOf(value: unknown, number: number): number | null {
   if (value === null) return null;
-  // Engines bring a number that a double cannot hold to its last digit as text; a KPI takes the nearest.
+  // Engines return a number that a double cannot hold exactly as text; a KPI stores the nearest double.
   const parsed = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
   if (typeof parsed === "number" && Number.isFinite(parsed)) return parsed;
   const shown = value === undefined ? "no column `value`" : `\`${JSON.stringify(value)?.slice(0, 40)}\` as its value`;

@@ -1,4 +1,4 @@
-/** Models that run a chain: its last nodes bring the values, and whatever dies meanwhile, the chain runs once. */
+/** Models that run a chain: its last nodes return the values, and the chain runs once whichever process dies. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { ACTOR, arrival, useArrivalProcesses } from "../../../test/arrivals-process.ts";
 import { type ChainProcess, held, useChainProcesses } from "../../../test/chain-process.ts";
@@ -8,7 +8,7 @@ import { until } from "../../../test/until.ts";
 const database = useDatabase();
 const chains = useChainProcesses(database);
 const { acts } = chains;
-const { define, ended, open, state, tasks, told, values } = useArrivalProcesses(database);
+const { define, ended, open, state, tasks, emitted, values } = useArrivalProcesses(database);
 const DAY = "20250101";
 const rows = (...given: number[]) => given.map((value, index) => ({ kpi_id: "m.K", value, part: `p${index}` }));
 
@@ -17,7 +17,7 @@ beforeEach(async () => {
   chainProcess = await chains.open();
 });
 
-/** A model of this chain that runs when table `a` arrives, and a process that does so. */
+/** A model that runs this chain when table `a` arrives, and a process for it. */
 async function openModel(nodes: readonly object[], fields: object = {}, settings: object = {}) {
   await chains.define(chainProcess, nodes, { name: "work" });
   const process = await open({ chains: chainProcess.called, ...settings });
@@ -27,7 +27,7 @@ async function openModel(nodes: readonly object[], fields: object = {}, settings
 const chainRuns = () => database.query<{ run_id: string; status: string }>("select run_id, status from chains.job_run");
 
 describe("a model that runs a chain", () => {
-  test("takes the rows of the chain's last nodes for its values", async () => {
+  test("stores the rows of the chain's last nodes as its values", async () => {
     acts.set("first", () => ({ artifact: { rows: rows(666) } }));
     acts.set("sql", () => ({ artifact: { columns: ["kpi_id"], rows: rows(1, 2) } }));
     acts.set("list", () => ({ artifact: [{ kpi_id: "m.K", value: 3 }] }));
@@ -60,10 +60,10 @@ describe("a model that runs a chain", () => {
     const [failed] = await ended("FAILED");
     expect(failed?.message).toMatch(/^Run [0-9a-f-]{36} of its chain ended as FAILED: /);
     expect(await values()).toEqual([`m.K ${DAY} 1 1`]);
-    expect(await told()).toEqual([`kpi.updated m ${DAY} 1`, `model.failed m ${DAY} 2`]);
+    expect(await emitted()).toEqual([`kpi.updated m ${DAY} 1`, `model.failed m ${DAY} 2`]);
   });
 
-  test("fails when the chain does not exist, or brings what it must not", async () => {
+  test("fails when the chain does not exist, or returns an indicator of another model", async () => {
     const process = await openModel([{ id: "n" }]);
     await define(process, "lost", ["b"], { chain: "nowhere" });
     await process.announce(arrival("b", DAY));
@@ -73,7 +73,7 @@ describe("a model that runs a chain", () => {
     expect((await ended("FAILED", 2))[1]?.message).toMatch(/not among the model's kpis/);
   });
 
-  test("stops the chain when its own time is up", async () => {
+  test("stops the chain at its own timeout", async () => {
     const work = held();
     acts.set("n", work.act);
     const process = await openModel([{ id: "n" }], { timeoutSeconds: 1 });
@@ -84,14 +84,14 @@ describe("a model that runs a chain", () => {
 });
 
 describe("a run of a chain whose model's process is gone", () => {
-  test("is found again by the next, and not begun twice", async () => {
+  test("is found again by the next process, and not started twice", async () => {
     const work = held();
     acts.set("n", work.act);
     const gone = await openModel([{ id: "n" }], {}, { roles: ["worker"] });
     await gone.announce(arrival("a", DAY));
     await work.begun();
-    await until(async () => (await tasks())[0]?.chainRunId, "the chain run to be written down");
-    await gone.fallSilent();
+    await until(async () => (await tasks())[0]?.chainRunId, "the chain run to be recorded");
+    await gone.expireSession();
     const next = await open({ chains: chainProcess.called, roles: ["worker"] });
     await next.worker.reclaimer?.runOnce();
     await until(async () => (await tasks())[1]?.chainRunId, "the next to have found it");
@@ -105,13 +105,13 @@ describe("a run of a chain whose model's process is gone", () => {
     expect(work.contexts).toHaveLength(1);
   });
 
-  test("is another one for the next arrival, though it was given up", async () => {
+  test("is not reused for the next arrival after the model has failed", async () => {
     const work = held();
     acts.set("n", work.act);
     const gone = await openModel([{ id: "n" }], {}, { roles: ["worker"], lostLimit: 1 });
     await gone.announce(arrival("a", DAY));
     await work.begun();
-    await gone.fallSilent();
+    await gone.expireSession();
     await gone.worker.reclaimer?.runOnce();
     expect(await state("m", DAY)).toBe("idle");
     acts.clear();
@@ -123,7 +123,7 @@ describe("a run of a chain whose model's process is gone", () => {
     work.release();
   });
 
-  test("is not found by a model of the same name that was made after it", async () => {
+  test("is not found by a later model of the same name", async () => {
     const process = await openModel([{ id: "n" }]);
     await process.announce(arrival("a", DAY));
     await ended("SUCCESS");
@@ -134,7 +134,7 @@ describe("a run of a chain whose model's process is gone", () => {
     expect(await chainRuns()).toHaveLength(2);
   });
 
-  test("is waited for when the database is away for a moment", async () => {
+  test("is awaited while the database is briefly unavailable", async () => {
     const work = held();
     acts.set("n", work.act);
     let away = 0;
@@ -158,6 +158,6 @@ describe("a run of a chain whose model's process is gone", () => {
     work.release();
     await ended("SUCCESS");
     expect(await chainRuns()).toHaveLength(1);
-    expect(await told()).toEqual([`kpi.updated m ${DAY} 1`]);
+    expect(await emitted()).toEqual([`kpi.updated m ${DAY} 1`]);
   });
 });

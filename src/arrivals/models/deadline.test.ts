@@ -59,7 +59,7 @@ describe("deadlineOf", () => {
     ["a day in UTC", spec("day", "UTC", "PT6H"), "20240229", "2024-03-01T06:00Z"],
     ["a day elsewhere", spec("day", "Asia/Shanghai", "PT6H"), "20240229", "2024-03-01T06:00+08:00"],
     ["a day of 23 hours", spec("day", "Europe/Berlin", "PT6H"), "20240331", "2024-04-01T06:00+02:00"],
-    // Hours pass as they do: six of them after midnight it is seven on the clock that jumped.
+    // Hours are elapsed time: six of them after midnight the clock shows seven, because it was set forward.
     ["the night of a jump", spec("day", "Europe/Berlin", "PT6H"), "20240330", "2024-03-31T07:00+02:00"],
     ["the night of a fall", spec("day", "Europe/Berlin", "PT6H"), "20241026", "2024-10-27T05:00+01:00"],
     ["an hour that passes twice", spec("hour", "Europe/Berlin", "PT10M"), "2024102702", "2024-10-27T03:10+01:00"],
@@ -74,13 +74,13 @@ describe("deadlineOf", () => {
     expect(deadlineOf(of, opTime)).toBe(Date.parse(expected));
   });
 
-  test("is none for an opTime of another grain", () => {
+  test("is undefined for an opTime of another grain", () => {
     for (const opTime of ["202402", "2024022900", "20240230", "week-9"]) {
       expect(deadlineOf(spec("day", "UTC", "PT6H"), opTime)).toBeUndefined();
     }
   });
 
-  test("takes only a duration that parseDeadline takes", () => {
+  test("accepts only a duration that parseDeadline accepts", () => {
     expect(() => deadlineOf(spec("day", "UTC", "P1M"), "20240229")).toThrow(/^A `deadline` is a duration .* `P1M`\.$/);
   });
 });
@@ -101,13 +101,13 @@ describe("nextDeadline", () => {
     });
   });
 
-  test("passes over the hour that the clocks jump over, and comes once for the hour that passes twice", () => {
+  test("skips the hour that a clock change skips, and is due once for the hour that repeats", () => {
     const of = spec("hour", "Europe/Berlin", "PT10M");
     expect(opTimesDue(of, Date.parse("2024-03-31T01:30+01:00"), 3)).toEqual(["2024033101", "2024033103", "2024033104"]);
     expect(opTimesDue(of, Date.parse("2024-10-27T01:30+02:00"), 3)).toEqual(["2024102701", "2024102702", "2024102703"]);
   });
 
-  test("passes over the day that an island left out", () => {
+  test("skips the day that a time zone skipped", () => {
     const of = spec("day", "Pacific/Apia", "PT1H");
     expect(opTimesDue(of, Date.parse("2011-12-29T12:00-10:00"), 2)).toEqual(["20111229", "20111231"]);
   });
@@ -130,7 +130,7 @@ describe("nextDeadline", () => {
         expect(grainOf(opTime)).toBe(of.grain);
         expect(deadlineOf(of, opTime)).toBe(dueMs);
         expect(dueMs).toBeGreaterThan(afterMs);
-        // The same one is next until it is there, and then another.
+        // It stays the next one until it is due.
         expect(nextDeadline(of, dueMs - 1)).toEqual({ opTime, dueMs });
         const following = nextDeadline(of, dueMs);
         expect(following.opTime > opTime).toBe(true);

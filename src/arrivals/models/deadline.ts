@@ -1,6 +1,6 @@
 /**
- * When the tables of an opTime are late: so long after its hour, day or month has ended on the clock of the model's time
- * zone. What is due next follows from the instant alone, so nothing needs to be kept per opTime.
+ * When the tables of an opTime are late: a given duration after its hour, day or month has ended in the model's time zone.
+ * The next deadline follows from the present time alone, so nothing is stored per opTime.
  */
 import { endOfOpTime, type Grain, grainOf, movedOpTime, opTimeAt } from "../../kernel/time/op-time.ts";
 
@@ -15,7 +15,7 @@ const DURATION = /^P(?:(\d{1,10})D)?(?:T(?=\d)(?:(\d{1,10})H)?(?:(\d{1,10})M)?(?
 const UNITS_MS = [86_400_000, 3_600_000, 60_000, 1_000];
 const DAYS_MAX = 366;
 
-/** The duration in ms, or what is wrong with it as a sentence that lacks its full stop. */
+/** The duration in ms, or its problem as a sentence without its full stop. */
 export function parseDeadline(deadline: string): { durationMs: number } | { problem: string } {
   const [, ...counts] = DURATION.exec(deadline) ?? [];
   if (counts.every((count) => count === undefined)) {
@@ -33,22 +33,22 @@ export function parseDeadline(deadline: string): { durationMs: number } | { prob
   return { durationMs };
 }
 
-/** The instant from which on the opTime is late; none for an opTime of another grain, which never ends. */
+/** The instant from which the opTime is late; none for an opTime of another grain, which has no end. */
 export function deadlineOf(spec: DeadlineSpec, opTime: string): number | undefined {
   if (grainOf(opTime) !== spec.grain) return undefined;
   return endOfOpTime(opTime, spec.grain, spec.timeZone) + durationOf(spec);
 }
 
 /**
- * The first opTime whose deadline lies after the instant. Hours and days that the clocks jumped over never come up: nobody
- * can be late with them.
+ * The first opTime whose deadline lies after the instant. Hours and days that a clock change skipped are never returned:
+ * no table can be late for them.
  */
 export function nextDeadline(spec: DeadlineSpec, afterMs: number): { opTime: string; dueMs: number } {
   const { grain, timeZone } = spec;
   const durationMs = durationOf(spec);
   const endsAfterMs = afterMs - durationMs;
   let opTime = opTimeAt(endsAfterMs, grain, timeZone, 0);
-  // Clocks set back by more than the period show an earlier one again, whose end is then still to come.
+  // When clocks are set back by more than the period, an earlier period repeats and its end still lies ahead.
   for (;;) {
     const previous = movedOpTime(opTime, grain, -1);
     if (previous === undefined || endOfOpTime(previous, grain, timeZone) <= endsAfterMs) break;

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { GRAINS, type Grain, opTimeAt, opTimesBetween } from "../../kernel/time/op-time.ts";
-import { checkMapping, concernedOpTimes, neededOpTimes, type OpTimeMapping } from "./mapping.ts";
+import { affectedOpTimes, checkMapping, neededOpTimes, type OpTimeMapping } from "./mapping.ts";
 
 describe("checkMapping", () => {
   test.each<OpTimeMapping>([
@@ -12,7 +12,7 @@ describe("checkMapping", () => {
     { modelGrain: "day", grain: "day" },
     { modelGrain: "day", grain: "hour", offset: 1_000 },
     { modelGrain: "month", grain: "hour", offset: -1_000 },
-  ])("has nothing against %j", (mapping) => {
+  ])("accepts %j", (mapping) => {
     expect(checkMapping(mapping)).toBeUndefined();
   });
 
@@ -42,53 +42,53 @@ describe("checkMapping", () => {
 });
 
 describe("a dependency", () => {
-  test("needs the model's own opTime, whatever that is, where nothing else is said", () => {
+  test("needs the model's own opTime by default", () => {
     for (const opTime of ["20240229", "week-9", "2024"]) {
       expect(neededOpTimes({}, opTime)).toEqual([opTime]);
-      expect(concernedOpTimes({}, opTime)).toEqual([opTime]);
+      expect(affectedOpTimes({}, opTime)).toEqual([opTime]);
     }
     expect(neededOpTimes({ modelGrain: "day" }, "20240229")).toEqual(["20240229"]);
-    expect(concernedOpTimes({ modelGrain: "day" }, "20240229")).toEqual(["20240229"]);
+    expect(affectedOpTimes({ modelGrain: "day" }, "20240229")).toEqual(["20240229"]);
   });
 
   test("can need the previous day", () => {
     const mapping: OpTimeMapping = { modelGrain: "day", offset: -1 };
     expect(neededOpTimes(mapping, "20240301")).toEqual(["20240229"]);
-    expect(concernedOpTimes(mapping, "20240229")).toEqual(["20240301"]);
+    expect(affectedOpTimes(mapping, "20240229")).toEqual(["20240301"]);
   });
 
   test("can need the 24 hours of the day, also where the clocks change", () => {
     const mapping: OpTimeMapping = { modelGrain: "day", grain: "hour" };
     expect(neededOpTimes(mapping, "20240331")).toEqual(opTimesBetween("2024033100", "2024033123", "hour"));
-    expect(concernedOpTimes(mapping, "2024033102")).toEqual(["20240331"]);
+    expect(affectedOpTimes(mapping, "2024033102")).toEqual(["20240331"]);
   });
 
   test("can need all days of the previous month", () => {
     const mapping: OpTimeMapping = { modelGrain: "month", grain: "day", offset: -1 };
     expect(neededOpTimes(mapping, "202403")).toEqual(opTimesBetween("20240201", "20240229", "day"));
-    expect(concernedOpTimes(mapping, "20240229")).toEqual(["202403"]);
-    expect(concernedOpTimes(mapping, "20240301")).toEqual(["202404"]);
+    expect(affectedOpTimes(mapping, "20240229")).toEqual(["202403"]);
+    expect(affectedOpTimes(mapping, "20240301")).toEqual(["202404"]);
   });
 
-  test("is not concerned by what has another grain or is no date", () => {
+  test("is not affected by an opTime of another grain or that is not a date", () => {
     for (const opTime of ["20240229", "202402", "2024022924", "2024023000", "today", ""]) {
-      expect(concernedOpTimes({ modelGrain: "day", grain: "hour" }, opTime)).toEqual([]);
+      expect(affectedOpTimes({ modelGrain: "day", grain: "hour" }, opTime)).toEqual([]);
     }
-    expect(concernedOpTimes({ modelGrain: "day" }, "2024022900")).toEqual([]);
+    expect(affectedOpTimes({ modelGrain: "day" }, "2024022900")).toEqual([]);
   });
 
-  test("has something to wait for even where the calendar ends", () => {
+  test("is never met beyond the end of the calendar", () => {
     expect(neededOpTimes({ modelGrain: "day", grain: "hour", offset: 1 }, "99991231")).toEqual(["99991231+1"]);
-    expect(concernedOpTimes({ modelGrain: "day", offset: -1 }, "99991231")).toEqual([]);
+    expect(affectedOpTimes({ modelGrain: "day", offset: -1 }, "99991231")).toEqual([]);
   });
 
-  test("takes an opTime from before the model had its grain for a name", () => {
+  test("treats an opTime from before the model had its grain as a name", () => {
     expect(neededOpTimes({ modelGrain: "day", grain: "hour", offset: -1 }, "202402")).toEqual(["202402"]);
     expect(neededOpTimes({ modelGrain: "day" }, "week-9")).toEqual(["week-9"]);
   });
 });
 
-test("an opTime is needed exactly by those that it concerns", () => {
+test("the two mappings are the inverse of each other", () => {
   const mappings = fc
     .tuple(fc.constantFrom(...GRAINS), fc.option(fc.constantFrom(...GRAINS), { nil: undefined }))
     .filter(([modelGrain, grain]) => checkMapping({ modelGrain, grain }) === undefined);
@@ -101,11 +101,11 @@ test("an opTime is needed exactly by those that it concerns", () => {
       const modelOpTime = at(instant, modelGrain);
       const needed = neededOpTimes(mapping, modelOpTime);
       expect(needed.length).toBeGreaterThan(0);
-      for (const opTime of needed) expect(concernedOpTimes(mapping, opTime)).toEqual([modelOpTime]);
+      for (const opTime of needed) expect(affectedOpTimes(mapping, opTime)).toEqual([modelOpTime]);
 
       const tableOpTime = at(other, grain ?? modelGrain);
-      const [concerned = ""] = concernedOpTimes(mapping, tableOpTime);
-      expect(neededOpTimes(mapping, concerned)).toContain(tableOpTime);
+      const [affected = ""] = affectedOpTimes(mapping, tableOpTime);
+      expect(neededOpTimes(mapping, affected)).toContain(tableOpTime);
     }),
   );
 });

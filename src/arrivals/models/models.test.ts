@@ -1,4 +1,4 @@
-/** The definitions of models: what is kept, what is refused and why, and what publishing and deleting do. */
+/** The definitions of models: what is stored, what is refused and why, and what publishing and deleting do. */
 import { describe, expect, test } from "vitest";
 import type { Json } from "../../../test/client.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -22,7 +22,7 @@ const states = async () =>
   ).map(({ op_time, state }) => `${op_time} ${state}`);
 
 describe("defining a model", () => {
-  test("answers 201 and the model, not published, with what was not said", async () => {
+  test("answers 201 and the model, not published, with its defaults", async () => {
     const { status, body } = await kpis.put("/models/MODEL-01", modelBody({ kpis: ["KD2", "KD1"] }));
     expect(status).toBe(201);
     expect(body).toEqual({
@@ -47,7 +47,7 @@ describe("defining a model", () => {
     expect(await model("MODEL-01")).toMatchObject({ status: 200, body });
   });
 
-  test("keeps all that is said, and answers it so that it can be sent again", async () => {
+  test("stores all fields, and answers them so that they can be sent again", async () => {
     const fields = {
       name: "订单 😀",
       description: "line one\nline two",
@@ -69,7 +69,7 @@ describe("defining a model", () => {
     expect(body).toMatchObject(fields);
   });
 
-  test("anew answers 200, counts the version, and replaces everything but the state", async () => {
+  test("again answers 200, increments the version, and replaces everything but the state", async () => {
     const full = {
       description: "x",
       grain: "day",
@@ -87,7 +87,7 @@ describe("defining a model", () => {
     expect(await database.query("select from arrivals.model_deadline")).toEqual([]);
   });
 
-  test("makes its indicators known, and lets them be described before or after", async () => {
+  test("creates its indicators, which may be described before or after", async () => {
     await kpis.put("/indicators/KD1", { type: "EXTENDED", name: "orders" });
     await kpis.define("M", { kpis: ["KD1", "KD2"] });
     expect((await kpis.get("/indicators/KD1")).body).toMatchObject({ name: "orders", modelId: "M" });
@@ -96,7 +96,7 @@ describe("defining a model", () => {
     expect((await kpis.get("/indicators/KD1")).body).toMatchObject({ name: "orders", modelId: null });
   });
 
-  test("with dryRun answers what it would be, and changes nothing", async () => {
+  test("with dryRun answers the result and changes nothing", async () => {
     const later = { grain: "day", dependencies: [{ table: "A", deadline: "PT1H" }], kpis: ["KD2"] };
     expect(await kpis.put("/models/DRY?dryRun=true", modelBody(later))).toMatchObject({
       status: 200,
@@ -160,7 +160,7 @@ describe("a model is refused", () => {
     [
       "with a table twice",
       { dependencies: on("A", "B", "A") },
-      "The field `dependencies[2]` (A): the same table with the same offset is there twice.",
+      "The field `dependencies[2]` (A): the same table with the same offset is listed twice.",
     ],
     [
       "with an offset and no grain",
@@ -173,7 +173,7 @@ describe("a model is refused", () => {
       "The field `dependencies[0]` (A): A dependency's grain cannot be coarser than the model's: no month fits into one day.",
     ],
     [
-      "with an offset beyond all reason",
+      "with an offset that is too large",
       { ...day, dependencies: [{ table: "A", offset: 1_001 }] },
       "The field `dependencies[0]` (A): An `offset` is a whole number from -1000 to 1000, not 1001.",
     ],
@@ -183,7 +183,7 @@ describe("a model is refused", () => {
       "The field `dependencies[0]` (A): a `deadline` needs the model's `grain`, which says when the period ends.",
     ],
     [
-      "with a deadline that is none",
+      "with an invalid deadline",
       { ...day, dependencies: [{ table: "A", deadline: "6 hours" }] },
       "The field `dependencies[0]` (A): A `deadline` is a duration of days, hours, minutes and seconds like `PT6H` or `P1DT30M`, not `6 hours`.",
     ],
@@ -196,7 +196,7 @@ describe("a model is refused", () => {
     expect((await model("M")).status).toBe(404);
   });
 
-  test("whose table would come back to it by way of others, with the way shown", async () => {
+  test("whose table would depend on itself through others, with the cycle shown", async () => {
     await kpis.define("AB", { dependencies: on("A"), produces: "B", kpis: [] });
     await kpis.define("BC", { dependencies: on("B", "X"), produces: "C", kpis: [] });
     const closing = modelBody({ dependencies: on("Y", "C"), produces: "A", kpis: [] });
@@ -207,7 +207,7 @@ describe("a model is refused", () => {
     expect(await ids()).toEqual(["AB", "BC"]);
   });
 
-  test("of two that would make a circle together, one", async () => {
+  test("if it is one of two concurrent ones that form a cycle", async () => {
     const answers = await Promise.all([
       kpis.put("/models/AB", modelBody({ dependencies: on("A"), produces: "B", kpis: [] })),
       kpis.put("/models/BA", modelBody({ dependencies: on("B"), produces: "A", kpis: [] })),
@@ -215,20 +215,20 @@ describe("a model is refused", () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 400]));
   });
 
-  test("not for a circle that goes back in time", async () => {
+  test("not for a cycle through an earlier period", async () => {
     const back = { grain: "day", dependencies: [{ table: "A", offset: -1 }, { table: "T" }], produces: "A" };
     expect(await kpis.define("M", back)).toMatchObject({ produces: "A" });
   });
 
-  test("that would feed itself from day to day for ever", async () => {
+  test("that would trigger itself day after day without end", async () => {
     const back = { grain: "day", dependencies: [{ table: "A", offset: -1 }], produces: "A" };
     expect(await kpis.put("/models/M", modelBody(back))).toMatchObject({
       status: 400,
-      body: { error: "Once begun, the tables would feed themselves from period to period for ever: A -> A." },
+      body: { error: "Once started, the models would trigger each other for period after period without end: A -> A." },
     });
   });
 
-  test("that brings an indicator of another model, and nothing of it is kept", async () => {
+  test("that feeds an indicator of another model, and none of it is stored", async () => {
     await kpis.define("FIRST", { kpis: ["KD1"] });
     await kpis.define("SECOND", { name: "before", kpis: ["KD2"] });
     expect(await kpis.put("/models/SECOND", modelBody({ name: "after", kpis: ["KD3", "KD1"] }))).toMatchObject({
@@ -243,17 +243,17 @@ describe("a model is refused", () => {
     expect((await kpis.get("/indicators/KD3")).status).toBe(404);
   });
 
-  test("that brings a COMPUTED indicator", async () => {
+  test("that feeds a COMPUTED indicator", async () => {
     await kpis.compute("KC1", "KD1 * 2");
     expect(await kpis.put("/models/M", modelBody({ kpis: ["KD1", "KC1"] }))).toMatchObject({
       status: 400,
-      body: { error: "`KC1` is a COMPUTED indicator; a model brings EXTENDED ones." },
+      body: { error: "`KC1` is a COMPUTED indicator; a model feeds EXTENDED ones." },
     });
   });
 });
 
 describe("a published model", () => {
-  test("does not run for what arrived before", async () => {
+  test("does not run for tables that had arrived before", async () => {
     await kpis.arrive("T");
     await kpis.publish("M");
     expect(await states()).toEqual([]);
@@ -261,18 +261,18 @@ describe("a published model", () => {
     expect(await kpis.tasks("M", TODAY)).toEqual([]);
   });
 
-  test("counts what arrived before, once its last table has come", async () => {
+  test("uses earlier arrivals once its last table has arrived", async () => {
     await kpis.arrive("A");
     await kpis.publish("M", { dependencies: on("A", "B") });
     expect((await kpis.arrive("B")).triggeredModels).toMatchObject([{ modelId: "M", status: "SUCCESS" }]);
   });
 
-  test("is published again without harm", async () => {
+  test("can be published again without effect", async () => {
     await kpis.publish("M");
     expect(await kpis.post("/models/M:publish")).toMatchObject({ status: 200, body: { state: 1, version: 1 } });
   });
 
-  test("that is unpublished begins nothing of what waits, is quiet or asks", async () => {
+  test("that is unpublished makes its waiting, quiet and asking instances idle", async () => {
     await kpis.publish("M", {
       rerun: "ask",
       dependencies: [{ table: "A", quietSeconds: 3_600 }, { table: "B" }],
@@ -291,7 +291,7 @@ describe("a published model", () => {
     expect(await states()).toEqual(["1 idle", "2 idle", "3 idle"]);
   });
 
-  test("that is unpublished while it runs may end its run", async () => {
+  test("that is unpublished while it runs finishes its run", async () => {
     const gate = await kpis.gate();
     await kpis.publish("M", { engine: "warehouse", sql: `select 'KD1001' as kpi_id, 1 as value ${gate.from}` });
     await kpis.arriveAsync("T");
@@ -304,7 +304,7 @@ describe("a published model", () => {
 });
 
 describe("a deleted model", () => {
-  test("is answered once more and gone, with its values; the log of its runs stays", async () => {
+  test("is answered once more and deleted with its values; the log of its runs stays", async () => {
     await kpis.publish("M", { grain: "day", dependencies: [{ table: "T", deadline: "PT1H" }] });
     await kpis.publish("OTHER", { kpis: ["KD2"], sql: "select 'KD2' as kpi_id, 2 as value" });
     await kpis.arrive("T");
@@ -317,7 +317,7 @@ describe("a deleted model", () => {
     expect(await kpis.arrive("T")).toMatchObject({ triggeredModels: [{ modelId: "OTHER" }], skippedModels: [] });
   });
 
-  test("takes with it what was computed from its values", async () => {
+  test("is deleted with what was computed from its values", async () => {
     await kpis.publish("M");
     await kpis.publish("OTHER", { kpis: ["KD2"], sql: "select 'KD2' as kpi_id, 2 as value" });
     await kpis.compute("KC1", "KD1001 + KD2");
@@ -336,7 +336,7 @@ describe("a deleted model", () => {
     expect((await kpis.arrive("T")).triggeredModels).toMatchObject([{ status: "SUCCESS", generation: 1 }]);
   });
 
-  test("ends its run under way as FAILED, so that one of the same name can run", async () => {
+  test("ends its run in flight as FAILED, so that one of the same name can run", async () => {
     const gate = await kpis.gate();
     await kpis.publish("M", { engine: "warehouse", sql: `select 'KD1001' as kpi_id, 1 as value ${gate.from}` });
     const answer = kpis.arrive("T");
@@ -355,7 +355,7 @@ describe("a deleted model", () => {
 });
 
 describe("the list of models", () => {
-  test("is by id, in pages, and finds text in ids and names as it stands there", async () => {
+  test("is sorted by id, in pages, and searches ids and names literally", async () => {
     for (const [id, name] of Object.entries({ A: "orders 100%", B: "orders", C_1: "Customers", C21: "x" })) {
       await kpis.define(id, { name, kpis: [] });
     }

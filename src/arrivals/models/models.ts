@@ -1,4 +1,4 @@
-/** What people do with models: define, publish, unpublish, delete. */
+/** The use cases of models: define, publish, unpublish, delete. */
 import { ENGINE_DEFAULT } from "../../engines/index.ts";
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
@@ -11,16 +11,16 @@ import type { Wake } from "../../kernel/work/wake.ts";
 import { arrivalsError } from "../catalogue.ts";
 import { MODEL_STATES, type RerunPolicy } from "../runs/states.ts";
 import { dropDeadlines, setDeadlines } from "../store/deadlines.ts";
-import { calmInstances } from "../store/instances.ts";
-import { clearBeside, dependingKpis, kpiTypes, lockKpis, registerKpis } from "../store/kpis.ts";
-import type { ModelFlow } from "../store/models.ts";
+import { withdrawInstances } from "../store/instances.ts";
+import { clearComputedOf, dependingKpis, kpiTypes, lockKpis, registerKpis } from "../store/kpis.ts";
+import type { ProducingModel } from "../store/models.ts";
 import * as store from "../store/models.ts";
 import { endTasksOf, type ListTasks, listTasks } from "../store/tasks.ts";
 import { TIMER_TOPIC } from "../topics.ts";
 import { nextDeadline, parseDeadline } from "./deadline.ts";
 import { type DryRun, transact } from "./dry-run.ts";
-import { circleOf } from "./flow.ts";
 import { checkMapping } from "./mapping.ts";
+import { cycleProblem } from "./table-cycles.ts";
 
 export interface DependencyInput {
   table: string;
@@ -65,9 +65,9 @@ export interface ModelsDeps {
   db: Db;
   wake: Wake;
   clock: Clock;
-  /** Engines that can be named. */
+  /** The configured engines. */
   engineNames: () => string[];
-  /** The name under which a table is kept and compared. */
+  /** The name under which a table is stored and compared. */
   tableName: (given: string) => string;
   timeoutSeconds: number;
 }
@@ -75,7 +75,7 @@ export interface ModelsDeps {
 const TIME_ZONE_DEFAULT = "UTC";
 
 export function createModels({ db, wake, clock, engineNames, tableName, timeoutSeconds }: ModelsDeps): Models {
-  function written(modelId: string, input: ModelInput): store.ModelWrite {
+  function modelWriteOf(modelId: string, input: ModelInput): store.ModelWrite {
     const isSql = input.sql !== undefined;
     return {
       model_id: modelId,
@@ -92,13 +92,13 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
     };
   }
 
-  async function need(reader: Queryable, modelId: string): Promise<store.ModelRow> {
+  async function findOrThrow(reader: Queryable, modelId: string): Promise<store.ModelRow> {
     const model = await store.findModel(reader, modelId);
     if (!model) throw arrivalsError("MODEL_NOT_FOUND", { modelId });
     return model;
   }
 
-  /** Sets the timers of a published model to the first deadlines that lie in the future. */
+  /** Sets the timers of a published model to its next deadlines. */
   async function setTimers(tx: Queryable, modelId: string): Promise<void> {
     const rows = await store.dependenciesOf(tx, [modelId]);
     const deadlines = rows.flatMap(({ grain, time_zone: timeZone, dependency: { id, deadline } }) => {
@@ -109,9 +109,9 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
     await setDeadlines(tx, deadlines);
   }
 
-  async function refuseCircle(tx: Queryable, modelId: string, flow: ModelFlow): Promise<void> {
-    const others = (await store.modelFlow(tx)).filter(({ model_id }) => model_id !== modelId);
-    const problem = circleOf([...others, flow]);
+  async function refuseCycle(tx: Queryable, modelId: string, model: ProducingModel): Promise<void> {
+    const others = (await store.producingModels(tx)).filter(({ model_id }) => model_id !== modelId);
+    const problem = cycleProblem([...others, model]);
     if (problem !== undefined) throw kernelError("VALIDATION_FAILED", { problem: "circle" }, { reason: problem });
   }
 
@@ -121,7 +121,7 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
       const input = { ...given, dependencies: named };
       const problem = problemOf(input, engineNames());
       if (problem !== undefined) throw invalid(problem);
-      const model = written(modelId, input);
+      const model = modelWriteOf(modelId, input);
       const dependencies = input.dependencies.map(dependencyRow);
       return transact(db, options, async (tx) => {
         await lockKpis(tx);
@@ -133,7 +133,7 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
             shift,
             optional,
           }));
-          await refuseCircle(tx, modelId, { produces: model.produces, needs });
+          await refuseCycle(tx, modelId, { produces: model.produces, needs });
         }
         const isNew = await store.upsertModel(tx, model);
         await store.replaceDependencies(tx, modelId, dependencies);
@@ -143,11 +143,11 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
         if (present?.state === MODEL_STATES.published) await setTimers(tx, modelId);
         await audit(tx, actor, isNew ? "model.create" : "model.update", modelId, { name: input.name });
         tx.afterCommit(() => wake.hint(TIMER_TOPIC));
-        return { model: await need(tx, modelId), created: isNew };
+        return { model: await findOrThrow(tx, modelId), created: isNew };
       });
     },
 
-    get: (modelId) => need(db, modelId),
+    get: (modelId) => findOrThrow(db, modelId),
     list: (query) => store.listModels(db, query),
     runs: (query) => listTasks(db, query),
 
@@ -158,21 +158,21 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
         if (published) await setTimers(tx, modelId);
         else {
           await dropDeadlines(tx, modelId);
-          await calmInstances(tx, modelId);
+          await withdrawInstances(tx, modelId);
         }
         await audit(tx, actor, published ? "model.publish" : "model.unpublish", modelId);
         tx.afterCommit(() => wake.hint(TIMER_TOPIC));
-        return need(tx, modelId);
+        return findOrThrow(tx, modelId);
       }),
 
     remove: (modelId, actor) =>
       db.tx(async (tx) => {
-        const model = await need(tx, modelId);
-        // Without its parts no formula has a value.
+        const model = await findOrThrow(tx, modelId);
+        // A formula has no value without its parts.
         const computed = await dependingKpis(tx, model.kpis);
-        // First of all: it waits for a run that is just ending, and the values of that have to go as well.
+        // Comes first: it waits for a run that is just ending, whose values must be deleted too.
         await store.deleteModel(tx, modelId);
-        await clearBeside(
+        await clearComputedOf(
           tx,
           modelId,
           computed.map(({ kpi_id }) => kpi_id),
@@ -196,7 +196,7 @@ function dependencyRow(dependency: DependencyInput) {
   };
 }
 
-/** The first thing that is wrong with a model, as a sentence that lacks its full stop. */
+/** The first problem of a model, as a sentence without its full stop. */
 function problemOf(
   { sql, chain, engine, grain, timeZone, dependencies }: ModelInput,
   engines: string[],
@@ -211,7 +211,7 @@ function problemOf(
   const seen = new Set<string>();
   for (const [index, { table, deadline, grain: own, offset = 0 }] of dependencies.entries()) {
     const where = `The field \`dependencies[${index}]\` (${table})`;
-    if (seen.has(`${table} ${offset}`)) return `${where}: the same table with the same offset is there twice`;
+    if (seen.has(`${table} ${offset}`)) return `${where}: the same table with the same offset is listed twice`;
     seen.add(`${table} ${offset}`);
     const mapping = checkMapping({ modelGrain: grain ?? undefined, grain: own, offset });
     if (mapping !== undefined) return `${where}: ${mapping}`;
@@ -225,5 +225,5 @@ function problemOf(
 
 async function refuseComputed(tx: Queryable, kpiIds: readonly string[]): Promise<void> {
   const computed = (await kpiTypes(tx, kpiIds)).find(({ type }) => type === "COMPUTED");
-  if (computed) throw invalid(`\`${computed.kpi_id}\` is a COMPUTED indicator; a model brings EXTENDED ones`);
+  if (computed) throw invalid(`\`${computed.kpi_id}\` is a COMPUTED indicator; a model feeds EXTENDED ones`);
 }

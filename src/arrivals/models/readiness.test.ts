@@ -1,4 +1,4 @@
-/** The picture of a range of opTimes: what has arrived, and where the published models stand. */
+/** Readiness over a range of opTimes: what has arrived, and the states of the published models. */
 import { expect, test } from "vitest";
 import type { Json } from "../../../test/client.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -55,7 +55,7 @@ test("tables and models by opTime, with empty cells where there is nothing", asy
   });
 });
 
-test("a range of hours, of days or of months has all of them; any other has what has arrived, in text order", async () => {
+test("a range of hours, days or months lists all of them; any other lists what has arrived, in text order", async () => {
   const opTimes = async (from: string, to: string) => (await readiness(from, to)).body.opTimes;
   for (const opTime of ["batch-2", "batch-10", "batch-3", "20251231"]) await kpis.arrive("T", opTime);
   expect(await opTimes("2025123122", "2026010101")).toEqual(["2025123122", "2025123123", "2026010100", "2026010101"]);
@@ -66,7 +66,7 @@ test("a range of hours, of days or of months has all of them; any other has what
   expect(await opTimes("z", "a")).toEqual([]);
 });
 
-test("a range that cannot be, or is too much for one picture, is refused", async () => {
+test("a range that is not valid or too large is refused", async () => {
   expect(await readiness("20251220", "20251219")).toMatchObject({
     status: 400,
     body: { error: "The range's `to` (20251219) is before its `from` (20251220).", code: "VALIDATION_FAILED" },

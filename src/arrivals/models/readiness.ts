@@ -1,10 +1,10 @@
-/** The picture of a range of opTimes: table by table what has arrived, and model by model where it stands. */
+/** Readiness over a range of opTimes: what has arrived by table, and the state by model. */
 import type { Db } from "../../kernel/data/db.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { grainOf, opTimesBetween } from "../../kernel/time/op-time.ts";
 import type { InstanceState, TaskStatus } from "../runs/states.ts";
 import { arrivedOpTimes } from "../store/arrivals.ts";
-import { arrivedIn, publishedModels, standingIn, watchedTables } from "../store/readiness.ts";
+import { arrivedIn, instancesIn, publishedModels, watchedTables } from "../store/readiness.ts";
 
 export interface Readiness {
   opTimes: string[];
@@ -13,11 +13,11 @@ export interface Readiness {
     modelId: string;
     cells: Record<string, { state: InstanceState; generation: number; last: TaskStatus | null }>;
   }[];
-  /** There is more than is shown. */
+  /** There are more tables or models than are listed. */
   partial: boolean;
 }
 
-/** A picture that a person can look at; more is for lists. */
+/** As much as a person can read in one grid. */
 const OP_TIMES_MAX = 400;
 const ROWS_MAX = 500;
 
@@ -30,9 +30,9 @@ export async function readiness(db: Db, from: string, to: string): Promise<Readi
   const [tables, models] = await Promise.all([watchedTables(db, ROWS_MAX + 1), publishedModels(db, ROWS_MAX + 1)]);
   const shownTables = tables.slice(0, ROWS_MAX);
   const shownModels = models.slice(0, ROWS_MAX);
-  const [arrived, standing] = await Promise.all([
+  const [arrived, instances] = await Promise.all([
     arrivedIn(db, opTimes, shownTables),
-    standingIn(db, opTimes, shownModels),
+    instancesIn(db, opTimes, shownModels),
   ]);
   const tableCells = new Map<string, Readiness["tables"][number]["cells"]>(shownTables.map((table) => [table, {}]));
   for (const { table_name, op_time, arrival_time: arrivedAt, arrivals } of arrived) {
@@ -40,7 +40,7 @@ export async function readiness(db: Db, from: string, to: string): Promise<Readi
     if (cells) cells[op_time] = { arrivedAt, arrivals };
   }
   const modelCells = new Map<string, Readiness["models"][number]["cells"]>(shownModels.map((id) => [id, {}]));
-  for (const { model_id, op_time, state, generation, last } of standing) {
+  for (const { model_id, op_time, state, generation, last } of instances) {
     const cells = modelCells.get(model_id);
     if (cells) cells[op_time] = { state, generation, last };
   }
@@ -52,7 +52,7 @@ export async function readiness(db: Db, from: string, to: string): Promise<Readi
   };
 }
 
-/** A range of one grain has all its opTimes, arrived or not; any other has those that have arrived, in text order. */
+/** A range of one grain lists all its opTimes, arrived or not; any other lists those that have arrived, in text order. */
 async function opTimesOf(db: Db, from: string, to: string): Promise<string[]> {
   const grain = grainOf(from);
   if (grain !== undefined && grain === grainOf(to)) return opTimesBetween(from, to, grain);

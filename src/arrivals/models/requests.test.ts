@@ -1,4 +1,4 @@
-/** Runs that people ask for: of one opTime, and of a range. */
+/** Runs that a person requests: for one opTime, and for a range. */
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { until } from "../../../test/until.ts";
@@ -9,13 +9,13 @@ const kpis = useKpis(database);
 
 const run = (body: object, modelId = "M") => kpis.post(`/models/${modelId}:run`, body);
 const backfill = (body: object, modelId = "M") => kpis.post(`/models/${modelId}:backfill`, body);
-/** Less than any run is waited for. */
+/** Less than the time that a request waits for its run. */
 const AT_ONCE = { timeout: 20_000 };
 const audited = (action: string) =>
   database.query("select details from kernel.audit_log where action = $1 order by id", [action]);
 
 describe("run", () => {
-  test("runs a model, whether anything is new or not, and answers how that ended", async () => {
+  test("runs a model even if nothing new has arrived, and answers how it ended", async () => {
     await kpis.publish("M");
     await kpis.arrive("T");
     expect(await run({ opTime: TODAY })).toMatchObject({ status: 200 });
@@ -41,7 +41,7 @@ describe("run", () => {
     expect(await audited("model.run")).toContainEqual({ details: { opTime: TODAY, force: false } });
   });
 
-  test("runs a model whose tables came before it was published", async () => {
+  test("runs a model whose tables arrived before it was published", async () => {
     await kpis.arrive("T");
     await kpis.publish("M");
     expect((await run({ opTime: TODAY })).body).toMatchObject({ status: "SUCCESS", generation: 1 });
@@ -72,7 +72,7 @@ describe("run", () => {
     expect(answer.body).toEqual({ modelId: "M", opTime: TODAY, status: "RUNNING", generation: 2 });
   });
 
-  test("ends a quiet period, and a wait for the owner", async () => {
+  test("ends a quiet period and the state asking", async () => {
     await kpis.publish("M", { rerun: "ask", dependencies: [{ table: "T", quietSeconds: 3_600 }] });
     expect((await kpis.arrive("T")).waitingModels).toEqual(["M"]);
     expect((await run({ opTime: TODAY })).body).toMatchObject({ status: "SUCCESS" });
@@ -87,7 +87,7 @@ describe("run", () => {
     expect(await run({ opTime: TODAY })).toMatchObject({
       status: 409,
       body: {
-        error: `Model \`M\` cannot run for ${TODAY} while tables are missing: B ${TODAY}. With \`force\` it runs without.`,
+        error: `Model \`M\` cannot run for ${TODAY} while tables are missing: B ${TODAY}. With \`force\` it runs without them.`,
         code: "TABLES_MISSING",
         details: { modelId: "M", opTime: TODAY, missing: `B ${TODAY}` },
       },
@@ -98,7 +98,7 @@ describe("run", () => {
     expect((await kpis.arrive("B")).triggeredModels).toMatchObject([{ status: "SUCCESS", generation: 2 }]);
   });
 
-  test("that is forced is not taken back by a table that arrives before a worker is free", async () => {
+  test("that is forced stays ready when a table arrives before a worker is free", async () => {
     const gate = await kpis.gate();
     const held = { engine: "warehouse", sql: `select 1 ${gate.from}`, dependencies: on("BUSY"), kpis: [] };
     // As many as there are slots.
@@ -129,14 +129,14 @@ describe("run", () => {
     await kpis.reaches("M", "RUNNING");
     expect(await run({ opTime: TODAY })).toMatchObject({
       status: 409,
-      body: { error: `Model \`M\` is running for ${TODAY}. Wait until that has ended.`, code: "MODEL_RUNNING" },
+      body: { error: `Model \`M\` is running for ${TODAY}. Wait until that run has ended.`, code: "MODEL_RUNNING" },
     });
     await gate.open();
     await kpis.reaches("M", "SUCCESS");
     expect(await kpis.tasks("M")).toHaveLength(1);
   });
 
-  test("is refused for a model that is not published, or not there, or for an opTime that it cannot have", async () => {
+  test("is refused for an unpublished or unknown model, and for an opTime of another grain", async () => {
     await kpis.define("M", { grain: "day" });
     expect(await run({ opTime: TODAY })).toMatchObject({ status: 409, body: { code: "MODEL_NOT_PUBLISHED" } });
     expect(await run({ opTime: TODAY }, "nobody")).toMatchObject({ status: 404, body: { code: "MODEL_NOT_FOUND" } });
@@ -173,7 +173,7 @@ describe("backfill", () => {
     expect(await audited("model.backfill")).toEqual([]);
   });
 
-  test("runs every opTime of the range whose tables are here, those that have run as well", async () => {
+  test("runs every opTime of the range whose tables have arrived, even if it has run before", async () => {
     await arrive();
     await kpis.publish("M", { grain: "day", dependencies: on("A", "B") });
     await kpis.arrive("B", "20251219");
@@ -208,7 +208,7 @@ describe("backfill", () => {
     ]);
   });
 
-  test("leaves a run that is under way alone", async () => {
+  test("does not affect a run in flight", async () => {
     const gate = await kpis.gate();
     await kpis.publish("M", { engine: "warehouse", sql: `select 'KD1001' as kpi_id, 1 as value ${gate.from}` });
     await kpis.arriveAsync("T");
@@ -219,7 +219,7 @@ describe("backfill", () => {
     expect(await kpis.tasks("M")).toHaveLength(1);
   });
 
-  test("is refused where a run is, and for a range that cannot be", async () => {
+  test("is refused where `:run` is refused, and for an invalid range", async () => {
     await kpis.define("M", { grain: "day" });
     expect(await backfill(range)).toMatchObject({ status: 409, body: { code: "MODEL_NOT_PUBLISHED" } });
     expect(await backfill(range, "nobody")).toMatchObject({ status: 404, body: { code: "MODEL_NOT_FOUND" } });

@@ -1,5 +1,4 @@
-/** Runs that people ask for: one opTime, or a range of them. */
-
+/** Runs that a person requests: for one opTime, or for a range. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db } from "../../kernel/data/db.ts";
 import { invalid } from "../../kernel/errors.ts";
@@ -7,7 +6,7 @@ import { listed } from "../../kernel/text/sentences.ts";
 import { grainOf, OP_TIMES_MAX, opTimesBetween } from "../../kernel/time/op-time.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { arrivalsError } from "../catalogue.ts";
-import { judge, keyOf } from "../runs/judge.ts";
+import { decide, keyOf } from "../runs/decide.ts";
 import { type KnownModel, knownModels, readNeeds } from "../runs/needs.ts";
 import { MODEL_STATES } from "../runs/states.ts";
 import { arrivedOpTimes } from "../store/arrivals.ts";
@@ -15,7 +14,7 @@ import { forceInstances, type InstanceKey, lockInstances } from "../store/instan
 import { READY_TOPIC } from "../topics.ts";
 
 export interface Requests {
-  /** Runs a model for an opTime, whether anything is new or not. Answers the run's generation. */
+  /** Runs a model for an opTime even if nothing new has arrived. Answers the generation of the run. */
   run(
     modelId: string,
     request: { opTime: string; force: boolean },
@@ -31,7 +30,7 @@ export interface BackfillRequest {
 }
 export interface BackfillItem {
   opTime: string;
-  /** Whether it runs; if not, what it lacks. */
+  /** If false, `missing` names the tables. */
   runs: boolean;
   missing: string[];
 }
@@ -46,13 +45,13 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
     return model;
   }
 
-  /** The tables of each instance that it would have to wait for. */
+  /** The missing tables of each instance. */
   async function missingOf(keys: readonly InstanceKey[], model: KnownModel): Promise<Map<InstanceKey, string[]>> {
     const { needs, arrived } = await readNeeds(db, keys, new Map([[model.model_id, model]]));
     return new Map(
       keys.map((key) => {
         const facts = { needs: needs.get(key) ?? [], arrived, consumed: null, rerun: model.rerun };
-        const verdict = judge({ ...facts, nowMs: Number.POSITIVE_INFINITY });
+        const verdict = decide({ ...facts, nowMs: Number.POSITIVE_INFINITY });
         return [key, verdict.kind === "waiting" ? verdict.missing.map(keyOf) : []];
       }),
     );
@@ -76,7 +75,7 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
       return db.tx(async (tx) => {
         const [instance] = await lockInstances(tx, [key]);
         const [forced] = await forceInstances(tx, [key], "run");
-        if (!instance) throw arrivalsError("MODEL_NOT_FOUND", { modelId }); // Deleted in this moment.
+        if (!instance) throw arrivalsError("MODEL_NOT_FOUND", { modelId }); // Deleted since it was read.
         if (!forced) throw arrivalsError("MODEL_RUNNING", { modelId, opTime, generation: instance.generation });
         if (actor) await audit(tx, actor, "model.run", modelId, { opTime, force });
         tx.afterCommit(() => wake.hint(READY_TOPIC));
@@ -101,8 +100,12 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
         });
       }
       return keys.map((key) => {
-        const lacks = missing.get(key) ?? [];
-        return { opTime: key.op_time, runs: lacks.length === 0, missing: lacks.slice(0, MISSING_SHOWN) };
+        const missingTables = missing.get(key) ?? [];
+        return {
+          opTime: key.op_time,
+          runs: missingTables.length === 0,
+          missing: missingTables.slice(0, MISSING_SHOWN),
+        };
       });
     },
   };

@@ -1,4 +1,4 @@
-/** The API of models: define, publish, run, backfill, and why. */
+/** The API of models: define, publish, run, backfill, and explain. */
 
 import type { Db } from "../../kernel/data/db.ts";
 import { actionPath } from "../../kernel/http/action-path.ts";
@@ -18,11 +18,11 @@ export interface ModelRoutesDeps {
   settings: ArrivalsSettings;
 }
 
-/** Room for SQL of the length that is accepted, in any letters. */
+/** Enough for SQL of the maximum length in any script. */
 const MODEL_BODY_BYTES_MAX = 8 * 1_048_576;
 
 export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesDeps): void {
-  const { models, requests, waitingRoom } = arrivals;
+  const { models, requests, runWaiters } = arrivals;
   const read = { scope: "kpi:read" } as const;
   const write = { scope: "kpi:write" } as const;
   const tags = ["models"];
@@ -51,7 +51,7 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
       bodyLimit: MODEL_BODY_BYTES_MAX,
       schema: {
         tags,
-        summary: "Define a model, or define it anew; a new one is not published; with `dryRun`, only check it",
+        summary: "Create or replace a model; a new one is not published; with `dryRun`, only check it",
         params: schemas.ModelPutParams,
         querystring: schemas.DryRunQuery,
         body: schemas.ModelBody,
@@ -85,8 +85,7 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
       config: write,
       schema: {
         tags,
-        summary:
-          "Delete a model with the values that it brought and what was computed from them; the log of its runs stays",
+        summary: "Delete a model, its values and what was computed from them; the log of its runs stays",
         params: schemas.ModelParams,
         response: { 200: schemas.ModelReply, ...errors(400, 404) },
       },
@@ -102,8 +101,8 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
         schema: {
           tags,
           summary: published
-            ? "Publish a model: from now on arrivals run it; what has arrived before does not"
-            : "Unpublish a model: what has not begun does not begin",
+            ? "Publish a model: later arrivals run it; earlier ones do not"
+            : "Unpublish a model: a run in flight may end, and no other starts",
           params: schemas.ModelParams,
           body: NoBody,
           response: { 200: schemas.ModelReply, ...errors(400, 404) },
@@ -119,7 +118,7 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
       config: write,
       schema: {
         tags,
-        summary: "Run a model for an opTime, whether anything is new or not, and wait for it like an announcement does",
+        summary: "Run a model for an opTime even if nothing new has arrived, and wait for it like an announcement does",
         params: schemas.ModelParams,
         body: schemas.RunBody,
         response: { 200: schemas.TriggeredReply, ...errors(400, 404, 409) },
@@ -130,9 +129,9 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
       const { generation } = await requests.run(params.modelId, body, actorOf(request));
       const key = { model_id: params.modelId, op_time: body.opTime, generation };
       const waitMs = prefersAsync(raw) ? 0 : settings.waitSeconds * 1000;
-      const ended = await waitingRoom.ended(
+      const ended = await runWaiters.ended(
         key,
-        AbortSignal.any([signal, AbortSignal.timeout(waitMs), waitingRoom.closing]),
+        AbortSignal.any([signal, AbortSignal.timeout(waitMs), runWaiters.closing]),
       );
       return { modelId: params.modelId, opTime: body.opTime, generation, ...endOf(ended) };
     },
@@ -144,7 +143,7 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
       config: write,
       schema: {
         tags,
-        summary: "Run a model for a range of opTimes, as far as their tables are here; with `dryRun`, only list them",
+        summary: "Run a model for each opTime of a range whose tables have arrived; with `dryRun`, only list them",
         params: schemas.ModelParams,
         body: schemas.BackfillBody,
         response: { 200: schemas.BackfillReply, ...errors(400, 404, 409) },

@@ -1,4 +1,4 @@
-/** Every answer to the question why a model has run, or has not. */
+/** Every explanation of why a model has run or has not. */
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { until } from "../../../test/until.ts";
@@ -20,8 +20,8 @@ describe("the verdict", () => {
     await kpis.arrive("T");
     expect(await kpis.why("M")).toMatchObject({
       state: "idle",
-      verdict: "The model is not published, so arrivals do not concern it.",
-      wouldRun: ["Publish it, then arrivals count."],
+      verdict: "The model is not published, so arrivals do not run it.",
+      wouldRun: ["Publish it: later arrivals run it."],
       tables: [{ table: "T", missing: false, consumedBy: null }],
     });
   });
@@ -65,7 +65,7 @@ describe("the verdict", () => {
     });
   });
 
-  test("of one that waits for many: the first, and how many more", async () => {
+  test("of one that waits for many: the first ones, and how many more", async () => {
     await kpis.publish("M", { grain: "day", dependencies: [{ table: "A", grain: "hour" }] });
     const { verdict, tables } = await kpis.why("M");
     const first = ["00", "01", "02", "03", "04"].map((hour) => `A ${TODAY}${hour}`).join(", ");
@@ -78,7 +78,10 @@ describe("the verdict", () => {
     await kpis.arrive("T");
     const { state, verdict, wouldRun, tables } = await kpis.why("M");
     const due = new Date(Date.parse(String(tables[0]?.arrivedAt)) + 3_600_000).toISOString();
-    expect([state, verdict]).toEqual(["quiet", `All tables are here; it waits until ${due} in case one comes again.`]);
+    expect([state, verdict]).toEqual([
+      "quiet",
+      `All tables have arrived; it waits until ${due} in case one arrives again.`,
+    ]);
     expect(wouldRun).toEqual(["The end of the quiet period.", `${RUN}.`]);
   });
 
@@ -96,7 +99,7 @@ describe("the verdict", () => {
     });
   });
 
-  test("of one that runs, and of what arrives meanwhile", async () => {
+  test("of one that runs, before and after another arrival", async () => {
     const gate = await kpis.gate();
     await kpis.publish("M", held(gate.from));
     await kpis.arriveAsync("T");
@@ -151,13 +154,13 @@ describe("the verdict", () => {
     );
   });
 
-  test("of one whose owner wants to be asked, or wants no rerun", async () => {
+  test("of one with rerun: ask or rerun: ignore", async () => {
     await kpis.publish("M", { rerun: "ask" });
     await kpis.arrive("T");
     await kpis.arrive("T");
     expect(await kpis.why("M")).toMatchObject({
       state: "asking",
-      verdict: "A table has arrived again, and its owner wants to be asked (rerun: ask).",
+      verdict: "A table has arrived again, and the model waits for a person to run it (rerun: ask).",
       wouldRun: [`${RUN}.`],
     });
     await kpis.define("M", { rerun: "ignore" });
@@ -179,19 +182,19 @@ describe("the verdict", () => {
     });
   });
 
-  test.each([0, 3_600])("of one whose tables came before it was published, %i s quiet", async (quietSeconds) => {
+  test.each([0, 3_600])("of one whose tables arrived before it was published, %i s quiet", async (quietSeconds) => {
     await kpis.arrive("T");
     await kpis.publish("M", { dependencies: [{ table: "T", quietSeconds }] });
     expect(await kpis.why("M")).toMatchObject({
       state: "idle",
-      verdict: "All tables are here, but they arrived before the model was published, or before it was as it is now.",
+      verdict: "All tables have arrived, but before the model was published or last changed.",
       wouldRun: ["Any of its tables arriving again.", `${RUN}, or :backfill for a range.`],
     });
   });
 });
 
 describe("the tables", () => {
-  test("tell which run used which arrival", async () => {
+  test("show which run used which arrival", async () => {
     await kpis.publish("M", { dependencies: on("A", "B") });
     await kpis.arrive("A");
     await kpis.arrive("B");
@@ -206,7 +209,7 @@ describe("the tables", () => {
     expect(second?.consumed).toEqual(Object.fromEntries(tables.map((one) => [`${one.table} ${TODAY}`, one.sequence])));
   });
 
-  test("tell of an optional one when it will be late, which lets the model go on without it", async () => {
+  test("show the deadline of an optional one, after which the model runs without it", async () => {
     const optional = { table: "B", optional: true, deadline: "PT1H" };
     await kpis.publish("M", { grain: "day", dependencies: [{ table: "A" }, optional] });
     const day = "20991231";
@@ -223,7 +226,7 @@ describe("the tables", () => {
     });
   });
 
-  test("tell of optional ones that they are missing, which keeps nobody waiting", async () => {
+  test("show a missing optional one, for which the model does not wait", async () => {
     await kpis.publish("M", { dependencies: [{ table: "A" }, { table: "B", optional: true }] });
     await kpis.arrive("A");
     expect((await kpis.why("M")).tables).toMatchObject([
@@ -233,8 +236,8 @@ describe("the tables", () => {
   });
 });
 
-describe("the computed indicators behind it", () => {
-  test("are named with what they lack, for each set of dimensions", async () => {
+describe("the computed indicators that depend on it", () => {
+  test("are listed with the reason why a value is missing, for each set of dimensions", async () => {
     await kpis.compute("RATE", "KD1 / KD2");
     const row = (kpiId: string, value: number, region: string) =>
       `select '${kpiId}' as kpi_id, ${value} as value, '${region}' as region`;
@@ -247,15 +250,15 @@ describe("the computed indicators behind it", () => {
   });
 });
 
-describe("who asks", () => {
-  test("for a model that is not there gets 404", async () => {
+describe("a request", () => {
+  test("for an unknown model is 404", async () => {
     expect(await kpis.get(`/models/nobody/why?opTime=${TODAY}`)).toMatchObject({
       status: 404,
       body: { error: "There is no model `nobody`.", code: "MODEL_NOT_FOUND" },
     });
   });
 
-  test("for an opTime that the model cannot have is told so", async () => {
+  test("for an opTime of another grain is 400", async () => {
     await kpis.define("M", { grain: "day" });
     expect(await kpis.get("/models/M/why?opTime=2025121900")).toMatchObject({
       status: 400,
@@ -263,7 +266,7 @@ describe("who asks", () => {
     });
   });
 
-  test("sees the newest runs", async () => {
+  test("shows the newest runs", async () => {
     await kpis.publish("M");
     for (let run = 1; run <= 22; run += 1) await kpis.arrive("T");
     await until(async () => (await kpis.tasks("M")).length === 22, "22 runs");

@@ -1,4 +1,4 @@
-/** Why a model ran for an opTime, or has not: what it needs, what came when, which run used it, and what would make it run. */
+/** Explains why a model ran for an opTime or has not: what it needs, what arrived when, which run used it, what would make it run. */
 
 import type { Db } from "../../kernel/data/db.ts";
 import { invalid } from "../../kernel/errors.ts";
@@ -8,7 +8,7 @@ import { grainOf } from "../../kernel/time/op-time.ts";
 import { arrivalsError } from "../catalogue.ts";
 import { formulaOf, readParts } from "../kpis/computed.ts";
 import { evaluateFormula } from "../kpis/formula.ts";
-import { judge, keyOf, type Need, type Verdict } from "../runs/judge.ts";
+import { decide, keyOf, type Need, type Verdict } from "../runs/decide.ts";
 import { arrivedOf, type KnownModel, knownModels, needsOf } from "../runs/needs.ts";
 import { MODEL_STATES } from "../runs/states.ts";
 import { findInstances, type InstanceRow } from "../store/instances.ts";
@@ -32,7 +32,7 @@ interface TableSeen {
   opTime: string;
   optional: boolean;
   missing: boolean;
-  /** When it is late, or was. */
+  /** When it becomes late, or became late. */
   deadline: Date | null;
   arrivedAt: Date | null;
   sequence: string | null;
@@ -55,7 +55,7 @@ export async function explain(db: Db, clock: Clock, modelId: string, opTime: str
   const arrived = await arrivedOf(db, needs);
   const [instance] = await findInstances(db, [{ model_id: modelId, op_time: opTime }]);
   const { items: runs } = await listTasks(db, { modelId, opTime, status: null, page: 1, size: RUNS_SHOWN });
-  const verdict = judge({
+  const verdict = decide({
     needs,
     arrived,
     consumed: instance?.consumed ?? null,
@@ -80,15 +80,15 @@ export async function explain(db: Db, clock: Clock, modelId: string, opTime: str
     modelId,
     opTime,
     state: instance?.state ?? "idle",
-    ...sentencesOf(model, instance, isHeeded(verdict, instance) ? verdict : { kind: "ready" }, runs),
+    ...sentencesOf(model, instance, isTimed(verdict, instance) ? verdict : { kind: "ready" }, runs),
     tables,
     runs,
     computed: await missingComputed(db, row.kpis, opTime),
   };
 }
 
-/** A quiet period of tables that came before the model was published ends, and nobody looks. */
-function isHeeded({ kind }: Verdict, instance: InstanceRow | undefined): boolean {
+/** Only an instance in the state `quiet` has a timer: tables that arrived before the model was published set none. */
+function isTimed({ kind }: Verdict, instance: InstanceRow | undefined): boolean {
   return kind !== "quiet" || instance?.state === "quiet";
 }
 
@@ -104,8 +104,8 @@ function sentencesOf(
   const byHand = `POST /api/v1/kpi/models/${modelId}:run`;
   if (state !== MODEL_STATES.published) {
     return {
-      verdict: "The model is not published, so arrivals do not concern it.",
-      wouldRun: ["Publish it, then arrivals count."],
+      verdict: "The model is not published, so arrivals do not run it.",
+      wouldRun: ["Publish it: later arrivals run it."],
     };
   }
   if (instance?.state === "running") {
@@ -126,12 +126,12 @@ function sentencesOf(
       };
     case "quiet":
       return {
-        verdict: `All tables are here; it waits until ${new Date(verdict.dueMs).toISOString()} in case one comes again.`,
+        verdict: `All tables have arrived; it waits until ${new Date(verdict.dueMs).toISOString()} in case one arrives again.`,
         wouldRun: ["The end of the quiet period.", `${byHand}.`],
       };
     case "asking":
       return {
-        verdict: "A table has arrived again, and its owner wants to be asked (rerun: ask).",
+        verdict: "A table has arrived again, and the model waits for a person to run it (rerun: ask).",
         wouldRun: [`${byHand}.`],
       };
     case "ignored":
@@ -153,21 +153,20 @@ function sentencesOf(
             wouldRun: ["Any of its tables arriving again.", `${byHand}.`],
           }
         : {
-            verdict:
-              "All tables are here, but they arrived before the model was published, or before it was as it is now.",
+            verdict: "All tables have arrived, but before the model was published or last changed.",
             wouldRun: ["Any of its tables arriving again.", `${byHand}, or :backfill for a range.`],
           };
   }
 }
 
-/** If only optional tables are missing, it goes on without them when they are late. */
+/** If only optional tables are missing, the model runs without them after their deadlines. */
 function deadlineThatFrees(missing: readonly Need[]): string[] {
   const times = missing.map(({ optional, deadlineMs }) => (optional ? deadlineMs : null));
   if (times.some((time) => time === null)) return [];
   return [`The deadline at ${new Date(Math.max(...times.map(Number))).toISOString()}: what is missing is optional.`];
 }
 
-/** The COMPUTED indicators behind the model that lack values, with the reasons. */
+/** The COMPUTED indicators that depend on the model and lack values, with the reasons. */
 async function missingComputed(db: Db, kpiIds: readonly string[], opTime: string) {
   const formulas = (await dependingKpis(db, kpiIds)).map(formulaOf);
   const parts = await readParts(

@@ -1,4 +1,4 @@
-/** What arrivals needs of chains: to run one by its name, and to hear how that ended. The application connects the two. */
+/** The port to chains: start one by its name, wait for its end, stop it. The application connects the two modules. */
 
 export interface ChainPort {
   /** Starts a run, or finds the one that this key has started before. Throws an ApiError when it cannot be started. */
@@ -12,7 +12,7 @@ export interface ChainPort {
 export interface ChainStart {
   opTime: string;
   params: Record<string, unknown>;
-  /** Stays the same when the process dies and another takes over. */
+  /** The same for every process that takes over the run. */
   key: string;
   startedBy: string;
 }
@@ -20,6 +20,6 @@ export interface ChainStart {
 export interface ChainEnd {
   status: string;
   reason: string | null;
-  /** What the last nodes of the DAG brought. */
+  /** The artifacts of the last nodes of the DAG. */
   artifacts: unknown[];
 }

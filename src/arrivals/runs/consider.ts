@@ -1,12 +1,11 @@
 /**
- * Decides what becomes of models for their opTimes: under the lock of each instance, by `judge`, in one transaction with
- * what has changed. However many tables arrive at the same moment, the last of them to get the lock sees all the others.
+ * Applies `decide` to instances and writes their new states: under the lock of each instance, in one transaction with the
+ * change. When several tables arrive concurrently, the last to get the lock sees all the others.
  */
 import type { Queryable, Tx } from "../../kernel/data/db.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import {
   type Cause,
-  calmInstances,
   type InstanceAgain,
   type InstanceKey,
   type InstanceMove,
@@ -14,27 +13,28 @@ import {
   lockInstances,
   markAgain,
   moveInstances,
+  withdrawInstances,
 } from "../store/instances.ts";
 import { READY_TOPIC } from "../topics.ts";
-import { judge, type Verdict } from "./judge.ts";
+import { decide, type Verdict } from "./decide.ts";
 import { type KnownModel, knownModels, readNeeds } from "./needs.ts";
 import { assertMove, type InstanceState, MODEL_STATES, type Trigger } from "./states.ts";
 
 export interface Considered extends InstanceKey {
-  /** While it runs: whether another run follows, which an owner may not want. */
+  /** While it runs: whether another run follows, which `rerun` decides. */
   verdict: Verdict | { kind: "running"; followUp: boolean };
-  /** Of the run that is under way, or is now wanted. */
+  /** Of the run in flight, or of the next one. */
   generation: number;
 }
 
 export interface Why {
-  /** Null leaves the instance the one that it knows. */
+  /** Null keeps the trigger that the instance has. */
   trigger: Trigger | null;
   /** The arrival that each instance is considered for. */
   causeOf?: (key: InstanceKey) => Cause | null;
 }
 
-/** The models must be published. A key may come only once. */
+/** The models must be published. No key may occur twice. */
 export async function consider(
   tx: Queryable,
   keys: readonly InstanceKey[],
@@ -49,7 +49,7 @@ export async function consider(
   const considered = instances.map((instance): Considered => {
     const { model_id, op_time, state, generation } = instance;
     const model = models.get(model_id);
-    if (!model) throw new Error(`model ${model_id} is considered but not known`);
+    if (!model) throw new Error(`model ${model_id} is considered but was not read`);
     if (state === "running") {
       running.push({ model_id, op_time, trigger, caused_by: causeOf(instance) });
       const followUp = model.rerun === "auto";
@@ -58,7 +58,7 @@ export async function consider(
     const verdict =
       state === "ready"
         ? READY
-        : judge({
+        : decide({
             needs: needs.get(instance) ?? [],
             arrived,
             consumed: instance.consumed,
@@ -66,8 +66,8 @@ export async function consider(
             nowMs: instance.now_ms,
           });
     const move = moveFor(instance, verdict);
-    const isOwed = verdict.kind === "ready" || verdict.kind === "quiet" || verdict.kind === "asking";
-    const cause = isOwed && state !== "ready" && trigger ? { trigger, caused_by: causeOf(instance) } : NO_CAUSE;
+    const isDue = verdict.kind === "ready" || verdict.kind === "quiet" || verdict.kind === "asking";
+    const cause = isDue && state !== "ready" && trigger ? { trigger, caused_by: causeOf(instance) } : NO_CAUSE;
     if (move) moves.push({ model_id, op_time, ...move, ...cause });
     return { model_id, op_time, verdict, generation: generation + 1 };
   });
@@ -76,7 +76,7 @@ export async function consider(
   return considered;
 }
 
-/** Considers instances anew, for no new arrival. Those of models that are not published any more become idle. */
+/** Considers instances again without a new arrival. Those of unpublished models become idle. */
 export async function reconsider(
   tx: Tx,
   keys: readonly InstanceKey[],
@@ -89,14 +89,14 @@ export async function reconsider(
     keys.map(({ model_id }) => model_id),
   );
   const isPublished = ({ model_id }: InstanceKey) => models.get(model_id)?.state === MODEL_STATES.published;
-  // A table may have arrived in the moment in which a model was unpublished; its instance would be due for ever.
+  // A table may arrive while its model is being unpublished; without this its instance would stay due.
   const unpublished = new Set(keys.filter((key) => !isPublished(key)).map(({ model_id }) => model_id));
-  for (const modelId of unpublished) await calmInstances(tx, modelId);
+  for (const modelId of unpublished) await withdrawInstances(tx, modelId);
   const considered = await consider(tx, keys.filter(isPublished), models, { trigger });
   if (considered.some(({ verdict }) => verdict.kind === "ready")) tx.afterCommit(() => wake.hint(READY_TOPIC));
 }
 
-/** What is ready stays so: a person may have asked for it, with a table missing and nothing new. */
+/** A ready instance stays ready: a person may have requested the run although a table is missing or nothing is new. */
 const READY = { kind: "ready" } as const;
 const NO_CAUSE = { trigger: null, caused_by: null };
 
@@ -109,7 +109,7 @@ const STATE_OF = {
   "nothing new": "idle",
 } as const satisfies Record<Verdict["kind"], InstanceState>;
 
-/** What is to be written, if anything. */
+/** The change to write, if any. */
 function moveFor({ state, due_at }: InstanceRow, verdict: Verdict): Pick<InstanceMove, "state" | "due_at"> | undefined {
   const due = verdict.kind === "quiet" ? new Date(verdict.dueMs) : null;
   const next = STATE_OF[verdict.kind];

@@ -1,4 +1,4 @@
-/** Does the work of one run: the model's SQL on its engine, or its chain. Answers what came of it and never throws. */
+/** Executes one run: the model's SQL on its engine, or its chain. Answers the outcome; throws only when it is aborted. */
 import type { Engines } from "../../engines/index.ts";
 import { isUnavailable } from "../../kernel/data/db.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -15,7 +15,7 @@ export interface ExecuteDeps {
   engines: Engines;
   chains: ChainPort;
   rowsMax: number;
-  /** Writes down which chain run does the work. */
+  /** Records which chain run does the work. */
   onChainRun(run: Run, chainRunId: string): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export async function execute(deps: ExecuteDeps, run: Run, signal: AbortSignal):
   try {
     const collected = collectValues(model.kpis);
     if (model.sql !== null) await runSql(deps, model, run.op_time, signal, collected.add);
-    else for (const rows of await patiently(() => runChain(deps, run, signal), signal)) collected.add(rows);
+    else for (const rows of await retryUnavailable(() => runChain(deps, run, signal), signal)) collected.add(rows);
     return { status: "SUCCESS", values: collected.values(), computeCount: collected.computed() };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
@@ -46,8 +46,8 @@ async function runSql(
   for await (const rows of engines.get(engine ?? "").stream(sql ?? "", options)) add(rows);
 }
 
-/** The chain goes on while its database is away for a moment, and is found again by its key. */
-function patiently<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+/** The chain continues while the database is briefly unavailable, and is found again by its key. */
+function retryUnavailable<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   return withRetry(work, { policy: OUTLAST_SESSION, retryOn: isUnavailable, signal });
 }
 

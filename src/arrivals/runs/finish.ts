@@ -1,6 +1,6 @@
 /**
- * The end of a run, in one transaction under its fence: values, indicators computed from them, the log, what subscribers are
- * told, the table that the model produces, and whether it must run again. If the run is no longer ours, none of it happens.
+ * Ends a run in one transaction under its fence: values, indicators computed from them, the log, the events for
+ * subscribers, the produced table, and the decision whether to run again. If the lease was lost, nothing is written.
  */
 import type { Db, Queryable, Tx } from "../../kernel/data/db.ts";
 import { storableText } from "../../kernel/data/storable.ts";
@@ -10,15 +10,15 @@ import type { Events } from "../events.ts";
 import { recompute } from "../kpis/computed.ts";
 import { type ClaimedInstance, endInstance } from "../store/instances.ts";
 import { replaceModelValues, type ValueWrite } from "../store/kpis.ts";
-import { holdModelKpis, type ModelRow } from "../store/models.ts";
+import { lockModelKpis, type ModelRow } from "../store/models.ts";
 import { endTask } from "../store/tasks.ts";
 import { ENDED_TOPIC, READY_TOPIC, TIMER_TOPIC } from "../topics.ts";
 import { type Considered, consider } from "./consider.ts";
-import type { Consumed } from "./judge.ts";
+import type { Consumed } from "./decide.ts";
 import { knownModels } from "./needs.ts";
 import { MODEL_STATES } from "./states.ts";
 
-/** A claimed instance with everything that its run needs. */
+/** A claimed instance with what its run needs. */
 export interface Run extends ClaimedInstance {
   taskId: string;
   consumed: Consumed;
@@ -33,15 +33,15 @@ export interface FinishDeps {
   db: Db;
   wake: Wake;
   events: Events;
-  /** Tells those who wait for tables themselves, after the commit. */
-  arrived: (arrivals: readonly { table: string; opTime: string }[]) => void;
+  /** Called after the commit when the run has produced a table. */
+  onArrived: (arrivals: readonly { table: string; opTime: string }[]) => void;
 }
 
 class LeaseLost extends Error {}
 
 const MESSAGE_LENGTH_MAX = 2_000;
 
-/** Answers whether it counted: a run that was taken away changes nothing. */
+/** False if the lease was lost: then nothing has changed. */
 export async function finish(deps: FinishDeps, run: Run, outcome: Outcome): Promise<boolean> {
   const { db, wake } = deps;
   try {
@@ -54,7 +54,7 @@ export async function finish(deps: FinishDeps, run: Run, outcome: Outcome): Prom
       tx.afterCommit(() => {
         if (verdicts.has("ready")) wake.hint(READY_TOPIC);
         if (verdicts.has("quiet")) wake.hint(TIMER_TOPIC);
-        if (produced && run.model.produces) deps.arrived([{ table: run.model.produces, opTime: run.op_time }]);
+        if (produced && run.model.produces) deps.onArrived([{ table: run.model.produces, opTime: run.op_time }]);
         wake.hint(ENDED_TOPIC);
       });
     });
@@ -78,11 +78,11 @@ async function succeed(
 ): Promise<Followed> {
   const { model, op_time: opTime, taskId, generation } = run;
   const source = { opTime, taskId, generation, modelId: model.model_id };
-  // Not those that it had when it began: one may have gone to another model meanwhile.
-  const kpis = await holdModelKpis(tx, model.model_id);
+  // Read now: an indicator may have moved to another model since the run started.
+  const kpis = await lockModelKpis(tx, model.model_id);
   const own = new Set(kpis);
   const stored = values.filter(({ kpi_id }) => own.has(kpi_id));
-  // The instance is locked last: until then, announcements need not wait for what may be a million rows.
+  // The instance is locked last, so that announcements do not wait while a million rows are written.
   await replaceModelValues(tx, stored, source);
   const computed = await recompute(tx, kpis, source);
   const produced = model.produces
@@ -101,7 +101,7 @@ async function succeed(
     const { rerun, caused_by: causedBy } = run;
     await events.updated(tx, { modelId: model.model_id, opTime, affectedKpiIds, generation, rerun, causedBy });
   }
-  await events.ended(tx, { model, opTime, generation, failure: null, kpis, computed });
+  await events.runEnded(tx, { model, opTime, generation, failure: null, kpis, computed });
   return { produced, again };
 }
 
@@ -111,11 +111,11 @@ async function fail(tx: Tx, { events }: FinishDeps, run: Run, reason: string): P
   const again = await end(tx, run, null);
   await endTask(tx, { id: taskId, status: "FAILED", message, computeCount: null, storageCount: null });
   await events.failed(tx, { modelId, opTime, generation, message });
-  await events.ended(tx, { model, opTime, generation, failure: message, kpis: model.kpis, computed: [] });
+  await events.runEnded(tx, { model, opTime, generation, failure: message, kpis: model.kpis, computed: [] });
   return { produced: undefined, again };
 }
 
-/** Lets go of the instance, and looks again if something arrived meanwhile. */
+/** Releases the instance, and considers it again if something arrived during the run. */
 async function end(tx: Queryable, run: Run, consumed: Consumed | null): Promise<Considered[]> {
   const { model_id, op_time, fence } = run;
   const ended = await endInstance(tx, { model_id, op_time, fence, consumed });

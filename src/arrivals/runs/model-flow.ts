@@ -1,4 +1,4 @@
-/** What a model's run read and brought: the way from tables to indicators, and from those to the ones computed from them. */
+/** What a model's run read and wrote, for lineage: from tables to indicators, and from those to computed ones. */
 import type { Queryable } from "../../kernel/data/db.ts";
 import { findKpis, type KpiWrite } from "../store/kpis.ts";
 import type { ModelRow } from "../store/models.ts";
@@ -16,7 +16,7 @@ export interface ModelEnd {
 }
 
 export interface ModelFlow {
-  /** The same for every attempt at the run, and for no other run. */
+  /** The same for every attempt at the run, and unique to the run. */
   runKey: string;
   modelId: string;
   name: string;
@@ -35,7 +35,7 @@ export interface IndicatorFlow {
   name: string;
 }
 
-/** Of a model that was deleted and made again, generations begin anew. */
+/** Has the creation time, because the generations of a model that was deleted and created again restart at 1. */
 export function runKeyOf({ model_id, created_at }: ModelRow, opTime: string, generation: number): string {
   return `model ${model_id} ${opTime} ${generation} ${created_at.getTime()}`;
 }

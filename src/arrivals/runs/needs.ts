@@ -1,17 +1,17 @@
-/** What models need for their opTimes, and what of it is here: the facts of `judge`, read for many instances at once. */
+/** Reads the facts for `decide`, for many instances at once: what models need for their opTimes, and what has arrived. */
 import type { Queryable } from "../../kernel/data/db.ts";
 import { deadlineOf } from "../models/deadline.ts";
 import { neededOpTimes, type OpTimeMapping } from "../models/mapping.ts";
 import { findArrivals } from "../store/arrivals.ts";
 import type { InstanceKey } from "../store/instances.ts";
 import { type DependencyRow, dependenciesOf, type FactsWithDependency, type ModelFacts } from "../store/models.ts";
-import { type Arrived, keyOf, type Need } from "./judge.ts";
+import { type Arrived, keyOf, type Need } from "./decide.ts";
 
 export interface KnownModel extends ModelFacts {
   dependencies: DependencyRow[];
 }
 
-/** By id; models without a dependency are missing, like those that do not exist. */
+/** By id, without models that do not exist or have no dependency. */
 export async function knownModels(db: Queryable, modelIds: Iterable<string>): Promise<Map<string, KnownModel>> {
   const models = new Map<string, KnownModel>();
   for (const { dependency, ...facts } of await dependenciesOf(db, [...new Set(modelIds)])) {
@@ -61,7 +61,7 @@ export async function arrivedOf(db: Queryable, needs: readonly Need[]): Promise<
   );
 }
 
-/** The needs of each instance whose model is known, and what has arrived of all of them. */
+/** The needs of each instance whose model is in `models`, and which of them have arrived. */
 export async function readNeeds(
   db: Queryable,
   keys: readonly InstanceKey[],

@@ -4,7 +4,7 @@ import { assertMove, INSTANCE_STATES, type InstanceState, TASK_STATUSES } from "
 
 const database = useDatabase();
 
-/** Written down a second time, so that a move is added on purpose. */
+/** Repeated here, so that nobody adds a move by accident. */
 const MOVES: Record<InstanceState, string> = {
   idle: "waiting quiet asking ready",
   waiting: "idle quiet asking ready",
@@ -14,22 +14,22 @@ const MOVES: Record<InstanceState, string> = {
   running: "idle ready",
 };
 
-describe("a model for an opTime", () => {
+describe("an instance", () => {
   test.each(INSTANCE_STATES.flatMap((from) => INSTANCE_STATES.map((to) => ({ from, to }))))(
     "moves from $from to $to only if it may",
     ({ from, to }) => {
       const move = () => assertMove(from, to);
       if (MOVES[from].split(" ").includes(to)) move();
-      else expect(move).toThrow(`a model cannot go from ${from} to ${to}`);
+      else expect(move).toThrow(`an instance cannot move from ${from} to ${to}`);
     },
   );
 
-  test("is known to the database in exactly these states", async () => {
+  test("has exactly the states of the constraint in the database", async () => {
     expect(await wordsOf("arrivals.model_instance", "instance_states")).toEqual([...INSTANCE_STATES].sort());
   });
 });
 
-test("a run is known to the database in exactly its states", async () => {
+test("a run has exactly the states of the constraint in the database", async () => {
   expect(await wordsOf("arrivals.metrics_task_log", "task_status")).toEqual([...TASK_STATUSES].sort());
 });
 

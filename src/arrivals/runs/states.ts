@@ -1,5 +1,5 @@
 /**
- * The life of a model for one opTime, and of one of its runs. An instance begins with the first table that arrives for it.
+ * The states of an instance, which is a model for one opTime, and of its runs. The first table that arrives creates it.
  *
  *                  ┌──────────── a table is missing ◀───────────┐
  *                  ▼                                            │
@@ -7,11 +7,11 @@
  *                 └──────────┴────▶ asking ──:run──▶ ready
  *
  * - `waiting`: tables that it needs have not arrived.
- * - `quiet`: all are here, but one of them so lately that it may come again.
- * - `asking`: it has run before, something newer is here, and its owner wants to be asked first.
+ * - `quiet`: all have arrived, but one so recently that it may arrive again.
+ * - `asking`: it has succeeded, something newer has arrived, and a person must start the rerun.
  * - `ready`: to be claimed by a worker.
- * - `running`: leased. What arrives now sets `again`, and the end of the run decides anew.
- * - `idle`: nothing to do: it has used what there is, or its last run failed, or its owner ignores reruns.
+ * - `running`: leased. An arrival sets `again`, and the instance is considered again when the run ends.
+ * - `idle`: nothing to do. It has used everything, its last run failed, or its rerun policy is `ignore`.
  */
 const INSTANCE_NEXT = {
   idle: ["waiting", "quiet", "asking", "ready"],
@@ -24,21 +24,21 @@ const INSTANCE_NEXT = {
 export const INSTANCE_STATES = ["idle", "waiting", "quiet", "asking", "ready", "running"] as const;
 export type InstanceState = (typeof INSTANCE_STATES)[number];
 
-/** A decision that breaks this table is a bug; the statements guard what workers and people do. */
+/** A decision that breaks this table is a bug. Claims and requests are guarded by their statements. */
 export function assertMove(from: InstanceState, to: InstanceState): void {
   const legal: readonly InstanceState[] = INSTANCE_NEXT[from];
-  if (!legal.includes(to)) throw new Error(`a model cannot go from ${from} to ${to}`);
+  if (!legal.includes(to)) throw new Error(`an instance cannot move from ${from} to ${to}`);
 }
 
-/** A run is made RUNNING and ends once. */
+/** A run starts as RUNNING and ends once. */
 export const TASK_STATUSES = ["RUNNING", "SUCCESS", "FAILED"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
 export const MODEL_STATES = { unpublished: 0, published: 1 } as const;
 
-/** What an owner wants when a table arrives again after a success: a run, to be asked, or nothing. */
+/** What happens when a table arrives again after a success: it runs, it waits for a person, or nothing. */
 export const RERUN_POLICIES = ["auto", "ask", "ignore"] as const;
 export type RerunPolicy = (typeof RERUN_POLICIES)[number];
 
-/** Why a run was begun. */
+/** What started a run. */
 export type Trigger = "arrival" | "deadline" | "run" | "backfill";

@@ -1,4 +1,4 @@
-/** What happens because time passes: quiet periods end, and deadlines go by. Times are set back instead of waited for. */
+/** Timers: quiet periods end and deadlines pass. The tests set times back instead of waiting. */
 import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { until } from "../../../test/until.ts";
@@ -30,7 +30,7 @@ describe("a quiet period", () => {
     expect(Date.parse(String(task["startTime"])) - arrival_time.getTime()).toBeGreaterThanOrEqual(1_000);
   });
 
-  test("begins anew when the table comes again, and makes one run of both", async () => {
+  test("starts again when the table arrives again, and both lead to one run", async () => {
     await kpis.publish("M", quiet);
     await kpis.arrive("T");
     const before = await instance();
@@ -44,7 +44,7 @@ describe("a quiet period", () => {
     expect(await kpis.tasks("M")).toHaveLength(1);
   });
 
-  test("that a timer takes for over too early goes on", async () => {
+  test("continues when its timer is due too early", async () => {
     await kpis.publish("M", quiet);
     await kpis.arrive("T");
     const due = (await instance())?.due_at;
@@ -54,7 +54,7 @@ describe("a quiet period", () => {
     expect(await kpis.tasks("M")).toEqual([]);
   });
 
-  test("holds for a rerun as well", async () => {
+  test("applies to a rerun too", async () => {
     await kpis.publish("M");
     await kpis.arrive("T");
     await kpis.define("M", quiet);
@@ -63,31 +63,31 @@ describe("a quiet period", () => {
   });
 });
 
-/** So many hours after its day that no deadline passes by itself while the tests run. */
+/** Twelve hours from now, so that no deadline passes by itself while the tests run. */
 const DEADLINE = `PT${(new Date().getUTCHours() + 12) % 24}H`;
 const SPEC = { grain: "day", timeZone: "UTC", deadline: DEADLINE } as const;
 const next = nextDeadline(SPEC, Date.now()).opTime;
 const daysBefore = (days: number) => movedOpTime(next, "day", -days) as string;
 const LAST = daysBefore(1);
 
-/** Makes it `days` days ago for the deadlines. */
+/** Sets the timers back by `days` days. */
 async function setBack(days: number): Promise<void> {
   const opTime = daysBefore(days);
   const due = new Date(deadlineOf(SPEC, opTime) as number);
   await database.query("update arrivals.model_deadline set op_time = $1, due_at = $2", [opTime, due]);
   await kpis.wakeTimers();
 }
-/** `TABLE opTime` of those that were told to be late. */
-const toldLate = async () =>
+/** `TABLE opTime` of the emitted deadline events. */
+const lateTables = async () =>
   (await kpis.events("deadline.passed")).map(({ table, opTime }) => `${String(table)} ${String(opTime)}`).sort();
-/** All that was due is done. */
+/** Waits until every due timer was handled. */
 const caughtUp = () =>
   until(async () => (await timers()).every(({ op_time }) => op_time === next), "the timers to catch up");
 
 describe("the deadline of a table", () => {
   const late = (table: string) => ({ table, deadline: DEADLINE });
 
-  test("is set when the model is published, to the first that lies ahead, and dropped with it", async () => {
+  test("is set to the next one when the model is published, and removed when it is unpublished", async () => {
     await kpis.define("M", { grain: "day", dependencies: [late("A"), { table: "B" }] });
     expect(await timers()).toEqual([]);
     await kpis.post("/models/M:publish");
@@ -96,7 +96,7 @@ describe("the deadline of a table", () => {
     expect(await timers()).toEqual([]);
   });
 
-  test("is set anew when a published model is changed, on the clock of its time zone", async () => {
+  test("is set again when a published model is changed, in its time zone", async () => {
     await kpis.publish("M", { grain: "day", dependencies: [late("A")] });
     await kpis.define("M", { grain: "hour", timeZone: "Asia/Kolkata", dependencies: [late("A"), late("B")] });
     const spec = { grain: "hour", timeZone: "Asia/Kolkata", deadline: DEADLINE } as const;
@@ -107,7 +107,7 @@ describe("the deadline of a table", () => {
     expect(await timers()).toHaveLength(2);
   });
 
-  test("that passes without it is told once, and the next is set; the model goes on waiting", async () => {
+  test("that passes without it emits one event and sets the next; the model keeps waiting", async () => {
     await kpis.publish("M", { grain: "day", dependencies: [late("A"), { table: "B" }] });
     await kpis.arrive("B", LAST);
     await setBack(1);
@@ -126,7 +126,7 @@ describe("the deadline of a table", () => {
     expect((await kpis.arrive("A", LAST)).triggeredModels).toMatchObject([{ opTime: LAST, status: "SUCCESS" }]);
   });
 
-  test("that passes after it has come is not worth a word", async () => {
+  test("that passes after it has arrived emits nothing", async () => {
     await kpis.publish("M", { grain: "day", dependencies: [late("A")] });
     await kpis.arrive("A", LAST);
     await setBack(1);
@@ -134,25 +134,25 @@ describe("the deadline of a table", () => {
     expect(await kpis.events("deadline.passed")).toEqual([]);
   });
 
-  test("is told for each day that went by while nobody looked, and for each table", async () => {
+  test("emits an event for each day that passed while no timer ran, and for each table", async () => {
     await kpis.publish("M", { grain: "day", dependencies: [late("A"), late("B")] });
     await kpis.arrive("A", daysBefore(2));
     await setBack(3);
     await caughtUp();
-    expect(await toldLate()).toEqual(
+    expect(await lateTables()).toEqual(
       [`A ${daysBefore(3)}`, `A ${LAST}`, `B ${daysBefore(3)}`, `B ${daysBefore(2)}`, `B ${LAST}`].sort(),
     );
   });
 
-  test("is told for all of many", async () => {
+  test("emits events for more tables than fit in one batch", async () => {
     const tables = Array.from({ length: 450 }, (_, index) => `T${index}`);
     await kpis.publish("M", { grain: "day", dependencies: tables.map(late) });
     await setBack(1);
     await caughtUp();
-    expect(await toldLate()).toEqual(tables.map((table) => `${table} ${LAST}`).sort());
+    expect(await lateTables()).toEqual(tables.map((table) => `${table} ${LAST}`).sort());
   });
 
-  test("counts one hour that is missing out of 24", async () => {
+  test("passes for a day of which one hour is missing", async () => {
     await kpis.publish("M", { grain: "day", dependencies: [{ ...late("A"), grain: "hour" }] });
     for (let hour = 1; hour < 24; hour += 1) await kpis.arrive("A", `${LAST}${String(hour).padStart(2, "0")}`);
     await setBack(1);
@@ -162,7 +162,7 @@ describe("the deadline of a table", () => {
 });
 
 describe("an optional table", () => {
-  test("without a deadline is not waited for, and used if it is here", async () => {
+  test("without a deadline is not waited for, and used if it has arrived", async () => {
     await kpis.publish("M", { dependencies: [{ table: "A" }, { table: "B", optional: true }] });
     await kpis.arrive("B", "1");
     await kpis.arrive("A", "1");
@@ -183,7 +183,7 @@ describe("an optional table", () => {
     expect((await kpis.arrive("B", LAST)).triggeredModels).toMatchObject([{ status: "SUCCESS" }]);
   });
 
-  test("is done without once its deadline has passed, without an alarm", async () => {
+  test("is left out once its deadline has passed, without an event", async () => {
     await kpis.publish("M", waiting);
     await kpis.arrive("A", LAST);
     await kpis.define("M", passed);
@@ -197,7 +197,7 @@ describe("an optional table", () => {
     expect(await kpis.events("deadline.passed")).toEqual([]);
   });
 
-  test("keeps nobody from waiting for a table that is needed", async () => {
+  test("does not end the wait for a required table", async () => {
     await kpis.publish("M", passed);
     await setBack(1);
     await caughtUp();
@@ -205,43 +205,43 @@ describe("an optional table", () => {
     expect(await kpis.tasks("M", LAST)).toEqual([]);
   });
 
-  test("that comes after its deadline runs the model again", async () => {
+  test("that arrives after its deadline runs the model again", async () => {
     await kpis.publish("M", passed);
     expect((await kpis.arrive("A", LAST)).triggeredModels).toMatchObject([{ status: "SUCCESS" }]);
     expect((await kpis.arrive("B", LAST)).triggeredModels).toMatchObject([{ status: "SUCCESS", generation: 2 }]);
   });
 
-  describe("whose deadline passes in a moment of trouble", () => {
+  describe("whose deadline passes while the database fails", () => {
     afterEach(async () => {
-      await database.query("drop trigger trouble on arrivals.model_instance");
+      await database.query("drop trigger failure on arrivals.model_instance");
     });
 
-    test("is done without as soon as that is over", async () => {
+    test("is left out as soon as the database works again", async () => {
       await kpis.publish("M", waiting);
       await kpis.arrive("A", LAST);
       await kpis.define("M", passed);
-      // What a sequence has counted is not undone with the transaction.
-      await database.query("create sequence public.trouble");
-      await database.query(`create function public.make_trouble() returns trigger language plpgsql as $$
+      // A sequence is not rolled back with the transaction.
+      await database.query("create sequence public.failure");
+      await database.query(`create function public.fail_once() returns trigger language plpgsql as $$
         begin
-          if nextval('public.trouble') = 1 then raise exception 'trouble'; end if;
+          if nextval('public.failure') = 1 then raise exception 'failure'; end if;
           return new;
         end $$`);
-      await database.query(`create trigger trouble before update on arrivals.model_instance
-        for each row execute function public.make_trouble()`);
+      await database.query(`create trigger failure before update on arrivals.model_instance
+        for each row execute function public.fail_once()`);
       await setBack(1);
       await until(async () => {
         const [{ is_called } = { is_called: false }] = await database.query<{ is_called: boolean }>(
-          "select is_called from public.trouble",
+          "select is_called from public.failure",
         );
         return is_called;
-      }, "the trouble");
+      }, "the statement to fail");
       await until(async () => (await kpis.tasks("M", LAST))[0]?.status === "SUCCESS", "the run");
     });
   });
 });
 
-test("the timers of a model that is deleted go with it", async () => {
+test("the timers of a model are deleted with it", async () => {
   await kpis.publish("M", { grain: "day", dependencies: [{ table: "A", deadline: DEADLINE }] });
   await kpis.publish("OTHER", {
     grain: "day",

@@ -1,17 +1,17 @@
 /**
- * What happens because time passes: quiet periods end and deadlines go by. One statement says whether there is anything to
- * do; the loop then sleeps until the next thing is due, or a hint comes.
+ * The timers of arrivals: ends quiet periods and handles passed deadlines. One statement finds out whether anything is due;
+ * then the loop sleeps until the next timer or hint.
  */
 import type { Db } from "../../kernel/data/db.ts";
 import { type Counts, createService, type OnRun, type Service, type ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import type { Events } from "../events.ts";
 import { nextDeadline } from "../models/deadline.ts";
-import { type DueDeadline, dueDeadlines, look, setDeadlines } from "../store/deadlines.ts";
+import { type DueDeadline, dueDeadlines, readTimers, setDeadlines } from "../store/deadlines.ts";
 import { dueInstances } from "../store/instances.ts";
 import { READY_TOPIC, TIMER_TOPIC } from "../topics.ts";
 import { reconsider } from "./consider.ts";
-import { keyOf } from "./judge.ts";
+import { keyOf } from "./decide.ts";
 import { arrivedOf, needsOf } from "./needs.ts";
 
 export interface TimersDeps {
@@ -29,24 +29,24 @@ export function createTimers({ db, wake, events, log, onRun }: TimersDeps): Serv
   let nextDueMs: number | undefined;
 
   async function runOnce(): Promise<Counts> {
-    const seen = await look(db);
+    const timers = await readTimers(db);
     const due = (inMs: number | null) => inMs !== null && inMs <= 0;
-    if (seen.ready) wake.hint(READY_TOPIC);
-    const quietened = due(seen.next_due_ms) ? await endQuiet() : 0;
-    const late = due(seen.next_deadline_ms) ? await passDeadlines() : 0;
-    const times = [seen.next_due_ms, seen.next_deadline_ms].filter((ms) => ms !== null);
+    if (timers.ready) wake.hint(READY_TOPIC);
+    const quietened = due(timers.next_due_ms) ? await endQuietPeriods() : 0;
+    const late = due(timers.next_deadline_ms) ? await handlePassedDeadlines() : 0;
+    const times = [timers.next_due_ms, timers.next_deadline_ms].filter((ms) => ms !== null);
     nextDueMs = times.length > 0 ? Math.min(...times) : undefined;
     return { quietened, late };
   }
 
-  async function endQuiet(): Promise<number> {
+  async function endQuietPeriods(): Promise<number> {
     const keys = await dueInstances(db, AT_ONCE);
     await db.tx((tx) => reconsider(tx, keys, null, wake));
     return keys.length;
   }
 
-  /** Tells of tables that are late, lets models go on that do not need them, and sets each timer to its next opTime. */
-  async function passDeadlines(): Promise<number> {
+  /** Emits an event for each late table, runs models for which it is optional, and sets each timer to its next opTime. */
+  async function handlePassedDeadlines(): Promise<number> {
     return db.tx(async (tx) => {
       const passed = await dueDeadlines(tx, AT_ONCE);
       const needs = passed.map((one) => needsOf({ ...one, dependencies: [one.dependency] }, one.op_time));
@@ -57,9 +57,9 @@ export function createTimers({ db, wake, events, log, onRun }: TimersDeps): Serv
       await setDeadlines(tx, passed.flatMap(nextOf));
       const optional = missing.filter(({ dependency }) => dependency.optional);
       const keys = new Map(optional.map(({ model_id, op_time }) => [`${model_id}\n${op_time}`, { model_id, op_time }]));
-      // In the same transaction: the timer that would come back to them has just been set to another opTime.
+      // In the same transaction, because their timers have just been set to another opTime.
       await reconsider(tx, [...keys.values()], "deadline", wake);
-      // There may be more than one batch, and the next is due before this look knew.
+      // There may be further batches, and a new timer may be due before the one read above.
       tx.afterCommit(() => wake.hint(TIMER_TOPIC));
       return required.length;
     });

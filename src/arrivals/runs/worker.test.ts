@@ -1,4 +1,4 @@
-/** Runs of models in the hands of processes that stop, fall silent, come back, or do not know what they were given. */
+/** Runs of models in processes that stop, whose session expires, or that lose track of what they claimed. */
 import { describe, expect, test } from "vitest";
 import { ACTOR, type ArrivalProcess, arrival, held, useArrivalProcesses } from "../../../test/arrivals-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -7,14 +7,14 @@ import type { Db } from "../../kernel/data/db.ts";
 
 const database = useDatabase();
 const processes = useArrivalProcesses(database);
-const { acts, begun, define, ended, open, state, tasks, told, values } = processes;
+const { acts, begun, define, ended, open, state, tasks, emitted, values } = processes;
 const DAY = "20250101";
 
 const reclaim = (process: ArrivalProcess) => process.worker.reclaimer?.runOnce();
 const outcomes = async () => (await tasks()).map(({ status, generation }) => `${status} ${generation}`);
 
 describe("a worker", () => {
-  test("runs a model when the last of its tables has arrived, and once", async () => {
+  test("runs a model once, when the last of its tables has arrived", async () => {
     const process = await open();
     await define(process, "m", ["a", "b"]);
     await process.announce(arrival("a", DAY));
@@ -22,11 +22,11 @@ describe("a worker", () => {
     await process.announce(arrival("b", DAY));
     await ended("SUCCESS");
     expect(await values()).toEqual([`m.K ${DAY} 1 1`]);
-    expect(await told()).toEqual([`kpi.updated m ${DAY} 1`]);
+    expect(await emitted()).toEqual([`kpi.updated m ${DAY} 1`]);
     expect(begun).toEqual([`m ${DAY}`]);
   });
 
-  test("runs no more at once than it has slots, and all in the end", async () => {
+  test("runs at most as many at once as it has slots, and finally all", async () => {
     const process = await open({ slots: 4 });
     const all = held();
     const names = Array.from({ length: 12 }, (_, index) => `m${index}`);
@@ -90,7 +90,7 @@ describe("a process that stops", () => {
     expect(await values()).toEqual([`m.K ${DAY} 7 1`]);
   });
 
-  test("gives back a run that takes longer, and another does it under the same generation", async () => {
+  test("releases a run that takes longer, and another process runs it with the same generation", async () => {
     const process = await open();
     await define(process, "m", ["a"]);
     const long = held();
@@ -100,7 +100,7 @@ describe("a process that stops", () => {
     await process.worker.stop();
     expect(await state("m", DAY)).toBe("ready");
     expect(await tasks()).toMatchObject([{ status: "FAILED", generation: 1, message: "its process was shut down" }]);
-    expect(await told()).toEqual([]);
+    expect(await emitted()).toEqual([]);
 
     acts.clear();
     await open();
@@ -109,7 +109,7 @@ describe("a process that stops", () => {
     expect(await values()).toEqual([`m.K ${DAY} 1 1`]);
   });
 
-  test("takes nothing more", async () => {
+  test("claims nothing more", async () => {
     const process = await open();
     await define(process, "m", ["a"]);
     await process.worker.stop();
@@ -119,39 +119,39 @@ describe("a process that stops", () => {
   });
 });
 
-describe("a process that falls silent", () => {
-  test("loses its run to another, and cannot end it any more", async () => {
+describe("a process whose session expires", () => {
+  test("loses its run to another, and its late result is dropped", async () => {
     const zombie = await open({ roles: ["worker"] });
     await define(zombie, "m", ["a"]);
-    const late = held({ stubborn: true });
+    const late = held({ ignoresAbort: true });
     acts.set("m", late.act);
     await zombie.announce(arrival("a", DAY));
     await late.begun();
-    await zombie.fallSilent();
+    await zombie.expireSession();
 
     acts.set("m", () => [{ kpi_id: "m.K", value: 2 }]);
     const other = await open({ roles: [] });
     expect(await reclaim(other)).toEqual({ reclaimed: 1 });
     other.worker.start();
     await ended("SUCCESS");
-    const before = [await tasks(), await values(), await told()];
+    const before = [await tasks(), await values(), await emitted()];
     late.release(666);
-    const dropped = "a model's run ended too late and was dropped";
+    const dropped = "a model's run ended after its lease was lost; its result is dropped";
     await until(() => zombie.logged.some(({ message }) => message === dropped), "the late end to be dropped");
-    expect([await tasks(), await values(), await told()]).toEqual(before);
+    expect([await tasks(), await values(), await emitted()]).toEqual(before);
     expect(await outcomes()).toEqual(["FAILED 1", "SUCCESS 1"]);
     expect((await tasks())[0]?.message).toBe("the process that ran it was lost");
     expect(await values()).toEqual([`m.K ${DAY} 2 1`]);
   });
 
-  test("has its run taken back with what arrived meanwhile", async () => {
+  test("has its run reclaimed together with what arrived meanwhile", async () => {
     const zombie = await open({ roles: ["worker"] });
     await define(zombie, "m", ["a"]);
     acts.set("m", held().act);
     await zombie.announce(arrival("a", DAY));
     await until(() => begun.length === 1, "the run to begin");
     await zombie.announce(arrival("a", DAY));
-    await zombie.fallSilent();
+    await zombie.expireSession();
     acts.clear();
     const other = await open({ roles: ["worker"] });
     await reclaim(other);
@@ -159,33 +159,33 @@ describe("a process that falls silent", () => {
     expect(await outcomes()).toEqual(["FAILED 1", "SUCCESS 1"]); // One, for both arrivals.
   });
 
-  test("is followed by no more than `lostLimit` others; a new arrival begins anew", async () => {
+  test("is followed by at most `lostLimit` attempts; a new arrival starts a new count", async () => {
     const lostLimit = 2;
     acts.set("m", held().act);
-    const looseOne = async () => {
+    const loseOne = async () => {
       const victim = await open({ roles: ["worker"], lostLimit });
       await until(() => begun.length > 0, "the run to begin");
-      await victim.fallSilent();
+      await victim.expireSession();
       begun.length = 0;
       return reclaim(victim);
     };
     const definer = await open({ roles: [] });
     await define(definer, "m", ["a"]);
     await definer.announce(arrival("a", DAY));
-    await looseOne();
+    await loseOne();
     expect(await state("m", DAY)).toBe("ready");
-    await looseOne();
+    await loseOne();
     expect(await state("m", DAY)).toBe("idle");
-    expect(await told()).toEqual([`model.failed m ${DAY} 1`]);
+    expect(await emitted()).toEqual([`model.failed m ${DAY} 1`]);
 
     await definer.announce(arrival("a", DAY));
-    await looseOne();
+    await loseOne();
     expect(await state("m", DAY)).toBe("ready");
-    // What a run has begun elsewhere is found under its generation: one that was given up must not be found again.
+    // A chain run is found by its generation, so the run after a failure must have another.
     expect(await outcomes()).toEqual(["FAILED 1", "FAILED 1", "FAILED 2"]);
   });
 
-  test("has all its runs taken back at once, however many", async () => {
+  test("has all its runs reclaimed, more than fit in one batch", async () => {
     const process = await open({ roles: [] });
     await define(process, "m", ["a"]);
     await database.query(
@@ -197,12 +197,12 @@ describe("a process that falls silent", () => {
        select model_id, op_time, 1, 'arrival', '{}', 'gone' from arrivals.model_instance`,
     );
     process.worker.reclaimer?.start();
-    await until(async () => (await state("m", "T450")) === "ready", "the last to be taken back");
+    await until(async () => (await state("m", "T450")) === "ready", "the last to be reclaimed");
     expect(await database.query("select from arrivals.model_instance where state = 'running'")).toEqual([]);
   });
 });
 
-describe("a process whose database fails it", () => {
+describe("a process whose database fails", () => {
   /** Fails the next use of a statement, as when the connection breaks before it is sent. */
   function failing(statement: string) {
     const armed = { times: 0 };
@@ -217,20 +217,20 @@ describe("a process whose database fails it", () => {
     return { armed, through };
   }
 
-  test("gives back what it claimed and could not begin", async () => {
+  test("releases what it claimed and could not start", async () => {
     const { armed, through } = failing("arrivals.model.find_many");
     const process = await open({ through });
     await define(process, "m", ["a"]);
     armed.times = 1;
     await process.announce(arrival("a", DAY));
-    await ended("SUCCESS"); // After two looks at what it holds.
+    await ended("SUCCESS"); // After two checks of what it holds.
     expect(await outcomes()).toEqual(["FAILED 1", "SUCCESS 1"]);
-    expect((await tasks())[0]?.message).toBe("its process lost it");
+    expect((await tasks())[0]?.message).toBe("its process lost track of it");
   });
 });
 
 describe("a model", () => {
-  test("may be deleted while it runs, and made again", async () => {
+  test("may be deleted while it runs, and created again", async () => {
     const process = await open();
     await define(process, "m", ["a"]);
     const run = held();
@@ -249,7 +249,7 @@ describe("a model", () => {
     expect(await values()).toEqual([`m.K ${DAY} 1 1`]);
   });
 
-  test("that a person runs by force runs, whichever of its tables arrives first", async () => {
+  test("that a person forces stays ready when one of its tables arrives", async () => {
     const process = await open({ roles: ["scheduler"] });
     await define(process, "m", ["a", "b", "c"]);
     await process.requests.run("m", { opTime: DAY, force: true }, ACTOR);
@@ -259,7 +259,7 @@ describe("a model", () => {
     expect(await ended("SUCCESS")).toMatchObject([{ generation: 1 }]);
   });
 
-  test("that was unpublished while a table made it quiet keeps the timers from nothing", async () => {
+  test("that was unpublished during its quiet period becomes idle when the timer is due", async () => {
     const process = await open({ roles: [] });
     await define(process, "m", ["a"], { dependencies: [{ table: "a", quietSeconds: 3_600 }] });
     await process.announce(arrival("a", DAY));

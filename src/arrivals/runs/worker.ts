@@ -1,6 +1,6 @@
 /**
- * The part of a process that runs models: claims what is ready up to its slots, and records how each run ended. The claim
- * itself reads what the run will use, under the lock of the instance: whatever arrives after that is new to it.
+ * The worker that runs models: claims ready instances up to its slots and records how each run ended. The claim reads the
+ * arrivals that the run will use under the lock of the instance, so anything that arrives later counts as new.
  */
 
 import type { Db, Queryable } from "../../kernel/data/db.ts";
@@ -14,11 +14,11 @@ import { type ClaimedInstance, claimInstances, type InstanceKey, instanceLease }
 import { findModels } from "../store/models.ts";
 import { beginTasks } from "../store/tasks.ts";
 import { READY_TOPIC } from "../topics.ts";
+import { type Consumed, consumedNow } from "./decide.ts";
 import { type ExecuteDeps, execute } from "./execute.ts";
 import { type FinishDeps, finish, type Outcome, type Run } from "./finish.ts";
-import { type Consumed, vectorOf } from "./judge.ts";
 import { knownModels, readNeeds } from "./needs.ts";
-import { takeBack } from "./take-back.ts";
+import { releaseRuns } from "./release.ts";
 
 export interface WorkerDeps extends ExecuteDeps, FinishDeps {
   session: Session;
@@ -26,11 +26,11 @@ export interface WorkerDeps extends ExecuteDeps, FinishDeps {
   metrics: ArrivalsMetrics;
   log: ServiceLog;
   onRun: OnRun;
-  /** This process, for people. */
+  /** The name of this process in the log of runs. */
   name: string;
 }
 
-/** Its row in the log of runs, and what it uses. */
+/** The row of a run in the log, and the arrivals that it uses. */
 interface Task {
   taskId: string;
   consumed: Consumed;
@@ -47,7 +47,7 @@ const DRAIN_SECONDS = 5;
 
 export function createWorker(deps: WorkerDeps): LeaseWorker<ClaimedRun> {
   const { db, settings, metrics, log } = deps;
-  const back = { ...deps, lostLimit: settings.lostLimit };
+  const releaseDeps = { ...deps, lostLimit: settings.lostLimit };
 
   async function run(item: Run, control: RunControl): Promise<EndedRun> {
     const startedAt = performance.now();
@@ -69,7 +69,7 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<ClaimedRun> {
     const counted = await finish(deps, ended, outcome);
     observe(counted ? outcome.status : "taken away", seconds);
     const { model_id: modelId, op_time: opTime } = ended;
-    if (!counted) log.warn({ modelId, opTime }, "a model's run ended too late and was dropped");
+    if (!counted) log.warn({ modelId, opTime }, "a model's run ended after its lease was lost; its result is dropped");
   }
 
   const worker = createLeaseWorker<ClaimedRun, Run, EndedRun, Held>({
@@ -89,18 +89,18 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<ClaimedRun> {
     ],
     prepare: (claimed) => withModels(db, claimed),
     run,
-    settleMax: 1, // A run may store a million rows: one must not wait for another.
+    settleMax: 1, // One run may store a million rows, and another must not wait for it.
     settle: async ([ended]) => ended && record(ended),
     held: (session) => instanceLease.heldBy(db, session),
     release(items, reason) {
-      const message = reason === "shutdown" ? "its process was shut down" : "its process lost it";
-      return takeBack(back, items, { isLoss: false, message });
+      const message = reason === "shutdown" ? "its process was shut down" : "its process lost track of it";
+      return releaseRuns(releaseDeps, items, { isLoss: false, message });
     },
-    lose: (items) => takeBack(back, items, { isLoss: true, message: "its end could not be recorded" }),
+    lose: (items) => releaseRuns(releaseDeps, items, { isLoss: true, message: "its end could not be recorded" }),
     async reclaim(limit) {
       const expired = await instanceLease.expired(db, limit);
       if (expired.length === 0) return 0;
-      return takeBack(back, expired, { isLoss: true, message: "the process that ran it was lost" });
+      return releaseRuns(releaseDeps, expired, { isLoss: true, message: "the process that ran it was lost" });
     },
     fields: ({ model_id: modelId, op_time: opTime }) => ({ modelId, opTime }),
   });
@@ -108,7 +108,7 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<ClaimedRun> {
   return worker;
 }
 
-/** Claims what is ready, each with its row in the log of runs. */
+/** Claims ready instances, each with its row in the log of runs. */
 export async function claimRuns(
   db: Db,
   { limit, session, worker }: { limit: number; session: string; worker: string },
@@ -121,7 +121,7 @@ export async function claimRuns(
   return claimed.map((instance) => ({ ...instance, ...(tasks.get(instance.fence) as Task) }));
 }
 
-/** Adds the models. One that was deleted in this moment has no instances any more, and is left out. */
+/** Adds the models. Leaves out runs whose model has just been deleted, and their instances with it. */
 export async function withModels(db: Db, claimed: readonly ClaimedRun[]): Promise<Run[]> {
   const models = await findModels(
     db,
@@ -133,7 +133,7 @@ export async function withModels(db: Db, claimed: readonly ClaimedRun[]): Promis
   });
 }
 
-/** In the transaction of the claim: a row in the log for each, with what it uses. By fence. */
+/** Inserts a log row for each in the transaction of the claim, with the arrivals that it uses. By fence. */
 async function beginRuns(tx: Queryable, claimed: readonly ClaimedInstance[], worker: string) {
   const models = await knownModels(
     tx,
@@ -142,7 +142,7 @@ async function beginRuns(tx: Queryable, claimed: readonly ClaimedInstance[], wor
   const { needs, arrived } = await readNeeds(tx, claimed, models);
   const fresh = claimed.map((instance) => ({
     ...instance,
-    consumed: vectorOf(needs.get(instance) ?? [], arrived),
+    consumed: consumedNow(needs.get(instance) ?? [], arrived),
   }));
   const rows = await beginTasks(tx, fresh, worker);
   return fresh.map(({ model_id, op_time, fence, consumed }): [string, Task] => {

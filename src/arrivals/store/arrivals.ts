@@ -3,7 +3,7 @@ import { itemsByKey, toArrays } from "../../kernel/data/batch.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 
-/** Totals of lists are counted up to here: history is long, and nobody turns to page five hundred. */
+/** Totals of lists are counted up to this limit, because history is long and counting it all is slow. */
 export const COUNTED_MAX = 10_000;
 
 export interface ArrivalKey {
@@ -16,12 +16,12 @@ const NEW = { ...KEY, idempotency_key: "text" };
 export interface ArrivalRow extends ArrivalKey {
   sequence: string;
   arrival_time: Date;
-  /** Whether this was an arrival, and not the repeat of a request. */
+  /** False for the repeat of a request. */
   fresh: boolean;
 }
 
-// A repeated key leaves the row as it is, so that a caller who heard no answer may ask again. The sequence is drawn once the
-// row is locked: `excluded` has one from before, and of two arrivals the later could end up with the smaller.
+// A repeated key leaves the row as it is, so a caller that got no answer can repeat the request. The sequence is drawn when
+// the row is locked: `excluded` has an earlier one, so of two concurrent arrivals the later could get the smaller.
 const RECORD = statement<ArrivalRow>(
   "arrivals.record",
   `insert into arrivals.metrics_etl_log as t (table_name, op_time, idempotency_key)
@@ -35,7 +35,7 @@ const RECORD = statement<ArrivalRow>(
              arrival_time = now() as fresh`,
 );
 
-/** In the order of their keys, so that two batches never wait for each other in a circle. No key may come twice. */
+/** In key order, so that two batches cannot deadlock. No key may occur twice. */
 export function recordArrivals(
   tx: Queryable,
   arrivals: readonly (ArrivalKey & { idempotency_key: string | null })[],

@@ -1,4 +1,4 @@
-/** SQL for the deadlines of dependencies: the next of each, as a timer. */
+/** SQL for the timers of deadlines: each dependency has one, set to its next deadline. */
 import { toArrays, unnest } from "../../kernel/data/batch.ts";
 import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
@@ -48,7 +48,7 @@ export function dueDeadlines(tx: Queryable, limit: number): Promise<DueDeadline[
   return tx.rows(DUE, [limit]);
 }
 
-const LOOK = statement<{ next_due_ms: number | null; next_deadline_ms: number | null; ready: boolean }>(
+const TIMERS = statement<{ next_due_ms: number | null; next_deadline_ms: number | null; ready: boolean }>(
   "arrivals.timers.look",
   `select exists (select from arrivals.model_instance where state = 'ready') as ready,
           (select extract(epoch from min(due_at) - now()) * 1000 from arrivals.model_instance where state = 'quiet')::float8
@@ -56,9 +56,9 @@ const LOOK = statement<{ next_due_ms: number | null; next_deadline_ms: number | 
           (select extract(epoch from min(due_at) - now()) * 1000 from arrivals.model_deadline)::float8 as next_deadline_ms`,
 );
 
-/** Whether there is anything to do at all, so that an idle system asks one question. */
-export async function look(db: Queryable) {
-  const [row] = await db.rows(LOOK);
-  if (!row) throw new Error("the look at the timers came back empty");
+/** When the next timers are due, in one query, so that an idle system costs little. */
+export async function readTimers(db: Queryable) {
+  const [row] = await db.rows(TIMERS);
+  if (!row) throw new Error("the query of the timers returned no row");
   return row;
 }

@@ -1,16 +1,16 @@
-/** SQL for where models stand for their opTimes: the lock, the queue and the lease of the module. */
+/** SQL for instances (a model for one opTime): their states, locks, queue and lease. */
 import { type Columns, itemsByKey, toArrays } from "../../kernel/data/batch.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import { leaseOn, returning } from "../../kernel/work/lease.ts";
-import type { Consumed } from "../runs/judge.ts";
+import type { Consumed } from "../runs/decide.ts";
 import type { InstanceState, Trigger } from "../runs/states.ts";
 
 export interface InstanceKey {
   model_id: string;
   op_time: string;
 }
-/** The arrival that a run is owed to. */
+/** The arrival that caused a run. */
 export interface Cause {
   table: string;
   opTime: string;
@@ -21,7 +21,7 @@ export interface InstanceRow extends InstanceKey {
   again: boolean;
   consumed: Consumed | null;
   due_at: Date | null;
-  /** The database's clock, by which times of arrival are kept as well. */
+  /** The database's clock, which also sets the times of arrivals. */
   now_ms: number;
 }
 
@@ -29,7 +29,7 @@ const KEY = { model_id: "text", op_time: "text" } as const;
 const COLUMNS = `t.model_id, t.op_time, t.state, t.generation, t.again, t.consumed, t.due_at,
    extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`;
 
-// A model that is being deleted is waited for, and then has no instances: its key would fail the whole batch.
+// Waits for a concurrent delete of the model and then inserts nothing: the foreign key would fail the whole batch.
 const ENSURE = statement(
   "arrivals.instance.ensure",
   `insert into arrivals.model_instance (model_id, op_time) select i.model_id, i.op_time from ${itemsByKey(KEY)}
@@ -43,7 +43,7 @@ const LOCK = statement<InstanceRow>(
    join arrivals.model_instance t on t.model_id = i.model_id and t.op_time = i.op_time for update of t`,
 );
 
-/** Makes those that are not there, and locks all of them in the order of their keys. A deleted model has none. */
+/** Inserts missing instances and locks all of them in key order. A deleted model has none. */
 export async function lockInstances(tx: Queryable, keys: readonly InstanceKey[]): Promise<InstanceRow[]> {
   const columns = toArrays(KEY, keys);
   await tx.rows(ENSURE, columns);
@@ -64,7 +64,7 @@ export interface InstanceMove extends InstanceKey {
   state: Exclude<InstanceState, "running">;
   /** When a `quiet` one is due. */
   due_at: Date | null;
-  /** Why the run that is now wanted will be; null keeps what is there. */
+  /** What triggers the next run; null keeps the present trigger. */
   trigger: Trigger | null;
   caused_by: Cause | null;
 }
@@ -93,7 +93,7 @@ const AGAIN = statement(
    where t.model_id = i.model_id and t.op_time = i.op_time and t.state = 'running' and not t.again`,
 );
 
-/** Something came during a run, which knows its own cause by heart: the end of the run decides what becomes of that. */
+/** Something arrived during a run. The run keeps its own cause in its log row; its end considers the instance again. */
 export async function markAgain(tx: Queryable, running: readonly InstanceAgain[]): Promise<void> {
   if (running.length > 0) await tx.rows(AGAIN, toArrays({ ...KEY, ...AGAIN_VALUES }, running));
 }
@@ -146,7 +146,7 @@ const END = statement<InstanceKey & { again: boolean }>(
    returning t.model_id, t.op_time, held.again`,
 );
 
-/** Ends a run under its fence; `consumed` only after a success. Nothing back means that it was no longer the caller's. */
+/** Ends a run under its fence; `consumed` only after a success. Undefined means that the lease was lost. */
 export async function endInstance(
   tx: Queryable,
   held: InstanceKey & { fence: string; consumed: Consumed | null },
@@ -154,7 +154,7 @@ export async function endInstance(
   return (await tx.rows(END, toArrays({ ...KEY, ...END_VALUES }, [held])))[0];
 }
 
-const GIVE_BACK = statement<InstanceKey & { state: InstanceState; generation: number; again: boolean }>(
+const RELEASE = statement<InstanceKey & { state: InstanceState; generation: number; again: boolean }>(
   "arrivals.instance.give_back",
   `with held as (
      select t.model_id, t.op_time, t.again from ${itemsByKey(KEY, { fence: "int8" })}
@@ -173,27 +173,27 @@ const GIVE_BACK = statement<InstanceKey & { state: InstanceState; generation: nu
 );
 
 /**
- * Takes back runs whose process fell silent (`lost`), or that a process gives back when it stops. The next claim has the same
- * generation: what the run may have begun elsewhere under it is found again. Whatever arrived meanwhile will be read by it.
- * A run that was lost too often is over, and the next one, should there be one, has a generation of its own.
+ * Releases runs whose session expired (`lost`), or that a process returns when it stops. The next claim has the same
+ * generation, so a chain run that was started under it is found again, and it reads what has arrived meanwhile. A run that
+ * was lost too often has failed, and the next one gets a new generation.
  */
-export function giveBackInstances(
+export function releaseInstances(
   tx: Queryable,
   held: readonly (InstanceKey & { fence: string })[],
   { lost, lostLimit }: { lost: boolean; lostLimit: number },
 ) {
-  return tx.rows(GIVE_BACK, [...toArrays(HELD, held), lost ? 1 : 0, lostLimit]);
+  return tx.rows(RELEASE, [...toArrays(HELD, held), lost ? 1 : 0, lostLimit]);
 }
 
-const CALM = statement(
+const WITHDRAW = statement(
   "arrivals.instance.calm",
   `update arrivals.model_instance set state = 'idle', due_at = null, ready_at = null, updated_at = now()
    where model_id = $1 and state in ('waiting', 'quiet', 'asking', 'ready')`,
 );
 
-/** For a model that is no longer published: what has not begun does not begin. */
-export async function calmInstances(tx: Queryable, modelId: string): Promise<void> {
-  await tx.rows(CALM, [modelId]);
+/** Makes the instances of an unpublished model idle, except those that are running. */
+export async function withdrawInstances(tx: Queryable, modelId: string): Promise<void> {
+  await tx.rows(WITHDRAW, [modelId]);
 }
 
 const DUE = statement<InstanceKey>(
@@ -214,7 +214,7 @@ const FORCE = statement<InstanceKey & { generation: number }>(
    returning t.model_id, t.op_time, t.generation`,
 );
 
-/** Makes instances ready because a person says so; answers those that were not running. */
+/** Makes instances ready on request; answers those that were not running. */
 export function forceInstances(tx: Queryable, keys: readonly InstanceKey[], trigger: Trigger) {
   return tx.rows(FORCE, [...toArrays(KEY, keys), trigger]);
 }

@@ -1,4 +1,4 @@
-/** SQL that looks for what must never be: rows that disagree with each other. Each answers how many do, and an example. */
+/** SQL for the invariants of arrivals: rows that must agree with each other. Each answers the number of violations and an example. */
 import type { Db } from "../../kernel/data/db.ts";
 import {
   type Invariant,
@@ -9,9 +9,9 @@ import {
 } from "../../kernel/data/invariants.ts";
 import { statement } from "../../kernel/data/statement.ts";
 
-/** History is long, and what was right yesterday has not changed since. */
+/** Only recent rows: history is long, and rows that were checked yesterday have not changed since. */
 const RECENT = "(select * from arrivals.model_instance where updated_at > now() - interval '1 day') i";
-/** The run whose values are to be seen. */
+/** The run whose values are current. */
 const NEWEST_SUCCESS = `(select l.* from arrivals.metrics_task_log l
          where l.model_id = i.model_id and l.op_time = i.op_time and l.status = 'SUCCESS' order by l.id desc limit 1) l`;
 const EXAMPLE = "i.model_id || ' ' || i.op_time as example";
@@ -19,7 +19,7 @@ const EXAMPLE = "i.model_id || ' ' || i.op_time as example";
 const RULES: Invariant[] = [
   invariant(
     "arrivals.invariant.running",
-    "a model runs for an opTime exactly while one run of it is RUNNING, of the same generation",
+    "an instance is running exactly while one of its runs is RUNNING, with the same generation",
     `select coalesce(t.model_id, i.model_id) || ' ' || coalesce(t.op_time, i.op_time) as example
        from (select * from arrivals.model_instance where state = 'running') i
        full join (select * from arrivals.metrics_task_log where status = 'RUNNING') t
@@ -28,7 +28,7 @@ const RULES: Invariant[] = [
   ),
   invariant(
     "arrivals.invariant.fences",
-    "no two runs under way share a fence",
+    "no two running instances share a fence",
     `select min(model_id || ' ' || op_time) as example from arrivals.model_instance where state = 'running'
        group by fence having count(*) > 1`,
   ),
@@ -42,14 +42,14 @@ const RULES: Invariant[] = [
   ),
   invariant(
     "arrivals.invariant.consumed",
-    "what a model has used is what its newest success used",
+    "the arrivals that an instance has used are those of its newest success",
     `select ${EXAMPLE} from ${RECENT} left join lateral ${NEWEST_SUCCESS} on true
        where i.consumed is not null and i.consumed is distinct from l.consumed`,
   ),
   invariant(
     "arrivals.invariant.vectors",
-    "a model uses only what has arrived",
-    // The opTime is what stands behind the last blank: it has none itself.
+    "an instance has used only tables that have arrived",
+    // The opTime follows the last space, since it contains none.
     `select ${EXAMPLE} from ${RECENT}, jsonb_each_text(i.consumed) as used(arrival, sequence)
        where not exists (
          select from arrivals.metrics_etl_log l
@@ -58,7 +58,7 @@ const RULES: Invariant[] = [
   ),
 ];
 
-/** All rules that do not hold. */
+/** All invariants that do not hold. */
 export function findViolations(db: Db): Promise<Violation[]> {
   return violationsOf(db, RULES);
 }
@@ -73,9 +73,9 @@ const WAITING = statement<{ ready: number; oldest_seconds: number; workers: numb
           (select count(*)::int from kernel.session where expires_at > now() and 'worker' = any(roles)) as workers`,
 );
 
-/** How long models wait that could run, and how many processes could run them. */
+/** The ready instances, the age of the oldest, and the number of live workers. */
 export async function queueHealth(db: Db) {
   const [row] = await db.read(WAITING);
-  if (!row) throw new Error("the look at the queue came back empty");
+  if (!row) throw new Error("the query of the queue returned no row");
   return row;
 }

@@ -14,7 +14,7 @@ export interface KpiWrite {
   depends_on: string[];
 }
 export interface KpiRow extends KpiWrite {
-  /** Who feeds it. */
+  /** The model that feeds it. */
   model_id: string | null;
   created_at: Date;
   updated_at: Date;
@@ -64,7 +64,7 @@ const COMPUTED = statement<KpiWrite>(
   "select kpi_id, type, name, expression, depends_on from arrivals.metrics_kpi where type = 'COMPUTED'",
 );
 
-/** One change of the graph of indicators at a time, so that two cannot make a cycle together. */
+/** Serialises changes of the indicator graph, so that two concurrent ones cannot form a cycle. */
 export async function lockKpis(tx: Queryable): Promise<void> {
   await tx.rows(LOCK_ALL);
 }
@@ -95,7 +95,7 @@ const REGISTER = statement(
    on conflict (kpi_id) do nothing`,
 );
 
-/** Indicators that a model brings need not be described before. */
+/** Creates the indicators of a model that are not defined yet. */
 export async function registerKpis(tx: Queryable, kpiIds: readonly string[]): Promise<void> {
   if (kpiIds.length > 0) await tx.rows(REGISTER, [kpiIds]);
 }
@@ -172,7 +172,7 @@ const CLEAR_INHERITED = statement(
   `delete from arrivals.metrics_kpi_data d using arrivals.metrics_model_kpi k
    where k.model_id = $1 and d.kpi_id = k.kpi_id and d.op_time = $2`,
 );
-// A value under the same key can only be of a run that began before the indicator changed hands.
+// A conflict is possible only with a run that started before the indicator moved to another model.
 const INSERT = statement(
   "arrivals.value.insert",
   `insert into arrivals.metrics_kpi_data (kpi_id, op_time, dimension_key, dimensions, value, model_id, task_id, generation)
@@ -200,7 +200,7 @@ async function insertValues(tx: Queryable, values: readonly ValueWrite[], source
   }
 }
 
-/** All values of the model for the opTime give way to these, and so do those that another model brought of its indicators. */
+/** Replaces all values of the model for the opTime, and those that another model stored for its indicators. */
 export async function replaceModelValues(
   tx: Queryable,
   values: readonly ValueWrite[],
@@ -211,7 +211,7 @@ export async function replaceModelValues(
   await insertValues(tx, values, source);
 }
 
-/** All values of these indicators for the opTime give way to these. */
+/** Replaces all values of these indicators for the opTime. */
 export async function replaceKpiValues(
   tx: Queryable,
   kpiIds: readonly string[],
@@ -222,16 +222,16 @@ export async function replaceKpiValues(
   await insertValues(tx, values, source);
 }
 
-const CLEAR_BESIDE = statement(
+const CLEAR_COMPUTED = statement(
   "arrivals.value.clear_beside",
   `delete from arrivals.metrics_kpi_data t
    using (select distinct op_time from arrivals.metrics_kpi_data where model_id = $1) o
    where t.op_time = o.op_time and t.kpi_id = any($2::text[])`,
 );
 
-/** The values of these indicators for all opTimes that the model has brought values for. */
-export async function clearBeside(tx: Queryable, modelId: string, kpiIds: readonly string[]): Promise<void> {
-  if (kpiIds.length > 0) await tx.rows(CLEAR_BESIDE, [modelId, kpiIds]);
+/** Deletes the values of these computed indicators for every opTime that the model has values for. */
+export async function clearComputedOf(tx: Queryable, modelId: string, kpiIds: readonly string[]): Promise<void> {
+  if (kpiIds.length > 0) await tx.rows(CLEAR_COMPUTED, [modelId, kpiIds]);
 }
 
 const LOCK_COMPUTED = statement(
@@ -243,7 +243,7 @@ const OF_KPIS = statement<{ kpi_id: string; dimensions: Dimensions; value: numbe
   "select kpi_id, dimensions, value from arrivals.metrics_kpi_data where op_time = $1 and kpi_id = any($2::text[])",
 );
 
-/** Two models that end at once must not each compute without the other's values. */
+/** Serialises computation per opTime: two models that end concurrently would each miss the values of the other. */
 export async function lockComputed(tx: Queryable, opTime: string): Promise<void> {
   await tx.rows(LOCK_COMPUTED, [opTime]);
 }

@@ -5,7 +5,6 @@ import { statement } from "../../kernel/data/statement.ts";
 import type { Grain } from "../../kernel/time/op-time.ts";
 import type { RerunPolicy } from "../runs/states.ts";
 
-/** A dependency as the engine of the module uses it. */
 export interface DependencyRow {
   id: string;
   model_id: string;
@@ -71,7 +70,7 @@ const LOCK = statement<{ state: number; version: number }>(
   "select state, version::float8 as version from arrivals.metrics_model where model_id = $1 for update",
 );
 
-/** Keeps others from changing it until the transaction ends. */
+/** Locks the model against changes until the transaction ends. */
 export async function lockModel(tx: Queryable, modelId: string) {
   return (await tx.rows(LOCK, [modelId]))[0];
 }
@@ -146,20 +145,20 @@ const INSERT_KPIS = statement<{ kpi_id: string; model_id: string }>(
    where not exists (select from taken t where t.kpi_id = w.kpi_id)`,
 );
 
-/** Answers the indicators that another model feeds already. */
+/** Answers the indicators that another model already feeds. */
 export async function replaceModelKpis(tx: Queryable, modelId: string, kpiIds: readonly string[]) {
   await tx.rows(DROP_KPIS, [modelId]);
   return tx.rows(INSERT_KPIS, [modelId, kpiIds]);
 }
 
-const HOLD_KPIS = statement<{ kpi_id: string }>(
+const LOCK_KPIS = statement<{ kpi_id: string }>(
   "arrivals.model.hold_kpis",
   "select kpi_id from arrivals.metrics_model_kpi where model_id = $1 order by kpi_id for share",
 );
 
-/** The indicators that the model feeds; none of them can go to another before the transaction ends. */
-export async function holdModelKpis(tx: Queryable, modelId: string): Promise<string[]> {
-  return (await tx.rows(HOLD_KPIS, [modelId])).map(({ kpi_id }) => kpi_id);
+/** The indicators that the model feeds, locked: none can move to another model before the transaction ends. */
+export async function lockModelKpis(tx: Queryable, modelId: string): Promise<string[]> {
+  return (await tx.rows(LOCK_KPIS, [modelId])).map(({ kpi_id }) => kpi_id);
 }
 
 const SET_STATE = statement<{ model_id: string }>(
@@ -183,7 +182,7 @@ const DELETE_VALUES = statement(
   "delete from arrivals.metrics_kpi_data where model_id = $1",
 );
 
-/** All that it has brought. Call it when the instances are gone: until then a run may bring more. */
+/** Deletes all values of the model. Call it after the instances are deleted: until then a run may store more. */
 export async function deleteModelValues(tx: Queryable, modelId: string): Promise<void> {
   await tx.rows(DELETE_VALUES, [modelId]);
 }
@@ -214,7 +213,7 @@ export async function listModels(db: Db, { q, state, page, size }: ListModels) {
   return { items, total: counted?.total ?? 0 };
 }
 
-/** What must be known about a model to decide about it. */
+/** The fields of a model that `decide` needs. */
 export interface ModelFacts {
   model_id: string;
   state: number;
@@ -236,7 +235,7 @@ const OF_MODELS = statement<FactsWithDependency>(
    where m.model_id = any($1::text[]) order by d.id`,
 );
 
-/** Who depends on these tables; by which of their dependencies. */
+/** The models that depend on these tables, with the dependency. */
 export function dependentsOf(db: Queryable, tables: readonly string[]) {
   return db.rows(OF_TABLES, [tables]);
 }
@@ -246,7 +245,7 @@ export function dependenciesOf(db: Queryable, modelIds: readonly string[]) {
   return db.rows(OF_MODELS, [modelIds]);
 }
 
-const FLOW = statement<ModelFlow & { model_id: string }>(
+const PRODUCING = statement<ProducingModel & { model_id: string }>(
   "arrivals.model.flow",
   `select m.model_id, m.produces,
           (select jsonb_agg(jsonb_build_object('table', d.dependency_table_name, 'shift', d.shift, 'optional', d.optional))
@@ -254,12 +253,12 @@ const FLOW = statement<ModelFlow & { model_id: string }>(
    from arrivals.metrics_model m where m.produces is not null`,
 );
 
-export interface ModelFlow {
+export interface ProducingModel {
   produces: string;
   needs: { table: string; shift: number; optional: boolean }[];
 }
 
-/** Which model makes which table out of which others, for those that make one. */
-export function modelFlow(db: Queryable) {
-  return db.rows(FLOW);
+/** The models that produce a table, with the tables that they need. */
+export function producingModels(db: Queryable) {
+  return db.rows(PRODUCING);
 }

@@ -1,4 +1,4 @@
-/** SQL for the picture of a range: which tables are here, and where the models stand. */
+/** SQL for readiness over a range: which tables have arrived, and the states of the models. */
 import type { Db } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import type { InstanceState, TaskStatus } from "../runs/states.ts";
@@ -15,7 +15,7 @@ const ARRIVED = statement<{ table_name: string; op_time: string; arrival_time: D
      select * from arrivals.metrics_etl_log l where l.table_name = n.table_name and l.op_time = o.op_time
    ) t`,
 );
-const STANDING = statement<{
+const INSTANCES = statement<{
   model_id: string;
   op_time: string;
   state: InstanceState;
@@ -49,6 +49,6 @@ export function arrivedIn(db: Db, opTimes: readonly string[], tables: readonly s
   return db.read(ARRIVED, [opTimes, tables]);
 }
 
-export function standingIn(db: Db, opTimes: readonly string[], modelIds: readonly string[]) {
-  return db.read(STANDING, [opTimes, modelIds]);
+export function instancesIn(db: Db, opTimes: readonly string[], modelIds: readonly string[]) {
+  return db.read(INSTANCES, [opTimes, modelIds]);
 }

@@ -2,7 +2,7 @@
 import { itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
-import type { Consumed } from "../runs/judge.ts";
+import type { Consumed } from "../runs/decide.ts";
 import type { TaskStatus, Trigger } from "../runs/states.ts";
 import { COUNTED_MAX } from "./arrivals.ts";
 import type { Cause, InstanceKey } from "./instances.ts";
@@ -60,7 +60,7 @@ const END_LOST = statement(
    where t.model_id = i.model_id and t.op_time = i.op_time and t.status = 'RUNNING'`,
 );
 
-/** Ends the runs of instances that were given back; their next run has a row of its own. */
+/** Ends the runs of released instances; the next run gets its own row. */
 export async function endLostTasks(tx: Queryable, keys: readonly InstanceKey[], message: string): Promise<void> {
   await tx.rows(END_LOST, [...toArrays({ model_id: "text", op_time: "text" }, keys), message]);
 }
@@ -71,7 +71,7 @@ const END_OF_MODEL = statement(
    where model_id = $1 and status = 'RUNNING'`,
 );
 
-/** Call it when the instances are gone: until then another run may begin. */
+/** Call it after the instances are deleted: until then another run may start. */
 export async function endTasksOf(tx: Queryable, modelId: string, message: string): Promise<void> {
   await tx.rows(END_OF_MODEL, [modelId, message]);
 }
@@ -113,7 +113,7 @@ const OF_RUNS = statement<TaskRow & { wanted: number }>(
    ) n`,
 );
 
-/** The run of each generation that is `wanted`, or the next after it; of several under one generation the newest. */
+/** The run of each `wanted` generation, or of the next one; of several with one generation, the newest. */
 export function tasksOf(db: Queryable, runs: readonly (InstanceKey & { generation: number })[]) {
   return db.rows(OF_RUNS, toArrays(RUN_KEY, runs));
 }

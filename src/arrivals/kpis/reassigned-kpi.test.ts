@@ -1,3 +1,4 @@
+/** An indicator that moves to another model while a run of its old model is in flight. */
 import { expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { useKpis } from "../arrivals.fixture.ts";
@@ -5,7 +6,7 @@ import { useKpis } from "../arrivals.fixture.ts";
 const database = useDatabase();
 const kpis = useKpis(database);
 
-test("a run whose indicator went to another model meanwhile leaves that one's value alone", async () => {
+test("a run whose indicator has moved to another model does not change its value", async () => {
   const gate = await kpis.gate();
   const slow = { engine: "warehouse", sql: `select 'KD1001' as kpi_id, 1 as value ${gate.from}` };
   await kpis.publish("A", slow);

@@ -1,4 +1,4 @@
-/** Whoever waits for a run hears how that run ended, whichever process does it and whatever follows. */
+/** A waiter gets the result of its run, whichever process executes it and whatever follows. */
 import { describe, expect, test } from "vitest";
 import { ACTOR, arrival, held, useArrivalProcesses } from "../../../test/arrivals-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -10,37 +10,37 @@ const DAY = "20250101";
 const NEVER = new AbortController().signal;
 const run = (generation: number) => ({ model_id: "m", op_time: DAY, generation });
 
-describe("who waits for a run", () => {
-  test("hears of one that another process does", async () => {
+describe("a waiter", () => {
+  test("gets the result of a run in another process", async () => {
     const waits = await open({ roles: [] });
     await define(waits, "m", ["a"]);
     const { considered } = await waits.announce(arrival("a", DAY));
     expect(considered).toMatchObject([{ generation: 1 }]);
-    const told = waits.waitingRoom.ended(run(1), NEVER);
+    const ended = waits.runWaiters.ended(run(1), NEVER);
     await open({ roles: ["worker"] });
-    expect(await told).toMatchObject({ status: "SUCCESS", generation: 1, storage_count: 1 });
+    expect(await ended).toMatchObject({ status: "SUCCESS", generation: 1, storage_count: 1 });
   });
 
-  test("hears of one that ended before", async () => {
+  test("gets the result of a run that has already ended", async () => {
     const process = await open();
     await define(process, "m", ["a"]);
     await process.announce(arrival("a", DAY));
     await ended("SUCCESS");
-    expect(await process.waitingRoom.ended(run(1), NEVER)).toMatchObject({ status: "SUCCESS" });
+    expect(await process.runWaiters.ended(run(1), NEVER)).toMatchObject({ status: "SUCCESS" });
   });
 
-  test("hears of a failure", async () => {
+  test("gets a failure", async () => {
     const process = await open();
     acts.set("m", () => Promise.reject(new Error("no such column")));
     await define(process, "m", ["a"]);
     await process.announce(arrival("a", DAY));
-    expect(await process.waitingRoom.ended(run(1), NEVER)).toMatchObject({
+    expect(await process.runWaiters.ended(run(1), NEVER)).toMatchObject({
       status: "FAILED",
       message: "no such column",
     });
   });
 
-  test("hears how its own ended while the next one is under way", async () => {
+  test("gets the result of its own run while the next one is in flight", async () => {
     const process = await open();
     await define(process, "m", ["a"]);
     const [first, second] = [held(), held()];
@@ -51,13 +51,13 @@ describe("who waits for a run", () => {
     acts.set("m", second.act);
     first.release();
     await second.begun();
-    expect(await process.waitingRoom.ended(run(1), NEVER)).toMatchObject({ status: "SUCCESS", generation: 1 });
-    const next = process.waitingRoom.ended(run(2), NEVER);
+    expect(await process.runWaiters.ended(run(1), NEVER)).toMatchObject({ status: "SUCCESS", generation: 1 });
+    const next = process.runWaiters.ended(run(2), NEVER);
     second.release();
     expect(await next).toMatchObject({ status: "SUCCESS", generation: 2 });
   });
 
-  test("hears at once of one that is to be followed, though nobody does that yet", async () => {
+  test("gets the result while the follow-up run still waits for a slot", async () => {
     const process = await open({ slots: 1 });
     await define(process, "m", ["a"]);
     await define(process, "other", ["b"]);
@@ -66,35 +66,35 @@ describe("who waits for a run", () => {
     acts.set("other", other.act);
     await process.announce(arrival("a", DAY));
     await first.begun();
-    await process.announce(arrival("b", DAY)); // Is in line before the follow-up.
+    await process.announce(arrival("b", DAY)); // Queued before the follow-up.
     await process.announce(arrival("a", DAY));
-    const told = process.waitingRoom.ended(run(1), NEVER);
+    const ended = process.runWaiters.ended(run(1), NEVER);
     first.release();
     await other.begun();
-    expect(await told).toMatchObject({ status: "SUCCESS", generation: 1 });
+    expect(await ended).toMatchObject({ status: "SUCCESS", generation: 1 });
     expect(await state("m", DAY)).toBe("ready");
   });
 
-  test("waits on when a run is taken back, and hears of the one in its place", async () => {
+  test("keeps waiting when a run is reclaimed, and gets the result of the next attempt", async () => {
     const process = await open({ roles: ["worker"] });
     await define(process, "m", ["a"]);
-    const lost = held({ stubborn: true });
+    const lost = held({ ignoresAbort: true });
     acts.set("m", lost.act);
     await process.announce(arrival("a", DAY));
     await lost.begun();
-    const told = process.waitingRoom.ended(run(1), NEVER);
-    await process.fallSilent();
+    const ended = process.runWaiters.ended(run(1), NEVER);
+    await process.expireSession();
     acts.clear();
     const other = await open({ roles: ["worker"] });
     await other.worker.reclaimer?.runOnce();
-    expect(await told).toMatchObject({ status: "SUCCESS", generation: 1 });
+    expect(await ended).toMatchObject({ status: "SUCCESS", generation: 1 });
   });
 
-  test("notices an end that nobody told of", async () => {
+  test("gets the result even if the hint is lost", async () => {
     const process = await open({ roles: [] });
     await define(process, "m", ["a"]);
     await process.announce(arrival("a", DAY));
-    const told = process.waitingRoom.ended(run(1), NEVER);
+    const ended = process.runWaiters.ended(run(1), NEVER);
     await database.query(
       `with ended as (update arrivals.model_instance set state = 'idle', ready_at = null, generation = 1)
        insert into arrivals.metrics_task_log (model_id, op_time, status, end_time, generation, trigger, consumed, worker)
@@ -102,49 +102,49 @@ describe("who waits for a run", () => {
       [DAY],
     );
     await database.query("update arrivals.model_instance set state = 'idle', ready_at = null, generation = 1");
-    expect(await told).toMatchObject({ status: "SUCCESS" });
+    expect(await ended).toMatchObject({ status: "SUCCESS" });
   });
 
   test.each([
     ["deleted", "remove"],
     ["unpublished", "setPublished"],
-  ] as const)("waits no more when the model is %s before it began", async (_what, does) => {
+  ] as const)("stops waiting when the model is %s before the run started", async (_what, does) => {
     const process = await open({ roles: [] });
     await define(process, "m", ["a"]);
     await process.announce(arrival("a", DAY));
-    const told = process.waitingRoom.ended(run(1), NEVER);
+    const ended = process.runWaiters.ended(run(1), NEVER);
     if (does === "remove") await process.models.remove("m", ACTOR);
     else await process.models.setPublished("m", false, ACTOR);
-    expect(await told).toBeUndefined();
+    expect(await ended).toBeUndefined();
   });
 
-  test("may give up, and asks the database no more", async () => {
+  test("stops when its signal aborts, and reads the database no more", async () => {
     const process = await open({ roles: [] });
     await define(process, "m", ["a"]);
     await process.announce(arrival("a", DAY));
-    const enough = new AbortController();
-    const told = process.waitingRoom.ended(run(1), enough.signal);
-    enough.abort();
-    expect(await told).toBeUndefined();
-    expect(await process.waitingRoom.ended(run(1), enough.signal)).toBeUndefined();
+    const given = new AbortController();
+    const ended = process.runWaiters.ended(run(1), given.signal);
+    given.abort();
+    expect(await ended).toBeUndefined();
+    expect(await process.runWaiters.ended(run(1), given.signal)).toBeUndefined();
   });
 
-  test("is let go by a process that stops only if it wants to be", async () => {
+  test("is ended by the stop of the process only if it passes the signal `closing`", async () => {
     const process = await open({ roles: [] });
     await define(process, "m", ["a"]);
     await process.announce(arrival("a", DAY));
-    const { waitingRoom } = process;
-    const request = waitingRoom.ended(run(1), waitingRoom.closing);
-    const enough = new AbortController();
+    const { runWaiters } = process;
+    const request = runWaiters.ended(run(1), runWaiters.closing);
+    const given = new AbortController();
     let isOver = false;
-    const node = waitingRoom.ended(run(1), enough.signal).finally(() => {
+    const node = runWaiters.ended(run(1), given.signal).finally(() => {
       isOver = true;
     });
-    waitingRoom.stop();
+    runWaiters.stop();
     expect(await request).toBeUndefined();
     expect(isOver).toBe(false);
-    enough.abort();
-    await until(() => isOver, "the other to be let go as well");
+    given.abort();
+    await until(() => isOver, "the other to end too");
     expect(await node).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Where those wait who want to hear how a run ended, whichever process does it. One question for all of them, asked when a
- * run has ended somewhere, and once in a while in case that was not heard.
+ * Requests and nodes that wait for the end of a run, whichever process executes it. One query serves all of them: after a
+ * hint that a run has ended, and every 2 s in case a hint was lost.
  */
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,13 +10,13 @@ import { findInstances, type InstanceKey } from "../store/instances.ts";
 import { type TaskRow, tasksOf } from "../store/tasks.ts";
 import { ENDED_TOPIC } from "../topics.ts";
 
-export interface WaitingRoom {
+export interface RunWaiters {
   /**
-   * How the run of this generation ended, or the one that took its place. Undefined when it has not ended by the time the
-   * signal aborts.
+   * Resolves with the run of this generation, or the one that replaced it, when it has ended. Undefined if the signal aborts
+   * first.
    */
   ended(key: InstanceKey & { generation: number }, signal: AbortSignal): Promise<TaskRow | undefined>;
-  /** Aborts when the process stops, for those who would rather have no answer than keep it from that. */
+  /** Aborts when the process stops, for requests that must not delay the stop. */
   closing: AbortSignal;
   stop(): void;
 }
@@ -27,36 +27,36 @@ interface Waiting extends InstanceKey {
 }
 
 const POLL_MS = 2_000;
-const GATHERED_FROM = 20;
-const GATHER_MS = 50;
+const BATCH_FROM = 20;
+const BATCH_DELAY_MS = 50;
 
-export function createWaitingRoom({ db, wake }: { db: Db; wake: Wake }): WaitingRoom {
+export function createRunWaiters({ db, wake }: { db: Db; wake: Wake }): RunWaiters {
   const waiting = new Set<Waiting>();
-  let looking = false;
-  let lookAgain = false;
+  let reading = false;
+  let readAgain = false;
   let timer: NodeJS.Timeout | undefined;
   const closing = new AbortController();
-  setMaxListeners(0, closing.signal); // As many as wait; Node would take them for a leak.
-  wake.on(ENDED_TOPIC, () => void look());
+  setMaxListeners(0, closing.signal); // One per waiter; by default Node warns of a leak after ten.
+  wake.on(ENDED_TOPIC, () => void read());
 
-  async function look(): Promise<void> {
-    lookAgain = looking;
-    if (looking || waiting.size === 0) return;
-    looking = true;
+  async function read(): Promise<void> {
+    readAgain = reading;
+    if (reading || waiting.size === 0) return;
+    reading = true;
     try {
-      // With a thousand waiting a look is a large question, and as many runs end while it is asked.
-      if (waiting.size > GATHERED_FROM) await sleep(GATHER_MS, undefined, { ref: false });
-      await lookOnce();
+      // With many waiters the query is large and many runs end during it, so hints are batched.
+      if (waiting.size > BATCH_FROM) await sleep(BATCH_DELAY_MS, undefined, { ref: false });
+      await readOnce();
     } catch {
-      // The next look will tell; whoever waits has a time of his own.
+      // The next read will find them; every waiter has its own timeout.
     } finally {
-      looking = false;
+      reading = false;
     }
-    if (lookAgain) void look();
+    if (readAgain) void read();
     else schedule();
   }
 
-  async function lookOnce(): Promise<void> {
+  async function readOnce(): Promise<void> {
     const all = [...waiting];
     const runs = [...new Map(all.map((one) => [textOf(one, one.generation), one])).values()];
     const instances = new Map((await findInstances(db, runs)).map((row) => [textOf(row), row]));
@@ -74,7 +74,7 @@ export function createWaitingRoom({ db, wake }: { db: Db; wake: Wake }): Waiting
 
   function schedule(): void {
     clearTimeout(timer);
-    if (waiting.size > 0) timer = setTimeout(() => void look(), POLL_MS).unref();
+    if (waiting.size > 0) timer = setTimeout(() => void read(), POLL_MS).unref();
   }
 
   return {
@@ -92,7 +92,7 @@ export function createWaitingRoom({ db, wake }: { db: Db; wake: Wake }): Waiting
         if (signal.aborted) return resolve(undefined);
         signal.addEventListener("abort", giveUp, { once: true });
         waiting.add(one);
-        void look();
+        void read();
       });
     },
     closing: closing.signal,

@@ -1,7 +1,7 @@
-/** Whether a model should run, in every case, from facts alone. */
+/** The decision whether a model runs, in every case. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Arrived, type Case, judge, keyOf, type Need, vectorOf } from "./judge.ts";
+import { type Arrived, consumedNow, decide, type Facts, keyOf, type Need } from "./decide.ts";
 import { RERUN_POLICIES } from "./states.ts";
 
 const NOW = Date.parse("2025-12-19T08:00:00Z");
@@ -21,14 +21,14 @@ function arrived(sequences: Record<string, number>, atMs = NOW - 3_600 * SECOND)
 }
 
 function consumed(sequences: Record<string, number>): Record<string, string> {
-  return vectorOf(
+  return consumedNow(
     Object.keys(sequences).map((table) => need(table)),
     arrived(sequences),
   );
 }
 
-function verdict(fields: Partial<Case>) {
-  return judge({
+function verdict(fields: Partial<Facts>) {
+  return decide({
     needs: [need("A"), need("B")],
     arrived: new Map(),
     consumed: null,
@@ -44,7 +44,7 @@ describe("a model that has not run", () => {
     expect(verdict({ arrived: arrived({ A: 1 }) })).toEqual({ kind: "waiting", missing: [need("B")] });
   });
 
-  test.each(RERUN_POLICIES)("is ready once all is here, with rerun: %s", (rerun) => {
+  test.each(RERUN_POLICIES)("is ready once all tables have arrived, with rerun: %s", (rerun) => {
     expect(verdict({ arrived: arrived({ A: 1, B: 2 }), rerun })).toEqual({ kind: "ready" });
   });
 
@@ -57,11 +57,11 @@ describe("a model that has not run", () => {
 describe("a model that has succeeded", () => {
   const facts = { arrived: arrived({ A: 5, B: 2 }), consumed: consumed({ A: 4, B: 2 }) };
 
-  test("runs again when a newer arrival is here", () => {
+  test("runs again after a newer arrival", () => {
     expect(verdict(facts)).toEqual({ kind: "ready" });
   });
 
-  test("asks or ignores, if that is its policy", () => {
+  test("follows its policy `ask` or `ignore`", () => {
     expect(verdict({ ...facts, rerun: "ask" })).toEqual({ kind: "asking" });
     expect(verdict({ ...facts, rerun: "ignore" })).toEqual({ kind: "ignored" });
   });
@@ -70,7 +70,7 @@ describe("a model that has succeeded", () => {
     expect(verdict({ ...facts, rerun, consumed: consumed({ A: 5, B: 2 }) })).toEqual({ kind: "nothing new" });
   });
 
-  test("runs again for a table that it did without", () => {
+  test("runs again for an optional table that was missing before", () => {
     expect(verdict({ ...facts, consumed: consumed({ A: 5 }) })).toEqual({ kind: "ready" });
   });
 
@@ -84,7 +84,7 @@ describe("a model that has succeeded", () => {
     });
   });
 
-  test("waits when it needs more than then", () => {
+  test("waits when a table was added to its dependencies", () => {
     expect(verdict({ ...facts, needs: [need("A"), need("C")] })).toMatchObject({ kind: "waiting" });
   });
 });
@@ -102,11 +102,11 @@ describe("an optional table", () => {
     expect(until(NOW)).toEqual({ kind: "ready" });
   });
 
-  test("does not replace one that is needed", () => {
+  test("does not replace a required one", () => {
     expect(verdict({ needs: needs({}), arrived: arrived({ B: 1 }) })).toMatchObject({ missing: [{ table: "A" }] });
   });
 
-  test("runs the model again when it comes after all", () => {
+  test("runs the model again when it arrives late", () => {
     const facts = { needs: needs({}), arrived: arrived({ A: 1, B: 2 }), consumed: consumed({ A: 1 }) };
     expect(verdict(facts)).toEqual({ kind: "ready" });
   });
@@ -125,7 +125,7 @@ describe("a quiet period", () => {
     expect(verdict({ needs, arrived: times, nowMs: NOW + 30 * SECOND })).toEqual({ kind: "ready" });
   });
 
-  test("comes after all that keeps a model from running", () => {
+  test("counts only when nothing else keeps the model from running", () => {
     const needs = [need("A", { quietSeconds: 60 })];
     const just = arrived({ A: 2 }, NOW);
     expect(verdict({ needs: [...needs, need("B")], arrived: just })).toMatchObject({ kind: "waiting" });
@@ -135,11 +135,13 @@ describe("a quiet period", () => {
   });
 });
 
-test("a run uses what is here of its needs, and nothing else", () => {
-  expect(vectorOf([need("A"), need("B", { optional: true })], arrived({ A: 1, C: 3 }))).toEqual({ "A 20251219": "1" });
+test("a run uses those of its needs that have arrived, and nothing else", () => {
+  expect(consumedNow([need("A"), need("B", { optional: true })], arrived({ A: 1, C: 3 }))).toEqual({
+    "A 20251219": "1",
+  });
 });
 
-describe("whatever the facts are", () => {
+describe("for random facts", () => {
   const tables = ["A", "B", "C", "D"];
   const needs = fc.uniqueArray(
     fc.record({
@@ -170,33 +172,33 @@ describe("whatever the facts are", () => {
   test("one more arrival never makes a model wait that was ready", () => {
     fc.assert(
       fc.property(facts, fc.constantFrom(...keys), (given, key) => {
-        fc.pre(judge(given).kind === "ready");
+        fc.pre(decide(given).kind === "ready");
         const newest = Math.max(0, ...[...given.arrived.values()].map(({ sequence }) => Number(sequence)));
         const more = new Map(given.arrived).set(key, { sequence: String(newest + 1), atMs: NOW });
-        expect(judge({ ...given, arrived: more }).kind).toBeOneOf(["ready", "quiet"]);
+        expect(decide({ ...given, arrived: more }).kind).toBeOneOf(["ready", "quiet"]);
       }),
     );
   });
 
-  test("after a run that used what is here, nothing is new until something arrives", () => {
+  test("after a run that used everything, nothing is new until something arrives", () => {
     fc.assert(
       fc.property(facts, fc.nat(), (given, chosen) => {
-        const { kind } = judge(given);
+        const { kind } = decide(given);
         fc.pre(kind !== "waiting");
-        const after = { ...given, consumed: vectorOf(given.needs, given.arrived) };
-        expect(judge(after)).toEqual({ kind: "nothing new" });
+        const after = { ...given, consumed: consumedNow(given.needs, given.arrived) };
+        expect(decide(after)).toEqual({ kind: "nothing new" });
 
         const needed = given.needs[chosen % given.needs.length] as Need;
         const next = new Map(given.arrived).set(keyOf(needed), { sequence: "51", atMs: NOW - 7_200_000 });
-        expect(judge({ ...after, arrived: next, rerun: "auto" }).kind).toBeOneOf(["ready", "quiet"]);
+        expect(decide({ ...after, arrived: next, rerun: "auto" }).kind).toBeOneOf(["ready", "quiet"]);
       }),
     );
   });
 
-  test("what it waits for is needed and not here, and once that has come it waits no more", () => {
+  test("a model waits only for needs that are missing, and no longer once they have arrived", () => {
     fc.assert(
       fc.property(facts, (given) => {
-        const judged = judge(given);
+        const judged = decide(given);
         fc.pre(judged.kind === "waiting");
         if (judged.kind !== "waiting") return;
         const complete = new Map(given.arrived);
@@ -205,7 +207,7 @@ describe("whatever the facts are", () => {
           expect(given.arrived.has(keyOf(missing))).toBe(false);
           complete.set(keyOf(missing), { sequence: "99", atMs: 0 });
         }
-        expect(judge({ ...given, arrived: complete }).kind).not.toBe("waiting");
+        expect(decide({ ...given, arrived: complete }).kind).not.toBe("waiting");
       }),
     );
   });

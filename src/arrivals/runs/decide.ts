@@ -1,15 +1,15 @@
 /**
- * Whether a model should run for an opTime, from what it needs, what has arrived, and what its last success has used. Every
- * decision of the module passes here: after an arrival, after a run, when a deadline passes, and for those who ask why.
+ * Decides whether a model runs for an opTime, from what it needs, what has arrived and what its last success used. Every
+ * decision of the module is made here: after an arrival, after a run, when a deadline passes, and to explain why.
  */
 import type { RerunPolicy } from "./states.ts";
 
-/** One opTime of one table that a model looks at. */
+/** One opTime of one table that a model depends on. */
 export interface Need {
   table: string;
   opTime: string;
   optional: boolean;
-  /** When it is late. An optional table is waited for until then, or not at all. */
+  /** When it is late. The model waits for an optional table until then; without a deadline it does not wait. */
   deadlineMs: number | null;
   quietSeconds: number;
 }
@@ -19,13 +19,13 @@ export interface Arrived {
   atMs: number;
 }
 
-/** What a run has used: the sequence of each arrival, by `keyOf`. */
+/** The arrivals that a run used: the sequence of each, by `keyOf`. */
 export type Consumed = Readonly<Record<string, string>>;
 
-export interface Case {
+export interface Facts {
   needs: readonly Need[];
   arrived: ReadonlyMap<string, Arrived>;
-  /** By the last success; null if there was none. */
+  /** Of the last success; null if there was none. */
   consumed: Consumed | null;
   rerun: RerunPolicy;
   nowMs: number;
@@ -40,7 +40,7 @@ export function keyOf({ table, opTime }: { table: string; opTime: string }): str
   return `${table} ${opTime}`;
 }
 
-export function judge({ needs, arrived, consumed, rerun, nowMs }: Case): Verdict {
+export function decide({ needs, arrived, consumed, rerun, nowMs }: Facts): Verdict {
   const missing = needs.filter((need) => !arrived.has(keyOf(need)) && isWaitedFor(need, nowMs));
   if (missing.length > 0) return { kind: "waiting", missing };
   if (consumed && !hasNewer(needs, arrived, consumed)) return { kind: "nothing new" };
@@ -53,8 +53,8 @@ export function judge({ needs, arrived, consumed, rerun, nowMs }: Case): Verdict
   return dueMs > nowMs ? { kind: "quiet", dueMs } : { kind: "ready" };
 }
 
-/** What a run that begins now uses. */
-export function vectorOf(needs: readonly Need[], arrived: ReadonlyMap<string, Arrived>): Consumed {
+/** The arrivals that a run which starts now uses. */
+export function consumedNow(needs: readonly Need[], arrived: ReadonlyMap<string, Arrived>): Consumed {
   return Object.fromEntries(
     needs.flatMap((need) => {
       const found = arrived.get(keyOf(need));

@@ -1,6 +1,6 @@
 /**
- * What the chaos tests of arrivals share: servers whose models run on a Postgres engine, where the test holds them as long
- * as it likes, and what became of them.
+ * Servers for the chaos tests of arrivals. Their models run on a Postgres engine, where the test can hold each run open and
+ * read how it ended.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,21 +23,24 @@ export interface SeenRun {
   startMs: number;
 }
 
-export interface Plant {
+export interface ArrivalServers {
   start(roles: string, database?: ServerOptions["database"]): Promise<Server>;
-  /** Waits until a query of the model runs for the so manieth run of the opTime. */
+  /** Waits until the query of the run with this number for the opTime is executing. */
   began(opTime: string, run: number): Promise<void>;
-  /** Lets that run go on: it brings its number as the value. */
+  /** Lets that run continue; its value is its number. */
   openGate(opTime: string, run: number): Promise<void>;
   runs(opTime: string): Promise<SeenRun[]>;
-  /** Waits for the last run of the opTime to end like this. */
+  /** Waits for the last run of the opTime to have this status. */
   ended(opTime: string, status: string): Promise<SeenRun[]>;
 }
 
 const SECRET_KEY = "0".repeat(64);
 
 /** Its model waits for table `a` and runs until its gate is open. */
-export async function openPlant(database: TestDatabase, settings: Partial<ArrivalsSettings> = {}): Promise<Plant> {
+export async function setUpServers(
+  database: TestDatabase,
+  settings: Partial<ArrivalsSettings> = {},
+): Promise<ArrivalServers> {
   const { query } = database;
   const folder = await temporaryFolder();
   const config = join(folder, "millrace.yaml");
@@ -86,10 +89,10 @@ export async function openPlant(database: TestDatabase, settings: Partial<Arriva
   };
 }
 
-/** The model of a plant, or one with other fields. */
+/** Defines and publishes the gated model, or one with other fields. */
 export async function defineModel({ api }: Pick<Server, "api">, fields: Json = {}): Promise<void> {
   const work = { engine: "gate", sql: `select '${KPI}' as kpi_id, gated($op_time) as value` };
-  const body = { name: "of chaos", dependencies: [{ table: "a" }], kpis: [KPI], ...work, ...fields };
+  const body = { name: "gated", dependencies: [{ table: "a" }], kpis: [KPI], ...work, ...fields };
   expect((await api.put(`/api/v1/kpi/models/${MODEL}`, body)).status).toBe(201);
   expect((await api.post(`/api/v1/kpi/models/${MODEL}:publish`)).status).toBe(200);
 }
@@ -107,14 +110,14 @@ export function announce(api: Api, opTime: string, key?: string): Promise<Answer
   });
 }
 
-/** What anybody can see of the opTime: values with the generation that they are of. */
+/** The visible values of the opTime, each with its generation. */
 export async function valuesOf({ api }: Pick<Server, "api">, opTime: string): Promise<[number, number][]> {
   const path = `/api/v1/kpi/data?kpiId=${KPI}&opTime=${opTime}`;
   const { body } = await api.get<{ items: { value: number; generation: number }[] }>(path);
   return body.items.map(({ value, generation }) => [value, generation]);
 }
 
-/** Spares a test the 15 s for which a dead process still seems alive, and the wait for the next look at it. */
+/** Expires the session of a dead process, so that the test does not wait 15 s for it, nor for the next reclaim. */
 export async function endSessionOf({ query }: TestDatabase, pid: number): Promise<void> {
   await query("update kernel.session set expires_at = now() where process like '%:' || $1", [String(pid)]);
   await query("select pg_notify('millrace_wake', 'elsewhere arrivals.timer')");
