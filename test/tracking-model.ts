@@ -1,4 +1,4 @@
-/** The rules of tracking once more, in memory and without SQL: what the real thing is compared with. */
+/** An in-memory model of the rules of tracking, which the module is compared with. */
 import {
   type FileTransition,
   QUEUE_STAGES,
@@ -17,8 +17,8 @@ export interface Cell {
   age: number;
   statuses: [Status, Status, Status, Status];
   fences: [null, string | null, string | null, string | null];
-  /** Fences of the past, which must have no effect any more. */
-  spent: string[];
+  /** Former fences, which must have no effect. */
+  pastFences: string[];
   worker: string | null;
   leased: boolean;
   expired: boolean;
@@ -41,7 +41,7 @@ export function createModel({ lostLimit }: { lostLimit: number }) {
 
   function endLease(cell: Cell, stage: QueueStage, status: Status): void {
     cell.statuses[indexOf(stage)] = status;
-    spendFence(cell, stage);
+    endFence(cell, stage);
     Object.assign(cell, { worker: null, leased: false, expired: false });
   }
 
@@ -95,7 +95,7 @@ export function createModel({ lostLimit }: { lostLimit: number }) {
       if (finishes && status === "started") Object.assign(cell, { worker: null, leased: false, expired: false });
       if (transition === "done" || transition === "retry") cell.lost = 0;
       if (transition !== "start") cell.error = null;
-      if (transition === "retry") spendFence(cell, stage);
+      if (transition === "retry") endFence(cell, stage);
       return { status: to, changed: true };
     },
 
@@ -141,7 +141,7 @@ export function createModel({ lostLimit }: { lostLimit: number }) {
       return counts;
     },
 
-    /** Past the rules, to begin somewhere. */
+    /** Sets the statuses directly, as a start state. */
     put(key: CellKey, statuses: Statuses): void {
       const cell = cells.get(keyOf(key));
       if (cell) cell.statuses = [...statuses];
@@ -185,7 +185,7 @@ function newCell(filename: string, shard: number, age: number): Cell {
     age,
     statuses: ["started", "new", "new", "new"],
     fences: [null, null, null, null],
-    spent: [],
+    pastFences: [],
     worker: null,
     leased: false,
     expired: false,
@@ -194,9 +194,9 @@ function newCell(filename: string, shard: number, age: number): Cell {
   };
 }
 
-function spendFence(cell: Cell, stage: QueueStage): void {
+function endFence(cell: Cell, stage: QueueStage): void {
   const fence = cell.fences[indexOf(stage)];
-  if (fence) cell.spent.push(fence);
+  if (fence) cell.pastFences.push(fence);
   cell.fences[indexOf(stage)] = null;
 }
 

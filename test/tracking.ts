@@ -1,4 +1,4 @@
-/** Starts tests of tracking from the state they want, and looks at what became of it, past the API. */
+/** Sets up and reads rows of tracking directly in the database, for tests that need a certain state. */
 import { randomBytes } from "node:crypto";
 import { statement } from "../src/kernel/data/statement.ts";
 import { STAGES, type Stage, type Status } from "../src/tracking/states.ts";
@@ -23,7 +23,7 @@ export interface Row {
 
 export type Statuses = readonly [Status, Status, Status, Status];
 
-/** The statuses of a shard that has come as far as `status` in `stage`. */
+/** The statuses of a shard that has reached `status` in `stage`. */
 export function reached(stage: Stage, status: Status): Statuses {
   const at = STAGES.indexOf(stage);
   return STAGES.map((_, i) =>
@@ -37,13 +37,13 @@ export function newFilename(): string {
 }
 
 export interface TrackingTable {
-  /** Makes a file whose shards all have these statuses; answers its name. */
+  /** Inserts a file whose shards all have these statuses; answers its name. */
   put(statuses: Statuses, options?: { filename?: string; shards?: readonly number[] }): Promise<string>;
   row(filename: string, shard?: number): Promise<Row>;
   rows(): Promise<Row[]>;
-  /** Lets the leases on a file run out, without waiting for it. */
+  /** Expires the leases on a file. */
   expire(filename: string): Promise<void>;
-  /** Removes all files, for tests that look at a whole queue. */
+  /** Deletes all files, for tests of a whole queue. */
   clear(): Promise<void>;
 }
 

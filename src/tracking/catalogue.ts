@@ -1,6 +1,6 @@
 /**
- * What tracking adds to the catalogues of Millrace: files and shards on their way through the pipeline's stages. It loads no package, since
- * commands read it too.
+ * The errors, metrics, scopes and tags that tracking adds to the catalogues of Millrace. It loads no package, because the
+ * CLI reads it too.
  */
 import type { Catalogue } from "../kernel/catalogue.ts";
 import { errorsOf } from "../kernel/errors.ts";
@@ -35,14 +35,14 @@ export const CATALOGUE = {
   metrics: {
     millrace_tracking_moves_total: {
       kind: "counter",
-      help: "Moves of shards, by what became of them: moved, repeated, or the code of the refusal.",
+      help: "Moves of shards by outcome: moved, repeated, or the code of the refusal.",
       labels: ["stage", "transition", "outcome"],
     },
     millrace_tracking_claimed_total: { kind: "counter", help: "Shards handed out by claims.", labels: ["stage"] },
   },
   scopes: { "pipeline:read": {}, "pipeline:write": {} },
   tags: {
-    pipeline: "Files and shards on their way through the stages",
+    pipeline: "Files and shards in the stages of the pipeline",
   },
 } as const satisfies Catalogue;
 

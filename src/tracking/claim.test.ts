@@ -1,4 +1,4 @@
-/** Leases over HTTP: claim, finish, heartbeat, release. What a daemon that lost its lease may still do is nothing. */
+/** Leases over HTTP: claim, finish, heartbeat, release. A daemon that lost its lease can change nothing. */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Answer } from "../../test/client.ts";
 import { useDatabase } from "../../test/database.ts";
@@ -79,7 +79,7 @@ describe("a claim", () => {
     expect(await claim("shard-splitter", { limit: 10 })).toEqual([]);
   });
 
-  test("lasts as long as was asked for, a minute by default, at least a second", async () => {
+  test("lasts for the requested time, a minute by default, at least a second", async () => {
     await table.put(reached("shard-splitter", "new"), { shards: [0, 1] });
     const seconds = ([item]: Claimed[]) => (Date.parse(item?.leased_until ?? "") - Date.now()) / 1000;
     expect(seconds(await claim("shard-splitter"))).toBeCloseTo(60, -1);
@@ -88,7 +88,7 @@ describe("a claim", () => {
     expect(await post("/queues/shard-splitter/claim", { worker: "w", lease_seconds: 0 })).toMatchObject(refused);
   });
 
-  test("never hands out a shard twice, whoever asks at the same time", async () => {
+  test("never hands out a shard twice, however many claim at the same time", async () => {
     await table.put(reached("shard-worker", "new"), { shards: Array.from({ length: 100 }, (_, shard) => shard) });
     const claims = await Promise.all(Array.from({ length: 30 }, () => claim("shard-worker", { limit: 5 })));
     const shards = claims.flat().map(({ shard }) => shard);
@@ -96,7 +96,7 @@ describe("a claim", () => {
     expect(shards).toHaveLength(100);
   });
 
-  test("cannot be started over, not even by its own worker", async () => {
+  test("cannot be started again, not even by its own worker", async () => {
     await table.put(reached("shard-worker", "new"));
     const { filename, shard } = await claimOne("shard-worker");
     expect(await post("/stages/shard-worker/start", { filename, shard, worker: "w" })).toMatchObject({
@@ -168,7 +168,7 @@ describe("a repeated finish", () => {
     expect(await finish("shard-worker", "done", second, second.fence)).toMatchObject({ status: 200 });
   });
 
-  test("that says otherwise is 409: the first word counts", async () => {
+  test("with the other outcome is 409: the first outcome stays", async () => {
     await table.put(reached("shard-splitter", "new"));
     const item = await claimOne("shard-splitter");
     await finish("shard-splitter", "fail", item, item.fence);
@@ -178,7 +178,7 @@ describe("a repeated finish", () => {
     });
   });
 
-  test("is lost once the failure was retried, also while someone else has the shard", async () => {
+  test("is refused once the failure was retried, also while another worker holds the shard", async () => {
     const filename = await table.put(reached("shard-splitter", "new"));
     const first = await claimOne("shard-splitter");
     await finish("shard-splitter", "fail", first, first.fence);
@@ -195,7 +195,7 @@ describe("a repeated finish", () => {
 });
 
 describe("a start without a lease", () => {
-  test("is finished without a fence; one that was never given is refused", async () => {
+  test("is finished without a fence; a fence is refused", async () => {
     const filename = await table.put(reached("shard-worker", "new"));
     await post("/stages/shard-worker/start", { filename, shard: 0 });
     expect(await post("/stages/shard-worker/done", { filename, shard: 0, fence: "5" })).toMatchObject(LOST);
@@ -208,7 +208,7 @@ describe("a heartbeat", () => {
     post("/queues/shard-worker/heartbeat", { items, lease_seconds });
   const held = ({ filename, shard, fence }: Claimed) => ({ filename, shard, fence });
 
-  test("extends what is held and tells what is lost", async () => {
+  test("extends what is held and lists what is lost", async () => {
     const filename = await table.put(reached("shard-worker", "new"), { shards: [0, 1] });
     const items = await claim("shard-worker", { limit: 2, lease_seconds: 5 });
     const [kept, lost] = items.map(held);
@@ -233,7 +233,7 @@ describe("a heartbeat", () => {
     expect(await beat([{ ...held(item), shard: 77 }])).toMatchObject(LOST);
   });
 
-  test("saves a lease that ran out but was not taken back yet", async () => {
+  test("renews a lease that expired but was not reclaimed yet", async () => {
     const filename = await table.put(reached("shard-worker", "new"));
     const item = await claimOne("shard-worker");
     await table.expire(filename);

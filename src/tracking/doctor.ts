@@ -1,4 +1,4 @@
-/** What can go wrong in tracking without anybody noticing. */
+/** The doctor's check of tracking: expired leases that no process reclaims. */
 import type { DoctorCheck } from "../kernel/doctor.ts";
 import { leaseHealth } from "./store.ts";
 
@@ -13,8 +13,8 @@ export const trackingChecks: DoctorCheck[] = [
       if (overdue_seconds < OVERDUE_SECONDS_WARN) return { verdict: "ok", found };
       return {
         verdict: "broken",
-        found: `${found} The oldest lease ran out ${Math.round(overdue_seconds)} s ago and was not reclaimed.`,
-        advice: "No process reclaims: check that one runs with the role `scheduler`, and its log.",
+        found: `${found} The oldest lease expired ${Math.round(overdue_seconds)} s ago and was not reclaimed.`,
+        advice: "No process reclaims them: check that one runs with the role `scheduler`, and read its log.",
       };
     },
   },

@@ -1,4 +1,4 @@
-/** The lists and totals that people look at. */
+/** The lists and totals of files. */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { useMillrace } from "../../test/millrace.ts";
@@ -121,7 +121,7 @@ describe("the summary", () => {
 
   const summary = async () => (await millrace.api.get("/api/v1/pipeline/metrics/summary")).body;
 
-  /** The same, by the specification's own SQL. */
+  /** The same, with the specification's own SQL. */
   async function countedByHand() {
     const columns = STAGES.map((stage) => `${stage.replace("-", "_")}_status`);
     const counts = columns.flatMap((column) =>
@@ -161,7 +161,7 @@ describe("the summary", () => {
     await Promise.all(
       files.map((filename, i) => post(`/stages/event-ingest/${i % 6 === 5 ? "fail" : "done"}`, { filename })),
     );
-    // Every stage at once: some moves win, some are refused, and all of them must be counted alike.
+    // All stages at once: some moves succeed, some are refused, and the totals must be exact.
     for (let round = 0; round < 3; round += 1) {
       await Promise.all(
         QUEUE_STAGES.flatMap((stage) => [

@@ -1,4 +1,4 @@
-/** The door of tracking: files and shards on their way through the pipeline's stages (docs/architecture.md tells more). */
+/** The entry point of tracking: files and shards in the stages of the pipeline (see docs/tracking.md). */
 import type { Module } from "../kernel/module.ts";
 import { CATALOGUE } from "./catalogue.ts";
 

@@ -1,4 +1,4 @@
-/** Claims that wait: who gets what comes in, through which door it comes, and what happens to those who leave. */
+/** Claims that wait: which waiter gets new work, from which server it comes, and what happens to waiters that disconnect. */
 
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
@@ -23,7 +23,7 @@ interface Claim {
   items: { filename: string; shard: number; fence: string }[];
 }
 
-/** Shorter than the poll that is the safety net, so that only a wake-up hint can be this quick. */
+/** Shorter than the fallback poll, so that only a hint can be this quick. */
 const PROMPT_MS = 3_000;
 
 function claim(
@@ -37,7 +37,7 @@ function claim(
   );
 }
 
-/** How many claims a server has tried so far; a claim that found nothing stands in line right after. */
+/** How many claims a server has tried so far; a claim that found nothing waits right after. */
 async function claimsTried(on: TestMillrace): Promise<number> {
   const metrics = await on.app.registry.render(); // What /metrics shows may be a second old.
   return Number(
@@ -47,7 +47,7 @@ async function claimsTried(on: TestMillrace): Promise<number> {
 
 const waiting = new Set<AbortController>();
 
-/** Begins a claim and comes back when it stands in line. */
+/** Starts a claim and resolves when it waits. */
 async function standInLine({ on = millrace, limit = 1 }: { on?: TestMillrace; limit?: number } = {}) {
   const leaver = new AbortController();
   waiting.add(leaver);
@@ -77,7 +77,7 @@ async function promptly<T>(promise: Promise<T>): Promise<T> {
 
 beforeEach(() => table.clear());
 afterEach(() => {
-  for (const leaver of waiting) leaver.abort(); // One who waits on after a failed test would take the next one's work.
+  for (const leaver of waiting) leaver.abort(); // A claim left over from a failed test would take the work of the next test.
   waiting.clear();
 });
 
@@ -87,7 +87,7 @@ describe("a claim that waits", () => {
     expect(filesOf(await promptly(claim(30)))).toEqual([filename]);
   });
 
-  test("is answered with nothing when its time is over", async () => {
+  test("is answered with an empty list at its timeout", async () => {
     const begun = performance.now();
     expect(await claim(1)).toMatchObject({ status: 200, body: { stage: "shard-splitter", items: [] } });
     expect(performance.now() - begun).toBeGreaterThan(990);
@@ -124,15 +124,15 @@ describe("a claim that waits", () => {
     expect(filesOf(await promptly(answer))).toEqual([filename]);
   });
 
-  test("finds work that came without a hint, by looking now and then", async () => {
+  test("finds work without a hint, by polling", async () => {
     const { answer } = await standInLine();
     const filename = await table.put(reached("shard-splitter", "new"));
     expect(filesOf(await answer)).toEqual([filename]);
   });
 });
 
-describe("those who wait", () => {
-  test("are served in the order in which they came", async () => {
+describe("waiting claims", () => {
+  test("are served in the order of their requests", async () => {
     const answers = [];
     for (let i = 0; i < 5; i += 1) answers.push((await standInLine()).answer);
     const arrived = [];
@@ -152,8 +152,8 @@ describe("those who wait", () => {
   });
 });
 
-describe("one who hangs up", () => {
-  test("gets nothing, and leaves the place to the next", async () => {
+describe("a caller that disconnects", () => {
+  test("gets nothing, and the next waiter is served", async () => {
     const left = await standInLine();
     const stays = await standInLine();
     left.hangUp();
@@ -163,7 +163,7 @@ describe("one who hangs up", () => {
     expect(await table.row(filename)).toMatchObject({ lost_count: 0 });
   });
 
-  test("while the claim is under way gives back at once what was claimed", async () => {
+  test("during its claim has the claimed items released at once", async () => {
     const filename = await table.put(reached("shard-splitter", "new"));
     const leaver = new AbortController();
     await database.db.exclusive(async (client) => {
@@ -191,7 +191,7 @@ describe("one who hangs up", () => {
 });
 
 describe("a server that stops", () => {
-  test("answers those who wait with nothing, and lets the others go on waiting", async () => {
+  test("answers its waiters with an empty list, and those of other servers keep waiting", async () => {
     const stopping = await startMillrace(database);
     const here = await standInLine({ on: stopping });
     const elsewhere = await standInLine();
@@ -202,17 +202,17 @@ describe("a server that stops", () => {
   });
 });
 
-test("a claim that waits hears of trouble with the database, instead of an empty queue", async () => {
+test("a claim that waits gets the error of the database instead of an empty list", async () => {
   const { answer } = await standInLine();
   await database.query("alter table tracking.pipeline_tracking rename to mislaid");
   try {
-    expect((await answer).status).toBe(500); // At the next look, which the safety net takes within 5 s.
+    expect((await answer).status).toBe(500); // At the next poll, within 5 s.
   } finally {
     await database.query("alter table tracking.mislaid rename to pipeline_tracking");
   }
 });
 
-test("a line of a thousand is full: the next is told to try again later", async () => {
+test("with a thousand waiters the next claim is answered to try again later", async () => {
   const { db } = database;
   const wake = createWake();
   const settings = { lostLimit: 10, stageTimeoutSeconds: {} };

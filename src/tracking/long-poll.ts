@@ -1,7 +1,6 @@
 /**
- * Claims that wait for work. Waiting daemons stand in one line per stage and are served in turn, by one claim at a time,
- * so that a hundred of them do not all run for the same item. The line moves on a wake-up hint; a slow poll, only while
- * somebody waits, is the safety net.
+ * Claims that wait for work. Each stage has one first-in-first-out list of waiters, served by one claim at a time, so that a
+ * hundred waiters do not compete for one item. A hint serves the list; a slow poll while there are waiters is the fallback.
  */
 import { kernelError } from "../kernel/errors.ts";
 import type { Wake } from "../kernel/work/wake.ts";
@@ -13,48 +12,48 @@ export interface WaitingClaim {
   worker: string;
   leaseSeconds: number;
   waitSeconds: number;
-  /** Aborted when the daemon has hung up: what was claimed for it goes back to the queue at once. */
+  /** Aborted when the daemon has disconnected: items claimed for it are released at once. */
   signal: AbortSignal;
 }
 
 export interface LongPoll {
   claim(stage: QueueStage, request: WaitingClaim): Promise<ClaimedItem[]>;
   /**
-   * Answers everyone who waits with nothing, at once, for a graceful shutdown. Resolves when what was just being claimed
-   * for one of them is back in its queue.
+   * Answers all waiters with an empty list, for a graceful shutdown. Resolves when a claim in flight for one of them has been
+   * released.
    */
   stop(): Promise<void>;
 }
 
 const POLL_INTERVAL_MS = 5_000;
-const LINE_LENGTH_MAX = 1_000;
+const WAITERS_MAX = 1_000;
 const RETRY_AFTER_SECONDS = 5;
 
-interface Line {
-  places: Place[];
+interface StageWaiters {
+  list: Waiter[];
   serving: Promise<void> | undefined;
-  /** Counts hints, so that one that comes while a claim is under way is not missed. */
+  /** Counts hints, so that one during a claim is not missed. */
   hints: number;
   timer: NodeJS.Timeout | undefined;
 }
 
-interface Place {
+interface Waiter {
   request: WaitingClaim;
-  gone: boolean;
-  leave(items: ClaimedItem[]): void;
+  left: boolean;
+  answer(items: ClaimedItem[]): void;
   fail(error: unknown): void;
 }
 
 export function createLongPoll(deps: { tracking: Tracking; wake: Wake }): LongPoll {
   const { tracking, wake } = deps;
   let stopped = false;
-  const lines = Object.fromEntries(
-    QUEUE_STAGES.map((stage) => [stage, { places: [], serving: undefined, hints: 0, timer: undefined }]),
-  ) as unknown as Record<QueueStage, Line>;
+  const stages = Object.fromEntries(
+    QUEUE_STAGES.map((stage) => [stage, { list: [], serving: undefined, hints: 0, timer: undefined }]),
+  ) as unknown as Record<QueueStage, StageWaiters>;
 
   for (const stage of QUEUE_STAGES) {
     wake.on(queueTopic(stage), () => {
-      lines[stage].hints += 1;
+      stages[stage].hints += 1;
       serve(stage);
     });
   }
@@ -67,84 +66,84 @@ export function createLongPoll(deps: { tracking: Tracking; wake: Wake }): LongPo
   }
 
   function serve(stage: QueueStage): void {
-    const line = lines[stage];
-    if (line.serving || line.places.length === 0) return;
-    const hintsSeen = line.hints;
-    line.serving = serveInTurn(stage, line)
-      // The database is away: an empty answer would look like an empty queue.
-      .catch((error: unknown) => line.places.slice().forEach((place) => place.fail(error)))
+    const waiters = stages[stage];
+    if (waiters.serving || waiters.list.length === 0) return;
+    const hintsSeen = waiters.hints;
+    waiters.serving = serveInOrder(stage, waiters)
+      // The claim failed. An empty answer would look like an empty queue.
+      .catch((error: unknown) => waiters.list.slice().forEach((waiter) => waiter.fail(error)))
       .finally(() => {
-        line.serving = undefined;
-        if (line.hints === hintsSeen) keepPolling(stage);
+        waiters.serving = undefined;
+        if (waiters.hints === hintsSeen) schedulePoll(stage);
         else serve(stage);
       });
   }
 
-  async function serveInTurn(stage: QueueStage, line: Line): Promise<void> {
-    for (let place = line.places[0]; place; place = line.places[0]) {
-      const items = await claimFor(stage, place.request);
-      if (items.length === 0 && !place.gone) return; // The queue is empty; the rest goes on waiting.
-      if (place.gone) await tracking.release(stage, items);
-      else place.leave(items);
+  async function serveInOrder(stage: QueueStage, waiters: StageWaiters): Promise<void> {
+    for (let waiter = waiters.list[0]; waiter; waiter = waiters.list[0]) {
+      const items = await claimFor(stage, waiter.request);
+      if (items.length === 0 && !waiter.left) return; // The queue is empty; the others keep waiting.
+      if (waiter.left) await tracking.release(stage, items);
+      else waiter.answer(items);
     }
   }
 
-  function keepPolling(stage: QueueStage): void {
-    const line = lines[stage];
-    if (line.places.length === 0) return;
-    line.timer ??= setTimeout(() => {
-      line.timer = undefined;
+  function schedulePoll(stage: QueueStage): void {
+    const waiters = stages[stage];
+    if (waiters.list.length === 0) return;
+    waiters.timer ??= setTimeout(() => {
+      waiters.timer = undefined;
       serve(stage);
     }, POLL_INTERVAL_MS);
   }
 
-  function join(stage: QueueStage, request: WaitingClaim): Promise<ClaimedItem[]> {
+  function enqueue(stage: QueueStage, request: WaitingClaim): Promise<ClaimedItem[]> {
     return new Promise((resolve, reject) => {
-      const { places } = lines[stage];
-      const giveUp = () => place.leave([]);
-      const timer = setTimeout(giveUp, request.waitSeconds * 1000);
-      const place: Place = {
+      const { list } = stages[stage];
+      const answerNothing = () => waiter.answer([]);
+      const timer = setTimeout(answerNothing, request.waitSeconds * 1000);
+      const waiter: Waiter = {
         request,
-        gone: false,
-        leave(items) {
-          goAway();
+        left: false,
+        answer(items) {
+          remove();
           resolve(items);
         },
         fail(error) {
-          goAway();
+          remove();
           reject(error);
         },
       };
-      function goAway(): void {
-        place.gone = true;
+      function remove(): void {
+        waiter.left = true;
         clearTimeout(timer);
-        request.signal.removeEventListener("abort", giveUp);
-        places.splice(places.indexOf(place), 1);
+        request.signal.removeEventListener("abort", answerNothing);
+        list.splice(list.indexOf(waiter), 1);
       }
-      request.signal.addEventListener("abort", giveUp);
-      places.push(place);
-      keepPolling(stage);
+      request.signal.addEventListener("abort", answerNothing);
+      list.push(waiter);
+      schedulePoll(stage);
     });
   }
 
   return {
     async claim(stage, request) {
-      const hintsSeen = lines[stage].hints;
+      const hintsSeen = stages[stage].hints;
       const items = await claimFor(stage, request);
       if (items.length > 0 || request.waitSeconds === 0 || stopped || request.signal.aborted) return items;
-      const { length } = lines[stage].places;
-      if (length >= LINE_LENGTH_MAX) throw kernelError("OVERLOADED", { waiting: length, seconds: RETRY_AFTER_SECONDS });
-      const waiting = join(stage, request);
-      if (lines[stage].hints !== hintsSeen) serve(stage); // Something came between the first try and joining the line.
+      const { length } = stages[stage].list;
+      if (length >= WAITERS_MAX) throw kernelError("OVERLOADED", { waiting: length, seconds: RETRY_AFTER_SECONDS });
+      const waiting = enqueue(stage, request);
+      if (stages[stage].hints !== hintsSeen) serve(stage); // A hint came between the claim and the wait.
       return waiting;
     },
     async stop() {
       stopped = true;
-      for (const line of Object.values(lines)) {
-        clearTimeout(line.timer);
-        for (const place of line.places.slice()) place.leave([]); // Leaving changes the line.
+      for (const waiters of Object.values(stages)) {
+        clearTimeout(waiters.timer);
+        for (const waiter of waiters.list.slice()) waiter.answer([]); // A copy, because each answer removes its waiter.
       }
-      for (const { serving } of Object.values(lines)) await serving;
+      for (const { serving } of Object.values(stages)) await serving;
     },
   };
 }

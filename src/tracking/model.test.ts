@@ -1,6 +1,6 @@
 /**
- * Random commands against the real thing and a model of it. After each command every row must be what the model says,
- * and at the end the summary too. A failure prints the seed and the shortest way to it.
+ * Random commands against the module and an in-memory model of it. After each command every row must match the model, and
+ * at the end the summary too. A failure prints the seed and the shortest commands that reproduce it.
  */
 
 import fc from "fast-check";
@@ -25,7 +25,7 @@ const TIME_LIMIT_MS = 600_000;
 const database = useDatabase();
 const table = trackingTable(database);
 
-/** A move, or a hold, with the fence that is right at the moment, one that was right once, or none. */
+/** A move, heartbeat or release with the present fence, a former one, or none. */
 interface MoveSpec extends CellKey {
   worker: string | undefined;
   fence: "right" | "spent" | "none";
@@ -39,7 +39,7 @@ type Command =
   | { kind: "expire"; filename: string }
   | { kind: "reclaim" };
 
-/** Each run begins with file `a` somewhere on its way, where commands alone would seldom come to, and nothing of `b`. */
+/** Each run starts with file `a` in a random state, which commands alone would seldom reach, and without `b`. */
 function anyPlaces(): fc.Arbitrary<Statuses[]> {
   const place = fc.tuple(
     fc.constantFrom(...STAGES),
@@ -128,7 +128,7 @@ async function run(tracking: Tracking, model: Model, command: Command, step: num
       const outcomes = batch
         ? await tracking.moveAll(stage, transition, moves)
         : await Promise.all(moves.map((move) => settled(tracking.move(stage, transition, move))));
-      expect(outcomes.map(told)).toEqual(expected);
+      expect(outcomes.map(comparable)).toEqual(expected);
       return;
     }
     case "claim": {
@@ -137,7 +137,7 @@ async function run(tracking: Tracking, model: Model, command: Command, step: num
       const items = await tracking.claim(stage, { limit, worker, leaseSeconds: 60 });
       expect(items.map(keyOf).sort()).toEqual(expected.map(keyOf).sort());
       for (const item of items) {
-        const past = model.get(item)?.spent.map(BigInt) ?? [];
+        const past = model.get(item)?.pastFences.map(BigInt) ?? [];
         expect(past.every((fence) => fence < BigInt(item.fence))).toBe(true);
         model.claimed(stage, item, worker);
       }
@@ -147,7 +147,7 @@ async function run(tracking: Tracking, model: Model, command: Command, step: num
     case "release": {
       const { kind, stage, held } = command;
       const { filename, shard, fence } = toMove(model, stage, held);
-      if (fence === undefined) return; // The API does not let a caller leave it out.
+      if (fence === undefined) return; // The API requires it.
       const item = { filename, shard, fence };
       const call = kind === "heartbeat" ? tracking.heartbeat(stage, [item], 60) : tracking.release(stage, [item]);
       expect((await call).length === 1).toBe(model.holding(stage, kind, item));
@@ -165,7 +165,7 @@ async function run(tracking: Tracking, model: Model, command: Command, step: num
 
 function toMove(model: Model, stage: QueueStage, { filename, shard, worker, fence }: MoveSpec): Move {
   const cell = model.get({ filename, shard });
-  const fences = { right: cell?.fences[indexOf(stage)], spent: cell?.spent.at(-1) ?? "1", none: undefined };
+  const fences = { right: cell?.fences[indexOf(stage)], spent: cell?.pastFences.at(-1) ?? "1", none: undefined };
   const sent = fences[fence] ?? undefined;
   return { filename, shard, ...(worker ? { worker } : {}), ...(sent ? { fence: sent } : {}) };
 }
@@ -177,7 +177,7 @@ function settled<T>(promise: Promise<T>): Promise<T | string> {
   });
 }
 
-function told(outcome: Moved | ApiError | string): unknown {
+function comparable(outcome: Moved | ApiError | string): unknown {
   if (outcome instanceof ApiError) return outcome.code;
   return typeof outcome === "string" ? outcome : { status: outcome.status, changed: outcome.changed };
 }

@@ -1,4 +1,4 @@
-/** The transitions over HTTP: every move from every status of every stage, and what callers do to each other. */
+/** The transitions over HTTP: every move from every status of every stage, and concurrent callers. */
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { startMillrace, useMillrace } from "../../test/millrace.ts";
@@ -19,7 +19,7 @@ const table = trackingTable(database);
 const post = (path: string, body: unknown) => millrace.api.post(`/api/v1/pipeline${path}`, body);
 const column = (stage: QueueStage) => `${stage.replace("-", "_")}_status` as const;
 
-/** What each transition makes of each status: a new status, `same` for a harmless repeat, or a refusal. */
+/** The result of each transition from each status: a new status, `same` for a harmless repeat, or a refusal. */
 const EXPECTED: Record<Transition, Record<Status, Status | "same" | "refused">> = {
   start: { new: "started", started: "refused", done: "refused", failed: "refused" },
   done: { new: "refused", started: "done", done: "same", failed: "refused" },
@@ -104,7 +104,7 @@ describe("50 starts at once", () => {
     expect(answers.filter(({ status }) => status === 409)).toHaveLength(49);
   });
 
-  test("have exactly one winner when they come to two servers", async () => {
+  test("have exactly one winner when they are sent to two servers", async () => {
     const other = await startMillrace(database);
     try {
       for (let round = 0; round < 5; round += 1) {
@@ -127,7 +127,7 @@ describe("50 starts at once", () => {
 });
 
 describe("the reason of a failure", () => {
-  test("is kept for people, and gone after a retry", async () => {
+  test("is stored, and cleared by a retry", async () => {
     const filename = await table.put(reached("shard-worker", "started"));
     await post("/stages/shard-worker/fail", { filename, shard: 0, error: "row 17: bad date" });
     const { body } = await millrace.api.get(`/api/v1/pipeline/files/${filename}`);
@@ -137,8 +137,8 @@ describe("the reason of a failure", () => {
   });
 });
 
-describe("failing a stage that has not begun", () => {
-  test("leaves the lease of the stage under way alone", async () => {
+describe("failing a stage that has not started", () => {
+  test("does not change the lease of the started stage", async () => {
     await table.clear();
     const filename = await table.put(reached("shard-splitter", "new"));
     const { body } = await millrace.api.post<{ items: { fence: string }[] }>(

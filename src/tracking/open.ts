@@ -1,4 +1,4 @@
-/** Opens tracking in a process. */
+/** Opens tracking in a process: routes, the reclaimer, checks and long polls. */
 import { under } from "../kernel/http/server.ts";
 import type { ModuleContext, Opened } from "../kernel/module.ts";
 import type { CATALOGUE } from "./catalogue.ts";

@@ -1,4 +1,4 @@
-/** Reading queues without taking from them. */
+/** Listing queues without claiming. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { useMillrace } from "../../test/millrace.ts";
@@ -50,7 +50,7 @@ describe("a queue", () => {
     });
   });
 
-  test("can be narrowed to what changed after a moment, in any time zone", async () => {
+  test("can be filtered by `updated_after`, in any time zone", async () => {
     const filename = await table.put(reached("shard-worker", "new"), { shards: [0, 1] });
     await database.query(
       `update tracking.pipeline_tracking set updated_at = case shard when 0 then timestamptz '2025-01-01T00:00:00Z'

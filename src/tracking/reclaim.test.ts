@@ -1,4 +1,4 @@
-/** What happens to the work of daemons that fell silent. */
+/** Reclaiming shards whose lease expired. */
 
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
@@ -20,7 +20,7 @@ const post = (path: string, body: unknown) =>
   millrace.api.post<{ items: { fence: string }[] }>(`/api/v1/pipeline${path}`, body);
 const log = createLog({ level: "fatal" });
 
-/** The scheduler's part, run by hand. */
+/** One run of the scheduler's reclaim. */
 function tracking() {
   const { db } = database;
   const settings = { lostLimit: LOST_LIMIT, stageTimeoutSeconds: {} };
@@ -29,14 +29,14 @@ function tracking() {
 const reclaim = () => tracking().reclaim();
 
 async function claimAndFallSilent(stage: QueueStage, filename: string): Promise<string> {
-  const { body } = await post(`/queues/${stage}/claim`, { worker: "silent", lease_seconds: 1 });
+  const { body } = await post(`/queues/${stage}/claim`, { worker: "lost", lease_seconds: 1 });
   await table.expire(filename);
   return body.items[0]?.fence ?? "none";
 }
 
 beforeEach(() => table.clear());
 
-describe("a shard whose lease ran out", () => {
+describe("a shard whose lease expired", () => {
   test("goes back to its queue, and the loss is counted", async () => {
     const filename = await table.put(reached("shard-worker", "new"));
     const before = await table.row(filename);
@@ -50,7 +50,7 @@ describe("a shard whose lease ran out", () => {
     expect(await table.row(filename)).toEqual({ ...before, lost_count: 1 });
   });
 
-  test("may still be finished by its worker as long as nobody took it back", async () => {
+  test("may still be finished by its worker until it is reclaimed", async () => {
     const filename = await table.put(reached("shard-worker", "new"));
     const fence = await claimAndFallSilent("shard-worker", filename);
     expect(await post("/stages/shard-worker/done", { filename, shard: 0, fence })).toMatchObject({ status: 200 });
@@ -58,7 +58,7 @@ describe("a shard whose lease ran out", () => {
     expect(await table.row(filename)).toMatchObject({ shard_worker_status: "done", lost_count: 0 });
   });
 
-  test("is failed after it has cost too many workers, until it is retried", async () => {
+  test("is failed after too many lost workers, until it is retried", async () => {
     const filename = await table.put(reached("shard-worker", "new"));
     for (let loss = 1; loss < LOST_LIMIT; loss += 1) {
       await claimAndFallSilent("shard-worker", filename);
@@ -76,7 +76,7 @@ describe("a shard whose lease ran out", () => {
     expect(await table.row(filename)).toMatchObject({ shard_worker_status: "new", lost_count: 0 });
   });
 
-  test("forgets its losses when a worker succeeds", async () => {
+  test("resets its count of lost workers when one succeeds", async () => {
     const filename = await table.put(reached("shard-splitter", "new"));
     await claimAndFallSilent("shard-splitter", filename);
     await reclaim();
@@ -86,8 +86,8 @@ describe("a shard whose lease ran out", () => {
   });
 });
 
-describe("a shard that is left alone", () => {
-  test("has a lease that still runs, while another's ran out", async () => {
+describe("a shard that is not reclaimed", () => {
+  test("has a valid lease while another has expired", async () => {
     const expired = await table.put(reached("shard-worker", "new"));
     await claimAndFallSilent("shard-worker", expired);
     const running = await table.put(reached("shard-worker", "new"));
@@ -108,7 +108,7 @@ describe("a shard that is left alone", () => {
 });
 
 describe("a start without a lease in a stage with a time-out", () => {
-  test("goes back to the queue when the time is over", async () => {
+  test("goes back to the queue at the time-out", async () => {
     const filename = await table.put(reached("mysql-sender", "new"));
     await post("/stages/mysql-sender/start", { filename, shard: 0, worker: "w" });
     expect(await reclaim()).toEqual({ reclaimed: 0, failed: 0 });
@@ -126,7 +126,7 @@ describe("a start without a lease in a stage with a time-out", () => {
 });
 
 describe("the scheduler", () => {
-  test("gives lost work to a daemon that waits for it on another server", async () => {
+  test("gives reclaimed work to a daemon that waits on another server", async () => {
     const filename = await table.put(reached("shard-worker", "new"));
     await claimAndFallSilent("shard-worker", filename);
     const waiting = millrace.api.post<{ items: object[] }>("/api/v1/pipeline/queues/shard-worker/claim", {
@@ -141,7 +141,7 @@ describe("the scheduler", () => {
     }
   });
 
-  test("does not pause between batches when a crash left thousands of shards behind", async () => {
+  test("does not pause between batches when thousands of leases expired", async () => {
     const shards = Array.from({ length: 2_500 }, (_, shard) => shard);
     await table.put(reached("shard-worker", "started"), { shards });
     await database.query(
@@ -160,7 +160,7 @@ describe("the scheduler", () => {
     expect(performance.now() - begun).toBeLessThan(5_000);
   });
 
-  test("comes when a lease ends, however long its loop would rest", async () => {
+  test("reclaims a lease when it expires, whatever its interval", async () => {
     await table.put(reached("shard-worker", "started"), { shards: [0] });
     await database.query(
       "update tracking.pipeline_tracking set leased_until = now() + interval '1.5 s', shard_worker_fence = 1",
@@ -177,7 +177,7 @@ describe("the scheduler", () => {
     expect(performance.now() - begun).toBeLessThan(10_000);
   });
 
-  test("shares expired leases with the other processes, each taken once", async () => {
+  test("shares expired leases with other processes, each reclaimed once", async () => {
     const shards = Array.from({ length: 500 }, (_, shard) => shard);
     await table.put(reached("shard-worker", "started"), { shards });
     await database.query(

@@ -1,4 +1,4 @@
-/** Every refusal that can be: each transition from each status, under each kind of fence, explained without a database. */
+/** Every possible refusal: each transition from each status, with each kind of fence, explained without a database. */
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../kernel/errors.ts";
 import { explainRefusal } from "./refusal.ts";
@@ -82,7 +82,7 @@ describe("the sentence", () => {
     });
   });
 
-  test("invites another try when the status changed in between", () => {
+  test("suggests another try when the status changed in between", () => {
     expect(explain("start", { status: "new" })).toMatchObject({ sentence: expect.stringContaining("Try again") });
   });
 
@@ -98,7 +98,7 @@ describe("the sentence", () => {
 });
 
 describe("a second start", () => {
-  test("is a harmless repeat when the same worker says it again", () => {
+  test("is a harmless repeat by the same worker", () => {
     expect(explain("start", { status: "started", worker: "a" }, { worker: "a" })).toEqual({ status: "started" });
   });
 

@@ -1,17 +1,17 @@
-/** Why a move did not happen: a harmless repeat, a lost lease, or a status from which there is no such move. */
+/** Explains why a move changed nothing: a harmless repeat, a lost lease, or a status without such a move. */
 import type { ApiError } from "../kernel/errors.ts";
 import { trackingError } from "./catalogue.ts";
 import { MOVES, type QueueStage, type Status, stageBefore, type Transition } from "./states.ts";
 import type { PresentCell } from "./store.ts";
 import type { Move, Moved } from "./tracking.ts";
 
-/** The transitions as words of a sentence. */
+/** The transitions as verbs of a sentence. */
 export const VERBS = { start: "start", done: "finish", fail: "fail", retry: "retry" } as const satisfies Record<
   Transition,
   string
 >;
 
-/** A pure function of what was asked and what is, so that every combination can be tried in a test. */
+/** A pure function of the request and the present row, so that a test can try every combination. */
 export function explainRefusal(
   stage: QueueStage,
   transition: Transition,
@@ -42,7 +42,7 @@ function statusReason(
     return `, but ${stageBefore(stage)} is \`${status_before}\` and must be \`done\` first`;
   }
   const departures: readonly Status[] = MOVES[transition].from;
-  if (departures.includes(status)) return " now, but was not a moment ago. Try again";
+  if (departures.includes(status)) return " now, but was not when the move was tried. Try again";
   if (transition === "done" && status === "new") return ". Claim or start it first";
   if (transition === "done" && status === "failed") return ". Retry it first";
   return status === "started" && worker ? `, held by ${worker}` : "";
@@ -50,7 +50,7 @@ function statusReason(
 
 function isRepeat(transition: Transition, move: Move, present: PresentCell): boolean {
   if (present.status !== MOVES[transition].to) return false;
-  // A second start is a second claim, unless the one who holds it says so again.
+  // A second start is a second claim, unless the same worker repeats it.
   if (transition === "start")
     return present.fence === null && move.worker !== undefined && move.worker === present.worker;
   return true;

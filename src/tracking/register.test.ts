@@ -22,7 +22,7 @@ describe("registering a file", () => {
     expect(await table.row(filename)).toEqual(before);
   });
 
-  test("with further shards adds only those, and echoes what was sent", async () => {
+  test("with further shards adds only those, and echoes the request", async () => {
     const filename = newFilename();
     await register(filename, [0]);
     await post("/stages/event-ingest/done", { filename });
@@ -31,7 +31,7 @@ describe("registering a file", () => {
     expect(await table.row(filename, 2)).toMatchObject({ event_ingest_status: "started" });
   });
 
-  test("from many callers at once makes each shard once", async () => {
+  test("from many callers at once inserts each shard once", async () => {
     const filename = newFilename();
     const answers = await Promise.all(Array.from({ length: 20 }, () => register(filename, [0, 1, 2])));
     expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
@@ -78,7 +78,7 @@ describe("event-ingest of a whole file", () => {
     expect((await post("/stages/event-ingest/done", { filename })).body).toEqual({ filename, updated_rows: 1 });
   });
 
-  test("fail and retry leave the shards alone that are done", async () => {
+  test("fail and retry do not change shards that are done", async () => {
     const filename = await table.put(reached("event-ingest", "done"), { shards: [0] });
     await register(filename, [1]);
     expect((await post("/stages/event-ingest/fail", { filename, error: "disk full" })).body).toEqual({
@@ -122,7 +122,7 @@ describe("event-ingest of a whole file", () => {
     });
   });
 
-  test("done that had to wait for a retry moves what the retry brought back", async () => {
+  test("done that waited for a concurrent retry also moves the retried shards", async () => {
     const filename = await table.put(reached("event-ingest", "failed"), { shards: [0, 1] });
     let done: ReturnType<typeof post> | undefined;
     await database.db.exclusive(async (client) => {
@@ -143,7 +143,7 @@ describe("event-ingest of a whole file", () => {
     expect(await table.row(filename, 1)).toMatchObject({ event_ingest_status: "done" });
   });
 
-  test("races of done and fail have one winner, for all shards alike", async () => {
+  test("concurrent done and fail have one winner, for all shards", async () => {
     for (let round = 0; round < 10; round += 1) {
       const filename = await table.put(reached("event-ingest", "started"), { shards: [0, 1, 2, 3] });
       const answers = await Promise.all(

@@ -116,7 +116,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
       config: write,
       schema: {
         tags,
-        summary: "Start shards and hold them under a lease, waiting for work if asked to",
+        summary: "Lease shards and start them; with `wait_seconds`, wait for work",
         params: schemas.QueueParams,
         body: schemas.ClaimBody,
         response: { 200: schemas.ClaimReply, ...errors(400) },
@@ -129,7 +129,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
         worker,
         leaseSeconds: lease_seconds,
         waitSeconds: wait_seconds,
-        signal: hangUp(reply),
+        signal: disconnectSignal(reply),
       });
       return { stage, items };
     },
@@ -159,7 +159,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
       config: write,
       schema: {
         tags,
-        summary: "Give claimed shards back to the queue",
+        summary: "Return claimed shards to the queue",
         params: schemas.QueueParams,
         body: schemas.ReleaseBody,
         response: { 200: schemas.HeldReply, ...errors(400, 409) },
@@ -235,7 +235,7 @@ function oneOf<Word extends string>(
 
 function queueStage(word: string): QueueStage {
   return oneOf(QUEUE_STAGES, word, (allowed, near) => {
-    const hint = word === "event-ingest" ? " Event-ingest is a matter of the whole file and has no queue." : near;
+    const hint = word === "event-ingest" ? " Event-ingest applies to a whole file and has no queue." : near;
     return trackingError("STAGE_UNKNOWN", { stage: word }, { allowed, hint });
   });
 }
@@ -274,7 +274,7 @@ function manyMoves({ items = [], ...single }: schemas.MoveBody): Move[] {
   return refuseRepeated(items as Move[]);
 }
 
-/** Of two equal shards in one statement only one would be looked at, and both would seem to have succeeded. */
+/** A statement moves a repeated shard once, so both entries would seem to have succeeded. */
 function refuseRepeated<Cell extends { filename: string; shard: number }>(items: Cell[]): Cell[] {
   const seen = new Set<string>();
   for (const item of items) {
@@ -301,7 +301,7 @@ function batchItem(stage: QueueStage, { filename, shard }: Move, outcome: Moved 
   };
 }
 
-/** Splits the items into those still held and those lost; when all are lost, that is the answer. */
+/** Splits the items into those still held and those lost; if all are lost, answers LEASE_LOST. */
 function heldReply(stage: QueueStage, asked: readonly Move[], held: { filename: string; shard: number }[]) {
   const still = new Set(held.map(identity));
   const lost = asked.filter((item) => !still.has(identity(item)));
@@ -318,9 +318,9 @@ function heldReply(stage: QueueStage, asked: readonly Move[], held: { filename: 
 }
 
 /** Aborts when the caller closes the connection before it has its answer. */
-function hangUp(reply: FastifyReply): AbortSignal {
+function disconnectSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
-  if (reply.raw.destroyed) controller.abort(); // Already gone, while its key was looked up.
+  if (reply.raw.destroyed) controller.abort(); // Closed while its key was checked.
   reply.raw.on("close", () => {
     if (!reply.raw.writableFinished) controller.abort();
   });

@@ -1,4 +1,4 @@
-/** The bodies of tracking, with the field names of the pipeline API. */
+/** Request and reply bodies of tracking, with the field names of the pipeline API. */
 import { type Static, Type } from "typebox";
 import { Body, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
 import { QUEUE_STAGES, STAGES, STATUSES, TRANSITIONS } from "./states.ts";
@@ -30,7 +30,7 @@ const Fence = Type.String({
   examples: ["42"],
   description: "A fence is the number, as text, that the claim returned.",
 });
-const FailureText = Type.String({ maxLength: 2_000, description: "Why it failed, for people." });
+const FailureText = Type.String({ maxLength: 2_000, description: "Why it failed, as text for people." });
 const LeaseSeconds = Type.Integer({ minimum: 1, maximum: LEASE_SECONDS_MAX, default: 60 });
 const Status = Type.Enum(STATUSES);
 const Counts = Type.Object(Object.fromEntries(STATUSES.map((status) => [status, Type.Integer()])));
@@ -113,8 +113,8 @@ export const ReleaseBody = Body({ items: heldItems });
 const CellReply = Type.Object({ filename: Type.String(), shard: Type.Integer() });
 export const HeldReply = Type.Object({
   stage: Type.String(),
-  items: Type.Array(CellReply, { description: "Still yours, or given back." }),
-  lost: Type.Array(CellReply, { description: "No longer yours: stop working on these." }),
+  items: Type.Array(CellReply, { description: "Still leased to you, or released." }),
+  lost: Type.Array(CellReply, { description: "No longer leased to you: stop working on these." }),
 });
 
 export const FileParams = Body({ filename: Filename });
@@ -130,7 +130,7 @@ export const FileReply = Type.Object({
       updated_at: ReplyTime,
       worker: Type.Optional(Type.String()),
       leased_until: Type.Optional(ReplyTime),
-      lost_count: Type.Integer({ description: "Silent workers since the last success or retry." }),
+      lost_count: Type.Integer({ description: "Workers lost since the last success or retry." }),
       last_error: Type.Optional(Type.String()),
     }),
   ),
@@ -165,7 +165,7 @@ export const SummaryReply = Type.Object({
   ),
 });
 
-// The path's stage and transition are checked by hand: an unknown one gets a sentence with the nearest known.
+// Stage and transition of the path are checked in the routes, which suggest the nearest known one.
 const Word = (known: readonly string[]) => Type.String({ maxLength: 64, examples: known });
 export const QueueParams = Type.Object({ stage: Word(QUEUE_STAGES) });
 export const MoveParams = Type.Object({ stage: Word(QUEUE_STAGES), transition: Word(TRANSITIONS) });

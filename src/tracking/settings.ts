@@ -1,4 +1,4 @@
-/** What `millrace.yaml` may say under `tracking`. */
+/** The settings under `tracking` in `millrace.yaml`. */
 import { type Static, Type } from "typebox";
 
 const Seconds = Type.Integer({ minimum: 1, maximum: 7 * 86_400 });
@@ -14,7 +14,7 @@ export const TrackingSettings = Type.Object(
       },
       { additionalProperties: false, default: {} },
     ),
-    /** After this many silent workers a shard is `failed` instead of queued again: it may be what kills them. */
+    /** After this many lost workers a shard is `failed` instead of queued again: it may be what kills them. */
     lostLimit: Type.Integer({ minimum: 1, maximum: 1000, default: 10 }),
   },
   { additionalProperties: false, default: {} },

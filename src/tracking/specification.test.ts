@@ -98,7 +98,7 @@ describe("the specification's reads", () => {
             shard_worker_status: "started",
             mysql_sender_status: "new",
             updated_at: expect.stringMatching(RFC_3339_UTC),
-            lost_count: 0, // Beyond the example: how often a worker fell silent.
+            lost_count: 0, // Beyond the example: how many workers were lost.
           },
         ],
       },

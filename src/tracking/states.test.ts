@@ -41,7 +41,7 @@ describe("the tables", () => {
     expect(new Set(listed)).toEqual(new Set([...reached, "started -> new"]));
   });
 
-  test("put the stages into one line", () => {
+  test("order the stages", () => {
     expect(QUEUE_STAGES.map(stageBefore)).toEqual(["event-ingest", "shard-splitter", "shard-worker"]);
     expect(STAGES.map(stageAfter)).toEqual([...QUEUE_STAGES, undefined]);
   });
@@ -50,7 +50,7 @@ describe("the tables", () => {
 describe("the database", () => {
   const database = useDatabase();
 
-  /** What a row may be, said once more and independently of the SQL. */
+  /** The rule for a valid row, independent of the SQL. */
   function isLegal([ingest, ...stages]: readonly Status[]): boolean {
     const begun = (status: Status | undefined) => status === "started" || status === "done";
     const inOrder = stages.every((status, i) => !begun(status) || (i === 0 ? ingest : stages[i - 1]) === "done");

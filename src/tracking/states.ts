@@ -1,8 +1,8 @@
 /**
- * The life of one shard of a file in one stage.
+ * The states of one shard of a file in one stage.
  *
  *     new ──start──▶ started ──done──▶ done
- *      │                │└── its worker fell silent, or gave it back ──▶ new
+ *      │                │└── its worker was lost, or released it ──▶ new
  *      └─────fail───────┴──fail──▶ failed ──retry──▶ new
  *
  * A stage starts only when the one before it is done, and `done` is final. `start` has exactly one winner. The first
@@ -24,19 +24,19 @@ export type QueueStage = (typeof QUEUE_STAGES)[number];
 export const TRANSITIONS = ["start", "done", "fail", "retry"] as const;
 export type Transition = (typeof TRANSITIONS)[number];
 
-/** What a whole file can do in event-ingest. It is started by registering it. */
+/** The transitions of a whole file in event-ingest. Registering a file starts it. */
 export const FILE_TRANSITIONS = ["done", "fail", "retry"] as const;
 export type FileTransition = (typeof FILE_TRANSITIONS)[number];
 
 /** Every legal move. */
 export const NEXT = {
   new: ["started", "failed"],
-  started: ["done", "failed", "new"], // back to `new` only when the worker was lost or gave the item back
+  started: ["done", "failed", "new"], // back to `new` only when the worker was lost or released the item
   failed: ["new"],
   done: [],
 } as const satisfies Record<Status, readonly Status[]>;
 
-/** From where a caller's transition may depart, and where it arrives. */
+/** The statuses that a caller's transition may start from, and the one it leads to. */
 export const MOVES = {
   start: { from: ["new"], to: "started" },
   done: { from: ["started"], to: "done" },

@@ -1,6 +1,6 @@
 /**
- * All SQL of tracking. Each stage has its own status and fence column, so its statements are written once here and made
- * for each stage with the names of its columns.
+ * All SQL of tracking. Each stage has its own status and fence column, so the statements are written once and generated for
+ * each stage.
  */
 import { guardedUpdate, toArrays, unnest } from "../kernel/data/batch.ts";
 import type { Db, Queryable } from "../kernel/data/db.ts";
@@ -31,7 +31,7 @@ export interface ClaimedCell extends QueuedCell {
   leased_until: Date;
 }
 
-/** What a cell is at present, told to a caller whose move was refused. */
+/** The present row of a cell, to explain a refused move. */
 export interface PresentCell extends CellKey {
   status: Status;
   status_before: Status;
@@ -61,7 +61,7 @@ const statusColumn = (stage: Stage) => `${columnPrefix(stage)}_status`;
 
 export interface StageStore {
   lease: Lease<CellKey, ClaimedCell>;
-  /** Starts cells without a lease. `seconds` is how long a silent worker may keep one; null is for ever. */
+  /** Starts cells without a lease. `seconds` is how long a cell may stay started; null is for ever. */
   start(
     db: Queryable,
     items: readonly (CellKey & { worker: string | null; seconds: number | null })[],
@@ -123,7 +123,7 @@ function stageStore(stage: QueueStage): StageStore {
       set: `${status} = 'started', worker = i.worker, leased_until = now() + make_interval(secs => i.seconds), updated_at = now()`,
       where: `t.${status} = 'new' and t.${before}`,
     }),
-    // A stage can fail before it has begun. Then worker and lease are those of an earlier stage and stay.
+    // A stage can fail before it has started. Then worker and lease belong to an earlier stage and stay.
     fail: guardedUpdate({
       name: `${name}.fail`,
       table: TABLE,
@@ -182,7 +182,7 @@ const LOCK_FILE = statement<FileCounts>(
    from cells`,
 );
 
-/** Counts, and keeps the counts true until the transaction ends. */
+/** Counts the shards and locks them, so that the counts stay valid until the transaction ends. */
 export async function lockFile(tx: Queryable, filename: string): Promise<FileCounts> {
   return oneRow(await tx.rows(LOCK_FILE, [filename]));
 }
@@ -193,7 +193,7 @@ const LOCK_COMPLETION = statement(
    from (select distinct filename from unnest($1::text[]) as u(filename) order by 1 offset 0) f`,
 );
 
-/** Two last shards that are done at once must not each miss the other. */
+/** Serialises per file: two last shards that end concurrently would each miss the other. */
 export async function lockCompletion(tx: Queryable, filenames: readonly string[]): Promise<void> {
   await tx.rows(LOCK_COMPLETION, [filenames]);
 }
@@ -204,7 +204,7 @@ const COMPLETE = statement<{ filename: string }>(
    group by filename having bool_and(mysql_sender_status = 'done')`,
 );
 
-/** Those of which the last stage of all shards is done. */
+/** The files whose shards are all done in the last stage. */
 export async function completeFiles(tx: Queryable, filenames: readonly string[]): Promise<string[]> {
   return (await tx.rows(COMPLETE, [filenames])).map(({ filename }) => filename);
 }
@@ -224,8 +224,8 @@ const fileMoves = Object.fromEntries(
 ) as Record<FileTransition, Statement<{ updated: number }>>;
 
 /**
- * Moves the shards of a file that is locked. This must be a statement of its own: one that waited for the lock would still
- * see the rows as they were before it waited.
+ * Moves the shards of a locked file. It must be a statement of its own: the snapshot of one that waits for the lock is older
+ * than the lock.
  */
 export async function moveFile(
   tx: Queryable,
@@ -274,7 +274,7 @@ export interface FileFilter {
   prefix: string;
 }
 
-/** Totals of a list are counted up to here: a page does not need the difference between many and very many. */
+/** Totals of a list are counted up to this limit, because counting all of history is slow. */
 const FILES_COUNTED_MAX = 10_000;
 
 const ANY_STATUS = STAGES.map(statusColumn).join(", ");
@@ -291,7 +291,7 @@ function fileCondition({ stage, status }: Pick<FileFilter, "stage" | "status">):
     // collecting the matches of ten million rows first.
     return `exists (select from ${TABLE} t where t.filename = f.filename and ${condition} offset 0)`;
   }
-  // The others are few. These are the words of the partial indexes that know them.
+  // The others are few. The condition is that of a partial index.
   const few = status === "failed" ? `'failed' in (${ANY_STATUS})` : "mysql_sender_status <> 'done'";
   return `f.filename in (select filename from ${TABLE} where ${few} and ${condition})`;
 }
@@ -344,7 +344,7 @@ interface Totals {
   by_shard: { shard: number; total: number; done: number; failed: number }[];
 }
 
-// One statement, so that both halves tell of the same moment.
+// One statement, so that both halves have the same snapshot.
 const TOTALS = statement<Totals>(
   "tracking.totals",
   `select
@@ -366,7 +366,7 @@ const NEXT_EXPIRY = statement<{ in_ms: number | null }>(
   `select (extract(epoch from min(leased_until) - now()) * 1000)::float8 as in_ms from ${TABLE} where leased_until is not null`,
 );
 
-/** One cheap look for all stages, so that an idle server does not ask three times. Not above 0 when a lease has expired. */
+/** One cheap query for all stages, so that an idle server does not send three. Zero or less when a lease has expired. */
 export async function nextExpiryMs(db: Queryable): Promise<number> {
   const { in_ms } = oneRow(await db.rows(NEXT_EXPIRY));
   return in_ms ?? Number.POSITIVE_INFINITY;

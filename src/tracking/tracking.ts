@@ -1,6 +1,6 @@
 /**
- * The rules of tracking in the user's words: register a file, move its shards through the stages, hand out work. Every
- * move is one guarded statement; only a caller whose move was refused costs a second look, to say why.
+ * The use cases of tracking: register a file, move its shards through the stages, hand out work. Every move is one guarded
+ * statement; only a refused move costs a second query, to explain why.
  */
 import type { Db, Queryable, Tx } from "../kernel/data/db.ts";
 import { createGroupCommit, type GroupCommit } from "../kernel/data/group-commit.ts";
@@ -30,13 +30,13 @@ export interface Move extends CellKey {
   error?: string;
 }
 
-/** What became of it: the status now, and whether this call changed it. */
+/** The outcome: the present status, and whether this call changed it. */
 export type Moved = CellKey & { status: Status; changed: boolean };
 
-/** For each stage and run; bounded, so that after a long outage the reclaim does not hold its locks for long. */
+/** Per stage and run, so that after a long outage a reclaim does not hold its locks for long. */
 export const RECLAIM_BATCH_MAX = 1_000;
 
-/** A file all of whose shards are through it has arrived. */
+/** A file is complete when this stage is done for all its shards. */
 const LAST_STAGE: QueueStage = "mysql-sender";
 
 export const queueTopic = (stage: QueueStage) => `tracking.${stage}`;
@@ -60,11 +60,11 @@ export interface Tracking {
     leaseSeconds: number,
   ): Promise<CellKey[]>;
   release(stage: QueueStage, items: readonly (CellKey & { fence: string })[]): Promise<CellKey[]>;
-  /** Returns what silent workers left behind to the queues. */
+  /** Returns shards with expired leases to their queues. */
   reclaim(): Promise<{ reclaimed: number; failed: number }>;
-  /** How long the leases that the last reclaim saw are good for. */
+  /** When the first lease expires, as of the last reclaim. */
   nextExpiryMs(): number;
-  /** Waits for the moves that are being committed. */
+  /** Waits for moves whose commit is in flight. */
   drain(): Promise<void>;
 }
 
@@ -74,10 +74,11 @@ interface QueuePage {
   updatedAfter: Date | null;
 }
 
-/** Who wants to know when the last stage of all shards of a file is done. */
+/** The port for files whose last stage is done for all shards. */
 export interface Completion {
+  /** Whether the file counts as an arrival. */
   isArrival(filename: string): boolean;
-  /** In the transaction that made them complete. */
+  /** Called in the transaction that completes the files. */
   complete(tx: Tx, filenames: readonly string[]): Promise<void>;
 }
 
@@ -99,7 +100,7 @@ export function createTracking(deps: TrackingDeps): Tracking {
     if (stage) wake.hint(queueTopic(stage));
   }
 
-  /** The queues that a transition fills. */
+  /** Sends a hint for the queue that a transition fills. */
   function hintAfter(stage: Stage, transition: Transition): void {
     if (transition === "done") hintQueue(stageAfter(stage));
     if (transition === "retry") hintQueue(stage as QueueStage);
@@ -117,10 +118,10 @@ export function createTracking(deps: TrackingDeps): Tracking {
         );
       }
       case "done": {
-        const watched =
+        const arrivals =
           completion && stage === LAST_STAGE ? moves.filter((move) => completion.isArrival(move.filename)) : [];
-        if (!completion || watched.length === 0) return lease.finish(db, "done", held());
-        const files = [...new Set(watched.map(({ filename }) => filename))];
+        if (!completion || arrivals.length === 0) return lease.finish(db, "done", held());
+        const files = [...new Set(arrivals.map(({ filename }) => filename))];
         return finishFiles(completion, files, (tx) => lease.finish(tx, "done", held()));
       }
       case "fail":
@@ -130,7 +131,7 @@ export function createTracking(deps: TrackingDeps): Tracking {
     }
   }
 
-  /** Finishes shards and, with the last of a file, tells of the file in the same transaction. */
+  /** Finishes shards and, with the last shard of a file, completes the file in the same transaction. */
   function finishFiles(
     { complete }: Completion,
     files: readonly string[],
@@ -272,7 +273,7 @@ export function createTracking(deps: TrackingDeps): Tracking {
   };
 }
 
-/** Shards that stand elsewhere are left there, but a file is not done while some of it failed, and done is final. */
+/** Shards in other statuses stay there, but a file is not done while a shard is failed, and done is final. */
 function refuseFileMove(transition: FileTransition, filename: string, counts: store.FileCounts): void {
   const { started, done, failed } = counts;
   const shards = started + done + failed;
@@ -286,5 +287,5 @@ function refuseFileMove(transition: FileTransition, filename: string, counts: st
 }
 
 export function identity({ filename, shard }: CellKey): string {
-  return `${filename}/${shard}`; // A filename holds no slash, so this is unique.
+  return `${filename}/${shard}`; // A filename contains no slash, so this is unique.
 }

@@ -1,4 +1,4 @@
-/** The addresses in the settings that are told of failures. Their URLs and keys stay in memory: rows have their names only. */
+/** The alerts of the settings: addresses that get failures. Their URLs and keys stay in memory; rows have only their names. */
 
 import { OperatorError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -11,9 +11,9 @@ import { isSigningKey } from "./signing.ts";
 import type { NewDelivery } from "./store/deliveries.ts";
 
 export interface Alerts {
-  /** One delivery for each address that wants to hear of it. */
+  /** One delivery for each alert that has this event. */
   deliveriesOf(eventId: string, payload: Payload): NewDelivery[];
-  /** Where an alert goes, by the `callback_url` of its rows; nothing if the settings have no such alert any more. */
+  /** The target of an alert, by the `callback_url` of its rows; undefined if the settings no longer have it. */
   target(callbackUrl: string): Target | undefined;
 }
 
@@ -63,7 +63,7 @@ export function createAlerts(settings: readonly AlertSettings[], env: Environmen
 function urlOf({ url }: AlertSettings, place: string, env: Environment): string {
   const whole = withEnvironment(url, `${place}.url`, env, encodeURIComponent);
   if (/^https?:/.test(whole) && URL.canParse(whole)) return whole;
-  throw new OperatorError(`${place}.url is not a URL; write it whole, as in https://host/path.`);
+  throw new OperatorError(`${place}.url is not a URL; write it in full, as in https://host/path.`);
 }
 
 function secretOf({ secret }: AlertSettings, place: string, env: Environment): Secret | undefined {
@@ -72,7 +72,7 @@ function secretOf({ secret }: AlertSettings, place: string, env: Environment): S
   try {
     return parseSecret(triple);
   } catch (error) {
-    throw new OperatorError(`${place}.secret: ${(error as Error).message}`); // Which quotes no part of it.
+    throw new OperatorError(`${place}.secret: ${(error as Error).message}`); // The message quotes no part of the secret.
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * What webhooks adds to the catalogues of Millrace: subscriptions and deliveries. It loads no package, since
- * commands read it too.
+ * The settings, errors, metrics and tags that webhooks adds to the catalogues of Millrace. It loads no package, because the
+ * CLI reads it too.
  */
 import type { Catalogue } from "../kernel/catalogue.ts";
 import { trueOrFalse } from "../kernel/config/kinds.ts";
@@ -29,17 +29,17 @@ export const CATALOGUE = {
   metrics: {
     millrace_webhooks_deliveries_total: {
       kind: "counter",
-      help: "What became of deliveries: delivered, retry_later, give_up, cancel, release on shutdown, or lost to another process.",
+      help: "Deliveries by outcome: delivered, retry_later, give_up, cancel, release on shutdown, or lost to another process.",
       labels: ["event", "outcome"],
     },
     millrace_webhooks_attempt_seconds: {
       kind: "histogram",
-      help: "Time of an attempt to deliver, from the look-up of the name to the end of the answer.",
+      help: "Time of a delivery attempt, from the DNS lookup to the end of the answer.",
       labels: ["event", "outcome"],
     },
     millrace_webhooks_in_flight: {
       kind: "gauge",
-      help: "Deliveries that this process sends at the moment.",
+      help: "Deliveries in flight in this process.",
       labels: [],
     },
   },

@@ -1,4 +1,4 @@
-/** Which deliveries an event becomes. */
+/** The deliveries that the consumer makes of an event. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
@@ -30,7 +30,7 @@ describe("an update", () => {
     const otherCallback = await subscribe(process, B, { secret });
     await subscribe(process, A, { secret, status: "0" });
     await subscribe(process, A, { secret, kpiId: "KD2" });
-    await process.tell("kpi.updated", update());
+    await process.consume("kpi.updated", update());
     const rows = await webhooks.rows();
     expect(new Set(rows.map(({ subscription_ids }) => String(subscription_ids)))).toEqual(
       new Set([`${first},${same}`, ...[otherSecret, noSecret, otherRetries, otherCallback].map(String)]),
@@ -40,29 +40,29 @@ describe("an update", () => {
     expect(rows.find(({ subscription_ids }) => subscription_ids[0] === otherRetries)).toMatchObject({ retry_num: 5 });
   });
 
-  test("tells every subscriber of all KPIs that it affects", async () => {
+  test("lists all affected KPIs for every subscriber", async () => {
     const process = await webhooks.open();
     await subscribe(process, A, { kpiId: "KD1002" });
-    await process.tell("kpi.updated", update());
+    await process.consume("kpi.updated", update());
     const [row] = await webhooks.rows();
     expect((await process.deliveries.get(row?.id ?? "")).payload).toMatchObject({
       affectedKpiIds: ["KD1001", "KD1002"],
     });
   });
 
-  test("that comes again makes no further delivery, even if there are other subscriptions by then", async () => {
+  test("that is consumed again makes no further delivery, even if there are new subscriptions", async () => {
     const process = await webhooks.open();
     await subscribe(process, A);
-    const eventId = await process.tell("kpi.updated", update());
+    const eventId = await process.consume("kpi.updated", update());
     await subscribe(process, B);
-    await process.tell("kpi.updated", update(), eventId);
-    await Promise.all([1, 2, 3].map(() => process.tell("kpi.updated", update(), eventId)));
+    await process.consume("kpi.updated", update(), eventId);
+    await Promise.all([1, 2, 3].map(() => process.consume("kpi.updated", update(), eventId)));
     expect(await webhooks.rows()).toHaveLength(1);
   });
 
-  test("that nobody subscribed to becomes nothing", async () => {
+  test("without subscriptions makes no delivery", async () => {
     const process = await webhooks.open();
-    await process.tell("kpi.updated", update());
+    await process.consume("kpi.updated", update());
     expect(await webhooks.rows()).toEqual([]);
   });
 
@@ -70,7 +70,7 @@ describe("an update", () => {
     const process = await webhooks.open();
     for (let n = 0; n < 110; n += 1) await subscribe(process, A, { kpiId: `K${n}` });
     const late = await subscribe(process, A, { teamName: "late" });
-    await process.tell(
+    await process.consume(
       "kpi.updated",
       update({ affectedKpiIds: ["KD1001", ...Array.from({ length: 110 }, (_, n) => `K${n}`)] }),
     );
@@ -79,14 +79,14 @@ describe("an update", () => {
     expect(row?.subscription_ids.slice(0, 2)).toContain(late);
   });
 
-  test("and many others that come together cost two statements", async () => {
+  test("and many concurrent ones cost two statements", async () => {
     const names: string[] = [];
     const { db } = database;
     const counting = { ...db, rows: ((one, values) => (names.push(one.name), db.rows(one, values))) as typeof db.rows };
     const process = await webhooks.open({ db: counting });
     await subscribe(process, A);
     names.length = 0;
-    await Promise.all(Array.from({ length: 90 }, () => process.tell("kpi.updated", update())));
+    await Promise.all(Array.from({ length: 90 }, () => process.consume("kpi.updated", update())));
     expect(await webhooks.rows()).toHaveLength(90);
     expect(names).toEqual(["webhooks.subscription.of_kpis", "webhooks.delivery.insert"]);
   });
@@ -102,9 +102,9 @@ describe("an alert", () => {
     ["run.failed", { runId: "r", chainId: null, name: "nightly", opTime: null, reason: "it broke" }, 2],
     ["model.failed", { modelId: "MODEL-01", opTime: "20251219", generation: 2, message: "no such table" }, 1],
     ["deadline.passed", { modelId: "MODEL-01", opTime: "20251219", table: "T", deadline: "2025-12-20T06:00:00Z" }, 1],
-  ])("%s goes to every address that asks for it, and its URL into no row", async (topic, fields, count) => {
+  ])("%s goes to every address that has it, and no row contains its URL", async (topic, fields, count) => {
     const process = await webhooks.open({ settings: webhooks.settings({ alerts }) });
-    await process.tell(topic, { ...fields, at: "2025-12-19T08:00:00Z" });
+    await process.consume(topic, { ...fields, at: "2025-12-19T08:00:00Z" });
     const rows = await webhooks.rows();
     expect(rows).toHaveLength(count);
     expect(rows[0]).toMatchObject({ callback_url: "alert:ops", retry_num: 8 });
@@ -117,7 +117,7 @@ describe("an alert", () => {
     });
   });
 
-  test("is sent with the secret and signature that the environment holds, and cancelled once the settings lack it", async () => {
+  test("is sent with the secret and signature from the environment, and cancelled once it is not in the settings", async () => {
     const settings = webhooks.settings({
       alerts: [
         {
@@ -132,7 +132,7 @@ describe("an alert", () => {
     const env = { OPS_PATH: "o/ps", OPS: "hunter2", OPS_KEY: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" };
     const process = await webhooks.open({ settings, env });
     process.sender.start();
-    await process.tell("run.failed", { runId: "r", at: "2025-12-19T08:00:00Z" });
+    await process.consume("run.failed", { runId: "r", at: "2025-12-19T08:00:00Z" });
     await webhooks.ended(1);
     expect(webhooks.receiver.received()[0]?.path).toBe("/o%2Fps");
     expect(webhooks.receiver.received()[0]?.headers).toMatchObject({
@@ -140,7 +140,7 @@ describe("an alert", () => {
       "webhook-signature": expect.stringMatching(/^v1,/),
     });
     await process.sender.stop();
-    await process.tell("run.failed", { runId: "r", at: "2025-12-19T08:00:00Z" });
+    await process.consume("run.failed", { runId: "r", at: "2025-12-19T08:00:00Z" });
     const without = await webhooks.open();
     without.sender.start();
     expect(await webhooks.ended(2)).toMatchObject([{ status: "DELIVERED" }, { status: "CANCELLED" }]);
@@ -171,7 +171,7 @@ describe("an alert", () => {
   });
 });
 
-test("an event comes by way of the outbox", async () => {
+test("an event reaches the consumer through the outbox", async () => {
   const process = await webhooks.open();
   await subscribe(process, webhooks.receiver.url("/kpi"));
   const wake = createWake();

@@ -1,6 +1,6 @@
 /**
- * Turns events of the outbox into deliveries: a KPI's update into one for each group of subscriptions that share callback,
- * retries and secret, an alert into one for each address in the settings. Events that come together are handled together.
+ * The outbox consumer that turns events into deliveries: a KPI update into one for each group of subscriptions with the same
+ * callback, retries and secret, an alert into one for each address in the settings. Concurrent events are handled in one batch.
  */
 import type { Db } from "../kernel/data/db.ts";
 import { createGroupCommit } from "../kernel/data/group-commit.ts";
@@ -9,12 +9,12 @@ import type { OutboxConsumer, OutboxEvent } from "../kernel/work/outbox.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import type { Alerts } from "./alerts.ts";
 import { ALERT_OF_TOPIC, alertOf, KPI_UPDATED_TOPIC, type KpiUpdated, kpiUpdatedPayload } from "./events.ts";
-import type { Keeper } from "./keeper.ts";
+import type { SealedSecrets } from "./sealed-secrets.ts";
 import { insertDeliveries, type NewDelivery } from "./store/deliveries.ts";
 import { type Subscriber, subscribersOf } from "./store/subscriptions.ts";
 import { DELIVERIES_TOPIC } from "./topics.ts";
 
-/** So many of a group's subscriptions a delivery remembers: one for each team to sign for, the rest in case they go. */
+/** A delivery stores this many of a group's subscriptions: one per team, for its signature, and others in case some are deleted. */
 const SUBSCRIPTIONS_KEPT = 100;
 const TIMEOUT_MS = 30_000;
 
@@ -22,11 +22,11 @@ export interface ConsumerDeps {
   db: Db;
   wake: Wake;
   ids: Ids;
-  keeper: Keeper;
+  sealedSecrets: SealedSecrets;
   alerts: Alerts;
 }
 
-export function createConsumer({ db, wake, ids, keeper, alerts }: ConsumerDeps): OutboxConsumer {
+export function createConsumer({ db, wake, ids, sealedSecrets, alerts }: ConsumerDeps): OutboxConsumer {
   const incoming = createGroupCommit<OutboxEvent, void>({
     identity: ({ eventId }) => eventId,
     async write(events) {
@@ -44,18 +44,18 @@ export function createConsumer({ db, wake, ids, keeper, alerts }: ConsumerDeps):
   });
 
   async function deliveriesOfUpdates(events: readonly OutboxEvent[]): Promise<NewDelivery[]> {
-    const updates = events.map(({ eventId, payload }) => ({ eventId, told: payload as KpiUpdated }));
-    const kpiIds = new Set(updates.flatMap(({ told }) => told.affectedKpiIds));
+    const updates = events.map(({ eventId, payload }) => ({ eventId, update: payload as KpiUpdated }));
+    const kpiIds = new Set(updates.flatMap(({ update }) => update.affectedKpiIds));
     const subscribers = (await subscribersOf(db, [...kpiIds])).map((row) => ({ ...row, group: groupOf(row) }));
-    return updates.flatMap(({ eventId, told }) => {
-      const affected = new Set(told.affectedKpiIds);
+    return updates.flatMap(({ eventId, update }) => {
+      const affected = new Set(update.affectedKpiIds);
       const groups = new Map<string, [Subscriber, ...Subscriber[]]>();
       for (const subscriber of subscribers.filter(({ kpi_id }) => affected.has(kpi_id))) {
         const group = groups.get(subscriber.group);
         if (group) group.push(subscriber);
         else groups.set(subscriber.group, [subscriber]);
       }
-      const payload = kpiUpdatedPayload(told);
+      const payload = kpiUpdatedPayload(update);
       return [...groups.values()].map(
         (group, index): NewDelivery => ({
           id: ids.uuid(),
@@ -70,16 +70,20 @@ export function createConsumer({ db, wake, ids, keeper, alerts }: ConsumerDeps):
     });
   }
 
-  /** Secrets are compared opened: sealed ones never look alike. One that cannot be opened fails its own delivery only. */
+  /** Secrets are compared in plain text, because sealed ones always differ. One that cannot be opened forms its own group. */
   function groupOf({ id, callback_url, retry_num, secret }: Subscriber): string {
-    return JSON.stringify([callback_url, retry_num, secret === null ? null : (keeper.tryOpen(id, secret) ?? id)]);
+    return JSON.stringify([
+      callback_url,
+      retry_num,
+      secret === null ? null : (sealedSecrets.tryOpen(id, secret) ?? id),
+    ]);
   }
 
   return {
     name: "webhooks",
     topics: [KPI_UPDATED_TOPIC, ...Object.keys(ALERT_OF_TOPIC)],
     timeoutMs: TIMEOUT_MS,
-    // An event is lost when it is given up, so that takes hours of failures.
+    // The last failed attempt drops the event, so that takes hours of failures.
     retry: { maxAttempts: 100, baseMs: 1_000, factor: 2, capMs: 300_000, jitter: 0.2 },
     deliver: (event) => incoming.add(event),
   };

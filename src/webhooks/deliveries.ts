@@ -1,4 +1,4 @@
-/** What people do with deliveries: look at them, and have them sent again. */
+/** The use cases of deliveries: list, show, and send again. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Db } from "../kernel/data/db.ts";
 import type { Wake } from "../kernel/work/wake.ts";
@@ -20,9 +20,9 @@ export interface Deliveries {
   /** Newest first. */
   list(filter: DeliveryFilter, limit: number): Promise<DeliveryRow[]>;
   get(id: string): Promise<DeliveryRow & { payload: unknown; attempts: AttemptRow[] }>;
-  /** Sends it again under the same id, with a fresh number of retries. */
+  /** Sends it again under the same id, with all its retries. */
   redeliver(id: string, actor: Actor): Promise<DeliveryRow>;
-  /** Sends again what failed since a time; answers how many that are. */
+  /** Sends again what failed since a time; answers the number. */
   recover(request: { since: string; callbackUrl: string | null }, actor: Actor): Promise<number>;
 }
 
@@ -66,5 +66,5 @@ export function createDeliveries({ db, wake }: { db: Db; wake: Wake }): Deliveri
 }
 
 function whyNot({ status }: DeliveryRow): string {
-  return status === "SENDING" ? "it is being sent at the moment" : "none of its subscriptions is enabled any more";
+  return status === "SENDING" ? "it is being sent now" : "none of its subscriptions is enabled";
 }

@@ -14,14 +14,14 @@ const verdicts = async () =>
 beforeEach(async () => {
   const process = await webhooks.open();
   await process.subscriptions.create(subscription("https://x.example/?token=t"), actor);
-  await process.tell("kpi.updated", update());
+  await process.consume("kpi.updated", update());
 });
 
 test("the doctor finds nothing where nothing is wrong", async () => {
   expect(await verdicts()).toEqual({ "webhook deliveries": "ok", "webhook endpoints": "ok" });
 });
 
-test("the doctor finds deliveries that nobody sends, and those of a process that is gone", async () => {
+test("the doctor finds deliveries that no process sends, and those of a process that was lost", async () => {
   await database.query("update webhooks.delivery set due_at = now() - interval '2 minutes'");
   expect(await verdicts()).toMatchObject({ "webhook deliveries": "warning" });
   await database.query("update webhooks.delivery set status = 'SENDING', due_at = null, session_id = 0, fence = 1");

@@ -1,4 +1,4 @@
-/** What can go wrong with webhooks without anybody noticing. */
+/** The doctor's checks of webhooks: deliveries that are stuck, and endpoints that fail or are disabled. */
 import type { DoctorCheck } from "../kernel/doctor.ts";
 import { shownUrl } from "../kernel/net/outbound.ts";
 import { deliveryHealth, endpointHealth } from "./store/health.ts";
@@ -14,14 +14,14 @@ export const webhookChecks: DoctorCheck[] = [
       if (orphaned > 0) {
         return {
           verdict: "broken",
-          found: `${found} ${orphaned} of them belong to a process that is long gone.`,
-          advice: "No process takes work back: check that one runs with the role `worker`, and its log.",
+          found: `${found} ${orphaned} of them belong to a process that no longer exists.`,
+          advice: "No process reclaims them: check that one runs with the role `worker`, and read its log.",
         };
       }
       if (overdue_seconds < OVERDUE_SECONDS_WARN) return { verdict: "ok", found };
       return {
         verdict: "warning",
-        found: `${found} One has been due for ${Math.round(overdue_seconds)} s, and its endpoint is healthy.`,
+        found: `${found} One has been due for ${Math.round(overdue_seconds)} s although its endpoint is healthy.`,
         advice:
           "Check that a process runs with the role `worker`; raise `webhooks.slots` if there is too much to send.",
       };
@@ -34,9 +34,9 @@ export const webhookChecks: DoctorCheck[] = [
       if (example === null) return { verdict: "ok", found: "No endpoint is disabled or has failed for an hour." };
       return {
         verdict: "warning",
-        found: `Endpoints that have only failed for more than an hour: ${failing}; disabled: ${disabled}; for instance ${shownUrl(example)}.`,
+        found: `Endpoints that have failed without a success for more than an hour: ${failing}; disabled: ${disabled}; for instance ${shownUrl(example)}.`,
         advice:
-          "GET /api/v1/kpi/subscriptions tells why. Once the receiver works, set `status` to 1 again, and recover what failed.",
+          "GET /api/v1/kpi/subscriptions shows the reason. Once the receiver works, set `status` to 1 again, and recover what failed.",
       };
     },
   },

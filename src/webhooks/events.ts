@@ -1,4 +1,4 @@
-/** What webhooks tell of: the events of the outbox that they hear, and the payloads that they make of them. */
+/** The outbox events that webhooks consume, and the payloads that they send for them. */
 import type { OutboxEvent } from "../kernel/work/outbox.ts";
 
 /** A model has stored new values. Written by arrivals. */
@@ -15,26 +15,26 @@ export interface KpiUpdated {
 
 export const KPI_UPDATED_TOPIC = "kpi.updated";
 
-/** What goes to the addresses in the settings: the topic of the outbox, and the name in the payload. */
+/** The events for alerts: the outbox topic, and the name in the payload. */
 export const ALERT_OF_TOPIC = {
   "run.failed": "RUN_FAILED",
   "model.failed": "MODEL_FAILED",
   "deadline.passed": "DEADLINE_PASSED",
 } as const;
 
-/** Webhooks themselves tell of the last one. */
+/** The last one is emitted by webhooks themselves. */
 export const ALERT_EVENTS = ["RUN_FAILED", "MODEL_FAILED", "DEADLINE_PASSED", "ENDPOINT_DISABLED"] as const;
 export type AlertEvent = (typeof ALERT_EVENTS)[number];
 
 /** The body of a delivery, before a secret of type Body is merged into it. */
 export type Payload = Readonly<Record<string, unknown>> & { event: string; timestamp: string };
 
-export function kpiUpdatedPayload(told: KpiUpdated): Payload {
-  const { modelId, opTime, affectedKpiIds, generation, rerun, causedBy, at } = told;
+export function kpiUpdatedPayload(update: KpiUpdated): Payload {
+  const { modelId, opTime, affectedKpiIds, generation, rerun, causedBy, at } = update;
   return { event: "KPI_UPDATED", modelId, opTime, affectedKpiIds, timestamp: at, generation, rerun, causedBy };
 }
 
-/** Shaped like an update, so that a receiver's reading of one can be tried with it. */
+/** Shaped like an update, so that a receiver can test its parsing with it. */
 export function testPayload(kpiId: string, at: string): Payload {
   const nothing = { modelId: null, opTime: null, generation: 0, rerun: false, causedBy: null };
   return { event: "TEST", ...nothing, affectedKpiIds: [kpiId], timestamp: at };
@@ -44,7 +44,7 @@ export function alertPayload(event: AlertEvent, { at, ...fields }: Record<string
   return { event, ...fields, timestamp: at };
 }
 
-/** The alert that an event of the outbox is, if it is one. */
+/** The payload of the alert, if the event is one. */
 export function alertOf({ topic, payload }: OutboxEvent): Payload | undefined {
   const event = (ALERT_OF_TOPIC as Record<string, AlertEvent | undefined>)[topic];
   return event && alertPayload(event, payload as Record<string, unknown> & { at: string });

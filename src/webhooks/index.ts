@@ -1,4 +1,4 @@
-/** The door of webhooks: who wants to hear of KPIs, and the deliveries that tell them (docs/webhooks.md tells more). */
+/** The entry point of webhooks: subscriptions to KPIs and their deliveries (see docs/webhooks.md). */
 import type { Module } from "../kernel/module.ts";
 import { CATALOGUE } from "./catalogue.ts";
 

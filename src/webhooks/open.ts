@@ -1,4 +1,4 @@
-/** Opens webhooks in a process. */
+/** Opens webhooks in a process: routes, services, checks and the outbox consumer. */
 import { under } from "../kernel/http/server.ts";
 import type { ModuleContext, Opened } from "../kernel/module.ts";
 import { createOutbound, type Outbound } from "../kernel/net/outbound.ts";
@@ -11,7 +11,7 @@ import { createWebhooks } from "./webhooks.ts";
 export { WebhooksSettings as section };
 
 export interface WebhooksApi {
-  /** Calls addresses that users gave, as far as the settings allow it. */
+  /** Calls addresses that users gave, if the settings allow them. */
   outbound: Outbound;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Decides what becomes of a delivery after an attempt, and writes it down: many at a time, each under its fence, with the
- * attempt's row and what it says about the endpoint in the same transaction.
+ * Decides the outcome of a delivery after an attempt and writes it: in batches, each under its fence, with the row of the
+ * attempt and the health of the endpoint in the same transaction.
  */
 
 import type { Db, Tx } from "../kernel/data/db.ts";
@@ -21,24 +21,24 @@ import { DELIVERIES_TOPIC } from "./topics.ts";
 
 const OUTCOMES = ["delivered", "retry_later", "give_up", "cancel"] as const;
 
-/** What became of a delivery that this process holds. */
+/** The outcome of a delivery that this process holds. */
 export interface Result {
   outcome: (typeof OUTCOMES)[number];
   id: string;
   fence: string;
   event: string;
-  /** Where it went, if it went anywhere. */
+  /** The address that was called, if any. */
   callback_url: string;
   status_code: number | null;
   error: string | null;
   delay_seconds: number;
-  /** The attempt and its number; none when nothing was sent. */
+  /** The attempt and its number; undefined when nothing was sent. */
   made: { number: number; attempt: Attempt } | undefined;
 }
 
 const GONE = 410;
-/** With these a receiver speaks for all that it gets, not for one request. */
-const SPEAKS_FOR_ALL = new Set<number | null>([429, 503]);
+/** Statuses that apply to the whole endpoint, not only to one request. */
+const HOLDS_ENDPOINT = new Set<number | null>([429, 503]);
 
 export function resultOf(item: Claimed, url: string, attempt: Attempt): Result {
   const { statusCode, error, refused } = attempt;
@@ -92,10 +92,10 @@ export function createOutcomes(deps: OutcomesDeps): Outcomes {
     await noteSuccess(tx, [...succeeded]);
     const disabled = await noteFailures(tx, failuresIn(made, succeeded), settings.disableAfterDays);
     const at = new Date(clock.now()).toISOString();
-    const told = disabled.flatMap((fields) =>
+    const alertDeliveries = disabled.flatMap((fields) =>
       alerts.deliveriesOf(ids.uuid(), alertPayload("ENDPOINT_DISABLED", { ...fields, at })),
     );
-    await insertDeliveries(tx, told);
+    await insertDeliveries(tx, alertDeliveries);
     if (disabled.length > 0) tx.afterCommit(() => wake.hint(DELIVERIES_TOPIC));
     return { held, disabled };
   }
@@ -105,7 +105,7 @@ export function createOutcomes(deps: OutcomesDeps): Outcomes {
     metrics.count("millrace_webhooks_deliveries_total", labels);
     if (made) metrics.observe("millrace_webhooks_attempt_seconds", labels, made.attempt.durationMs / 1_000);
     const fields = { deliveryId: id, event, callbackUrl: shownUrl(callback_url), reason: error };
-    if (!held) log.info(fields, "the outcome of a delivery came too late and was dropped");
+    if (!held) log.info(fields, "a delivery ended after its lease was lost; its outcome is dropped");
     else if (outcome === "give_up") log.warn(fields, "a delivery failed for good");
   }
 
@@ -135,13 +135,13 @@ function attemptRow({ id, made }: Result) {
   return [row];
 }
 
-/** One for each endpoint that did nothing but fail. That it wants no more, or not yet, counts all the same. */
+/** One for each endpoint that only failed. A 410, or a 429 or 503 with Retry-After, counts even beside a success. */
 function failuresIn(made: readonly Result[], succeeded: ReadonlySet<string>): EndpointFailure[] {
   const failures = new Map<string, EndpointFailure>();
   for (const { outcome, callback_url, status_code, made: sent } of made) {
     if (outcome === "delivered") continue;
     const gone = status_code === GONE;
-    const heldSeconds = SPEAKS_FOR_ALL.has(status_code) ? (sent?.attempt.retryAfterMs ?? 0) / 1_000 : 0;
+    const heldSeconds = HOLDS_ENDPOINT.has(status_code) ? (sent?.attempt.retryAfterMs ?? 0) / 1_000 : 0;
     if (succeeded.has(callback_url) && !gone && heldSeconds === 0) continue;
     const known = failures.get(callback_url);
     failures.set(callback_url, {

@@ -10,7 +10,7 @@ import { actor, subscription, type TestProcess, update, useWebhooks } from "./we
 const HISTORY = 100_000;
 const WAITING = 20_000;
 const SUBSCRIPTIONS = 20_000;
-/** Several times as many as were seen. A walk over history reads 1,000 and more. */
+/** Several times the measured numbers. A scan of history reads 1,000 and more. */
 const PAGES_MAX = 60;
 
 const database = useDatabase();
@@ -46,9 +46,9 @@ async function addSubscriptions(): Promise<void> {
   );
 }
 
-/** What a process does all the time, once around: one delivery that is taken, one that is not. */
+/** Every statement of the hot path, once, with a delivery that succeeds and one that fails. */
 async function turn(process: TestProcess): Promise<void> {
-  await process.tell("kpi.updated", update());
+  await process.consume("kpi.updated", update());
   await process.sender.runOnce();
   await until(async () => {
     const [row] = await database.query<{ n: number }>(
@@ -68,11 +68,11 @@ test("plans made on an empty database go by the index on a full one", async () =
     await process.subscriptions.create(subscription(webhooks.receiver.url(path), { retryNum: 0 }), actor);
   }
   for (const table of ["delivery", "delivery_attempt"]) {
-    // Nothing makes the connection plan anew, as on the day of a sudden load.
+    // No ANALYZE, so the connection keeps its plans, as under a sudden load.
     await database.query(`alter table webhooks.${table} set (autovacuum_enabled = false)`);
   }
   await database.query("analyze");
-  for (let round = 0; round < 12; round += 1) await turn(process); // Postgres settles on a plan after five.
+  for (let round = 0; round < 12; round += 1) await turn(process); // Postgres may choose a generic plan after five executions.
   await addRows(HISTORY, { status: "DELIVERED", callbackUrl: "https://x.example/" });
   await addRows(WAITING, { status: "PENDING", callbackUrl: "https://y.example/" });
   await addSubscriptions();

@@ -1,4 +1,4 @@
-/** A subscriber's HTTP server for tests: remembers what came, and answers each path as the test says. */
+/** A subscriber's HTTP server for tests: records requests, and answers each path as the test sets it up. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -10,7 +10,7 @@ export interface Received {
   atMs: number;
 }
 
-/** `nth` counts the requests to the path from 1. What it answers is the status, unless it answers by itself. */
+/** `nth` counts the requests to the path from 1. Returns the status, or undefined if it answers by itself or not at all. */
 export type Answering = (nth: number, response: ServerResponse, received: Received) => number | undefined;
 
 export interface Receiver {

@@ -1,14 +1,14 @@
-/** Cuts a secret out of what a receiver answered, or an error said, before it is stored: many receivers echo a request. */
+/** Removes a secret from a receiver's answer or an error before it is stored: many receivers echo the request. */
 import { isRecord } from "../kernel/json/is-record.ts";
 import { bodyFields, type Secret } from "./secret.ts";
 
 const CENSOR = "[redacted]";
-/** A single character is no secret, and to cut it out would leave nothing readable. */
+/** A single character is not a secret, and removing it would make the text unreadable. */
 const LENGTH_MIN = 2;
 
 export function redactor(secret: Secret | undefined): (text: string) => string {
   const forms = secret ? [...new Set(valuesOf(secret).flatMap(formsOf))] : [];
-  // The longest first: a value may be part of another.
+  // The longest first, because one value may contain another.
   const needles = forms.filter(({ length }) => length >= LENGTH_MIN).sort((a, b) => b.length - a.length);
   return (text) => needles.reduce((left, needle) => left.replaceAll(needle, CENSOR), text);
 }
@@ -18,7 +18,7 @@ function valuesOf({ type, value }: Secret): string[] {
     case "Query":
       return [value];
     case "Header":
-      return [value, ...value.split(" ").slice(1)]; // What stands behind `Bearer` is the secret.
+      return [value, ...value.split(" ").slice(1)]; // The part after `Bearer` is the secret.
     case "Body":
       return [value, ...leavesOf(bodyFields(value))];
   }
@@ -30,7 +30,7 @@ function leavesOf(value: unknown): string[] {
   return isRecord(value) ? Object.values(value).flatMap(leavesOf) : [];
 }
 
-/** A value as it may come back: as it is, in a URL, in a form, in JSON. */
+/** The forms in which a value may be echoed: plain, URL-encoded, form-encoded, in JSON. */
 function formsOf(text: string): string[] {
   const wellFormed = text.toWellFormed();
   const inForm = new URLSearchParams([["", wellFormed]]).toString().slice(1);

@@ -1,4 +1,4 @@
-/** Rows as the API shows them. A secret is told by its type and key alone. */
+/** Rows as the API shows them. Of a secret only the type and key are shown. */
 import { alertNameOf } from "./alerts.ts";
 import type { Attempt } from "./send.ts";
 import type { DeliveryRow } from "./store/delivery-reads.ts";

@@ -1,4 +1,4 @@
-/** Forgets deliveries that ended long ago, a batch at a time, so that history stays bounded. */
+/** Deletes old deliveries that have ended, in batches, so that history stays bounded. */
 import type { Db } from "../kernel/data/db.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/work/service.ts";
 import type { WebhooksSettings } from "./settings.ts";

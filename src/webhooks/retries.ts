@@ -3,11 +3,11 @@ import { type ExponentialPolicy, retryDelayMs } from "../kernel/work/retry.ts";
 
 export const RETRY_NUM_MAX = 20;
 export const RETRY_NUM_DEFAULT = 3;
-/** No wait is longer, whatever the receiver asks for: what it has forgotten by then it would not remember later. */
+/** The longest wait, whatever `Retry-After` says. */
 export const WAIT_MAX_MS = 3_600_000;
 
-/** Milliseconds to wait after so many failures, or undefined when no retry is left. No jitter: the waits are promised. */
-export function nextTryMs(retryNum: number, failures: number, askedMs = 0): number | undefined {
+/** Milliseconds to wait after this many failures, or undefined when no retry is left. No jitter: the waits are documented. */
+export function nextTryMs(retryNum: number, failures: number, retryAfterMs = 0): number | undefined {
   const policy: ExponentialPolicy = {
     maxAttempts: retryNum + 1,
     baseMs: 1_000,
@@ -16,5 +16,5 @@ export function nextTryMs(retryNum: number, failures: number, askedMs = 0): numb
     jitter: 0,
   };
   const delayMs = retryDelayMs(policy, failures, () => 0);
-  return delayMs === undefined ? undefined : Math.max(delayMs, askedMs);
+  return delayMs === undefined ? undefined : Math.max(delayMs, retryAfterMs);
 }

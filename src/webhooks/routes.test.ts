@@ -38,7 +38,7 @@ const subscribe = async (fields: Json = {}) => {
 };
 
 describe("a subscription", () => {
-  test("is made with the defaults of the specification, and its signing key is told once", async () => {
+  test("is created with the defaults of the specification, and its signing key is shown once", async () => {
     const made = await subscribe({ secret: "Header,Authorization,Bearer xxx", teamName: "red", userId: "u1" });
     expect(made).toMatchObject({
       kpiId: "KD1001",
@@ -57,7 +57,7 @@ describe("a subscription", () => {
     expect(signingKey).toBeDefined();
   });
 
-  test("is changed in what is sent, and a secret is removed by null", async () => {
+  test("is changed in the fields that are sent, and null removes a secret", async () => {
     const { id, ...before } = await subscribe({ secret: "Query,t,hunter2" });
     const changed = await patch(id, { retryNum: 7, status: 0, secret: null });
     expect(changed).toMatchObject({
@@ -98,7 +98,7 @@ describe("a subscription", () => {
     expect(await found("kpiId=C")).toEqual({ ids: [], total: 0 });
   });
 
-  test("is tried out, and what came back is shown without the secret", async () => {
+  test("can be tested, and the answer is shown without the secret", async () => {
     const { id } = await subscribe({ secret: "Query,token,hunter2" });
     webhooks.receiver.on("/kpi", (nth, response, { path }) => {
       if (nth === 1) return 200;
@@ -131,7 +131,7 @@ describe("a subscription", () => {
     expect(hours).toBeCloseTo(24, 1);
   });
 
-  test("leaves its changes in the audit log, and no secret", async () => {
+  test("has its changes in the audit log, without secrets", async () => {
     await database.query("truncate kernel.audit_log");
     const { id } = await subscribe({ secret: "Query,token,hunter2" });
     await patch(id, { secret: "Query,token,hunter3" });
@@ -145,7 +145,7 @@ describe("a subscription", () => {
     expect(JSON.stringify(rows)).not.toMatch(/hunter|whsec/);
   });
 
-  test("needs a secret key to be stored under, and says so", async () => {
+  test("is refused without a secret key, with a sentence", async () => {
     await http.stop();
     await serve({ secrets: createSecretBox(undefined) });
     expect(await post(SUBSCRIPTIONS, { kpiId: "K", callbackUrl: "https://x.example" })).toMatchObject({
@@ -155,14 +155,14 @@ describe("a subscription", () => {
   });
 });
 
-describe("what cannot be a subscription", () => {
+describe("an invalid subscription", () => {
   const good = { kpiId: "KD1001", callbackUrl: "https://x.example/" };
   test.each([
     [{}, "VALIDATION_FAILED", "lacks the field"],
     [{ ...good, kpiId: "" }, "VALIDATION_FAILED", "kpiId"],
     [{ ...good, kpiId: "x".repeat(65) }, "VALIDATION_FAILED", "kpiId"],
     [{ ...good, callbackUrl: `https://x.example/${"x".repeat(512)}` }, "VALIDATION_FAILED", "callbackUrl"],
-    [{ ...good, callbackUrl: "x.example/hook" }, "CALLBACK_URL_INVALID", "write it whole"],
+    [{ ...good, callbackUrl: "x.example/hook" }, "CALLBACK_URL_INVALID", "write it in full"],
     [{ ...good, callbackUrl: "ftp://x.example" }, "CALLBACK_URL_INVALID", "only http and https"],
     [{ ...good, callbackUrl: "https://u:hunter2@x.example" }, "CALLBACK_URL_INVALID", "put them into `secret`"],
     [{ ...good, secret: "hunter2" }, "SECRET_INVALID", "Type,Key,Value"],
@@ -231,14 +231,14 @@ describe("deliveries", () => {
   };
   const opTimes = async (query = "") => (await list(query)).items.map(({ opTime }) => opTime);
 
-  test("are listed newest first, page by page, and by what they are about", async () => {
+  test("are listed newest first, in pages, with filters", async () => {
     const { id } = await subscribe();
     await subscribe({ kpiId: "KD9", callbackUrl: "http://127.0.0.1:9/", retryNum: 0 });
-    for (const opTime of ["1", "2", "3"]) await process.tell("kpi.updated", update({ opTime }));
+    for (const opTime of ["1", "2", "3"]) await process.consume("kpi.updated", update({ opTime }));
     process.sender.start();
     await webhooks.ended(3);
     const since = new Date().toISOString();
-    await process.tell("kpi.updated", update({ opTime: "4", modelId: "MODEL-02", affectedKpiIds: ["KD9"] }));
+    await process.consume("kpi.updated", update({ opTime: "4", modelId: "MODEL-02", affectedKpiIds: ["KD9"] }));
     await webhooks.ended(4);
 
     expect(await opTimes()).toEqual(["4", "3", "2", "1"]);
@@ -252,10 +252,10 @@ describe("deliveries", () => {
     expect(await opTimes(`callbackUrl=${encodeURIComponent("http://127.0.0.1:9/")}`)).toEqual(["4"]);
   });
 
-  test("are sent again under the same id, with fresh retries", async () => {
+  test("are sent again under the same id, with all their retries", async () => {
     await subscribe({ retryNum: 0 });
     webhooks.receiver.on("/kpi", (nth) => (nth === 1 ? 500 : 200));
-    await process.tell("kpi.updated", update());
+    await process.consume("kpi.updated", update());
     process.sender.start();
     const [row] = await webhooks.ended(1);
     expect(row).toMatchObject({ status: "FAILED" });
@@ -274,9 +274,9 @@ describe("deliveries", () => {
     expect(ids).toEqual([row?.id, row?.id]);
   });
 
-  test("are not sent again while they are being sent, or when nobody wants them", async () => {
+  test("are not sent again while they are being sent, or when no subscription is enabled", async () => {
     const { id } = await subscribe();
-    await process.tell("kpi.updated", update());
+    await process.consume("kpi.updated", update());
     const [row] = await webhooks.rows();
     await database.query("update webhooks.delivery set status = 'SENDING', due_at = null, session_id = 1, fence = 1");
     const again = () => post(`${DELIVERIES}/${row?.id}:redeliver`);
@@ -297,10 +297,10 @@ describe("deliveries", () => {
     expect((await again()).body).toMatchObject({ status: "PENDING", callbackUrl: "https://new.example/" });
   });
 
-  test("that failed since a time are recovered together, to where their subscriptions are now", async () => {
+  test("that failed since a time are recovered together, to the present addresses of their subscriptions", async () => {
     const { id } = await subscribe({ callbackUrl: webhooks.receiver.url("/wrong"), retryNum: 0 });
     webhooks.receiver.on("/wrong", () => 404);
-    for (const opTime of ["old", "1", "2"]) await process.tell("kpi.updated", update({ opTime }));
+    for (const opTime of ["old", "1", "2"]) await process.consume("kpi.updated", update({ opTime }));
     process.sender.start();
     await webhooks.ended(3);
     await database.query("update webhooks.delivery set created_at = now() - interval '1 day' where op_time = 'old'");
@@ -328,12 +328,12 @@ test("secrets and signing keys are in no row, reply or log line", async () => {
     });
     keys.push(signingKey, (await post(`${SUBSCRIPTIONS}/${id}:rotate`)).body["signingKey"]);
     webhooks.receiver.on(`/${index}`, (_, response, received) => {
-      response.writeHead(500).end(JSON.stringify(received)); // Echoes all that it got.
+      response.writeHead(500).end(JSON.stringify(received)); // Echoes the whole request.
       return undefined;
     });
   }
   await subscribe({ secret: "Query,token,hunter2", callbackUrl: "http://127.0.0.1:9/", retryNum: 0 });
-  await process.tell("kpi.updated", update());
+  await process.consume("kpi.updated", update());
   process.sender.start();
   const rows = await webhooks.ended(4);
   expect(

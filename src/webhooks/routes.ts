@@ -76,7 +76,7 @@ function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
       config: write,
       schema: {
         tags,
-        summary: "Change a subscription; what is absent stays as it is",
+        summary: "Change a subscription; absent fields stay as they are",
         params: schemas.IdParams,
         body: schemas.ChangeBody,
         response: { 200: schemas.SavedReply, ...errors(400, 404) },
@@ -95,7 +95,7 @@ function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
       config: write,
       schema: {
         tags,
-        summary: "Delete a subscription; what is still to be sent for it alone is cancelled",
+        summary: "Delete a subscription; pending deliveries for it alone are cancelled",
         params: schemas.IdParams,
         response: { 200: schemas.SubscriptionReply, ...errors(400, 404) },
       },
@@ -110,7 +110,7 @@ function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
       config: action,
       schema: {
         tags,
-        summary: "Send a TEST event now, and show what came back",
+        summary: "Send a TEST event now, and show the answer",
         params: schemas.IdParams,
         body: NoBody,
         response: { 200: schemas.TestReply, ...errors(400, 404) },
@@ -177,12 +177,12 @@ function deliveryRoutes(http: Http, { deliveries }: Webhooks): void {
     },
     async ({ params }) => {
       const { payload, attempts, ...row } = await deliveries.get(deliveryIdOf(params));
-      const log = attempts.map(({ attempt, at, duration_ms, status_code, ...told }) => ({
+      const log = attempts.map(({ attempt, at, duration_ms, status_code, ...same }) => ({
         attempt,
         at,
         durationMs: duration_ms,
         statusCode: status_code,
-        ...told,
+        ...same,
       }));
       return { ...deliveryReply(row), payload, log };
     },

@@ -1,4 +1,4 @@
-/** The bodies of subscriptions and deliveries, with the field names of the KPI library's tables in camel case. */
+/** Request and reply bodies of subscriptions and deliveries, with the field names of the KPI library's tables in camel case. */
 import { Type } from "typebox";
 import { Body, Nullable, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
 import { OP_TIME_PATTERN } from "../kernel/time/op-time.ts";
@@ -6,7 +6,7 @@ import { RETRY_NUM_DEFAULT, RETRY_NUM_MAX } from "./retries.ts";
 import { SECRET_LENGTH_MAX } from "./secret.ts";
 import { DELIVERY_STATUSES } from "./states.ts";
 
-/** In a path any text is taken: what is no id belongs to nothing, and is answered like an unknown one. */
+/** A path accepts any text: one that is not a valid id is answered like an unknown id. */
 export const IdParams = Body({ id: Type.String({ minLength: 1, maxLength: 256 }) });
 const plain = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
 const KpiId = Type.String({
@@ -14,7 +14,7 @@ const KpiId = Type.String({
   maxLength: 64,
   pattern: "^(?=.*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]+$",
   examples: ["KD1001"],
-  description: "A KPI's id has 1 to 64 characters, at least one that is no space, and no control characters.",
+  description: "A KPI's id has 1 to 64 characters, not only spaces, and no control characters.",
 });
 const CallbackUrl = Type.String({ minLength: 1, maxLength: 512, examples: ["https://example.org/hooks/kpi"] });
 const Secret = Nullable(
@@ -45,7 +45,7 @@ const createFields = Body({
   teamName: Name({ default: "" }),
   userId: Name({ default: "" }),
 });
-/** Else the reference page makes one up, with a secret that is none. */
+/** Without an example the reference page generates one with an invalid secret. */
 export const CreateBody = Object.assign(createFields, {
   examples: [
     { kpiId: "KD1001", callbackUrl: "https://example.org/hooks/kpi", secret: "Header,Authorization,Bearer xxx" },
@@ -81,7 +81,7 @@ export const SubscriptionReply = Type.Object(subscription);
 export const SavedReply = Type.Object({
   ...subscription,
   signingKey: Type.Optional(
-    Type.String({ description: "Only when the callback is new for the team, and only this once." }),
+    Type.String({ description: "Shown only when the callback is new for the team, and only this once." }),
   ),
 });
 export const SubscriptionsQuery = Body({
@@ -98,14 +98,14 @@ export const SubscriptionsReply = Page(SubscriptionReply);
 
 export const RotateReply = Type.Object({
   id: Type.Integer(),
-  signingKey: Type.String({ description: "Told only this once." }),
+  signingKey: Type.String({ description: "Shown only this once." }),
   previousValidUntil: ReplyTime,
 });
 
 const attempt = {
   statusCode: Nullable(Type.Integer()),
   error: Nullable(Type.String()),
-  answer: Nullable(Type.String({ description: "The beginning of what the receiver answered." })),
+  answer: Nullable(Type.String({ description: "The beginning of the receiver's answer." })),
   durationMs: Type.Integer(),
 };
 export const TestReply = Type.Object({ delivered: Type.Boolean(), ...attempt });
@@ -145,7 +145,7 @@ export const DeliveriesQuery = Body({
   ),
   status: Type.Optional(Type.Enum(DELIVERY_STATUSES)),
   since: Type.Optional(Time),
-  after: Type.Optional(Type.String({ format: "uuid", description: "The `next` of the page before." })),
+  after: Type.Optional(Type.String({ format: "uuid", description: "The `next` of the previous page." })),
   limit: Type.Integer({ minimum: 1, maximum: 1_000, default: 50 }),
 });
 export const DeliveriesReply = Type.Object({ items: Type.Array(DeliveryReply), next: Nullable(Type.String()) });

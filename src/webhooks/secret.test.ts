@@ -53,7 +53,7 @@ describe("a secret", () => {
   });
 });
 
-describe("what is stored of an answer", () => {
+describe("a stored answer", () => {
   test.each([
     ["Query,token,a b/c", "you sent a b/c, a%20b%2Fc and a+b%2Fc", "you sent [redacted], [redacted] and [redacted]"],
     [
@@ -67,7 +67,7 @@ describe("what is stored of an answer", () => {
       "pin [redacted], [redacted], [redacted], true",
     ],
     ["Query,flag,1", "HTTP 1", "HTTP 1"],
-  ])("has the secret %s cut out", (text, answer, stored) => {
+  ])("has the secret %s removed", (text, answer, stored) => {
     expect(redactor(parseSecret(text))(answer)).toBe(stored);
   });
 

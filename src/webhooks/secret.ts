@@ -1,6 +1,6 @@
 /**
- * What a receiver recognizes its caller by: a triple `Type,Key,Value` that is added to the URL, the headers or the body. It
- * is read strictly, since a slip would send every delivery without it; and no message ever quotes a part of it.
+ * The secret by which a receiver authenticates its caller: `Type,Key,Value`, added to the URL, the headers or the body. It
+ * is parsed strictly, since a typo would send every delivery without it; no message ever quotes a part of it.
  */
 import type { ApiError } from "../kernel/errors.ts";
 import { isDeeper } from "../kernel/json/depth.ts";
@@ -20,14 +20,14 @@ export interface Secret {
 
 export const SECRET_LENGTH_MAX = 2_000;
 const KEY_LENGTH_MAX = 128;
-/** Leaves room above it: what Postgres and `JSON.stringify` can take is deeper. */
+/** Well below the depth that Postgres and `JSON.stringify` accept. */
 const BODY_DEPTH_MAX = 32;
 const BODY_KEY = "json";
 
-/** The characters of a header's name, by RFC 9110. */
+/** The characters of a header name, by RFC 9110. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VISIBLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
-/** What the exchange itself, or the signature, depends on. */
+/** Headers that HTTP itself or the signature depends on. */
 const OWN_HEADERS = new Set(
   (
     "accept-encoding connection content-encoding content-length content-type expect host keep-alive te trailer " +
@@ -78,7 +78,7 @@ export function bodyFields(value: string): Record<string, unknown> {
   try {
     fields = JSON.parse(value);
   } catch {
-    throw invalid("the value of a Body secret must be JSON"); // What the parser says quotes the value.
+    throw invalid("the value of a Body secret must be JSON"); // The message of the parser would quote the value.
   }
   if (!isRecord(fields)) throw invalid("the value of a Body secret must be a JSON object");
   if (isDeeper(fields, BODY_DEPTH_MAX)) throw invalid(`its JSON is nested more than ${BODY_DEPTH_MAX} levels deep`);

@@ -1,4 +1,4 @@
-/** One attempt: puts a payload, its secret and its signatures into a request, and tells what came back. */
+/** One delivery attempt: builds the request from payload, secret and signatures, sends it, and answers the result. */
 
 import { type Outbound, type OutboundAnswer, OutboundRefused } from "../kernel/net/outbound.ts";
 import { retryAfterMs } from "../kernel/net/retry-after.ts";
@@ -11,21 +11,21 @@ import { WAIT_MAX_MS } from "./retries.ts";
 import { bodyFields, type Secret } from "./secret.ts";
 import { signatureHeaders } from "./signing.ts";
 
-/** Where a message goes, with all that is secret about it. */
+/** The address of a message, with its secret and signing keys. */
 export interface Target {
   url: string;
   secret: Secret | undefined;
-  /** Each gives a signature. */
+  /** One signature for each. */
   signingKeys: readonly string[];
 }
 
 export interface Message {
-  /** The same over all attempts. */
+  /** The same for all attempts. */
   id: string;
   payload: Payload;
 }
 
-/** What came of an attempt. Nothing in it is secret. */
+/** The result of an attempt. Contains no secret. */
 export interface Attempt {
   at: Date;
   durationMs: number;
@@ -34,9 +34,9 @@ export interface Attempt {
   error: string | null;
   /** The beginning of the answer's body. */
   answer: string | null;
-  /** What the receiver asked for, 0 if nothing. */
+  /** The `Retry-After` of the receiver, 0 if there is none. */
   retryAfterMs: number;
-  /** Whether it was not sent, and would not be the next time either. */
+  /** The address may not be called, so a retry would not help. */
   refused: boolean;
 }
 
@@ -50,7 +50,7 @@ const ANSWER_LIMIT_BYTES = 65_536;
 const ANSWER_LENGTH_KEPT = 1_000;
 const ERROR_LENGTH_MAX = 2_000;
 
-/** Throws only when the signal cut it short. */
+/** Throws only when the signal aborts. */
 export async function send(deps: SendDeps, target: Target, message: Message, signal: AbortSignal): Promise<Attempt> {
   const startedMs = deps.clock.now();
   const startedAt = performance.now();
@@ -104,12 +104,12 @@ function request(
   });
 }
 
-/** What the event says of itself is never replaced. */
+/** Fields of the event are never replaced. */
 function added(payload: Payload, value: string): Record<string, unknown> {
   return Object.fromEntries(Object.entries(bodyFields(value)).filter(([name]) => !Object.hasOwn(payload, name)));
 }
 
-/** Behind the query that the URL has, which stays as it was written. */
+/** Appends to the query of the URL, which stays as written. */
 function withQuery(text: string, { key, value }: Secret): string {
   const url = new URL(text);
   url.search += `${url.search === "" ? "?" : "&"}${encodeURIComponent(key)}=${encodeURIComponent(value)}`;

@@ -1,4 +1,4 @@
-/** What a receiver gets, and what becomes of a delivery by what the receiver answers. */
+/** What a receiver gets, and how its answer decides the outcome of the delivery. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
@@ -21,13 +21,13 @@ async function subscribe(path: string, fields: Parameters<typeof subscription>[1
 
 async function deliver(by: TestProcess = process) {
   by.sender.start();
-  await by.tell("kpi.updated", update());
+  await by.consume("kpi.updated", update());
 }
 
 const waits = (received: readonly Received[]) =>
   received.slice(1).map(({ atMs }, index) => Math.round((atMs - (received[index]?.atMs ?? 0)) / 100) / 10);
 
-/** As a receiver would write it. */
+/** The verification as a receiver would write it. */
 function isSignedWith(key: string, { headers, body }: Received): boolean {
   const content = `${String(headers["webhook-id"])}.${String(headers["webhook-timestamp"])}.${body}`;
   const expected = createHmac("sha256", Buffer.from(key.replace("whsec_", ""), "base64"))
@@ -61,20 +61,20 @@ describe("a subscriber", () => {
     ["Query,token,a b&c=1,2", "/kpi?x=%20y", { path: "/kpi?x=%20y&token=a%20b%26c%3D1%2C2" }],
     ["Header,Authorization,Bearer xxx,yyy", "/kpi", { headers: { authorization: "Bearer xxx,yyy" } }],
     ['Body,json,{"appId":"xxx","event":"FORGED"}', "/kpi", { json: { appId: "xxx", event: "KPI_UPDATED" } }],
-  ])("with the secret %s is recognized by it", async (secret, path, seen) => {
+  ])("with the secret %s gets it in the request", async (secret, path, seen) => {
     await subscribe(path, { secret });
     await deliver();
     await webhooks.ended(1);
     expect(webhooks.receiver.received()).toMatchObject([seen]);
   });
 
-  test("gets two signatures while a key is being rotated, and one afterwards", async () => {
+  test("gets two signatures during a rotation, and one afterwards", async () => {
     const { id, signingKey } = await subscribe("/kpi");
     const { signingKey: fresh } = await process.subscriptions.rotate(id, actor);
     await deliver();
     await webhooks.ended(1);
     await database.query("update webhooks.endpoint set previous_until = now()");
-    await process.tell("kpi.updated", update());
+    await process.consume("kpi.updated", update());
     await webhooks.ended(2);
     const signedWith = webhooks.receiver
       .received()
@@ -105,7 +105,7 @@ describe("a delivery", () => {
     expect(waits(received)).toEqual([expect.closeTo(1, 0.5), expect.closeTo(2, 0.5)]);
     expect(new Set(received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
     const [, second, third] = received.map(({ headers }) => Number(headers["webhook-timestamp"]));
-    expect((third ?? 0) - (second ?? 0)).toBeGreaterThanOrEqual(1); // Each attempt has its own time.
+    expect((third ?? 0) - (second ?? 0)).toBeGreaterThanOrEqual(1); // Each attempt has its own timestamp.
     const detail = await process.deliveries.get(String(received[0]?.headers["webhook-id"]));
     expect(detail.attempts.map(({ attempt, status_code }) => [attempt, status_code])).toEqual([
       [1, 500],
@@ -129,7 +129,7 @@ describe("a delivery", () => {
   test.each([
     ["seconds", () => "2"],
     ["a date", () => new Date(Date.now() + 2_900).toUTCString()],
-  ])("waits as long as the receiver asks for in %s, and so does everything else for it", async (_, retryAfter) => {
+  ])("waits for the Retry-After in %s, and so do all others to that endpoint", async (_, retryAfter) => {
     await subscribe("/kpi");
     webhooks.receiver.on("/kpi", (nth, response) => {
       if (nth > 1) return 200;
@@ -138,14 +138,14 @@ describe("a delivery", () => {
     });
     await deliver();
     await until(async () => (await webhooks.rows())[0]?.attempt === 1, "the first attempt");
-    await process.tell("kpi.updated", update());
+    await process.consume("kpi.updated", update());
     await webhooks.ended(2);
     const [first, second, third] = webhooks.receiver.received().map(({ atMs }) => atMs) as [number, number, number];
     expect(Math.min(second, third) - first).toBeGreaterThan(1_800);
     expect(Math.max(second, third) - first).toBeLessThan(4_500);
   });
 
-  test("that is answered 410 is the last: the subscriptions of the callback are disabled, until someone enables them", async () => {
+  test("that is answered 410 disables the subscriptions of the callback until someone enables them", async () => {
     const { id } = await subscribe("/kpi");
     await subscribe("/kpi", { kpiId: "KD9" });
     await subscribe("/other", { kpiId: "KD9" });
@@ -156,12 +156,12 @@ describe("a delivery", () => {
     expect(items.map(({ status }) => status)).toEqual(["0", "0", "1"]);
     expect(items[0]).toMatchObject({ disabled_at: expect.any(Date), disabled_reason: expect.stringContaining("410") });
     expect(process.log.lines.map(({ message }) => message)).toContain("a webhook endpoint was disabled");
-    await process.tell("kpi.updated", update());
+    await process.consume("kpi.updated", update());
     expect(await webhooks.rows()).toHaveLength(1);
 
     const { subscription: enabled } = await process.subscriptions.update(id, { status: "1" }, actor);
     expect(enabled).toMatchObject({ status: "1", disabled_at: null, disabled_reason: null, failing_since: null });
-    await process.tell("kpi.updated", update());
+    await process.consume("kpi.updated", update());
     await until(() => webhooks.receiver.received("/kpi").length === 2, "the next delivery");
   });
 
@@ -179,7 +179,7 @@ describe("a delivery", () => {
     expect(webhooks.receiver.received("/elsewhere")).toEqual([]);
   });
 
-  test("to a receiver that hangs fails when its time is up", async () => {
+  test("to a receiver that hangs fails at the timeout", async () => {
     const impatient = await webhooks.open({ settings: webhooks.settings({ timeoutSeconds: 1 }) });
     await subscribe("/kpi", { retryNum: 0 });
     webhooks.receiver.on("/kpi", hang);
@@ -203,7 +203,7 @@ describe("a delivery", () => {
 
   test("whose subscription was deleted meanwhile is cancelled", async () => {
     const { id } = await subscribe("/kpi");
-    await process.tell("kpi.updated", update());
+    await process.consume("kpi.updated", update());
     await process.subscriptions.remove(id, actor);
     process.sender.start();
     expect(await webhooks.ended(1)).toMatchObject([{ status: "CANCELLED", attempt: 0 }]);
@@ -211,9 +211,9 @@ describe("a delivery", () => {
     expect(await database.query("select from webhooks.endpoint")).toEqual([]);
   });
 
-  test("goes to where its subscription has moved, with the secret it has now", async () => {
+  test("goes to the new address of its subscription, with its new secret", async () => {
     const { id } = await subscribe("/old", { secret: "Query,t,old" });
-    await process.tell("kpi.updated", update());
+    await process.consume("kpi.updated", update());
     const moved = { callbackUrl: webhooks.receiver.url("/new"), secret: "Query,t,new" };
     await process.subscriptions.update(id, moved, actor);
     process.sender.start();
@@ -222,11 +222,11 @@ describe("a delivery", () => {
   });
 });
 
-describe("an endpoint that has only failed for days", () => {
+describe("an endpoint that has failed for days without a success", () => {
   const failing = (since: string) =>
     database.query(`update webhooks.endpoint set failing_since = now() - interval '${since}'`);
 
-  test("is disabled when it fails again, and those who watch are told", async () => {
+  test("is disabled when it fails again, and alerts are sent", async () => {
     const alerts = [{ name: "ops", url: webhooks.receiver.url("/ops"), retryNum: 0 }];
     const watched = await webhooks.open({ settings: webhooks.settings({ alerts }) });
     await subscribe("/kpi", { retryNum: 0 });
@@ -240,7 +240,7 @@ describe("an endpoint that has only failed for days", () => {
     expect((await process.subscriptions.list({}, { size: 1, offset: 0 })).items).toMatchObject([{ status: "0" }]);
   });
 
-  test("is left alone before that time, and forgiven by one success", async () => {
+  test("is not disabled before that time, nor after one success", async () => {
     await subscribe("/kpi", { retryNum: 1 });
     await failing("4 days");
     webhooks.receiver.on("/kpi", (nth) => (nth === 1 ? 500 : 200));

@@ -5,7 +5,7 @@ import { isSigningKey, makeSigningKey, signatureHeaders } from "./signing.ts";
 
 const message = { id: "msg_1", timestamp: 1_700_000_000, body: '{"é":"\u{1f600}"}' };
 
-/** The specification once more, by another library. */
+/** Another implementation of the specification. */
 async function verifies(key: string, signature: string, { id, timestamp, body }: typeof message): Promise<boolean> {
   const bytes = Buffer.from(key.replace("whsec_", ""), "base64");
   const hmac = { name: "HMAC", hash: "SHA-256" };
@@ -27,7 +27,7 @@ describe("a signature", () => {
     });
   });
 
-  test("holds for its own key, id, time and body alone", async () => {
+  test("is valid only for its own key, id, time and body", async () => {
     const [key, other] = [makeSigningKey(systemIds), makeSigningKey(systemIds)];
     const signature = String(signatureHeaders(message, [key])["webhook-signature"]);
     expect(await verifies(key, signature, message)).toBe(true);

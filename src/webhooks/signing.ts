@@ -1,6 +1,6 @@
 /**
- * Signatures by the Standard Webhooks specification: HMAC-SHA256 over `id.timestamp.body`, in base64 behind `v1,`. Several
- * keys give several signatures, of which a receiver needs one: that is how keys are rotated.
+ * Signatures by the Standard Webhooks specification: HMAC-SHA256 over `id.timestamp.body`, in base64 after `v1,`. Several
+ * keys give several signatures, of which one must match: that is how keys are rotated.
  */
 import { createHmac } from "node:crypto";
 import type { Ids } from "../kernel/ids.ts";

@@ -1,4 +1,4 @@
-/** Every move of a delivery is tried from every state: legal ones are made, all others leave the row as it is. */
+/** Every move of a delivery is tried from every state: legal ones are made, all others leave the row unchanged. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { DELIVERY_NEXT, DELIVERY_STATUSES, type DeliveryStatus } from "./states.ts";
@@ -16,7 +16,7 @@ let id: string;
 beforeEach(async () => {
   process = await webhooks.open();
   await process.subscriptions.create(subscription("https://x.example/"), actor);
-  await process.tell("kpi.updated", update());
+  await process.consume("kpi.updated", update());
   id = (await webhooks.rows())[0]?.id ?? "";
 });
 
@@ -29,10 +29,10 @@ async function bringTo(status: DeliveryStatus): Promise<void> {
   );
 }
 
-const told = { callback_url: "https://x.example/", status_code: 200, error: null, delay_seconds: 1 };
+const report = { callback_url: "https://x.example/", status_code: 200, error: null, delay_seconds: 1 };
 const OUTCOMES = ["delivered", "retry_later", "give_up", "cancel"] as const;
 const finish = (outcome: (typeof OUTCOMES)[number]) => () =>
-  deliveryLease.finish(database.db, outcome, [{ id, fence: FENCE, ...told }]);
+  deliveryLease.finish(database.db, outcome, [{ id, fence: FENCE, ...report }]);
 const since = "2000-01-01T00:00:00Z";
 
 const MOVES: Record<string, { make: () => Promise<unknown>; from: readonly DeliveryStatus[]; to: DeliveryStatus }> = {
@@ -83,7 +83,7 @@ describe.each(Object.entries(MOVES))("%s", (_, { make, from, to }) => {
   });
 });
 
-test("every move of the table is made by something", () => {
+test("every move of the table is tested", () => {
   const made = Object.values(MOVES).flatMap(({ from, to }) => from.map((status) => `${status} ${to}`));
   const all = DELIVERY_STATUSES.flatMap((from) => DELIVERY_NEXT[from].map((to) => `${from} ${to}`));
   expect([...new Set(made)].sort()).toEqual(all.sort());
@@ -106,7 +106,7 @@ test("another fence changes nothing", async () => {
   await bringTo("SENDING");
   const before = await webhooks.rows();
   for (const outcome of OUTCOMES) {
-    expect(await deliveryLease.finish(database.db, outcome, [{ id, fence: "8", ...told }])).toEqual([]);
+    expect(await deliveryLease.finish(database.db, outcome, [{ id, fence: "8", ...report }])).toEqual([]);
   }
   expect(await webhooks.rows()).toEqual(before);
 });

@@ -1,14 +1,14 @@
 /**
- * The life of a delivery.
+ * The states of a delivery.
  *
  *     PENDING ──claimed──▶ SENDING ──2xx──▶ DELIVERED
  *       ▲ ▲                 │ │ ├──no retry is left, or none would help──▶ FAILED
- *       │ └──retry later,───┘ │ └──nobody wants it any more──▶ CANCELLED
- *       │    given back       └──its process fell silent──▶ PENDING; FAILED after too many
+ *       │ └──retry later,───┘ │ └──no subscription is enabled──▶ CANCELLED
+ *       │    released         └──its process was lost──▶ PENDING; FAILED after too many
  *       └──redeliver, recover── DELIVERED | FAILED | CANCELLED
  *
- * Only the holder of the fence leaves SENDING, or whoever finds that the holder's session has expired. A person never
- * touches what is being sent. The moves are made by the lease and the statements in store/deliveries.ts.
+ * Only the holder of the fence moves a delivery out of SENDING, or a reclaim after the holder's session has expired. Requests
+ * of a person never do. The moves are made by the lease and the statements in store/deliveries.ts.
  */
 
 export const DELIVERY_STATUSES = ["PENDING", "SENDING", "DELIVERED", "FAILED", "CANCELLED"] as const;
@@ -16,7 +16,7 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 /** Every legal move. */
 export const DELIVERY_NEXT = {
-  PENDING: ["SENDING", "PENDING"], // redelivered before its time: due at once
+  PENDING: ["SENDING", "PENDING"], // redelivered before it was due: now due at once
   SENDING: ["DELIVERED", "PENDING", "FAILED", "CANCELLED"],
   DELIVERED: ["PENDING"],
   FAILED: ["PENDING"],

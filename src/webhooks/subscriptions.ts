@@ -1,10 +1,10 @@
-/** What people do with subscriptions. The secret goes in and never comes out; a signing key is told once, when it is made. */
+/** The use cases of subscriptions. A secret is never shown again; a signing key is shown once, when it is made. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../kernel/data/db.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { webhooksError } from "./catalogue.ts";
 import { testPayload } from "./events.ts";
-import type { Keeper } from "./keeper.ts";
+import type { SealedSecrets } from "./sealed-secrets.ts";
 import { parseSecret } from "./secret.ts";
 import { type Attempt, type SendDeps, send } from "./send.ts";
 import type { WebhooksSettings } from "./settings.ts";
@@ -24,7 +24,7 @@ import {
   updateSubscription,
 } from "./store/subscriptions.ts";
 
-/** What a caller sends. In a change, what is absent stays as it is. */
+/** The fields that a caller sends. In a change, absent fields stay as they are. */
 export interface SubscriptionInput {
   kpiId?: string;
   callbackUrl?: string;
@@ -39,7 +39,7 @@ export type NewSubscription = SubscriptionInput & Required<Omit<SubscriptionInpu
 
 export interface Saved {
   subscription: SubscriptionView;
-  /** Only when its endpoint is new. */
+  /** Null unless its endpoint is new. */
   signingKey: string | null;
 }
 
@@ -49,21 +49,21 @@ export interface Subscriptions {
   get(id: number): Promise<SubscriptionView>;
   list(filter: SubscriptionFilter, page: { size: number; offset: number }): ReturnType<typeof listSubscriptions>;
   remove(id: number, actor: Actor): Promise<SubscriptionView>;
-  /** Gives its endpoint a new signing key; the one before goes on signing for a while. */
+  /** Gives its endpoint a new signing key; the previous one still signs for `rotationHours`. */
   rotate(id: number, actor: Actor): Promise<{ signingKey: string; previousUntil: Date }>;
-  /** Sends a TEST event now, once, and answers what came back. */
+  /** Sends a TEST event now, once, and answers the result. */
   test(id: number, actor: Actor): Promise<Attempt>;
 }
 
 export interface SubscriptionsDeps extends SendDeps {
   db: Db;
   ids: Ids;
-  keeper: Keeper;
+  sealedSecrets: SealedSecrets;
   settings: WebhooksSettings;
 }
 
 export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
-  const { db, ids, keeper, settings, clock } = deps;
+  const { db, ids, sealedSecrets, settings, clock } = deps;
 
   async function get(queryable: Queryable, id: number): Promise<SubscriptionView> {
     const row = await readSubscription(queryable, id);
@@ -74,13 +74,13 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
   function secretFields(id: number, text: string | null) {
     if (text === null) return { secret: null, secret_type: null, secret_key: null };
     const secret = parseSecret(text);
-    return { secret: keeper.sealSecret(id, secret), secret_type: secret.type, secret_key: secret.key };
+    return { secret: sealedSecrets.sealSecret(id, secret), secret_type: secret.type, secret_key: secret.key };
   }
 
-  /** Makes the endpoint if there is none; answers its key if it did. */
+  /** Creates the endpoint if there is none; answers its key if it did. */
   async function ensure(tx: Queryable, { callback_url, team_name }: SubscriptionFields): Promise<string | null> {
     const key = makeSigningKey(ids);
-    const sealed = keeper.sealKey(callback_url, team_name, key);
+    const sealed = sealedSecrets.sealKey(callback_url, team_name, key);
     return (await ensureEndpoint(tx, callback_url, team_name, sealed)) ? key : null;
   }
 
@@ -152,7 +152,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       db.tx(async (tx) => {
         const { callback_url: url, team_name: team } = await get(tx, id);
         const signingKey = makeSigningKey(ids);
-        const sealed = keeper.sealKey(url, team, signingKey);
+        const sealed = sealedSecrets.sealKey(url, team, signingKey);
         const previousUntil = await rotateKey(tx, { url, team }, sealed, settings.rotationHours);
         if (!previousUntil) throw webhooksError("SUBSCRIPTION_NOT_FOUND", { id }); // Deleted since it was read.
         await audit(tx, actor, "subscription.rotate", String(id));
@@ -165,7 +165,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       const { kpi_id } = await get(db, id);
       await audit(db, actor, "subscription.test", String(id));
       const payload = testPayload(kpi_id, new Date(clock.now()).toISOString());
-      return send(deps, keeper.target([row]), { id: ids.uuid(), payload }, new AbortController().signal);
+      return send(deps, sealedSecrets.target([row]), { id: ids.uuid(), payload }, new AbortController().signal);
     },
   };
 }
@@ -177,7 +177,7 @@ function shown({ kpi_id, callback_url, retry_num, status, team_name }: Omit<Subs
 
 function checkCallbackUrl(text: string): void {
   const refuse = (reason: string) => webhooksError("CALLBACK_URL_INVALID", {}, { reason });
-  if (!URL.canParse(text)) throw refuse("it is not a URL; write it whole, as in https://host/path");
+  if (!URL.canParse(text)) throw refuse("it is not a URL; write it in full, as in https://host/path");
   const { protocol, username, password } = new URL(text);
   if (protocol !== "http:" && protocol !== "https:") throw refuse("only http and https URLs are called");
   if (username !== "" || password !== "") {

@@ -1,4 +1,4 @@
-/** Wake-up hints of webhooks. */
+/** The hint topics of webhooks. */
 
 /** A delivery is due. */
 export const DELIVERIES_TOPIC = "webhooks.deliveries";

@@ -1,4 +1,4 @@
-/** Webhooks as a process has them, for tests: on the test's database, with a receiver, and with loops that start when asked. */
+/** The webhooks of a process, for tests: on the test's database, with a receiver, and with services that the test starts. */
 
 import { randomBytes, randomUUID } from "node:crypto";
 import { afterEach, beforeEach } from "vitest";
@@ -75,8 +75,8 @@ async function openProcess(database: TestDatabase, { allowPrivate = true, ...giv
     retention,
     session,
     log,
-    /** Hands an event to the consumer, as the outbox does; answers its id. */
-    async tell(topic: string, payload: object, eventId: string = randomUUID()): Promise<string> {
+    /** Delivers an event to the consumer, as the relay does; answers its id. */
+    async consume(topic: string, payload: object, eventId: string = randomUUID()): Promise<string> {
       await webhooks.consumer.deliver({ eventId, topic, payload }, new AbortController().signal);
       return eventId;
     },
@@ -90,17 +90,17 @@ async function openProcess(database: TestDatabase, { allowPrivate = true, ...giv
 }
 
 export interface TestWebhooks {
-  /** Set anew for each test. */
+  /** A new one for each test. */
   receiver: Receiver;
   open(options?: ProcessOptions): Promise<TestProcess>;
   settings(fields: Partial<WebhooksSettings>): WebhooksSettings;
   /** All deliveries, oldest first. */
   rows(): Promise<DeliveryRow[]>;
-  /** Waits until no delivery is on its way. */
+  /** Waits until there are `count` deliveries and all have ended. */
   ended(count: number): Promise<DeliveryRow[]>;
 }
 
-/** Call at the top of a test file, after `useDatabase`. */
+/** Call it at the top of a test file, after `useDatabase`. */
 export function useWebhooks(database: TestDatabase): TestWebhooks {
   const opened: TestProcess[] = [];
   const test: TestWebhooks = {

@@ -1,4 +1,4 @@
-/** Puts the parts of the module together for one process: what people use, the consumer of events, the loops. */
+/** Wires the parts of the module for one process: its use cases, the outbox consumer and the services. */
 
 import type { Db } from "../kernel/data/db.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -15,9 +15,9 @@ import { createAlerts } from "./alerts.ts";
 import type { WebhooksMetrics } from "./catalogue.ts";
 import { createConsumer } from "./consumer.ts";
 import { createDeliveries, type Deliveries } from "./deliveries.ts";
-import { createKeeper } from "./keeper.ts";
 import { createOutcomes } from "./outcomes.ts";
 import { createRetention } from "./retention.ts";
+import { createSealedSecrets } from "./sealed-secrets.ts";
 import type { WebhooksSettings } from "./settings.ts";
 import type { Claimed } from "./store/deliveries.ts";
 import { createSubscriptions, type Subscriptions } from "./subscriptions.ts";
@@ -26,7 +26,7 @@ import { createWorker } from "./worker.ts";
 export interface Webhooks {
   subscriptions: Subscriptions;
   deliveries: Deliveries;
-  /** Hand it to the outbox, in every process that emits and in every process that relays. */
+  /** Register it with the outbox in every process that emits or relays. */
   consumer: OutboxConsumer;
   /** Start them in a process with the role `worker`. */
   services: readonly [worker: LeaseWorker<Claimed>, retention: Service];
@@ -44,20 +44,20 @@ export interface WebhooksDeps {
   clock: Clock;
   ids: Ids;
   settings: WebhooksSettings;
-  /** Where the addresses and keys of alerts may be. */
+  /** For `${env.NAME}` in the settings of alerts. */
   env: Environment;
 }
 
 export function createWebhooks(deps: WebhooksDeps): Webhooks {
   const { settings, ids } = deps;
-  const keeper = createKeeper(deps.secrets);
+  const sealedSecrets = createSealedSecrets(deps.secrets);
   const alerts = createAlerts(settings.alerts, deps.env, ids);
   const timeoutMs = settings.timeoutSeconds * 1_000;
   const outcomes = createOutcomes({ ...deps, alerts });
   return {
-    subscriptions: createSubscriptions({ ...deps, keeper, timeoutMs }),
+    subscriptions: createSubscriptions({ ...deps, sealedSecrets, timeoutMs }),
     deliveries: createDeliveries(deps),
-    consumer: createConsumer({ ...deps, keeper, alerts }),
-    services: [createWorker({ ...deps, keeper, alerts, outcomes, timeoutMs }), createRetention(deps)],
+    consumer: createConsumer({ ...deps, sealedSecrets, alerts }),
+    services: [createWorker({ ...deps, sealedSecrets, alerts, outcomes, timeoutMs }), createRetention(deps)],
   };
 }

@@ -1,4 +1,4 @@
-/** The loops that send: one receiver that hangs delays nobody, a crash loses nothing, a stop drains. */
+/** The worker that sends: one receiver that hangs delays no other, a crash loses nothing, a stop drains. */
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { until } from "../../test/until.ts";
@@ -25,21 +25,21 @@ describe("an endpoint that hangs", () => {
     const others = ["/1", "/2", "/3"];
     const process = await openWith(["/hanging", ...others]);
     webhooks.receiver.on("/hanging", hang);
-    for (let n = 0; n < 200; n += 1) await process.tell("kpi.updated", update());
+    for (let n = 0; n < 200; n += 1) await process.consume("kpi.updated", update());
     const begun = performance.now();
     process.sender.start();
     await until(() => others.every((path) => counts(path) === 200), "the other endpoints' deliveries");
-    expect(performance.now() - begun).toBeLessThan(10_000); // It would be 15 s for the first batch alone.
-    expect(counts("/hanging")).toBe(16); // As many at a time as one endpoint may have, over all processes.
+    expect(performance.now() - begun).toBeLessThan(10_000); // In one batch with the hanging ones it would take 15 s.
+    expect(counts("/hanging")).toBe(16); // The limit of one endpoint, over all processes.
     const second = await webhooks.open();
     expect(await second.sender.runOnce()).toEqual({ claimed: 0 });
     expect(counts("/hanging")).toBe(16);
   });
 
-  test("is tried with two at a time once it is known to fail", async () => {
+  test("gets at most two deliveries at a time once it fails", async () => {
     const process = await openWith(["/hanging"], { settings: webhooks.settings({ timeoutSeconds: 1 }) }, 0);
     webhooks.receiver.on("/hanging", hang);
-    for (let n = 0; n < 30; n += 1) await process.tell("kpi.updated", update());
+    for (let n = 0; n < 30; n += 1) await process.consume("kpi.updated", update());
     process.sender.start();
     await until(
       async () => (await webhooks.rows()).filter(({ status }) => status === "FAILED").length === 16,
@@ -50,17 +50,17 @@ describe("an endpoint that hangs", () => {
     expect(sending).toHaveLength(2);
   });
 
-  test("takes slots, but never more than there are", async () => {
+  test("occupies at most the slots that there are", async () => {
     const process = await openWith(["/hanging"], { settings: webhooks.settings({ slots: 3 }) });
     webhooks.receiver.on("/hanging", hang);
-    for (let n = 0; n < 10; n += 1) await process.tell("kpi.updated", update());
+    for (let n = 0; n < 10; n += 1) await process.consume("kpi.updated", update());
     expect(await process.sender.runOnce()).toEqual({ claimed: 3 });
     expect(await process.sender.runOnce()).toEqual({ claimed: 0 });
   });
 });
 
 describe("a crash", () => {
-  test("while a delivery is being sent sends it again, under the same id; the late answer changes nothing", async () => {
+  test("during a delivery sends it again under the same id; the late result changes nothing", async () => {
     const suspended = await openWith(["/kpi"]);
     let answerLate = () => {};
     webhooks.receiver.on("/kpi", (nth, response) => {
@@ -68,7 +68,7 @@ describe("a crash", () => {
       answerLate = () => response.writeHead(500).end();
       return undefined;
     });
-    await suspended.tell("kpi.updated", update());
+    await suspended.consume("kpi.updated", update());
     expect(await suspended.sender.runOnce()).toEqual({ claimed: 1 });
     await until(() => counts("/kpi") === 1, "the first attempt");
     await expire();
@@ -81,16 +81,16 @@ describe("a crash", () => {
     expect(before).toMatchObject({ status: "DELIVERED", attempt: 1 });
 
     answerLate();
-    const tooLate = "the outcome of a delivery came too late and was dropped";
+    const tooLate = "a delivery ended after its lease was lost; its outcome is dropped";
     await until(() => suspended.log.lines.some(({ message }) => message === tooLate), "the late outcome");
     expect(await webhooks.rows()).toEqual([before]);
     expect(new Set(webhooks.receiver.received().map(({ headers }) => headers["webhook-id"])).size).toBe(1);
     expect((await other.deliveries.get(before?.id ?? "")).attempts).toHaveLength(1);
   });
 
-  test("of one worker after the other ends a delivery that may be the cause", async () => {
+  test("of one worker after the other fails a delivery, which may be the cause", async () => {
     const process = await openWith(["/kpi"]);
-    await process.tell("kpi.updated", update());
+    await process.consume("kpi.updated", update());
     await database.query(
       "update webhooks.delivery set status = 'SENDING', due_at = null, session_id = 0, fence = 1, lost_count = 9",
     );
@@ -98,7 +98,7 @@ describe("a crash", () => {
     expect(await webhooks.rows()).toMatchObject([{ status: "FAILED", last_error: "lost 10 workers in a row" }]);
   });
 
-  test("of the connection after a claim was committed does not leave the delivery held for ever", async () => {
+  test("of the connection after a committed claim does not leave the delivery leased for ever", async () => {
     let cut = true;
     const forgetful: Db = {
       ...database.db,
@@ -111,7 +111,7 @@ describe("a crash", () => {
     };
     const process = await webhooks.open({ db: forgetful });
     const other = await openWith(["/kpi"]);
-    await other.tell("kpi.updated", update());
+    await other.consume("kpi.updated", update());
     await expect(process.sender.runOnce()).rejects.toThrow("the answer was lost");
     expect(await webhooks.rows()).toMatchObject([{ status: "SENDING" }]);
     process.sender.start();
@@ -121,11 +121,11 @@ describe("a crash", () => {
 });
 
 describe("a stop", () => {
-  test("waits for what is being sent, and writes down what became of it", async () => {
+  test("waits for deliveries in flight and writes their outcomes", async () => {
     const process = await openWith(["/kpi"], { settings: webhooks.settings({ drainSeconds: 30 }) });
     let answer = () => {};
     webhooks.receiver.on("/kpi", (_, response) => void (answer = () => response.writeHead(200).end()));
-    await process.tell("kpi.updated", update());
+    await process.consume("kpi.updated", update());
     process.sender.start();
     await until(() => counts("/kpi") === 1, "the attempt");
     const stopped = process.sender.stop();
@@ -134,10 +134,10 @@ describe("a stop", () => {
     expect(await webhooks.rows()).toMatchObject([{ status: "DELIVERED" }]);
   });
 
-  test("gives back what does not end in time, uncounted, for another process", async () => {
+  test("releases what does not end in time, without counting a loss", async () => {
     const process = await openWith(["/kpi"]);
     webhooks.receiver.on("/kpi", (nth) => (nth === 1 ? undefined : 200));
-    await process.tell("kpi.updated", update());
+    await process.consume("kpi.updated", update());
     process.sender.start();
     await until(() => counts("/kpi") === 1, "the attempt");
     await process.sender.stop();
@@ -151,7 +151,7 @@ test("several processes share the deliveries, and each is sent once", async () =
   const paths = ["/1", "/2", "/3", "/4"];
   const first = await openWith(paths);
   const all = [first, await webhooks.open(), await webhooks.open()];
-  for (let n = 0; n < 50; n += 1) await first.tell("kpi.updated", update());
+  for (let n = 0; n < 50; n += 1) await first.consume("kpi.updated", update());
   for (const { sender } of all) sender.start();
   await webhooks.ended(200);
   expect(new Set(webhooks.receiver.received().map(({ headers }) => headers["webhook-id"])).size).toBe(200);
@@ -165,17 +165,17 @@ test("a secret that was sealed under another key fails its own delivery, with a 
     actor,
   );
   await database.query("update webhooks.metrics_webhook_subscription set secret = 'v1.x.y' where secret is not null");
-  await process.tell("kpi.updated", update());
+  await process.consume("kpi.updated", update());
   process.sender.start();
   const rows = await webhooks.ended(2);
   expect(rows.map(({ status }) => status).sort()).toEqual(["DELIVERED", "FAILED"]);
   expect(rows.find(({ status }) => status === "FAILED")?.last_error).toContain("cannot be opened");
 });
 
-test("deliveries that ended long ago are forgotten with their attempts, and others stay", async () => {
+test("old deliveries that have ended are deleted with their attempts, and others stay", async () => {
   const process = await openWith(["/kpi"]);
   process.sender.start();
-  for (let n = 0; n < 3; n += 1) await process.tell("kpi.updated", update());
+  for (let n = 0; n < 3; n += 1) await process.consume("kpi.updated", update());
   const [old, waiting] = await webhooks.ended(3);
   await database.query("update webhooks.delivery set created_at = now() - interval '31 days' where id = any($1)", [
     [old?.id, waiting?.id],

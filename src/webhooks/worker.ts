@@ -1,6 +1,6 @@
 /**
- * Sends what is due. Claims fill the free slots, a few for each endpoint; each delivery is sent by itself from there, so
- * that one that hangs delays nobody.
+ * The worker that sends due deliveries. Claims fill the free slots, with a limit for each endpoint; each delivery is sent
+ * independently, so that one that hangs delays no other.
  */
 import type { Db } from "../kernel/data/db.ts";
 import { createLeaseWorker, type LeaseWorker } from "../kernel/work/lease-worker.ts";
@@ -10,8 +10,8 @@ import type { Session } from "../kernel/work/session.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import { type Alerts, alertNameOf } from "./alerts.ts";
 import type { WebhooksMetrics } from "./catalogue.ts";
-import type { Keeper } from "./keeper.ts";
 import { type Outcomes, type Result, resultOf, unsent } from "./outcomes.ts";
+import type { SealedSecrets } from "./sealed-secrets.ts";
 import { type SendDeps, send, type Target } from "./send.ts";
 import type { WebhooksSettings } from "./settings.ts";
 import { type Claimed, deliveryLease, nextDueMs } from "./store/deliveries.ts";
@@ -26,7 +26,7 @@ export interface WorkerDeps extends SendDeps {
   log: ServiceLog;
   onRun: OnRun;
   settings: WebhooksSettings;
-  keeper: Keeper;
+  sealedSecrets: SealedSecrets;
   alerts: Alerts;
   outcomes: Outcomes;
 }
@@ -53,11 +53,12 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<Claimed> {
     try {
       target = targetOf(item);
     } catch (error) {
-      // A secret that cannot be decrypted: the operator may still start us with the right key.
+      // The secret cannot be decrypted. It is retried, because the operator may restart the process with the right key.
       const none = { at: new Date(deps.clock.now()), durationMs: 0, statusCode: null, answer: null, retryAfterMs: 0 };
       return resultOf(item, item.callback_url, { ...none, error: (error as Error).message, refused: false });
     }
-    if (!target) return unsent(item, "cancel", "None of its subscriptions is enabled any more, or its alert is gone.");
+    if (!target)
+      return unsent(item, "cancel", "None of its subscriptions is enabled, or its alert is no longer in the settings.");
     const attempt = await send(deps, target, { id, payload }, signal);
     return resultOf(item, alertNameOf(item.callback_url) === null ? target.url : item.callback_url, attempt);
   }
@@ -65,7 +66,9 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<Claimed> {
   function targetOf({ callback_url, targets }: Prepared): Target | undefined {
     if (alertNameOf(callback_url) !== null) return deps.alerts.target(callback_url);
     const [first, ...others] = targets;
-    return first && deps.keeper.target([first, ...others.filter((row) => row.callback_url === first.callback_url)]);
+    return (
+      first && deps.sealedSecrets.target([first, ...others.filter((row) => row.callback_url === first.callback_url)])
+    );
   }
 
   const worker = createLeaseWorker<Claimed, Prepared, Result, { id: string; fence: string }>({
@@ -83,7 +86,7 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<Claimed> {
         claimMax: CLAIM_MAX,
         claim: (limit, holder) => deliveryLease.claim(db, { limit, holder }),
         dueMs: () => nextDueMs(db),
-        claimsAfterEnd: true, // An endpoint has room again.
+        claimsAfterEnd: true, // Its endpoint has a free place again.
       },
     ],
     prepare,

@@ -1,4 +1,4 @@
-/** SQL for the work on deliveries: making them, leasing them, writing down what became of them. */
+/** SQL for the work on deliveries: insert them, lease them, write their outcomes and attempts. */
 import { itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
 import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
@@ -27,8 +27,8 @@ const NEW_VALUES = {
   payload: "json",
   retry_num: "int4",
 };
-// The deliveries of an event are made by one statement, so one of them proves that all are there. The constraint decides
-// between two that do it at the same moment.
+// One statement inserts all deliveries of an event, so if one exists, all do. The constraint decides between two concurrent
+// inserts.
 const INSERT = statement<{ id: string }>(
   "webhooks.delivery.insert",
   `insert into webhooks.delivery
@@ -54,9 +54,9 @@ export async function insertDeliveries(db: Queryable, deliveries: readonly NewDe
   return (await db.rows(INSERT, toArrays({ ...NEW_KEY, ...NEW_VALUES }, items))).length;
 }
 
-/** How many deliveries of one receiver are under way at once, over all processes. */
+/** How many deliveries to one endpoint are in flight at once, over all processes. */
 const ENDPOINT_CONCURRENCY = 16;
-/** One that fails is tried with few at a time, so that many dead ones do not take up all slots. */
+/** For an endpoint that fails, so that many dead ones do not occupy all slots. */
 const FAILING_CONCURRENCY = 2;
 
 interface ClaimedRow {
@@ -111,7 +111,7 @@ export const deliveryLease = leaseOn({
   },
 });
 
-// What is due already waits for room at its endpoint, and whoever makes room looks again.
+// A delivery that is already due waits for a free place at its endpoint; the end of another delivery claims again.
 const NEXT_DUE = statement<{ ms: number | null }>(
   "webhooks.delivery.next_due",
   `select extract(epoch from least(
@@ -120,7 +120,7 @@ const NEXT_DUE = statement<{ ms: number | null }>(
    ) - now())::float8 * 1000 as ms`,
 );
 
-/** Milliseconds until a delivery is due, or an endpoint takes deliveries again; Infinity if nothing waits. */
+/** Milliseconds until a delivery is due, or the hold of an endpoint ends; Infinity if nothing waits. */
 export async function nextDueMs(db: Queryable): Promise<number> {
   return (await db.rows(NEXT_DUE))[0]?.ms ?? Number.POSITIVE_INFINITY;
 }
@@ -162,7 +162,7 @@ const DELETE_OLD = statement<{ id: string }>(
    ) delete from webhooks.delivery d using picked p where d.id = p.id returning d.id`,
 );
 
-/** Forgets deliveries that have ended, with their attempts; answers how many. */
+/** Deletes old deliveries that have ended, with their attempts; answers the number. */
 export async function deleteOldDeliveries(db: Queryable, keepDays: number, limit: number): Promise<number> {
   return (await db.rows(DELETE_OLD, [keepDays, limit])).length;
 }

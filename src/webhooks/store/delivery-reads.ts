@@ -1,4 +1,4 @@
-/** SQL for what people do with deliveries: look at them, and have them sent again. */
+/** SQL for the use cases of deliveries: list, show, and send again. */
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { type Statement, statement } from "../../kernel/data/statement.ts";
 import type { DeliveryStatus } from "../states.ts";
@@ -32,17 +32,17 @@ export interface DeliveryFilter {
   opTime?: string;
   status?: DeliveryStatus;
   since?: string;
-  /** The last delivery of the page before. */
+  /** The last delivery of the previous page. */
   after?: string;
 }
 
-/** What the index of addresses goes by. */
+/** The expression of the index on addresses. */
 const HASH = "hashtextextended(d.callback_url, 0)";
 
-// Each part that is not asked for is left out, so that the plan can use the index of what is.
+// Filters that are not given are left out, so that the plan can use the index of those that are.
 const CONDITIONS: Record<keyof DeliveryFilter, (parameter: string) => string> = {
   callbackUrl: (p) => `${HASH} = hashtextextended(${p}, 0) and d.callback_url = ${p}`,
-  // By way of its address, which has an index.
+  // Also by its address, which has an index.
   subscriptionId: (p) => `${p}::int4 = any(d.subscription_ids) and ${HASH} =
       (select hashtextextended(s.callback_url, 0) from webhooks.metrics_webhook_subscription s where s.id = ${p}::int4)`,
   modelId: (p) => `d.model_id = ${p}`,
@@ -91,7 +91,7 @@ export function readAttempts(db: Db, deliveryId: string, limit: number): Promise
   return db.read(ATTEMPTS, [deliveryId, limit]);
 }
 
-/** Where a delivery of subscriptions would go now; null if none of them is enabled. */
+/** The present address of a delivery; null if none of its subscriptions is enabled. */
 const PRESENT_URL = `(select s.callback_url from webhooks.metrics_webhook_subscription s
         where s.id = any(d.subscription_ids) and s.status = '1' order by s.id limit 1)`;
 const AGAIN = `set status = 'PENDING', due_at = now(), tries = 0, lost_count = 0, ended_at = null,
@@ -105,13 +105,13 @@ const REDELIVER = statement<{ id: string }>(
    where t.id = p.id and t.status <> 'SENDING' and ${IS_WANTED} returning t.id`,
 );
 
-/** Answers whether it will be sent again: not while it is being sent, and not when nobody wants it. */
+/** False while it is being sent, and if none of its subscriptions is enabled. */
 export async function redeliver(tx: Queryable, id: string): Promise<boolean> {
   return (await tx.rows(REDELIVER, [id])).length > 0;
 }
 
 const NOW = statement<{ now: string }>("webhooks.delivery.now", "select now()::text as now");
-// What fails again meanwhile has ended after `before` and is left alone: the caller goes on until none is left.
+// Deliveries that fail again meanwhile end after `before` and are left out, so that the loop of the caller ends.
 const RECOVER = statement<{ id: string }>(
   "webhooks.delivery.recover",
   `with picked as materialized (
@@ -125,7 +125,7 @@ const RECOVER = statement<{ id: string }>(
 
 export async function databaseTime(db: Queryable): Promise<string> {
   const [row] = await db.rows(NOW);
-  if (!row) throw new Error("the database has no time");
+  if (!row) throw new Error("the query of the time returned no row");
   return row.now;
 }
 

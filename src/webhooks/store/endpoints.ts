@@ -1,9 +1,9 @@
-/** SQL for endpoints: their signing keys, and what is known of their health. */
+/** SQL for endpoints: their signing keys and their health. */
 import { type Columns, itemsByKey, toArrays } from "../../kernel/data/batch.ts";
 import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 
-// An update that changes nothing, but locks the row: nobody deletes the endpoint before the subscription is there.
+// The update changes nothing but locks the row, so that the endpoint is not deleted before the subscription is inserted.
 const ENSURE = statement<{ created: boolean }>(
   "webhooks.endpoint.ensure",
   `insert into webhooks.endpoint (callback_url, team_name, signing_key) values ($1, $2, $3)
@@ -11,7 +11,7 @@ const ENSURE = statement<{ created: boolean }>(
    returning xmax = 0 as created`,
 );
 
-/** Answers whether it was made, with this key. */
+/** True if it was created, with this key. */
 export async function ensureEndpoint(tx: Queryable, url: string, team: string, sealedKey: string): Promise<boolean> {
   return (await tx.rows(ENSURE, [url, team, sealedKey]))[0]?.created ?? false;
 }
@@ -22,7 +22,7 @@ const ENABLE = statement(
    where callback_url = $1 and team_name = $2 and (disabled_at is not null or failing_since is not null)`,
 );
 
-/** Someone wants to hear from it again. */
+/** A subscription was enabled: clears the failures of its endpoint. */
 export async function enableEndpoint(tx: Queryable, url: string, team: string): Promise<void> {
   await tx.rows(ENABLE, [url, team]);
 }
@@ -38,7 +38,7 @@ const DROP_UNUSED = statement(
                    where s.callback_url = e.callback_url and s.team_name = e.team_name)`,
 );
 
-/** With its last subscription an endpoint goes, and its key with it. The lock comes first: see `ensureEndpoint`. */
+/** Deletes the endpoint and its key if it has no subscription left. Locks it first: see `ensureEndpoint`. */
 export async function dropUnusedEndpoint(tx: Queryable, url: string, team: string): Promise<void> {
   await tx.rows(LOCK, [url, team]);
   await tx.rows(DROP_UNUSED, [url, team]);
@@ -51,7 +51,7 @@ const ROTATE = statement<{ previous_until: Date }>(
    where callback_url = $1 and team_name = $2 returning previous_until`,
 );
 
-/** Answers until when the key before signs too. */
+/** Answers until when the previous key still signs. */
 export async function rotateKey(
   tx: Queryable,
   endpoint: { url: string; team: string },
@@ -75,16 +75,16 @@ export interface EndpointFailure {
   callback_url: string;
   /** It answered 410. */
   gone: boolean;
-  /** How long it wants to be left alone; 0 if it did not say. */
+  /** Its `Retry-After`; 0 if there is none. */
   held_seconds: number;
 }
 
 const FAILURE_KEY: Columns = { callback_url: "text" };
 const FAILURE_VALUES: Columns = { gone: "bool", held_seconds: "float8" };
-// Only rows that change are written: an endpoint that goes on failing costs nothing more.
+// Writes only rows that change: an endpoint that keeps failing costs no further writes.
 const FAILED = statement<{ callback_url: string; disabled_reason: string | null }>(
   "webhooks.endpoint.failed",
-  `with judged as materialized (
+  `with failed as materialized (
      select e.callback_url, e.team_name, i.held_seconds,
             case when i.gone then 'The receiver answered 410: it wants no more deliveries.'
                  when e.failing_since <= now() - make_interval(days => $4::int4)
@@ -100,7 +100,7 @@ const FAILED = statement<{ callback_url: string; disabled_reason: string | null 
                            then greatest(e.held_until, now() + make_interval(secs => j.held_seconds)) else e.held_until end,
          disabled_at = case when j.reason is not null then now() end,
          disabled_reason = j.reason
-     from judged j where e.callback_url = j.callback_url and e.team_name = j.team_name
+     from failed j where e.callback_url = j.callback_url and e.team_name = j.team_name
      returning e.callback_url, e.disabled_reason`,
 );
 const DISABLE_SUBSCRIPTIONS = statement(
@@ -109,7 +109,7 @@ const DISABLE_SUBSCRIPTIONS = statement(
    from ${itemsByKey({ callback_url: "text" })} where s.callback_url = i.callback_url and s.status = '1'`,
 );
 
-/** Answers the endpoints that this has disabled, each with its reason; their subscriptions are disabled with them. */
+/** Answers the endpoints that it has disabled, with their subscriptions, each with the reason. */
 export async function noteFailures(
   tx: Queryable,
   failures: readonly EndpointFailure[],

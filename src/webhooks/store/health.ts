@@ -1,4 +1,4 @@
-/** SQL for the doctor: whether deliveries get done, and which endpoints do not take them. */
+/** SQL for the doctor: deliveries that are stuck, and endpoints that fail or are disabled. */
 import type { Db } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 
@@ -15,7 +15,7 @@ const DELIVERIES = statement<{ sending: number; orphaned: number; overdue_second
 
 export async function deliveryHealth(db: Db) {
   const [row] = await db.read(DELIVERIES);
-  if (!row) throw new Error("a select without a table gave no row");
+  if (!row) throw new Error("the query of deliveries returned no row");
   return row;
 }
 
@@ -29,6 +29,6 @@ const ENDPOINTS = statement<{ failing: number; disabled: number; example: string
 
 export async function endpointHealth(db: Db) {
   const [row] = await db.read(ENDPOINTS);
-  if (!row) throw new Error("an aggregate gave no row");
+  if (!row) throw new Error("the query of endpoints returned no row");
   return row;
 }

@@ -1,4 +1,4 @@
-/** SQL for subscriptions, and for what a delivery needs to know of the ones that it is for. */
+/** SQL for subscriptions, and for the targets of deliveries. */
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { type Statement, statement } from "../../kernel/data/statement.ts";
 import type { SecretType } from "../secret.ts";
@@ -22,7 +22,7 @@ export interface SubscriptionRow extends SubscriptionFields {
   updated_at: Date;
 }
 
-/** With what is known of its endpoint. */
+/** With the health of its endpoint. */
 export interface SubscriptionView extends Omit<SubscriptionRow, "secret"> {
   failing_since: Date | null;
   disabled_at: Date | null;
@@ -49,7 +49,7 @@ const NEXT_ID = statement<{ id: number }>(
 
 export async function nextSubscriptionId(db: Queryable): Promise<number> {
   const [row] = await db.rows(NEXT_ID);
-  if (!row) throw new Error("a sequence gave no number");
+  if (!row) throw new Error("the sequence of subscription ids returned no row");
   return row.id;
 }
 
@@ -77,7 +77,6 @@ const LOCK = statement<SubscriptionRow>(
   `select id, ${FIELDS.join(", ")}, created_at, updated_at from ${TABLE} where id = $1 for update`,
 );
 
-/** For changing it. */
 export async function lockSubscription(tx: Queryable, id: number): Promise<SubscriptionRow | undefined> {
   return (await tx.rows(LOCK, [id]))[0];
 }
@@ -106,7 +105,7 @@ export interface SubscriptionFilter {
   q?: string;
 }
 
-// Each part that is not asked for is left out, so that the plan can use the index of what is.
+// Filters that are not given are left out, so that the plan can use the index of those that are.
 const CONDITIONS: Record<keyof SubscriptionFilter, (parameter: string) => string> = {
   kpiId: (p) => `s.kpi_id = ${p}`,
   callbackUrl: (p) => `s.callback_url = ${p}`,
@@ -141,7 +140,7 @@ function listStatements(filters: readonly (keyof SubscriptionFilter)[]): ListSta
   return made;
 }
 
-/** By id. */
+/** Sorted by id. */
 export async function listSubscriptions(
   db: Db,
   filter: SubscriptionFilter,
@@ -165,7 +164,7 @@ const SUBSCRIBERS = statement<Subscriber>(
    where s.kpi_id = any($1::text[]) and s.status = '1'`,
 );
 
-/** Who wants to hear of any of these KPIs, by id. Sorted here: a plan could read them all just to have them in order. */
+/** The enabled subscriptions of these KPIs, by id. Sorted here, because `order by` could make Postgres read the whole table by id. */
 export async function subscribersOf(db: Queryable, kpiIds: readonly string[]): Promise<Subscriber[]> {
   return (await db.rows(SUBSCRIBERS, [kpiIds])).toSorted((a, b) => a.id - b.id);
 }
@@ -176,7 +175,7 @@ export interface TargetRow {
   team_name: string;
   secret: string | null;
   signing_key: string;
-  /** Only while it still signs. */
+  /** Null once it no longer signs. */
   previous_key: string | null;
 }
 
@@ -190,7 +189,7 @@ const ENABLED_TARGETS = statement<TargetRow>(
 );
 const TARGET = statement<TargetRow>("webhooks.subscription.target", target("s.id = $1"));
 
-/** How to reach those of these subscriptions that are enabled. */
+/** The targets of those subscriptions that are enabled. */
 export async function enabledTargets(db: Queryable, ids: readonly number[]): Promise<TargetRow[]> {
   return ids.length === 0 ? [] : db.rows(ENABLED_TARGETS, [ids]);
 }

@@ -1,20 +1,20 @@
-/** Keeps what is secret about a subscription sealed in its row: the secret itself, and the signing keys of its endpoint. */
+/** Seals and opens the secrets of a subscription for its row: its own secret, and the signing keys of its endpoint. */
 import { OperatorError } from "../kernel/errors.ts";
 import { orUnavailable, type SecretBox } from "../kernel/secrets/cipher.ts";
 import { parseSecret, type Secret } from "./secret.ts";
 import type { Target } from "./send.ts";
 import type { TargetRow } from "./store/subscriptions.ts";
 
-export interface Keeper {
+export interface SealedSecrets {
   sealSecret(subscriptionId: number, secret: Secret): string;
-  /** Nothing if it was sealed under another key. */
+  /** Undefined if it was sealed under another key. */
   tryOpen(subscriptionId: number, sealed: string): string | undefined;
   sealKey(url: string, team: string, signingKey: string): string;
-  /** Where to send what is for these subscriptions, which share an address; the first one's secret is used. */
+  /** The target of a delivery for these subscriptions, which share an address; the secret is that of the first. */
   target(rows: readonly [TargetRow, ...TargetRow[]]): Target;
 }
 
-export function createKeeper(box: SecretBox): Keeper {
+export function createSealedSecrets(box: SecretBox): SealedSecrets {
   const secretPlace = (id: number) => `webhooks.subscription:${id}:secret`;
   const keyPlace = (url: string, team: string) => `webhooks.endpoint:${JSON.stringify([url, team])}:signing_key`;
   const seal = (text: string, place: string) => orUnavailable(() => box.seal(text, place));
