@@ -16,9 +16,9 @@ describe("a waiter", () => {
     await define(waits, "m", ["a"]);
     const { considered } = await waits.announce(arrival("a", DAY));
     expect(considered).toMatchObject([{ generation: 1 }]);
-    const ended = waits.runWaiters.ended(run(1), NEVER);
+    const waited = waits.runWaiters.ended(run(1), NEVER);
     await open({ roles: ["worker"] });
-    expect(await ended).toMatchObject({ status: "SUCCESS", generation: 1, storage_count: 1 });
+    expect(await waited).toMatchObject({ status: "SUCCESS", generation: 1, storage_count: 1 });
   });
 
   test("gets the result of a run that has already ended", async () => {
@@ -68,10 +68,10 @@ describe("a waiter", () => {
     await first.begun();
     await process.announce(arrival("b", DAY)); // Queued before the follow-up.
     await process.announce(arrival("a", DAY));
-    const ended = process.runWaiters.ended(run(1), NEVER);
+    const waited = process.runWaiters.ended(run(1), NEVER);
     first.release();
     await other.begun();
-    expect(await ended).toMatchObject({ status: "SUCCESS", generation: 1 });
+    expect(await waited).toMatchObject({ status: "SUCCESS", generation: 1 });
     expect(await state("m", DAY)).toBe("ready");
   });
 
@@ -82,19 +82,19 @@ describe("a waiter", () => {
     acts.set("m", lost.act);
     await process.announce(arrival("a", DAY));
     await lost.begun();
-    const ended = process.runWaiters.ended(run(1), NEVER);
+    const waited = process.runWaiters.ended(run(1), NEVER);
     await process.expireSession();
     acts.clear();
     const other = await open({ roles: ["worker"] });
     await other.worker.reclaimer?.runOnce();
-    expect(await ended).toMatchObject({ status: "SUCCESS", generation: 1 });
+    expect(await waited).toMatchObject({ status: "SUCCESS", generation: 1 });
   });
 
   test("gets the result even if the hint is lost", async () => {
     const process = await open({ roles: [] });
     await define(process, "m", ["a"]);
     await process.announce(arrival("a", DAY));
-    const ended = process.runWaiters.ended(run(1), NEVER);
+    const waited = process.runWaiters.ended(run(1), NEVER);
     await database.query(
       `with ended as (update arrivals.model_instance set state = 'idle', ready_at = null, generation = 1)
        insert into arrivals.metrics_task_log (model_id, op_time, status, end_time, generation, trigger, consumed, worker)
@@ -102,7 +102,7 @@ describe("a waiter", () => {
       [DAY],
     );
     await database.query("update arrivals.model_instance set state = 'idle', ready_at = null, generation = 1");
-    expect(await ended).toMatchObject({ status: "SUCCESS" });
+    expect(await waited).toMatchObject({ status: "SUCCESS" });
   });
 
   test.each([
@@ -112,10 +112,10 @@ describe("a waiter", () => {
     const process = await open({ roles: [] });
     await define(process, "m", ["a"]);
     await process.announce(arrival("a", DAY));
-    const ended = process.runWaiters.ended(run(1), NEVER);
+    const waited = process.runWaiters.ended(run(1), NEVER);
     if (does === "remove") await process.models.remove("m", ACTOR);
     else await process.models.setPublished("m", false, ACTOR);
-    expect(await ended).toBeUndefined();
+    expect(await waited).toBeUndefined();
   });
 
   test("stops when its signal aborts, and reads the database no more", async () => {
@@ -123,9 +123,9 @@ describe("a waiter", () => {
     await define(process, "m", ["a"]);
     await process.announce(arrival("a", DAY));
     const given = new AbortController();
-    const ended = process.runWaiters.ended(run(1), given.signal);
+    const waited = process.runWaiters.ended(run(1), given.signal);
     given.abort();
-    expect(await ended).toBeUndefined();
+    expect(await waited).toBeUndefined();
     expect(await process.runWaiters.ended(run(1), given.signal)).toBeUndefined();
   });
 
