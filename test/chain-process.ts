@@ -1,6 +1,6 @@
 /**
- * Processes of chains inside the test's process: each has its own connections, session, worker and timers, as a server
- * has. Their nodes of type `act` do what the test tells them to.
+ * Chains processes inside the test's process: each has its own connections, session, worker and timers, like a server. Their
+ * nodes of type `act` call functions of the test.
  */
 import { Type } from "typebox";
 import { afterEach, beforeEach, expect } from "vitest";
@@ -34,17 +34,17 @@ export interface ChainProcess extends Chains {
   /** The names of the statements that it sent, in order. */
   statements: string[];
   logged: LogLine[];
-  /** How many acts ran at the same time, at the most. */
+  /** The largest number of acts that ran at the same time. */
   mostAtOnce: number;
-  /** As after `kill -9`, in the eyes of the others: its session has run out. */
-  fallSilent(): Promise<void>;
+  /** Other processes see it as dead, as after `kill -9`: its session has expired. */
+  expireSession(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface ProcessOptions extends Partial<ChainsSettings> {
-  /** What runs in it. Without `scheduler` the test calls `timers.runOnce()`; without `worker` nothing is claimed. */
+  /** Without `scheduler` the test calls `timers.runOnce()`; without `worker` nothing is claimed. */
   roles?: readonly ("scheduler" | "worker")[];
-  /** Happens after the question which tables have arrived, before its answer is used. */
+  /** Called after `hasArrived` has read the arrivals, before it returns them. */
   meanwhile?: () => Promise<unknown>;
 }
 
@@ -56,23 +56,23 @@ export interface Seen {
 
 export interface ChainProcesses {
   open(options?: ProcessOptions): Promise<ChainProcess>;
-  /** What nodes do, by their id; one that is not here succeeds at once. */
+  /** What nodes do, by node id; a node without an act succeeds at once. */
   acts: Map<string, Act>;
-  /** Every act that began: `<run id>/<node id>/<attempt>`. */
+  /** Every act that started: `<run id>/<node id>/<attempt>`. */
   begun: string[];
-  /** Tables that `hasArrived` answers, as `table opTime`. */
+  /** Tables that `hasArrived` returns, as `table opTime`. */
   arrivals: Set<string>;
   define(process: ChainProcess, nodes: readonly object[], options?: object): Promise<string>;
   look(runId: string): Promise<Seen>;
   /** Waits for the run's end. */
   ended(runId: string): Promise<Seen>;
-  /** The numbers of the nodes that began, in that order. */
+  /** The ids of the nodes that started, in order. */
   begunNodes(): string[];
 }
 
 const SETTINGS = { slots: 100, stopGraceSeconds: 30, drainSeconds: 0, lostLimit: 5, keepDays: 365, nodeTypes: [] };
 
-/** Call at the top of a test file. What must always hold is checked after each test, and the tables are emptied. */
+/** Call at the top of a test file. After each test it checks the invariants and truncates the tables. */
 export function useChainProcesses(database: TestDatabase): ChainProcesses {
   const open: ChainProcess[] = [];
   const acts = new Map<string, Act>();
@@ -131,11 +131,11 @@ export function useChainProcesses(database: TestDatabase): ChainProcesses {
           session.id(),
           seconds,
         ]);
-      await setExpiry(3_600); // Instead of a heartbeat, which would be among the statements.
+      await setExpiry(3_600); // Instead of a heartbeat, which would be recorded in `statements`.
       let running = 0;
       const act = nodeType({
         type: "act",
-        summary: "Does what the test says.",
+        summary: "Calls a function of the test.",
         cfg: Type.Object({}, { additionalProperties: true }),
         async execute(ctx, cfg) {
           begun.push(`${ctx.runId}/${ctx.nodeId}/${ctx.attempt}`);
@@ -170,7 +170,7 @@ export function useChainProcesses(database: TestDatabase): ChainProcesses {
         statements,
         logged: log.lines,
         mostAtOnce: 0,
-        fallSilent: async () => void (await setExpiry(-1)),
+        expireSession: async () => void (await setExpiry(-1)),
         async stop() {
           await chains.timers.stop();
           await chains.worker.stop();
@@ -204,8 +204,8 @@ export function useChainProcesses(database: TestDatabase): ChainProcesses {
   };
 }
 
-/** An act that goes on until the test lets it go, or until it is aborted unless it is `stubborn`. */
-export function held({ stubborn = false } = {}) {
+/** An act that runs until the test releases it or, unless it `ignoresAbort`, until it is aborted. */
+export function held({ ignoresAbort = false } = {}) {
   const contexts: NodeContext[] = [];
   const gate = signal();
   const act: Act = async (ctx) => {
@@ -213,14 +213,14 @@ export function held({ stubborn = false } = {}) {
     const aborted = signal<never>();
     ctx.signal.addEventListener("abort", () => aborted.reject(ctx.signal.reason), { once: true });
     aborted.promise.catch(() => {});
-    await (stubborn ? gate.promise : Promise.race([gate.promise, aborted.promise]));
+    await (ignoresAbort ? gate.promise : Promise.race([gate.promise, aborted.promise]));
     return {};
   };
   return {
     act,
     contexts,
     release: gate.resolve,
-    /** When so many have begun. */
-    begun: (count = 1) => until(() => contexts.length >= count && contexts, `${count} held acts to begin`),
+    /** Resolves when this many have started. */
+    begun: (count = 1) => until(() => contexts.length >= count && contexts, `${count} held acts to start`),
   };
 }

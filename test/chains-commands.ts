@@ -1,4 +1,4 @@
-/** Random DAGs and random commands for a run: what engine.model.test.ts plays on the engine and on its model. */
+/** Random DAGs and random commands for a run, which engine.model.test.ts applies to the engine and to its model. */
 import * as fc from "fast-check";
 import { type NodeDef, RUN_WHEN } from "../src/chains/definitions/dag.ts";
 import type { NodeStatus } from "../src/chains/engine/states.ts";
@@ -8,20 +8,20 @@ export const POOLS = { narrow: 1, wide: 2 };
 const DUE = ["nothing", "a retry", "a child", "the deadline", "the grace"] as const;
 const NODES_MAX = 12;
 const TABLES = ["T", "U"];
-/** Nothing becomes due by itself while a sequence runs. */
+/** So long that nothing becomes due by itself during a test. */
 export const NEVER_MS = 86_400_000;
 
-/** Done by one of the processes; what would have no effect is done only `anyway`. */
-export type Command = { by: number; anyway: boolean } & (
+/** A command of one of the processes. One that cannot have an effect runs only with `always`. */
+export type Command = { by: number; always: boolean } & (
   | { kind: "claim"; limit: number }
-  /** Several make one batch. With `room` the engine may hand the process what becomes ready by it. */
+  /** Several reports make one batch. With `room`, the process may adopt nodes that become ready by it. */
   | { kind: "report"; reports: { pick: number; outcome: Outcome }[]; room: number }
   | { kind: "late report"; pick: number; outcome: Outcome }
   | { kind: "child ended"; pick: number; outcome: ChildOutcome; right: boolean }
-  | { kind: "arrive"; table: string; told: boolean }
-  /** The process claims some more and is gone; whether that is noticed at once is another matter. */
+  | { kind: "arrive"; table: string; reported: boolean }
+  /** The process claims more nodes and dies; with `noticed`, the timers run right after. */
   | { kind: "crash"; how: "delete" | "expire"; limit: number; noticed: boolean }
-  /** The clock jumps to when something is due, and the timers look. `room` is for the first nodes of a run that they admit. */
+  /** Something becomes due, and the timers run. `room` is for adopting nodes of a run that they admit. */
   | { kind: "timers"; due: (typeof DUE)[number]; pick: number; room: number }
   | { kind: "stop"; dies: boolean }
   | { kind: "resume" }
@@ -86,14 +86,14 @@ export function anyCommands(): fc.Arbitrary<Command[]> {
     rest: { [Key in keyof Rest]: fc.Arbitrary<Rest[Key]> },
   ) => ({
     weight,
-    arbitrary: fc.record({ kind: fc.constant(kind), by: fc.nat(1), anyway: fc.nat(9).map((n) => n === 0), ...rest }),
+    arbitrary: fc.record({ kind: fc.constant(kind), by: fc.nat(1), always: fc.nat(9).map((n) => n === 0), ...rest }),
   });
   const command = fc.oneof(
     of(9, "claim", { limit }),
     of(9, "report", { reports, room: fc.nat(2) }),
     of(1, "late report", { pick, outcome }),
     of(2, "child ended", { pick, outcome: childOutcome, right: mostly }),
-    of(2, "arrive", { table, told: fc.boolean() }),
+    of(2, "arrive", { table, reported: fc.boolean() }),
     of(3, "crash", { how, limit, noticed: mostly }),
     of(6, "timers", { due, pick, room: fc.nat(2) }),
     of(1, "stop", { dies: sometimes }),
@@ -105,8 +105,8 @@ export function anyCommands(): fc.Arbitrary<Command[]> {
   return fc.array(command, { minLength: 20, maxLength: 80, size: "max" });
 }
 
-/** Whether it can have an effect. */
-export function isOfUse(model: Model, command: Command): boolean {
+/** Whether the command can have an effect. */
+export function canHaveEffect(model: Model, command: Command): boolean {
   const { status } = model.run;
   const some = (...statuses: NodeStatus[]) => model.nodes.some((node) => statuses.includes(node.status));
   switch (command.kind) {
@@ -116,7 +116,7 @@ export function isOfUse(model: Model, command: Command): boolean {
     case "crash":
       return model.held().length > 0;
     case "late report":
-      return model.spent.length > 0;
+      return model.lostLeases.length > 0;
     case "child ended":
       return model.parked().length > 0;
     case "arrive":

@@ -1,12 +1,12 @@
 /**
- * The rules of a run once more, in memory and from their definitions: what the engine is compared with. It keeps no
- * counters and no queue; whether a node may run is asked anew of its parents each time.
+ * A model of a run that the engine is compared with, written from the rules alone. It keeps no counters and no queue: whether a
+ * node may run is computed from its parents each time.
  */
 import type { NodeDef } from "../src/chains/definitions/dag.ts";
 import type { NodeStatus, RunStatus } from "../src/chains/engine/states.ts";
 
-/** A node in the hands of a worker. */
-export interface Grip {
+/** A node that a worker holds. */
+export interface Lease {
   nodeId: string;
   fence: string;
   session: string;
@@ -16,11 +16,11 @@ interface ModelNode {
   def: NodeDef;
   status: NodeStatus;
   attempt: number;
-  /** Failures, and silent workers in a row, since it last began anew. */
+  /** Failures, and lost workers in a row, since its last reset. */
   tries: number;
   lost: number;
   delayed: boolean;
-  grip: Grip | null;
+  lease: Lease | null;
   /** The run that it is parked for. */
   child: string | null;
   missing: Set<string>;
@@ -38,42 +38,43 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
   const nodes = defs.map(newNode);
   const arrived = new Set<string>();
   const dead = new Set<string>();
-  const spent: Grip[] = [];
+  const lostLeases: Lease[] = [];
   const run: { status: RunStatus; timedOut: boolean } = { status: "PENDING", timedOut: false };
 
   const get = (id: string) => nodes.find(({ def }) => def.id === id) as ModelNode;
   const parentsOf = ({ def }: ModelNode) => (def.dependsOn ?? []).map(get);
   const has = (status: NodeStatus) => nodes.some((node) => node.status === status);
-  const waits = ({ status }: ModelNode) => status === "PENDING" || status === "RETRYING";
+  const isWaiting = ({ status }: ModelNode) => status === "PENDING" || status === "RETRYING";
 
   function mayRun(node: ModelNode): "yes" | "never" | "not yet" {
     const parents = parentsOf(node).map(({ status }) => status);
-    const over = parents.every((status) => ENDED.includes(status) && status !== "STOPPED") && node.missing.size === 0;
-    if (node.def.runWhen === "all_done") return over ? "yes" : "not yet";
+    const allEnded =
+      parents.every((status) => ENDED.includes(status) && status !== "STOPPED") && node.missing.size === 0;
+    if (node.def.runWhen === "all_done") return allEnded ? "yes" : "not yet";
     const failed = parents.includes("FAILED");
-    if (node.def.runWhen === "one_failed") return failed ? "yes" : over ? "never" : "not yet";
-    return failed || parents.includes("SKIPPED") ? "never" : over ? "yes" : "not yet";
+    if (node.def.runWhen === "one_failed") return failed ? "yes" : allEnded ? "never" : "not yet";
+    return failed || parents.includes("SKIPPED") ? "never" : allEnded ? "yes" : "not yet";
   }
 
-  function letGo(node: ModelNode): void {
-    if (node.grip) spent.push(node.grip);
-    Object.assign(node, { grip: null, child: null });
+  function release(node: ModelNode): void {
+    if (node.lease) lostLeases.push(node.lease);
+    Object.assign(node, { lease: null, child: null });
   }
 
   function end(node: ModelNode, status: NodeStatus): void {
-    if (node.status === "RETRYING") node.attempt -= 1; // That try was never begun.
-    letGo(node);
+    if (node.status === "RETRYING") node.attempt -= 1; // That attempt never started.
+    release(node);
     Object.assign(node, { status, delayed: false });
   }
 
-  function beginAnew(node: ModelNode, status: "PENDING" | "RETRYING"): void {
+  function reset(node: ModelNode, status: "PENDING" | "RETRYING"): void {
     const attempt = node.attempt + Number(status === "RETRYING");
     const missing = new Set(node.def.waitsFor?.filter((table) => !arrived.has(table)));
     Object.assign(node, { status, attempt, missing, tries: 0, lost: 0 });
   }
 
   function tryAgain(node: ModelNode, delayed: boolean): void {
-    letGo(node);
+    release(node);
     Object.assign(node, { status: "RETRYING", attempt: node.attempt + 1, delayed });
   }
 
@@ -91,13 +92,13 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
     if (node.child !== child) return false;
     if (outcome === "succeeded") end(node, "SUCCESS");
     else fail(node, outcome === "failed for good");
-    follow();
+    propagate();
     return true;
   }
 
-  /** What follows for the others, and for the run. */
-  function follow(): void {
-    for (const node of nodes.filter(waits)) {
+  /** The effects on the other nodes and on the run. */
+  function propagate(): void {
+    for (const node of nodes.filter(isWaiting)) {
       if (mayRun(node) === "never") end(node, "SKIPPED");
       if (mayRun(node) === "not yet") node.delayed = false;
     }
@@ -109,34 +110,34 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
   }
 
   function stopWhatWaits(): void {
-    for (const node of nodes.filter(waits)) end(node, "STOPPED");
+    for (const node of nodes.filter(isWaiting)) end(node, "STOPPED");
     run.status = run.status === "PENDING" ? "STOPPED" : "STOPPING";
   }
 
-  function goOn(): void {
+  function continueRun(): void {
     Object.assign(run, { status: "RUNNING", timedOut: false });
-    follow();
+    propagate();
   }
 
-  /** Everything behind these; they themselves are not. */
-  function behind(from: ReadonlySet<ModelNode>): ModelNode[] {
+  /** All descendants of these nodes, without the nodes themselves. */
+  function descendants(from: ReadonlySet<ModelNode>): ModelNode[] {
     const reached = new Set(from);
     for (const node of nodes) if (parentsOf(node).some((parent) => reached.has(parent))) reached.add(node);
     return nodes.filter((node) => reached.has(node) && !from.has(node));
   }
 
-  /** What was put aside behind these gets another chance; what waits for a stopped node has it later. */
-  function resetBehind(from: ReadonlySet<ModelNode>, downstream: boolean): void {
-    for (const node of behind(from)) {
-      const putAside = node.status === "SKIPPED" || node.status === "STOPPED";
-      if (!putAside && !(downstream && ENDED.includes(node.status))) continue;
-      if (!parentsOf(node).some(({ status }) => status === "STOPPED")) beginAnew(node, "PENDING");
+  /** Resets skipped and stopped descendants, except those that wait for a STOPPED node. */
+  function resetDescendants(from: ReadonlySet<ModelNode>, downstream: boolean): void {
+    for (const node of descendants(from)) {
+      const isSkippedOrStopped = node.status === "SKIPPED" || node.status === "STOPPED";
+      if (!isSkippedOrStopped && !(downstream && ENDED.includes(node.status))) continue;
+      if (!parentsOf(node).some(({ status }) => status === "STOPPED")) reset(node, "PENDING");
       else if (node.status === "SKIPPED") node.status = "STOPPED";
     }
   }
 
-  /** Undoes what is done after it. */
-  function keep(): () => void {
+  /** Returns a function that restores the present state. */
+  function snapshot(): () => void {
     const before = nodes.map((node) => ({ ...node, missing: new Set(node.missing) }));
     const { status, timedOut } = run;
     return () => {
@@ -146,9 +147,9 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
   }
 
   function rowOf(node: ModelNode): string {
-    const { def, status, attempt, grip, delayed } = node;
+    const { def, status, attempt, lease, delayed } = node;
     const waiting = delayed ? "delayed" : mayRun(node) === "yes" ? "ready" : "waiting";
-    const state = status === "RUNNING" ? (grip ? "leased" : "parked") : waiting;
+    const state = status === "RUNNING" ? (lease ? "leased" : "parked") : waiting;
     const live = run.status !== "PENDING" && !ENDED.includes(status);
     return [def.id, status, attempt, ...(live ? [state] : [])].join(" ");
   }
@@ -164,9 +165,9 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
       if (!again.has(node)) continue;
       for (const parent of parentsOf(node)) if (parent.status === "STOPPED") again.add(parent);
     }
-    for (const node of again) beginAnew(node, asked.includes(node) || node.attempt > 0 ? "RETRYING" : "PENDING");
-    resetBehind(again, downstream);
-    goOn();
+    for (const node of again) reset(node, asked.includes(node) || node.attempt > 0 ? "RETRYING" : "PENDING");
+    resetDescendants(again, downstream);
+    continueRun();
     return nodeId !== undefined && asked[0]?.status === "SKIPPED" ? refusal : undefined;
   }
 
@@ -175,29 +176,29 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
     nodes,
     /** Sessions that have ended. */
     dead,
-    /** What was let go of, kept by whoever had it. */
-    spent,
-    /** As the tables tell it: id, status, attempt and, of a node under way, what the engine does with it. */
+    /** Leases that have ended, which their workers may still report for. */
+    lostLeases,
+    /** As in the tables: id, status, attempt and, for a live node, its state. */
     rows: () => ({ run: run.status, nodes: nodes.map(rowOf) }),
-    /** Those that wait for others. */
-    waiting: () => nodes.filter((node) => waits(node) && mayRun(node) === "not yet").map(({ def }) => def.id),
-    held: () => nodes.flatMap(({ grip }) => grip ?? []),
+    /** Nodes that wait for others. */
+    waiting: () => nodes.filter((node) => isWaiting(node) && mayRun(node) === "not yet").map(({ def }) => def.id),
+    held: () => nodes.flatMap(({ lease }) => lease ?? []),
     delayed: () => nodes.filter(({ delayed }) => delayed),
     parked: () => nodes.filter(({ child }) => child !== null),
 
-    /** Answers whether the run begins with this. */
+    /** Returns whether this admits the run. */
     admit(): boolean {
       if (run.status !== "PENDING") return false;
-      for (const node of nodes) beginAnew(node, "PENDING");
-      goOn();
+      for (const node of nodes) reset(node, "PENDING");
+      continueRun();
       return true;
     },
 
-    /** What a claim gets. */
+    /** The nodes that a claim gets. */
     ready(kind: "free" | "pooled", limit: number): string[] {
       const ready = nodes.filter((node) => rowOf(node).endsWith(" ready"));
       const inPool = ([pool, size]: [string, number]) => {
-        const taken = nodes.filter(({ def, grip }) => def.pool === pool && grip).length;
+        const taken = nodes.filter(({ def, lease }) => def.pool === pool && lease).length;
         return ready.filter(({ def }) => def.pool === pool).slice(0, Math.max(0, size - taken));
       };
       const free = ready.filter(({ def }) => def.pool === undefined);
@@ -205,51 +206,51 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
       return wanted.slice(0, limit).map(({ def }) => def.id);
     },
 
-    claimed(grip: Grip): number {
-      const node = get(grip.nodeId);
+    claimed(lease: Lease): number {
+      const node = get(lease.nodeId);
       if (node.status === "PENDING") node.attempt += 1;
-      Object.assign(node, { status: "RUNNING", grip });
+      Object.assign(node, { status: "RUNNING", lease });
       return node.attempt;
     },
 
-    /** Answers whether it counts. */
-    report(grip: Grip, outcome: Outcome, child: string): boolean {
-      const node = get(grip.nodeId);
-      if (node.grip !== grip) return false;
+    /** Returns whether it counts. */
+    report(lease: Lease, outcome: Outcome, child: string): boolean {
+      const node = get(lease.nodeId);
+      if (node.lease !== lease) return false;
       if (outcome === "skipped") node.attempt -= 1;
       if (outcome === "succeeded" || outcome === "skipped") end(node, outcome === "skipped" ? "SKIPPED" : "SUCCESS");
       else if (run.status === "STOPPING") end(node, "STOPPED");
       else if (outcome === "released") tryAgain(node, false);
       else if (outcome !== "parked") fail(node, outcome === "failed for good");
       else {
-        letGo(node);
+        release(node);
         node.child = child;
       }
-      follow();
+      propagate();
       return true;
     },
 
     childEnded,
 
     reclaim(): void {
-      const lost = nodes.filter(({ grip }) => grip && dead.has(grip.session));
+      const lost = nodes.filter(({ lease }) => lease && dead.has(lease.session));
       for (const node of lost) {
         node.lost += 1;
         if (run.status === "STOPPING") end(node, "STOPPED");
         else if (node.lost >= options.lostLimit) end(node, "FAILED");
         else tryAgain(node, false);
       }
-      if (lost.length > 0) follow();
+      if (lost.length > 0) propagate();
     },
 
-    /** The table is here; `told` says whether those who wait know it already. Answers how many had waited. */
-    arrive(table: string, told: boolean): number {
+    /** The table has arrived; `reported` says whether its waits were satisfied. Returns how many nodes waited for it. */
+    arrive(table: string, reported: boolean): number {
       arrived.add(table);
-      const waiting = nodes.filter((node) => told && !ENDED.includes(node.status) && node.missing.delete(table));
+      const waiting = nodes.filter((node) => reported && !ENDED.includes(node.status) && node.missing.delete(table));
       return run.status === "PENDING" ? 0 : waiting.length;
     },
 
-    /** The time has come of a retry, or of the run that a node is parked for. */
+    /** A delayed attempt is due, or a child run times out. */
     due(node: ModelNode): void {
       node.delayed = false;
       if (node.child !== null) childEnded(node.def.id, node.child, "failed");
@@ -265,20 +266,20 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
       if (run.status !== "RUNNING") return;
       run.timedOut = true;
       stopWhatWaits();
-      follow();
+      propagate();
     },
 
-    graceOver(): void {
+    expireGrace(): void {
       if (run.status !== "STOPPING") return;
       for (const node of nodes) if (node.status === "RUNNING") end(node, "STOPPED");
-      follow();
+      propagate();
     },
 
-    settle: follow,
+    endRunIfDone: propagate,
 
-    /** A refusal changes nothing, and a dry run neither. Answers the run's status as it is or would be. */
+    /** A refusal and a dry run change nothing. Returns the run's status after the retry. */
     retry(asked: Asked, dryRun: boolean): RunStatus | Refusal {
-      const undo = keep();
+      const undo = snapshot();
       const answer = retry(asked) ?? run.status;
       if (dryRun || answer.endsWith("WRONG_STATE")) undo();
       return answer;
@@ -287,9 +288,9 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
     resume(): RunStatus | Refusal {
       if (run.status !== "STOPPED") return "RUN_WRONG_STATE";
       for (const node of nodes.filter(({ status }) => status === "STOPPED")) {
-        beginAnew(node, node.attempt > 0 ? "RETRYING" : "PENDING");
+        reset(node, node.attempt > 0 ? "RETRYING" : "PENDING");
       }
-      goOn();
+      continueRun();
       return run.status;
     },
 
@@ -299,13 +300,13 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
       if (!["FAILED", "STOPPED", "RUNNING"].includes(node.status)) return "NODE_WRONG_STATE";
       end(node, "SUCCESS");
       if (run.status !== "STOPPING") {
-        resetBehind(new Set([node]), false);
-        goOn();
+        resetDescendants(new Set([node]), false);
+        continueRun();
         return node.status;
       }
-      // Whatever it kept from running is stopped like the rest, and goes on when the run is resumed.
-      for (const other of behind(new Set([node]))) if (other.status === "SKIPPED") other.status = "STOPPED";
-      follow();
+      // Nodes that were skipped because of it are stopped like the rest, so that a resume runs them.
+      for (const other of descendants(new Set([node]))) if (other.status === "SKIPPED") other.status = "STOPPED";
+      propagate();
       return node.status;
     },
   };
@@ -314,6 +315,6 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
 export type Model = ReturnType<typeof createModel>;
 
 function newNode(def: NodeDef): ModelNode {
-  const fresh = { tries: 0, lost: 0, delayed: false, grip: null, child: null, missing: new Set<string>() };
+  const fresh = { tries: 0, lost: 0, delayed: false, lease: null, child: null, missing: new Set<string>() };
   return { def, status: "PENDING", attempt: 0, ...fresh };
 }

@@ -1,4 +1,4 @@
-/** A Millrace that runs chains, for tests of their API: what to call again and again, and nodes that do what the test says. */
+/** A Millrace that runs chains, for tests of their API: helpers for common calls, and nodes that call functions of the test. */
 import { randomUUID } from "node:crypto";
 import { afterEach, expect } from "vitest";
 import type { NodeDef } from "../src/chains/definitions/dag.ts";
@@ -10,7 +10,7 @@ import type { TestDatabase } from "./database.ts";
 import { type TestMillrace, useMillrace } from "./millrace.ts";
 import { until } from "./until.ts";
 
-/** How `GET /runs/{runId}/nodes` tells of a node. */
+/** A node in the reply of `GET /runs/{runId}/nodes`. */
 export interface NodeView extends Json {
   nodeId: string;
   status: NodeStatus;
@@ -22,20 +22,20 @@ export interface NodeView extends Json {
 }
 
 export interface TestChains extends TestMillrace {
-  /** Makes a chain, under a name of its own unless `fields` has one; answers its id. */
+  /** Creates a chain, with a random name unless `fields` has one; returns its id. */
   define(nodes: readonly NodeDef[], fields?: Json): Promise<string>;
-  /** Answers the run's id. */
+  /** Returns the run's id. */
   start(chainId: string, body?: Json): Promise<string>;
-  /** Both at once, for tests that care for the run alone. */
+  /** Creates a chain and starts it; returns the run's id. */
   run(nodes: readonly NodeDef[], fields?: Json): Promise<string>;
-  /** Waits for a run to have the status; answers it. */
+  /** Waits until the run has the status; returns the run. */
   reaches(runId: string, status: RunStatus): Promise<Json>;
   nodes(runId: string): Promise<NodeView[]>;
   node(runId: string, nodeId: string): Promise<NodeView>;
   nodeReaches(runId: string, nodeId: string, status: NodeStatus): Promise<NodeView>;
 }
 
-/** Call it at the top of a test file, after `useDatabase`. After each test the rows must agree with each other. */
+/** Call it at the top of a test file, after `useDatabase`. It checks the invariants after each test. */
 export function useChains(database: TestDatabase): TestChains {
   const millrace = useMillrace(database, {
     env: { MILLRACE_ROLES: "api,scheduler,worker" },
@@ -81,7 +81,7 @@ function done<Body>({ status, body }: Answer<Body>): Body {
   return body;
 }
 
-/** Status and code of a refusal, with which most tests are content. */
+/** Status and code of an error reply. */
 export function refusal({ status, body }: Answer<Json>): [status: number, code: unknown] {
   expect(body["error"]).toMatch(/^[A-Z].{10,}[^.][.?]$/s);
   return [status, body["code"]];
@@ -91,7 +91,7 @@ type Script = (ctx: NodeContext, input: unknown) => NodeResult | Promise<NodeRes
 const scripts = new Map<string, Script>();
 Object.assign(globalThis, { [Symbol.for("millrace.test.scripts")]: scripts });
 
-/** A node that runs this function, and may have more fields of a definition. */
+/** A node that calls this function; `fields` are further fields of its definition. */
 export function scripted(id: string, script: Script, fields: Partial<NodeDef> = {}): NodeDef {
   const key = randomUUID();
   scripts.set(key, script);
@@ -103,5 +103,5 @@ export const holds: Script = ({ signal }) =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
 
 export const fails: Script = () => {
-  throw new Error("it was told to fail");
+  throw new Error("it fails on purpose");
 };

@@ -74,7 +74,7 @@ export async function millrace(db: Db): Promise<Engine> {
   let onNode = (_runId: string) => {};
   const type = nodeType({
     type: TYPE,
-    blind: true,
+    readsParents: false,
     summary: "Does nothing but say that it ran.",
     cfg: Type.Object({}),
     async execute({ runId }) {

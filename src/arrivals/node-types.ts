@@ -23,7 +23,7 @@ const ModelCfg = Type.Object(
 export function arriveType({ announce }: Pick<Arrivals, "announce">): NodeType<typeof ArriveCfg> {
   return nodeType({
     type: "arrive",
-    blind: true,
+    readsParents: false,
     storesCfg: true,
     summary: "Announces that a table has arrived for an opTime.",
     cfg: ArriveCfg,
@@ -42,7 +42,7 @@ export function modelType({
 }: Pick<Arrivals, "requests" | "runWaiters">): NodeType<typeof ModelCfg> {
   return nodeType({
     type: "model",
-    blind: true,
+    readsParents: false,
     storesCfg: true,
     summary: "Runs a model for an opTime and waits for its end.",
     cfg: ModelCfg,

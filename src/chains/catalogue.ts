@@ -1,6 +1,5 @@
 /**
- * What chains adds to the catalogues of Millrace: DAGs of work, their runs, schedules and pools. It loads no package, since
- * commands read it too.
+ * The settings, errors, metrics, scopes and tags of chains. It imports no package, because the command line reads it too.
  */
 import type { Catalogue } from "../kernel/catalogue.ts";
 import { trueOrFalse } from "../kernel/config/kinds.ts";
@@ -51,7 +50,7 @@ export const CATALOGUE = {
       sentence: "The Idempotency-Key `{key}` was used for another start of this chain (run {runId}). Use a new key.",
     },
     SCHEDULE_NOT_FOUND: { status: 400, sentence: "Chain {chainId} has no schedule {scheduleId}." },
-    SCHEDULE_NAME_TAKEN: { status: 400, sentence: "The chain has a schedule named `{name}` already." },
+    SCHEDULE_NAME_TAKEN: { status: 400, sentence: "The chain already has a schedule named `{name}`." },
     SCHEDULE_INVALID: { status: 400, sentence: "{reason}." },
     POOL_NOT_FOUND: { status: 400, sentence: "There is no pool `{name}`." },
     POOL_IN_USE: {
@@ -67,10 +66,10 @@ export const CATALOGUE = {
     },
     millrace_chains_node_seconds: {
       kind: "histogram",
-      help: "Time from the claim of a node to its end, by its type and what became of it.",
+      help: "Time from the claim of a node to its end, by type and outcome.",
       labels: ["type", "outcome"],
     },
-    millrace_chains_nodes_in_flight: { kind: "gauge", help: "Nodes that this process runs at the moment.", labels: [] },
+    millrace_chains_nodes_in_flight: { kind: "gauge", help: "Nodes that this process is running.", labels: [] },
   },
   scopes: { "chain:read": {}, "chain:write": {}, "run:read": {}, "run:write": {}, "run:control": {} },
   tags: {

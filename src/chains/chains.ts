@@ -1,4 +1,4 @@
-/** Puts the parts of the module together for one process: what people use, the worker, the timers. */
+/** Wires the parts of the module for one process: use cases, worker, timers. */
 
 import type { Db } from "../kernel/data/db.ts";
 import { systemIds } from "../kernel/ids.ts";
@@ -10,11 +10,11 @@ import { PROCESS_NAME, type Session } from "../kernel/work/session.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import type { ChainsMetrics } from "./catalogue.ts";
 import { createDefinitions, type Definitions } from "./definitions/definitions.ts";
-import { createEnded } from "./engine/ended.ts";
+import { createRunEndListeners } from "./engine/ended.ts";
 import { createEngine } from "./engine/engine.ts";
+import type { RunsEndedListener } from "./engine/notify.ts";
 import type { HasArrived } from "./engine/open-books.ts";
 import { createRunCache, type RunCache } from "./engine/run-cache.ts";
-import type { TellEnded } from "./engine/tell.ts";
 import { createTimers } from "./engine/timers.ts";
 import { type CalledRuns, createCalledRuns } from "./runs/called-runs.ts";
 import { createProgress } from "./runs/progress.ts";
@@ -38,7 +38,7 @@ import { createWorker, type Worker } from "./worker/worker.ts";
 export interface Chains {
   definitions: Definitions;
   runs: Runs;
-  /** What people read of runs. */
+  /** Reads of runs for the API. */
   reads: RunReads;
   schedules: Schedules;
   pools: Pools;
@@ -48,18 +48,18 @@ export interface Chains {
   timers: Service;
   /** Start it in a process with the role `scheduler`. */
   retention: Service;
-  /** Tables have arrived: lets the nodes go on that wait for them. Answers how many did. */
+  /** Reports arrived tables to the nodes that wait for them. Returns how many waits it satisfied. */
   arrived(arrivals: readonly ArrivedTable[]): Promise<number>;
   /** Runs that another module starts and waits for. */
   called: CalledRuns;
-  /** Types of nodes that another module brings, before anything is started. */
+  /** Adds node types of another module. Call it before anything is started. */
   addTypes(types: readonly NodeType[]): void;
-  /** Tells another module of runs that end, in their transaction. Ask for it before anything is started. */
-  onEnded(listener: TellEnded): void;
+  /** Adds a listener for runs that end, called in the transaction that ends them. Call it before anything is started. */
+  onRunsEnded(listener: RunsEndedListener): void;
   history: History;
 }
 
-/** What is left of runs that have ended. */
+/** Reads about runs that have ended. */
 export interface History {
   runs: RunCache["get"];
   nodeEnds: typeof readNodeEnds;
@@ -74,16 +74,16 @@ export interface ChainsDeps {
   log: ServiceLog;
   onRun: OnRun;
   settings: ChainsSettings;
-  /** What nodes name as `${secrets.NAME}`. */
+  /** The values of `${secrets.NAME}` in nodes. */
   secrets: Pick<NamedSecrets, "open">;
-  /** Beside those that need nothing from outside. */
+  /** Node types in addition to `noop`, `sleep`, `chain` and `map`. */
   types: readonly NodeType[];
-  /** Types that are known but not to be used here, with what to do about it. */
-  switchedOff?: Readonly<Record<string, string>>;
-  /** Which tables have arrived before a run begins to wait for them. */
+  /** By node type that is disabled here: how to enable it. */
+  disabledTypes?: Readonly<Record<string, string>>;
+  /** Which tables arrived before a run started to wait for them. */
   hasArrived: HasArrived;
   outbox: Pick<Outbox, "emit">;
-  /** The name under which a table is kept, where that is not the one that was given. */
+  /** The stored name of a table, where it differs from the given one. */
   tableName?: (given: string) => string;
 }
 
@@ -91,19 +91,19 @@ const AWAITED_AT_ONCE = 5_000;
 
 export function createChains(deps: ChainsDeps): Chains {
   const { db, wake, metrics, settings, log, tableName = (given) => given } = deps;
-  const registry = createRegistry([noop, sleep, chain, map, ...deps.types], deps.switchedOff);
-  const known = createRunCache(tableName);
+  const registry = createRegistry([noop, sleep, chain, map, ...deps.types], deps.disabledTypes);
+  const runCache = createRunCache(tableName);
   const ids = systemIds;
   const progress = createProgress(wake);
-  const ended = createEnded({ outbox: deps.outbox, clock: systemClock, ids });
+  const runEndListeners = createRunEndListeners({ outbox: deps.outbox, clock: systemClock, ids });
   const engine = createEngine({
     db,
     wake,
     progress,
     metrics,
-    runs: known,
+    runCache,
     hasArrived: deps.hasArrived,
-    tellEnded: ended,
+    runsEnded: runEndListeners,
     random: Math.random,
   });
   const definitions = createDefinitions({ db, registry, ids });
@@ -111,7 +111,7 @@ export function createChains(deps: ChainsDeps): Chains {
   const runs = createRuns({ db, wake, engine, definitions, ids, stopGraceMs });
   const schedules = createSchedules({ db, wake, clock: systemClock, ids, definitions, log });
   const subRuns = createSubRuns({ db, engine, runs, ids, log });
-  engine.onEnded((run, status) => void subRuns.ended(run, status));
+  engine.onEndCommitted((run, status) => void subRuns.ended(run, status));
 
   async function arrived(arrivals: readonly ArrivedTable[]): Promise<number> {
     const waiting = await findWaiting(db, arrivals);
@@ -123,13 +123,13 @@ export function createChains(deps: ChainsDeps): Chains {
     return counted.filter(Boolean).length;
   }
 
-  /** Who was to tell of an arrival may have died after its commit. */
+  /** The process that recorded an arrival may have died before it reported it. */
   async function catchUpWithArrivals(): Promise<number> {
-    const here: ArrivedTable[] = [];
+    const found: ArrivedTable[] = [];
     for (const { op_time: opTime, tables } of await awaitedTables(db, AWAITED_AT_ONCE)) {
-      for (const table of await deps.hasArrived(db, tables, opTime)) here.push({ table, opTime });
+      for (const table of await deps.hasArrived(db, tables, opTime)) found.push({ table, opTime });
     }
-    return here.length > 0 ? arrived(here) : 0;
+    return found.length > 0 ? arrived(found) : 0;
   }
 
   return {
@@ -138,13 +138,13 @@ export function createChains(deps: ChainsDeps): Chains {
     reads: createRunReads({ db }),
     schedules,
     pools: createPools({ db, wake }),
-    worker: createWorker({ ...deps, progress, engine, runs: known, registry, subRuns, name: PROCESS_NAME }),
-    timers: createTimers({ ...deps, engine, runs, known, schedules, subRuns, catchUpWithArrivals }),
+    worker: createWorker({ ...deps, progress, engine, runCache, registry, subRuns, name: PROCESS_NAME }),
+    timers: createTimers({ ...deps, engine, runs, runCache, schedules, subRuns, catchUpWithArrivals }),
     retention: createRetention(deps),
     arrived,
-    called: createCalledRuns({ db, wake, runs, known }),
+    called: createCalledRuns({ db, wake, runs, runCache }),
     addTypes: registry.add,
-    onEnded: ended.listen,
-    history: { runs: known.get, nodeEnds: readNodeEnds, reasons: readReasons },
+    onRunsEnded: runEndListeners.add,
+    history: { runs: runCache.get, nodeEnds: readNodeEnds, reasons: readReasons },
   };
 }

@@ -1,4 +1,4 @@
-/** The doctor looks at a run of the largest size within the time that a read may take. */
+/** The doctor checks a run of the largest size within the statement time-out of a read. */
 import { expect, test } from "vitest";
 import { useChainProcesses } from "../../test/chain-process.ts";
 import { useDatabase } from "../../test/database.ts";
@@ -8,7 +8,7 @@ import { findViolations } from "./store/invariants.ts";
 const database = useDatabase();
 const { open, define } = useChainProcesses(database);
 
-test("a live run of ten thousand nodes is looked at in a moment, and a wrong counter is still found", async () => {
+test("a live run of ten thousand nodes is checked within three seconds, and a wrong counter is found", async () => {
   const process = await open({ roles: [] });
   const nodes = Array.from({ length: NODES_MAX }, (_, n) => ({
     id: `n${n}`,

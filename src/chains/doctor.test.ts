@@ -1,4 +1,4 @@
-/** The doctor finds each kind of disagreement that is planted by hand, and none where there is none. */
+/** The doctor finds each kind of inconsistency that a test plants, and none in a consistent database. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type ChainProcess, held, useChainProcesses } from "../../test/chain-process.ts";
 import { useDatabase } from "../../test/database.ts";
@@ -13,12 +13,12 @@ const { acts, define, look } = chains;
 const RULES = {
   counters: "the counters of a node equal its unmet, failed and skipped parents",
   running: "a node is RUNNING exactly while it is leased or parked",
-  waiting: "a node waits in the engine exactly while it is PENDING or RETRYING",
+  waiting: "a node is waiting, delayed or ready exactly while it is PENDING or RETRYING",
   liveRuns: "a run is live exactly while it is RUNNING or STOPPING",
-  runCounts: "a live run counts its open, failed and stopped nodes right",
-  strays: "no live node is without its run",
+  runCounts: "the counters of a live run equal its open, failed and stopped nodes",
+  withoutRun: "every live node has a live run",
   fences: "no two leased nodes share a fence",
-  stuck: "a node that waits could not run",
+  stuck: "a waiting node has an unmet parent or table",
 };
 
 const check = async (name: string) => {
@@ -29,14 +29,14 @@ const check = async (name: string) => {
 
 let process: ChainProcess;
 let runId: string;
-/** A run under way whose nodes a and b are ready; c waits for both. */
+/** A RUNNING run whose nodes a and b are ready; c waits for both. */
 beforeEach(async () => {
   process = await chains.open({ roles: [] });
   const chainId = await define(process, [{ id: "a" }, { id: "b" }, { id: "c", dependsOn: ["a", "b"] }]);
   runId = (await process.runs.start(chainId, { by: "test" })).runId;
   await process.timers.runOnce();
 });
-// Before what must always hold is checked.
+// Runs before the helper checks the invariants.
 afterEach(() =>
   database.query(
     "truncate chains.live_node, chains.live_wait, chains.live_run, chains.job_run_node, chains.job_run cascade",
@@ -58,10 +58,10 @@ describe("the check of the chains' state", () => {
   test.each<[string, () => Promise<unknown>, (keyof typeof RULES)[]]>([
     ["a count of parents that is too high", () => setLive("c", "waiting = 3"), ["counters"]],
     ["a count of parents that is too low", () => setLive("c", "waiting = 1"), ["counters"]],
-    ["a failed parent that did not fail", () => setLive("c", "failed = 1"), ["counters"]],
-    ["a skipped parent that was not", () => setLive("c", "skipped = 1"), ["counters"]],
+    ["a failed parent too many", () => setLive("c", "failed = 1"), ["counters"]],
+    ["a skipped parent too many", () => setLive("c", "skipped = 1"), ["counters"]],
     [
-      "a table that nobody counts",
+      "a wait for a table that is not counted",
       () =>
         database.query(
           `insert into chains.live_wait (run_id, node_id, table_name, op_time) select run_id, 'c', 'T', '20250101'
@@ -70,7 +70,7 @@ describe("the check of the chains' state", () => {
       ["counters"],
     ],
     [
-      "a node that runs nowhere",
+      "a RUNNING node without a live row",
       async () => {
         await setNode("a", "status = 'RUNNING', attempt = 1, started_at = now()");
         await deleteLive("a");
@@ -78,16 +78,16 @@ describe("the check of the chains' state", () => {
       ["running"],
     ],
     [
-      "a lease of a node that does not run",
+      "a leased node that is not RUNNING",
       () => setLive("a", `state = 'leased', session_id = ${LIVE_SESSION}, fence = 1`),
       ["running", "waiting"],
     ],
     [
-      "a parked node that does not run",
+      "a parked node that is not RUNNING",
       () => setLive("a", "state = 'parked', child_run_id = run_id"),
       ["running", "waiting"],
     ],
-    ["a pending node that nobody will run", () => deleteLive("c"), ["waiting"]],
+    ["a PENDING node without a live row", () => deleteLive("c"), ["waiting"]],
     [
       "a live row of a node that has ended",
       async () => {
@@ -97,19 +97,23 @@ describe("the check of the chains' state", () => {
       ["waiting"],
     ],
     [
-      "a run that is live and has ended",
+      "a live run that has ended",
       () => database.query("update chains.job_run set status = 'FAILED', ended_at = now()"),
       ["liveRuns"],
     ],
     [
-      "a run that stops in one table only",
+      "a run that is STOPPING in one table only",
       () => database.query("update chains.job_run set status = 'STOPPING'"),
       ["liveRuns"],
     ],
     ["an open node too many", () => database.query("update chains.live_run set open = 4"), ["runCounts"]],
     ["a failed node too many", () => database.query("update chains.live_run set failed = 1"), ["runCounts"]],
     ["a stopped node too many", () => database.query("update chains.live_run set stopped = 1"), ["runCounts"]],
-    ["nodes whose run is gone", () => database.query("delete from chains.live_run"), ["waiting", "liveRuns", "strays"]],
+    [
+      "live nodes without a live run",
+      () => database.query("delete from chains.live_run"),
+      ["waiting", "liveRuns", "withoutRun"],
+    ],
     [
       "a fence that two nodes share",
       async () => {
@@ -128,12 +132,12 @@ describe("the check of the chains' state", () => {
       expect(count).toBeGreaterThan(0);
       expect(example).toContain(runId);
     }
-    const said = await check("chain state");
-    expect(said).toMatchObject({ verdict: "broken", advice: expect.stringContaining("report") });
-    for (const rule of rules) expect(said.found).toContain(RULES[rule]);
+    const finding = await check("chain state");
+    expect(finding).toMatchObject({ verdict: "broken", advice: expect.stringContaining("report") });
+    for (const rule of rules) expect(finding.found).toContain(RULES[rule]);
   });
 
-  test("is content at every moment of a run's life", async () => {
+  test("finds nothing wrong in any state of a run", async () => {
     const { act, begun, release } = held();
     acts.set("a", act);
     acts.set("b", ({ attempt }) => (attempt === 1 ? Promise.reject(new Error("once")) : {}));
@@ -147,7 +151,7 @@ describe("the check of the chains' state", () => {
     acts.set("0", act);
     const worker = await chains.open({ roles: ["worker", "scheduler"] });
     const started = await worker.runs.start(chainId, { by: "test", opTime: "20250101" });
-    await begun(3); // Leased, parked, delayed, waiting for a table, waiting for parents: all of it at once.
+    await begun(3); // Nodes are leased, parked, delayed, waiting for a table and waiting for parents.
     await until(async () => (await look(started.runId)).nodes["b"]?.status === "RETRYING", "a delayed node");
     expect(await check("chain state")).toEqual({ verdict: "ok", found: "Runs, nodes, counters and leases agree." });
     release();
@@ -164,21 +168,21 @@ describe("the check of the chains' leases", () => {
     return row?.id ?? "";
   };
 
-  test("is content while the workers live, or have just fallen silent", async () => {
+  test("is ok while the sessions of the workers live or have just expired", async () => {
     expect(await check("chain leases")).toEqual({ verdict: "ok", found: "0 nodes are running." });
     await lease("a", await session("1 minute"), 1);
     await lease("b", await session("-5 seconds"), 2);
     expect(await check("chain leases")).toEqual({ verdict: "ok", found: "2 nodes are running." });
   });
 
-  test("finds a node whose worker fell silent long ago", async () => {
+  test("finds a node whose session expired long ago", async () => {
     await lease("a", await session("-100 seconds"), 1);
-    const said = await check("chain leases");
-    expect(said).toMatchObject({ verdict: "broken", advice: expect.stringContaining("`scheduler`") });
-    expect(said.found).toMatch(/fell silent 100 s ago/);
+    const finding = await check("chain leases");
+    expect(finding).toMatchObject({ verdict: "broken", advice: expect.stringContaining("`scheduler`") });
+    expect(finding.found).toMatch(/fell silent 100 s ago/);
   });
 
-  test("finds a node whose worker nobody remembers", async () => {
+  test("finds a node whose session does not exist", async () => {
     await lease("a", "987654321", 1);
     expect(await check("chain leases")).toMatchObject({
       verdict: "broken",

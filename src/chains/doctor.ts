@@ -1,4 +1,4 @@
-/** What can go wrong in chains without anybody noticing. */
+/** Doctor checks for faults in chains that show no other symptom. */
 
 import { leaseFinding, stateFinding } from "../kernel/data/invariants.ts";
 import type { DoctorCheck } from "../kernel/doctor.ts";
@@ -19,11 +19,11 @@ export const chainsChecks: DoctorCheck[] = [
     name: "chain pools",
     async look(db) {
       const { nodes, pool } = await nodesWithoutPool(db);
-      if (nodes === 0) return { verdict: "ok", found: "Every node that is ready to run has its pool." };
+      if (nodes === 0) return { verdict: "ok", found: "Every ready node has its pool." };
       return {
         verdict: "broken",
-        found: `Nodes that are ready but will not run, because their pool does not exist: ${nodes}, for instance of \`${pool}\`.`,
-        advice: `Make the pool: PUT /api/v1/pools/${pool} {"size": 1}, or stop their runs.`,
+        found: `Ready nodes that cannot run because their pool does not exist: ${nodes}, for example in \`${pool}\`.`,
+        advice: `Create the pool: PUT /api/v1/pools/${pool} {"size": 1}, or stop their runs.`,
       };
     },
   },

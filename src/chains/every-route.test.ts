@@ -1,4 +1,4 @@
-/** What holds for every route of chains and runs, read from `/openapi.json`: who may call it, and ids that belong to nothing. */
+/** Tests for every route of chains and runs, from `/openapi.json`: its scope, and unknown ids. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { refusal, useChains } from "../../test/chains.ts";
 import type { Answer, Json } from "../../test/client.ts";
@@ -6,7 +6,7 @@ import { useDatabase } from "../../test/database.ts";
 import { example, type Operation, operationsOf, pathOf, readDocument } from "../../test/end-to-end/operations.ts";
 
 const chains = useChains(useDatabase());
-const NOBODY = "00000000-0000-4000-8000-000000000000";
+const UNKNOWN_ID = "00000000-0000-4000-8000-000000000000";
 let operations: Operation[] = [];
 const known: Record<string, string> = { nodeId: "load", name: "a-pool" };
 
@@ -35,7 +35,7 @@ async function call(operation: Operation, path: string, key?: string): Promise<A
   });
 }
 
-/** The scope that each route is meant to ask for. */
+/** The scope that each route must require. */
 function scopeOf({ method, path, tags }: Operation): string {
   if (/:(start|backfill)$/.test(path)) return "run:write";
   if (tags?.includes("runs")) return method === "GET" ? "run:read" : "run:control";
@@ -49,19 +49,19 @@ describe("a key", () => {
     const { body: made } = await chains.api.post("/api/v1/keys", { name: scope, scopes: [scope] });
     const allowed: string[] = [];
     for (const operation of operations) {
-      // Nothing is found under this id, so that whatever is allowed does no harm.
-      const nobody = { chainId: NOBODY, runId: NOBODY, name: "no-pool" };
+      // The id is unknown, so that an allowed call changes nothing.
+      const unknown = { chainId: UNKNOWN_ID, runId: UNKNOWN_ID, name: "no-pool" };
       const withoutBody = { ...operation, body: undefined };
-      const { status } = await call(withoutBody, pathOf(operation, nobody), String(made["key"]));
+      const { status } = await call(withoutBody, pathOf(operation, unknown), String(made["key"]));
       if (status !== 403) allowed.push(`${operation.method} ${operation.path}`);
     }
-    const meant = operations.filter((operation) => scopeOf(operation) === scope);
-    expect(allowed).toEqual(meant.map(({ method, path }) => `${method} ${path}`));
+    const required = operations.filter((operation) => scopeOf(operation) === scope);
+    expect(allowed).toEqual(required.map(({ method, path }) => `${method} ${path}`));
     expect(allowed.length).toBeGreaterThan(1);
   });
 });
 
-describe("an id that belongs to nothing", () => {
+describe("an unknown id", () => {
   const codes: Record<string, string> = {
     chainId: "CHAIN_NOT_FOUND",
     runId: "RUN_NOT_FOUND",
@@ -69,11 +69,11 @@ describe("an id that belongs to nothing", () => {
     scheduleId: "SCHEDULE_NOT_FOUND",
   };
   const odd: [what: string, id: string][] = [
-    ["unknown", NOBODY],
+    ["unknown", UNKNOWN_ID],
     ["short", "x"],
     ["a number", "42"],
-    ["of one digit too many", `${NOBODY}0`],
-    ["in braces", `{${NOBODY}}`],
+    ["of one digit too many", `${UNKNOWN_ID}0`],
+    ["in braces", `{${UNKNOWN_ID}}`],
     ["with a percent sign", "100%"],
     ["with what looks like an escape", "%41"],
     ["in another script", "运行é😀"],
@@ -93,9 +93,9 @@ describe("an id that belongs to nothing", () => {
         if (!operation.path.includes(`{${name}}`)) continue;
         count += 1;
         const answer = await call(operation, pathOf(operation, { [name]: encodeURIComponent(id) }));
-        // A chain that is not there has no such schedule either, and that is what is said.
-        const said = operation.path.includes("{scheduleId}") && id === NOBODY ? "SCHEDULE_NOT_FOUND" : code;
-        expect(refusal(answer), `${operation.method} ${operation.path}, ${name}`).toEqual([400, said]);
+        // For an unknown chain and schedule, the error names the schedule.
+        const expected = operation.path.includes("{scheduleId}") && id === UNKNOWN_ID ? "SCHEDULE_NOT_FOUND" : code;
+        expect(refusal(answer), `${operation.method} ${operation.path}, ${name}`).toEqual([400, expected]);
       }
     }
     expect(count).toBeGreaterThan(30);

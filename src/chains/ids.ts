@@ -1,4 +1,4 @@
-/** Ids from a path. What is no UUID belongs to nothing, and is answered like an unknown one: with 400, as callers expect. */
+/** Ids from a path. Text that is not a UUID is answered like an unknown id: with 400, as callers expect. */
 
 import { UUID } from "../kernel/ids.ts";
 import { chainsError } from "./catalogue.ts";

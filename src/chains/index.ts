@@ -1,11 +1,11 @@
-/** The door of chains: DAGs of work, their runs and the engine that drives them (docs/chains.md tells more). */
+/** The public interface of chains: DAGs of work, their runs and the engine that runs them (see docs/chains.md). */
 import type { Module } from "../kernel/module.ts";
 import { CATALOGUE } from "./catalogue.ts";
 
 export type { Graph, GraphNode } from "./definitions/graph.ts";
+export type { EndedRun, RunsEndedListener } from "./engine/notify.ts";
 export type { KnownRun } from "./engine/run-cache.ts";
 export type { NodeStatus } from "./engine/states.ts";
-export type { EndedRun, TellEnded } from "./engine/tell.ts";
 export type { NodeEnd } from "./store/history.ts";
 export { FinalFailure, type NodeType, nodeType } from "./types/node-type.ts";
 

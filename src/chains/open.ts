@@ -24,8 +24,8 @@ export interface ChainsNeeds {
   webhooks: { outbound: Outbound };
 }
 
-export interface ChainsApi extends Pick<Chains, "addTypes" | "arrived" | "called" | "history" | "onEnded"> {
-  /** Takes what another module knows of tables. */
+export interface ChainsApi extends Pick<Chains, "addTypes" | "arrived" | "called" | "history" | "onRunsEnded"> {
+  /** Connects the module that records the arrival of tables. */
   connectTables(tables: Tables): void;
 }
 
@@ -43,7 +43,7 @@ export async function open(
     ...tables,
     settings: section,
     types: [httpType(outbound), sqlType(engines), ...(settings.allowShell ? [shell] : []), ...userTypes],
-    switchedOff: settings.allowShell ? {} : { shell: `it is switched off; ${ALLOW_SHELL}=true permits it` },
+    disabledTypes: settings.allowShell ? {} : { shell: `it is disabled; ${ALLOW_SHELL}=true enables it` },
   });
   const streams = createRunStreams({ db, wake });
   return {

@@ -1,4 +1,4 @@
-/** The statements of the hot path touch as few pages on a full database as on an empty one. */
+/** The statements of the hot path read as few pages on a full database as on an empty one. */
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { openRecordingDb, type RecordingDb } from "../../test/plans.ts";
@@ -6,7 +6,7 @@ import type { Db } from "../kernel/data/db.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { claimNodes, heldNodes, lostNodes, type NodeKey, openLiveRows, writeLive } from "./store/live.ts";
 import { pickAdmissible } from "./store/runs.ts";
-import { look, overdueRuns, ripen, runsOutOfGrace } from "./store/timers.ts";
+import { overdueRuns, readDueWork, releaseDelayed, runsOutOfGrace } from "./store/timers.ts";
 import { findWaiting } from "./store/waits.ts";
 
 const HISTORY = 100_000;
@@ -22,9 +22,9 @@ beforeEach(() => {
 });
 afterEach(() => db.close());
 
-/** What the engine does all the time, once around. */
-async function turn(session: string): Promise<void> {
-  await look(db);
+/** The statements that the engine repeats, each once. */
+async function runHotPath(session: string): Promise<void> {
+  await readDueWork(db);
   await db.tx((tx) => pickAdmissible(tx, 10));
   const claimed = [
     ...(await claimNodes(db, "free", { limit: 5, session, worker: "w" })),
@@ -32,7 +32,7 @@ async function turn(session: string): Promise<void> {
   ];
   await heldNodes(db, session);
   await lostNodes(db, 10);
-  await ripen(db, 10);
+  await releaseDelayed(db, 10);
   await overdueRuns(db, 10);
   await runsOutOfGrace(db, 10);
   await findWaiting(db, [{ table: "T", opTime: "20250101" }]);
@@ -40,21 +40,21 @@ async function turn(session: string): Promise<void> {
   await db.tx(async (tx) => {
     await openLiveRows(tx, [...new Set(claimed.map(({ run_id }) => run_id))], claimed);
     await writeLive(tx, {
-      gone: first ? [first] : [],
-      kept: others.map((item) => kept(item)),
-      told: claimed.map((item) => ({ ...item, status: "SUCCESS" as const, error: null, artifact: null })),
+      deleted: first ? [first] : [],
+      updated: others.map((item) => updated(item)),
+      nodes: claimed.map((item) => ({ ...item, status: "SUCCESS" as const, error: null, artifact: null })),
       runs: first ? [{ ...runCounts, run_id: first.run_id }] : [],
       worker: null,
     });
   });
 }
 const runCounts = { status: "RUNNING", open: 5, failed: 0, stopped: 0, timed_out: false, grace_ms: null } as const;
-const kept = ({ run_id, node_id }: NodeKey) => {
+const updated = ({ run_id, node_id }: NodeKey) => {
   const counts = { waiting: 0, failed: 0, skipped: 0, attempt: 1, tries: 0, lost: 0, returned: 0 };
   return { run_id, node_id, state: "ready" as const, ...counts, delay_ms: null, child_run_id: null, session_id: null };
 };
 
-/** So many runs, each with one node, half of them started by a node, in rows as the engine leaves them behind. */
+/** `count` ended runs with one node each, half of them child runs. */
 async function addHistory(chainId: string, count: number): Promise<void> {
   await database.query(
     `with runs as (
@@ -71,7 +71,7 @@ async function addHistory(chainId: string, count: number): Promise<void> {
   );
 }
 
-/** Runs under way and waiting, with nodes in every state; the last of the runs are overdue, and late to stop. */
+/** Live and PENDING runs, with nodes in every state; some runs are overdue, and some past their grace period. */
 async function addLive(chainId: string, busyChainId: string, count: number): Promise<void> {
   await database.query(
     `with runs as (
@@ -127,14 +127,14 @@ beforeAll(async () => {
   );
   sessionId = session?.id ?? "";
   for (const table of ["job_run", "job_run_node", "live_run", "live_node", "live_wait"]) {
-    // Nothing makes the connection plan anew, as on the day of a sudden load.
+    // Without autovacuum, cached plans are not invalidated, as under a sudden load.
     await database.query(`alter table chains.${table} set (autovacuum_enabled = false)`);
   }
 });
 
-/** Postgres settles on a plan after five. */
-async function settleOnPlans(): Promise<void> {
-  for (let round = 0; round < 12; round += 1) await turn(sessionId);
+/** Postgres may switch to a generic plan after five executions. */
+async function cachePlans(): Promise<void> {
+  for (let round = 0; round < 12; round += 1) await runHotPath(sessionId);
 }
 
 async function expectLookUps(expected: Record<string, { pages: number; indexes: string[] }>): Promise<void> {
@@ -148,29 +148,29 @@ async function expectLookUps(expected: Record<string, { pages: number; indexes: 
   }
 }
 
-test("plans made while nothing was under way look nodes up one by one when much is", async () => {
+test("plans cached while idle use index lookups under load", async () => {
   await addHistory(chainId, 1_000);
   await database.query("vacuum analyze");
-  await settleOnPlans();
+  await cachePlans();
   await addLive(chainId, busyChainId, 20_000);
-  await turn(sessionId);
+  await runHotPath(sessionId);
   const ofEveryBatch = ["chains.live.open", "chains.live.write"];
   await expectLookUps(Object.fromEntries(Object.entries(EXPECTED).filter(([name]) => ofEveryBatch.includes(name))));
   await database.query("truncate chains.live_node, chains.live_run, chains.live_wait, chains.job_run cascade");
 });
 
-test("plans made on an empty database go by the index on a full one", async () => {
+test("plans cached on an empty database use indexes on a full one", async () => {
   await addHistory(chainId, 20);
   await addLive(chainId, busyChainId, 40);
   await database.query("analyze");
-  await settleOnPlans();
+  await cachePlans();
   await addHistory(chainId, HISTORY);
   await addLive(chainId, busyChainId, LIVE);
-  await turn(sessionId);
+  await runHotPath(sessionId);
   await expectLookUps(EXPECTED);
 });
 
-/** About three times as many pages as were seen. A walk over history reads 100,000, one over what is under way 2,000. */
+/** About three times the pages that were measured. A scan of history reads 100,000, a scan of live rows 2,000. */
 const EXPECTED: Record<string, { pages: number; indexes: string[] }> = {
   "chains.timers.look": {
     pages: 500,
@@ -202,7 +202,7 @@ const EXPECTED: Record<string, { pages: number; indexes: string[] }> = {
   "chains.node.mark_started": { pages: 150, indexes: ["job_run_node_pkey"] },
   "chains.node.held": { pages: 150, indexes: ["live_node_held", "live_run_pkey"] },
   "chains.node.expired": { pages: 150, indexes: ["live_node_held", "session_pkey"] },
-  // A function, whose plan is not shown: its pages tell.
+  // A function, whose plan is not shown: only its pages are checked.
   "chains.live.open": { pages: 250, indexes: [] },
   "chains.live.write": { pages: 800, indexes: ["job_run_node_pkey", "live_node_pkey", "live_run_pkey"] },
   "chains.timers.ripen": { pages: 400, indexes: ["live_node_due_at", "live_node_pkey"] },

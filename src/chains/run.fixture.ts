@@ -1,4 +1,4 @@
-/** Runs in the database without an engine, for tests of what reads and writes beside it. */
+/** Rows of runs without an engine, for tests of other readers and writers of these tables. */
 import { randomUUID } from "node:crypto";
 import type { TestDatabase } from "../../test/database.ts";
 import { dagOf, type Nodes } from "./engine/book.fixture.ts";
@@ -24,7 +24,7 @@ function newRun(fields: Partial<NewRun>): NewRun {
   };
 }
 
-/** A run of a DAG that belongs to no chain. Answers its id. */
+/** A run of a DAG that belongs to no chain. Returns its id. */
 export async function addRun({ db }: TestDatabase, nodes: Nodes, fields: Partial<NewRun> = {}): Promise<string> {
   const run = newRun(fields);
   await insertDagRun(db, run, dagOf(nodes), "bare");
@@ -41,11 +41,11 @@ export async function addChain({ db }: TestDatabase, nodes: Nodes): Promise<stri
 
 export async function addRunOf({ db }: TestDatabase, chainId: string): Promise<string> {
   const [run] = await insertChainRuns(db, [newRun({ chain_id: chainId })]);
-  if (run === undefined) throw new Error("the run was not made");
+  if (run === undefined) throw new Error("the run was not inserted");
   return run.run_id;
 }
 
-/** The node in the hands of a worker. */
+/** Leases the node to a worker. */
 export async function hold({ query }: TestDatabase, runId: string, nodeId: string, attempt = 1): Promise<ClaimedNode> {
   const [row] = await query<{ fence: string }>(
     `insert into chains.live_node (run_id, node_id, state, waiting, attempt, priority, session_id, fence)

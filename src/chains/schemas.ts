@@ -9,7 +9,7 @@ const RUN_TIMEOUT_MS_MAX = 30 * 86_400_000;
 const OFFSET_MAX = 10_000;
 const VERSION_MAX = 2 ** 53 - 1;
 
-/** In a path any text is taken: what is no id belongs to no chain or run, and is answered like an unknown one. */
+/** A path accepts any text: text that is not an id is answered like an unknown id. */
 const AnyId = Type.String({ minLength: 1, maxLength: 256 });
 
 const Name = Type.String({
@@ -17,7 +17,7 @@ const Name = Type.String({
   maxLength: 128,
   pattern: "^(?=.*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]+$",
   examples: ["nightly-orders"],
-  description: "A name has 1 to 128 characters, at least one that is no space, and no control characters.",
+  description: "A name has 1 to 128 characters, at least one that is not a space, and no control characters.",
 });
 const Description = Nullable(Type.String({ maxLength: 10_000 }));
 const DagJson = Type.Union([Type.String({ minLength: 1 }), Type.Object({}, { additionalProperties: true })], {
@@ -45,7 +45,7 @@ const OpTime = Type.String({
 const Priority = Type.Integer({
   minimum: -PRIORITY_MAX,
   maximum: PRIORITY_MAX,
-  description: "Smaller goes first; 0 without one.",
+  description: "Smaller goes first; 0 by default.",
 });
 const Reason = Nullable(Type.String({ maxLength: 2_000 }));
 const AnyJson = Type.Unknown({ description: "Any JSON." });
@@ -63,7 +63,7 @@ const chainFields = {
 };
 export const CreateChainBody = Object.assign(
   Body({ ...chainFields, enabled: Type.Optional(Nullable(Type.Boolean())) }),
-  // Else the reference page makes one up, with a time-out of a millisecond.
+  // Without it, the API reference generates an example with a time-out of one millisecond.
   { examples: [{ name: "hello", dagJson: { nodes: [{ id: "a", type: "noop" }] } }] },
 );
 export const UpdateChainBody = Body({ ...chainFields, version: Type.Integer({ minimum: 1, maximum: VERSION_MAX }) });
@@ -80,7 +80,7 @@ const Summary = {
   updatedAt: ReplyTime,
 };
 export const ChainDetail = Type.Object({ ...Summary, dagJson: Type.String(), dag: AnyJson });
-/** With `dryRun` there is no chain to tell of. */
+/** With `dryRun` there is no chain to return. */
 export const ChainOrVerdict = Type.Union([ChainDetail, Type.Object({ valid: Type.Boolean(), nodes: Type.Integer() })]);
 export const ChainsQuery = Body({
   ...PageQuery,
@@ -105,7 +105,7 @@ const Version = {
 };
 export const VersionsQuery = Body({
   before: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: VERSION_MAX, description: "The `next` of the page before." }),
+    Type.Integer({ minimum: 1, maximum: VERSION_MAX, description: "The `next` of the previous page." }),
   ),
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
 });
@@ -136,7 +136,7 @@ export const BackfillReply = Type.Object({
 export const ScheduleParams = Body({ chainId: AnyId, scheduleId: AnyId });
 const timeZone = { minLength: 1, maxLength: 64, examples: ["Asia/Shanghai"] };
 const MISSED = ["skip", "last", "all"] as const;
-const missed = { description: "Which of the times that passed while no server ran still start a run." };
+const missed = { description: "Which of the times missed while no server ran still start a run." };
 const scheduleFields = {
   name: Name,
   cron: Type.String({ minLength: 1, maxLength: 128, examples: ["0 3 * * *"] }),
@@ -200,8 +200,8 @@ const Run = {
   jobId: Nullable(Type.String()),
   jobName: Type.String(),
   status: Type.Enum(RUN_STATUSES),
-  reason: Nullable(Type.String({ description: "Why it ended as it did, or why it has not begun." })),
-  params: Type.Unknown({ description: "Any JSON. In a list, null where it takes more than 8 KB." }),
+  reason: Nullable(Type.String({ description: "Why it ended with this status, or why it has not started." })),
+  params: Type.Unknown({ description: "Any JSON. In a list, null if it is larger than 8 KB." }),
   paramsBytes: Type.Integer(),
   opTime: Nullable(Type.String()),
   priority: Type.Integer(),
@@ -229,7 +229,7 @@ export const RunsQuery = Body({
   from: Type.Optional(Time),
   to: Type.Optional(Time),
   q: Type.Optional(
-    Type.String({ maxLength: 128, description: "Part of the chain's name, or the beginning of a run's id." }),
+    Type.String({ maxLength: 128, description: "Part of the chain's name, or the start of a run's id." }),
   ),
   parentRunId: Type.Optional(AnyId),
   jobId: Type.Optional(AnyId),
@@ -247,9 +247,11 @@ export const NodeReply = Type.Object({
   maxAttempts: Type.Integer(),
   lastError: Nullable(Type.String()),
   artifactJson: Nullable(Type.String()),
-  artifact: Type.Unknown({ description: "Any JSON. Among all nodes, null where it takes more than 64 KB." }),
+  artifact: Type.Unknown({ description: "Any JSON. In the list of nodes, null if it is larger than 64 KB." }),
   artifactBytes: Nullable(
-    Type.Integer({ description: "The artifact's size as text; where it is left out, as stored: that may be less." }),
+    Type.Integer({
+      description: "The artifact's size as text. If it is left out, its stored size, which may be smaller.",
+    }),
   ),
   startedAt: Nullable(ReplyTime),
   endedAt: Nullable(ReplyTime),
@@ -262,7 +264,7 @@ export const NodeReply = Type.Object({
 });
 export const NodesReply = Type.Array(NodeReply);
 export const StreamReply = {
-  description: "`run` is a run of the list with its `counts`, `nodes` an array as above, `end` is `{ status }`.",
+  description: "`run` is a run of the list with its `counts`, `nodes` is an array of nodes, `end` is `{ status }`.",
   content: { "text/event-stream": { schema: Type.String() } },
 };
 
@@ -283,8 +285,8 @@ export const NodeActionBody = Nullable(
 );
 export type NodeActionBody = Static<typeof NodeActionBody>;
 export const RetryQuery = Body({
-  downstream: Type.Boolean({ default: false, description: "Also run again what succeeded behind the node." }),
-  dryRun: Type.Boolean({ default: false, description: "Only list what would change." }),
+  downstream: Type.Boolean({ default: false, description: "Also run descendants again that have succeeded." }),
+  dryRun: Type.Boolean({ default: false, description: "Only list the changes." }),
 });
 const NodeAction = {
   runId: Type.String(),
@@ -305,7 +307,7 @@ export const AttemptsReply = Type.Array(
     endedAt: Nullable(ReplyTime),
   }),
 );
-const Cursor = Type.String({ pattern: "^\\d{1,18}$", description: "The `next` of the page before." });
+const Cursor = Type.String({ pattern: "^\\d{1,18}$", description: "The `next` of the previous page." });
 export const LogsQuery = Body({
   attempt: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })),
   after: Type.Optional(Cursor),
@@ -324,7 +326,7 @@ export const LogsReply = Type.Object({
   next: Nullable(Type.String()),
 });
 export const EventsQuery = Body({
-  after: Type.Optional(Type.String({ pattern: "^\\d{1,9}$", description: "The `next` of the page before." })),
+  after: Type.Optional(Type.String({ pattern: "^\\d{1,9}$", description: "The `next` of the previous page." })),
   limit: Type.Integer({ minimum: 1, maximum: 5_000, default: 1_000 }),
 });
 export const EventsReply = Type.Object({

@@ -11,7 +11,7 @@ const get = <Body = Json>(path: string) => chains.api.get<Body>(`/api/v1${path}`
 const post = (path: string, body?: unknown) => chains.api.post(`/api/v1${path}`, body);
 const put = (path: string, body: unknown) => chains.api.put(`/api/v1${path}`, body);
 
-/** As the specification's callers send it: text. */
+/** As JSON text, like the callers of the specification send it. */
 const DAG_JSON = JSON.stringify({
   nodes: [
     { id: "extract", type: "noop" },

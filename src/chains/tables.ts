@@ -1,30 +1,30 @@
 /**
- * Who knows of tables. Nodes of chains wait for them, and the module that records their arrival is opened later: it hands
- * in what it knows before anything is started. Without it no table ever arrives.
+ * The connection to the module that records the arrival of tables. That module is opened after chains and connects itself
+ * before anything is started. Without it, no table ever arrives.
  */
 import type { HasArrived } from "./engine/open-books.ts";
 
 export interface Tables {
-  /** Which of them have arrived before a run begins to wait for them. */
+  /** Which tables arrived before a run started to wait for them. */
   hasArrived: HasArrived;
-  /** The name under which a table is kept, where that is not the one that was given. */
+  /** The stored name of a table, where it differs from the given one. */
   tableName(given: string): string;
 }
 
-export interface TablesSocket extends Tables {
+export interface ConnectableTables extends Tables {
   connect(tables: Tables): void;
 }
 
 const NO_TABLES: Tables = { hasArrived: async () => new Set(), tableName: (given) => given };
 
-export function createTables(): TablesSocket {
-  let known = NO_TABLES;
+export function createTables(): ConnectableTables {
+  let connected = NO_TABLES;
   return {
-    hasArrived: (reader, tables, opTime) => known.hasArrived(reader, tables, opTime),
-    tableName: (given) => known.tableName(given),
+    hasArrived: (reader, tables, opTime) => connected.hasArrived(reader, tables, opTime),
+    tableName: (given) => connected.tableName(given),
     connect(tables) {
-      if (known !== NO_TABLES) throw new Error("tables are connected already");
-      known = tables;
+      if (connected !== NO_TABLES) throw new Error("tables are already connected");
+      connected = tables;
     },
   };
 }

@@ -1,6 +1,6 @@
 /** Opens lineage in a process. */
 import type { ModelFlow } from "../arrivals/index.ts";
-import type { TellEnded } from "../chains/index.ts";
+import type { RunsEndedListener } from "../chains/index.ts";
 import type { Engines } from "../engines/index.ts";
 import type { Tx } from "../kernel/data/db.ts";
 import type { Assertions } from "../kernel/http/server.ts";
@@ -21,7 +21,7 @@ export { LineageSettings as section };
 export interface LineageNeeds {
   engines: Engines;
   webhooks: { outbound: Outbound };
-  chains: { history: RunHistory; onEnded(listener: TellEnded): void };
+  chains: { history: RunHistory; onRunsEnded(listener: RunsEndedListener): void };
   arrivals: {
     tableName(given: string): string;
     onRunEnded(listener: (tx: Tx, flow: ModelFlow) => Promise<void>): void;
@@ -55,9 +55,9 @@ export async function open(context: Context, modules: LineageNeeds): Promise<Ope
 
 function listen(own: OwnLineage, { outbox }: Context, { chains, arrivals }: LineageNeeds): void {
   const { tableName } = arrivals;
-  chains.onEnded({
-    of: new Set(["SUCCESS", "FAILED", "STOPPED"]),
-    async tell(tx, ended) {
+  chains.onRunsEnded({
+    statuses: new Set(["SUCCESS", "FAILED", "STOPPED"]),
+    async onRunsEnded(tx, ended) {
       const flows = await flowsOf(tx, ended, { history: chains.history, tableName });
       await outbox.emit(tx, own.ofRuns(flows));
     },

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { findViolations } from "../../src/arrivals/store/invariants.ts";
 import { announce, defineModel, endSessionOf, setUpServers, valuesOf } from "../arrivals-servers.ts";
 import { useDatabase } from "../database.ts";
-import { nowMs } from "./chains-plant.ts";
+import { nowMs } from "./chains-setup.ts";
 
 const LONG = process.env["MILLRACE_TEST_LONG"] !== undefined;
 const CYCLES = LONG ? 5 : 2;

@@ -1,26 +1,26 @@
 /**
- * Holds what the nodes did (their marks) and what became of them (every move of their status) against what must be, once
- * all runs have ended. A sentence for each thing that is not as it should be.
+ * Compares what the nodes did (their marks) and every change of their status with what must hold when all runs have ended.
+ * Returns a sentence for each contradiction.
  */
 import type { NodeDef } from "../../src/chains/definitions/dag.ts";
 import { NODE_NEXT, type NodeStatus } from "../../src/chains/engine/states.ts";
 import {
+  type ChainsSetup,
   keyOf,
   type Mark,
   type Move,
   moves,
+  type NodeAttempt,
   type NodeRow,
-  type NodeTry,
   nodeRows,
-  type Plant,
   type Store,
-} from "./chains-plant.ts";
+} from "./chains-setup.ts";
 
-/** The nodes of each run that was acknowledged; all of them should have succeeded. */
+/** The nodes of each acknowledged run; all of them must have succeeded. */
 export type Expected = ReadonlyMap<string, readonly NodeDef[]>;
 
-export async function contradictions(store: Store, plant: Plant, expected: Expected): Promise<string[]> {
-  const marks = plant.marks();
+export async function contradictions(store: Store, setup: ChainsSetup, expected: Expected): Promise<string[]> {
+  const marks = setup.marks();
   const rows = await nodeRows(store);
   return [
     ...(await unended(store, expected)),
@@ -51,7 +51,7 @@ function wrongResults(rows: readonly NodeRow[], expected: Expected): string[] {
       values.set(id, value);
       const row = found.get(`${runId}/${id}`);
       const right = row?.status === "SUCCESS" && row.artifact?.value === value && row.artifact.attempt === row.attempt;
-      return right ? [] : [`${runId}/${id} should have brought ${value}: ${JSON.stringify(row)}`];
+      return right ? [] : [`${runId}/${id} should have the value ${value}: ${JSON.stringify(row)}`];
     });
   });
 }
@@ -60,15 +60,15 @@ function doubled(marks: readonly Mark[], what: Mark["what"]): string[] {
   return repeated(marks.filter((mark) => mark.what === what).map(keyOf)).map((key) => `${key} ${what} twice`);
 }
 
-/** What a node brought is what that very try did, in the process that did it. */
+/** The artifact of a node must come from its last attempt, in the process that ran it. */
 function wrongEffects(marks: readonly Mark[], rows: readonly NodeRow[]): string[] {
   const did = new Map(marks.filter(({ what }) => what === "did").map((mark) => [keyOf(mark), mark.pid]));
   return rows
     .filter((row) => row.status === "SUCCESS" && did.get(keyOf(row)) !== row.artifact?.pid)
-    .map((row) => `${keyOf(row)} succeeded, but not by what process ${row.artifact?.pid} did`);
+    .map((row) => `${keyOf(row)} succeeded, but process ${row.artifact?.pid} did not run it`);
 }
 
-/** A node begins only after the tries of its parents that counted. */
+/** A node must start after the last attempts of its parents have ended. */
 function wrongOrder(marks: readonly Mark[], rows: readonly NodeRow[], expected: Expected): string[] {
   const attempts = new Map(rows.map((row) => [nodeOf(row), row.attempt]));
   const seen = new Set<string>();
@@ -80,7 +80,7 @@ function wrongOrder(marks: readonly Mark[], rows: readonly NodeRow[], expected: 
     const early = (node?.dependsOn ?? []).filter(
       (parent) => !seen.has(keyOf({ runId, nodeId: parent, attempt: attempts.get(`${runId}/${parent}`) ?? 0 })),
     );
-    if (early.length > 0) wrong.push(`${keyOf(mark)} ${mark.what} before its parents ${early.join(", ")} were done`);
+    if (early.length > 0) wrong.push(`${keyOf(mark)} ${mark.what} before its parents ${early.join(", ")} had ended`);
   }
   return wrong;
 }
@@ -90,7 +90,7 @@ function wrongMoves(made: readonly Move[], rows: readonly NodeRow[]): string[] {
     .filter(({ before, after }) => !(NODE_NEXT[before] as readonly NodeStatus[]).includes(after))
     .map((move) => `${keyOf(move)} went from ${move.before} to ${move.after}`);
   const begun = made.filter(({ after }) => after === "RUNNING").map(keyOf);
-  const usedTwice = repeated(begun).map((key) => `${key} was given out twice`);
+  const usedTwice = repeated(begun).map((key) => `${key} was claimed twice`);
   const succeeded = made.filter(({ after }) => after === "SUCCESS").map(nodeOf);
   const again = repeated(succeeded).map((node) => `${node} succeeded again`);
   const once = new Set(succeeded);
@@ -98,7 +98,7 @@ function wrongMoves(made: readonly Move[], rows: readonly NodeRow[]): string[] {
   return [...illegal, ...usedTwice, ...again, ...never];
 }
 
-/** All tries before the last one are kept. */
+/** All attempts before the last one must be stored. */
 async function wrongAttempts({ query }: Store): Promise<string[]> {
   const rows = await query<{ node: string; attempt: number; kept: number[] }>(
     `select n.run_id || '/' || n.node_id as node, n.attempt, coalesce(a.kept, '{}') as kept
@@ -110,7 +110,8 @@ async function wrongAttempts({ query }: Store): Promise<string[]> {
   return rows
     .filter(({ attempt, kept }) => kept.length !== attempt - 1 || kept.some((number, index) => number !== index + 1))
     .map(
-      ({ node, attempt, kept }) => `${node} is at attempt ${attempt}, and of those before ${kept.join(", ")} are kept`,
+      ({ node, attempt, kept }) =>
+        `${node} is at attempt ${attempt}, but the stored attempts before it are ${kept.join(", ")}`,
     );
 }
 
@@ -119,6 +120,6 @@ function repeated(list: readonly string[]): string[] {
   return list.filter((item) => seen.size === seen.add(item).size);
 }
 
-function nodeOf({ runId, nodeId }: NodeTry): string {
+function nodeOf({ runId, nodeId }: NodeAttempt): string {
   return `${runId}/${nodeId}`;
 }

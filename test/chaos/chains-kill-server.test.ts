@@ -1,6 +1,6 @@
 /**
- * The only process is killed in the middle of runs and started again. What it acknowledged, a run that was started or a
- * node that was done, is there afterwards, and the runs go on.
+ * The only process is killed in the middle of runs and started again. Acknowledged runs and finished nodes are still there, and
+ * the runs continue.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -9,7 +9,7 @@ import { useDatabase } from "../database.ts";
 import { seededRandom } from "../random.ts";
 import { contradictions } from "./chains-audit.ts";
 import { createChainsLoad } from "./chains-load.ts";
-import { endSessionOf, type NodeRow, nodeRows, noteMoves, openPlant } from "./chains-plant.ts";
+import { endSessionOf, type NodeRow, nodeRows, openSetup, recordMoves } from "./chains-setup.ts";
 
 const CYCLES = process.env["MILLRACE_TEST_LONG"] ? 20 : 3;
 const ENDS_MAX = 5;
@@ -18,13 +18,13 @@ const ROLES = "api,scheduler,worker";
 
 const database = useDatabase();
 
-test(`runs go on after each of ${CYCLES} kills of the only process`, {
+test(`runs continue after each of ${CYCLES} kills of the only process`, {
   timeout: 60_000 + CYCLES * 10_000,
 }, async () => {
   const random = seededRandom();
-  const plant = await openPlant(database, { slots: 10, lostLimit: 1_000 });
-  await noteMoves(database);
-  let server = await plant.start(ROLES);
+  const setup = await openSetup(database, { slots: 10, lostLimit: 1_000 });
+  await recordMoves(database);
+  let server = await setup.start(ROLES);
   const load = await createChainsLoad({ store: database, random }, server);
   const done: NodeRow[] = [];
 
@@ -37,7 +37,7 @@ test(`runs go on after each of ${CYCLES} kills of the only process`, {
     expect(await server.exited).toBe("SIGKILL");
     await load.stop();
     await endSessionOf(database, server.pid);
-    server = await plant.start(ROLES);
+    server = await setup.start(ROLES);
   }
   load.start(server);
   await load.ends(ENDS_MAX);
@@ -48,7 +48,7 @@ test(`runs go on after each of ${CYCLES} kills of the only process`, {
   expect(await database.query("select run_id from chains.job_run")).toHaveLength(load.acknowledged.size);
   const rows = new Map((await nodeRows(database)).map((row) => [`${row.runId}/${row.nodeId}`, row]));
   for (const row of done) expect(rows.get(`${row.runId}/${row.nodeId}`)).toEqual(row);
-  expect(await contradictions(database, plant, load.acknowledged)).toEqual([]);
+  expect(await contradictions(database, setup, load.acknowledged)).toEqual([]);
   expect(await findViolations(database.db)).toEqual([]);
   expect(await server.stop()).toBe(0);
 });

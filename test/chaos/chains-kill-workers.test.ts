@@ -1,6 +1,6 @@
 /**
- * Workers are killed at random moments while runs go on. Whatever they held is done by another within 30 s, nothing counts
- * twice, and every run ends as it should. The long suite waits for the sessions of the dead to run out by themselves.
+ * Workers are killed at random moments during runs. Another worker starts their nodes within 30 s, nothing counts twice, and
+ * every run ends with SUCCESS. The long suite waits until the sessions of killed workers expire by themselves.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -11,7 +11,16 @@ import type { Server } from "../server.ts";
 import { until } from "../until.ts";
 import { contradictions } from "./chains-audit.ts";
 import { createChainsLoad } from "./chains-load.ts";
-import { endSessionOf, heldBy, type Move, moves, type NodeTry, noteMoves, nowMs, openPlant } from "./chains-plant.ts";
+import {
+  endSessionOf,
+  heldBy,
+  type Move,
+  moves,
+  type NodeAttempt,
+  nowMs,
+  openSetup,
+  recordMoves,
+} from "./chains-setup.ts";
 
 const LONG = process.env["MILLRACE_TEST_LONG"] !== undefined;
 const SECONDS = LONG ? 60 : 8;
@@ -21,17 +30,19 @@ const ROLES = "scheduler,worker";
 
 const database = useDatabase();
 
-test(`runs end right while workers are killed for ${SECONDS} s`, { timeout: 120_000 + SECONDS * 1_000 }, async () => {
+test(`runs end correctly while workers are killed for ${SECONDS} s`, {
+  timeout: 120_000 + SECONDS * 1_000,
+}, async () => {
   const random = seededRandom();
-  const plant = await openPlant(database, { slots: 10, lostLimit: 1_000 });
-  await noteMoves(database);
-  const api = await plant.start("api");
-  const workers = [plant.start(ROLES), plant.start(ROLES)];
+  const setup = await openSetup(database, { slots: 10, lostLimit: 1_000 });
+  await recordMoves(database);
+  const api = await setup.start("api");
+  const workers = [setup.start(ROLES), setup.start(ROLES)];
   await Promise.all(workers);
   const load = await createChainsLoad({ store: database, random }, api);
-  const orphans: (NodeTry & { killedAtMs: number })[] = [];
+  const orphans: (NodeAttempt & { killedAtMs: number })[] = [];
 
-  /** Its successor may still be on its way when the other one is killed: then nobody works for a while. */
+  /** Its replacement may still be starting when the other one is killed: then no worker runs for a while. */
   async function killOne(): Promise<void> {
     const index = random.between(0, workers.length - 1);
     const victim = (await workers[index]) as Server;
@@ -40,7 +51,7 @@ test(`runs end right while workers are killed for ${SECONDS} s`, { timeout: 120_
     const killedAtMs = await nowMs(database);
     for (const held of await heldBy(database, victim.pid)) orphans.push({ ...held, killedAtMs });
     if (!LONG) await endSessionOf(database, victim.pid);
-    workers[index] = plant.start(ROLES);
+    workers[index] = setup.start(ROLES);
   }
 
   load.start(api);
@@ -56,23 +67,23 @@ test(`runs end right while workers are killed for ${SECONDS} s`, { timeout: 120_
     const made = await moves(database);
     return orphans.map((orphan) => recoveryMs(orphan, made));
   };
-  await until(async () => (await recoveries()).every(Boolean), "everything that was left behind to be taken up");
+  await until(async () => (await recoveries()).every(Boolean), "all orphaned nodes to be reclaimed");
   await load.ended();
 
   const slowestMs = Math.max(...(await recoveries()).map((ms) => ms ?? Number.POSITIVE_INFINITY));
   console.info(
-    `${kills} kills, ${load.acknowledged.size} runs, ${orphans.length} nodes left behind, taken up after ${Math.round(slowestMs)} ms at most`,
+    `${kills} kills, ${load.acknowledged.size} runs, ${orphans.length} orphaned nodes, reclaimed after ${Math.round(slowestMs)} ms at most`,
   );
   expect(slowestMs).toBeLessThan(RECOVERY_MS_MAX);
   expect(orphans.length).toBeGreaterThan(0);
-  expect(await contradictions(database, plant, load.acknowledged)).toEqual([]);
+  expect(await contradictions(database, setup, load.acknowledged)).toEqual([]);
   expect(await findViolations(database.db)).toEqual([]);
   const servers = [api, ...(await Promise.all(workers))];
   expect(await Promise.all(servers.map((server) => server.stop()))).toEqual([0, 0, 0]);
 });
 
-/** How long it took until another worker began the node again; or the dead one's last word was that it is done. */
-function recoveryMs(orphan: NodeTry & { killedAtMs: number }, made: readonly Move[]): number | undefined {
+/** The time until another worker started the node again, or until the killed worker's last result was committed. */
+function recoveryMs(orphan: NodeAttempt & { killedAtMs: number }, made: readonly Move[]): number | undefined {
   const next = made.find(
     ({ runId, nodeId, attempt, after }) =>
       runId === orphan.runId &&

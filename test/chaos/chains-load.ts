@@ -1,4 +1,4 @@
-/** Runs of random chains, started one after the other for as long as a test likes, and what was promised about them. */
+/** Starts runs of random chains one after the other until the test stops it, and keeps which runs were acknowledged. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeDef } from "../../src/chains/definitions/dag.ts";
@@ -7,7 +7,7 @@ import type { Random } from "../random.ts";
 import type { Server } from "../server.ts";
 import { until } from "../until.ts";
 import type { Expected } from "./chains-audit.ts";
-import { define, type Store } from "./chains-plant.ts";
+import { define, type Store } from "./chains-setup.ts";
 
 const CHAINS = 6;
 const NODES_MAX = 14;
@@ -15,20 +15,20 @@ const PARENTS_MAX = 3;
 const WORK_MS_MAX = 120;
 const POOL = "narrow";
 const POOL_SIZE = 3;
-/** So many runs are open that there is always work in flight, and so few that it ends soon after the last start. */
+/** Enough open runs that work is always in flight, and few enough that they end soon after the last start. */
 const OPEN_RUNS = 8;
 const PAUSE_MS = 20;
 
 export interface ChainsLoad {
-  /** Starts runs through this server from now on, at first the one to which the last server gave no answer. */
+  /** Starts runs through this server; first repeats the start that the last server did not answer. */
   start(server: Server): void;
-  /** Resolves when no call is under way any more. */
+  /** Resolves when no call is in flight. */
   stop(): Promise<void>;
   /** Resolves after that many more runs have ended. */
   ends(count: number): Promise<void>;
   /** Resolves when all runs have ended. */
   ended(): Promise<void>;
-  /** Every run that was acknowledged, with its nodes. */
+  /** Every acknowledged run, with its nodes. */
   acknowledged: Expected;
 }
 
@@ -39,7 +39,7 @@ interface Chain {
 
 /** Defines its chains through the first server. */
 export async function createChainsLoad({ store, random }: { store: Store; random: Random }, first: Server) {
-  console.info(`MILLRACE_TEST_SEED=${random.seed}`); // To repeat a run that failed.
+  console.info(`MILLRACE_TEST_SEED=${random.seed}`); // To repeat a failed test.
   await store.query("insert into chains.pool (name, size) values ($1, $2)", [POOL, POOL_SIZE]);
   const chains: Chain[] = [];
   for (let n = 0; n < CHAINS; n += 1) {
@@ -58,7 +58,7 @@ export async function createChainsLoad({ store, random }: { store: Store; random
     return row ?? { open: 0, ended: 0 };
   }
 
-  /** A start without an answer may have happened or not; with its key it happens once. */
+  /** A start without an answer may have been committed; its Idempotency-Key makes the repeat safe. */
   async function startNext({ url, adminKey }: Server): Promise<void> {
     const chain = chains[random.between(0, CHAINS - 1)] as Chain;
     const asked = unanswered ?? { ...chain, key: randomUUID() };
@@ -78,7 +78,7 @@ export async function createChainsLoad({ store, random }: { store: Store; random
         if ((await countRuns()).open < OPEN_RUNS) await startNext(server);
         else await sleep(PAUSE_MS);
       } catch (error) {
-        if (!isSilence(error)) throw error;
+        if (!isNoAnswer(error)) throw error;
         await sleep(PAUSE_MS);
       }
     }
@@ -106,12 +106,12 @@ export async function createChainsLoad({ store, random }: { store: Store; random
   return load;
 }
 
-/** Whoever was to answer, server or Postgres, was killed. */
-function isSilence(error: unknown): boolean {
+/** The server or Postgres was killed before it answered. */
+function isNoAnswer(error: unknown): boolean {
   return isUnavailable(error) || (error instanceof TypeError && /^(fetch failed|terminated)$/.test(error.message));
 }
 
-/** Each node depends on some of those before it. Some fail at first, some share a pool. */
+/** Each node depends on some earlier nodes. Some fail their first attempt, some share a pool. */
 function randomNodes(random: Random): NodeDef[] {
   const ids = Array.from({ length: random.between(3, NODES_MAX) }, (_, n) => `n${n}`);
   return ids.map((id, n) => {

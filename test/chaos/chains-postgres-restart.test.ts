@@ -1,4 +1,4 @@
-/** Postgres goes away in the middle of runs and comes back, or loses all connections: the runs go on, and end right. */
+/** Postgres restarts in the middle of runs, or all connections are cut: the runs continue, and end correctly. */
 import { Client } from "pg";
 import { expect, test } from "vitest";
 import { findViolations } from "../../src/chains/store/invariants.ts";
@@ -9,7 +9,7 @@ import { seededRandom } from "../random.ts";
 import { until } from "../until.ts";
 import { contradictions } from "./chains-audit.ts";
 import { createChainsLoad } from "./chains-load.ts";
-import { noteMoves, openPlant, type Store } from "./chains-plant.ts";
+import { openSetup, recordMoves, type Store } from "./chains-setup.ts";
 import { connectionOf } from "./embedded.ts";
 
 const CUTS = process.env["MILLRACE_TEST_LONG"] ? 50 : 5;
@@ -18,12 +18,12 @@ const SETTINGS = { slots: 10, lostLimit: 1_000 };
 
 const database = useDatabase();
 
-test("runs go on when the server's own Postgres is killed", async () => {
-  const plant = await openPlant(undefined, SETTINGS);
+test("runs continue when the embedded Postgres is killed", async () => {
+  const setup = await openSetup(undefined, SETTINGS);
   const dataDir = await stoppedDataDir();
-  const server = await plant.start("api,scheduler,worker", { dataDir });
+  const server = await setup.start("api,scheduler,worker", { dataDir });
   const store = storeIn(dataDir);
-  await noteMoves(store);
+  await recordMoves(store);
   const load = await createChainsLoad({ store, random: seededRandom() }, server);
   load.start(server);
   await load.ends(ENDS_MAX);
@@ -34,18 +34,18 @@ test("runs go on when the server's own Postgres is killed", async () => {
   await load.stop();
   await load.ended();
 
-  expect(await contradictions(store, plant, load.acknowledged)).toEqual([]);
+  expect(await contradictions(store, setup, load.acknowledged)).toEqual([]);
   const db = openDb({ connection: await connectionOf(dataDir) });
   expect(await findViolations(db)).toEqual([]);
   await db.close();
   expect(await server.stop()).toBe(0);
 });
 
-test(`runs go on when all connections are cut ${CUTS} times`, { timeout: 60_000 + CUTS * 5_000 }, async () => {
+test(`runs continue when all connections are cut ${CUTS} times`, { timeout: 60_000 + CUTS * 5_000 }, async () => {
   const random = seededRandom();
-  const plant = await openPlant(database, SETTINGS);
-  await noteMoves(database);
-  const servers = await Promise.all([plant.start("api,scheduler,worker"), plant.start("worker")]);
+  const setup = await openSetup(database, SETTINGS);
+  await recordMoves(database);
+  const servers = await Promise.all([setup.start("api,scheduler,worker"), setup.start("worker")]);
   const load = await createChainsLoad({ store: database, random }, servers[0]);
   load.start(servers[0]);
   for (let cut = 0; cut < CUTS; cut += 1) {
@@ -58,17 +58,17 @@ test(`runs go on when all connections are cut ${CUTS} times`, { timeout: 60_000 
   await load.stop();
   await load.ended();
 
-  expect(await contradictions(database, plant, load.acknowledged)).toEqual([]);
+  expect(await contradictions(database, setup, load.acknowledged)).toEqual([]);
   expect(await findViolations(database.db)).toEqual([]);
   expect(await Promise.all(servers.map((server) => server.stop()))).toEqual([0, 0]);
 });
 
-/** A restarted Postgres has another address, so each look begins with finding it. */
+/** A restarted Postgres has another address, so each query looks it up first. */
 function storeIn(dataDir: string): Store {
   return {
     async query<Row>(text: string, values: unknown[] = []) {
       const client = new Client(await connectionOf(dataDir));
-      client.on("error", () => {}); // A statement that is cut off fails by itself.
+      client.on("error", () => {}); // A statement on a cut connection fails by itself.
       await client.connect();
       try {
         return (await client.query(text, values)).rows as Row[];

@@ -1,4 +1,4 @@
-/** The DAG of a chain as people write it: its schema, its types and its limits. */
+/** The DAG of a chain as users write it: its schema, its types and its limits. */
 import { type Static, Type } from "typebox";
 
 export const NODES_MAX = 10_000;
@@ -15,7 +15,7 @@ const closed = { additionalProperties: false };
 
 const RetrySchema = Type.Object(
   {
-    maxAttempts: Type.Integer({ minimum: 1, maximum: 1_000, description: "All tries together, the first included." }),
+    maxAttempts: Type.Integer({ minimum: 1, maximum: 1_000, description: "All attempts, the first included." }),
     backoffMs: Type.Optional(Type.Integer({ minimum: 0, maximum: DAY_MS, default: 1_000 })),
     factor: Type.Optional(Type.Number({ minimum: 1, maximum: 100, default: 2 })),
     maxBackoffMs: Type.Optional(Type.Integer({ minimum: 0, maximum: 7 * DAY_MS, default: 60_000 })),

@@ -1,4 +1,4 @@
-/** What people do with definitions: create, update, enable, disable, look at. Every version is kept. */
+/** Use cases of definitions: create, update, enable, disable, read. Every version is kept. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import { type Db, type Queryable, sqlState, UNIQUE_VIOLATION } from "../../kernel/data/db.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -15,7 +15,7 @@ export interface ChainInput {
   name: string;
   description?: string | null;
   dagJson: string | object;
-  /** In an update: what is absent stays, null clears it. */
+  /** In an update, an absent limit stays and null removes it. */
   maxActiveRuns?: number | null;
   runTimeoutMs?: number | null;
 }
@@ -26,10 +26,10 @@ export interface Definitions {
   setEnabled(chainId: string, enabled: boolean, actor: Actor): Promise<store.ChainRow>;
   get(chainId: string): Promise<store.ChainRow>;
   list(filter: store.ChainFilter, page: { size: number; offset: number }): ReturnType<typeof store.listChains>;
-  /** The newest first, those before `before` if it is given. */
+  /** Newest first, before version `before` if it is given. */
   versions(chainId: string, page: { before: number | null; limit: number }): Promise<store.VersionRow[]>;
   version(chainId: string, version: number): Promise<store.VersionRow & { dag: Dag }>;
-  /** Throws what is wrong with a DAG; else answers it. */
+  /** Returns the DAG, or throws everything that is wrong with it. */
   check(dagJson: string | object): Promise<Dag>;
 }
 
@@ -43,15 +43,15 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
     return checked.dag;
   }
 
-  const written = (input: ChainInput, dag: Dag, actor: Actor) => ({
+  const commonFields = (input: ChainInput, dag: Dag, actor: Actor) => ({
     name: input.name,
     description: input.description ?? null,
     dag,
     by: actor.caller.name,
   });
 
-  /** A pool may have been deleted since the check; from here on it cannot be. */
-  async function holdPools(tx: Queryable, dag: Dag): Promise<void> {
+  /** Locks the pools of the DAG and checks it again if one was deleted since the first check. */
+  async function ensurePools(tx: Queryable, dag: Dag): Promise<void> {
     const named = poolsOf(dag);
     if (named.size === 0) return;
     const pools = await store.lockPools(tx, [...named]);
@@ -72,10 +72,10 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
     async create(input, actor) {
       const dag = await check(input.dagJson);
       return db.tx(async (tx) => {
-        await holdPools(tx, dag);
+        await ensurePools(tx, dag);
         const chainId = ids.uuid();
         const row = await store.insertChain(tx, {
-          ...written(input, dag, actor),
+          ...commonFields(input, dag, actor),
           maxActiveRuns: input.maxActiveRuns ?? null,
           runTimeoutMs: input.runTimeoutMs ?? null,
           chainId,
@@ -91,10 +91,10 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
       const dag = await check(input.dagJson);
       try {
         return await db.tx(async (tx) => {
-          await holdPools(tx, dag);
+          await ensurePools(tx, dag);
           const { version, maxActiveRuns, runTimeoutMs } = input;
           const limits = { maxActiveRuns, runTimeoutMs };
-          const row = await store.updateChain(tx, { ...written(input, dag, actor), ...limits, chainId, version });
+          const row = await store.updateChain(tx, { ...commonFields(input, dag, actor), ...limits, chainId, version });
           if (row) {
             await audit(tx, actor, "chain.update", chainId, { name: input.name, version: row.version });
             return row;
@@ -151,7 +151,7 @@ function parseDag(text: string): unknown {
   }
 }
 
-/** One problem is the sentence; several are counted there and listed in the details. */
+/** The sentence holds the first problem and the number of the others; the details list all. */
 function invalid(problems: readonly DagProblem[]): ApiError {
   const [first, ...others] = problems;
   const where = first?.path

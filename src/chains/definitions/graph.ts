@@ -1,12 +1,12 @@
 /**
- * A DAG made ready for the engine: who waits for whom, in an order in which parents come before their children. It is made
- * once for each version of a chain and kept in memory, so the children of a node are known without asking the database.
+ * A DAG prepared for the engine: parents and children of each node, in topological order. It is built once per version of a
+ * chain and cached, so the engine reads no edges from the database.
  */
 import type { Dag, NodeDef, RunWhen } from "./dag.ts";
 
 export interface GraphNode {
   readonly id: string;
-  /** Its place in the definition. */
+  /** Its index in the definition. */
   readonly no: number;
   readonly def: NodeDef;
   readonly runWhen: RunWhen;
@@ -16,7 +16,7 @@ export interface GraphNode {
 }
 
 export interface Graph {
-  /** Parents before children; beside that, as in the definition. */
+  /** Parents before children, otherwise in the order of the definition. */
   readonly nodes: readonly GraphNode[];
   readonly byId: ReadonlyMap<string, GraphNode>;
   readonly usesTables: boolean;
@@ -30,7 +30,7 @@ type Building = { -readonly [Field in keyof GraphNode]: GraphNode[Field] } & {
 
 const asGiven = (name: string) => name;
 
-/** The DAG must be valid (validate.ts). `tableName` is the name under which a table that it waits for is kept. */
+/** The DAG must be valid (validate.ts). `tableName` maps a table of `waitsFor` to its stored name. */
 export function buildGraph(dag: Dag, tableName: (given: string) => string = asGiven): Graph {
   const byId = new Map<string, Building>();
   for (const [no, def] of dag.nodes.entries()) {
@@ -60,25 +60,25 @@ export function buildGraph(dag: Dag, tableName: (given: string) => string = asGi
   for (const node of nodes) {
     for (const child of node.children) {
       child.unmet -= 1;
-      if (child.unmet === 0) nodes.push(child); // The loop reaches what is added while it runs.
+      if (child.unmet === 0) nodes.push(child); // The loop visits nodes that it adds.
     }
   }
   if (nodes.length < byId.size) throw new Error("the DAG has a cycle");
   return { nodes, byId, usesTables: nodes.some(({ waitsFor }) => waitsFor.length > 0) };
 }
 
-/** Everything behind these nodes, without them, in the graph's order. */
+/** All descendants of these nodes, without the nodes themselves, in the graph's order. */
 export function descendants(graph: Graph, from: Iterable<GraphNode>): GraphNode[] {
   const start = new Set(from);
   if (start.size === 0) return [];
-  const behind = new Set<GraphNode>();
+  const found = new Set<GraphNode>();
   const open = [...start];
   for (let node = open.pop(); node; node = open.pop()) {
     for (const child of node.children) {
-      if (behind.has(child)) continue;
-      behind.add(child);
+      if (found.has(child)) continue;
+      found.add(child);
       open.push(child);
     }
   }
-  return graph.nodes.filter((node) => behind.has(node) && !start.has(node));
+  return graph.nodes.filter((node) => found.has(node) && !start.has(node));
 }

@@ -1,4 +1,4 @@
-/** Replies have a limit: what is large is shown alone, and told of elsewhere by its size. */
+/** Large artifacts and params are left out of lists, which show their size instead. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { refusal, scripted, useChains } from "../../../test/chains.ts";
@@ -29,7 +29,7 @@ beforeAll(async () => {
 const LEFT_OUT = { artifact: null, artifactJson: null };
 
 describe("an artifact", () => {
-  test("of more than 64 KB is left out among the nodes, and its size told", async () => {
+  test("of more than 64 KB is left out of the list of nodes, with its size", async () => {
     const [small, repetitive, random] = await chains.nodes(runId);
     expect(small).toMatchObject({ artifact: SMALL, artifactJson: JSON.stringify(SMALL) });
     expect(repetitive).toMatchObject({ ...LEFT_OUT, artifactBytes: 100_012 });
@@ -49,7 +49,7 @@ describe("an artifact", () => {
     ["small", SMALL],
     ["repetitive", REPETITIVE],
     ["random", RANDOM],
-  ])("is shown whole with its node: %s", async (nodeId, artifact) => {
+  ])("is returned in full with its node: %s", async (nodeId, artifact) => {
     const listed = await chains.node(runId, nodeId);
     const { status, body } = await get(`/runs/${runId}/nodes/${nodeId}`);
     expect(status).toBe(200);
@@ -58,7 +58,7 @@ describe("an artifact", () => {
     expect(body).toEqual({ ...listed, ...whole });
   });
 
-  test("of a node that does not exist is refused, with the name that was meant", async () => {
+  test("of a node that does not exist is refused with a suggestion", async () => {
     for (const path of ["", "/logs", "/attempts"]) {
       const answer = await get(`/runs/${runId}/nodes/smal${path}`);
       expect(refusal(answer)).toEqual([400, "NODE_NOT_FOUND"]);
@@ -69,7 +69,7 @@ describe("an artifact", () => {
   });
 });
 
-test("params of more than 8 KB are left out of the list, and shown with the run", async () => {
+test("params of more than 8 KB are left out of the list, and returned with the run", async () => {
   const { body } = await get<{ items: Json[] }>(`/runs?chainId=${chainId}`);
   expect(body.items).toMatchObject([{ runId, params: null, paramsBytes: 9_012 }]);
   expect((await get(`/runs/${runId}`)).body).toMatchObject({ params: PARAMS, paramsBytes: 9_012 });

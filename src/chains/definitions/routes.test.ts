@@ -17,13 +17,13 @@ const NODES = [
   { id: "b", type: "noop", dependsOn: ["a"] },
 ];
 const DAG = { nodes: NODES };
-const NOBODY = "00000000-0000-4000-8000-000000000000";
-/** What the test's own key is called. */
+const UNKNOWN_ID = "00000000-0000-4000-8000-000000000000";
+/** The name of the test's own key. */
 const ADMIN = "MILLRACE_ADMIN_KEY";
 const newName = () => `chain ${randomUUID()}`;
 const RFC_3339_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-/** The newest entry of the audit log for something. */
+/** The newest entry of the audit log for a target. */
 async function audited(target: string): Promise<{ actor: string; action: string; details: unknown } | undefined> {
   const rows = await database.query<{ actor: string; action: string; details: unknown }>(
     "select actor, action, details from kernel.audit_log where target = $1 order by id desc limit 1",
@@ -73,7 +73,7 @@ describe("creating a chain", () => {
     expect((await get(`/chains/${chainId}`)).body).toMatchObject(fields);
   });
 
-  test("refuses a name that is taken, also when two ask at once", async () => {
+  test("refuses a name that is taken, also for concurrent requests", async () => {
     const name = newName();
     const answers = await Promise.all([1, 2, 3].map(() => post("/chains", { name, dagJson: DAG })));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
@@ -85,12 +85,12 @@ describe("creating a chain", () => {
     ["empty", ""],
     ["with a line break", "a\nb"],
     ["too long", "x".repeat(129)],
-    ["no text", 7],
+    ["not text", 7],
   ])("refuses a name that is %s", async (_, name) => {
     expect(refusal(await post("/chains", { name, dagJson: DAG }))).toEqual([400, "VALIDATION_FAILED"]);
   });
 
-  test("says everything that is wrong with the DAG at once, with the place and the node", async () => {
+  test("reports all problems of the DAG at once, with path and node", async () => {
     const name = newName();
     const wrong: [node: unknown, path: string, message: RegExp][] = [
       [{ id: "x", type: "noop", dependsOn: ["z"] }, "nodes[0].dependsOn", /x -> y -> z -> x/],
@@ -129,10 +129,10 @@ describe("creating a chain", () => {
   });
 
   test.each([
-    ["text that is no JSON", "{nodes", "not valid JSON"],
-    ["JSON that is no object", "[]", "must be an object"],
+    ["text that is not JSON", "{nodes", "not valid JSON"],
+    ["JSON that is not an object", "[]", "must be an object"],
     ["an object without nodes", {}, "dag must have nodes"],
-    ["nodes that are no list", { nodes: {} }, "dag must have nodes"],
+    ["nodes that are not a list", { nodes: {} }, "dag must have nodes"],
     ["a NUL inside the text", '{"nodes":[{"id":"a","type":"no\\u0000op"}]}', "NUL"],
     ["endless nesting inside the text", `{"nodes":${"[".repeat(100)}${"]".repeat(100)}}`, "levels deep"],
     [
@@ -147,7 +147,7 @@ describe("creating a chain", () => {
     expect(answer.body["details"]).toMatchObject({ problems: [{ message: expect.stringContaining(sentence) }] });
   });
 
-  test("takes a DAG of up to 4 MB, as text and as an object, whatever the limit of other bodies", async () => {
+  test("takes a DAG of up to 4 MB, as text and as an object, although other bodies have a lower limit", async () => {
     const dagOf = (length: number) => ({
       nodes: [{ id: "a", type: "scripted", cfg: { script: "none", input: '"'.repeat(length / 2) } }],
     });
@@ -174,7 +174,7 @@ describe("creating a chain", () => {
 });
 
 describe("updating a chain", () => {
-  test("makes the next version; limits that it does not name stay, and null lifts them", async () => {
+  test("makes the next version; absent limits stay, and null removes them", async () => {
     const chainId = await chains.define(NODES, { description: "old", maxActiveRuns: 3, runTimeoutMs: 5_000 });
     const name = newName();
     const dag = { nodes: [{ id: "only", type: "noop" }] };
@@ -195,7 +195,7 @@ describe("updating a chain", () => {
     expect((await put(`/chains/${chainId}`, { name, dagJson: DAG, version: 1 })).body["enabled"]).toBe(false);
   });
 
-  test("from another version than the present one is refused, and says which that is", async () => {
+  test("from another version than the current one is refused with the current version", async () => {
     const name = newName();
     const chainId = await chains.define(NODES, { name });
     for (const version of [2, Number.MAX_SAFE_INTEGER]) {
@@ -205,7 +205,7 @@ describe("updating a chain", () => {
     }
   });
 
-  test("is won by one of many that began from the same version", async () => {
+  test("succeeds for one of many that start from the same version", async () => {
     const name = newName();
     const chainId = await chains.define(NODES, { name });
     const answers = await Promise.all(
@@ -235,7 +235,7 @@ describe("updating a chain", () => {
   });
 
   test("that does not exist is refused", async () => {
-    const answer = await put(`/chains/${NOBODY}`, { name: newName(), dagJson: DAG, version: 1 });
+    const answer = await put(`/chains/${UNKNOWN_ID}`, { name: newName(), dagJson: DAG, version: 1 });
     expect(refusal(answer)).toEqual([400, "CHAIN_NOT_FOUND"]);
   });
 });
@@ -252,7 +252,7 @@ describe("enabling and disabling", () => {
     await chains.reaches(await chains.start(chainId), "SUCCESS");
   });
 
-  test("leaves alone what runs already", async () => {
+  test("does not affect runs that have started", async () => {
     const gate = signal();
     const chainId = await chains.define([scripted("work", async () => ({ artifact: await gate.promise }))]);
     const runId = await chains.start(chainId);
@@ -293,20 +293,20 @@ describe("the list of chains", () => {
 
   test.each([
     ["part of the name, in any case", { keyword: `BETA_ONE ${word}` }, [beta]],
-    ["signs that mean something in SQL", { keyword: `100% ${word}` }, [alpha]],
+    ["characters with a meaning in SQL", { keyword: `100% ${word}` }, [alpha]],
     ["part of the description", { keyword: "of alpha too" }, [gamma]],
     ["enabled", { keyword: word, enabled: "true" }, [alpha, betax, gamma]],
     ["disabled", { keyword: word, enabled: "false" }, [beta]],
     ["enabled left empty", { keyword: word, enabled: "" }, names],
     ["the exact name", { name: alpha }, [alpha]],
-    ["a name that only begins so", { name: alpha.slice(0, -1) }, []],
+    ["a name of which this is only a prefix", { name: alpha.slice(0, -1) }, []],
     ["all at once", { keyword: "beta", enabled: "true", name: betax }, [betax]],
   ] as [string, Record<string, string>, string[]][])("is filtered by %s", async (_, query, expected) => {
     const { names: found, total } = await list(query);
     expect([found, total]).toEqual([expected, expected.length]);
   });
 
-  test("tells the number of nodes and the last run, and leaves out the DAG", async () => {
+  test("shows the number of nodes and the last run, without the DAG", async () => {
     const name = newName();
     const chainId = await chains.define(NODES, { name, maxActiveRuns: 9, runTimeoutMs: 1_000 });
     expect((await list({ name })).items).toEqual([
@@ -368,10 +368,10 @@ describe("the versions of a chain", () => {
     expect(second).toEqual({ ...newest.items[1], dagJson: JSON.stringify(dag), dag });
     expect(refusal(await get(`/chains/${chainId}/versions/4`))).toEqual([400, "CHAIN_VERSION_NOT_FOUND"]);
     expect(refusal(await get(`/chains/${chainId}/versions/0`))).toEqual([400, "VALIDATION_FAILED"]);
-    expect(refusal(await get(`/chains/${NOBODY}/versions/1`))).toEqual([400, "CHAIN_NOT_FOUND"]);
+    expect(refusal(await get(`/chains/${UNKNOWN_ID}/versions/1`))).toEqual([400, "CHAIN_NOT_FOUND"]);
   });
 
-  test("do not touch the runs that were started from an older one", async () => {
+  test("do not change runs of an older version", async () => {
     const name = newName();
     const chainId = await chains.define([scripted("work", holds)], { name, maxActiveRuns: 1 });
     const [first, second] = [await chains.start(chainId), await chains.start(chainId)];

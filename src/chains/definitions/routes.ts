@@ -11,7 +11,7 @@ import type { ChainRow, ChainSummaryRow, VersionRow } from "../store/definitions
 import { DAG_BYTES_MAX } from "./dag.ts";
 
 const BACKFILL_AT_ONCE = 500;
-/** What a DAG of the largest size may take up in a body: as a text its quotes are escaped, and its letters may be too. */
+/** A body with a DAG of the largest size: as JSON text, its quotes and possibly its letters are escaped. */
 const DAG_BODY_BYTES_MAX = 4 * DAG_BYTES_MAX;
 
 export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
@@ -65,7 +65,9 @@ export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
         config: { ...write, bodyOptional: true },
         schema: {
           tags,
-          summary: enabled ? "Let a chain start runs" : "Keep a chain from starting runs; those under way go on",
+          summary: enabled
+            ? "Enable a chain: it can start runs"
+            : "Disable a chain: it starts no more runs; those under way continue",
           params: schemas.ChainParams,
           body: NoBody,
           response: { 200: schemas.ChainDetail, ...errors(400) },
@@ -148,7 +150,7 @@ export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
       config: start,
       schema: {
         tags,
-        summary: "Start a run; with an Idempotency-Key a repeat within 24 hours answers the same run",
+        summary: "Start a run; with an Idempotency-Key a repeated request within 24 hours returns the same run",
         params: schemas.ChainParams,
         headers: schemas.StartHeaders,
         body: schemas.StartBody,
@@ -181,7 +183,7 @@ export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
       const { from, to, params = {}, priority = 0, dryRun } = request.body;
       const grain = request.body.grain ?? grainOf(from);
       if (grain === undefined) {
-        const reason = `The range cannot be told: \`from\` (\`${from}\`) has none of the forms yyyyMMddHH, yyyyMMdd, yyyyMM`;
+        const reason = `The grain of the range is unknown: \`from\` (\`${from}\`) is not of the form yyyyMMddHH, yyyyMMdd or yyyyMM`;
         throw chainsError("OP_TIME_RANGE", {}, { reason });
       }
       const opTimes = opTimesBetween(from, to, grain);
@@ -234,7 +236,7 @@ function versionReply({ version, name, description, created_at, created_by }: Ve
   return { version, name, description, createdAt: created_at, createdBy: created_by };
 }
 
-/** Inside a JSON value Postgres writes a time in a form of its own. */
+/** Inside JSON, Postgres writes times in its own format. */
 function lastRunReply({ last_run: run }: ChainSummaryRow) {
   return run && { ...run, createdAt: new Date(run.createdAt).toISOString() };
 }

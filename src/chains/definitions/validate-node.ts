@@ -1,4 +1,4 @@
-/** What can be wrong with a single node of a DAG: its shape, its type and cfg, its expressions, the names it uses. */
+/** Validation of a single node of a DAG: its shape, its type and cfg, its expressions, the names it uses. */
 
 import { Ajv } from "ajv";
 import { compileExpression, type Expression, ExpressionError } from "../../kernel/expressions/cel.ts";
@@ -13,23 +13,23 @@ import { ITEM_VARIABLES, VARIABLES } from "./variables.ts";
 
 export interface KnownNames {
   registry: Registry;
-  /** The names of the pools there are. */
+  /** The names of the existing pools. */
   pools: ReadonlySet<string>;
 }
 
 interface NodeContext extends KnownNames {
-  /** Where each id stands first: `nodes[3]`. */
+  /** The first place of each id: `nodes[3]`. */
   placeOf: ReadonlyMap<string, string>;
 }
 
-/** A node may be anything until its shape is known. */
+/** A node whose shape is not checked yet. */
 type LooseNode = Readonly<Record<string, unknown>>;
 type At = (field: string, message: string) => DagProblem;
 
-/** Wider than any real node, and narrow enough that a validator that lists every mistake comes to an end. */
+/** More than any real node has, and few enough that listing every error stays cheap. */
 const FIELDS_MAX = 1_000;
 const ITEMS_MAX = NODES_MAX;
-/** Of what someone wrote, as much as is repeated to them. */
+/** Input is repeated in messages up to this length. */
 const SHOWN_LENGTH_MAX = 64;
 
 const shape = new Ajv({ allErrors: true, verbose: true, strict: false }).compile(NodeSchema);
@@ -51,7 +51,7 @@ export function* nodeProblems(node: unknown, path: string, context: NodeContext)
     }
   }
   const earlier = context.placeOf.get(id ?? "") ?? path;
-  if (id !== undefined && earlier !== path) yield at("id", `the id \`${cut(id)}\` is used by \`${earlier}\` already`);
+  if (id !== undefined && earlier !== path) yield at("id", `the id \`${cut(id)}\` is already used by \`${earlier}\``);
   yield* parentProblems(node, at, context);
   yield* workProblems(node, { at, variables: VARIABLES, parents: new Set(parentsOf(node)), context });
   yield* ruleProblems(node, at);
@@ -64,11 +64,11 @@ export function parentsOf({ dependsOn }: LooseNode): string[] {
 function* parentProblems(node: LooseNode, at: At, { placeOf }: NodeContext): Generator<DagProblem> {
   for (const [index, parent] of (Array.isArray(node["dependsOn"]) ? node["dependsOn"] : []).entries()) {
     if (typeof parent !== "string" || placeOf.has(parent)) continue;
-    yield at(`dependsOn[${index}]`, noNode(parent, placeOf));
+    yield at(`dependsOn[${index}]`, unknownNode(parent, placeOf));
   }
 }
 
-function noNode(id: string, placeOf: ReadonlyMap<string, string>): string {
+function unknownNode(id: string, placeOf: ReadonlyMap<string, string>): string {
   return `there is no node \`${cut(id)}\`.${didYouMean(id, placeOf.keys())}`;
 }
 
@@ -79,28 +79,28 @@ interface WorkCheck {
   context: NodeContext;
 }
 
-/** What a node does, when and where: for a node of the DAG as for the node that a map runs for each item. */
+/** Type, cfg, condition and pool: of a node of the DAG, or of the node that a map runs for each item. */
 function* workProblems(node: LooseNode, check: WorkCheck): Generator<DagProblem> {
   const { at, context } = check;
   const { type, cfg = {}, if: condition, pool } = node as Record<"type" | "cfg" | "if" | "pool", unknown>;
   if (typeof type === "string" && isName(type)) {
-    if (!context.registry.get(type)) yield at("type", noType(type, context));
+    if (!context.registry.get(type)) yield at("type", unknownType(type, context));
     else if (isRecord(cfg)) yield* cfgProblems(type, cfg, check);
   }
   if (typeof condition === "string" && condition !== "") yield* expressionProblems("if", condition, check);
   if (typeof pool === "string" && isName(pool) && !context.pools.has(pool)) {
-    const hint = didYouMean(pool, context.pools) || " Make it with PUT /api/v1/pools/{name}.";
+    const hint = didYouMean(pool, context.pools) || " Create it with PUT /api/v1/pools/{name}.";
     yield at("pool", `there is no pool \`${pool}\`.${hint}`);
   }
 }
 
-/** Whether it is worth looking up; what the schema has refused already is not. */
+/** Whether to look it up: text of another length was already refused by the schema. */
 function isName(text: string): boolean {
   return text.length >= 1 && text.length <= SHOWN_LENGTH_MAX;
 }
 
-function noType(type: string, { registry }: NodeContext): string {
-  const how = registry.howToHave(type);
+function unknownType(type: string, { registry }: NodeContext): string {
+  const how = registry.howToEnable(type);
   if (how !== undefined) return `there is no node type \`${type}\` here: ${how}`;
   const names = registry.names();
   return `there is no node type \`${type}\`.${didYouMean(type, names) || ` Known here: ${names.join(", ")}.`}`;
@@ -108,21 +108,21 @@ function noType(type: string, { registry }: NodeContext): string {
 
 function* cfgProblems(type: string, cfg: LooseNode, check: WorkCheck): Generator<DagProblem> {
   const { at, variables, context } = check;
-  const untouched = context.registry.get(type)?.untouched ?? [];
-  const isUntouched = ({ path }: CfgProblem) =>
-    untouched.some((field) => path === field || path.startsWith(`${field}.`));
-  const filledIn = Object.fromEntries(Object.entries(cfg).filter(([field]) => !untouched.includes(field)));
-  const compiled = compileTemplate(filledIn, variables);
+  const unrendered = context.registry.get(type)?.unrendered ?? [];
+  const isUnrendered = ({ path }: CfgProblem) =>
+    unrendered.some((field) => path === field || path.startsWith(`${field}.`));
+  const rendered = Object.fromEntries(Object.entries(cfg).filter(([field]) => !unrendered.includes(field)));
+  const compiled = compileTemplate(rendered, variables);
   if ("template" in compiled) {
-    yield* strangerProblems("cfg", compiled.template, check);
+    yield* nonParentProblems("cfg", compiled.template, check);
     const [secret] = compiled.template.secrets;
     if (secret !== undefined && context.registry.get(type)?.storesCfg) yield at("cfg", storedSecret(secret, type));
   }
-  // Nobody fills in the fields that are left untouched, so in them a template is no promise of a better value.
+  // Templates in unrendered fields stay as they are, so there the text itself is checked.
   const problems = [
     ...("problems" in compiled ? compiled.problems : []),
-    ...context.registry.check(type, cfg, { templates: true }).filter((problem) => !isUntouched(problem)),
-    ...(untouched.length > 0 ? context.registry.check(type, cfg, { templates: false }).filter(isUntouched) : []),
+    ...context.registry.check(type, cfg, { templates: true }).filter((problem) => !isUnrendered(problem)),
+    ...(unrendered.length > 0 ? context.registry.check(type, cfg, { templates: false }).filter(isUnrendered) : []),
   ];
   for (const { path, message } of problems) yield at(joined("cfg", path), message);
   if (type === map.type && isRecord(cfg["node"])) yield* itemNodeProblems(cfg["node"], check);
@@ -130,7 +130,7 @@ function* cfgProblems(type: string, cfg: LooseNode, check: WorkCheck): Generator
 
 function storedSecret(name: string, type: string): string {
   return (
-    `what is in the cfg of \`${type}\` is stored, so the secret \`${name}\` cannot be. ` +
+    `the cfg of \`${type}\` is stored, so it must not contain the secret \`${name}\`. ` +
     `Write \`\${secrets.${name}}\` into the node that uses it`
   );
 }
@@ -139,10 +139,10 @@ function storedSecret(name: string, type: string): string {
 function* itemNodeProblems(node: LooseNode, check: WorkCheck): Generator<DagProblem> {
   const at: At = (field, message) => check.at(`cfg.node.${field}`, message);
   if (node["type"] === map.type) {
-    // Both would call their items `item`.
+    // The items of both would be named `item`.
     return yield at(
       "type",
-      "a map cannot run another map. Put the inner one into a chain of its own and run that with `chain`",
+      "a map cannot run another map. Put the inner one into another chain and run that with `chain`",
     );
   }
   yield* workProblems(node, { ...check, at, variables: ITEM_VARIABLES });
@@ -150,7 +150,7 @@ function* itemNodeProblems(node: LooseNode, check: WorkCheck): Generator<DagProb
 
 function* expressionProblems(field: string, source: string, check: WorkCheck): Generator<DagProblem> {
   try {
-    yield* strangerProblems(field, compileExpression(source, check.variables), check);
+    yield* nonParentProblems(field, compileExpression(source, check.variables), check);
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
     const hint = error.unknownName === "secrets" ? ` Secrets are for \`cfg\`.` : "";
@@ -158,14 +158,14 @@ function* expressionProblems(field: string, source: string, check: WorkCheck): G
   }
 }
 
-/** Only the results of its parents are brought to a node: any other would be missing when it runs. */
-function* strangerProblems(field: string, code: Expression | Template, check: WorkCheck): Generator<DagProblem> {
+/** A node gets only the results of its parents; any other would be missing when it runs. */
+function* nonParentProblems(field: string, code: Expression | Template, check: WorkCheck): Generator<DagProblem> {
   const { at, parents, context } = check;
   for (const id of code.membersOf("nodes") ?? []) {
     if (parents.has(id)) continue;
     const reason = context.placeOf.has(id)
-      ? "only the results of its parents are known to a node: add it to `dependsOn`"
-      : noNode(id, context.placeOf);
+      ? "a node only gets the results of its parents: add it to `dependsOn`"
+      : unknownNode(id, context.placeOf);
     yield at(field, `\`nodes.${cut(id)}\` is used, but ${reason}`);
   }
 }
@@ -180,7 +180,7 @@ function* ruleProblems(node: LooseNode, at: At): Generator<DagProblem> {
   }
 }
 
-/** A validator that tells all mistakes would make a million of a list of a million: those are refused before. */
+/** Refuses very long lists and objects first: listing an error per item could take a million errors. */
 function tooWide(value: unknown, path: string): CfgProblem | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const isList = Array.isArray(value);
@@ -188,7 +188,7 @@ function tooWide(value: unknown, path: string): CfgProblem | undefined {
   const [unit, max] = isList ? ["items", ITEMS_MAX] : ["fields", FIELDS_MAX];
   if (size > max) {
     const subject = path === "" ? "the node" : `\`${path}\``;
-    return { path, message: `${subject} has ${size} ${unit}, more than the ${max} that are allowed` };
+    return { path, message: `${subject} has ${size} ${unit}, more than the ${max} allowed` };
   }
   for (const [name, item] of Object.entries(value)) {
     const found = tooWide(item, joined(path, isList ? `[${name}]` : cut(name)));

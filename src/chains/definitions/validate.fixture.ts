@@ -1,4 +1,4 @@
-/** A registry with few types and one pool, and what is wrong with a DAG in the eyes of both. */
+/** A registry with a few types, one pool, and the problems of a DAG with them. */
 import { Type } from "typebox";
 import { expect } from "vitest";
 import { chain } from "../types/chain.ts";
@@ -25,7 +25,7 @@ export function problemsOf(dag: unknown): DagProblem[] {
   const checked = validateDag(dag, known);
   return "problems" in checked ? checked.problems : [];
 }
-/** The problems of a node `x`, which stands behind a node `a`, without the place of the node. */
+/** The problems of a node `x`, a child of a node `a`, with paths relative to the node. */
 export function problemsWith(node: Record<string, unknown>): string[] {
   const nodes = [noopNode("a"), { id: "x", type: "noop", dependsOn: ["a"], ...node }];
   return problemsOf({ nodes }).map(({ path, nodeId, message }) => {

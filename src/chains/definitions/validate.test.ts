@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { many, noopNode, problemsOf, problemsWith } from "./validate.fixture.ts";
 
-/** Far more than it takes, and far less than a person would notice. */
-/** Of the processor, which other tests on this machine do not take away. */
+/** CPU time, so that other tests on the machine do not count. */
 const cpuMs = () => process.cpuUsage().user / 1000;
+/** Far more than it takes. */
 const VALIDATION_MS_MAX = 1_000;
 const MEGABYTE = 1_048_576;
 
-describe("a DAG that is right", () => {
-  test("has nothing to be said of it", () => {
+describe("a valid DAG", () => {
+  test("has no problems", () => {
     const dag = {
       nodes: [
         { id: "extract", type: "call", cfg: { url: "https://x/${params.day}" }, pool: "heavy", timeoutMs: 1 },
@@ -28,7 +28,7 @@ describe("a DAG that is right", () => {
     expect(problemsOf(dag)).toEqual([]);
   });
 
-  test("may have ten thousand nodes in one line, and is checked well under a second", () => {
+  test("may have ten thousand nodes in one line, and is checked in under a second", () => {
     const line = many(10_000).map((id, index, all) => ({
       ...noopNode(id, index === 0 ? [] : [all[index - 1] as string]),
       if: `params.limit > ${index}`,
@@ -51,35 +51,35 @@ describe("a DAG as a whole", () => {
     expect(problemsOf(value)).toEqual([{ path: "", message: "the DAG must be an object with a list `nodes`" }]);
   });
 
-  test.each([[{}], [{ nodes: [] }], [{ nodes: {} }], [{ nodes: null }]])("must have nodes, which %j has not", (dag) => {
+  test.each([[{}], [{ nodes: [] }], [{ nodes: {} }], [{ nodes: null }]])("must have nodes, unlike %j", (dag) => {
     expect(problemsOf(dag)).toEqual([{ path: "nodes", message: "dag must have nodes" }]);
   });
 
-  test("has nodes and nothing else", () => {
+  test("has no other fields than nodes", () => {
     expect(problemsOf({ nodes: [noopNode("a")], node: [], name: "daily" })).toEqual([
       { path: "node", message: "`node` is not a field. Did you mean `nodes`?" },
-      { path: "name", message: "`name` is not a field. A DAG has `nodes` alone." },
+      { path: "name", message: "`name` is not a field. A DAG has only `nodes`." },
     ]);
   });
 
   test("has at most ten thousand nodes", () => {
     expect(problemsOf({ nodes: many(10_001).map((id) => noopNode(id)) })).toEqual([
-      { path: "nodes", message: "the DAG has 10001 nodes, more than the 10000 that are allowed" },
+      { path: "nodes", message: "the DAG has 10001 nodes, more than the 10000 allowed" },
     ]);
   });
 
   test("has at most four megabytes, counted in bytes", () => {
     const nodes = [{ id: "a", type: "call", cfg: { url: "é".repeat(2 * MEGABYTE) } }];
     expect(problemsOf({ nodes })).toEqual([
-      { path: "", message: "the DAG has 4194357 bytes, more than the 4194304 that are allowed" },
+      { path: "", message: "the DAG has 4194357 bytes, more than the 4194304 allowed" },
     ]);
   });
 });
 
-describe("the nodes together", () => {
-  test("have ids of their own", () => {
+describe("the nodes of a DAG", () => {
+  test("have unique ids", () => {
     expect(problemsOf({ nodes: [noopNode("a"), noopNode("b"), noopNode("a")] })).toEqual([
-      { path: "nodes[2].id", nodeId: "a", message: "the id `a` is used by `nodes[0]` already" },
+      { path: "nodes[2].id", nodeId: "a", message: "the id `a` is already used by `nodes[0]`" },
     ]);
   });
 
@@ -94,24 +94,24 @@ describe("the nodes together", () => {
     ]);
   });
 
-  test("do not wait for each other: the way round is shown as the work would flow", () => {
+  test("form no cycle: the message shows the cycle in the order of execution", () => {
     const nodes = [noopNode("start"), noopNode("c", ["b"]), noopNode("a", ["start", "c"]), noopNode("b", ["a"])];
     expect(problemsOf({ nodes })).toEqual([
       {
         path: "nodes[1].dependsOn",
         nodeId: "c",
-        message: "the nodes form a cycle, so none of them can ever begin: c -> a -> b -> c",
+        message: "the nodes form a cycle, so none of them can ever start: c -> a -> b -> c",
       },
     ]);
   });
 
-  test("do not wait for themselves", () => {
+  test("do not depend on themselves", () => {
     expect(problemsOf({ nodes: [noopNode("a", ["a"])] })).toEqual([
       { path: "nodes[0].dependsOn", nodeId: "a", message: "`a` depends on itself" },
     ]);
   });
 
-  test("may wait for each other in thousands: then the ends are shown", () => {
+  test("in a cycle of thousands are shown by its two ends", () => {
     const nodes = many(10_000).map((id, index, all) => noopNode(id, [all.at(index - 1) as string]));
     const [problem, ...others] = problemsOf({ nodes });
     expect(others).toEqual([]);
@@ -119,8 +119,8 @@ describe("the nodes together", () => {
   });
 });
 
-describe("everything that is wrong", () => {
-  test("is told at once, in the order of the nodes", () => {
+describe("the list of problems", () => {
+  test("is complete, in the order of the nodes", () => {
     const nodes = [
       { id: "a", type: "nop", colour: "red" },
       { id: "a", type: "sleep", cfg: { ms: -1 }, if: "1 +", pool: "gpu" },
@@ -139,13 +139,13 @@ describe("everything that is wrong", () => {
     ]);
   });
 
-  test("ends after a hundred, and says that there is more", () => {
+  test("ends after a hundred, and says that there are more", () => {
     const problems = problemsOf({ nodes: many(500).map((id) => ({ id, type: "nop" })) });
     expect(problems).toHaveLength(101);
-    expect(problems.at(-1)).toEqual({ path: "", message: "there is more, but this list ends after 100" });
+    expect(problems.at(-1)).toEqual({ path: "", message: "there are more problems; this list ends after 100" });
   });
 
-  test("repeats no more than a part of what was written", () => {
+  test("repeats only the start of long input", () => {
     const long = "x".repeat(100_000);
     const nodes = [{ id: long, type: long, [long]: 1, dependsOn: [long, `${long}y`], pool: long, runWhen: long }];
     const problems = problemsOf({ nodes });
@@ -157,14 +157,14 @@ describe("everything that is wrong", () => {
     [
       "a list of a million",
       () => ({ dependsOn: Array.from({ length: 1_000_000 }, () => 1) }),
-      /^dependsOn: `dependsOn` has 1000000 items, more than the 10000 that are allowed$/,
+      /^dependsOn: `dependsOn` has 1000000 items, more than the 10000 allowed$/,
     ],
     [
       "a cfg with a hundred thousand fields",
       () => ({ cfg: { deep: Object.fromEntries(many(100_000).map((name) => [name, 1])) } }),
-      /^cfg\.deep: `cfg\.deep` has 100000 fields, more than the 1000 that are allowed$/,
+      /^cfg\.deep: `cfg\.deep` has 100000 fields, more than the 1000 allowed$/,
     ],
-  ])("is not looked for in %s", (_, node, problem) => {
+  ])("is short for %s", (_, node, problem) => {
     const before = cpuMs();
     expect(problemsWith(node() as Record<string, unknown>)).toEqual([expect.stringMatching(problem)]);
     expect(cpuMs() - before).toBeLessThan(VALIDATION_MS_MAX);

@@ -1,4 +1,4 @@
-/** Says everything that is wrong with a DAG at once, with the place: a person mends a list faster than a guessing game. */
+/** Validates a DAG and reports all problems at once, each with its path. */
 
 import { drawCycle, findCycle } from "../../kernel/cycle.ts";
 import { isRecord } from "../../kernel/json/is-record.ts";
@@ -6,15 +6,15 @@ import { didYouMean } from "../../kernel/nearest.ts";
 import { DAG_BYTES_MAX, type Dag, type DagProblem, NODES_MAX } from "./dag.ts";
 import { cut, type KnownNames, nodeProblems, parentsOf } from "./validate-node.ts";
 
-/** Nobody reads a longer list; it also bounds the work for a body that is nothing but mistakes. */
+/** A longer list would not help; this also bounds the work for a body full of errors. */
 const PROBLEMS_MAX = 100;
 
-/** The DAG, or what is wrong with it. */
+/** Returns the DAG, or its problems. */
 export function validateDag(value: unknown, known: KnownNames): { dag: Dag } | { problems: DagProblem[] } {
   const problems: DagProblem[] = [];
   for (const problem of problemsOf(value, known)) {
     if (problems.length === PROBLEMS_MAX) {
-      problems.push({ path: "", message: `there is more, but this list ends after ${PROBLEMS_MAX}` });
+      problems.push({ path: "", message: `there are more problems; this list ends after ${PROBLEMS_MAX}` });
       break;
     }
     problems.push(problem);
@@ -31,7 +31,7 @@ function* problemsOf(dag: unknown, known: KnownNames): Generator<DagProblem> {
   if (bytes > DAG_BYTES_MAX) return yield { path: "", message: tooMuch("bytes", bytes, DAG_BYTES_MAX) };
 
   for (const field of Object.keys(unknown)) {
-    const hint = didYouMean(field, ["nodes"]) || " A DAG has `nodes` alone.";
+    const hint = didYouMean(field, ["nodes"]) || " A DAG has only `nodes`.";
     yield { path: cut(field), message: `\`${cut(field)}\` is not a field.${hint}` };
   }
   const placeOf = firstPlaces(nodes);
@@ -42,10 +42,10 @@ function* problemsOf(dag: unknown, known: KnownNames): Generator<DagProblem> {
 }
 
 function tooMuch(unit: string, count: number, max: number): string {
-  return `the DAG has ${count} ${unit}, more than the ${max} that are allowed`;
+  return `the DAG has ${count} ${unit}, more than the ${max} allowed`;
 }
 
-/** Where each id stands first. */
+/** The first place of each id. */
 function firstPlaces(nodes: readonly unknown[]): Map<string, string> {
   const places = new Map<string, string>();
   for (const [index, node] of nodes.entries()) {
@@ -69,6 +69,6 @@ function* cycleProblem(nodes: readonly unknown[], placeOf: ReadonlyMap<string, s
   const message =
     cycle.length === 1
       ? `\`${cut(first)}\` depends on itself`
-      : `the nodes form a cycle, so none of them can ever begin: ${drawCycle(cycle.map(cut))}`;
+      : `the nodes form a cycle, so none of them can ever start: ${drawCycle(cycle.map(cut))}`;
   yield { path: `${placeOf.get(first)}.dependsOn`, nodeId: cut(first), message };
 }

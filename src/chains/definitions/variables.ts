@@ -1,11 +1,11 @@
-/** What expressions (`if`) and templates (`${...}`) of a node may use. Templates may name secrets, too: `${secrets.NAME}`. */
+/** The variables of expressions (`if`) and templates (`${...}`) of a node. Templates may also name secrets: `${secrets.NAME}`. */
 
 /**
- * - `params`, `opTime`: what the run was started with
- * - `nodes.<id>.artifact`, `nodes.<id>.status`: how the parents ended and what they brought
+ * - `params`, `opTime`: of the run
+ * - `nodes.<id>.artifact`, `nodes.<id>.status`: of the parents
  * - `run.id`, `node.id`, `node.attempt`
  */
 export const VARIABLES = ["params", "opTime", "nodes", "run", "node"] as const;
 
-/** The node of a `map` knows its item and the item's place in the list too. */
+/** The node of a `map` also has its item and the item's index in the list. */
 export const ITEM_VARIABLES = [...VARIABLES, "item", "index"] as const;

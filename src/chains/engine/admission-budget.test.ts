@@ -1,4 +1,4 @@
-/** Admission of large runs: so many nodes in one transaction, and the rest in the next. */
+/** Admission of large runs: a limited number of nodes in one transaction, the rest in the next. */
 import { expect, test } from "vitest";
 import { useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -11,7 +11,7 @@ const NODES_ADMITTED_MAX = 20_000;
 const AT_ONCE = Math.ceil(NODES_ADMITTED_MAX / NODES);
 const RUNS = 2 * AT_ONCE + 1;
 
-test("many large runs are admitted some at a time, in their order, until none waits", async () => {
+test("many large runs are admitted in several transactions, in order, until none is PENDING", async () => {
   const process = await chains.open({ roles: [] });
   const nodes = Array.from({ length: NODES }, (_, index) => ({ id: `n${index}` }));
   const chainId = await chains.define(process, nodes);
@@ -27,7 +27,7 @@ test("many large runs are admitted some at a time, in their order, until none wa
   expect(await admitted()).toEqual(runIds.slice(0, AT_ONCE));
 
   const began = performance.now();
-  process.timers.start(); // From here on nothing tells it of the others but what it has just done.
+  process.timers.start(); // No hint wakes it: it must continue because it has just admitted some.
   await until(async () => (await admitted()).length === RUNS, "all to be admitted");
   expect(performance.now() - began).toBeLessThan(9_000);
   const transactions = await database.query<{ runs: number }>(

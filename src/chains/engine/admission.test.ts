@@ -1,4 +1,4 @@
-/** maxActiveRuns: how many runs of a chain are under way at once, whoever admits them. */
+/** maxActiveRuns limits the active runs of a chain, whichever process admits them. */
 import { describe, expect, test } from "vitest";
 import { ACTOR, held, useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -13,7 +13,7 @@ const count = async (status: string) =>
   (await database.query("select from chains.job_run where status = $1", [status])).length;
 
 describe("a chain with maxActiveRuns", () => {
-  test("never has more under way, although two processes admit at the same time", async () => {
+  test("never has more active runs, although two processes admit at the same time", async () => {
     const processes = [await chains.open({ roles: [] }), await chains.open({ roles: [] })];
     const [process] = processes as [(typeof processes)[0]];
     const chainId = await define(process, [{ id: "n0" }], { maxActiveRuns: 3 });
@@ -28,7 +28,7 @@ describe("a chain with maxActiveRuns", () => {
     }
   });
 
-  test("has room for one only, although a second process finds another candidate while the first still admits", async () => {
+  test("admits only one, although a second process finds another candidate while the first is still admitting", async () => {
     const [first, second] = [await chains.open({ roles: [] }), await chains.open({ roles: [] })];
     const chainId = await define(first, [{ id: "n0" }], { maxActiveRuns: 1 });
     const { runId } = await first.runs.start(chainId, BY);
@@ -38,7 +38,7 @@ describe("a chain with maxActiveRuns", () => {
         return waiting.length >= n || (await count("RUNNING")) > 0;
       }, `${n} to wait`);
     const admissions = await database.db.tx(async (tx) => {
-      await lockRuns(tx, [runId]); // The first has picked it, and has to wait before it can admit it.
+      await lockRuns(tx, [runId]); // The first has picked it and waits for its lock before it can admit it.
       const one = first.timers.runOnce();
       await blocked(1);
       await second.runs.start(chainId, { ...BY, priority: -1 });
@@ -50,7 +50,7 @@ describe("a chain with maxActiveRuns", () => {
     expect(await count("RUNNING")).toBe(1);
   });
 
-  test("takes the next one when one ends, the smaller number and then the older first", async () => {
+  test("admits the next run when one ends: smaller priority first, then the older", async () => {
     const process = await chains.open();
     const { act, begun: begin, release } = held();
     acts.set("n0", act);
@@ -85,9 +85,9 @@ describe("a chain with maxActiveRuns", () => {
     expect(ends.sort()).toEqual(how === "STOPPED" ? ["STOPPED", "SUCCESS"] : ["FAILED", "FAILED"]);
   });
 
-  test("counts a run that is stopping as one under way", async () => {
+  test("counts a STOPPING run as active", async () => {
     const process = await chains.open();
-    const { act, begun: begin, release } = held({ stubborn: true });
+    const { act, begun: begin, release } = held({ ignoresAbort: true });
     acts.set("n0", act);
     const chainId = await define(process, [{ id: "n0" }], { maxActiveRuns: 1 });
     const { runId } = await process.runs.start(chainId, BY);
@@ -118,7 +118,7 @@ describe("a chain with maxActiveRuns", () => {
     expect(await count("PENDING")).toBe(1_000);
   });
 
-  test("is asked anew at each admission: more room is used at once", async () => {
+  test("uses a raised limit at the next admission", async () => {
     const process = await chains.open({ roles: [] });
     const nodes = [{ id: "n0" }];
     const chainId = await define(process, nodes, { name: "elastic", maxActiveRuns: 1 });

@@ -1,4 +1,4 @@
-/** A whole run on the desk, for tests that play what happens to it without a database. */
+/** Books of whole runs, for tests of the transitions without a database. */
 
 import type { Dag, NodeDef } from "../definitions/dag.ts";
 import { buildGraph } from "../definitions/graph.ts";
@@ -6,7 +6,7 @@ import { type Book, freshBook, type Live, moveNode, type NodeEntry } from "./boo
 import { admit } from "./revive.ts";
 import type { NodeStatus } from "./states.ts";
 
-/** Parents by the name of the node, or more of its definition. */
+/** By node id: its parents, or fields of its definition. */
 export type Nodes = Record<string, readonly string[] | Partial<NodeDef>>;
 
 export function dagOf(nodes: Nodes): Dag {
@@ -22,7 +22,7 @@ function isParents(given: Nodes[string]): given is readonly string[] {
   return Array.isArray(given);
 }
 
-/** A run that nobody has touched yet. */
+/** A PENDING run that has never run. */
 export function newBook(nodes: Nodes, missingTables: Record<string, string[]> = {}): Book {
   const graph = buildGraph(dagOf(nodes));
   return freshBook("run-1", graph, new Map(Object.entries(missingTables)));
@@ -49,7 +49,7 @@ export function liveOf(book: Book, nodeId: string): Live {
 
 let fences = 0;
 
-/** Does in memory what the claim does in the database. Answers the fence. */
+/** Does in memory what a claim does in the database. Returns the fence. */
 export function claim(book: Book, nodeId: string): string {
   const entry = entryOf(book, nodeId);
   const live = liveOf(book, nodeId);

@@ -1,48 +1,49 @@
 /**
- * A run, as far as a change to it needs to be known, open on the desk: read under the run's lock, changed in memory by
- * transition.ts, and written back as the difference.
+ * A book is the in-memory image of a run while its lock is held: the run, and those of its nodes that a change can affect.
+ * open-books.ts reads it, transition.ts and revive.ts change it, write-books.ts writes the difference back.
  */
 import type { Graph, GraphNode } from "../definitions/graph.ts";
 import { ENDED_NODE, NODE_NEXT, type NodeStatus, RUN_NEXT, type RunStatus } from "./states.ts";
 
 export type LiveState = "waiting" | "delayed" | "ready" | "leased" | "parked";
 
-/** Where a node that has not ended stands: what the engine's row, the book and what is written have in common. */
+/** State and counters of a node that has not ended, shared by the row in `chains.live_node`, the book and the write. */
 export interface LiveCounts {
   state: LiveState;
   waiting: number;
   failed: number;
   skipped: number;
-  /** The number of the try that runs or comes next. */
+  /** The number of the attempt that runs or comes next. */
   attempt: number;
-  /** Tries that failed since a person last said "again". */
+  /** Attempts that failed since the last manual retry. */
   tries: number;
+  /** Workers lost in a row. */
   lost: number;
-  /** Tries that came back without a result since one last had any. */
+  /** Attempts without a result, their worker lost or shut down, since the last attempt that had one. */
   returned: number;
 }
 
-/** The engine's row of a node that has not ended. */
+/** A row of `chains.live_node`. */
 export interface Live extends LiveCounts {
   fence: string | null;
-  /** From now: when a `delayed` one is due, or a `parked` one has taken too long. Null keeps what is there. */
+  /** From now until a `delayed` node is due or a `parked` one times out. Null keeps the stored time. */
   delayMs: number | null;
   childRunId: string | null;
-  /** The session that takes it now, while `leased`; null for one that holds it already. */
-  takenBy: string | null;
+  /** The session to lease it to when the book is written. Null keeps the lease that it has. */
+  leaseTo: string | null;
 }
 
 export interface NodeEntry {
   readonly node: GraphNode;
   status: NodeStatus;
-  /** As `job_run_node` has it: the last try that was begun, or the one that is due. */
+  /** As in `job_run_node`: the last attempt that started, or the one that is due. */
   attempt: number;
   live: Live | null;
-  /** Why it is as it is. */
+  /** Why it has this status. */
   error: string | null;
   artifact: unknown;
-  /** How the try ended that the next one follows, to be kept. */
-  followed: { status: NodeStatus | "LOST"; error: string | null } | null;
+  /** How the previous attempt ended, to be stored as history before the next one starts. */
+  endedAttempt: { status: NodeStatus | "LOST"; error: string | null } | null;
   readonly was: { status: NodeStatus; live: Readonly<Live> | null };
 }
 
@@ -57,17 +58,17 @@ export interface Book {
   readonly runId: string;
   readonly graph: Graph;
   status: RunStatus;
-  /** Nodes that have not ended, that failed, that were stopped: of the whole run, also of nodes that were not read. */
+  /** Counts over the whole run, nodes that were not read included: not ended, FAILED, STOPPED. */
   open: number;
   failed: number;
   stopped: number;
   timedOut: boolean;
-  /** From now, while STOPPING. */
+  /** While STOPPING: from now until nodes that still run become STOPPED. */
   graceMs: number | null;
-  /** Why the run ends as it does; `first` yields to an earlier reason. */
+  /** Why the run ends with its status. With `first`, a reason that is already stored is kept. */
   reason: { text: string | null; first: boolean } | null;
   readonly nodes: Map<string, NodeEntry>;
-  /** What a node still waits for, of the tables that it names. */
+  /** By node id, the tables of its `waitsFor` that have not arrived. */
   readonly missingTables: ReadonlyMap<string, readonly string[]>;
   readonly events: BookEvent[];
   readonly was: { status: RunStatus };
@@ -80,7 +81,7 @@ export interface OpenBook
 
 const NOTHING_MISSING: ReadonlyMap<string, readonly string[]> = new Map();
 
-// Field by field, here and below: thousands a second pass here, and copying an object by its rest takes several times as long.
+// Field by field, here and below: called thousands of times a second, and a spread takes several times as long.
 export function openBook(run: OpenBook): Book {
   const { runId, graph, status, open, failed, stopped, timedOut, missingTables = NOTHING_MISSING } = run;
   return {
@@ -100,7 +101,7 @@ export function openBook(run: OpenBook): Book {
   };
 }
 
-/** Of a run that nobody has touched yet. */
+/** The book of a run that is PENDING and has never run. */
 export function freshBook(runId: string, graph: Graph, missingTables: Book["missingTables"]): Book {
   const open = graph.nodes.length;
   const book = openBook({
@@ -113,12 +114,12 @@ export function freshBook(runId: string, graph: Graph, missingTables: Book["miss
     timedOut: false,
     missingTables,
   });
-  for (const { id } of graph.nodes) enter(book, id, { status: "PENDING", attempt: 0, live: null });
+  for (const { id } of graph.nodes) addNode(book, id, { status: "PENDING", attempt: 0, live: null });
   return book;
 }
 
-/** Adds a node as it was read. */
-export function enter(
+/** Adds a node with the state that was read. */
+export function addNode(
   book: Book,
   nodeId: string,
   read: { status: NodeStatus; attempt: number; live: Live | null },
@@ -133,12 +134,12 @@ export function enter(
     live,
     error: null,
     artifact: null,
-    followed: null,
+    endedAttempt: null,
     was: { status, live: live && { ...live } },
   });
 }
 
-/** The only way in which a node's status changes. */
+/** The only function that changes a node's status. */
 export function moveNode(book: Book, entry: NodeEntry, status: NodeStatus): void {
   const legal: readonly NodeStatus[] = NODE_NEXT[entry.status];
   if (!legal.includes(status)) {
@@ -150,13 +151,14 @@ export function moveNode(book: Book, entry: NodeEntry, status: NodeStatus): void
   entry.status = status;
 }
 
-/** The only way in which a run's status changes. */
+/** The only function that changes a run's status. */
 export function moveRun(book: Book, status: RunStatus): void {
   const legal: readonly RunStatus[] = RUN_NEXT[book.status];
   if (!legal.includes(status)) throw new Error(`run ${book.runId} cannot go from ${book.status} to ${status}`);
   book.status = status;
 }
 
-export function tell(book: Book, kind: string, event: Partial<Omit<BookEvent, "kind">> = {}): void {
+/** Adds a row to the run's history of events. */
+export function addEvent(book: Book, kind: string, event: Partial<Omit<BookEvent, "kind">> = {}): void {
   book.events.push({ kind, nodeId: null, actor: null, detail: {}, ...event });
 }

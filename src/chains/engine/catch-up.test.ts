@@ -1,4 +1,4 @@
-/** Tables that arrived while nobody could tell of them: the timers notice, whichever process they run in. */
+/** Arrivals that no process reported to chains: the timers of any process find them. */
 import { expect, test } from "vitest";
 import { useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -8,7 +8,7 @@ const database = useDatabase();
 const chains = useChainProcesses(database);
 const { arrivals, begunNodes, define, ended, look } = chains;
 
-test("a node goes on whose table arrived without anybody telling of it", async () => {
+test("a node becomes ready whose table arrived without a report", async () => {
   const process = await chains.open({ roles: ["worker"] });
   const chainId = await define(process, [{ id: "n0", waitsFor: ["A", "B"] }]);
   const runs = ["20250101", "20250102"].map(async (opTime) => {
@@ -21,7 +21,7 @@ test("a node goes on whose table arrived without anybody telling of it", async (
   for (const table of ["A", "B"]) arrivals.add(`${table} 20250101`);
   arrivals.add("A 20250102");
 
-  // Another process, whose timers have not looked yet: they do so every 20 seconds.
+  // A new process: the timers of one process look for arrivals only every 20 seconds.
   const other = await chains.open({ roles: [] });
   expect(await other.timers.runOnce()).toMatchObject({ arrivals_caught_up: 3 });
   expect((await ended(monday)).status).toBe("SUCCESS");
@@ -34,7 +34,7 @@ test("a node goes on whose table arrived without anybody telling of it", async (
   expect((await ended(tuesday)).status).toBe("SUCCESS");
 });
 
-test("nobody asks for tables while nobody waits for any", async () => {
+test("arrivals are not read while no node waits for a table", async () => {
   const process = await chains.open({ roles: ["worker"] });
   const { runId } = await process.runs.start(await define(process, [{ id: "n0" }]), { by: "test" });
   await process.timers.runOnce();

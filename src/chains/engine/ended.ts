@@ -1,21 +1,21 @@
-/** Who hears, in its transaction, that a run has ended: the world, of runs that failed, and other modules that ask for it. */
+/** Called in the transaction that ends a run: emits `run.failed` to the outbox, and calls the listeners of other modules. */
 import type { Ids } from "../../kernel/ids.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Outbox, OutboxEvent } from "../../kernel/work/outbox.ts";
+import type { EndedRun, RunsEndedListener } from "./notify.ts";
 import type { RunStatus } from "./states.ts";
-import type { EndedRun, TellEnded } from "./tell.ts";
 
-export interface Ended extends TellEnded {
-  /** Before the first run ends. */
-  listen(listener: TellEnded): void;
+export interface RunEndListeners extends RunsEndedListener {
+  /** Call it before the first run ends. */
+  add(listener: RunsEndedListener): void;
 }
 
-export function createEnded(deps: { outbox: Pick<Outbox, "emit">; clock: Clock; ids: Ids }): Ended {
+export function createRunEndListeners(deps: { outbox: Pick<Outbox, "emit">; clock: Clock; ids: Ids }): RunEndListeners {
   const { outbox, clock, ids } = deps;
-  const of = new Set<RunStatus>(["FAILED"]);
-  const listeners: TellEnded[] = [];
+  const statuses = new Set<RunStatus>(["FAILED"]);
+  const listeners: RunsEndedListener[] = [];
 
-  /** Of a run that another one waits for, that one tells. */
+  /** None for a child run: its failure fails the parent, which has its own event. */
   function failure({ runId, chainId, name, opTime, status, reason, parentRunId }: EndedRun): OutboxEvent[] {
     if (status !== "FAILED" || parentRunId !== null) return [];
     const at = new Date(clock.now()).toISOString();
@@ -23,17 +23,17 @@ export function createEnded(deps: { outbox: Pick<Outbox, "emit">; clock: Clock; 
   }
 
   return {
-    of,
-    async tell(tx, ended) {
+    statuses,
+    async onRunsEnded(tx, ended) {
       await outbox.emit(tx, ended.flatMap(failure));
       for (const listener of listeners) {
-        const told = ended.filter(({ status }) => listener.of.has(status));
-        if (told.length > 0) await listener.tell(tx, told);
+        const matching = ended.filter(({ status }) => listener.statuses.has(status));
+        if (matching.length > 0) await listener.onRunsEnded(tx, matching);
       }
     },
-    listen(listener) {
+    add(listener) {
       listeners.push(listener);
-      for (const status of listener.of) of.add(status);
+      for (const status of listener.statuses) statuses.add(status);
     },
   };
 }

@@ -1,14 +1,14 @@
 /**
- * Random DAGs and random commands against the real engine, as two processes on one database, and a model of it. After
- * each command every node must be what the model says. A failure prints the seed and the shortest way to it; put
- * `{ seed, path }` of that message among the options of `fc.assert` to go that way again.
+ * Applies random commands on random DAGs to the real engine, as two processes on one database, and to a model of it. After each
+ * command every node must match the model. A failure prints its seed and the shortest counterexample; pass `{ seed, path }` of
+ * that message to `fc.assert` to repeat it.
  */
 
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { anyCommands, anyDag, type Command, isOfUse, NEVER_MS, POOLS } from "../../../test/chains-commands.ts";
-import { createModel, type Grip, type Model, type Outcome } from "../../../test/chains-model.ts";
+import { anyCommands, anyDag, type Command, canHaveEffect, NEVER_MS, POOLS } from "../../../test/chains-commands.ts";
+import { createModel, type Lease, type Model, type Outcome } from "../../../test/chains-model.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { silentLog } from "../../../test/log.ts";
 import { statement } from "../../kernel/data/statement.ts";
@@ -36,7 +36,7 @@ import type { NodeEvent } from "./transition.ts";
 
 const RUNS = process.env["MILLRACE_TEST_LONG"] ? 3_000 : 80;
 const TIME_LIMIT_MS = 600_000;
-const STEPS_BETWEEN_LOOKS = 5;
+const STEPS_BETWEEN_CHECKS = 5;
 const LOST_LIMIT = 2;
 const OP_TIME = "20240102";
 const ACTOR = {
@@ -46,7 +46,7 @@ const ACTOR = {
 };
 
 const database = useDatabase();
-/** What has arrived, as the processes are told it. */
+/** The tables that have arrived. */
 const arrived = new Set<string>();
 const processes: Process[] = [];
 type Process = Awaited<ReturnType<typeof openProcess>>;
@@ -62,39 +62,39 @@ async function newSession(): Promise<string> {
   return row?.id as string;
 }
 
-/** An engine of its own with everything around it, but for the loops: the commands do what those would. */
+/** An engine with everything around it but the loops: the commands do their work. */
 async function openProcess() {
   const { db } = database;
   const log = silentLog;
   const wake = createWake();
-  const known = createRunCache();
+  const runCache = createRunCache();
   const hasArrived = async () => arrived;
   const real = createEngine({
     db,
     wake,
     progress: { changed: () => {} },
     metrics: createMetrics().define(CATALOGUE.metrics),
-    runs: known,
+    runCache,
     hasArrived,
-    tellEnded: undefined,
+    runsEnded: undefined,
     random: () => 0.5,
   });
-  const hands = { room: 0, taken: [] as ClaimedNode[], session: await newSession() };
-  real.handOverTo({
-    session: () => hands.session,
+  const worker = { room: 0, adopted: [] as ClaimedNode[], session: await newSession() };
+  real.setLocalWorker({
+    session: () => worker.session,
     name: "test",
-    reserve: (wanted) => Math.min(wanted, hands.room),
-    adopt: (nodes) => void hands.taken.push(...nodes),
+    reserve: (wanted) => Math.min(wanted, worker.room),
+    adopt: (nodes) => void worker.adopted.push(...nodes),
     answerLost: () => {},
   });
-  const life = { changesLeft: Number.POSITIVE_INFINITY, lastChange: Promise.resolve() as Promise<unknown> };
+  const changes = { changesLeft: Number.POSITIVE_INFINITY, lastChange: Promise.resolve() as Promise<unknown> };
   const engine: Engine = {
     ...real,
     change(runId, change) {
-      life.changesLeft -= 1;
-      if (life.changesLeft < 0) return Promise.reject(new Error("the process died before"));
+      changes.changesLeft -= 1;
+      if (changes.changesLeft < 0) return Promise.reject(new Error("the process died before"));
       const changed = real.change(runId, change);
-      life.lastChange = changed.catch(() => {});
+      changes.lastChange = changed.catch(() => {});
       return changed;
     },
   };
@@ -117,15 +117,15 @@ async function openProcess() {
     session: { onExpiry: () => {} },
     engine,
     runs,
-    known,
+    runCache,
     schedules,
     subRuns,
     settings,
     log,
-    catchUpWithArrivals: async () => 0, // A command tells, or does not.
+    catchUpWithArrivals: async () => 0, // The command `arrive` reports, or does not.
     onRun: () => {},
   });
-  return { engine, definitions, runs, timers, life, hands };
+  return { engine, definitions, runs, timers, changes, worker };
 }
 
 beforeAll(async () => {
@@ -133,7 +133,7 @@ beforeAll(async () => {
   processes.push(await openProcess(), await openProcess());
 });
 
-const ADMIT = { kind: "timers", by: 0, anyway: true, due: "nothing", pick: 0 } as const;
+const ADMIT = { kind: "timers", by: 0, always: true, due: "nothing", pick: 0 } as const;
 const CLEAR = [
   statement(
     "test.chains.clear_live",
@@ -141,8 +141,8 @@ const CLEAR = [
   ),
   statement("test.chains.clear", "truncate chains.job_chain_definition cascade"),
 ];
-const LOOK = statement<{ run: string; nodes: string[] }>(
-  "test.chains.look",
+const READ_RUN = statement<{ run: string; nodes: string[] }>(
+  "test.chains.runTimers",
   `select r.status as run, (
      select array_agg(concat_ws(' ', n.node_id, n.status, n.attempt, l.state) order by n.node_id)
      from chains.job_run_node n left join chains.live_node l on l.run_id = n.run_id and l.node_id = n.node_id
@@ -150,32 +150,32 @@ const LOOK = statement<{ run: string; nodes: string[] }>(
    ) as nodes from chains.job_run r where r.run_id = $1`,
 );
 
-test("random commands leave exactly what the rules say", { timeout: 2 * TIME_LIMIT_MS }, async () => {
+test("after random commands, every node is as the model says", { timeout: 2 * TIME_LIMIT_MS }, async () => {
   const { db } = database;
   const anyStart = fc.record({
     reversed: fc.boolean(),
-    begins: fc.constantFrom("at once", "at once", "at once", "at a look", "at a look", "at a look", "later"),
+    admitted: fc.constantFrom("at once", "at once", "at once", "by timers", "by timers", "by timers", "later"),
     room: fc.nat(2),
   });
   const property = fc.asyncProperty(
     anyDag(),
     anyStart,
     anyCommands(),
-    async (nodes, { reversed, begins, room }, commands) => {
+    async (nodes, { reversed, admitted, room }, commands) => {
       arrived.clear();
       for (const clear of CLEAR) await db.rows(clear);
       const [first] = processes as [Process];
       const dagJson = { nodes: reversed ? nodes.toReversed() : nodes };
       const chain = await first.definitions.create({ name: "any", dagJson, runTimeoutMs: NEVER_MS }, ACTOR);
       const model = createModel(nodes, { lostLimit: LOST_LIMIT, pools: POOLS });
-      const runId = await start(model, first, chain.chain_id, begins === "at once" ? room : undefined);
-      const all = begins === "at a look" ? [{ ...ADMIT, room }, ...commands] : commands;
+      const runId = await start(model, first, chain.chain_id, admitted === "at once" ? room : undefined);
+      const all = admitted === "by timers" ? [{ ...ADMIT, room }, ...commands] : commands;
       for (const [step, command] of all.entries()) {
-        if (!command.anyway && !isOfUse(model, command)) continue;
+        if (!command.always && !canHaveEffect(model, command)) continue;
         await run(model, runId, command);
-        const [row] = await db.rows(LOOK, [runId]);
+        const [row] = await db.rows(READ_RUN, [runId]);
         expect(row, `after step ${step}, ${command.kind}`).toEqual(model.rows());
-        if (step % STEPS_BETWEEN_LOOKS === 0) expect(await findViolations(db), `after step ${step}`).toEqual([]);
+        if (step % STEPS_BETWEEN_CHECKS === 0) expect(await findViolations(db), `after step ${step}`).toEqual([]);
       }
       expect(await findViolations(db)).toEqual([]);
     },
@@ -185,28 +185,28 @@ test("random commands leave exactly what the rules say", { timeout: 2 * TIME_LIM
 
 async function run(model: Model, runId: string, command: Command): Promise<void> {
   const process = processes[command.by] as Process;
-  const { engine, runs, life, hands } = process;
-  const { session } = hands;
+  const { engine, runs, changes, worker } = process;
+  const { session } = worker;
   switch (command.kind) {
     case "claim":
       return claim(model, session, command.limit);
     case "report": {
       const said = new Map(command.reports.map(({ pick, outcome }) => [at(model.held(), pick), outcome]));
-      const reports = [...said].flatMap(([grip, outcome]) => (grip ? [{ grip, outcome, child: randomUUID() }] : []));
+      const reports = [...said].flatMap(([lease, outcome]) => (lease ? [{ lease, outcome, child: randomUUID() }] : []));
       const waited = model.waiting();
-      const expected = reports.map(({ grip, outcome, child }) => model.report(grip, outcome, child));
-      hands.room = command.room;
+      const expected = reports.map(({ lease, outcome, child }) => model.report(lease, outcome, child));
+      worker.room = command.room;
       const counted = reports.map((report) => engine.report({ runId, event: eventOf(report) }));
       expect(await Promise.all(counted)).toEqual(expected);
       const ends = reports.filter(({ outcome }) => outcome === "succeeded" || outcome === "skipped").length;
       const offered = model.ready("free", model.nodes.length).filter((id) => waited.includes(id));
-      takeOver(model, hands, offered, ends);
+      adopt(model, worker, offered, ends);
       return;
     }
     case "late report": {
-      const grip = at(model.spent, command.pick);
-      if (!grip) return;
-      const event = eventOf({ grip, outcome: command.outcome, child: randomUUID() });
+      const lease = at(model.lostLeases, command.pick);
+      if (!lease) return;
+      const event = eventOf({ lease, outcome: command.outcome, child: randomUUID() });
       expect(await engine.report({ runId, event })).toBe(false);
       return;
     }
@@ -222,10 +222,10 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
       return;
     }
     case "arrive": {
-      const { table, told } = command;
+      const { table, reported } = command;
       arrived.add(table);
-      const expected = model.arrive(table, told);
-      const waiting = told ? await findWaiting(database.db, [{ table, opTime: OP_TIME }]) : [];
+      const expected = model.arrive(table, reported);
+      const waiting = reported ? await findWaiting(database.db, [{ table, opTime: OP_TIME }]) : [];
       const counted = waiting.map(({ node_id: nodeId }) =>
         engine.report({ runId, event: { kind: "arrived", nodeId, table } }),
       );
@@ -236,22 +236,22 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
       await claim(model, session, command.limit);
       model.dead.add(session);
       await database.db.rows(CRASH[command.how], [session]);
-      hands.session = await newSession();
-      if (command.noticed) await look(model, process, undefined, 0);
+      worker.session = await newSession();
+      if (command.noticed) await runTimers(model, process, undefined, 0);
       return;
     case "timers": {
       const { due, pick, room } = command;
       const node = due === "a retry" ? at(model.delayed(), pick) : due === "a child" ? at(model.parked(), pick) : null;
       if (node) await database.db.rows(NODE_IS_DUE, [node.def.id]);
       if (due === "the deadline" || due === "the grace") await database.db.rows(RUN_IS_DUE[due]);
-      return look(model, process, node ?? due, room);
+      return runTimers(model, process, node ?? due, room);
     }
     case "stop":
-      life.changesLeft = command.dies ? 1 : Number.POSITIVE_INFINITY;
+      changes.changesLeft = command.dies ? 1 : Number.POSITIVE_INFINITY;
       expect(await answered(runs.stop(runId, ACTOR))).toBe(model.stop());
-      await life.lastChange;
-      life.changesLeft = Number.POSITIVE_INFINITY;
-      if (!command.dies) model.settle();
+      await changes.lastChange;
+      changes.changesLeft = Number.POSITIVE_INFINITY;
+      if (!command.dies) model.endRunIfDone();
       return;
     case "resume":
       expect(await answered(runs.resume(runId, ACTOR))).toBe(model.resume());
@@ -259,14 +259,14 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
     case "retry":
     case "retry run": {
       const { downstream, dryRun } = command;
-      const asked = command.kind === "retry" ? { nodeId: aim(model, command.pick, ["FAILED", "STOPPED"]) } : {};
+      const asked = command.kind === "retry" ? { nodeId: pickNode(model, command.pick, ["FAILED", "STOPPED"]) } : {};
       const answer = await answered(runs.retry(runId, { ...asked, downstream, dryRun, reason: null }, ACTOR));
       const expected = model.retry({ nodeId: asked.nodeId, downstream }, dryRun);
       expect(typeof answer === "string" ? answer : answer.status).toBe(expected);
       return;
     }
     case "complete": {
-      const nodeId = aim(model, command.pick, ["FAILED", "STOPPED", "RUNNING"]);
+      const nodeId = pickNode(model, command.pick, ["FAILED", "STOPPED", "RUNNING"]);
       const answer = await answered(runs.complete(runId, { nodeId, artifact: null, reason: null }, ACTOR));
       expect(typeof answer === "string" ? answer : answer.status).toBe(model.complete(nodeId));
       return;
@@ -274,10 +274,10 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
   }
 }
 
-/** The timers look once, and find this due beside what silent processes have left behind. */
-async function look(
+/** The timers run once: they find `due`, and reclaim the nodes of dead processes. */
+async function runTimers(
   model: Model,
-  { timers, hands }: Process,
+  { timers, worker }: Process,
   due: Model["nodes"][number] | string | undefined,
   room: number,
 ): Promise<void> {
@@ -285,29 +285,29 @@ async function look(
   const begins = model.admit();
   if (typeof due === "object") model.due(due);
   if (due === "the deadline" && !begins) model.timeOut();
-  if (due === "the grace") model.graceOver();
-  hands.room = room;
+  if (due === "the grace") model.expireGrace();
+  worker.room = room;
   await timers.runOnce();
-  takeOver(model, hands, begins ? model.ready("free", model.nodes.length) : []);
+  adopt(model, worker, begins ? model.ready("free", model.nodes.length) : []);
 }
 
-/** Starts a run; with no `room` given, one of those that are left for the timers to admit. */
-async function start(model: Model, { runs, hands }: Process, chainId: string, room: number | undefined) {
+/** Starts a run; without `room`, the timers have to admit it. */
+async function start(model: Model, { runs, worker }: Process, chainId: string, room: number | undefined) {
   const request = { by: "test", opTime: OP_TIME };
   if (room === undefined) return (await runs.startMany(chainId, [request]))[0] as string;
-  hands.room = room;
+  worker.room = room;
   const { runId } = await runs.start(chainId, request);
   model.admit();
-  takeOver(model, hands, model.ready("free", model.nodes.length));
+  adopt(model, worker, model.ready("free", model.nodes.length));
   return runId;
 }
 
-/** A process with room begins what it has made ready, without a claim. */
-function takeOver(model: Model, hands: Process["hands"], offered: readonly string[], most = Infinity): void {
-  const taken = hands.taken.splice(0);
-  expect(offered).toEqual(expect.arrayContaining(taken.map(({ node_id }) => node_id)));
-  expect(taken).toHaveLength(Math.min(most, hands.room, offered.length));
-  begin(model, hands.session, taken);
+/** A process with room has adopted nodes that it made ready. */
+function adopt(model: Model, worker: Process["worker"], offered: readonly string[], most = Infinity): void {
+  const adopted = worker.adopted.splice(0);
+  expect(offered).toEqual(expect.arrayContaining(adopted.map(({ node_id }) => node_id)));
+  expect(adopted).toHaveLength(Math.min(most, worker.room, offered.length));
+  begin(model, worker.session, adopted);
 }
 
 async function claim(model: Model, session: string, limit: number): Promise<void> {
@@ -327,8 +327,8 @@ function begin(model: Model, session: string, claimed: readonly ClaimedNode[]): 
 
 const at = <T>(all: readonly T[], pick: number): T | undefined => all[pick % all.length];
 
-/** A node of which this may be asked, each status as likely as the other; or any, now and then or if there is none. */
-function aim(model: Model, pick: number, statuses: readonly NodeStatus[]): string {
+/** A node with one of these statuses, each status equally likely; sometimes, or if there is none, any node. */
+function pickNode(model: Model, pick: number, statuses: readonly NodeStatus[]): string {
   const groups = statuses.map((wanted) => model.nodes.filter(({ status }) => status === wanted));
   const fit = groups.filter(({ length }) => length > 0);
   const group = (pick % 10 > 0 && at(fit, pick)) || model.nodes;
@@ -348,8 +348,8 @@ const RUN_IS_DUE = {
   "the grace": statement("test.chains.grace", "update chains.live_run set grace_at = now() where status = 'STOPPING'"),
 };
 
-function eventOf({ grip, outcome, child }: { grip: Grip; outcome: Outcome; child: string }): NodeEvent {
-  const { nodeId, fence } = grip;
+function eventOf({ lease, outcome, child }: { lease: Lease; outcome: Outcome; child: string }): NodeEvent {
+  const { nodeId, fence } = lease;
   switch (outcome) {
     case "succeeded":
       return { kind: outcome, nodeId, fence, artifact: null };
@@ -357,7 +357,7 @@ function eventOf({ grip, outcome, child }: { grip: Grip; outcome: Outcome; child
     case "failed for good":
       return { kind: "failed", nodeId, fence, error: "broke", final: outcome === "failed for good" };
     case "skipped":
-      return { kind: outcome, nodeId, fence, reason: "its `if` said no" };
+      return { kind: outcome, nodeId, fence, reason: "its `if` is false" };
     case "released":
       return { kind: outcome, nodeId, fence };
     case "parked":
@@ -370,7 +370,7 @@ function childOutcomeOf(outcome: Outcome) {
   return { status: "FAILED", error: "the child broke", final: outcome === "failed for good" } as const;
 }
 
-/** A refusal is an answer too. */
+/** The code of a refusal counts as an answer. */
 function answered<T>(promise: Promise<T>): Promise<T | string> {
   return promise.catch((error: unknown) => {
     if (error instanceof ApiError) return error.code;

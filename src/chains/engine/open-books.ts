@@ -1,16 +1,16 @@
-/** Opens books: reads what a change can touch, in the transaction that holds the runs' locks, or takes them here. */
+/** Opens books: reads what a change can affect, under the runs' locks. Only `openLive` takes the locks itself. */
 import type { Queryable } from "../../kernel/data/db.ts";
 import { type LiveRow, type NodeKey, openLiveRows, readWholeLive } from "../store/live.ts";
 import { readNodeStatuses, readStatus } from "../store/runs.ts";
 import { holdArrivals, readWaits } from "../store/waits.ts";
-import { type Book, enter, freshBook, type Live, openBook } from "./book.ts";
+import { addNode, type Book, freshBook, type Live, openBook } from "./book.ts";
 import type { KnownRun } from "./run-cache.ts";
 import { ENDED_NODE, type RunStatus } from "./states.ts";
 
-/** Which of the tables that nodes wait for are here already. The module `arrivals` answers it. */
+/** Which of these tables have arrived for the opTime. The module `arrivals` implements it. */
 export type HasArrived = (db: Queryable, tables: readonly string[], opTime: string) => Promise<ReadonlySet<string>>;
 
-/** Locks the runs and opens them with only the named nodes. Runs that are not live are missing. */
+/** Locks the runs and opens them with only the given nodes. Runs that are not live are left out. */
 export async function openLive(
   tx: Queryable,
   keys: readonly NodeKey[],
@@ -28,8 +28,8 @@ export async function openLive(
       books.set(runId, book);
     }
     const running = row.state === "leased" || row.state === "parked";
-    // Whether one that does not run is PENDING or RETRYING makes no difference to any move.
-    enter(book, row.node_id, {
+    // PENDING and RETRYING have the same transitions, so one stands for both.
+    addNode(book, row.node_id, {
       status: running ? "RUNNING" : "PENDING",
       attempt: running ? row.attempt : row.attempt - 1,
       live: liveOf(row),
@@ -38,10 +38,10 @@ export async function openLive(
   return books;
 }
 
-/** The whole run, whatever its state. */
+/** The whole run, in any state. */
 export async function openWhole(tx: Queryable, known: KnownRun, hasArrived: HasArrived): Promise<Book> {
   const { facts, graph } = known;
-  // The live rows first: once they are locked, no claim can come between them and the statuses.
+  // Live rows first: once they are locked, no claim can change a status before it is read.
   const live = await readWholeLive(tx, facts.run_id);
   const status = (await readStatus(tx, facts.run_id)) as RunStatus;
   const nodes = await readNodeStatuses(tx, facts.run_id);
@@ -59,18 +59,18 @@ export async function openWhole(tx: Queryable, known: KnownRun, hasArrived: HasA
   const liveById = new Map(live.nodes.map((row) => [row.node_id, row]));
   for (const node of nodes) {
     const row = liveById.get(node.node_id);
-    enter(book, node.node_id, { status: node.status, attempt: node.attempt, live: row ? liveOf(row) : null });
+    addNode(book, node.node_id, { status: node.status, attempt: node.attempt, live: row ? liveOf(row) : null });
   }
   return book;
 }
 
-/** Runs that nobody has touched yet need no reading, but for what they wait for. */
+/** Runs that have never run: only the tables that they wait for are read. */
 export async function openFresh(tx: Queryable, known: readonly KnownRun[], hasArrived: HasArrived): Promise<Book[]> {
   const missing = await missingTables(tx, known, hasArrived);
   return known.map((run) => freshBook(run.facts.run_id, run.graph, missing(run)));
 }
 
-/** What is under way waits for what it was found to wait for, until it is told; what begins anew asks again. */
+/** Live nodes keep the waits that are stored; for all others, the arrivals are read again. */
 async function stillMissing(
   tx: Queryable,
   known: KnownRun,
@@ -84,7 +84,7 @@ async function stillMissing(
   return missing;
 }
 
-/** Tells of each of the runs what its nodes wait for. Times are held in one order, and each is asked about once. */
+/** Returns a function: run to missing tables by node. Each opTime is locked in one order and read once. */
 async function missingTables(
   tx: Queryable,
   known: readonly KnownRun[],
@@ -98,10 +98,10 @@ async function missingTables(
     wanted.set(facts.op_time, tables);
   }
   if (wanted.size > 0) await holdArrivals(tx, [...wanted.keys()]);
-  const here = new Map<string, ReadonlySet<string>>();
-  for (const [opTime, tables] of wanted) here.set(opTime, await hasArrived(tx, [...tables], opTime));
+  const arrivedAt = new Map<string, ReadonlySet<string>>();
+  for (const [opTime, tables] of wanted) arrivedAt.set(opTime, await hasArrived(tx, [...tables], opTime));
   return ({ graph, facts }) => {
-    const arrived = here.get(facts.op_time ?? "");
+    const arrived = arrivedAt.get(facts.op_time ?? "");
     if (!graph.usesTables || !arrived) return new Map();
     const missing = graph.nodes.map(
       ({ id, waitsFor }) => [id, waitsFor.filter((table) => !arrived.has(table))] as const,
@@ -113,5 +113,5 @@ async function missingTables(
 function liveOf(row: LiveRow): Live {
   const { state, waiting, failed, skipped, attempt, tries, lost, returned, fence, child_run_id } = row;
   const counts = { waiting, failed, skipped, attempt, tries, lost, returned };
-  return { state, ...counts, fence, delayMs: null, childRunId: child_run_id, takenBy: null };
+  return { state, ...counts, fence, delayMs: null, childRunId: child_run_id, leaseTo: null };
 }

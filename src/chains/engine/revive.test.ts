@@ -20,7 +20,7 @@ function fail(book: Book, ...nodeIds: string[]): void {
 }
 function stop(book: Book): void {
   onRunEvent(book, { kind: "stop", graceMs: 1_000, actor: ACTOR, reason: "stopped" });
-  onRunEvent(book, { kind: "grace is over" });
+  onRunEvent(book, { kind: "grace expired" });
 }
 const again = (book: Book, nodeId?: string, downstream = false) =>
   retry(book, { nodeId, downstream, actor: ACTOR, reason: null });
@@ -28,7 +28,7 @@ const finish = (book: Book, nodeId: string, artifact: unknown = null) =>
   complete(book, { nodeId, artifact, actor: ACTOR, reason: null });
 
 describe("an admission", () => {
-  test("makes work of a run: those without parents are ready, the others count theirs", () => {
+  test("makes nodes without parents ready, and counts the parents of the others", () => {
     const book = newBook({ a: [], b: { waitsFor: ["t"] }, c: ["a", "b"] }, { b: ["t"] });
     admit(book);
     expect(book.status).toBe("RUNNING");
@@ -40,7 +40,7 @@ describe("an admission", () => {
 });
 
 describe("a resume", () => {
-  test("takes up what was stopped, and what had run before as another attempt", () => {
+  test("runs stopped nodes, as a new attempt if they had started", () => {
     const book = runningBook({ done: [], ran: [], b: ["done", "ran"] });
     succeed(book, "done");
     claim(book, "ran");
@@ -56,14 +56,14 @@ describe("a resume", () => {
     expect(book.status).toBe("SUCCESS");
   });
 
-  test("is for stopped runs only, and changes nothing of others", () => {
+  test("is refused for runs that are not STOPPED, and changes nothing", () => {
     const book = runningBook({ a: [] });
     const before = structuredClone(book);
     expect(resume(book, ACTOR)?.because).toBe("it is RUNNING, and only a STOPPED run can be resumed");
     expect(book).toEqual(before);
   });
 
-  test("leaves what failed, and the run ends FAILED for it", () => {
+  test("does not run failed nodes, so the run ends with FAILED", () => {
     const book = runningBook({ bad: [], a: [], b: ["a"] });
     fail(book, "bad");
     stop(book);
@@ -73,7 +73,7 @@ describe("a resume", () => {
     expect(book.status).toBe("FAILED");
   });
 
-  test("waits again for tables that have not come, and for no others", () => {
+  test("waits only for tables that have not arrived", () => {
     const tables = { a: ["t", "u"] };
     const book = runningBook({ a: { waitsFor: ["t", "u"] }, b: ["a"] }, tables);
     onNodeEvent(book, { kind: "arrived", nodeId: "a", table: "t" }, unjittered);
@@ -87,7 +87,7 @@ describe("a resume", () => {
 describe("a retry of a node", () => {
   const diamond: Nodes = { a: [], left: ["a"], right: ["a"], end: ["left", "right"] };
 
-  test("begins another attempt with a fresh budget, and gives what was skipped behind it another chance", () => {
+  test("starts another attempt with a fresh budget, and resets its skipped descendants", () => {
     const book = runningBook({ a: { retry: { maxAttempts: 2, backoffMs: 0 } }, b: ["a"], c: ["b"] });
     const fence = claim(book, "a");
     onNodeEvent(book, { kind: "failed", nodeId: "a", fence, error: "no", final: false }, unjittered);
@@ -98,7 +98,7 @@ describe("a retry of a node", () => {
     expect(entryOf(book, "a")).toMatchObject({
       attempt: 3,
       error: null,
-      followed: { status: "FAILED" },
+      endedAttempt: { status: "FAILED" },
       live: { state: "ready", attempt: 3, tries: 0 },
     });
     expect(book).toMatchObject({ status: "RUNNING", open: 3, failed: 0, reason: { text: null } });
@@ -107,7 +107,7 @@ describe("a retry of a node", () => {
     expect(book.status).toBe("SUCCESS");
   });
 
-  test("works while its siblings run, and leaves them alone", () => {
+  test("works while its siblings run, and does not change them", () => {
     const book = runningBook(diamond);
     succeed(book, "a");
     const fence = claim(book, "right");
@@ -118,7 +118,7 @@ describe("a retry of a node", () => {
     expect(liveOf(book, "end")).toMatchObject({ state: "waiting", waiting: 2 });
   });
 
-  test("leaves what ran behind it as it is, unless that is asked for", () => {
+  test("does not run succeeded descendants again, unless `downstream` is set", () => {
     const nodes: Nodes = { a: [], tidy: { dependsOn: ["a"], runWhen: "all_done" }, after: ["tidy"] };
     const ended = () => {
       const book = runningBook(nodes);
@@ -135,7 +135,7 @@ describe("a retry of a node", () => {
     expect(entryOf(withAll, "tidy")).toMatchObject({ artifact: null, live: { attempt: 2, waiting: 1 } });
   });
 
-  test("makes a node wait again that had its chance because of the failure, and did not take it yet", () => {
+  test("makes a `one_failed` child wait again that was ready because of the failure", () => {
     const book = runningBook({ a: [], b: [], alarm: { dependsOn: ["a", "b"], runWhen: "one_failed" } });
     fail(book, "a");
     expect(liveOf(book, "alarm").state).toBe("ready");
@@ -143,17 +143,17 @@ describe("a retry of a node", () => {
     expect(liveOf(book, "alarm")).toMatchObject({ state: "waiting", waiting: 2, failed: 0 });
   });
 
-  test("brings the stopped nodes back that it cannot do without, and no others", () => {
+  test("resets its stopped ancestors too, and no other nodes", () => {
     const book = runningBook({ a: [], b: ["a"], other: [] });
     claim(book, "a");
     stop(book);
     expect(again(book, "b")).toBeUndefined();
     expect(statuses(book)).toEqual({ a: "RETRYING", b: "RETRYING", other: "STOPPED" });
     succeed(book, "a", "b");
-    expect(book.status).toBe("STOPPED"); // For the sake of `other`, which can still be resumed.
+    expect(book.status).toBe("STOPPED"); // Because of `other`, which can still be resumed.
   });
 
-  test("does not wake what would wait for a stopped node for ever", () => {
+  test("does not reset a descendant that waits for a STOPPED node", () => {
     const book = runningBook({ bad: [], slow: [], end: ["bad", "slow"] });
     fail(book, "bad");
     expect(entryOf(book, "end").status).toBe("SKIPPED");
@@ -169,7 +169,7 @@ describe("a retry of a node", () => {
     expect(book.status).toBe("SUCCESS");
   });
 
-  test("keeps for a resume whatever lies behind a node that waits for a stopped one", () => {
+  test("makes the descendants of such a node STOPPED, for a later resume", () => {
     const book = runningBook({ bad: [], slow: [], end: ["bad", "slow"], last: ["end"] });
     fail(book, "bad");
     stop(book);
@@ -181,7 +181,7 @@ describe("a retry of a node", () => {
     expect(book.status).toBe("SUCCESS");
   });
 
-  test("gives what was stopped behind it another chance, also if something between the two ran", () => {
+  test("resets a stopped descendant even if a node between the two has succeeded", () => {
     const book = runningBook({ a: [], tidy: { dependsOn: ["a"], runWhen: "all_done" }, after: ["tidy"] });
     fail(book, "a");
     succeed(book, "tidy");
@@ -190,7 +190,7 @@ describe("a retry of a node", () => {
     expect(statuses(book)).toEqual({ a: "RETRYING", tidy: "SUCCESS", after: "PENDING" });
   });
 
-  test("makes a node that runs wait for it, should that have to be tried again, and skips it if it has no reason left", () => {
+  test("makes a running child that fails wait for it, or skips the child if its rule no longer holds", () => {
     const alarm: Partial<NodeDef> = { dependsOn: ["a"], runWhen: "one_failed", retry: { maxAttempts: 2 } };
     const meanwhile = (change: (book: Book) => unknown) => {
       const book = runningBook({ a: [], alarm, after: ["alarm"] });
@@ -204,15 +204,15 @@ describe("a retry of a node", () => {
     expect(entryOf(waiting, "alarm")).toMatchObject({ status: "RETRYING", attempt: 2, live: { state: "waiting" } });
     const skipped = meanwhile((book) => finish(book, "a"));
     expect(statuses(skipped)).toEqual({ a: "SUCCESS", alarm: "SKIPPED", after: "SKIPPED" });
-    expect(entryOf(skipped, "alarm")).toMatchObject({ attempt: 1, followed: { status: "FAILED" } });
+    expect(entryOf(skipped, "alarm")).toMatchObject({ attempt: 1, endedAttempt: { status: "FAILED" } });
     expect(skipped.status).toBe("SUCCESS");
   });
 
-  test("forgets that the run took too long", () => {
+  test("clears the time-out of the run", () => {
     const book = runningBook({ a: [] });
     claim(book, "a");
-    onRunEvent(book, { kind: "time is up", graceMs: 1, timeoutMs: 1 });
-    onRunEvent(book, { kind: "grace is over" });
+    onRunEvent(book, { kind: "timed out", graceMs: 1, timeoutMs: 1 });
+    onRunEvent(book, { kind: "grace expired" });
     expect(book.status).toBe("FAILED");
     again(book, "a");
     expect(book).toMatchObject({ status: "RUNNING", timedOut: false });
@@ -240,7 +240,7 @@ describe("a retry of a node", () => {
     expect(again(book, "bad")?.because).toBe("the run is STOPPING; wait until it is STOPPED");
   });
 
-  test("is refused if it would only be skipped, with what to do instead", () => {
+  test("is refused if the node would be skipped, and says what to do instead", () => {
     const book = runningBook({ a: [], slow: [], b: { dependsOn: ["a", "slow"], runWhen: "all_done" } });
     const always: Nodes = { a: [], b: { dependsOn: ["a"], runWhen: "one_failed" } };
     const alarmed = runningBook(always);
@@ -256,7 +256,7 @@ describe("a retry of a node", () => {
 });
 
 describe("a retry of a run", () => {
-  test("begins everything again that failed or was stopped", () => {
+  test("resets all failed and stopped nodes", () => {
     const book = runningBook({ good: [], bad: [], worse: [], after: ["bad"], last: ["good"] });
     succeed(book, "good");
     fail(book, "bad", "worse");
@@ -272,7 +272,7 @@ describe("a retry of a run", () => {
     expect(book.events.at(-1)).toMatchObject({ kind: "run retried", nodeId: null });
   });
 
-  test("is refused if there is nothing of the kind", () => {
+  test("is refused if there are none", () => {
     const book = runningBook({ a: [] });
     succeed(book, "a");
     expect(again(book)?.because).toBe("none of its nodes is FAILED or STOPPED");
@@ -281,7 +281,7 @@ describe("a retry of a run", () => {
 });
 
 describe("a completion by hand", () => {
-  test("of a failed node lets the children go on with the given artifact", () => {
+  test("of a failed node sets its artifact and makes its children ready", () => {
     const book = runningBook({ a: [], b: ["a"] });
     fail(book, "a");
     expect(finish(book, "a", { rows: 3 })).toBeUndefined();
@@ -293,7 +293,7 @@ describe("a completion by hand", () => {
     expect(book.status).toBe("SUCCESS");
   });
 
-  test("of a running node takes it from its worker, whose result bounces", () => {
+  test("of a running node ends its lease, and the worker's result does not count", () => {
     const book = runningBook({ a: [], b: ["a"] });
     const fence = claim(book, "a");
     finish(book, "a", "by hand");
@@ -309,7 +309,7 @@ describe("a completion by hand", () => {
     expect(book.status).toBe("SUCCESS");
   });
 
-  test("of one stopped node leaves the other stopped ones, and the run, as they are", () => {
+  test("of one stopped node leaves the other stopped nodes, and the run ends with STOPPED", () => {
     const book = runningBook({ a: [], b: [], afterA: ["a"] });
     claim(book, "a");
     claim(book, "b");
@@ -320,7 +320,7 @@ describe("a completion by hand", () => {
     expect(book.status).toBe("STOPPED");
   });
 
-  test("while the run is stopping ends the node, and nothing new begins", () => {
+  test("while the run is STOPPING ends the node, and starts no other", () => {
     const book = runningBook({ a: [], b: ["a"] });
     claim(book, "a");
     onRunEvent(book, { kind: "stop", graceMs: 1, actor: ACTOR, reason: "stopped" });
@@ -329,7 +329,7 @@ describe("a completion by hand", () => {
     expect(book.status).toBe("STOPPED");
   });
 
-  test("while the run is stopping keeps for a resume what was skipped behind the node", () => {
+  test("while the run is STOPPING makes skipped descendants STOPPED, for a later resume", () => {
     const book = runningBook({ a: [], b: ["a"], other: { dependsOn: ["a"], runWhen: "all_done" } });
     fail(book, "a");
     const fence = claim(book, "other");

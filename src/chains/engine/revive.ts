@@ -1,44 +1,43 @@
 /**
- * Beginnings: a run is admitted, resumed, tried again, or a node called complete. All of these set some nodes to a new
- * beginning and then count anew who waits for whom, over the whole run, which must be in the book.
+ * Starts and restarts: a run is admitted, resumed or retried, or a node is completed by hand. Each of these resets some nodes
+ * and then recounts the unmet parents of all nodes, so the book must hold the whole run.
  */
 
 import { descendants, type GraphNode } from "../definitions/graph.ts";
-import { type Book, type Live, moveNode, moveRun, type NodeEntry, tell } from "./book.ts";
-import { judge } from "./rules.ts";
-import { ENDED_NODE, type NodeStatus } from "./states.ts";
-import { close, onRunEvent, whySkipped } from "./transition.ts";
+import { addEvent, type Book, type Live, moveNode, moveRun, type NodeEntry } from "./book.ts";
+import { decide } from "./rules.ts";
+import { ENDED_NODE } from "./states.ts";
+import { endOne, endRunIfDone, whySkipped } from "./transition.ts";
 
-/** A plain course of events is that it works; else the sentence says why not. */
+/** Why a request was refused, as the end of a sentence. */
 export type Refused = { because: string };
 
-/** The first step of a run: its nodes become work. */
+/** PENDING to RUNNING: its nodes become live. */
 export function admit(book: Book): void {
   moveRun(book, "RUNNING");
-  countAnew(book);
+  recount(book);
 }
 
-/** Takes up a stopped run where it was left. */
+/** Continues a STOPPED run where it was stopped. */
 export function resume(book: Book, actor: string): Refused | undefined {
   if (book.status !== "STOPPED") return { because: `it is ${book.status}, and only a STOPPED run can be resumed` };
-  for (const entry of entries(book)) if (entry.status === "STOPPED") beginAgain(book, entry, entry.attempt > 0);
-  tell(book, "run resumed", { actor, detail: { runWas: book.was.status } });
-  goOn(book);
+  for (const entry of entries(book)) if (entry.status === "STOPPED") reset(book, entry, entry.attempt > 0);
+  addEvent(book, "run resumed", { actor, detail: { runWas: book.was.status } });
+  continueRun(book);
   return undefined;
 }
 
 export interface RetryRequest {
   /** Undefined means everything that failed or was stopped. */
   nodeId: string | undefined;
-  /** Also run again what succeeded behind it. */
+  /** Also run descendants again that have succeeded. */
   downstream: boolean;
   actor: string;
   reason: string | null;
 }
 
 export function retry(book: Book, { nodeId, downstream, actor, reason }: RetryRequest): Refused | undefined {
-  const busy = notNow(book);
-  if (busy) return busy;
+  if (book.status === "STOPPING") return { because: "the run is STOPPING; wait until it is STOPPED" };
   const targets = nodeId === undefined ? entries(book).filter(isRetryable) : [entryOf(book, nodeId)];
   const [first] = targets;
   if (!first) return { because: "none of its nodes is FAILED or STOPPED" };
@@ -46,19 +45,19 @@ export function retry(book: Book, { nodeId, downstream, actor, reason }: RetryRe
     return { because: `node \`${nodeId}\` is ${first.status}, and only a FAILED or STOPPED node can be retried` };
   }
   const asked = new Set(targets.map(({ node }) => node));
-  const again = new Set([...asked, ...stoppedBefore(book, asked)]);
+  const again = new Set([...asked, ...stoppedAncestors(book, asked)]);
   for (const node of again) {
     const entry = entryOf(book, node.id);
-    beginAgain(book, entry, asked.has(node) || entry.attempt > 0);
+    reset(book, entry, asked.has(node) || entry.attempt > 0);
   }
-  resetBehind(book, again, downstream);
-  tell(book, nodeId === undefined ? "run retried" : "node retried", {
+  resetDescendants(book, again, downstream);
+  addEvent(book, nodeId === undefined ? "run retried" : "node retried", {
     nodeId: nodeId ?? null,
     actor,
     detail: { runWas: book.was.status, downstream, ...(reason === null ? {} : { reason }) },
   });
-  goOn(book);
-  // Asked for by name, and yet it would not run: better said than done.
+  continueRun(book);
+  // A node that was named and would be skipped is refused instead.
   if (nodeId !== undefined && first.status === "SKIPPED") {
     return { because: `node \`${nodeId}\` would be skipped: ${first.error}. Retry its parents` };
   }
@@ -72,27 +71,28 @@ export interface CompleteRequest {
   reason: string | null;
 }
 
-/** Completing what has succeeded already changes nothing; the caller sees to that. */
+/** The caller handles a node that has already succeeded: completing it changes nothing. */
 export function complete(book: Book, { nodeId, artifact, actor, reason }: CompleteRequest): Refused | undefined {
   const entry = entryOf(book, nodeId);
   if (entry.status !== "FAILED" && entry.status !== "STOPPED" && entry.status !== "RUNNING") {
     return { because: `node \`${nodeId}\` is ${entry.status}, and only FAILED, STOPPED or RUNNING can be completed` };
   }
   const { status } = entry;
-  // What really happened is kept as an attempt: the success is a person's word.
-  entry.followed = status === "RUNNING" ? { status: "STOPPED", error: "completed by hand" } : { status, error: null };
+  // How the attempt really ended stays in the history of attempts; the SUCCESS is set by hand.
+  entry.endedAttempt =
+    status === "RUNNING" ? { status: "STOPPED", error: "completed by hand" } : { status, error: null };
   moveNode(book, entry, "SUCCESS");
   Object.assign(entry, { artifact, error: null, live: null });
   const detail = { runWas: book.was.status, nodeWas: entry.was.status, ...(reason === null ? {} : { reason }) };
-  tell(book, "node completed", { nodeId, actor, detail });
+  addEvent(book, "node completed", { nodeId, actor, detail });
   if (book.status === "STOPPING") {
-    stopBehind(book, entry.node);
-    countAnew(book);
-    onRunEvent(book, { kind: "settle" });
+    stopSkippedDescendants(book, entry.node);
+    recount(book);
+    endRunIfDone(book);
     return undefined;
   }
-  resetBehind(book, new Set([entry.node]), false);
-  goOn(book);
+  resetDescendants(book, new Set([entry.node]), false);
+  continueRun(book);
   return undefined;
 }
 
@@ -100,12 +100,8 @@ function isRetryable({ status }: NodeEntry): boolean {
   return status === "FAILED" || status === "STOPPED";
 }
 
-function notNow({ status }: Book): Refused | undefined {
-  return status === "STOPPING" ? { because: "the run is STOPPING; wait until it is STOPPED" } : undefined;
-}
-
-/** The stopped nodes that these cannot do without: they would wait for them for ever. */
-function stoppedBefore(book: Book, nodes: ReadonlySet<GraphNode>): Set<GraphNode> {
+/** Their STOPPED ancestors: without a reset of those, the nodes would wait forever. */
+function stoppedAncestors(book: Book, nodes: ReadonlySet<GraphNode>): Set<GraphNode> {
   const found = new Set<GraphNode>();
   const open = [...nodes];
   for (let node = open.pop(); node; node = open.pop()) {
@@ -118,9 +114,9 @@ function stoppedBefore(book: Book, nodes: ReadonlySet<GraphNode>): Set<GraphNode
   return found;
 }
 
-function beginAgain(book: Book, entry: NodeEntry, asRetry: boolean): void {
+function reset(book: Book, entry: NodeEntry, asRetry: boolean): void {
   const { status, attempt } = entry;
-  entry.followed = { status, error: null };
+  entry.endedAttempt = { status, error: null };
   moveNode(book, entry, asRetry ? "RETRYING" : "PENDING");
   entry.live = freshLive(attempt + 1);
   if (asRetry) entry.attempt = attempt + 1;
@@ -128,43 +124,41 @@ function beginAgain(book: Book, entry: NodeEntry, asRetry: boolean): void {
   entry.artifact = null;
 }
 
-/** What was skipped or stopped behind the nodes that begin again gets another chance, unless it waits for a stopped one. */
-function resetBehind(book: Book, again: ReadonlySet<GraphNode>, downstream: boolean): void {
+/** Resets the skipped and stopped descendants of nodes that run again, except those that wait for a STOPPED node. */
+function resetDescendants(book: Book, again: ReadonlySet<GraphNode>, downstream: boolean): void {
   for (const node of descendants(book.graph, again)) {
     const entry = entryOf(book, node.id);
-    const comesAlong = downstream ? ENDED_NODE.has(entry.status) : isPutAside(entry.status);
-    if (!comesAlong) continue;
-    const waitsForEver = node.parents.some((parent) => entryOf(book, parent.id).status === "STOPPED");
-    if (!waitsForEver) beginAgain(book, entry, false);
-    else if (entry.status === "SKIPPED") close(book, entry, "STOPPED", "waits for a node that was stopped");
+    const isSkippedOrStopped = entry.status === "SKIPPED" || entry.status === "STOPPED";
+    if (!isSkippedOrStopped && !(downstream && ENDED_NODE.has(entry.status))) continue;
+    const waitsForStopped = node.parents.some((parent) => entryOf(book, parent.id).status === "STOPPED");
+    if (!waitsForStopped) reset(book, entry, false);
+    else if (entry.status === "SKIPPED") endOne(book, entry, "STOPPED", "waits for a node that was stopped");
   }
 }
 
-/** What was skipped behind a node that succeeded after all stops with the rest of the run, so that it can be resumed. */
-function stopBehind(book: Book, completed: GraphNode): void {
+/** In a run that is STOPPING, the skipped descendants of a completed node become STOPPED, so that a resume runs them. */
+function stopSkippedDescendants(book: Book, completed: GraphNode): void {
   for (const node of descendants(book.graph, [completed])) {
     const entry = entryOf(book, node.id);
-    if (entry.status === "SKIPPED") close(book, entry, "STOPPED", "the run was stopped before it");
+    if (entry.status === "SKIPPED") endOne(book, entry, "STOPPED", "the run was stopped before it started");
   }
 }
 
-function isPutAside(status: NodeStatus): boolean {
-  return status === "SKIPPED" || status === "STOPPED";
-}
-
-function goOn(book: Book): void {
+function continueRun(book: Book): void {
   if (book.status !== "RUNNING") moveRun(book, "RUNNING");
   book.timedOut = false;
-  countAnew(book);
-  onRunEvent(book, { kind: "settle" });
+  recount(book);
+  endRunIfDone(book);
   const stillFailed = entries(book).find(({ status }) => status === "FAILED");
-  // The reason of a run that failed before may be this very node, with its error.
-  const known = stillFailed && book.was.status === "FAILED";
-  book.reason = known ? null : { text: stillFailed ? `node \`${stillFailed.node.id}\` failed` : null, first: false };
+  // The stored reason of a run that was FAILED may be this node, with its error: keep it.
+  const keepsReason = stillFailed && book.was.status === "FAILED";
+  book.reason = keepsReason
+    ? null
+    : { text: stillFailed ? `node \`${stillFailed.node.id}\` failed` : null, first: false };
 }
 
-/** Parents come before their children, so one walk settles everything. */
-function countAnew(book: Book): void {
+/** Recounts the parents of every node that has not ended. The graph lists parents before children, so one pass is enough. */
+function recount(book: Book): void {
   for (const entry of entries(book)) {
     if (ENDED_NODE.has(entry.status)) continue;
     const live = entry.live ?? freshLive(entry.status === "RETRYING" ? entry.attempt : entry.attempt + 1);
@@ -175,11 +169,11 @@ function countAnew(book: Book): void {
     live.failed = parents.filter((status) => status === "FAILED").length;
     live.skipped = parents.filter((status) => status === "SKIPPED").length;
     if (live.state === "leased" || live.state === "parked") continue;
-    const verdict = judge(entry.node.runWhen, live);
-    if (verdict === "run" && live.state === "delayed") continue;
-    live.state = verdict === "run" ? "ready" : "waiting";
+    const decision = decide(entry.node.runWhen, live);
+    if (decision === "run" && live.state === "delayed") continue;
+    live.state = decision === "run" ? "ready" : "waiting";
     live.delayMs = null;
-    if (verdict === "skip") close(book, entry, "SKIPPED", whySkipped(entry.node));
+    if (decision === "skip") endOne(book, entry, "SKIPPED", whySkipped(entry.node));
   }
 }
 
@@ -196,7 +190,7 @@ function freshLive(attempt: number): Live {
     fence: null,
     delayMs: null,
     childRunId: null,
-    takenBy: null,
+    leaseTo: null,
   };
 }
 

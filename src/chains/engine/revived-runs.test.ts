@@ -1,4 +1,4 @@
-/** Runs that come back to life take up the room of their chain like any other. */
+/** Revived runs count toward maxActiveRuns of their chain like any other. */
 import { describe, expect, test } from "vitest";
 import { ACTOR, type ChainProcess, held, useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -14,7 +14,7 @@ const again = { downstream: false, dryRun: false, reason: null };
 const byHand = (nodeId: string) => ({ nodeId, artifact: null, reason: null });
 const NODES = [{ id: "a" }, { id: "b", dependsOn: ["a"] }];
 
-/** A run of a chain that has room for one, ended; and another one under way, until it is let go. */
+/** An ended run of a chain with maxActiveRuns 1, and an active one that ends when it is released. */
 async function fill(process: ChainProcess, how: "FAILED" | "STOPPED", nodes: readonly object[] = NODES) {
   const chainId = await define(process, nodes, { name: "narrow", maxActiveRuns: 1 });
   const first = held();
@@ -46,7 +46,7 @@ describe("while its chain has no room, an ended run", () => {
     ["retry of a node", "FAILED", (runs, runId) => runs.retry(runId, { ...again, nodeId: "a" }, ACTOR)],
     ["resume", "STOPPED", (runs, runId) => runs.resume(runId, ACTOR)],
     ["complete", "FAILED", (runs, runId) => runs.complete(runId, byHand("a"), ACTOR)],
-  ])("refuses %s, and nothing changes; later it works", async (_verb, how, revive) => {
+  ])("refuses %s and nothing changes; it works when the chain has room", async (_verb, how, revive) => {
     const process = await chains.open();
     const { runId, release } = await fill(process, how);
     const before = [await look(runId), await traces(runId)];
@@ -61,7 +61,7 @@ describe("while its chain has no room, an ended run", () => {
     expect((await ended(runId)).status).toBe("SUCCESS");
   });
 
-  test("can be completed if that leaves nothing to do", async () => {
+  test("can be completed if that leaves no node to run", async () => {
     const process = await chains.open();
     const { runId, release } = await fill(process, "FAILED", [{ id: "a" }]);
     await process.runs.complete(runId, byHand("a"), ACTOR);
@@ -69,7 +69,7 @@ describe("while its chain has no room, an ended run", () => {
     await release();
   });
 
-  test("goes on all the same if a node of another run waits for it", async () => {
+  test("is revived anyway if it is a child run", async () => {
     const process = await chains.open();
     const sub = { id: "sub", type: "chain", cfg: { name: "narrow" } };
     const chainId = await define(process, NODES, { name: "narrow", maxActiveRuns: 1 });

@@ -1,21 +1,21 @@
-/** When a node may run: the rules of `runWhen`, as a function of what has become of its parents. */
+/** When a node may run: the rules of `runWhen` as a function of how its parents ended. */
 import type { RunWhen } from "../definitions/dag.ts";
 
 export interface ParentCounts {
-  /** Not ended yet; tables that have not arrived count too. */
+  /** Parents that have not ended, and tables that have not arrived. */
   waiting: number;
   /** Ended FAILED. */
   failed: number;
   skipped: number;
 }
 
-export type Verdict = "wait" | "run" | "skip";
+export type Decision = "wait" | "run" | "skip";
 
 /**
- * A rule decides as soon as nothing can change its mind: `all_success` skips at the first parent that failed or was
- * skipped, `one_failed` runs at the first that failed, and neither waits for the rest.
+ * Decides as soon as the remaining parents cannot change the result: `all_success` skips at the first parent that failed or
+ * was skipped, `one_failed` runs at the first that failed. Neither waits for the rest.
  */
-export function judge(rule: RunWhen, { waiting, failed, skipped }: ParentCounts): Verdict {
+export function decide(rule: RunWhen, { waiting, failed, skipped }: ParentCounts): Decision {
   switch (rule) {
     case "all_success":
       if (failed + skipped > 0) return "skip";

@@ -9,16 +9,16 @@ import { createRunCache, type KnownRun } from "./run-cache.ts";
 
 const database = useDatabase();
 
-/** Counts what the database is asked. */
-function watched(db: Queryable): Queryable & { asked: string[] } {
+/** Records the statements that are sent. */
+function recording(db: Queryable): Queryable & { asked: string[] } {
   const asked: string[] = [];
   return { asked, rows: (statement, values) => (asked.push(statement.name), db.rows(statement, values)) };
 }
 const only = (found: Map<string, KnownRun>) => [...found.values()][0] as KnownRun;
 
-describe("the runs that are known", () => {
-  test("have their facts and their graph, and are read once", async () => {
-    const db = watched(database.db);
+describe("cached runs", () => {
+  test("have facts and a graph, and are read once", async () => {
+    const db = recording(database.db);
     const cache = createRunCache();
     const runId = await addRun(database, { a: [], b: ["a"] }, { params: { day: 7 }, op_time: "2026010100" });
     const first = await cache.get(db, [runId]);
@@ -29,15 +29,15 @@ describe("the runs that are known", () => {
     expect(db.asked).toHaveLength(2);
   });
 
-  test("are asked for together, and those that do not exist are missing", async () => {
-    const db = watched(database.db);
+  test("are read together, and those that do not exist are left out", async () => {
+    const db = recording(database.db);
     const runIds = [await addRun(database, { a: [] }), randomUUID(), await addRun(database, { b: [] })];
     const found = await createRunCache().get(db, runIds);
     expect([...found.keys()]).toEqual([runIds[0], runIds[2]]);
     expect(db.asked.filter((name) => name === "chains.run.facts")).toHaveLength(1);
   });
 
-  test("come in the order in which they are asked for, known before or not", async () => {
+  test("come in the order of the request, cached or not", async () => {
     const cache = createRunCache();
     const [one, two, three] = [
       await addRun(database, { a: [] }),
@@ -48,29 +48,29 @@ describe("the runs that are known", () => {
     expect([...(await cache.get(database.db, [three, two, one])).keys()]).toEqual([three, two, one]);
   });
 
-  test("are not asked for when there are none", async () => {
-    const db = watched(database.db);
+  test("send no statement for an empty request", async () => {
+    const db = recording(database.db);
     expect(await createRunCache().get(db, [])).toEqual(new Map());
     expect(db.asked).toEqual([]);
   });
 });
 
-describe("a run that is learned of when it is made", () => {
-  test("is not read again, and is what was learned last: the transaction may have been tried twice", async () => {
-    const db = watched(database.db);
+describe("a run that is added when it is inserted", () => {
+  test("is not read again, and the last facts win: the transaction may have been retried", async () => {
+    const db = recording(database.db);
     const cache = createRunCache();
     const runId = await addRun(database, { a: [] });
     const { facts } = only(await createRunCache().get(database.db, [runId]));
-    cache.learn([{ ...facts, name: "before the chain was renamed" }]);
-    cache.learn([facts]);
+    cache.add([{ ...facts, name: "before the chain was renamed" }]);
+    cache.add([facts]);
     expect(only(await cache.get(db, [runId])).facts).toEqual(facts);
     expect(db.asked).toEqual(["chains.run.dag"]);
   });
 });
 
 describe("a graph", () => {
-  test("is shared by the runs of one version, and made anew for the next", async () => {
-    const db = watched(database.db);
+  test("is shared by the runs of one version, and built again for the next", async () => {
+    const db = recording(database.db);
     const cache = createRunCache();
     const chainId = await addChain(database, { a: [] });
     const [one, other] = [await addRunOf(database, chainId), await addRunOf(database, chainId)];
@@ -84,7 +84,7 @@ describe("a graph", () => {
     expect(db.asked.filter((name) => name === "chains.run.dag")).toHaveLength(2);
   });
 
-  test("is the same for two who ask at once", async () => {
+  test("is the same for two concurrent requests", async () => {
     const cache = createRunCache();
     const chainId = await addChain(database, { a: [] });
     const [one, other] = [await addRunOf(database, chainId), await addRunOf(database, chainId)];
@@ -100,7 +100,7 @@ describe("the cache is bounded:", () => {
   const FACTS_SIZE_MAX = 32_000_000;
   const nodes = Array.from({ length: LARGE }, (_, index) => ({ id: `n${index}`, type: "noop" }));
 
-  /** Any run of any chain: `chain/n`. Answers from memory, for thousands of rows would say no more. */
+  /** A fake database with any run of any chain: `chain/n`. Thousands of real rows would test no more. */
   function endless(): Queryable & { read: string[] } {
     const read: string[] = [];
     async function rows(statement: { name: string }, [asked]: readonly unknown[] = []): Promise<unknown[]> {
@@ -121,11 +121,11 @@ describe("the cache is bounded:", () => {
     return { read, rows: rows as Queryable["rows"] };
   }
 
-  test("when there are too many nodes, the oldest graphs go, and only those", async () => {
+  test("with too many nodes, only the oldest graphs are evicted", async () => {
     const db = endless();
     const cache = createRunCache();
     const dagsRead = () => db.read.splice(0).filter((what) => !what.startsWith("facts"));
-    // Two at once, as two batches would: what is made twice must not count twice.
+    // Two at once, as in two batches: a graph that is built twice must not count twice.
     for (let chain = 0; chain < LARGE_MAX; chain += 1) {
       await Promise.all([cache.get(db, [`large${chain}/1`]), cache.get(db, [`large${chain}/2`])]);
     }
@@ -139,7 +139,7 @@ describe("the cache is bounded:", () => {
     expect(dagsRead()).toEqual(["large0/4"]);
   });
 
-  test("when the facts of the runs are too large, the oldest go", async () => {
+  test("with facts that are too large, the oldest are evicted", async () => {
     const db = endless();
     const cache = createRunCache();
     const others = Array.from({ length: FACTS_SIZE_MAX / PARAMS_SIZE }, (_, index) => `small/${index + 2}`);

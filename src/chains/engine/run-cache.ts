@@ -1,6 +1,6 @@
 /**
- * What never changes about a run, kept in memory: its facts and its graph. Runs of one version of a chain share a graph.
- * Both caches are bounded, each by what it holds; what falls out is read again.
+ * A cache of what never changes about a run: its facts and its graph. Runs of one version of a chain share a graph. Facts are
+ * bounded by their size, graphs by their nodes; evicted entries are read again.
  */
 import type { Queryable } from "../../kernel/data/db.ts";
 import { buildGraph, type Graph } from "../definitions/graph.ts";
@@ -12,13 +12,13 @@ export interface KnownRun {
 }
 
 export interface RunCache {
-  /** In the order in which they are asked for. Runs that do not exist are missing from the answer. */
+  /** In the order of `runIds`. Runs that do not exist are left out. */
   get(db: Queryable, runIds: readonly string[]): Promise<Map<string, KnownRun>>;
-  /** Takes over what was read in the moment in which the runs were made. */
-  learn(runs: readonly RunFacts[]): void;
+  /** Adds runs that were just inserted. */
+  add(runs: readonly RunFacts[]): void;
 }
 
-/** Characters of parameters, and a little for the rest of each run. */
+/** Characters of `params`, plus a fixed size for the rest of each run. */
 const FACTS_SIZE_MAX = 32_000_000;
 const FACTS_SIZE_MIN = 500;
 /** Over all graphs; a node takes about a kilobyte. */
@@ -30,7 +30,7 @@ export function createRunCache(tableName?: (given: string) => string): RunCache 
 
   async function readGraph(db: Queryable, run: RunFacts): Promise<Graph> {
     const graph = buildGraph(await readDag(db, run.run_id), tableName);
-    return graphs.get(graphKey(run)) ?? graphs.add(graphKey(run), graph); // Another may have been quicker.
+    return graphs.get(graphKey(run)) ?? graphs.add(graphKey(run), graph); // A concurrent call may have added it.
   }
 
   return {
@@ -52,7 +52,7 @@ export function createRunCache(tableName?: (given: string) => string): RunCache 
       }
       return found;
     },
-    learn(runs) {
+    add(runs) {
       for (const run of runs) facts.add(run.run_id, run);
     },
   };
@@ -62,7 +62,7 @@ function graphKey({ run_id, chain_id, chain_version }: RunFacts): string {
   return chain_id === null ? run_id : `${chain_id}/${chain_version}`;
 }
 
-/** A map that forgets its oldest entries when all together are larger than `sizeMax`; the newest always stays. */
+/** A map that evicts its oldest entries while their total size exceeds `sizeMax`; the newest always stays. */
 function createBounded<Value>(sizeMax: number, sizeOf: (value: Value) => number) {
   const entries = new Map<string, { value: Value; size: number }>();
   let size = 0;

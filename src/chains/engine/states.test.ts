@@ -6,7 +6,7 @@ import { ENDED_NODE, ENDED_RUN, NODE_STATUSES, type NodeStatus, RUN_STATUSES, ty
 
 const database = useDatabase();
 
-/** Written down a second time, so that a move is added on purpose. */
+/** A second copy of the table, so that no move is added by accident. */
 const RUN_MOVES: Record<RunStatus, string> = {
   PENDING: "RUNNING STOPPED",
   RUNNING: "SUCCESS FAILED STOPPING STOPPED",
@@ -28,7 +28,7 @@ const NODE_MOVES: Record<NodeStatus, string> = {
 const pairs = <T>(all: readonly T[]) => all.flatMap((from) => all.map((to) => ({ from, to })));
 
 describe("a run", () => {
-  test.each(pairs(RUN_STATUSES))("moves from $from to $to only if it may", ({ from, to }) => {
+  test.each(pairs(RUN_STATUSES))("moves from $from to $to only if that is legal", ({ from, to }) => {
     const book = { ...newBook({ a: [] }), status: from };
     if (leadsTo(RUN_MOVES[from], to)) {
       moveRun(book, to);
@@ -39,19 +39,19 @@ describe("a run", () => {
     }
   });
 
-  test("is known to the database in exactly these states", async () => {
+  test("has exactly the states of the database's CHECK constraints", async () => {
     expect(await wordsOf("chains.job_run", "run_states")).toEqual([...RUN_STATUSES].sort());
     expect(await wordsOf("chains.job_run", "run_ended")).toEqual([...ENDED_RUN].sort());
   });
 
-  test("is live in the engine while it is neither waiting nor ended", async () => {
+  test("is live while it is neither PENDING nor ended", async () => {
     const live = RUN_STATUSES.filter((status) => status !== "PENDING" && !ENDED_RUN.has(status));
     expect(await wordsOf("chains.live_run", "live_run_states")).toEqual(live.sort());
   });
 });
 
 describe("a node", () => {
-  test.each(pairs(NODE_STATUSES))("moves from $from to $to only if it may", ({ from, to }) => {
+  test.each(pairs(NODE_STATUSES))("moves from $from to $to only if that is legal", ({ from, to }) => {
     const book = newBook({ a: [] });
     const entry = entryOf(book, "a");
     Object.assign(entry, { status: from });
@@ -67,7 +67,7 @@ describe("a node", () => {
     }
   });
 
-  test("is known to the database in exactly these states", async () => {
+  test("has exactly the states of the database's CHECK constraints", async () => {
     expect(await wordsOf("chains.job_run_node", "node_states")).toEqual([...NODE_STATUSES].sort());
     expect(await wordsOf("chains.job_run_node", "node_ended")).toEqual([...ENDED_NODE].sort());
   });
@@ -77,7 +77,7 @@ function leadsTo(moves: string, to: string): boolean {
   return moves.split(" ").includes(to);
 }
 
-/** What a run with a single node counts. */
+/** The counters of a run with a single node. */
 function countsOf(status: NodeStatus) {
   return {
     open: Number(!ENDED_NODE.has(status)),

@@ -1,5 +1,5 @@
 /**
- * The lives of a run and of a node.
+ * The states of a run and of a node.
  *
  *     run   PENDING ──admitted──▶ RUNNING ──all nodes ended──▶ SUCCESS | FAILED
  *              │                    │ ▲ ▲                                 │
@@ -9,16 +9,16 @@
  *              └──────────stop─────────────────────────────────────┘
  *
  *     node  PENDING ──claimed──▶ RUNNING ──▶ SUCCESS
- *              ▲                  ▲  │ ├────▶ SKIPPED   its `if` said no
- *              │                  │  │ └────▶ FAILED    no attempt is left ──retry──▶ RETRYING
+ *              ▲                  ▲  │ ├────▶ SKIPPED   its `if` is false
+ *              │                  │  │ └────▶ FAILED    no attempts left ──retry──▶ RETRYING
  *              │              claimed└──────▶ RETRYING  the next attempt is due later
  *              └── SKIPPED, because of its parents; STOPPED, because the run was stopped
  *
- * A person may retry what is FAILED or STOPPED and complete what is FAILED, STOPPED or RUNNING. What was skipped or
- * stopped behind such a node becomes PENDING again. A run's status follows from its nodes; SUCCESS alone is final.
+ * A person may retry FAILED and STOPPED nodes, and complete FAILED, STOPPED and RUNNING ones. The skipped and stopped
+ * descendants of such a node become PENDING again. A run's status follows from its nodes; only SUCCESS is final.
  *
- * All moves are made by transition.ts and revive.ts, with one exception: a claim makes a ready node RUNNING in its own
- * statement (store/live.ts), guarded by the lease, since it needs to know nothing else of the run.
+ * transition.ts and revive.ts make all moves, with one exception: a claim makes a ready node RUNNING in its own statement
+ * (store/live.ts), guarded by the lease, since it depends on nothing else of the run.
  */
 
 export const RUN_STATUSES = ["PENDING", "RUNNING", "SUCCESS", "FAILED", "STOPPING", "STOPPED"] as const;
@@ -30,8 +30,8 @@ export type NodeStatus = (typeof NODE_STATUSES)[number];
 /** Every legal move of a run. */
 export const RUN_NEXT = {
   PENDING: ["RUNNING", "STOPPED"],
-  RUNNING: ["SUCCESS", "FAILED", "STOPPING", "STOPPED"], // at once to STOPPED: a revived run whose other nodes stay stopped
-  STOPPING: ["STOPPED", "SUCCESS", "FAILED"], // the last node succeeded before it could be stopped; the time was up
+  RUNNING: ["SUCCESS", "FAILED", "STOPPING", "STOPPED"], // to STOPPED directly: a revived run whose other nodes stay STOPPED
+  STOPPING: ["STOPPED", "SUCCESS", "FAILED"], // the last node succeeded before it stopped; the run timed out
   STOPPED: ["RUNNING"],
   FAILED: ["RUNNING"],
   SUCCESS: [],
@@ -45,7 +45,7 @@ export const NODE_NEXT = {
   FAILED: ["RETRYING", "SUCCESS", "PENDING"],
   STOPPED: ["RETRYING", "PENDING", "SUCCESS"],
   SKIPPED: ["PENDING", "STOPPED"],
-  SUCCESS: ["PENDING"], // only by a retry of something before it, with everything behind it
+  SUCCESS: ["PENDING"], // only by a retry of an ancestor with `downstream`
 } as const satisfies Record<NodeStatus, readonly NodeStatus[]>;
 
 export const ENDED_RUN: ReadonlySet<RunStatus> = new Set(["SUCCESS", "FAILED", "STOPPED"]);

@@ -1,4 +1,4 @@
-/** What happens because time passes: time-outs, grace periods, delays; and that nothing happens while there is nothing to do. */
+/** Time-outs, grace periods and delays; and an idle process that sends one statement every 20 s. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { ACTOR, held, useChainProcesses } from "../../../test/chain-process.ts";
@@ -11,8 +11,8 @@ const { acts, begun, define, ended, look } = chains;
 const BY = { by: "test" };
 const retryAll = { downstream: false, dryRun: false, reason: null };
 
-describe("a run that takes longer than it may", () => {
-  test("is FAILED with the reason, what had not ended is STOPPED, and a retry finishes it", async () => {
+describe("a run that exceeds runTimeoutMs", () => {
+  test("is FAILED with the reason, its open nodes are STOPPED, and a retry finishes it", async () => {
     const process = await chains.open();
     const { act, begun: begin } = held();
     acts.set("slow", act);
@@ -44,19 +44,19 @@ describe("a run that takes longer than it may", () => {
     });
   });
 
-  test("is noticed in time after a retry too", async () => {
+  test("times out again after a retry", async () => {
     const process = await chains.open();
     acts.set("n0", held().act);
     const { runId } = await process.runs.start(await define(process, [{ id: "n0" }], { runTimeoutMs: 300 }), BY);
     await ended(runId);
-    await sleep(200); // Until the timers are at rest, with nothing due that they know of.
+    await sleep(200); // Until the timers sleep with nothing due.
     const began = performance.now();
     await process.runs.retry(runId, retryAll, ACTOR);
     expect((await ended(runId)).nodes).toMatchObject({ n0: { status: "STOPPED", attempt: 2 } });
     expect(performance.now() - began).toBeLessThan(5_000);
   });
 
-  test("has its whole time again when it is retried", async () => {
+  test("has its full time again when it is retried", async () => {
     const process = await chains.open({ roles: ["worker"] });
     acts.set("n0", () => {
       throw new Error("no");
@@ -75,9 +75,9 @@ describe("a run that takes longer than it may", () => {
     expect(live?.seconds).toBeGreaterThan(55);
   });
 
-  test("is noticed in time although another one with an older deadline is still stopping, and without hurry", async () => {
+  test("times out while another one with an older deadline is still STOPPING, without a busy loop", async () => {
     const process = await chains.open();
-    const stubborn = held({ stubborn: true });
+    const stubborn = held({ ignoresAbort: true });
     acts.set("stubborn", stubborn.act);
     acts.set("slow", held().act);
     const older = await process.runs.start(await define(process, [{ id: "stubborn" }], { runTimeoutMs: 100 }), BY);
@@ -92,7 +92,7 @@ describe("a run that takes longer than it may", () => {
 });
 
 describe("a stop", () => {
-  test("ends at once what does not run, and asks what runs", async () => {
+  test("stops waiting nodes at once, and aborts running ones", async () => {
     const process = await chains.open();
     const { act, begun: begin } = held();
     acts.set("runs", act);
@@ -109,9 +109,9 @@ describe("a stop", () => {
     expect(context?.signal.aborted).toBe(true);
   });
 
-  test("gives a node up after the grace period, and its late end changes nothing", async () => {
+  test("stops a node after the grace period, and its late result changes nothing", async () => {
     const process = await chains.open({ stopGraceSeconds: 1 });
-    const { act, begun: begin, release } = held({ stubborn: true });
+    const { act, begun: begin, release } = held({ ignoresAbort: true });
     acts.set("n0", act);
     const { runId } = await process.runs.start(await define(process, [{ id: "n0" }]), BY);
     await begin();
@@ -122,15 +122,15 @@ describe("a stop", () => {
     expect(performance.now() - asked).toBeGreaterThan(900);
     expect(run).toMatchObject({
       status: "STOPPED",
-      nodes: { n0: { status: "STOPPED", error: "did not stop in time, and was given up" } },
+      nodes: { n0: { status: "STOPPED", error: "did not stop within the grace period" } },
     });
     release();
-    await process.worker.stop(); // Waits until the node has said its last word.
+    await process.worker.stop(); // Waits until the node has ended.
     expect(await look(runId)).toEqual(run);
     expect(begun).toHaveLength(1);
   });
 
-  test("of a run that was never admitted is STOPPED at once", async () => {
+  test("of a PENDING run makes it STOPPED at once", async () => {
     const process = await chains.open({ roles: [] });
     const [runId = ""] = await process.runs.startMany(await define(process, [{ id: "n0" }]), [BY]);
     expect(await process.runs.stop(runId, ACTOR)).toBe("STOPPED");
@@ -138,7 +138,7 @@ describe("a stop", () => {
     expect(await look(runId)).toMatchObject({ status: "STOPPED", nodes: { n0: { status: "STOPPED" } } });
   });
 
-  test("whose caller died before the end of it is finished when the grace period is over", async () => {
+  test("whose process died is finished when the grace period is over", async () => {
     const process = await chains.open({ roles: [], stopGraceSeconds: 0 });
     const { runId } = await process.runs.start(await define(process, [{ id: "n0" }]), BY);
     await process.timers.runOnce();
@@ -150,7 +150,7 @@ describe("a stop", () => {
 });
 
 describe("delayed nodes", () => {
-  test("ripen one after the other, each in its time", async () => {
+  test("become ready one after the other, each when it is due", async () => {
     const process = await chains.open();
     const began = new Map<string, number>();
     for (const id of ["soon", "later"]) {
@@ -161,7 +161,7 @@ describe("delayed nodes", () => {
       });
     }
     const hold = held();
-    acts.set("hold", hold.act); // The run goes on, so nothing but time wakes the timers.
+    acts.set("hold", hold.act); // The run continues, so only due times wake the timers.
     const retry = (backoffMs: number) => ({ maxAttempts: 2, backoffMs, jitter: 0 });
     const chainId = await define(process, [
       { id: "soon", retry: retry(200) },
@@ -175,7 +175,7 @@ describe("delayed nodes", () => {
     expect((await ended(runId)).status).toBe("SUCCESS");
   });
 
-  test("do not run before their time", async () => {
+  test("do not run before they are due", async () => {
     const process = await chains.open({ roles: ["worker"] });
     const nodes = ["n0", "n1"].map((id) => ({ id, retry: { maxAttempts: 2, backoffMs: 60_000 } }));
     for (const { id } of nodes) acts.set(id, () => Promise.reject(new Error("no")));
@@ -185,9 +185,9 @@ describe("delayed nodes", () => {
       const { n0, n1 } = (await look(runId)).nodes;
       return n0?.status === "RETRYING" && n1?.status === "RETRYING";
     }, "the first attempts to fail");
-    expect(await process.timers.runOnce()).toMatchObject({ ripened: 0 });
+    expect(await process.timers.runOnce()).toMatchObject({ released: 0 });
     await database.query("update chains.live_node set due_at = now() where node_id = 'n0'");
-    expect(await process.timers.runOnce()).toMatchObject({ ripened: 1 });
+    expect(await process.timers.runOnce()).toMatchObject({ released: 1 });
     await until(async () => (await look(runId)).nodes["n0"]?.status === "FAILED", "the last attempt");
     expect((await look(runId)).nodes).toMatchObject({ n0: { attempt: 2 }, n1: { status: "RETRYING" } });
   });
@@ -196,18 +196,18 @@ describe("delayed nodes", () => {
 describe("an idle process", () => {
   const WATCH_SECONDS = 21;
 
-  test("asks one question every twenty seconds", async () => {
+  test("sends one statement every twenty seconds", async () => {
     const process = await chains.open();
     const { runId } = await process.runs.start(await define(process, [{ id: "n0" }]), BY);
     await ended(runId);
-    // What the end of the run set off must be over.
+    // The work that follows the end of the run must be done.
     await until(async () => {
       const sent = process.statements.length;
       await sleep(1_000);
       return process.statements.length === sent;
-    }, "silence");
+    }, "no statements for a second");
     const before = process.statements.length;
-    await sleep(WATCH_SECONDS * 1000); // How long it is quiet is what is measured.
+    await sleep(WATCH_SECONDS * 1000); // The test measures this pause.
     const sent = process.statements.slice(before);
     expect(sent).toContain("chains.timers.look");
     expect(sent.filter((name) => name !== "chains.timers.look")).toEqual([]);

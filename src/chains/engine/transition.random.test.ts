@@ -1,13 +1,13 @@
-/** Random DAGs and random commands, without a database: whatever happens, in whatever order, the book stays right. */
+/** Random commands on random DAGs, without a database: the book stays consistent after any sequence. */
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { RUN_WHEN } from "../definitions/dag.ts";
 import { claim, entryOf, type Nodes, newBook } from "./book.fixture.ts";
-import { type Book, enter, openBook } from "./book.ts";
+import { addNode, type Book, openBook } from "./book.ts";
 import { admit, complete, resume, retry } from "./revive.ts";
-import { judge } from "./rules.ts";
+import { decide } from "./rules.ts";
 import { ENDED_NODE, ENDED_RUN } from "./states.ts";
-import { type NodeEvent, onNodeEvent, onRunEvent, reach } from "./transition.ts";
+import { affectedNodes, endRunIfDone, type NodeEvent, onNodeEvent, onRunEvent } from "./transition.ts";
 
 const NODES_MAX = 8;
 const RUNS = process.env["MILLRACE_TEST_LONG"] ? 20_000 : 500;
@@ -33,21 +33,21 @@ const nodes = fc
     return Object.fromEntries(entries) as Nodes;
   });
 
-/** A claim and a success come more often, or few runs would get far. */
+/** Claims and successes are more frequent, or few runs would get far. */
 const KINDS =
   `claim, claim, claim, succeed, succeed, fail, fail for good, skip, release, lose, park, child succeeds, child fails,
-   ripen, stop, time is up, grace is over, settle, resume, retry node, retry with downstream, retry run, complete`.split(
+   release delayed, stop, timed out, grace expired, end if done, resume, retry node, retry with downstream, retry run, complete`.split(
     /,\s+/,
   );
 const commands = fc.array(fc.record({ kind: fc.constantFrom(...KINDS), at: nodeIndex }), { maxLength: 60 });
 
-/** One of the nodes to which the command can be done now; any, if there is none. */
+/** One of the nodes that the command can apply to now; any, if there is none. */
 function targetOf(book: Book, kind: string, at: number): string {
   const ids = [...book.nodes.keys()];
   const fitting = ids.filter((id) => {
     const { status, live } = entryOf(book, id);
     if (kind === "claim") return live?.state === "ready";
-    if (kind === "ripen") return live?.state === "delayed";
+    if (kind === "release delayed") return live?.state === "delayed";
     if (kind.startsWith("retry")) return status === "FAILED" || status === "STOPPED";
     if (kind === "complete") return status === "FAILED" || status === "STOPPED" || status === "RUNNING";
     return eventOf(kind, book, id) !== undefined;
@@ -56,7 +56,7 @@ function targetOf(book: Book, kind: string, at: number): string {
   return choice[at % choice.length] as string;
 }
 
-/** What a worker, a timer or another run could say of the node now, if anything. */
+/** The event that a worker, a timer or a child run could report for the node now, if any. */
 function eventOf(kind: string, book: Book, nodeId: string): NodeEvent | undefined {
   const { live } = entryOf(book, nodeId);
   if (live?.state === "leased" && live.fence !== null) {
@@ -85,26 +85,28 @@ function eventOf(kind: string, book: Book, nodeId: string): NodeEvent | undefine
   return undefined;
 }
 
-/** Plays one command as the engine, the timers and the use cases do, each in the states in which they would. */
-function play(book: Book, kind: string, nodeId: string): Book {
+/** Applies one command as the engine, the timers and the use cases do, only in states in which they would. */
+function apply(book: Book, kind: string, nodeId: string): Book {
   const { live } = entryOf(book, nodeId);
   const node = { actor: ACTOR, reason: null };
   switch (kind) {
     case "claim":
       if (live?.state === "ready" && book.status === "RUNNING") claim(book, nodeId);
       return book;
-    case "ripen":
+    case "release delayed":
       if (live?.state === "delayed") Object.assign(live, { state: "ready", delayMs: null });
       return book;
     case "stop":
       if (book.status === "RUNNING") onRunEvent(book, { kind: "stop", graceMs: 1, actor: ACTOR, reason: "stopped" });
       return book;
-    case "time is up":
-      if (book.status === "RUNNING") onRunEvent(book, { kind: "time is up", graceMs: 1, timeoutMs: 1 });
+    case "timed out":
+      if (book.status === "RUNNING") onRunEvent(book, { kind: "timed out", graceMs: 1, timeoutMs: 1 });
       return book;
-    case "grace is over":
-    case "settle":
+    case "grace expired":
       if (book.status === "STOPPING") onRunEvent(book, { kind });
+      return book;
+    case "end if done":
+      if (book.status === "STOPPING") endRunIfDone(book);
       return book;
     case "resume":
       resume(book, ACTOR);
@@ -112,7 +114,7 @@ function play(book: Book, kind: string, nodeId: string): Book {
     case "retry node":
     case "retry with downstream":
     case "retry run": {
-      // What is refused is not written.
+      // A refused change is not written.
       const tried = structuredClone(book);
       const request = {
         nodeId: kind === "retry run" ? undefined : nodeId,
@@ -131,8 +133,8 @@ function play(book: Book, kind: string, nodeId: string): Book {
   }
 }
 
-/** Everything about the book that does not fit together; a sentence each. */
-function flawsOf(book: Book): string[] {
+/** All inconsistencies of the book, one sentence each. */
+function inconsistenciesOf(book: Book): string[] {
   const entries = [...book.nodes.values()];
   const count = (status: string) => entries.filter((entry) => entry.status === status).length;
   const open = entries.filter(({ status }) => !ENDED_NODE.has(status)).length;
@@ -147,7 +149,7 @@ function flawsOf(book: Book): string[] {
     const parents = node.parents.map(({ id }) => entryOf(book, id).status);
     const those = (...wanted: string[]) => parents.filter((parent) => wanted.includes(parent)).length;
     const { state } = live;
-    const verdict = judge(node.runWhen, live);
+    const decision = decide(node.runWhen, live);
     rules.push(
       [
         `${node.id} counts unmet parents wrong`,
@@ -157,14 +159,14 @@ function flawsOf(book: Book): string[] {
       [`${node.id} counts skipped parents wrong`, live.skipped === those("SKIPPED")],
       [`${node.id} is ${status} and ${state}`, (status === "RUNNING") === (state === "leased" || state === "parked")],
       [`${node.id} is at attempt ${attempt}`, live.attempt === (status === "PENDING" ? attempt + 1 : attempt)],
-      [`${node.id} waits, but its rule says ${verdict}`, state !== "waiting" || verdict === "wait"],
+      [`${node.id} waits, but its rule says ${decision}`, state !== "waiting" || decision === "wait"],
       [
-        `${node.id} is ${state}, but its rule says ${verdict}`,
-        !["ready", "delayed"].includes(state) || verdict === "run",
+        `${node.id} is ${state}, but its rule says ${decision}`,
+        !["ready", "delayed"].includes(state) || decision === "run",
       ],
     );
   }
-  return rules.filter(([, holds]) => !holds).map(([flaw]) => flaw);
+  return rules.filter(([, holds]) => !holds).map(([message]) => message);
 }
 
 test("counters, states and the run's status agree after every step", () => {
@@ -172,36 +174,36 @@ test("counters, states and the run's status agree after every step", () => {
     fc.property(nodes, commands, (dag, steps) => {
       let book = newBook(dag);
       admit(book);
-      expect(flawsOf(book)).toEqual([]);
+      expect(inconsistenciesOf(book)).toEqual([]);
       for (const { kind, at } of steps) {
-        book = play(book, kind, targetOf(book, kind, at));
-        expect(flawsOf(book)).toEqual([]);
+        book = apply(book, kind, targetOf(book, kind, at));
+        expect(inconsistenciesOf(book)).toEqual([]);
       }
     }),
     { numRuns: RUNS },
   );
 });
 
-test("a run that is left to itself comes to an end, whatever was done to it before", () => {
+test("every run ends if all its nodes succeed from now on, whatever happened to it before", () => {
   fc.assert(
     fc.property(nodes, commands, (dag, steps) => {
       let book = newBook(dag);
       admit(book);
-      for (const { kind, at } of steps) book = play(book, kind, targetOf(book, kind, at));
+      for (const { kind, at } of steps) book = apply(book, kind, targetOf(book, kind, at));
       for (let round = 0; book.open > 0; round += 1) {
         expect(round, "rounds without an end").toBeLessThan(NODES_MAX + 1);
         for (const id of book.nodes.keys()) {
-          for (const kind of ["ripen", "claim", "succeed", "child succeeds"]) book = play(book, kind, id);
+          for (const kind of ["release delayed", "claim", "succeed", "child succeeds"]) book = apply(book, kind, id);
         }
       }
-      if (book.status === "STOPPING") book = play(book, "settle", "n0");
+      if (book.status === "STOPPING") book = apply(book, "end if done", "n0");
       expect(ENDED_RUN.has(book.status)).toBe(true);
     }),
     { numRuns: RUNS },
   );
 });
 
-test("an event changes nothing beyond its reach, so the rest of the run need not be read", () => {
+test("an event changes only its affected nodes, so the rest of the run need not be read", () => {
   fc.assert(
     fc.property(nodes, commands, (dag, steps) => {
       let book = newBook(dag);
@@ -209,8 +211,8 @@ test("an event changes nothing beyond its reach, so the rest of the run need not
       for (const { kind, at } of steps) {
         const nodeId = targetOf(book, kind, at);
         const event = eventOf(kind, book, nodeId);
-        const partial = event && partOf(book, reach(book.graph, event));
-        book = play(book, kind, nodeId);
+        const partial = event && partOf(book, affectedNodes(book.graph, event));
+        book = apply(book, kind, nodeId);
         if (!event || !partial) continue;
         onNodeEvent(partial, event, () => 0);
         const { status, open, failed, stopped } = book;
@@ -222,13 +224,13 @@ test("an event changes nothing beyond its reach, so the rest of the run need not
   );
 });
 
-/** The run as the engine opens it for a report: only the named nodes, and of those what has not ended. */
+/** The run as the engine opens it for a report: only the given nodes that have not ended. */
 function partOf(book: Book, ids: readonly string[]): Book {
   const { runId, graph, status, open, failed, stopped, timedOut } = book;
   const part = openBook({ runId, graph, status, open, failed, stopped, timedOut });
   for (const id of ids) {
     const { live, ...entry } = entryOf(book, id);
-    if (live) enter(part, id, { ...entry, live: { ...live } });
+    if (live) addNode(part, id, { ...entry, live: { ...live } });
   }
   return part;
 }

@@ -1,21 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { claim, entryOf, liveOf, newBook, runningBook, statuses } from "./book.fixture.ts";
 import type { Book } from "./book.ts";
-import { type NodeEvent, onNodeEvent, onRunEvent } from "./transition.ts";
+import { endRunIfDone, type NodeEvent, onNodeEvent, onRunEvent } from "./transition.ts";
 
 const GRACE_MS = 30_000;
 const LOST_LIMIT = 3;
 const report = (book: Book, event: NodeEvent) => onNodeEvent(book, event, () => 0);
 const stop = (book: Book) =>
   onRunEvent(book, { kind: "stop", graceMs: GRACE_MS, actor: "anna", reason: "stopped by anna" });
-const settle = (book: Book) => onRunEvent(book, { kind: "settle" });
 const fail = (book: Book, nodeId: string) =>
   report(book, { kind: "failed", nodeId, fence: claim(book, nodeId), error: "it broke", final: false });
 const park = (book: Book, nodeId: string) =>
   report(book, { kind: "parked", nodeId, fence: claim(book, nodeId), childRunId: "child-1" });
 
 describe("a stop", () => {
-  test("stops at once what does not run, and asks the rest", () => {
+  test("stops nodes that do not run at once, and waits for the running ones", () => {
     const book = runningBook({ a: [], parked: [], ready: [], late: { retry: { maxAttempts: 2 } }, b: ["a"], c: ["b"] });
     claim(book, "a");
     park(book, "parked");
@@ -37,10 +36,10 @@ describe("a stop", () => {
       reason: { text: "stopped by anna", first: false },
       events: [{ kind: "stop asked for", actor: "anna" }],
     });
-    expect(entryOf(book, "late").attempt, "the second was not begun").toBe(1);
+    expect(entryOf(book, "late").attempt, "the second attempt did not start").toBe(1);
   });
 
-  test("counts as no end of a parent: children are stopped and not skipped, and one that runs still waits for it", () => {
+  test("does not count as the end of a parent: children are stopped, not skipped, and a running child still counts it as unmet", () => {
     const book = runningBook({
       bad: [],
       slow: [],
@@ -54,21 +53,21 @@ describe("a stop", () => {
     expect(liveOf(book, "alarm").waiting).toBe(1);
   });
 
-  test("of a run where nothing runs is STOPPING all the same, until it is settled", () => {
+  test("of a run without running nodes makes it STOPPING too, until endRunIfDone", () => {
     const book = runningBook({ a: [] });
     stop(book);
     expect(book.status).toBe("STOPPING");
-    settle(book);
+    endRunIfDone(book);
     expect(book.status).toBe("STOPPED");
   });
 
-  test("of a run that has not begun ends it", () => {
+  test("of a PENDING run ends it", () => {
     const book = newBook({ a: [], b: ["a"] });
     stop(book);
     expect(book).toMatchObject({ status: "STOPPED", graceMs: null, open: 0, stopped: 2 });
   });
 
-  test("leaves a success that came before the node could be stopped, and the run is STOPPED for the others", () => {
+  test("keeps a success that came before the node stopped, and the run is STOPPED because of the others", () => {
     const book = runningBook({ a: [], b: ["a"] });
     const fence = claim(book, "a");
     stop(book);
@@ -77,7 +76,7 @@ describe("a stop", () => {
     expect(book.status).toBe("STOPPED");
   });
 
-  test("of a run whose last node then succeeds is a success", () => {
+  test("of a run whose last node then succeeds ends with SUCCESS", () => {
     const book = runningBook({ a: [] });
     const fence = claim(book, "a");
     stop(book);
@@ -89,7 +88,7 @@ describe("a stop", () => {
     ["failed", (fence) => ({ kind: "failed", nodeId: "a", fence, error: "aborted", final: false })],
     ["released", (fence) => ({ kind: "released", nodeId: "a", fence })],
     ["lost", (fence) => ({ kind: "lost", nodeId: "a", fence, lostLimit: LOST_LIMIT })],
-  ])("makes a node STOPPED that is then %s, without another attempt", (_, event) => {
+  ])("makes a node that is then %s STOPPED, without another attempt", (_, event) => {
     const book = runningBook({ a: { retry: { maxAttempts: 5 } } });
     const fence = claim(book, "a");
     stop(book);
@@ -98,25 +97,25 @@ describe("a stop", () => {
     expect(book.status).toBe("STOPPED");
   });
 
-  test("gives up what does not end in its grace period, and a late result bounces", () => {
+  test("makes nodes STOPPED that outlast the grace period, and a late result does not count", () => {
     const book = runningBook({ a: [], b: ["a"] });
     const fence = claim(book, "a");
     stop(book);
-    onRunEvent(book, { kind: "grace is over" });
-    expect(entryOf(book, "a")).toMatchObject({ status: "STOPPED", error: "did not stop in time, and was given up" });
+    onRunEvent(book, { kind: "grace expired" });
+    expect(entryOf(book, "a")).toMatchObject({ status: "STOPPED", error: "did not stop within the grace period" });
     expect(book.status).toBe("STOPPED");
     expect(report(book, { kind: "succeeded", nodeId: "a", fence, artifact: 1 })).toBe(false);
   });
 
-  test("of a run with a failed node ends STOPPED, for that is what was asked for", () => {
+  test("of a run with a failed node ends with STOPPED", () => {
     const book = runningBook({ bad: [], a: [], b: ["a"] });
     fail(book, "bad");
     stop(book);
-    settle(book);
+    endRunIfDone(book);
     expect(book.status).toBe("STOPPED");
   });
 
-  test("of a run in which nothing was left to stop ends as it would have: FAILED", () => {
+  test("of a run with a failed node and nothing left to stop ends with FAILED", () => {
     const book = runningBook({ bad: [], a: [] });
     fail(book, "bad");
     const fence = claim(book, "a");
@@ -126,11 +125,11 @@ describe("a stop", () => {
   });
 });
 
-describe("a run that takes too long", () => {
-  test("stops like any other, but ends FAILED and says why", () => {
+describe("a run that times out", () => {
+  test("is stopped like any other, but ends with FAILED and the reason", () => {
     const book = runningBook({ a: [], b: ["a"] });
     const fence = claim(book, "a");
-    onRunEvent(book, { kind: "time is up", graceMs: GRACE_MS, timeoutMs: 60_000 });
+    onRunEvent(book, { kind: "timed out", graceMs: GRACE_MS, timeoutMs: 60_000 });
     expect(book.status).toBe("STOPPING");
     report(book, { kind: "failed", nodeId: "a", fence, error: "aborted", final: false });
     expect(statuses(book)).toEqual({ a: "STOPPED", b: "STOPPED" });

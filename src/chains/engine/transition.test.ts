@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { claim, entryOf, liveOf, type Nodes, newBook, runningBook, statuses } from "./book.fixture.ts";
 import type { Book } from "./book.ts";
-import { type NodeEvent, onNodeEvent, reach } from "./transition.ts";
+import { affectedNodes, type NodeEvent, onNodeEvent } from "./transition.ts";
 
 const LOST_LIMIT = 3;
 const unjittered = () => 0;
@@ -21,7 +21,7 @@ function park(book: Book, nodeId: string, childRunId = "child-1"): void {
 }
 
 describe("a node that succeeds", () => {
-  test("keeps what it brought, and lets a child go that waits for nobody else", () => {
+  test("stores its artifact, and makes a child ready that waits for no other parent", () => {
     const book = runningBook({ a: [], b: [], c: ["a"], d: ["a", "b"] });
     succeed(book, "a", { rows: 7 });
     expect(statuses(book)).toEqual({ a: "SUCCESS", b: "PENDING", c: "PENDING", d: "PENDING" });
@@ -30,7 +30,7 @@ describe("a node that succeeds", () => {
     expect(liveOf(book, "d")).toMatchObject({ state: "waiting", waiting: 1 });
   });
 
-  test("ends the run with SUCCESS if it was the last", () => {
+  test("ends the run with SUCCESS if it is the last", () => {
     const book = runningBook({ a: [], b: ["a"] });
     succeed(book, "a");
     expect(book.status).toBe("RUNNING");
@@ -38,7 +38,7 @@ describe("a node that succeeds", () => {
     expect(book).toMatchObject({ status: "SUCCESS", open: 0, failed: 0 });
   });
 
-  test("skips a child that was there for its failure, and all that needs that one", () => {
+  test("skips a `one_failed` child and the descendants of that child", () => {
     const book = runningBook({ a: [], alarm: { dependsOn: ["a"], runWhen: "one_failed" }, after: ["alarm"] });
     succeed(book, "a");
     expect(statuses(book)).toEqual({ a: "SUCCESS", alarm: "SKIPPED", after: "SKIPPED" });
@@ -51,20 +51,20 @@ describe("a node that succeeds", () => {
 describe("a node that fails", () => {
   const patient: Nodes = { a: { retry: { maxAttempts: 3, backoffMs: 1_000, factor: 2 } }, b: ["a"] };
 
-  test("tries again, after a delay that grows, as often as it may", () => {
+  test("is retried with a growing delay, up to maxAttempts", () => {
     const book = runningBook(patient);
     fail(book, "a", { error: "once" });
     expect(entryOf(book, "a")).toMatchObject({
       status: "RETRYING",
       attempt: 2,
       error: "once",
-      followed: { status: "FAILED", error: "once" },
+      endedAttempt: { status: "FAILED", error: "once" },
       live: { state: "delayed", delayMs: 1_000, attempt: 2, tries: 1, fence: null },
     });
-    ripen(book, "a");
+    releaseDelayed(book, "a");
     fail(book, "a", { error: "twice" });
     expect(liveOf(book, "a")).toMatchObject({ delayMs: 2_000, attempt: 3, tries: 2 });
-    ripen(book, "a");
+    releaseDelayed(book, "a");
     fail(book, "a", { error: "thrice" });
     expect(entryOf(book, "a")).toMatchObject({ status: "FAILED", attempt: 3, error: "thrice", live: null });
     expect(book).toMatchObject({
@@ -73,25 +73,25 @@ describe("a node that fails", () => {
     });
   });
 
-  test("is ready at once where no pause is asked for", () => {
+  test("is ready at once if backoffMs is 0", () => {
     const book = runningBook({ a: { retry: { maxAttempts: 2, backoffMs: 0 } } });
     fail(book, "a");
     expect(liveOf(book, "a")).toMatchObject({ state: "ready", delayMs: null });
   });
 
-  test("has one attempt if nothing is said of more", () => {
+  test("has one attempt by default", () => {
     const book = runningBook({ a: [] });
     fail(book, "a");
     expect(statuses(book)).toEqual({ a: "FAILED" });
   });
 
-  test("does not try again what can only fail again", () => {
+  test("is not retried after a final failure", () => {
     const book = runningBook(patient);
     fail(book, "a", { final: true });
     expect(entryOf(book, "a")).toMatchObject({ status: "FAILED", attempt: 1 });
   });
 
-  test("skips what needed it, at once and however deep, while the rest goes on", () => {
+  test("skips its descendants at once, at any depth, while other nodes continue", () => {
     const book = runningBook({ a: [], slow: [], b: ["a", "slow"], c: ["b"] });
     fail(book, "a");
     expect(statuses(book)).toEqual({ a: "FAILED", slow: "PENDING", b: "SKIPPED", c: "SKIPPED" });
@@ -100,7 +100,7 @@ describe("a node that fails", () => {
     expect(book.status).toBe("FAILED");
   });
 
-  test("lets those go that run in any case, or because of it, without waiting for others", () => {
+  test("makes `one_failed` children ready at once and `all_done` children after their other parents", () => {
     const book = runningBook({
       a: [],
       slow: [],
@@ -116,14 +116,14 @@ describe("a node that fails", () => {
     expect(liveOf(book, "tidy").state).toBe("ready");
   });
 
-  test("gives the reason of the run, if it is the first", () => {
+  test("sets the reason of the run, if it is the first to fail", () => {
     const book = runningBook({ a: [], b: [] });
     fail(book, "b", { error: "first" });
     fail(book, "a", { error: "second" });
     expect(book.reason).toEqual({ text: "node `b` failed: first", first: true });
   });
 
-  test("takes ten thousand others with it without filling the stack", () => {
+  test("skips ten thousand descendants without a stack overflow", () => {
     const nodes = Array.from({ length: 10_000 }, (_, index) => [`n${index}`, index === 0 ? [] : [`n${index - 1}`]]);
     const book = runningBook(Object.fromEntries(nodes) as Nodes);
     fail(book, "n0");
@@ -132,8 +132,8 @@ describe("a node that fails", () => {
   });
 });
 
-describe("a node whose `if` says no", () => {
-  test("is skipped with the reason, and has not tried", () => {
+describe("a node whose `if` is false", () => {
+  test("is skipped with the reason, and counts no attempt", () => {
     const book = runningBook({ a: [], b: ["a"], tidy: { dependsOn: ["a"], runWhen: "all_done" } });
     const fence = claim(book, "a");
     expect(entryOf(book, "a").attempt).toBe(1);
@@ -144,8 +144,8 @@ describe("a node whose `if` says no", () => {
   });
 });
 
-describe("a node that waits for a run of its own", () => {
-  test("stays RUNNING without a fence, and ends as that run does", () => {
+describe("a node that waits for a child run", () => {
+  test("stays RUNNING without a fence, and ends with the status of that run", () => {
     const book = runningBook({ a: [], b: ["a"] });
     park(book, "a");
     expect(entryOf(book, "a")).toMatchObject({
@@ -158,7 +158,7 @@ describe("a node that waits for a run of its own", () => {
     expect(liveOf(book, "b").state).toBe("ready");
   });
 
-  test.each(["FAILED", "STOPPED"] as const)("fails if that run ends with %s, and may try again", (status) => {
+  test.each(["FAILED", "STOPPED"] as const)("fails if that run ends with %s, and may be retried", (status) => {
     const book = runningBook({ a: { retry: { maxAttempts: 2, backoffMs: 0 } } });
     park(book, "a");
     const outcome = { status, error: "run child-1 ended badly", final: false };
@@ -174,25 +174,25 @@ describe("a node that waits for a run of its own", () => {
   });
 });
 
-describe("a node whose worker goes away", () => {
-  test("is taken up by another at once, and its budget is as it was", () => {
+describe("a node without its worker", () => {
+  test("is ready for another worker at once when it was shut down, and no attempt of its budget is used", () => {
     const book = runningBook({ a: [] });
     report(book, { kind: "released", nodeId: "a", fence: claim(book, "a") });
     expect(entryOf(book, "a")).toMatchObject({
       status: "RETRYING",
       attempt: 2,
-      followed: { status: "STOPPED", error: "its worker was shut down" },
+      endedAttempt: { status: "STOPPED", error: "its worker was shut down" },
       live: { state: "ready", tries: 0, lost: 0, fence: null },
     });
   });
 
-  test("is tried again when a worker fell silent, and told apart from a failure", () => {
+  test("is retried when its worker was lost, which does not count as a failure", () => {
     const book = runningBook({ a: [] });
     lose(book, "a");
     expect(entryOf(book, "a")).toMatchObject({
       status: "RETRYING",
       attempt: 2,
-      followed: { status: "LOST", error: "its worker fell silent" },
+      endedAttempt: { status: "LOST", error: "its worker fell silent" },
       live: { state: "ready", tries: 0, lost: 1 },
     });
     expect(book.events).toMatchObject([
@@ -200,7 +200,7 @@ describe("a node whose worker goes away", () => {
     ]);
   });
 
-  test("is given up when it has silenced as many as may be, one after the other", () => {
+  test("is FAILED after lostLimit lost workers in a row", () => {
     const book = runningBook({ a: [] });
     for (let lost = 1; lost < LOST_LIMIT; lost += 1) lose(book, "a");
     expect(entryOf(book, "a").status).toBe("RETRYING");
@@ -209,7 +209,7 @@ describe("a node whose worker goes away", () => {
     expect(book.status).toBe("FAILED");
   });
 
-  test("is no longer under suspicion when it has failed in the ordinary way", () => {
+  test("has its count of lost workers reset by an ordinary failure", () => {
     const book = runningBook({ a: { retry: { maxAttempts: 9, backoffMs: 0 } } });
     for (let lost = 1; lost < LOST_LIMIT; lost += 1) lose(book, "a");
     fail(book, "a");
@@ -219,7 +219,7 @@ describe("a node whose worker goes away", () => {
 });
 
 describe("a table that arrives", () => {
-  test("counts as a parent that has succeeded", () => {
+  test("counts like a parent that succeeded", () => {
     const book = runningBook({ a: [], b: { dependsOn: ["a"], waitsFor: ["t", "u"] } }, { b: ["t", "u"] });
     expect(liveOf(book, "b").waiting).toBe(3);
     report(book, { kind: "arrived", nodeId: "b", table: "t" });
@@ -229,7 +229,7 @@ describe("a table that arrives", () => {
     expect(liveOf(book, "b")).toMatchObject({ state: "ready", waiting: 0 });
   });
 
-  test("changes nothing for a node that was skipped meanwhile", () => {
+  test("does not change a node that was skipped meanwhile", () => {
     const book = runningBook({ a: [], b: { dependsOn: ["a"], waitsFor: ["t"] } }, { b: ["t"] });
     fail(book, "a");
     expect(report(book, { kind: "arrived", nodeId: "b", table: "t" })).toBe(false);
@@ -237,7 +237,7 @@ describe("a table that arrives", () => {
   });
 });
 
-describe("an event that comes too late", () => {
+describe("an event that is too late", () => {
   const of = (fence: string): NodeEvent[] => [
     { kind: "succeeded", nodeId: "a", fence, artifact: 1 },
     { kind: "failed", nodeId: "a", fence, error: "no", final: true },
@@ -252,16 +252,16 @@ describe("an event that comes too late", () => {
     expect(book).toEqual(before);
   }
 
-  test("changes nothing under a fence that is not the node's", () => {
+  test("changes nothing under an old fence", () => {
     const book = runningBook({ a: [], b: ["a"] });
     const old = claim(book, "a");
     report(book, { kind: "released", nodeId: "a", fence: old });
-    changesNothing(book, of(old)); // It waits to be claimed.
+    changesNothing(book, of(old)); // It is ready.
     claim(book, "a");
-    changesNothing(book, of(old)); // Another holds it.
+    changesNothing(book, of(old)); // Another worker holds it.
   });
 
-  test("changes nothing when the node has ended, or was never there", () => {
+  test("changes nothing when the node has ended or does not exist", () => {
     const book = runningBook({ a: [], b: ["a"] });
     const fence = claim(book, "a");
     report(book, { kind: "succeeded", nodeId: "a", fence, artifact: null });
@@ -269,7 +269,7 @@ describe("an event that comes too late", () => {
     changesNothing(book, [{ kind: "succeeded", nodeId: "ghost", fence, artifact: null }]);
   });
 
-  test("changes nothing when the node waits for another run by now, or for none", () => {
+  test("changes nothing when the node waits for another child run, or for none", () => {
     const book = runningBook({ a: [] });
     const event = { kind: "child ended", nodeId: "a", childRunId: "child-1" } as const;
     const ended: NodeEvent = { ...event, outcome: { status: "SUCCESS", artifact: null } };
@@ -281,7 +281,7 @@ describe("an event that comes too late", () => {
   });
 });
 
-describe("the reach of an event", () => {
+describe("the affected nodes", () => {
   const { graph } = newBook({
     a: [],
     b: ["a"],
@@ -289,28 +289,29 @@ describe("the reach of an event", () => {
     c: ["b"],
     after: ["alarm"],
   });
-  const of = (event: Partial<NodeEvent>) => reach(graph, { nodeId: "a", fence: "1", ...event } as NodeEvent).sort();
+  const of = (event: Partial<NodeEvent>) =>
+    affectedNodes(graph, { nodeId: "a", fence: "1", ...event } as NodeEvent).sort();
 
-  test("of a success are the children, and what lies behind those that are skipped by it", () => {
+  test("of a success are the children, and the descendants of children that it may skip", () => {
     expect(of({ kind: "succeeded" })).toEqual(["a", "after", "alarm", "b"]);
     const outcome = { status: "SUCCESS", artifact: null } as const;
     expect(of({ kind: "child ended", outcome })).toEqual(["a", "after", "alarm", "b"]);
   });
 
-  test.each<NodeEvent["kind"]>(["failed", "skipped", "lost"])("of one that %s is everything behind it", (kind) => {
+  test.each<NodeEvent["kind"]>(["failed", "skipped", "lost"])("of an event `%s` are all descendants", (kind) => {
     expect(of({ kind })).toEqual(["a", "after", "alarm", "b", "c"]);
   });
 
-  test.each<NodeEvent["kind"]>(["parked", "arrived"])("of one that %s is the node alone", (kind) => {
+  test.each<NodeEvent["kind"]>(["parked", "arrived"])("of an event `%s` are only the node itself", (kind) => {
     expect(of({ kind })).toEqual(["a"]);
   });
 
-  test("of a node that is not there is nothing", () => {
+  test("of a node that does not exist are none", () => {
     expect(of({ kind: "failed", nodeId: "ghost" })).toEqual([]);
   });
 });
 
-/** Its time has come. */
-function ripen(book: Book, nodeId: string): void {
+/** The delay of a node ends. */
+function releaseDelayed(book: Book, nodeId: string): void {
   Object.assign(liveOf(book, nodeId), { state: "ready", delayMs: null });
 }

@@ -1,13 +1,13 @@
 /**
- * The one function through which the state of a run changes, whoever asks for it: a worker that is done, a timer, a
- * reclaim, a person. It works on an open book and touches nothing else, so every sequence of events can be played in a
- * test. What a person may ask of ended nodes is in revive.ts, which comes back here for the consequences.
+ * All state changes of a run that is under way, whatever causes them: a worker's result, a timer, a reclaim, a stop. The
+ * functions work on an open book and nothing else, so a test can play any sequence of events. Admission, resume, retry and
+ * complete are in revive.ts.
  */
 import { type RetryPolicy, retryDelayMs } from "../../kernel/work/retry.ts";
 import type { NodeDef } from "../definitions/dag.ts";
 import { descendants, type Graph, type GraphNode } from "../definitions/graph.ts";
-import { type Book, type Live, moveNode, moveRun, type NodeEntry, tell } from "./book.ts";
-import { judge, type Verdict } from "./rules.ts";
+import { addEvent, type Book, type Live, moveNode, moveRun, type NodeEntry } from "./book.ts";
+import { type Decision, decide } from "./rules.ts";
 import { ENDED_NODE, type NodeStatus } from "./states.ts";
 
 /** What a worker, a timer or another run reports about one node. */
@@ -19,21 +19,20 @@ export type NodeEvent =
   | { kind: "released"; nodeId: string; fence: string }
   | { kind: "lost"; nodeId: string; fence: string; lostLimit: number }
   | { kind: "child ended"; nodeId: string; childRunId: string; outcome: ChildOutcome }
-  | { kind: "child took too long"; nodeId: string; childRunId: string }
+  | { kind: "child timed out"; nodeId: string; childRunId: string }
   | { kind: "arrived"; nodeId: string; table: string };
 
 export type ChildOutcome =
   | { status: "SUCCESS"; artifact: unknown }
   | { status: "FAILED" | "STOPPED"; error: string; final: boolean };
 
-/** What happens to the run as a whole. */
+/** What stops the run as a whole. */
 export type RunEvent =
   | { kind: "stop"; graceMs: number; actor: string; reason: string }
-  | { kind: "time is up"; graceMs: number; timeoutMs: number }
-  | { kind: "grace is over" }
-  | { kind: "settle" };
+  | { kind: "timed out"; graceMs: number; timeoutMs: number }
+  | { kind: "grace expired" };
 
-/** Answers whether the event counted. It does not when its sender has lost the node: then nothing changes. */
+/** Returns whether the event counted. If its sender no longer holds the node, it does not, and nothing changes. */
 export function onNodeEvent(book: Book, event: NodeEvent, random: () => number): boolean {
   const entry = book.nodes.get(event.nodeId);
   const live = entry?.live;
@@ -46,7 +45,7 @@ export function onNodeEvent(book: Book, event: NodeEvent, random: () => number):
       fail(book, entry, live, event, random);
       break;
     case "skipped":
-      entry.attempt = live.attempt - 1; // It looked, but it did not try.
+      entry.attempt = live.attempt - 1; // Only its `if` was evaluated: that is no attempt.
       end(book, entry, "SKIPPED", event.reason);
       break;
     case "parked":
@@ -59,13 +58,13 @@ export function onNodeEvent(book: Book, event: NodeEvent, random: () => number):
       else tryAgain(book, entry, live, { status: "STOPPED", error: "its worker was shut down", delayMs: 0 });
       break;
     case "lost":
-      lose(book, entry, live, event.lostLimit);
+      onWorkerLost(book, entry, live, event.lostLimit);
       break;
     case "child ended":
       if (event.outcome.status === "SUCCESS") succeed(book, entry, event.outcome.artifact);
       else fail(book, entry, live, event.outcome, random);
       break;
-    case "child took too long":
+    case "child timed out":
       fail(
         book,
         entry,
@@ -76,10 +75,10 @@ export function onNodeEvent(book: Book, event: NodeEvent, random: () => number):
       break;
     case "arrived":
       live.waiting -= 1;
-      judgeAgain(entry, live);
+      decideAgain(entry, live);
       break;
   }
-  settle(book);
+  endRunIfDone(book);
   return true;
 }
 
@@ -93,12 +92,12 @@ function park(live: Live, childRunId: string, timeoutMs: number | undefined): vo
   Object.assign(live, { state: "parked", fence: null, childRunId, delayMs: timeoutMs ?? null } satisfies Partial<Live>);
 }
 
-/** Leases a node that has just become ready to the session whose report made it so. */
-export function take(book: Book, entry: NodeEntry, live: Live, session: string): void {
+/** Leases a node that has just become ready to the session whose report made it ready. */
+export function lease(book: Book, entry: NodeEntry, live: Live, session: string): void {
   moveNode(book, entry, "RUNNING");
   entry.attempt = live.attempt;
   live.state = "leased";
-  live.takenBy = session;
+  live.leaseTo = session;
 }
 
 function succeed(book: Book, entry: NodeEntry, artifact: unknown): void {
@@ -120,23 +119,26 @@ function fail(
   const delayMs = final ? undefined : retryDelayMs(retryPolicy(entry.node.def), live.tries, random);
   if (delayMs === undefined) {
     const triesLeft = (entry.node.def.retry?.maxAttempts ?? 1) - live.tries;
-    giveUp(book, entry, triesLeft > 0 ? `${error} (not tried again: it would fail alike)` : error);
+    failForGood(book, entry, triesLeft > 0 ? `${error} (not retried: the error is final)` : error);
   } else {
     tryAgain(book, entry, live, { status: "FAILED", error, delayMs });
   }
 }
 
-function lose(book: Book, entry: NodeEntry, live: Live, lostLimit: number): void {
+function onWorkerLost(book: Book, entry: NodeEntry, live: Live, lostLimit: number): void {
   live.lost += 1;
   live.returned += 1;
   const error = live.lost === 1 ? "its worker fell silent" : `${live.lost} workers in a row fell silent`;
-  tell(book, "node lost its worker", { nodeId: entry.node.id, detail: { attempt: live.attempt, inARow: live.lost } });
+  addEvent(book, "node lost its worker", {
+    nodeId: entry.node.id,
+    detail: { attempt: live.attempt, inARow: live.lost },
+  });
   if (book.status === "STOPPING") return end(book, entry, "STOPPED", error);
-  if (live.lost >= lostLimit) return giveUp(book, entry, error);
+  if (live.lost >= lostLimit) return failForGood(book, entry, error);
   tryAgain(book, entry, live, { status: "LOST", error, delayMs: 0 });
 }
 
-function giveUp(book: Book, entry: NodeEntry, error: string): void {
+function failForGood(book: Book, entry: NodeEntry, error: string): void {
   book.reason ??= { text: `node \`${entry.node.id}\` failed: ${error}`, first: true };
   end(book, entry, "FAILED", error);
 }
@@ -145,46 +147,46 @@ function tryAgain(
   book: Book,
   entry: NodeEntry,
   live: Live,
-  followed: { status: NodeStatus | "LOST"; error: string; delayMs: number },
+  endedAttempt: { status: NodeStatus | "LOST"; error: string; delayMs: number },
 ): void {
-  const { status, error, delayMs } = followed;
+  const { status, error, delayMs } = endedAttempt;
   moveNode(book, entry, "RETRYING");
-  entry.followed = { status, error };
+  entry.endedAttempt = { status, error };
   entry.error = error;
   live.attempt += 1;
   entry.attempt = live.attempt;
-  // While it ran, a person may have made what it depends on begin again.
-  const verdict = judge(entry.node.runWhen, live);
-  const delayed = verdict === "run" && delayMs > 0;
+  // While it ran, a manual retry may have reset its parents.
+  const decision = decide(entry.node.runWhen, live);
+  const delayed = decision === "run" && delayMs > 0;
   Object.assign(live, {
-    state: delayed ? "delayed" : verdict === "run" ? "ready" : "waiting",
+    state: delayed ? "delayed" : decision === "run" ? "ready" : "waiting",
     delayMs: delayed ? delayMs : null,
     fence: null,
     childRunId: null,
   } satisfies Partial<Live>);
-  if (verdict === "skip") end(book, entry, "SKIPPED", whySkipped(entry.node));
+  if (decision === "skip") end(book, entry, "SKIPPED", whySkipped(entry.node));
 }
 
-/** Ends a node, and with it whatever is skipped because of it: in a loop, for a chain of thousands would fill the stack. */
+/** Ends a node and all descendants that are skipped because of it. A loop: with thousands in a row, recursion would overflow. */
 function end(book: Book, first: NodeEntry, firstStatus: NodeStatus, firstError: string | null): void {
-  const ended = [close(book, first, firstStatus, firstError)];
+  const ended = [endOne(book, first, firstStatus, firstError)];
   for (const { node, status } of ended) {
-    if (status === "STOPPED") continue; // Its children are stopped as well, and wait for what people decide.
+    if (status === "STOPPED") continue; // Its children are stopped too, until someone resumes or retries.
     for (const child of node.children) {
       const entry = book.nodes.get(child.id);
       const live = entry?.live;
-      if (!entry || !live) continue; // It has ended already.
+      if (!entry || !live) continue; // It has already ended.
       live.waiting -= 1;
       if (status === "FAILED") live.failed += 1;
       if (status === "SKIPPED") live.skipped += 1;
-      if (judgeAgain(entry, live) === "skip") ended.push(close(book, entry, "SKIPPED", whySkipped(child)));
+      if (decideAgain(entry, live) === "skip") ended.push(endOne(book, entry, "SKIPPED", whySkipped(child)));
     }
   }
 }
 
-/** Ends one node alone. */
-export function close(book: Book, entry: NodeEntry, status: NodeStatus, error: string | null): NodeEntry {
-  if (entry.live && !isRunning(entry.live)) entry.attempt = entry.live.attempt - 1; // The next try was not begun.
+/** Ends one node, without effect on its children. */
+export function endOne(book: Book, entry: NodeEntry, status: NodeStatus, error: string | null): NodeEntry {
+  if (entry.live && !isRunning(entry.live)) entry.attempt = entry.live.attempt - 1; // The next attempt did not start.
   moveNode(book, entry, status);
   entry.error = error;
   entry.live = null;
@@ -195,12 +197,12 @@ function isRunning({ state }: Live): boolean {
   return state === "leased" || state === "parked";
 }
 
-/** Lets a waiting node go on, if it may, now that its counts have changed. */
-function judgeAgain({ node }: NodeEntry, live: Live): Verdict {
+/** Makes a waiting node ready if its new counts allow it. */
+function decideAgain({ node }: NodeEntry, live: Live): Decision {
   if (live.state !== "waiting") return "wait";
-  const verdict = judge(node.runWhen, live);
-  if (verdict === "run") live.state = "ready";
-  return verdict;
+  const decision = decide(node.runWhen, live);
+  if (decision === "run") live.state = "ready";
+  return decision;
 }
 
 export function whySkipped(node: GraphNode): string {
@@ -208,7 +210,7 @@ export function whySkipped(node: GraphNode): string {
 }
 
 /** Ends the run when its last node has ended. */
-function settle(book: Book): void {
+export function endRunIfDone(book: Book): void {
   if (book.open > 0 || (book.status !== "RUNNING" && book.status !== "STOPPING")) return;
   if (book.timedOut || (book.failed > 0 && book.status === "RUNNING")) moveRun(book, "FAILED");
   else if (book.stopped > 0) moveRun(book, "STOPPED");
@@ -218,53 +220,51 @@ function settle(book: Book): void {
 export function onRunEvent(book: Book, event: RunEvent): void {
   switch (event.kind) {
     case "stop":
-      tell(book, "stop asked for", { actor: event.actor, detail: { reason: event.reason } });
+      addEvent(book, "stop asked for", { actor: event.actor, detail: { reason: event.reason } });
       book.reason = { text: event.reason, first: false };
       return stop(book, event.graceMs);
-    case "time is up":
-      tell(book, "run timed out", { detail: { timeoutMs: event.timeoutMs } });
+    case "timed out":
+      addEvent(book, "run timed out", { detail: { timeoutMs: event.timeoutMs } });
       book.timedOut = true;
       book.reason = { text: `the run took longer than its ${event.timeoutMs} ms`, first: false };
       return stop(book, event.graceMs);
-    case "grace is over":
+    case "grace expired":
       for (const entry of book.nodes.values()) {
-        if (entry.live) end(book, entry, "STOPPED", "did not stop in time, and was given up");
+        if (entry.live) end(book, entry, "STOPPED", "did not stop within the grace period");
       }
-      return settle(book);
-    case "settle":
-      return settle(book);
+      return endRunIfDone(book);
   }
 }
 
 /**
- * What does not run stops at once; what runs is asked to and has the grace period to do so. The run itself stays STOPPING
- * until a second step, even if nothing runs, so that a caller who stops a run always sees the same answer.
+ * Nodes that do not run stop at once; running nodes are aborted and have the grace period to end. The run stays STOPPING
+ * until a second step even if no node runs, so that every stop of a live run is answered with STOPPING.
  */
 function stop(book: Book, graceMs: number): void {
   const wasPending = book.status === "PENDING";
   for (const entry of book.nodes.values()) {
     if (!ENDED_NODE.has(entry.status) && !(entry.live && isRunning(entry.live))) {
-      end(book, entry, "STOPPED", "the run was stopped before it");
+      end(book, entry, "STOPPED", "the run was stopped before it started");
     }
   }
   moveRun(book, wasPending ? "STOPPED" : "STOPPING");
   book.graceMs = wasPending ? null : graceMs;
 }
 
-/** Which nodes an event can change, itself included: those are to be read before. */
-export function reach(graph: Graph, event: NodeEvent): string[] {
+/** The nodes that an event can change, its own included: the engine reads them before it applies the event. */
+export function affectedNodes(graph: Graph, event: NodeEvent): string[] {
   const node = graph.byId.get(event.nodeId);
   if (!node) return [];
-  // Behind a node that is skipped, everything may be skipped.
-  const wellEnded = event.kind === "succeeded" || (event.kind === "child ended" && event.outcome.status === "SUCCESS");
+  // All descendants of a skipped node may be skipped.
+  const succeeded = event.kind === "succeeded" || (event.kind === "child ended" && event.outcome.status === "SUCCESS");
   const mayBeSkipped =
     event.kind === "arrived" || event.kind === "parked"
       ? []
-      : wellEnded
+      : succeeded
         ? node.children.filter(({ runWhen }) => runWhen === "one_failed")
         : [node];
-  const near = wellEnded ? node.children : [];
-  const all = new Set([node, ...near, ...mayBeSkipped, ...descendants(graph, mayBeSkipped)]);
+  const children = succeeded ? node.children : [];
+  const all = new Set([node, ...children, ...mayBeSkipped, ...descendants(graph, mayBeSkipped)]);
   return [...all].map(({ id }) => id);
 }
 
@@ -278,7 +278,7 @@ function retryPolicy({ retry }: NodeDef): RetryPolicy {
     ...DEFAULT_RETRY,
     ...retry,
   };
-  // A longer first wait that somebody wrote down is meant.
+  // A definition whose first wait is longer than the default cap means that wait.
   const capMs = maxBackoffMs ?? Math.max(MAX_BACKOFF_MS, backoffMs);
   return { maxAttempts, baseMs: backoffMs, factor, capMs, jitter };
 }

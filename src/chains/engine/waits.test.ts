@@ -1,4 +1,4 @@
-/** Nodes that wait for tables: each arrival counts once, whenever and however often it is told. */
+/** Nodes that wait for tables: each arrival counts once, whenever and however often it is reported. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { ACTOR, type ChainProcess, held, useChainProcesses } from "../../../test/chain-process.ts";
@@ -19,7 +19,7 @@ async function startRun(process: ChainProcess, nodes: readonly object[], request
 }
 
 describe("a node with waitsFor", () => {
-  test("waits until the last of its tables is there, for its opTime", async () => {
+  test("waits until all its tables have arrived for its opTime", async () => {
     const process = await chains.open();
     const runId = await startRun(process, [{ id: "n0", waitsFor: ["A", "B"] }, { id: "free" }]);
     expect(await process.arrived([{ table: "A", opTime: "20250102" }])).toBe(0);
@@ -31,21 +31,21 @@ describe("a node with waitsFor", () => {
     expect((await ended(runId)).status).toBe("SUCCESS");
   });
 
-  test("counts an arrival once, told twice or by two processes at once", async () => {
+  test("counts an arrival once that is reported twice, or by two processes at once", async () => {
     const processes = [await chains.open(), await chains.open()] as const;
     const [process] = processes;
     const runId = await startRun(process, [{ id: "n0", waitsFor: ["A", "B"] }]);
-    const tell = () =>
+    const report = () =>
       Promise.all([...processes, ...processes].map(({ arrived }) => arrived([{ table: "A", opTime: DAY }])));
-    expect((await tell()).reduce((sum, count) => sum + count, 0)).toBe(1);
-    expect((await tell()).reduce((sum, count) => sum + count, 0)).toBe(0);
+    expect((await report()).reduce((sum, count) => sum + count, 0)).toBe(1);
+    expect((await report()).reduce((sum, count) => sum + count, 0)).toBe(0);
     expect((await look(runId)).nodes["n0"]?.status).toBe("PENDING");
     await process.arrived([{ table: "B", opTime: DAY }]);
     expect((await ended(runId)).status).toBe("SUCCESS");
     expect(begun).toHaveLength(1);
   });
 
-  test("waits for all of its tables when they arrive at the same time", async () => {
+  test("counts all of its tables when they arrive at the same time", async () => {
     const process = await chains.open();
     const tables = Array.from({ length: 20 }, (_, index) => `T${index}`);
     const runId = await startRun(process, [
@@ -76,18 +76,18 @@ describe("a node with waitsFor", () => {
     expect((await ended(runId)).status).toBe("SUCCESS");
   });
 
-  test("hears of an arrival that comes between its question and its wait", async () => {
-    const teller = await chains.open({ roles: [] });
-    let told: Promise<number> | undefined;
+  test("sees an arrival that is reported between the read of the arrivals and the insert of its wait", async () => {
+    const reporter = await chains.open({ roles: [] });
+    let reported: Promise<number> | undefined;
     const process = await chains.open({
       async meanwhile() {
-        if (told) return; // The timers ask as well.
-        told = teller.arrived([{ table: "A", opTime: DAY }]);
-        await Promise.race([told, sleep(200)]); // It must wait for us: that it does has no other sign than silence.
+        if (reported) return; // The timers read the arrivals as well.
+        reported = reporter.arrived([{ table: "A", opTime: DAY }]);
+        await Promise.race([reported, sleep(200)]); // It must block on our lock, which only the lack of a result shows.
       },
     });
     const runId = await startRun(process, [{ id: "n0", waitsFor: ["A"] }]);
-    expect(await told).toBe(1);
+    expect(await reported).toBe(1);
     expect((await ended(runId)).status).toBe("SUCCESS");
   });
 
@@ -97,7 +97,7 @@ describe("a node with waitsFor", () => {
     await expect(process.runs.start(chainId, { by: "test" })).rejects.toMatchObject({ code: "OP_TIME_NEEDED" });
   });
 
-  test("leaves the runs of another opTime waiting", async () => {
+  test("does not affect runs of another opTime", async () => {
     const process = await chains.open();
     const nodes = [{ id: "n0", waitsFor: ["A"] }];
     const monday = await startRun(process, nodes);
@@ -109,21 +109,21 @@ describe("a node with waitsFor", () => {
 });
 
 describe("a retry", () => {
-  test("asks again for the tables of a node that failed", async () => {
+  test("reads the arrivals again for a node that failed", async () => {
     const process = await chains.open();
     acts.set("n0", () => Promise.reject(new Error("no")));
     const runId = await startRun(process, [{ id: "n0", waitsFor: ["A"] }]);
     await process.arrived([{ table: "A", opTime: DAY }]);
     expect((await ended(runId)).status).toBe("FAILED");
     acts.clear();
-    await process.runs.retry(runId, again, ACTOR); // Here A is taken back: it must arrive once more.
+    await process.runs.retry(runId, again, ACTOR); // In this test A has not arrived by now, so it must arrive again.
     await process.timers.runOnce();
     expect((await look(runId)).nodes["n0"]?.status).toBe("RETRYING");
     expect(await process.arrived([{ table: "A", opTime: DAY }])).toBe(1);
     expect(await ended(runId)).toMatchObject({ status: "SUCCESS", nodes: { n0: { attempt: 2 } } });
   });
 
-  test("does not wait for tables that are there", async () => {
+  test("does not wait for tables that have arrived", async () => {
     const process = await chains.open();
     acts.set("n0", () => Promise.reject(new Error("no")));
     const runId = await startRun(process, [{ id: "n0", waitsFor: ["A"] }]);
@@ -135,7 +135,7 @@ describe("a retry", () => {
     expect((await ended(runId)).status).toBe("SUCCESS");
   });
 
-  test("revives a node that was skipped while it still waited for a table", async () => {
+  test("resets a node that was skipped while it waited for a table", async () => {
     const process = await chains.open();
     const sibling = held();
     acts.set("sibling", sibling.act);
@@ -157,9 +157,9 @@ describe("a retry", () => {
   });
 
   test.each([
-    ["has not been told of yet", true],
-    ["was told of", false],
-  ])("of another node leaves the count alone of one whose table %s", async (_what, here) => {
+    ["has arrived without a report", true],
+    ["was reported", false],
+  ])("of another node does not change the count of a node whose table %s", async (_what, here) => {
     const process = await chains.open();
     const parent = held();
     acts.set("parent", parent.act);
@@ -180,7 +180,7 @@ describe("a retry", () => {
     expect(begunNodes().filter((id) => id === "n0")).toHaveLength(1);
   });
 
-  test("after a stop asks again for what is still missing", async () => {
+  test("after a stop reads again which tables have arrived", async () => {
     const process = await chains.open();
     const runId = await startRun(process, [{ id: "n0", waitsFor: ["A", "B"] }]);
     await process.runs.stop(runId, ACTOR);

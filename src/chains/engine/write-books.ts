@@ -1,4 +1,4 @@
-/** Writes what changed in open books, in the transaction that holds their locks: the difference, table by table. */
+/** Writes the difference of open books, in the transaction that holds the runs' locks. */
 import type { Queryable } from "../../kernel/data/db.ts";
 import { keepAttempts, moveRuns, writeEvents } from "../store/history.ts";
 import {
@@ -15,61 +15,64 @@ import {
 import { dropWaits, insertWaits } from "../store/waits.ts";
 import type { Book, Live, NodeEntry } from "./book.ts";
 
-/** Answers the nodes that this leased to `worker`. */
+/** Returns the nodes that it leased to `worker`. */
 export async function writeBooks(tx: Queryable, books: readonly Book[], worker: string | null): Promise<ClaimedNode[]> {
-  const difference = { gone: [] as NodeKey[], kept: [] as LiveWrite[], told: [] as NodeWrite[] };
-  const followed: Followed[] = [];
-  const fresh: FreshNode[] = [];
-  const waitNoMore: NodeKey[] = [];
+  const difference = { deleted: [] as NodeKey[], updated: [] as LiveWrite[], nodes: [] as NodeWrite[] };
+  const endedAttempts: EndedAttempt[] = [];
+  const inserted: InsertedNode[] = [];
+  const droppedWaits: NodeKey[] = [];
   for (const book of books) {
     for (const entry of book.nodes.values()) collect(book, entry);
   }
-  const born = books.filter((book) => isLive(book) && !wasLive(book));
-  const lasting = books.filter((book) => isLive(book) && wasLive(book));
-  const over = books.filter((book) => !isLive(book) && wasLive(book));
+  const started = books.filter((book) => isLive(book) && !wasLive(book));
+  const continuing = books.filter((book) => isLive(book) && wasLive(book));
+  const ended = books.filter((book) => !isLive(book) && wasLive(book));
 
-  const isNothing = Object.values(difference).every((rows) => rows.length === 0) && lasting.length === 0;
-  const waits = fresh.filter(({ tables }) => tables.length > 0);
-  const ended = over.map(({ runId }) => runId);
+  const isNothing = Object.values(difference).every((rows) => rows.length === 0) && continuing.length === 0;
+  const waits = inserted.filter(({ tables }) => tables.length > 0);
   const moved = books.filter(({ status, was, reason }) => status !== was.status || reason);
-  const events = books.flatMap(({ runId, events: said }) =>
-    said.map(({ kind, nodeId, actor, detail }) => ({ run_id: runId, kind, node_id: nodeId, actor, detail })),
+  const events = books.flatMap(({ runId, events: added }) =>
+    added.map(({ kind, nodeId, actor, detail }) => ({ run_id: runId, kind, node_id: nodeId, actor, detail })),
   );
-  // In one round trip, and in this order: some need what others have written before them.
-  const [, , kept, begun] = await Promise.all([
-    followed.length > 0 && keepAttempts(tx, followed),
-    born.length > 0 && insertLiveRuns(tx, born.map(runWrite)),
-    isNothing ? [] : writeLive(tx, { ...difference, runs: lasting.map(runWrite), worker }),
-    fresh.length > 0 ? insertLive(tx, fresh) : [],
-    waitNoMore.length > 0 && dropWaits(tx, waitNoMore),
+  // One round trip, in this order: some statements need what earlier ones have written.
+  const [, , leasedUpdated, leasedInserted] = await Promise.all([
+    endedAttempts.length > 0 && keepAttempts(tx, endedAttempts),
+    started.length > 0 && insertLiveRuns(tx, started.map(runWrite)),
+    isNothing ? [] : writeLive(tx, { ...difference, runs: continuing.map(runWrite), worker }),
+    inserted.length > 0 ? insertLive(tx, inserted) : [],
+    droppedWaits.length > 0 && dropWaits(tx, droppedWaits),
     waits.length > 0 && insertWaits(tx, waits),
-    ended.length > 0 && deleteLiveRuns(tx, ended),
+    ended.length > 0 &&
+      deleteLiveRuns(
+        tx,
+        ended.map(({ runId }) => runId),
+      ),
     moved.length > 0 && moveRuns(tx, moved.map(runMove)),
     events.length > 0 && writeEvents(tx, events),
   ]);
-  return [...kept, ...begun];
+  return [...leasedUpdated, ...leasedInserted];
 
-  // Thousands a second pass here, so it goes through them once.
+  // Called for thousands of nodes a second, so it visits each once.
   function collect(book: Book, entry: NodeEntry): void {
     const { live, was, node, status, attempt, error, artifact } = entry;
     const run_id = book.runId;
     const node_id = node.id;
-    if (entry.followed) followed.push({ run_id, node_id, ...entry.followed });
-    if (status !== was.status || entry.followed) {
-      difference.told.push({ run_id, node_id, status, attempt, error, artifact: artifact ?? null });
+    if (entry.endedAttempt) endedAttempts.push({ run_id, node_id, ...entry.endedAttempt });
+    if (status !== was.status || entry.endedAttempt) {
+      difference.nodes.push({ run_id, node_id, status, attempt, error, artifact: artifact ?? null });
     }
-    if (was.live && !live) difference.gone.push({ run_id, node_id });
-    if (was.live && !live && node.waitsFor.length > 0) waitNoMore.push({ run_id, node_id });
-    if (was.live && live && differs(was.live, live)) difference.kept.push(liveWrite(book, node_id, live));
+    if (was.live && !live) difference.deleted.push({ run_id, node_id });
+    if (was.live && !live && node.waitsFor.length > 0) droppedWaits.push({ run_id, node_id });
+    if (was.live && live && differs(was.live, live)) difference.updated.push(liveWrite(book, node_id, live));
     if (!was.live && live) {
       const { pool = null } = node.def;
-      fresh.push({ ...liveWrite(book, node_id, live), pool, tables: book.missingTables.get(node_id) ?? [] });
+      inserted.push({ ...liveWrite(book, node_id, live), pool, tables: book.missingTables.get(node_id) ?? [] });
     }
   }
 }
 
-type Followed = NodeKey & NonNullable<NodeEntry["followed"]>;
-type FreshNode = LiveWrite & { pool: string | null; tables: readonly string[] };
+type EndedAttempt = NodeKey & NonNullable<NodeEntry["endedAttempt"]>;
+type InsertedNode = LiveWrite & { pool: string | null; tables: readonly string[] };
 
 function isLive({ status }: Book): boolean {
   return status === "RUNNING" || status === "STOPPING";
@@ -107,7 +110,7 @@ function liveWrite({ runId }: Book, nodeId: string, live: Live): LiveWrite {
     returned: live.returned,
     delay_ms: live.delayMs,
     child_run_id: live.childRunId,
-    session_id: live.takenBy,
+    session_id: live.leaseTo,
   };
 }
 

@@ -1,4 +1,4 @@
-/** What people do with runs and nodes: stop, resume, retry, complete; from every state, with what follows and who it was. */
+/** Stop, resume, retry and complete: from every state, with their effects and the audit log. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { fails, holds, refusal, scripted, useChains } from "../../../test/chains.ts";
 import type { Json } from "../../../test/client.ts";
@@ -13,27 +13,27 @@ const get = <Body = Json>(path: string) => chains.api.get<Body>(`/api/v1${path}`
 const post = <Body = Json>(path: string, body?: unknown) => chains.api.post<Body>(`/api/v1${path}`, body);
 const statusOf = async (runId: string) => (await get(`/runs/${runId}`)).body["status"];
 
-/** What the audit log has about a run or one of its nodes, oldest first. */
+/** The audit log of a run or a node, oldest first. */
 async function audited(target: string): Promise<{ action: string; details: Json }[]> {
   return database.query("select action, details from kernel.audit_log where target = $1 order by id", [target]);
 }
 
-/** Fails until it is told to work. */
-function mendable(id: string, fields: Partial<NodeDef> = {}) {
-  const state = { mended: false };
+/** A node that fails until the test calls `fix`. */
+function fixable(id: string, fields: Partial<NodeDef> = {}) {
+  const state = { fixed: false };
   const node = scripted(
     id,
     () => {
-      if (!state.mended) throw new Error("not mended yet");
-      return { artifact: "mended" };
+      if (!state.fixed) throw new Error("not fixed yet");
+      return { artifact: "fixed" };
     },
     fields,
   );
-  return { node, mend: () => Object.assign(state, { mended: true }) };
+  return { node, fix: () => Object.assign(state, { fixed: true }) };
 }
 
-/** Everything that can be seen of a run, to compare. */
-async function whole(runId: string) {
+/** Everything that the API shows of a run, to compare. */
+async function snapshot(runId: string) {
   const [run, nodes, events] = await Promise.all([
     get(`/runs/${runId}`),
     get(`/runs/${runId}/nodes`),
@@ -43,17 +43,17 @@ async function whole(runId: string) {
 }
 
 describe("a run in any state", () => {
-  /** The signal of each run's node that keeps it from ending. */
+  /** Keeps the nodes of these runs from ending. */
   const gate = signal();
   const runs = {} as Record<RunStatus, string>;
 
   beforeAll(async () => {
-    const stubborn = scripted("work", async () => ({ artifact: await gate.promise }));
-    const one = await chains.define([stubborn], { maxActiveRuns: 1 });
+    const ignoresAbort = scripted("work", async () => ({ artifact: await gate.promise }));
+    const one = await chains.define([ignoresAbort], { maxActiveRuns: 1 });
     runs.RUNNING = await chains.start(one);
     await chains.nodeReaches(runs.RUNNING, "work", "RUNNING");
     runs.PENDING = await chains.start(one);
-    runs.STOPPING = await chains.run([stubborn]);
+    runs.STOPPING = await chains.run([ignoresAbort]);
     await chains.nodeReaches(runs.STOPPING, "work", "RUNNING");
     await post(`/runs/${runs.STOPPING}:stop`);
     runs.STOPPED = await chains.run([scripted("work", holds)]);
@@ -70,32 +70,29 @@ describe("a run in any state", () => {
     ["resume", ["PENDING", "RUNNING", "STOPPING", "SUCCESS", "FAILED"]],
     ["retry", ["PENDING", "RUNNING", "STOPPING", "SUCCESS"]],
     ["retry?dryRun=true", ["PENDING", "RUNNING", "STOPPING", "SUCCESS"]],
-  ] as [string, RunStatus[]][])(
-    "refuses to %s when it is in another state than it should be",
-    async (action, wrong) => {
-      for (const status of wrong) {
-        const before = await whole(runs[status]);
-        const answer = await post(`/runs/${runs[status]}:${action}`);
-        expect(refusal(answer), status).toEqual([409, "RUN_WRONG_STATE"]);
-        expect(answer.body["details"]).toEqual({ runId: runs[status], status });
-        expect(await whole(runs[status])).toEqual(before);
-      }
-    },
-  );
+  ] as [string, RunStatus[]][])("refuses to %s in a wrong state", async (action, wrong) => {
+    for (const status of wrong) {
+      const before = await snapshot(runs[status]);
+      const answer = await post(`/runs/${runs[status]}:${action}`);
+      expect(refusal(answer), status).toEqual([409, "RUN_WRONG_STATE"]);
+      expect(answer.body["details"]).toEqual({ runId: runs[status], status });
+      expect(await snapshot(runs[status])).toEqual(before);
+    }
+  });
 
   test.each(["STOPPING", "STOPPED"] as const)(
     "that is %s may be stopped again, which changes nothing",
     async (status) => {
-      const before = await whole(runs[status]);
+      const before = await snapshot(runs[status]);
       expect(await post(`/runs/${runs[status]}:stop`, { reason: "again" })).toMatchObject({
         status: 200,
         body: { runId: runs[status], status },
       });
-      expect(await whole(runs[status])).toEqual(before);
+      expect(await snapshot(runs[status])).toEqual(before);
     },
   );
 
-  test("that is STOPPING lets no node be retried, but one be completed", async () => {
+  test("that is STOPPING refuses to retry a node, but can complete one", async () => {
     expect(refusal(await post(`/runs/${runs.STOPPING}/nodes/work:retry`))).toEqual([409, "NODE_WRONG_STATE"]);
     expect(await post(`/runs/${runs.STOPPING}/nodes/work:complete`)).toMatchObject({
       status: 200,
@@ -109,7 +106,7 @@ describe("a run in any state", () => {
     expect(await chains.node(runs.PENDING, "work")).toMatchObject({ status: "STOPPED", attempt: 0 });
   });
 
-  test("that is STOPPED waits to be resumed until its chain has room", async () => {
+  test("that is STOPPED can be resumed only when its chain has room", async () => {
     await post(`/runs/${runs.PENDING}:stop`);
     for (const action of ["resume", "retry"]) {
       expect(refusal(await post(`/runs/${runs.PENDING}:${action}`))).toEqual([409, "CHAIN_FULL"]);
@@ -151,30 +148,27 @@ describe("a node in any state", () => {
     ["retry", ["SUCCESS", "SKIPPED", "RUNNING", "PENDING", "RETRYING"]],
     ["retry?dryRun=true", ["SUCCESS", "SKIPPED", "RUNNING", "PENDING", "RETRYING"]],
     ["complete", ["SKIPPED", "PENDING", "RETRYING"]],
-  ] as [string, (keyof typeof nodeIds)[]][])(
-    "refuses to %s when it is in another state than it should be",
-    async (action, wrong) => {
-      const before = await whole(runId);
-      for (const status of wrong) {
-        const answer = await post(`/runs/${runId}/nodes/${nodeIds[status]}:${action}`);
-        expect(refusal(answer), status).toEqual([409, "NODE_WRONG_STATE"]);
-        expect(answer.body["details"]).toMatchObject({ runId, nodeId: nodeIds[status], status });
-        expect(answer.body["error"]).toContain(status);
-      }
-      expect(await whole(runId)).toEqual(before);
-    },
-  );
+  ] as [string, (keyof typeof nodeIds)[]][])("refuses to %s in a wrong state", async (action, wrong) => {
+    const before = await snapshot(runId);
+    for (const status of wrong) {
+      const answer = await post(`/runs/${runId}/nodes/${nodeIds[status]}:${action}`);
+      expect(refusal(answer), status).toEqual([409, "NODE_WRONG_STATE"]);
+      expect(answer.body["details"]).toMatchObject({ runId, nodeId: nodeIds[status], status });
+      expect(answer.body["error"]).toContain(status);
+    }
+    expect(await snapshot(runId)).toEqual(before);
+  });
 
   test("that is SUCCESS may be completed again, which changes nothing", async () => {
-    const before = await whole(runId);
+    const before = await snapshot(runId);
     expect(await post(`/runs/${runId}/nodes/good:complete`, { artifactJson: "1" })).toMatchObject({
       status: 200,
       body: { runId, nodeId: "good", status: "SUCCESS", attempt: 1 },
     });
-    expect(await whole(runId)).toEqual(before);
+    expect(await snapshot(runId)).toEqual(before);
   });
 
-  test("is named if the name is nearly right", async () => {
+  test("is suggested for a misspelt name", async () => {
     const answer = await post(`/runs/${runId}/nodes/goood:retry`);
     expect(refusal(answer)).toEqual([400, "NODE_NOT_FOUND"]);
     expect(answer.body["error"]).toContain("`good`");
@@ -182,7 +176,7 @@ describe("a node in any state", () => {
 });
 
 describe("stopping and resuming", () => {
-  test("stops what runs and what waits, keeps the reason, and goes on where it was left", async () => {
+  test("stops running and waiting nodes, keeps the reason, and continues where it stopped", async () => {
     let holding = true;
     const done: string[] = [];
     const work = (id: string, dependsOn: string[] = []) =>
@@ -222,7 +216,7 @@ describe("stopping and resuming", () => {
     ]);
   });
 
-  test("without a reason names who it was", async () => {
+  test("without a reason records who stopped it", async () => {
     const runId = await chains.run([scripted("work", holds)]);
     await chains.nodeReaches(runId, "work", "RUNNING");
     await post(`/runs/${runId}:stop`);
@@ -231,8 +225,8 @@ describe("stopping and resuming", () => {
 });
 
 describe("retrying", () => {
-  test("a node runs it and what was skipped behind it, and leaves the rest alone", async () => {
-    const { node, mend } = mendable("load", { dependsOn: ["extract"] });
+  test("a node runs it and its skipped descendants, and no other nodes", async () => {
+    const { node, fix } = fixable("load", { dependsOn: ["extract"] });
     const runId = await chains.run([
       { id: "extract", type: "noop" },
       node,
@@ -242,8 +236,8 @@ describe("retrying", () => {
     await chains.reaches(runId, "FAILED");
     expect(await chains.node(runId, "publish")).toMatchObject({ status: "SKIPPED" });
 
-    mend();
-    const { status, body } = await post(`/runs/${runId}/nodes/load:retry`, { reason: "mended", artifactJson: "{}" });
+    fix();
+    const { status, body } = await post(`/runs/${runId}/nodes/load:retry`, { reason: "fixed", artifactJson: "{}" });
     expect([status, body]).toEqual([
       200,
       {
@@ -266,49 +260,46 @@ describe("retrying", () => {
       ["SUCCESS", 1],
     ]);
     expect(await audited(`${runId}/load`)).toEqual([
-      { action: "node.retry", details: { downstream: false, reason: "mended" } },
+      { action: "node.retry", details: { downstream: false, reason: "fixed" } },
     ]);
   });
 
-  test("a node with downstream also runs again what succeeded behind it", async () => {
-    const { node, mend } = mendable("load");
+  test("a node with downstream also runs succeeded descendants again", async () => {
+    const { node, fix } = fixable("load");
     const tidy: NodeDef = { id: "tidy", type: "noop", dependsOn: ["load"], runWhen: "all_done" };
-    const runId = await chains.run([node, tidy, { id: "tell", type: "noop", dependsOn: ["tidy"] }]);
+    const runId = await chains.run([node, tidy, { id: "notify", type: "noop", dependsOn: ["tidy"] }]);
     await chains.reaches(runId, "FAILED");
-    mend();
+    fix();
     const { body } = await post(`/runs/${runId}/nodes/load:retry?downstream=true`);
     expect(body["nodes"]).toEqual([
       { nodeId: "load", from: "FAILED", to: "RETRYING" },
       { nodeId: "tidy", from: "SUCCESS", to: "PENDING" },
-      { nodeId: "tell", from: "SUCCESS", to: "PENDING" },
+      { nodeId: "notify", from: "SUCCESS", to: "PENDING" },
     ]);
     await chains.reaches(runId, "SUCCESS");
     expect((await chains.nodes(runId)).map(({ attempt }) => attempt)).toEqual([2, 2, 2]);
   });
 
-  test.each(["true", "false"])(
-    "a node with dryRun and downstream=%s only lists what would change",
-    async (downstream) => {
-      const tidy: NodeDef = { id: "tidy", type: "noop", dependsOn: ["load"], runWhen: "all_done" };
-      const runId = await chains.run([scripted("load", fails), tidy]);
-      await chains.reaches(runId, "FAILED");
-      const before = await whole(runId);
-      const { status, body } = await post<{ nodes: Json[] }>(
-        `/runs/${runId}/nodes/load:retry?dryRun=true&downstream=${downstream}`,
-      );
-      expect([status, body]).toMatchObject([200, { dryRun: true, status: "RETRYING", attempt: 2 }]);
-      expect(body.nodes.map(({ nodeId }) => nodeId)).toEqual(downstream === "true" ? ["load", "tidy"] : ["load"]);
-      expect(await whole(runId)).toEqual(before);
-      expect(await audited(`${runId}/load`)).toEqual([]);
-    },
-  );
+  test.each(["true", "false"])("a node with dryRun and downstream=%s only lists the changes", async (downstream) => {
+    const tidy: NodeDef = { id: "tidy", type: "noop", dependsOn: ["load"], runWhen: "all_done" };
+    const runId = await chains.run([scripted("load", fails), tidy]);
+    await chains.reaches(runId, "FAILED");
+    const before = await snapshot(runId);
+    const { status, body } = await post<{ nodes: Json[] }>(
+      `/runs/${runId}/nodes/load:retry?dryRun=true&downstream=${downstream}`,
+    );
+    expect([status, body]).toMatchObject([200, { dryRun: true, status: "RETRYING", attempt: 2 }]);
+    expect(body.nodes.map(({ nodeId }) => nodeId)).toEqual(downstream === "true" ? ["load", "tidy"] : ["load"]);
+    expect(await snapshot(runId)).toEqual(before);
+    expect(await audited(`${runId}/load`)).toEqual([]);
+  });
 
   test("a node works while others run", async () => {
     const gate = signal();
-    const { node, mend } = mendable("load");
+    const { node, fix } = fixable("load");
     const runId = await chains.run([node, scripted("long", async () => ({ artifact: await gate.promise }))]);
     await chains.nodeReaches(runId, "load", "FAILED");
-    mend();
+    fix();
     expect((await post(`/runs/${runId}/nodes/load:retry`)).status).toBe(200);
     await chains.nodeReaches(runId, "load", "SUCCESS");
     expect(await statusOf(runId)).toBe("RUNNING");
@@ -316,8 +307,8 @@ describe("retrying", () => {
     await chains.reaches(runId, "SUCCESS");
   });
 
-  test("a run tries everything again that failed, and what was skipped behind it", async () => {
-    const [one, two] = [mendable("one"), mendable("two")];
+  test("a run retries all failed nodes and their skipped descendants", async () => {
+    const [one, two] = [fixable("one"), fixable("two")];
     const runId = await chains.run([
       one.node,
       two.node,
@@ -330,25 +321,25 @@ describe("retrying", () => {
       { nodeId: "two", from: "FAILED", to: "RETRYING" },
       { nodeId: "join", from: "SKIPPED", to: "PENDING" },
     ];
-    const before = await whole(runId);
+    const before = await snapshot(runId);
     expect(await post(`/runs/${runId}:retry?dryRun=true`)).toMatchObject({
       status: 200,
       body: { runId, status: "RUNNING", dryRun: true, nodes: moves },
     });
-    expect(await whole(runId)).toEqual(before);
+    expect(await snapshot(runId)).toEqual(before);
 
-    one.mend();
-    two.mend();
-    const { status, body } = await post(`/runs/${runId}:retry`, { reason: "all mended" });
+    one.fix();
+    two.fix();
+    const { status, body } = await post(`/runs/${runId}:retry`, { reason: "all fixed" });
     expect([status, body]).toEqual([200, { runId, status: "RUNNING", dryRun: false, nodes: moves }]);
     await chains.reaches(runId, "SUCCESS");
     expect((await chains.nodes(runId)).map(({ attempt }) => attempt)).toEqual([2, 2, 1, 1]);
     expect(await audited(runId)).toEqual([
-      { action: "run.retry", details: { downstream: false, reason: "all mended" } },
+      { action: "run.retry", details: { downstream: false, reason: "all fixed" } },
     ]);
   });
 
-  test("a stopped run tries again what was stopped", async () => {
+  test("a stopped run retries its stopped nodes", async () => {
     let holding = true;
     const work = scripted("work", (ctx, input) => (holding ? holds(ctx, input) : {}));
     const runId = await chains.run([work]);
@@ -364,7 +355,7 @@ describe("retrying", () => {
 });
 
 describe("completing a node", () => {
-  /** A run whose first node has failed, and whose second tells what it got from it. */
+  /** A run whose first node has failed, and whose second returns the artifact of the first. */
   async function failedRun() {
     const echo = scripted("echo", (_ctx, input) => ({ artifact: input }), {
       dependsOn: ["load"],
@@ -382,7 +373,7 @@ describe("completing a node", () => {
     ["a number", 7, 7],
     ["text inside of text", '"seven"', "seven"],
     ["false", false, false],
-  ])("with %s gives it to the children, and the run goes on", async (_, artifactJson, artifact) => {
+  ])("with %s passes it to the children, and the run continues", async (_, artifactJson, artifact) => {
     const runId = await failedRun();
     const { status, body } = await post(`/runs/${runId}/nodes/load:complete`, { artifactJson, reason: "by hand" });
     expect([status, body]).toEqual([200, { runId, nodeId: "load", status: "SUCCESS", attempt: 1 }]);
@@ -407,20 +398,20 @@ describe("completing a node", () => {
   });
 
   test.each([
-    ["text that is no JSON", { artifactJson: "rows: 1" }],
+    ["text that is not JSON", { artifactJson: "rows: 1" }],
     ["empty text", { artifactJson: "" }],
     ["a NUL inside of text", { artifactJson: '"a\\u0000b"' }],
-    ["a reason that is no text", { reason: 7 }],
+    ["a reason that is not text", { reason: 7 }],
     ["an unknown field", { artifact: {} }],
   ])("with %s is refused and changes nothing", async (_, body) => {
     const runId = await failedRun();
-    const before = await whole(runId);
+    const before = await snapshot(runId);
     const answer = await post(`/runs/${runId}/nodes/load:complete`, body);
     expect(refusal(answer)[0]).toBe(400);
-    expect(await whole(runId)).toEqual(before);
+    expect(await snapshot(runId)).toEqual(before);
   });
 
-  test("while it runs ends the work, and what that still says is not heard", async () => {
+  test("while it runs aborts the work, and its result is ignored", async () => {
     const aborted = signal<unknown>();
     const late = scripted("load", async ({ signal: stop }) => {
       await new Promise((resolve) => stop.addEventListener("abort", resolve));

@@ -1,4 +1,4 @@
-/** Runs that another module starts by the name of their chain: one for each key, and their end is heard of for sure. */
+/** Runs that another module starts by chain name: one per key, and the caller always learns of their end. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { ACTOR, type ChainProcess, held, useChainProcesses } from "../../../test/chain-process.ts";
@@ -17,7 +17,7 @@ async function defineNamed(process: ChainProcess, nodes: readonly object[]): Pro
 }
 
 describe("a called run", () => {
-  test("is one run for each key, whoever asks and however often", async () => {
+  test("is one run per key, for any number of callers and calls", async () => {
     const [one, other] = [await chains.open(), await chains.open()];
     const name = await defineNamed(one, [{ id: "n" }]);
     const asked = [one, other, one, other].map(({ called }) => called.start(name, request("k1")));
@@ -25,10 +25,10 @@ describe("a called run", () => {
     const [runId] = await Promise.all(asked);
     expect(await one.called.start(name, request("k2"))).not.toBe(runId);
     await ended(runId as string);
-    expect(await other.called.start(name, request("k1"))).toBe(runId); // Also when it has ended.
+    expect(await other.called.start(name, request("k1"))).toBe(runId); // Also after it has ended.
   });
 
-  test("knows its opTime and parameters", async () => {
+  test("has its opTime and params", async () => {
     const process = await chains.open();
     acts.set("n", ({ opTime, params }) => ({ artifact: { opTime, params } }));
     const runId = await process.called.start(await defineNamed(process, [{ id: "n" }]), request("k"));
@@ -36,7 +36,7 @@ describe("a called run", () => {
     expect(artifacts).toEqual([{ opTime: "20250101", params: { modelId: "m" } }]);
   });
 
-  test("brings what its last nodes brought, and nothing of those before", async () => {
+  test("returns the artifacts of its last nodes only", async () => {
     const process = await chains.open();
     for (const id of ["first", "left", "right"]) acts.set(id, () => ({ artifact: id }));
     const name = await defineNamed(process, [
@@ -48,7 +48,7 @@ describe("a called run", () => {
     expect(end).toEqual({ status: "SUCCESS", reason: null, artifacts: ["left", "right"] });
   });
 
-  test("says why it failed", async () => {
+  test("returns the reason of a failure", async () => {
     const process = await chains.open();
     acts.set("n", () => Promise.reject(new Error("the disk is full")));
     const runId = await process.called.start(await defineNamed(process, [{ id: "n" }]), request("k"));
@@ -56,38 +56,38 @@ describe("a called run", () => {
     expect(end).toMatchObject({ status: "FAILED", reason: expect.stringContaining("n") });
   });
 
-  test("is heard of by a process that did none of it", async () => {
+  test("is reported to a process that ran none of it", async () => {
     const [works, waits] = [await chains.open(), await chains.open({ roles: [] })];
     const gate = held();
     acts.set("n", gate.act);
     const runId = await waits.called.start(await defineNamed(works, [{ id: "n" }]), request("k"));
-    const told = waits.called.ended(runId, NEVER);
+    const end = waits.called.ended(runId, NEVER);
     await gate.begun();
     gate.release();
-    expect(await told).toMatchObject({ status: "SUCCESS" });
+    expect(await end).toMatchObject({ status: "SUCCESS" });
   });
 
-  test("is heard of when its end was told to nobody", async () => {
+  test("is reported although no hint was sent", async () => {
     const process = await chains.open({ roles: [] });
     const runId = await process.called.start(await defineNamed(process, [{ id: "n" }]), request("k"));
-    const told = process.called.ended(runId, NEVER);
+    const end = process.called.ended(runId, NEVER);
     await database.query("update chains.job_run set status = 'STOPPED', ended_at = now() where run_id = $1", [runId]);
     await database.query("update chains.job_run_node set status = 'STOPPED', ended_at = now() where run_id = $1", [
       runId,
     ]);
-    expect(await told).toMatchObject({ status: "STOPPED" });
+    expect(await end).toMatchObject({ status: "STOPPED" });
   });
 
-  test("goes on when nobody waits any more, and stops when it is told to", async () => {
+  test("continues when nobody waits for it, and stops on request", async () => {
     const process = await chains.open();
     const gate = held();
     acts.set("n", gate.act);
     const runId = await process.called.start(await defineNamed(process, [{ id: "n" }]), request("k"));
     await gate.begun();
     const enough = new AbortController();
-    const told = process.called.ended(runId, enough.signal);
-    enough.abort(new Error("no more patience"));
-    await expect(told).rejects.toThrow("no more patience");
+    const end = process.called.ended(runId, enough.signal);
+    enough.abort(new Error("waited long enough"));
+    await expect(end).rejects.toThrow("waited long enough");
     expect((await look(runId)).status).toBe("RUNNING");
     await process.called.stop(runId, "it took too long");
     expect(await ended(runId)).toMatchObject({
@@ -97,9 +97,9 @@ describe("a called run", () => {
     expect(begun).toHaveLength(1);
   });
 
-  test("needs a chain of that name that is not disabled", async () => {
+  test("needs an enabled chain of that name", async () => {
     const process = await chains.open();
-    await expect(process.called.start("nobody", request("k"))).rejects.toMatchObject({ code: "CHAIN_NOT_FOUND" });
+    await expect(process.called.start("unknown", request("k"))).rejects.toMatchObject({ code: "CHAIN_NOT_FOUND" });
     const name = `called ${randomUUID()}`;
     const chainId = await define(process, [{ id: "n" }], { name });
     await process.definitions.setEnabled(chainId, false, ACTOR);

@@ -1,4 +1,4 @@
-/** Runs that another module starts by the name of their chain, and waits for. */
+/** Runs that another module starts by chain name and waits for. */
 import type { Db } from "../../kernel/data/db.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { chainsError } from "../catalogue.ts";
@@ -9,11 +9,11 @@ import { progressTopic } from "../topics.ts";
 import type { Runs } from "./runs.ts";
 
 export interface CalledRuns {
-  /** Starts a run, or answers the one that this key has started before. */
+  /** Starts a run, or returns the run that was started with the same key. */
   start(chain: string, request: CallRequest): Promise<string>;
   /** Resolves when the run has ended. */
   ended(runId: string, signal: AbortSignal): Promise<CallEnd>;
-  /** Without a person: what it was started for is over. */
+  /** Stops it in the name of Millrace, when its caller no longer needs it. */
   stop(runId: string, reason: string): Promise<void>;
 }
 
@@ -27,21 +27,21 @@ export interface CallRequest {
 export interface CallEnd {
   status: RunStatus;
   reason: string | null;
-  /** What the nodes brought that no other waits for. */
+  /** The artifacts of the nodes without children. */
   artifacts: unknown[];
 }
 
-/** Hints tell of the end; this is for the one that was lost. */
+/** A hint announces the end; the poll covers a lost hint. */
 const POLL_MS = 5_000;
 
-export function createCalledRuns(deps: { db: Db; wake: Wake; runs: Runs; known: RunCache }): CalledRuns {
-  const { db, wake, runs, known } = deps;
+export function createCalledRuns(deps: { db: Db; wake: Wake; runs: Runs; runCache: RunCache }): CalledRuns {
+  const { db, wake, runs, runCache } = deps;
 
   async function endOf(runId: string): Promise<CallEnd | undefined> {
     const status = await readStatus(db, runId);
     if (status === undefined || !ENDED_RUN.has(status)) return undefined;
     const { reason, nodes } = await readOutcome(db, runId);
-    const graph = (await known.get(db, [runId])).get(runId)?.graph;
+    const graph = (await runCache.get(db, [runId])).get(runId)?.graph;
     const artifacts = nodes.filter(({ node_id }) => graph?.byId.get(node_id)?.children.length === 0);
     return { status, reason, artifacts: artifacts.map(({ artifact }) => artifact) };
   }
@@ -71,7 +71,7 @@ export function createCalledRuns(deps: { db: Db; wake: Wake; runs: Runs; known: 
   };
 }
 
-/** Resolves at the next hint about the run, after a while, or when the signal aborts. */
+/** Resolves at the next hint about the run, after POLL_MS, or when the signal aborts. */
 function nextChange(wake: Wake, runId: string, signal: AbortSignal) {
   let cancel = () => {};
   const seen = new Promise<void>((resolve) => {

@@ -7,7 +7,7 @@ const OTHER = "00000000-0000-7000-8000-000000000002";
 
 afterEach(() => void vi.useRealTimers());
 
-test("many changes in a moment are one hint for each run, and later ones are hinted again", () => {
+test("many changes within 100 ms are one hint per topic, and later changes are hinted again", () => {
   vi.useFakeTimers();
   const hints: string[] = [];
   const progress = createProgress({ hint: (topic) => void hints.push(topic) });

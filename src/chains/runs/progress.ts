@@ -1,6 +1,6 @@
 /**
- * Hints for live views that something about a run has changed. Runs change many times a second, and a view looks a few
- * times a second at most, so the hints are gathered for a moment instead of being sent for every change.
+ * Hints for live views that a run has changed. Runs change many times a second and a view reads at most a few times a second,
+ * so hints are collected for GATHER_MS instead of being sent for every change.
  */
 import type { Wake } from "../../kernel/work/wake.ts";
 import { progressTopic } from "../topics.ts";
@@ -10,7 +10,7 @@ export interface Progress {
   changed(runIds: Iterable<string>): void;
 }
 
-/** Shorter than any view's own pause, so that it adds little to what a person waits. */
+/** Shorter than the pause of any view, so that it adds little delay. */
 const GATHER_MS = 100;
 
 export function createProgress(wake: Pick<Wake, "hint">): Progress {

@@ -1,4 +1,4 @@
-/** What becomes of runs that ended long ago. */
+/** Deletion of runs that ended more than keepDays ago. */
 import { expect, test } from "vitest";
 import { type TestDatabase, useDatabase } from "../../../test/database.ts";
 import { silentLog } from "../../../test/log.ts";
@@ -37,15 +37,15 @@ async function end(runId: string, daysAgo: number): Promise<void> {
   );
 }
 
-/** Until there is nothing left to do. */
-async function forget(): Promise<void> {
+/** Runs the service until it deletes nothing more. */
+async function deleteOld(): Promise<void> {
   const settings = { slots: 1, stopGraceSeconds: 1, drainSeconds: 1, lostLimit: 1, keepDays: KEEP_DAYS, nodeTypes: [] };
   const retention = createRetention({ db: database.db, log: silentLog, onRun: () => {}, settings });
   for (let deleted = 1; deleted > 0; ) deleted = (await retention.runOnce())["deleted"] ?? 0;
 }
 
-/** The tables that still know of the run. */
-async function tracesOf(runId: string): Promise<string[]> {
+/** The tables that still have rows of the run. */
+async function tablesWith(runId: string): Promise<string[]> {
   const tables = await query<{ name: string }>(
     `select table_name as name from information_schema.columns
      where table_schema = 'chains' and column_name = 'run_id' order by 1`,
@@ -57,10 +57,10 @@ async function tracesOf(runId: string): Promise<string[]> {
   return found;
 }
 
-test("one that ended long ago is gone without a trace, a younger one is whole", async () => {
+test("an old run is deleted from all tables, a newer one stays complete", async () => {
   const old = await addEnded(KEEP_DAYS + 1);
-  const young = await addEnded(KEEP_DAYS - 1);
-  const before = await tracesOf(young);
+  const newer = await addEnded(KEEP_DAYS - 1);
+  const before = await tablesWith(newer);
   expect(before).toEqual([
     "job_run",
     "job_run_attempt",
@@ -69,44 +69,44 @@ test("one that ended long ago is gone without a trace, a younger one is whole", 
     "job_run_log",
     "job_run_node",
   ]);
-  await forget();
-  expect(await tracesOf(old)).toEqual([]);
-  expect(await tracesOf(young)).toEqual(before);
+  await deleteOld();
+  expect(await tablesWith(old)).toEqual([]);
+  expect(await tablesWith(newer)).toEqual(before);
 });
 
-test("one that has not ended stays, however old it is", async () => {
+test("a run that has not ended stays, however old it is", async () => {
   const runId = await addRun(database, { a: [] });
   await query("update chains.job_run set created_at = now() - interval '10 years' where run_id = $1", [runId]);
-  await forget();
-  expect(await tracesOf(runId)).toContain("job_run");
+  await deleteOld();
+  expect(await tablesWith(runId)).toContain("job_run");
 });
 
-test("what a run has started stays as long as that run, and goes after it", async () => {
+test("a child run stays as long as its parent run, and is deleted after it", async () => {
   const parent = await addEnded(KEEP_DAYS - 1);
   const child = await addEnded(KEEP_DAYS + 1, { parent_run_id: parent, parent_node_id: "a", depth: 1 });
-  await forget();
-  expect(await tracesOf(child)).toContain("job_run");
+  await deleteOld();
+  expect(await tablesWith(child)).toContain("job_run");
   await end(parent, KEEP_DAYS + 1);
-  await forget();
-  expect([await tracesOf(parent), await tracesOf(child)]).toEqual([[], []]);
+  await deleteOld();
+  expect([await tablesWith(parent), await tablesWith(child)]).toEqual([[], []]);
 });
 
-test("many are deleted a few at a time, until none is left", async () => {
+test("many runs are deleted a few at a time, until none is left", async () => {
   const runs = await Promise.all(Array.from({ length: 45 }, () => addEnded(KEEP_DAYS + 1)));
-  await forget();
+  await deleteOld();
   expect(await query("select from chains.job_run where run_id = any($1)", [runs])).toEqual([]);
 });
 
-test("one that is brought back to life at that moment stays", async () => {
+test("a run that is revived during the deletion stays", async () => {
   const runId = await addEnded(KEEP_DAYS + 1);
   await database.db.exclusive(async (client) => {
     await client.query("begin");
     await client.query("select pg_advisory_xact_lock(hashtextextended('chains.run ' || $1, 0))", [runId]);
-    const forgetting = forget();
+    const deleting = deleteOld();
     await until(async () => (await query(LOCKS_WAITED_FOR)).length > 0, "the deletion to wait");
     await client.query("update chains.job_run set status = 'RUNNING', ended_at = null where run_id = $1", [runId]);
     await client.query("commit");
-    await forgetting;
+    await deleting;
   });
-  expect(await tracesOf(runId)).toContain("job_run_node");
+  expect(await tablesWith(runId)).toContain("job_run_node");
 });

@@ -1,4 +1,4 @@
-/** What can be seen of runs: lists and searches, nodes, attempts, logs and events. What can be done is in run-actions.test.ts. */
+/** Reads of runs: lists and searches, nodes, attempts, logs and events. Actions are in actions.test.ts. */
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { fails, holds, refusal, scripted, useChains } from "../../../test/chains.ts";
@@ -14,7 +14,7 @@ const RFC_3339_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const aTime = expect.stringMatching(RFC_3339_UTC);
 
 describe("a run", () => {
-  test("is told with all its fields", async () => {
+  test("has all its fields", async () => {
     const name = `run ${randomUUID()}`;
     const nodes = [{ id: "good", type: "noop" }, scripted("bad", fails)];
     const chainId = await chains.define(nodes, { name });
@@ -27,7 +27,7 @@ describe("a run", () => {
       jobId: null,
       jobName: name,
       status: "FAILED",
-      reason: "node `bad` failed: it was told to fail",
+      reason: "node `bad` failed: it fails on purpose",
       params: { n: 1 },
       paramsBytes: 8,
       opTime: "20250101",
@@ -49,7 +49,7 @@ describe("a run", () => {
     expect((await get(`/runs?chainId=${chainId}`)).body).toEqual({ items: [summary], page: 1, size: 20, total: 1 });
   });
 
-  test("that waits for its turn says so", async () => {
+  test("that is PENDING because of maxActiveRuns has a reason", async () => {
     const chainId = await chains.define([scripted("work", holds)], { maxActiveRuns: 1 });
     const first = await chains.start(chainId);
     await chains.reaches(first, "RUNNING");
@@ -64,7 +64,7 @@ describe("a run", () => {
     for (const runId of [second, first]) await post(`/runs/${runId}:stop`);
   });
 
-  test("whose params are large shows them alone, and not in the list", async () => {
+  test("with large params has them in its own reply, and not in the list", async () => {
     const chainId = await chains.define([{ id: "a", type: "noop" }]);
     const params = { names: Array.from({ length: 5_000 }, (_, index) => `name ${index}`) };
     const runId = await chains.start(chainId, { params });
@@ -74,7 +74,7 @@ describe("a run", () => {
     expect(items[0]?.["paramsBytes"]).toBeGreaterThan(0);
   });
 
-  test("is found by its id in capitals, too", async () => {
+  test("is found by its id in upper case", async () => {
     const runId = await chains.run([{ id: "a", type: "noop" }]);
     expect((await get(`/runs/${runId.toUpperCase()}`)).body["runId"]).toBe(runId);
   });
@@ -86,7 +86,7 @@ describe("the list of runs", () => {
   let chainId = "";
   let childRunId = "";
 
-  /** The numbers of the runs found, in their order. */
+  /** The indexes of the runs found, in order. */
   async function found(query: Record<string, string>, filter = `chainId=${chainId}`) {
     const { status, body } = await get<{ items: { runId: string }[]; total: number }>(
       `/runs?${filter}&${new URLSearchParams(query).toString()}`,
@@ -100,7 +100,7 @@ describe("the list of runs", () => {
     const inner = `inner ${name}`;
     await chains.define([{ id: "a", type: "noop" }], { name: inner });
     const work = scripted("work", ({ params }) => {
-      if (params["fail"]) throw new Error("as it was told");
+      if (params["fail"]) throw new Error("on purpose");
       return {};
     });
     const call = { id: "call", type: "chain", cfg: { name: inner }, dependsOn: ["work"] };
@@ -130,7 +130,7 @@ describe("the list of runs", () => {
     ["to, which is not", { to: "2001-01-01T01:00:00Z" }, [0]],
     ["a time with an offset", { from: "2001-01-01T03:30:00+02:00" }, [2]],
     ["part of the chain's name, in any case", { q: name.slice(5).toUpperCase() }, [2, 1, 0]],
-    ["a sign that means something in SQL", { q: "listxof" }, []],
+    ["a character with a meaning in SQL", { q: "listxof" }, []],
     ["everything at once", { status: "SUCCESS", opTime: "20250102", from: "2001-01-01T00:00:00Z", q: "100%" }, [2]],
   ] as [string, Record<string, string>, number[]][])("is filtered by %s", async (_, query, expected) => {
     expect(await found(query)).toEqual(expected);
@@ -138,20 +138,20 @@ describe("the list of runs", () => {
     expect(body["total"]).toBe(expected.length);
   });
 
-  test("takes the beginning of a run's id, and a `+` that was not encoded", async () => {
+  test("accepts the start of a run's id, and an unencoded `+`", async () => {
     const [first = ""] = runIds;
     expect(await found({ q: first.toUpperCase() }, "size=5")).toEqual([0]);
     expect(await found({}, `chainId=${chainId}&from=2001-01-01T03:30:00+02:00`)).toEqual([2]);
   });
 
-  test("has the runs that a run has started, by their parent", async () => {
+  test("has the child runs of a run", async () => {
     const { body } = await get<{ items: Json[] }>(`/runs?parentRunId=${runIds[0]}`);
     expect(body.items).toMatchObject([
       { runId: childRunId, parentRunId: runIds[0], parentNodeId: "call", trigger: "chain", status: "SUCCESS" },
     ]);
   });
 
-  test.each(["chainId", "parentRunId"])("is empty for a %s that is none", async (field) => {
+  test.each(["chainId", "parentRunId"])("is empty for an unknown %s", async (field) => {
     for (const id of ["x", "%25", "00000000-0000-4000-8000-000000000000"]) {
       expect((await get(`/runs?${field}=${id}`)).body).toEqual({ items: [], page: 1, size: 20, total: 0 });
     }
@@ -166,7 +166,7 @@ describe("the list of runs", () => {
 });
 
 describe("the nodes of a run", () => {
-  test("come in the order of the definition, with all that is known of them", async () => {
+  test("come in the order of the definition, with all their fields", async () => {
     const runId = await chains.run([
       { id: "z", type: "noop", dependsOn: ["later"] },
       { id: "later", type: "noop", dependsOn: ["work", "a"] },
@@ -214,7 +214,7 @@ describe("the nodes of a run", () => {
         status: "RETRYING",
         attempt: 2,
         maxAttempts: 5,
-        lastError: "it was told to fail",
+        lastError: "it fails on purpose",
         startedAt: null,
         dueAt: aTime,
         waitingFor: expect.stringMatching(/^its next attempt, due at \d{4}-/),
@@ -225,7 +225,7 @@ describe("the nodes of a run", () => {
 });
 
 describe("one node of a run", () => {
-  test("is told like among all, and with an artifact that is too large for the list", async () => {
+  test("is the same as in the list, plus an artifact that is too large for the list", async () => {
     const rows = Array.from({ length: 10_000 }, (_, index) => `row ${index}`);
     const runId = await chains.run([
       scripted("small", () => ({ artifact: { rows: 1 } })),
@@ -243,7 +243,7 @@ describe("one node of a run", () => {
 });
 
 describe("the attempts of a node", () => {
-  test("are all kept with their times and errors", async () => {
+  test("are all kept, with times and errors", async () => {
     const runId = await chains.run([
       scripted(
         "flaky",
@@ -264,7 +264,7 @@ describe("the attempts of a node", () => {
     ]);
   });
 
-  test("are none before the first", async () => {
+  test("are empty before the first", async () => {
     const runId = await chains.run([scripted("work", holds), { id: "later", type: "noop", dependsOn: ["work"] }]);
     expect((await get(`/runs/${runId}/nodes/later/attempts`)).body).toEqual([]);
     await post(`/runs/${runId}:stop`);
@@ -277,15 +277,15 @@ describe("the log of a node", () => {
     next: string;
   }
   let runId = "";
-  const page = async (query = "", nodeId = "chatty") => {
+  const page = async (query = "", nodeId = "verbose") => {
     const { status, body } = await get<Page>(`/runs/${runId}/nodes/${nodeId}/logs?${query}`);
     expect(status).toBe(200);
     return { ...body, texts: body.items.map(({ text }) => text) };
   };
 
   beforeAll(async () => {
-    const chatty = scripted(
-      "chatty",
+    const verbose = scripted(
+      "verbose",
       ({ attempt, log }) => {
         for (const n of [1, 2, 3]) log(`${attempt}.${n}`, n === 3 ? "warn" : "info");
         if (attempt === 1) throw new Error("once more");
@@ -294,9 +294,9 @@ describe("the log of a node", () => {
       { retry: { maxAttempts: 2, backoffMs: 1 } },
     );
     runId = await chains.run([
-      chatty,
+      verbose,
       scripted("other", ({ log }) => (log("other"), {})),
-      { id: "mute", type: "noop" },
+      { id: "silent", type: "noop" },
     ]);
     await chains.reaches(runId, "SUCCESS");
     await until(async () => (await page()).items.length === 6, "the lines to be written");
@@ -309,13 +309,13 @@ describe("the log of a node", () => {
     expect((await page("", "other")).texts).toEqual(["other"]);
   });
 
-  test("comes page by page, and goes on from the last line also when there are no more", async () => {
+  test("comes page by page, and `next` stays valid after the last line", async () => {
     const first = await page("limit=4");
     expect(first.texts).toEqual(["1.1", "1.2", "1.3", "2.1"]);
     const second = await page(`limit=4&after=${first.next}`);
     expect(second.texts).toEqual(["2.2", "2.3"]);
     expect(await page(`after=${second.next}`)).toMatchObject({ items: [], next: second.next });
-    expect(await page("", "mute")).toMatchObject({ items: [], next: "0" });
+    expect(await page("", "silent")).toMatchObject({ items: [], next: "0" });
   });
 
   test("can be read for one attempt", async () => {
@@ -326,7 +326,7 @@ describe("the log of a node", () => {
   test.each(["after=-1", "after=x", "limit=0", "limit=5001", "attempt=0", `after=${"9".repeat(19)}`])(
     "refuses %s",
     async (query) => {
-      expect(refusal(await get(`/runs/${runId}/nodes/chatty/logs?${query}`))).toEqual([400, "VALIDATION_FAILED"]);
+      expect(refusal(await get(`/runs/${runId}/nodes/verbose/logs?${query}`))).toEqual([400, "VALIDATION_FAILED"]);
     },
   );
 });
@@ -341,7 +341,7 @@ describe("the events of a run", () => {
     detail: Json;
   }
 
-  test("tell in order what happened and who did it", async () => {
+  test("show in order what happened and who did it", async () => {
     const { body: made } = await chains.api.post("/api/v1/keys", { name: "ada", scopes: ["run:control"] });
     const asAda = (path: string, body: Json = {}) =>
       chains.api.send(`/api/v1${path}`, {
@@ -356,7 +356,7 @@ describe("the events of a run", () => {
     await chains.reaches(runId, "STOPPED");
     await asAda(`/runs/${runId}:resume`);
     await chains.nodeReaches(runId, "long", "RUNNING");
-    await post(`/runs/${runId}/nodes/bad:retry`, { reason: "mended" });
+    await post(`/runs/${runId}/nodes/bad:retry`, { reason: "fixed" });
     await chains.nodeReaches(runId, "bad", "FAILED");
     await asAda(`/runs/${runId}/nodes/bad:complete`, { reason: "by hand" });
     await asAda(`/runs/${runId}/nodes/long:complete`);
@@ -366,26 +366,26 @@ describe("the events of a run", () => {
     expect(body.next).toBeNull();
     const times = body.items.map(({ at }) => Date.parse(at));
     expect(times).toEqual(times.toSorted((a, b) => a - b));
-    const told = (nodeId: string | null) =>
+    const eventsOf = (nodeId: string | null) =>
       body.items
         .filter((event) => event.nodeId === nodeId)
         .map(({ kind, attempt, actor, detail }) => [kind, attempt ?? actor, detail["status"] ?? detail["reason"]]);
-    expect(told(null)).toEqual([
+    expect(eventsOf(null)).toEqual([
       ["run created", "MILLRACE_ADMIN_KEY", undefined],
       ["run started", null, undefined],
       ["stop asked for", "ada", "lunch"],
       ["run resumed", "ada", undefined],
       ["run ended", null, "SUCCESS"],
     ]);
-    expect(told("bad")).toEqual([
+    expect(eventsOf("bad")).toEqual([
       ["node started", 1, undefined],
       ["node ended", 1, "FAILED"],
-      ["node retried", "MILLRACE_ADMIN_KEY", "mended"],
+      ["node retried", "MILLRACE_ADMIN_KEY", "fixed"],
       ["node started", 2, undefined],
       ["node ended", 2, "FAILED"],
       ["node completed", "ada", "by hand"],
     ]);
-    expect(told("long")).toEqual([
+    expect(eventsOf("long")).toEqual([
       ["node started", 1, undefined],
       ["node ended", 1, "STOPPED"],
       ["node started", 2, undefined],
@@ -419,7 +419,7 @@ describe("the events of a run", () => {
   });
 });
 
-test("the list says of a run that has not begun why, too", async () => {
+test("the list has the reason of a PENDING run, too", async () => {
   const chainId = await chains.define([scripted("work", holds)], { maxActiveRuns: 1 });
   const first = await chains.start(chainId);
   await chains.reaches(first, "RUNNING");

@@ -24,14 +24,14 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
       schema: {
         tags,
         summary: "List and search runs, newest first",
-        description: "`total` is counted up to 10,000. `params` of more than 8 KB are shown with the run alone.",
+        description: "`total` is counted up to 10,000. `params` larger than 8 KB are only shown with the run itself.",
         querystring: schemas.RunsQuery,
         response: { 200: schemas.RunsReply, ...errors(400) },
       },
     },
     async ({ query: { page, size, ...filter } }) => {
       const { chainId, parentRunId } = filter;
-      // What is no id belongs to nothing.
+      // Text that is not an id matches nothing.
       if ([chainId, parentRunId].some((id) => id !== undefined && !isUuid(id)))
         return { items: [], page, size, total: 0 };
       const { items, total } = await reads.list(filterOf(filter), { size, offset: (page - 1) * size });
@@ -64,7 +64,7 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
       schema: {
         tags,
         summary: "Show all nodes of a run, in the order of its definition",
-        description: "An artifact of more than 64 KB is shown with its node alone.",
+        description: "An artifact larger than 64 KB is only shown with the node itself.",
         params: schemas.RunParams,
         response: { 200: schemas.NodesReply, ...errors(400) },
       },
@@ -82,7 +82,7 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
       config: read,
       schema: {
         tags,
-        summary: "Show one node of a run, with its artifact however large",
+        summary: "Show one node of a run, with its artifact of any size",
         params: schemas.NodeParams,
         response: { 200: schemas.NodeReply, ...errors(400) },
       },
@@ -121,7 +121,7 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
       schema: {
         tags,
         summary: "Read the log of a node",
-        description: "`next` is the `after` of the lines behind these, also when there are none yet.",
+        description: "`next` is the `after` for the following lines, even if there are none yet.",
         params: schemas.NodeParams,
         querystring: schemas.LogsQuery,
         response: { 200: schemas.LogsReply, ...errors(400) },
@@ -158,7 +158,7 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
     "/runs/:runId/stream",
     {
       config: read,
-      exposeHeadRoute: false, // There is no end to wait for.
+      exposeHeadRoute: false, // The stream may never end.
       schema: {
         tags,
         summary: "Watch a run: server-sent events `run`, `nodes` (those that changed) and `end`",
@@ -180,7 +180,7 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
       config: control,
       schema: {
         tags,
-        summary: "Stop a run: what does not run yet at once, what runs within the grace period",
+        summary: "Stop a run: waiting nodes at once, running nodes within the grace period",
         params: schemas.RunParams,
         body: schemas.StopBody,
         response: { 200: schemas.RunStatusReply, ...errors(400, 409) },
@@ -198,7 +198,7 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
       config: control,
       schema: {
         tags,
-        summary: "Go on with a stopped run",
+        summary: "Resume a stopped run",
         params: schemas.RunParams,
         body: NoBody,
         response: { 200: schemas.RunStatusReply, ...errors(400, 409) },
@@ -216,7 +216,7 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
       config: control,
       schema: {
         tags,
-        summary: "Try everything again that failed or was stopped, and what was skipped behind it",
+        summary: "Retry all failed and stopped nodes and their skipped descendants",
         params: schemas.RunParams,
         querystring: schemas.RetryQuery,
         body: schemas.StopBody,
@@ -237,7 +237,7 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
       config: control,
       schema: {
         tags,
-        summary: "Try a node again that failed or was stopped, also while others run",
+        summary: "Retry a failed or stopped node, even while others run",
         params: schemas.NodeParams,
         querystring: schemas.RetryQuery,
         body: schemas.NodeActionBody,
@@ -260,7 +260,7 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
       config: control,
       schema: {
         tags,
-        summary: "Call a node a success, with the artifact that it should have brought; its children go on",
+        summary: "Set a node to SUCCESS with the given artifact; its children can run",
         params: schemas.NodeParams,
         body: schemas.NodeActionBody,
         response: { 200: schemas.NodeActionReply, ...errors(400, 409) },
@@ -282,7 +282,7 @@ function filterOf(query: Omit<schemas.RunsQuery, "page" | "size">) {
   return { chainId, status, opTime, from: time(from), to: time(to), q, parentRunId, jobId };
 }
 
-/** JSON text, as the API always took it, or the value itself. */
+/** JSON text, as in the JobChain API, or the value itself. */
 function artifactOf(body: schemas.NodeActionBody): unknown {
   const given = body?.artifactJson ?? null;
   if (typeof given !== "string") return given;

@@ -1,4 +1,4 @@
-/** What people read of runs and their nodes. Whatever is not there is told apart: the run, or the node of a run. */
+/** Reads of runs and their nodes for the API. An error says which is missing: the run, or a node of it. */
 import type { Db } from "../../kernel/data/db.ts";
 import type { ApiError } from "../../kernel/errors.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
@@ -13,7 +13,7 @@ export interface RunReads {
   dag(runId: string): Promise<Dag>;
   nodes(runId: string): Promise<store.NodeRow[]>;
   node(runId: string, nodeId: string): Promise<store.NodeRow & { def: NodeDef }>;
-  /** The oldest first. */
+  /** Oldest first. */
   attempts(runId: string, nodeId: string): Promise<store.AttemptRow[]>;
   log(runId: string, nodeId: string, page: LogPage): Promise<LogRow[]>;
   events(runId: string, page: { limit: number; offset: number }): Promise<store.EventRow[]>;

@@ -1,4 +1,4 @@
-/** What people do with runs: start, stop, resume, retry, complete, backfill. */
+/** Use cases of runs: start, stop, resume, retry, complete, backfill. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import { type Db, FOREIGN_KEY_VIOLATION, type Queryable, sqlState } from "../../kernel/data/db.ts";
 import { createGroupCommit } from "../../kernel/data/group-commit.ts";
@@ -13,7 +13,7 @@ import type { Book } from "../engine/book.ts";
 import type { Changed, Engine } from "../engine/engine.ts";
 import { complete, type Refused, resume, retry } from "../engine/revive.ts";
 import { ENDED_RUN, type NodeStatus, type RunStatus } from "../engine/states.ts";
-import { onRunEvent } from "../engine/transition.ts";
+import { endRunIfDone, onRunEvent } from "../engine/transition.ts";
 import { insertChainRuns, type NewRun } from "../store/runs.ts";
 import { takeStartKey } from "../store/starts.ts";
 import { TIMER_TOPIC } from "../topics.ts";
@@ -29,7 +29,7 @@ export interface StartRequest {
   by: string;
 }
 
-/** A node that a retry touches, or would. */
+/** A node that a retry changes, or would change. */
 export interface NodeMove {
   nodeId: string;
   from: NodeStatus;
@@ -43,9 +43,9 @@ export interface Runs {
   resume(runId: string, actor: Actor): Promise<RunStatus>;
   retry(runId: string, request: RetryRequest, actor: Actor): Promise<Retried>;
   complete(runId: string, request: CompleteRequest, actor: Actor): Promise<{ status: NodeStatus; attempt: number }>;
-  /** Without a person: the run that waited for it was stopped. */
+  /** Stops it in the name of Millrace: no node waits for it anymore. */
   stopChild(runId: string, reason: string): Promise<void>;
-  /** Without a person: the node that waits for it tries again. Answers whether there was anything to retry. */
+  /** Retries it in the name of Millrace, for the next attempt of its parent node. Returns whether there was anything to retry. */
   retryChild(runId: string): Promise<boolean>;
 }
 
@@ -68,12 +68,12 @@ export interface CompleteRequest {
 
 const SYSTEM = "millrace";
 const TABLES_SHOWN = 5;
-/** Nodes that one statement makes: a thousand runs of a large chain in one would run into its time-out. */
+/** Nodes that one statement inserts: more, such as a thousand runs of a large chain, would exceed the statement time-out. */
 const NODES_AT_ONCE = 50_000;
 
 type Also = NonNullable<Changed<unknown>["also"]>;
 
-/** The chain is disabled, or needs an opTime; which of them is asked afterwards. */
+/** The chain is disabled or needs an opTime; `whyNotStarted` finds out which. */
 class NotStarted extends Error {}
 
 export function createRuns(deps: {
@@ -103,7 +103,7 @@ export function createRuns(deps: {
     };
   }
 
-  /** Answers for each run whether it was made. */
+  /** Returns for each run whether it was inserted. */
   async function insert(tx: Queryable, runs: readonly NewRun[]): Promise<boolean[]> {
     const made = new Set((await insertChainRuns(tx, runs)).map(({ run_id }) => run_id));
     return runs.map(({ run_id }) => made.has(run_id));
@@ -127,10 +127,10 @@ export function createRuns(deps: {
     return answer;
   }
 
-  /** Ends a run that is STOPPING and has nothing left to wait for. */
-  async function settle(runId: string): Promise<void> {
+  /** Ends a run that is STOPPING if none of its nodes runs. */
+  async function endIfStopped(runId: string): Promise<void> {
     await engine.change(runId, (book) => {
-      if (book.status === "STOPPING") onRunEvent(book, { kind: "settle" });
+      if (book.status === "STOPPING") endRunIfDone(book);
       return { answer: true };
     });
   }
@@ -146,8 +146,8 @@ export function createRuns(deps: {
       onRunEvent(book, { kind: "stop", graceMs: stopGraceMs, actor: by, reason });
       return { answer: book.status, also };
     });
-    // The caller has its answer already; if this is lost, the timer does it when the grace period is over.
-    if (status === "STOPPING") settle(runId).catch(() => wake.hint(TIMER_TOPIC));
+    // After the response. If the process dies before this, the timers do it when the grace period is over.
+    if (status === "STOPPING") endIfStopped(runId).catch(() => wake.hint(TIMER_TOPIC));
     return status;
   }
 
@@ -156,7 +156,7 @@ export function createRuns(deps: {
       .tx(async (tx) => {
         const repeated = await takeStartKey(tx, { chainId, key, request: digest(request), runId: run.run_id }).catch(
           (error: unknown) => {
-            const noChain = sqlState(error) === FOREIGN_KEY_VIOLATION; // The key would belong to it.
+            const noChain = sqlState(error) === FOREIGN_KEY_VIOLATION; // The key refers to its chain.
             throw noChain ? chainsError("CHAIN_NOT_FOUND", { chainId }) : error;
           },
         );
@@ -167,7 +167,7 @@ export function createRuns(deps: {
         return undefined;
       })
       .catch(async (error: unknown) => {
-        // Asked outside the transaction, which would need a second connection for it.
+        // Outside the transaction, since it takes another connection.
         throw error instanceof NotStarted ? await whyNotStarted(chainId) : error;
       });
     return { runId: earlier ?? run.run_id, repeated: earlier !== undefined };
@@ -246,7 +246,7 @@ export function createRuns(deps: {
 
     async stopChild(runId, reason) {
       await stop(runId, SYSTEM, reason).catch((error: unknown) => {
-        if (!(error instanceof ApiError)) throw error; // It has ended meanwhile, which is as good.
+        if (!(error instanceof ApiError)) throw error; // It has ended meanwhile.
       });
     },
 
@@ -256,7 +256,7 @@ export function createRuns(deps: {
           nodeId: undefined,
           downstream: false,
           actor: SYSTEM,
-          reason: "the node that waits for it tries again",
+          reason: "its parent node is retried",
         });
         return { answer: refused === undefined, dry: refused !== undefined };
       });
@@ -264,7 +264,7 @@ export function createRuns(deps: {
   };
 }
 
-/** Two starts with one key are the same if they ask for the same. */
+/** Two starts with one key are the same if their digests are equal. */
 function digest({ params = {}, opTime = null, priority = 0 }: StartRequest): string {
   return fingerprint({ params, opTime, priority });
 }
@@ -282,7 +282,7 @@ function needNode(book: Book, nodeId: string) {
 function movesOf(book: Book): NodeMove[] {
   return book.graph.nodes.flatMap(({ id }) => {
     const entry = book.nodes.get(id);
-    return entry && (entry.status !== entry.was.status || entry.followed)
+    return entry && (entry.status !== entry.was.status || entry.endedAttempt)
       ? [{ nodeId: id, from: entry.was.status, to: entry.status }]
       : [];
   });

@@ -1,4 +1,4 @@
-/** Idempotency-Keys of starts: when they are forgotten, and that a refused start takes none and waits for nobody. */
+/** Idempotency-Keys of starts: their deletion, and that a refused start stores none and is refused quickly. */
 import { describe, expect, test } from "vitest";
 import { ACTOR, useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -16,14 +16,14 @@ const addKeys = (chainId: string, name: string, count: number, age: string) =>
   );
 
 describe("keys that are older than a day", () => {
-  test("are forgotten at the first look, in batches until none is left, and no others", async () => {
+  test("are deleted in batches until none is left, and no newer keys", async () => {
     const process = await chains.open({ roles: [] });
     const chainId = await define(process, [{ id: "n0" }]);
     await addKeys(chainId, "old ", 4_500, "25 hours");
     await addKeys(chainId, "young ", 10, "23 hours");
-    const forgotten: unknown[] = [];
-    for (let round = 0; round < 4; round += 1) forgotten.push((await process.timers.runOnce())["forgotten"]);
-    expect(forgotten).toEqual([2_000, 2_000, 500, 0]);
+    const deleted: unknown[] = [];
+    for (let round = 0; round < 4; round += 1) deleted.push((await process.timers.runOnce())["start_keys_deleted"]);
+    expect(deleted).toEqual([2_000, 2_000, 500, 0]);
     const left = await database.query<{ key: string }>("select key from chains.start_key");
     expect(left).toHaveLength(10);
     expect(left.every(({ key }) => key.startsWith("young"))).toBe(true);
@@ -32,7 +32,7 @@ describe("keys that are older than a day", () => {
 });
 
 describe("a start that is refused", () => {
-  test("is refused quickly, however many come at once, and its key stays free", async () => {
+  test("is refused quickly, also with many at once, and its key stays free", async () => {
     const process = await chains.open();
     const nodes = [{ id: "n0" }];
     const chainId = await define(process, nodes, { enabled: false });

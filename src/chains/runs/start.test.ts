@@ -1,4 +1,4 @@
-/** What a start makes of a run at once, without a look of the timers. */
+/** Which runs a start admits at once, without the timers. */
 import { describe, expect, test } from "vitest";
 import { useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -12,32 +12,32 @@ const nodes = (count: number) => Array.from({ length: count }, (_, index) => ({ 
 const statusOf = async (runId: string) => (await look(runId)).status;
 
 describe("a run", () => {
-  test("is under way when its start is answered, and nobody has to look for it", async () => {
+  test("is admitted when its start is answered, without the timers", async () => {
     const process = await chains.open({ roles: ["worker"] });
     const { runId } = await process.runs.start(await define(process, [{ id: "n0" }]), BY);
     expect(["RUNNING", "SUCCESS"]).toContain(await statusOf(runId));
     expect((await ended(runId)).status).toBe("SUCCESS");
   });
 
-  test("waits to be admitted if its chain has a limit, although there is room", async () => {
+  test("stays PENDING if its chain has a limit, although there is room", async () => {
     const process = await chains.open({ roles: [] });
     const { runId } = await process.runs.start(await define(process, nodes(1), { maxActiveRuns: 5 }), BY);
     expect(await statusOf(runId)).toBe("PENDING");
     expect(await process.timers.runOnce()).toMatchObject({ admitted: 1 });
   });
 
-  test("waits to be admitted if it is large, and those started with it do not", async () => {
+  test("stays PENDING if it is large, unlike those that are started with it", async () => {
     const process = await chains.open({ roles: [] });
     const large = await define(process, nodes(NODES_STARTED_MAX + 1));
     const small = await define(process, nodes(1));
-    await process.runs.start(small, BY); // So that its graph is known, and the next ones are written together.
+    await process.runs.start(small, BY); // Caches its graph, so that the next ones are written together.
     const started = await Promise.all([large, small, small].map((chainId) => process.runs.start(chainId, BY)));
     const statuses = await Promise.all(started.map(({ runId }) => statusOf(runId)));
     expect(statuses).toEqual(["PENDING", "RUNNING", "RUNNING"]);
     expect(await process.timers.runOnce()).toMatchObject({ admitted: 1 });
   });
 
-  test("that waits for tables asks for them together with those that are started with it", async () => {
+  test("that waits for tables reads the arrivals together with those that are started with it", async () => {
     const process = await chains.open({ roles: [] });
     const chainId = await define(process, [{ id: "n0", waitsFor: ["T1"] }]);
     await Promise.all(Array.from({ length: 5 }, () => process.runs.start(chainId, { ...BY, opTime: "20260101" })));

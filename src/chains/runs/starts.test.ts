@@ -1,4 +1,4 @@
-/** The API that starts runs: by hand, once under a key, and over a range of opTimes. */
+/** The API that starts runs: single starts, Idempotency-Keys, and backfills over a range of opTimes. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { refusal, scripted, useChains } from "../../../test/chains.ts";
@@ -14,13 +14,13 @@ const NODES = [
   { id: "a", type: "noop" },
   { id: "b", type: "noop", dependsOn: ["a"] },
 ];
-const NOBODY = "00000000-0000-4000-8000-000000000000";
-/** What the test's own key is called. */
+const UNKNOWN_ID = "00000000-0000-4000-8000-000000000000";
+/** The name of the test's own key. */
 const ADMIN = "MILLRACE_ADMIN_KEY";
 const newName = () => `chain ${randomUUID()}`;
 
 describe("starting a chain", () => {
-  test("hands over params, opTime and priority", async () => {
+  test("passes on params, opTime and priority", async () => {
     const name = newName();
     const echo = scripted("echo", ({ params, opTime }) => ({ artifact: { params, opTime } }));
     const chainId = await chains.define([echo], { name });
@@ -60,9 +60,9 @@ describe("starting a chain", () => {
   });
 
   test.each([
-    ["params that are no object", { params: [1] }],
+    ["params that are not an object", { params: [1] }],
     ["an opTime with a space", { opTime: "2025 01" }],
-    ["a priority that is no integer", { priority: 0.5 }],
+    ["a priority that is not an integer", { priority: 0.5 }],
     ["an unknown field", { parms: {} }],
   ])("refuses %s", async (_, body) => {
     const chainId = await chains.define(NODES);
@@ -70,7 +70,7 @@ describe("starting a chain", () => {
     expect((await get(`/runs?chainId=${chainId}`)).body).toMatchObject({ total: 0 });
   });
 
-  test("needs an opTime where nodes wait for tables, and says for which", async () => {
+  test("needs an opTime if nodes wait for tables, and names the tables", async () => {
     const chainId = await chains.define([{ id: "load", type: "noop", waitsFor: ["DW_ORDER", "DW_ITEM"] }]);
     const answer = await post(`/chains/${chainId}:start`);
     expect(refusal(answer)).toEqual([400, "OP_TIME_NEEDED"]);
@@ -91,7 +91,7 @@ describe("a start with an Idempotency-Key", () => {
     });
   const runsOf = async (chainId: string) => (await get(`/runs?chainId=${chainId}`)).body["total"];
 
-  test("is the same run when it is repeated, in whatever order its fields come", async () => {
+  test("returns the same run when it is repeated, with its fields in any order", async () => {
     const chainId = await chains.define(NODES);
     const first = await startWith(chainId, "k1", { params: { a: 1, b: 2 }, opTime: "20250101" });
     const again = await startWith(chainId, "k1", { opTime: "20250101", params: { b: 2, a: 1 }, priority: 0 });
@@ -102,7 +102,7 @@ describe("a start with an Idempotency-Key", () => {
     );
   });
 
-  test("that asks for something else is refused and names the run", async () => {
+  test("with another request is refused and names the run", async () => {
     const chainId = await chains.define(NODES);
     const { body } = await startWith(chainId, "k1", { opTime: "20250101" });
     const answer = await startWith(chainId, "k1", { opTime: "20250102" });
@@ -111,7 +111,7 @@ describe("a start with an Idempotency-Key", () => {
     expect(await runsOf(chainId)).toBe(1);
   });
 
-  test("counts for its chain only", async () => {
+  test("holds for its chain only", async () => {
     const [one, other] = [await chains.define(NODES), await chains.define(NODES)];
     expect((await startWith(one, "k1")).body).not.toEqual((await startWith(other, "k1")).body);
   });
@@ -133,7 +133,7 @@ describe("a start with an Idempotency-Key", () => {
     expect((await startWith(chainId, "k1", { priority: 1 })).body).toEqual(second);
   });
 
-  test("makes one run, however many ask at once", async () => {
+  test("makes one run for many concurrent requests", async () => {
     const chainId = await chains.define(NODES);
     const answers = await Promise.all(Array.from({ length: 10 }, () => startWith(chainId, "k1")));
     expect(new Set(answers.map(({ body }) => body["runId"])).size).toBe(1);
@@ -146,10 +146,10 @@ describe("a start with an Idempotency-Key", () => {
     expect(refusal(await startWith(chainId, "k1"))).toEqual([409, "CHAIN_DISABLED"]);
     await post(`/chains/${chainId}:enable`);
     expect((await startWith(chainId, "k1", { priority: 3 })).status).toBe(200);
-    expect(refusal(await startWith(NOBODY, "k1"))).toEqual([400, "CHAIN_NOT_FOUND"]);
+    expect(refusal(await startWith(UNKNOWN_ID, "k1"))).toEqual([400, "CHAIN_NOT_FOUND"]);
   });
 
-  test("answers the same run even when the chain was disabled meanwhile", async () => {
+  test("returns the same run even if the chain was disabled meanwhile", async () => {
     const chainId = await chains.define(NODES);
     const { body } = await startWith(chainId, "k1");
     await post(`/chains/${chainId}:disable`);
@@ -194,7 +194,7 @@ describe("a backfill", () => {
     expect((await get(`/runs?chainId=${chainId}`)).body).toMatchObject({ total: 0 });
   });
 
-  test("makes all runs or none: not for a disabled chain", async () => {
+  test("starts no run of a disabled chain", async () => {
     const chainId = await chains.define(NODES, { enabled: false });
     const answer = await post(`/chains/${chainId}:backfill`, { from: "202411", to: "202502" });
     expect(refusal(answer)).toEqual([409, "CHAIN_DISABLED"]);
@@ -202,7 +202,7 @@ describe("a backfill", () => {
   });
 
   test.each([
-    ["an opTime that has no neighbours", { from: "monday", to: "friday" }],
+    ["an opTime without an order", { from: "monday", to: "friday" }],
     ["the wrong way round", { from: "20250102", to: "20250101" }],
     ["two grains", { from: "202501", to: "20250102" }],
     ["another grain than it says", { from: "202501", to: "202502", grain: "day" }],
@@ -219,7 +219,7 @@ describe("a backfill", () => {
 
   test("of a chain that does not exist is refused, also as a dryRun", async () => {
     for (const dryRun of [true, false]) {
-      const answer = await post(`/chains/${NOBODY}:backfill`, { from: "202501", to: "202502", dryRun });
+      const answer = await post(`/chains/${UNKNOWN_ID}:backfill`, { from: "202501", to: "202502", dryRun });
       expect(refusal(answer)).toEqual([400, "CHAIN_NOT_FOUND"]);
     }
   });

@@ -1,4 +1,4 @@
-/** A run as it happens: what a watcher is sent, when the stream ends, and what it takes from the server. */
+/** Live views of a run: what a client receives, when the stream ends, and the limits of the server. */
 import { EventEmitter } from "node:events";
 import { Agent, get as httpGet, type IncomingMessage } from "node:http";
 import type { FastifyReply } from "fastify";
@@ -15,22 +15,22 @@ import { createRunStreams } from "./stream.ts";
 const database = useDatabase();
 const chains = useChains(database);
 
-interface Watched {
+interface Stream {
   response: Response;
-  /** What has come so far. */
+  /** The events received so far. */
   events: { kind: string; data: Json }[];
-  /** The newest that was told of each node. */
+  /** The newest data of each node. */
   nodes(): Record<string, Json>;
   /** Resolves when the server ends the stream. */
   ended: Promise<void>;
-  hangUp(): void;
+  disconnect(): void;
 }
 
-async function watch(url: string): Promise<Watched> {
+async function watch(url: string): Promise<Stream> {
   const control = new AbortController();
   onTestFinished(() => control.abort());
   const response = await fetch(url, { headers: { authorization: `Bearer ${ADMIN_KEY}` }, signal: control.signal });
-  const events: Watched["events"] = [];
+  const events: Stream["events"] = [];
   const ended = (async () => {
     let text = "";
     for await (const bytes of response.body ?? []) {
@@ -43,19 +43,19 @@ async function watch(url: string): Promise<Watched> {
       }
     }
   })();
-  ended.catch(() => {}); // Most tests hang up, and do not wait for the end.
+  ended.catch(() => {}); // Most tests disconnect and do not wait for the end.
   const nodes = () => {
-    const told = events.filter(({ kind }) => kind === "nodes").flatMap(({ data }) => data as unknown as Json[]);
-    return Object.fromEntries(told.map((node) => [String(node["nodeId"]), node]));
+    const received = events.filter(({ kind }) => kind === "nodes").flatMap(({ data }) => data as unknown as Json[]);
+    return Object.fromEntries(received.map((node) => [String(node["nodeId"]), node]));
   };
-  return { response, events, nodes, ended, hangUp: () => control.abort() };
+  return { response, events, nodes, ended, disconnect: () => control.abort() };
 }
 
 const watchRun = (runId: string) => watch(`${chains.url}/api/v1/runs/${runId}/stream`);
 const last = <Item>(items: readonly Item[]) => items.at(-1);
 
-describe("a watcher", () => {
-  test("is told the run and all its nodes, then only what changes, and at last the end", async () => {
+describe("a client", () => {
+  test("receives the run and all its nodes, then only changes, and finally the end", async () => {
     const gate = signal();
     const runId = await chains.run([
       { id: "first", type: "noop" },
@@ -85,11 +85,11 @@ describe("a watcher", () => {
       counts: { SUCCESS: 3 },
     });
     expect(nodes()).toMatchObject({ gate: { status: "SUCCESS" }, last: { status: "SUCCESS" } });
-    const told = events.slice(before).filter(({ kind }) => kind === "nodes");
-    expect(JSON.stringify(told)).not.toContain('"nodeId":"first"');
+    const received = events.slice(before).filter(({ kind }) => kind === "nodes");
+    expect(JSON.stringify(received)).not.toContain('"nodeId":"first"');
   });
 
-  test("sees how far a node is", async () => {
+  test("receives the progress of a node", async () => {
     const gate = signal();
     const runId = await chains.run([
       scripted("load", async ({ progress }) => {
@@ -104,7 +104,7 @@ describe("a watcher", () => {
     gate.resolve();
   });
 
-  test("sees which run a node waits for", async () => {
+  test("receives the child run of a node", async () => {
     const name = `inner of ${Date.now()}`;
     await chains.define([scripted("work", holds)], { name });
     const runId = await chains.run([{ id: "outer", type: "chain", cfg: { name } }]);
@@ -117,11 +117,11 @@ describe("a watcher", () => {
     await chains.api.post(`/api/v1/runs/${runId}:stop`);
   });
 
-  test("that comes back is told everything anew, also when all is over", async () => {
+  test("that reconnects receives everything again, also after the end", async () => {
     const runId = await chains.run([{ id: "good", type: "noop" }, scripted("bad", fails)]);
     const first = await watchRun(runId);
     await until(() => first.events.length >= 2, "the present state");
-    first.hangUp();
+    first.disconnect();
     await chains.reaches(runId, "FAILED");
 
     const second = await watchRun(runId);
@@ -132,7 +132,7 @@ describe("a watcher", () => {
     expect(second.events[2]?.data).toEqual({ status: "FAILED" });
   });
 
-  test("misses nothing when the server's clock is ahead of the database's", async () => {
+  test("misses nothing if the server's clock is ahead of the database's", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
     onTestFinished(() => void vi.useRealTimers());
     const gate = signal();
@@ -145,7 +145,7 @@ describe("a watcher", () => {
     expect(last(events)).toMatchObject({ kind: "end" });
   });
 
-  test("of a run that does not exist gets an answer like any other, and a HEAD no stream", async () => {
+  test("of an unknown run receives an ordinary error, and HEAD is not supported", async () => {
     const path = "/api/v1/runs/00000000-0000-4000-8000-000000000000/stream";
     expect(await chains.api.get(path)).toMatchObject({ status: 400, body: { code: "RUN_NOT_FOUND" } });
     expect((await chains.api.send(path, { method: "HEAD" })).status).toBe(404);
@@ -153,18 +153,18 @@ describe("a watcher", () => {
 });
 
 describe("the server", () => {
-  test("counts a watcher that hung up as such", async () => {
+  test("counts a client that disconnected with status 499", async () => {
     const runId = await chains.run([scripted("work", holds)]);
-    const { events, hangUp } = await watchRun(runId);
+    const { events, disconnect } = await watchRun(runId);
     await until(() => events.length > 0, "the first event");
-    hangUp();
+    disconnect();
     await until(async () => {
       const metrics = await (await fetch(`${chains.url}/metrics`)).text();
       return /millrace_http_request_seconds_count\{.*runs\/:runId\/stream",status="499"\} [1-9]/.test(metrics);
     }, "the 499");
   });
 
-  test("lets only so many watch, and one more when one has hung up", async () => {
+  test("limits the number of streams, and accepts another when one has ended", async () => {
     const runId = await chains.run([scripted("work", holds)]);
     const wake = createWake();
     const streams = createRunStreams({ db: database.db, wake, streamsMax: 1 });
@@ -186,7 +186,7 @@ describe("the server", () => {
     expect(refused).toMatchObject({ status: 503, body: { code: "OVERLOADED" } });
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
 
-    first.hangUp();
+    first.disconnect();
     const second = await until(async () => {
       const again = await watch(`${http.url}/stream`);
       return again.response.status === 200 && again;
@@ -197,7 +197,7 @@ describe("the server", () => {
     expect(await http.send("/stream")).toMatchObject({ status: 503, body: { code: "SHUTTING_DOWN" } });
   });
 
-  test("that stops does not wait for those who watch, not even if they keep their connection", async () => {
+  test("that stops does not wait for streams, not even on kept-alive connections", async () => {
     const { app, url } = await startMillrace(database);
     const runId = await chains.run([scripted("work", holds)]);
     const agent = new Agent({ keepAlive: true });
@@ -213,7 +213,7 @@ describe("the server", () => {
   });
 });
 
-test("a watcher sees what a node waits for change while the node itself does not", async () => {
+test("a client receives a change of waitingFor although the node itself does not change", async () => {
   const gates = [signal(), signal()] as const;
   const runId = await chains.run([
     ...gates.map((gate, n) => scripted(`p${n}`, async () => ({ artifact: await gate.promise }))),
@@ -221,7 +221,7 @@ test("a watcher sees what a node waits for change while the node itself does not
   ]);
   const { nodes, ended } = await watchRun(runId);
   await until(() => nodes()["child"]?.["waitingFor"] === "2 parents to end", "the first look");
-  // What has just been touched is looked at anyway.
+  // Rows that were just updated are read again anyway.
   await database.query("update chains.job_run_node set updated_at = now() - interval '1 hour' where node_id = 'child'");
   gates[0].resolve();
   await until(() => nodes()["child"]?.["waitingFor"] === "1 parent to end", "one parent less");
@@ -230,7 +230,7 @@ test("a watcher sees what a node waits for change while the node itself does not
   expect(nodes()["child"]).toMatchObject({ status: "SUCCESS", waitingFor: null });
 });
 
-test("a watcher that reads slowly is sent no more until it has read", async () => {
+test("a client that reads slowly receives nothing more until it has read", async () => {
   const runId = await chains.run([scripted("work", holds)]);
   await chains.nodeReaches(runId, "work", "RUNNING");
   const written: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * A run as it happens, for live views: server-sent events. A connection is woken by hints, not by a clock, reads only what
- * changed, and sends nothing when nothing did; a line now and then keeps proxies from closing it.
+ * Live views of a run, as server-sent events. A hint makes a connection read the rows that changed and send them. A comment
+ * line every 15 s keeps proxies from closing an idle connection.
  */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -22,16 +22,16 @@ import { progressTopic } from "../topics.ts";
 import { type NodeReply, nodeReplies, runReply } from "./view.ts";
 
 export interface RunStreams {
-  /** Sends the run until it has ended or the caller has gone. Resolves when the connection is closed. */
+  /** Sends the run until it has ended or the client disconnects. Resolves when the connection is closed. */
   send(runId: string, reply: FastifyReply): Promise<void>;
-  /** Ends all: a stopping server does not wait for those who watch. */
+  /** Ends all streams, so that a stopping server does not wait for them. */
   stop(): void;
 }
 
-/** At most this often, however much happens. */
+/** The shortest pause between two reads. */
 const GAP_MS = 250;
 const KEEP_ALIVE_MS = 15_000;
-/** A row may be committed a moment after the time that it bears. What was sent before is not sent again. */
+/** A row may be committed some time after its `updated_at`, so each read starts this much earlier. Repeated rows are not sent. */
 const OVERLAP_MS = 10_000;
 const STREAMS_MAX = 1_000;
 const RETRY_AFTER_SECONDS = 5;
@@ -48,9 +48,9 @@ export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number
   ): Promise<void> {
     const dag = (await readRunDag(db, runId)) ?? { nodes: [] };
     const toReply = nodeReplies(dag);
-    const isNews = createNewsFilter();
-    const waiting = new Map<string, NodeStatus>(); // Those that were last told to wait.
-    let newestMs: number | undefined; // Among the rows seen, by the database's clock.
+    const isChanged = createChangeFilter();
+    const waiting = new Map<string, NodeStatus>(); // Nodes that were last sent with a `waitingFor`.
+    let newestMs: number | undefined; // `updated_at` of the newest row, by the database's clock.
     let changed = true;
     let wakeUp = () => {};
     const unlisten = wake.on(progressTopic(runId), () => {
@@ -63,9 +63,9 @@ export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number
           changed = false;
           const run = await readWatchedRun(db, runId);
           if (!run) return;
-          const nodes = await newsOfNodes();
+          const nodes = await changedNodes();
           const shown = { ...runReply(run), counts: run.counts };
-          if (isNews("", shown)) await write("run", shown);
+          if (isChanged("", shown)) await write("run", shown);
           if (nodes.length > 0) await write("nodes", nodes);
           if (ENDED_RUN.has(run.status)) {
             await write("end", { status: run.status });
@@ -74,49 +74,49 @@ export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number
           await sleepFor(GAP_MS, undefined, { signal });
         } else if (!(await wokenWithin(KEEP_ALIVE_MS))) {
           await write("", undefined);
-          changed = true; // In case a hint was lost.
+          changed = true; // A hint may have been lost.
         }
       }
     } finally {
       unlisten();
     }
 
-    async function newsOfNodes(): Promise<NodeReply[]> {
-      if (newestMs === undefined) return newsAmong(await readNodes(db, runId));
-      const news = newsAmong(await readChangedNodes(db, runId, new Date(newestMs - OVERLAP_MS)));
-      const moved = new Set(news.map(({ nodeId }) => nodeId));
-      // What a node waits for changes without a trace in its own row.
-      const unsure = dag.nodes.filter(
+    async function changedNodes(): Promise<NodeReply[]> {
+      if (newestMs === undefined) return changedAmong(await readNodes(db, runId));
+      const changedRows = changedAmong(await readChangedNodes(db, runId, new Date(newestMs - OVERLAP_MS)));
+      const moved = new Set(changedRows.map(({ nodeId }) => nodeId));
+      // What a node waits for can change without an update of its own row.
+      const maybeChanged = dag.nodes.filter(
         ({ id, dependsOn = [], waitsFor = [] }) =>
           waiting.get(id) === "RETRYING" ||
           (waiting.has(id) && (waitsFor.length > 0 || dependsOn.some((parent) => moved.has(parent)))),
       );
-      if (unsure.length === 0) return news;
-      const ids = unsure.map(({ id }) => id);
-      return [...news, ...newsAmong(await readSomeNodes(db, runId, ids))];
+      if (maybeChanged.length === 0) return changedRows;
+      const ids = maybeChanged.map(({ id }) => id);
+      return [...changedRows, ...changedAmong(await readSomeNodes(db, runId, ids))];
     }
 
-    function newsAmong(rows: readonly NodeRow[]): NodeReply[] {
+    function changedAmong(rows: readonly NodeRow[]): NodeReply[] {
       for (const { updated_at } of rows) newestMs = Math.max(newestMs ?? 0, updated_at.getTime());
       return rows.map(toReply).filter((node) => {
         if (node.waitingFor === null) waiting.delete(node.nodeId);
         else waiting.set(node.nodeId, node.status);
-        return isNews(node.nodeId, node);
+        return isChanged(node.nodeId, node);
       });
     }
 
     function wokenWithin(ms: number): Promise<boolean> {
       return new Promise((resolve) => {
         const timer = setTimeout(() => finish(false), ms);
-        const gone = () => finish(false);
+        const aborted = () => finish(false);
         const finish = (woken: boolean) => {
           clearTimeout(timer);
-          signal.removeEventListener("abort", gone);
+          signal.removeEventListener("abort", aborted);
           wakeUp = () => {};
           resolve(woken);
         };
         wakeUp = () => finish(true);
-        signal.addEventListener("abort", gone);
+        signal.addEventListener("abort", aborted);
         if (changed) finish(true);
       });
     }
@@ -137,19 +137,19 @@ export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number
         "content-type": "text/event-stream; charset=utf-8",
         "cache-control": "no-store",
         "x-accel-buffering": "no",
-        connection: "close", // Nobody asks again on it, and a stopping server would wait until they do not.
+        connection: "close", // Nothing follows on it, and a stopping server would wait for a kept-alive connection.
         "x-request-id": String(reply.getHeader("x-request-id") ?? ""),
       });
       const write = async (event: string, data: unknown) => {
         const text = event === "" ? ": still here\n\n" : `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
-        // A watcher that reads slowly is told less often, and never more than what is true by then.
+        // A slow client gets fewer messages, each with the state of that moment.
         if (!raw.write(text)) await once(raw, "drain", { signal: control.signal });
       };
       try {
         await follow(runId, write, control.signal);
       } catch (error) {
         if (control.signal.aborted) return;
-        void write("error", { error: "The stream broke off. Connect again.", code: "INTERNAL" }).catch(() => {});
+        void write("error", { error: "The stream failed. Connect again.", code: "INTERNAL" }).catch(() => {});
         throw error;
       } finally {
         open.delete(control);
@@ -163,13 +163,13 @@ export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number
   };
 }
 
-/** Whether something differs from what was last told under its key. Keeps a hash: ten thousand texts would be too much. */
-function createNewsFilter(): (key: string, value: unknown) => boolean {
-  const told = new Map<string, string>();
+/** Whether a value differs from the last one sent under its key. Keeps hashes, because ten thousand texts would be too large. */
+function createChangeFilter(): (key: string, value: unknown) => boolean {
+  const sent = new Map<string, string>();
   return (key, value) => {
     const hash = createHash("sha256").update(JSON.stringify(value)).digest("base64");
-    if (told.get(key) === hash) return false;
-    told.set(key, hash);
+    if (sent.get(key) === hash) return false;
+    sent.set(key, hash);
     return true;
   };
 }

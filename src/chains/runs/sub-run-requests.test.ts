@@ -1,4 +1,4 @@
-/** What a node asks for that waits for a run: the same as before, something else, too much, or itself. */
+/** What a node requests as its child run: the same as before, something else, too much, or its own chain. */
 import { describe, expect, test } from "vitest";
 import { useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -13,8 +13,8 @@ const RETRY = { maxAttempts: 5, backoffMs: 0 };
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a template of chains.
 const ATTEMPT = "${node.attempt}";
 
-describe("the next attempt of a node whose run has failed", () => {
-  test("starts a new run of the chain when the params are others", async () => {
+describe("the next attempt of a node whose child run has failed", () => {
+  test("starts a new run of the chain if the params differ", async () => {
     const process = await chains.open();
     acts.set("a", ({ params }) =>
       params["attempt"] === 1 ? Promise.reject(new Error("not with these")) : { artifact: params },
@@ -34,7 +34,7 @@ describe("the next attempt of a node whose run has failed", () => {
     expect(await look(first)).toMatchObject({ status: "FAILED", nodes: { a: { attempt: 1 } } });
   });
 
-  test("starts a new run of the items when the list is another", async () => {
+  test("starts a new run of the items if the list differs", async () => {
     const process = await chains.open();
     acts.set("0", (_ctx, { value }) =>
       value === 1 ? Promise.reject(new Error("not this item")) : { artifact: value },
@@ -52,7 +52,7 @@ describe("the next attempt of a node whose run has failed", () => {
     expect(await childrenOf(runId)).toHaveLength(2);
   });
 
-  test("goes on with that run when it asks for the same", async () => {
+  test("continues that run if the request is the same", async () => {
     const process = await chains.open();
     acts.set("a", ({ attempt }) => (attempt === 1 ? Promise.reject(new Error("not yet")) : {}));
     const runId = await startParent(process, [{ id: "a" }, { id: "b" }], {
@@ -66,12 +66,11 @@ describe("the next attempt of a node whose run has failed", () => {
   });
 });
 
-describe("artifacts that are more than is kept, together,", () => {
+describe("artifacts that are too large in total", () => {
   const LARGE = "x".repeat(400_000);
-  const sentence =
-    /^run \S+ succeeded, but its artifacts have \d{7} bytes together, more than the 1048576 that are kept/;
+  const sentence = /^run \S+ succeeded, but its artifacts have \d{7} bytes in total, more than the 1048576 allowed/;
 
-  test.each(["chain", "map"])("fail a node of type %s for good, and that is the end of it", async (type) => {
+  test.each(["chain", "map"])("fail a node of type %s for good, and the timers find nothing to do", async (type) => {
     const process = await chains.open();
     const child = ["0", "1", "2"].map((id) => ({ id }));
     for (const { id } of child) acts.set(id, () => ({ artifact: LARGE }));
@@ -98,17 +97,17 @@ describe("artifacts that are more than is kept, together,", () => {
 
 describe("a chain with maxActiveRuns", () => {
   const runs = (name: string) => ({ id: "sub", type: "chain", cfg: { name }, retry: RETRY });
-  const sentence = "chain `narrow` waits for this node, and it allows only 1 active runs: this one might wait for ever";
+  const sentence = "chain `narrow` waits for this node, and its maxActiveRuns is 1: a further run might wait forever";
 
   test.each([
     ["runs itself", [runs("narrow")], 0],
-    ["runs itself over another chain", [runs("between")], 1],
+    ["runs itself through another chain", [runs("between")], 1],
     [
       "runs itself for each item of a list",
       [{ id: "each", type: "map", cfg: { over: [1], node: { type: "chain", cfg: { name: "narrow" } } } }],
       1,
     ],
-  ])("that %s fails with a sentence instead of waiting for ever", async (_what, nodes, depth) => {
+  ])("that %s fails with a reason instead of waiting forever", async (_what, nodes, depth) => {
     const process = await chains.open();
     await define(process, [runs("narrow")], { name: "between" });
     const chainId = await define(process, nodes, { name: "narrow", maxActiveRuns: 1 });
@@ -120,7 +119,7 @@ describe("a chain with maxActiveRuns", () => {
     expect(deepest).toEqual({ depth });
   });
 
-  test("may be run by another, one after the other", async () => {
+  test("may be run twice by another, one after the other", async () => {
     const process = await chains.open();
     await define(process, [{ id: "a" }], { name: "narrow", maxActiveRuns: 1 });
     const chainId = await define(process, [runs("narrow"), { ...runs("narrow"), id: "other" }]);

@@ -1,4 +1,4 @@
-/** Nodes that do not wait any longer for the run that they started: their time is up, they were completed, or stopped. */
+/** Nodes that no longer wait for their child run: they timed out, were completed, or were stopped. */
 import { describe, expect, test } from "vitest";
 import { ACTOR, held, useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -10,14 +10,14 @@ const chains = useChainProcesses(database);
 const { acts, define, ended, look } = chains;
 const { childrenOf, childOf, startParent } = useSubRuns(database, chains);
 const BY = { by: "test" };
-const FORSAKEN = { status: "STOPPED", reason: "nothing waits for it any more" };
+const ORPHANED = { status: "STOPPED", reason: "no node waits for it anymore" };
 const makeDue = () => database.query("update chains.live_node set due_at = now() where due_at is not null");
 
-describe("a node whose run takes longer than its timeoutMs", () => {
+describe("a node whose child run exceeds its timeoutMs", () => {
   test.each([
     ["chain", { name: "slow" }],
     ["map", { over: [1, 2], node: { type: "act" } }],
-  ])("fails, and its run is stopped: %s", async (type, cfg) => {
+  ])("fails, and its child run is stopped: %s", async (type, cfg) => {
     const process = await chains.open();
     const { act, begun: begin } = held();
     for (const id of ["a", "0", "1"]) acts.set(id, act);
@@ -29,11 +29,11 @@ describe("a node whose run takes longer than its timeoutMs", () => {
       status: "FAILED",
       nodes: { sub: { status: "FAILED", attempt: 1, error: "it took longer than its 300 ms" } },
     });
-    expect(await ended(await childOf(runId))).toMatchObject(FORSAKEN);
+    expect(await ended(await childOf(runId))).toMatchObject(ORPHANED);
     expect(context?.signal.aborted).toBe(true);
   });
 
-  test("tries again when it may, with the same run and the whole of its time", async () => {
+  test("is retried with the same child run and its full time", async () => {
     const process = await chains.open({ roles: ["worker"] });
     const { act, begun: begin } = held();
     acts.set("a", act);
@@ -51,10 +51,10 @@ describe("a node whose run takes longer than its timeoutMs", () => {
       error: "it took longer than its 60000 ms",
     });
     expect(await process.timers.runOnce()).toMatchObject({ children_stopped: 1 });
-    expect(await ended(childId)).toMatchObject(FORSAKEN);
+    expect(await ended(childId)).toMatchObject(ORPHANED);
     await makeDue();
-    // One look may pass over it: the word that its run has ended comes late, and holds the node for a moment.
-    await until(async () => (await process.timers.runOnce())["ripened"] === 1, "the next attempt to be due");
+    // One pass may skip it: the late report that its child run has ended locks the node for a moment.
+    await until(async () => (await process.timers.runOnce())["released"] === 1, "the next attempt to be due");
     await begin(2);
     const live = await until(
       async () =>
@@ -72,7 +72,7 @@ describe("a node whose run takes longer than its timeoutMs", () => {
     expect(await childrenOf(runId)).toEqual([childId]);
   });
 
-  test("leaves no run behind when its next attempt waits for another one", async () => {
+  test("has its old child run stopped when its next attempt starts another", async () => {
     const process = await chains.open({ roles: ["worker"] });
     const { act, begun: begin, release } = held();
     acts.set("a", act);
@@ -90,14 +90,14 @@ describe("a node whose run takes longer than its timeoutMs", () => {
     await process.timers.runOnce();
     const second = await until(async () => (await childrenOf(runId))[1], "the second run");
     expect(await process.timers.runOnce()).toMatchObject({ children_stopped: 1 });
-    expect(await ended(first)).toMatchObject(FORSAKEN);
+    expect(await ended(first)).toMatchObject(ORPHANED);
     expect((await look(second)).status).toBe("RUNNING");
     release();
     expect(await ended(runId)).toMatchObject({ status: "SUCCESS", nodes: { sub: { attempt: 2 } } });
   });
 });
 
-describe("a run is not left alone", () => {
+describe("a child run is not left running", () => {
   test("when the node that waits for it is completed by hand", async () => {
     const process = await chains.open();
     const { act, begun: begin } = held();
@@ -106,12 +106,12 @@ describe("a run is not left alone", () => {
     await begin();
     await process.runs.complete(runId, { nodeId: "sub", artifact: "by hand", reason: null }, ACTOR);
     expect(await ended(runId)).toMatchObject({ status: "SUCCESS", nodes: { sub: { artifact: "by hand" } } });
-    expect(await ended(await childOf(runId))).toMatchObject(FORSAKEN);
+    expect(await ended(await childOf(runId))).toMatchObject(ORPHANED);
   });
 
-  test("by a node that asks for it when its own run is being stopped: it is not made", async () => {
+  test("if its node requests it while its own run is STOPPING: it is not started", async () => {
     const process = await chains.open();
-    const { act, begun: begin, release } = held({ stubborn: true });
+    const { act, begun: begin, release } = held({ ignoresAbort: true });
     acts.set("asks", async (ctx, cfg) => {
       await act(ctx, cfg);
       return { subRun: { of: { chain: "child" }, params: {}, opTime: null } };

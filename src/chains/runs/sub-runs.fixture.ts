@@ -1,10 +1,10 @@
-/** Runs that nodes wait for, for tests: a chain that runs another, and the runs that came of it. */
+/** Child runs for tests: a chain that runs another one, and the runs that its nodes have started. */
 import type { ChainProcess, ChainProcesses } from "../../../test/chain-process.ts";
 import type { TestDatabase } from "../../../test/database.ts";
 import { until } from "../../../test/until.ts";
 
 export function useSubRuns(database: TestDatabase, chains: ChainProcesses) {
-  /** The runs that nodes of this one have started, the oldest first. */
+  /** The child runs of a run, oldest first. */
   async function childrenOf(runId: string): Promise<string[]> {
     const rows = await database.query<{ run_id: string }>(
       "select run_id from chains.job_run where parent_run_id = $1 order by created_at",
@@ -17,7 +17,7 @@ export function useSubRuns(database: TestDatabase, chains: ChainProcesses) {
     childrenOf,
     childOf: (runId: string) => until(async () => (await childrenOf(runId))[0], `a run of a node of ${runId}`),
 
-    /** Makes a chain named `child`, and a run of another that waits for it in its node `sub`. Answers the run's id. */
+    /** Creates a chain named `child`, and starts a run of another chain whose node `sub` runs it. Returns the run's id. */
     async startParent(process: ChainProcess, child: readonly object[], sub: object = {}, request: object = {}) {
       await chains.define(process, child, { name: "child" });
       const chainId = await chains.define(process, [

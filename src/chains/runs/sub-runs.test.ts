@@ -1,4 +1,4 @@
-/** Nodes that wait for a run of their own: of another chain (`chain`) or of the items of a list (`map`). */
+/** Nodes that wait for a child run: of another chain (`chain`) or of the items of a list (`map`). */
 import { describe, expect, test } from "vitest";
 import { ACTOR, type ChainProcess, held, useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -15,7 +15,7 @@ const fails = (message: string) => () => {
 };
 
 describe("a chain node", () => {
-  test("starts the chain with its params and opTime, and brings what its nodes brought", async () => {
+  test("starts the chain with its params and opTime, and returns the artifacts of its nodes", async () => {
     const process = await chains.open();
     const seen: unknown[] = [];
     acts.set("a", ({ params, opTime }) => {
@@ -47,16 +47,16 @@ describe("a chain node", () => {
     expect(child).toEqual({ trigger: "chain", priority: 3, depth: 1, job_name: "child" });
   });
 
-  test("takes up no slot while it waits", async () => {
+  test("holds no slot while it waits", async () => {
     const process = await chains.open({ slots: 1 });
     const runId = await startParent(process, [{ id: "a" }]);
     expect((await ended(runId)).status).toBe("SUCCESS");
   });
 
-  test("fails as its run does; a retry goes on with the same run, and only with what failed", async () => {
+  test("fails with its child run; a retry continues the same run, and only runs what failed", async () => {
     const process = await chains.open();
     acts.set("bad", fails("no luck"));
-    const runId = await startParent(process, [{ id: "good" }, { id: "bad" }, { id: "behind", dependsOn: ["bad"] }]);
+    const runId = await startParent(process, [{ id: "good" }, { id: "bad" }, { id: "last", dependsOn: ["bad"] }]);
     const run = await ended(runId);
     const childId = await childOf(runId);
     expect(run).toMatchObject({
@@ -71,14 +71,14 @@ describe("a chain node", () => {
     await process.runs.retry(runId, again, ACTOR);
     expect(await ended(runId)).toMatchObject({ status: "SUCCESS", nodes: { sub: { attempt: 2 } } });
     expect(await childrenOf(runId)).toEqual([childId]);
-    expect(begunNodes()).toEqual(["bad", "behind", "after"]);
+    expect(begunNodes()).toEqual(["bad", "last", "after"]);
     expect(await look(childId)).toMatchObject({
       status: "SUCCESS",
       nodes: { good: { attempt: 1 }, bad: { attempt: 2 } },
     });
   });
 
-  test("tries again by itself as often as its retry says", async () => {
+  test("is retried automatically as often as its retry policy says", async () => {
     const process = await chains.open();
     acts.set("a", ({ attempt }) => (attempt < 3 ? fails("not yet")() : {}));
     const runId = await startParent(process, [{ id: "a" }], { retry: { maxAttempts: 3, backoffMs: 1 } });
@@ -87,7 +87,7 @@ describe("a chain node", () => {
   });
 
   test.each([
-    ["is unknown", { cfg: { name: "nobody" } }, "there is no chain named `nobody`"],
+    ["is unknown", { cfg: { name: "unknown" } }, "there is no chain named `unknown`"],
     ["is disabled", { cfg: { name: "disabled" } }, "chain `disabled` is disabled"],
     [
       "waits for tables, without an opTime",
@@ -106,7 +106,7 @@ describe("a chain node", () => {
     expect(await childrenOf(runId)).toEqual([]);
   });
 
-  test("that runs its own chain comes to an end", async () => {
+  test("that runs its own chain ends at the nesting limit", async () => {
     const process = await chains.open();
     const chainId = await define(process, [{ id: "sub", type: "chain", cfg: { name: "itself" } }], { name: "itself" });
     const { runId } = await process.runs.start(chainId, BY);
@@ -119,7 +119,7 @@ describe("a chain node", () => {
     expect(depth).toBe(10);
   });
 
-  test("hears of an end that nobody lived to tell", async () => {
+  test("is reported the end of its child run by the timers if no process did", async () => {
     const process = await chains.open({ roles: ["worker"] });
     const { act, begun: begin } = held();
     acts.set("a", act);
@@ -128,14 +128,14 @@ describe("a chain node", () => {
     const childId = await childOf(runId);
     await process.timers.runOnce();
     await begin();
-    // As if the process had died between the end of the run and the word to its parent.
+    // As if the process had died between the end of the child run and the report to its parent.
     await database.query(`with run as (
         update chains.job_run set status = 'SUCCESS', ended_at = now() where parent_run_id is not null returning run_id
       ), node as (
         update chains.job_run_node set status = 'SUCCESS', ended_at = now() where run_id in (select run_id from run)
       ), live as (delete from chains.live_node where run_id in (select run_id from run))
       delete from chains.live_run where run_id in (select run_id from run)`);
-    expect(await process.timers.runOnce()).toMatchObject({ children_told: 1 });
+    expect(await process.timers.runOnce()).toMatchObject({ children_reported: 1 });
     expect(await ended(runId)).toMatchObject({
       status: "SUCCESS",
       nodes: { sub: { artifact: { runId: childId, artifacts: {} } } },
@@ -143,8 +143,8 @@ describe("a chain node", () => {
   });
 });
 
-describe("a stop of a run whose node waits for another", () => {
-  test("stops that one as well, and the node is STOPPED", async () => {
+describe("a stop of a run whose node waits for a child run", () => {
+  test("stops the child run as well, and the node is STOPPED", async () => {
     const process = await chains.open();
     const { act, begun: begin } = held();
     acts.set("a", act);
@@ -159,11 +159,11 @@ describe("a stop of a run whose node waits for another", () => {
     expect(context?.signal.aborted).toBe(true);
     expect(await look(await childOf(runId))).toMatchObject({
       status: "STOPPED",
-      reason: "nothing waits for it any more",
+      reason: "no node waits for it anymore",
     });
   });
 
-  test("goes down all the way", async () => {
+  test("stops all nested child runs", async () => {
     const process = await chains.open();
     const { act, begun: begin } = held();
     acts.set("deepest", act);
@@ -176,7 +176,7 @@ describe("a stop of a run whose node waits for another", () => {
     expect(rows).toEqual([{ status: "STOPPED" }, { status: "STOPPED" }, { status: "STOPPED" }]);
   });
 
-  test("is repaired by the timers when the process died in between, even after the grace period", async () => {
+  test("is completed by the timers if the process died in between, even after the grace period", async () => {
     const process = await chains.open({ stopGraceSeconds: 1 });
     const { act, begun: begin } = held();
     acts.set("a", act);
@@ -192,7 +192,7 @@ describe("a stop of a run whose node waits for another", () => {
     expect(other.logged).toEqual([]);
   });
 
-  test("can be resumed, and its run goes on", async () => {
+  test("can be resumed, and its child run continues", async () => {
     const process = await chains.open();
     const { act, begun: begin } = held();
     acts.set("a", act);
@@ -228,7 +228,7 @@ describe("a map node", () => {
     for (let index = 0; index < count; index += 1) acts.set(String(index), act);
   };
 
-  test("does its node for each item and brings their artifacts in the order of the list", async () => {
+  test("runs its node for each item and returns the artifacts in the order of the list", async () => {
     const process = await chains.open();
     actForAll(30, (_ctx, { value, at }) => ({ artifact: [at, value] }));
     const list = Array.from({ length: 30 }, (_, index) => `item ${index}`);
@@ -248,7 +248,7 @@ describe("a map node", () => {
     expect((await ended(runId)).nodes["each"]?.artifact).toMatchObject({ items: ["x", "y"] });
   });
 
-  test("runs no more items at once than it may, and each lane goes on at once", async () => {
+  test("runs at most maxParallel items at a time", async () => {
     const process = await chains.open();
     const { act, begun: begin, release } = held();
     actForAll(12, act);
@@ -265,7 +265,7 @@ describe("a map node", () => {
     expect(begun).toHaveLength(12);
   });
 
-  test("is FAILED when one item fails, after the others were done; a retry does only that one", async () => {
+  test("is FAILED when one item fails, after the others have ended; a retry only runs that one", async () => {
     const process = await chains.open();
     actForAll(6, ({ nodeId }) => ({ artifact: nodeId }));
     acts.set("2", fails("item 2 is odd"));
@@ -285,14 +285,14 @@ describe("a map node", () => {
     expect(begunNodes()).toEqual(["2"]);
   });
 
-  test("of an empty list succeeds with nothing", async () => {
+  test("of an empty list succeeds with no items", async () => {
     const process = await chains.open();
     const runId = await mapOver(process, []);
     expect((await ended(runId)).nodes["each"]).toMatchObject({ status: "SUCCESS", artifact: { items: [] } });
     expect(await childrenOf(runId)).toEqual([]);
   });
 
-  test("takes an item for data, also when it looks like a template", async () => {
+  test("treats an item as data, even if it looks like a template", async () => {
     const process = await chains.open();
     actForAll(3, (_ctx, { value }) => ({ artifact: value }));
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: that is what it is about.
@@ -312,7 +312,7 @@ describe("a map node", () => {
     expect((await ended(runId)).nodes["each"]).toMatchObject({ status: "SUCCESS", artifact: { items } });
   });
 
-  test("lets its items have a pool and retries of their own", async () => {
+  test("applies the pool and retry policy of its node to each item", async () => {
     const process = await chains.open();
     await database.query("insert into chains.pool (name, size) values ('narrow', 1)");
     actForAll(4, ({ attempt }) => (attempt === 1 ? fails("first")() : {}));

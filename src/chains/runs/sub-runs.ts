@@ -1,7 +1,7 @@
 /**
- * Nodes that wait for a run of their own. Such a node is parked: it holds no slot and no lease, and goes on when that run
- * has ended. The run is made in the transaction that parks the node, so a crash leaves neither without the other; that it
- * ended is told after the commit, and looked for again by the timers in case nobody lived to tell.
+ * Child runs: runs that a node starts and waits for. Such a node is parked: it holds no slot and no lease until the child run
+ * has ended. The child run is inserted in the transaction that parks the node, so a crash leaves neither without the other.
+ * Its end is reported to the node after the commit; if the process dies before that, the timers report it.
  */
 
 import type { Db } from "../../kernel/data/db.ts";
@@ -12,20 +12,20 @@ import type { ChildStart, Engine, Report } from "../engine/engine.ts";
 import type { KnownRun } from "../engine/run-cache.ts";
 import { ENDED_RUN, type RunStatus } from "../engine/states.ts";
 import type { ChildOutcome } from "../engine/transition.ts";
-import { findChainToRun, isAbove, type NewRun, newestChild, readOutcome } from "../store/runs.ts";
+import { findChainToRun, isAncestor, type NewRun, newestChild, readOutcome } from "../store/runs.ts";
 import { FinalFailure, type SubRun } from "../types/node-type.ts";
 import { ARTIFACT_BYTES_MAX } from "../worker/execute.ts";
 import type { PreparedNode } from "../worker/prepare.ts";
 import type { Runs } from "./runs.ts";
 
 export interface SubRuns {
-  /** What to report for a node that wants to wait for a run: it is made, or an earlier one of the node goes on. */
+  /** The report that parks a node for a child run: a new one, or the one of its previous attempt. */
   begin(item: PreparedNode, subRun: SubRun): Promise<Report>;
-  /** Tells the node that waits for it, if one does; answers whether that counted. */
+  /** Reports the end of a child run to its parent node; returns whether that counted. */
   ended(known: KnownRun, status: RunStatus): Promise<boolean>;
 }
 
-/** How deep runs may start runs: a chain that runs itself would go on for ever. */
+/** How deep child runs may be nested: a chain that runs itself would never end. */
 const DEPTH_MAX = 10;
 
 export function createSubRuns(deps: { db: Db; engine: Engine; runs: Runs; ids: Ids; log: ServiceLog }): SubRuns {
@@ -52,9 +52,9 @@ export function createSubRuns(deps: { db: Db; engine: Engine; runs: Runs; ids: I
     const chain = await findChainToRun(db, of.chain);
     if (!chain) throw new FinalFailure(`there is no chain named \`${of.chain}\``);
     if (!chain.enabled) throw new FinalFailure(`chain \`${of.chain}\` is disabled`);
-    if (chain.max_active_runs !== null && (await isAbove(db, item.run_id, chain.chain_id))) {
+    if (chain.max_active_runs !== null && (await isAncestor(db, item.run_id, chain.chain_id))) {
       throw new FinalFailure(
-        `chain \`${of.chain}\` waits for this node, and it allows only ${chain.max_active_runs} active runs: this one might wait for ever`,
+        `chain \`${of.chain}\` waits for this node, and its maxActiveRuns is ${chain.max_active_runs}: a further run might wait forever`,
       );
     }
     if (chain.waits && opTime === null)
@@ -62,16 +62,16 @@ export function createSubRuns(deps: { db: Db; engine: Engine; runs: Runs; ids: I
     return { run: { ...run, chain_id: chain.chain_id } };
   }
 
-  /** The run of the attempt before, brought back to life if it can be and if it is still what is asked for. */
+  /** The child run of the previous attempt, retried if it failed, provided that the request is still the same. */
   async function earlierChild(item: PreparedNode, subRun: SubRun): Promise<string | undefined> {
     if (item.attempt === 1) return undefined;
     const child = await newestChild(db, item.run_id, item.node_id);
     if (!child || child.status === "SUCCESS" || child.request !== requestOf(subRun)) return undefined;
-    if (child.status === "STOPPING") throw new Error(`run ${child.run_id} of the attempt before is still stopping`);
+    if (child.status === "STOPPING") throw new Error(`run ${child.run_id} of the previous attempt is still STOPPING`);
     if (child.status === "FAILED" || child.status === "STOPPED") {
       return (await runs.retryChild(child.run_id)) ? child.run_id : undefined;
     }
-    return child.run_id; // It still runs: whoever waited for it was lost.
+    return child.run_id; // It still runs: the worker of the previous attempt was lost.
   }
 
   return {
@@ -92,7 +92,7 @@ export function createSubRuns(deps: { db: Db; engine: Engine; runs: Runs; ids: I
       } catch (err) {
         log.warn(
           { err, runId, nodeId, childRunId },
-          "a waiting node could not be told that its run ended; it will be tried again",
+          "the end of a child run was not reported to its parent node and will be tried again",
         );
         return false;
       }
@@ -106,18 +106,18 @@ async function outcomeOf(db: Db, childRunId: string, trigger: string): Promise<C
     const error = `run ${childRunId} ended with ${status}${reason === null ? "" : `: ${reason}`}`;
     return { status: status === "STOPPED" ? "STOPPED" : "FAILED", error, final: false };
   }
-  const brought = nodes.filter(({ artifact }) => artifact !== null);
+  const withArtifact = nodes.filter(({ artifact }) => artifact !== null);
   const artifact =
     trigger === "map"
       ? { runId: childRunId, items: nodes.map((node) => node.artifact) }
-      : { runId: childRunId, artifacts: Object.fromEntries(brought.map((node) => [node.node_id, node.artifact])) };
+      : { runId: childRunId, artifacts: Object.fromEntries(withArtifact.map((node) => [node.node_id, node.artifact])) };
   const bytes = Buffer.byteLength(JSON.stringify(artifact));
   if (bytes <= ARTIFACT_BYTES_MAX) return { status, artifact };
-  const error = `run ${childRunId} succeeded, but its artifacts have ${bytes} bytes together, more than the ${ARTIFACT_BYTES_MAX} that are kept`;
+  const error = `run ${childRunId} succeeded, but its artifacts have ${bytes} bytes in total, more than the ${ARTIFACT_BYTES_MAX} allowed`;
   return { status: "FAILED", error, final: true };
 }
 
-/** The same for two attempts that ask for the same. */
+/** A digest that is equal for equal requests. */
 function requestOf({ of, params, opTime }: SubRun): string {
   return fingerprint({ of, params, opTime });
 }

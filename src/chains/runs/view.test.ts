@@ -52,7 +52,7 @@ const reply = nodeReplies(
 );
 
 describe("a run", () => {
-  test("is told in the words of the API", () => {
+  test("has the fields of the API", () => {
     expect(runReply(run)).toEqual({
       runId: "run-1",
       chainId: "chain-1",
@@ -76,7 +76,7 @@ describe("a run", () => {
     });
   });
 
-  test("that waits for its turn says so", () => {
+  test("that is PENDING because of maxActiveRuns has a reason", () => {
     const pending: RunRow = { ...run, status: "PENDING" };
     expect(runReply({ ...pending, active: 2, max_active_runs: 2 }).reason).toBe(
       "waits for its turn: 2 of at most 2 runs of this chain are active",
@@ -86,13 +86,13 @@ describe("a run", () => {
     expect(runReply({ ...run, active: 2, max_active_runs: 2 }).reason).toBeNull();
   });
 
-  test("keeps the reason that was written down", () => {
+  test("keeps a stored reason", () => {
     expect(runReply({ ...run, status: "FAILED", reason: "node `a` failed: no" }).reason).toBe("node `a` failed: no");
   });
 });
 
 describe("a node", () => {
-  test("is told with what its definition says of it", () => {
+  test("has the fields of its definition", () => {
     expect(reply({ ...row, status: "SUCCESS", attempt: 1, artifact: { rows: [1] } })).toMatchObject({
       nodeId: "load",
       type: "sql",
@@ -106,11 +106,11 @@ describe("a node", () => {
     });
   });
 
-  test("has one attempt and no parents if the definition says nothing", () => {
+  test("has one attempt and no parents by default", () => {
     expect(reply({ ...row, node_id: "extract" })).toMatchObject({ type: "noop", dependsOn: [], maxAttempts: 1 });
   });
 
-  test("without an artifact has no text of one either", () => {
+  test("without an artifact has no artifactJson", () => {
     expect(reply(row)).toMatchObject({ artifact: null, artifactJson: null });
   });
 

@@ -1,4 +1,5 @@
-/** How runs and nodes are told: the rows, the pinned definition and, for what does not move, the reason in a sentence. */
+/** Replies for runs and nodes: their rows, their definition and, for a node that does not run, what it waits for. */
+import { counted } from "../../kernel/text/sentences.ts";
 import type { Dag, NodeDef } from "../definitions/dag.ts";
 import type { NodeRow, RunRow } from "../store/reads.ts";
 
@@ -33,7 +34,7 @@ function whyPending({ status, active, max_active_runs }: RunRow): string | null 
 
 export type NodeReply = ReturnType<typeof nodeReply>;
 
-/** Answers rows to replies, for the nodes of one DAG. */
+/** Makes replies of rows, for the nodes of one DAG. */
 export function nodeReplies(dag: Dag): (row: NodeRow) => NodeReply {
   const defs = new Map(dag.nodes.map((def) => [def.id, def]));
   return (row) => nodeReply(row, defs.get(row.node_id));
@@ -68,7 +69,7 @@ function waitingFor({ state, waiting, pool, missing_tables, due_at, child_run_id
       const tables = missing_tables ?? [];
       const parents = (waiting ?? 0) - tables.length;
       const parts = [
-        ...(parents > 0 ? [`${parents} ${parents === 1 ? "parent" : "parents"} to end`] : []),
+        ...(parents > 0 ? [`${counted(parents, "parent")} to end`] : []),
         ...(tables.length > 0 ? [`${tables.length === 1 ? "the table" : "the tables"} ${tables.join(", ")}`] : []),
       ];
       return parts.join(" and ");

@@ -1,4 +1,4 @@
-/** Pools: how many of their nodes run at once, over all processes, counted from the leases themselves. */
+/** Pools limit how many of their nodes run at a time, over all processes, counted from the leases. */
 import { describe, expect, test } from "vitest";
 import { ACTOR, held, useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -18,11 +18,11 @@ const inPool = (count: number, pool: string) =>
   Array.from({ length: count }, (_, index) => ({ id: `${pool}${index}`, pool }));
 const leased = async () =>
   (await database.query("select from chains.live_node where state = 'leased' and pool is not null")).length;
-/** What a change of the size through the API sets off in all processes. */
+/** The hint that a change of the size through the API sends to all processes. */
 const hint = () => database.query("select pg_notify('millrace_wake', 'test chains.ready_in_pool')");
 
 describe("a pool", () => {
-  test("is never overfull, whichever processes work, and is full as long as there is work", async () => {
+  test("is never exceeded by several processes, and is full while there is work", async () => {
     const processes = [await chains.open(), await chains.open()] as const;
     const [process] = processes;
     await setPool("db", 3);
@@ -45,7 +45,7 @@ describe("a pool", () => {
     expect(most).toBe(3);
   });
 
-  test("leaves alone what is in no pool or in another", async () => {
+  test("does not limit nodes in no pool or in another", async () => {
     const process = await chains.open();
     await setPool("narrow", 1);
     await setPool("wide", 5);
@@ -64,7 +64,7 @@ describe("a pool", () => {
     expect((await ended(runId)).status).toBe("SUCCESS");
   });
 
-  test("of size 0 holds everything back until it is larger", async () => {
+  test("of size 0 blocks its nodes until it is larger", async () => {
     const process = await chains.open();
     await setPool("db", 0);
     const { runId } = await process.runs.start(await define(process, [...inPool(2, "db"), { id: "free" }]), BY);
@@ -76,7 +76,7 @@ describe("a pool", () => {
     expect((await ended(runId)).status).toBe("SUCCESS");
   });
 
-  test("that was made larger takes more at once; made smaller, it takes no more until it has emptied", async () => {
+  test("that grows runs more nodes at once; one that shrinks starts no more until enough have ended", async () => {
     const process = await chains.open();
     await setPool("db", 1);
     const gates = inPool(6, "db").map(({ id }) => {
@@ -100,7 +100,7 @@ describe("a pool", () => {
     expect((await ended(runId)).status).toBe("SUCCESS");
   });
 
-  test("gives its places to the smaller number first", async () => {
+  test("runs nodes with smaller priority first", async () => {
     const process = await chains.open({ roles: ["scheduler"] });
     await setPool("db", 1);
     const chainId = await define(process, [{ id: "only", pool: "db" }]);
@@ -117,18 +117,18 @@ describe("a pool", () => {
     expect(begun.map((key) => runIds.indexOf(key.split("/")[0] ?? ""))).toEqual([3, 1, 2, 0]);
   });
 
-  test("gets its places back when a process dies", async () => {
+  test("has room again when a process dies", async () => {
     const scheduler = await chains.open({ roles: ["scheduler"] });
     await setPool("db", 2);
     const victim = await chains.open({ roles: ["worker"], slots: 2 });
-    for (const { id } of inPool(2, "db")) acts.set(id, held({ stubborn: true }).act);
+    for (const { id } of inPool(2, "db")) acts.set(id, held({ ignoresAbort: true }).act);
     const chainId = await define(scheduler, inPool(2, "db"));
     const { runId } = await scheduler.runs.start(chainId, BY);
     await until(() => begun.length === 2, "the pool to be full");
     const other = await scheduler.runs.start(chainId, BY);
     acts.clear();
     await chains.open({ roles: ["worker"] });
-    await victim.fallSilent();
+    await victim.expireSession();
     await scheduler.timers.runOnce();
     expect((await ended(runId)).status).toBe("SUCCESS");
     expect((await ended(other.runId)).status).toBe("SUCCESS");

@@ -1,6 +1,7 @@
-/** What people do with pools, which limit how many nodes of a kind run at once: list, make, resize, delete. */
+/** Use cases of pools, which limit how many of their nodes run at a time: list, create, resize, delete. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db } from "../../kernel/data/db.ts";
+import { counted } from "../../kernel/text/sentences.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { chainsError } from "../catalogue.ts";
 import { deletePool, listPools, type PoolUsers, setPool } from "../store/definitions.ts";
@@ -8,7 +9,7 @@ import { READY_IN_POOL_TOPIC } from "../topics.ts";
 
 export interface Pools {
   list(): ReturnType<typeof listPools>;
-  /** Makes it, or changes its size. */
+  /** Creates it, or changes its size. */
   set(name: string, size: number, actor: Actor): Promise<void>;
   remove(name: string, actor: Actor): Promise<void>;
 }
@@ -37,8 +38,8 @@ export function createPools({ db, wake }: { db: Db; wake: Wake }): Pools {
 
 function whoUses({ chains, chain, nodes, runs }: PoolUsers): string | undefined {
   const held = nodes === 1 ? "1 node waits for it or runs in it" : `${nodes} nodes wait for it or run in it`;
-  const named = chains === 1 ? `chain \`${chain}\` names it` : `${chains} chains name it, \`${chain}\` for one`;
+  const named = chains === 1 ? `chain \`${chain}\` names it` : `${chains} chains name it, for example \`${chain}\``;
   if (chains > 0) return nodes > 0 ? `${named}, and ${held}` : named;
   if (nodes > 0) return held;
-  return runs > 0 ? `of the runs that have not ended ${runs} may still need it` : undefined;
+  return runs > 0 ? `${counted(runs, "open run")} may still need it` : undefined;
 }

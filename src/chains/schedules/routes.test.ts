@@ -1,4 +1,4 @@
-/** The API of schedules and pools: what is stored and refused, and that the clock really starts runs. */
+/** The API of schedules and pools: what is stored and refused, and that a schedule really starts runs. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { holds, refusal, scripted, useChains } from "../../../test/chains.ts";
@@ -14,7 +14,7 @@ const put = (path: string, body: unknown) => chains.api.put(`/api/v1${path}`, bo
 const remove = (path: string) => chains.api.delete(`/api/v1${path}`);
 
 const NODES = [{ id: "load", type: "noop" }];
-/** Never while the tests run: the last day of the year, at noon. */
+/** Does not fire during the tests: the last day of the year, at noon. */
 const NIGHTLY = { name: "nightly", cron: "0 12 31 12 *" };
 const aTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
 
@@ -27,7 +27,7 @@ async function audited(target: string): Promise<string[]> {
 }
 
 describe("a schedule", () => {
-  test("is made, shown, listed, changed and deleted", async () => {
+  test("is created, shown, listed, changed and deleted", async () => {
     const chainId = await chains.define(NODES);
     const { status, body: made } = await post(`/chains/${chainId}/schedules`, NIGHTLY);
     expect(status).toBe(200);
@@ -74,7 +74,7 @@ describe("a schedule", () => {
     expect(await audited(scheduleId)).toEqual(["schedule.create", "schedule.update", "schedule.delete"]);
   });
 
-  test("can be paused and unpaused, again and again", async () => {
+  test("can be paused and unpaused repeatedly", async () => {
     const chainId = await chains.define(NODES);
     const { body: made } = await post(`/chains/${chainId}/schedules`, NIGHTLY);
     const scheduleId = String(made["scheduleId"]);
@@ -87,7 +87,7 @@ describe("a schedule", () => {
     expect(await audited(scheduleId)).toEqual(["schedule.create", "schedule.pause", "schedule.unpause"]);
   });
 
-  test("needs a name of its own within its chain, and only there", async () => {
+  test("has a name that is unique within its chain", async () => {
     const [one, other] = [await chains.define(NODES), await chains.define(NODES)];
     await post(`/chains/${one}/schedules`, NIGHTLY);
     expect(refusal(await post(`/chains/${one}/schedules`, NIGHTLY))).toEqual([400, "SCHEDULE_NAME_TAKEN"]);
@@ -108,7 +108,7 @@ describe("a schedule", () => {
   });
 
   test.each([
-    ["cron that is none", { cron: "every night" }],
+    ["text that is not a cron", { cron: "every night" }],
     ["a minute that does not exist", { cron: "61 * * * *" }],
     ["a day that never comes", { cron: "0 0 30 2 *" }],
     ["a time zone that does not exist", { timeZone: "Mars/Olympus" }],
@@ -126,8 +126,8 @@ describe("a schedule", () => {
     expect((await get(`/chains/${chainId}/schedules`)).body["items"]).toEqual([made]);
   });
 
-  test("starts a run when its time has come, with its params and its opTime", async () => {
-    const name = `by the clock ${randomUUID()}`;
+  test("starts a run when it is due, with its params and opTime", async () => {
+    const name = `scheduled ${randomUUID()}`;
     const chainId = await chains.define(NODES, { name });
     const { body: made } = await post(`/chains/${chainId}/schedules`, {
       name: "minutely",
@@ -141,7 +141,7 @@ describe("a schedule", () => {
     await database.query("update chains.schedule set next_at = date_trunc('minute', now()) where schedule_id = $1", [
       scheduleId,
     ]);
-    await post(`/chains/${await chains.define(NODES)}:start`); // Any start makes the timers look.
+    await post(`/chains/${await chains.define(NODES)}:start`); // Any start wakes the timers.
     const fired = await until(async () => {
       const { body } = await get(path);
       return body["lastRunId"] !== null && body;
@@ -163,7 +163,7 @@ describe("a schedule", () => {
     expect(items.map(({ runId }) => runId)).toContain(run["runId"]);
   });
 
-  test("keeps what a change does not name", async () => {
+  test("keeps fields that a change leaves out", async () => {
     const chainId = await chains.define(NODES);
     const given = { missed: "all", timeZone: "Asia/Shanghai", params: { n: 1 }, priority: 4, paused: true };
     const { body: made } = await post(`/chains/${chainId}/schedules`, { ...NIGHTLY, ...given });
@@ -173,7 +173,7 @@ describe("a schedule", () => {
 });
 
 describe("a pool", () => {
-  test("is made, listed, changed and deleted", async () => {
+  test("is created, listed, changed and deleted", async () => {
     const name = `pool-${randomUUID()}`;
     const listed = async () =>
       (await get<{ items: Json[] }>("/pools")).body.items.filter((pool) => pool["name"] === name);
@@ -187,7 +187,7 @@ describe("a pool", () => {
     expect(await audited(name)).toEqual(["pool.set", "pool.set", "pool.delete"]);
   });
 
-  test("stays while a chain uses it, and the refusal names one", async () => {
+  test("cannot be deleted while a chain uses it, and the error names one", async () => {
     const pool = `pool-${randomUUID()}`;
     await put(`/pools/${pool}`, { size: 1 });
     const name = `user of ${pool}`;
@@ -199,7 +199,7 @@ describe("a pool", () => {
     expect((await remove(`/pools/${pool}`)).status).toBe(200);
   });
 
-  test("lets as many nodes run as it has places, and more when it grows", async () => {
+  test("runs as many nodes as its size, and more when it grows", async () => {
     const pool = `pool-${randomUUID()}`;
     await put(`/pools/${pool}`, { size: 1 });
     const runId = await chains.run([scripted("a", holds, { pool }), scripted("b", holds, { pool })]);
@@ -218,7 +218,7 @@ describe("a pool", () => {
     await chains.reaches(runId, "STOPPED");
   });
 
-  test("of size 0 lets nothing run until it grows", async () => {
+  test("of size 0 runs nothing until it grows", async () => {
     const pool = `pool-${randomUUID()}`;
     await put(`/pools/${pool}`, { size: 0 });
     const began = signal();
@@ -235,7 +235,7 @@ describe("a pool", () => {
 
   test.each([
     ["a negative size", { size: -1 }],
-    ["half a place", { size: 1.5 }],
+    ["a fraction", { size: 1.5 }],
     ["no size", {}],
     ["an unknown field", { size: 1, slots: 1 }],
   ])("refuses %s", async (_, body) => {
@@ -255,7 +255,7 @@ describe("changing a schedule", () => {
     paused: true,
   };
 
-  test("keeps what is absent and clears what is null", async () => {
+  test("keeps absent fields and clears null ones", async () => {
     const chainId = await chains.define(NODES);
     const { body: made } = await post(`/chains/${chainId}/schedules`, FULL);
     const path = `/chains/${chainId}/schedules/${String(made["scheduleId"])}`;
@@ -265,11 +265,11 @@ describe("changing a schedule", () => {
     expect(cleared).toMatchObject({ opTime: null, params: {}, priority: 0, paused: false, missed: "all" });
   });
 
-  test("is refused when its runs could never begin: the chain waits for tables and there is no opTime", async () => {
+  test("is refused without an opTime if the chain waits for tables", async () => {
     const chainId = await chains.define([{ id: "load", type: "noop", waitsFor: ["DW_A"] }]);
     const without = await post(`/chains/${chainId}/schedules`, NIGHTLY);
     expect(refusal(without)).toEqual([400, "SCHEDULE_INVALID"]);
-    expect(without.body["error"]).toContain("waits for tables, `DW_A` for one");
+    expect(without.body["error"]).toContain("waits for tables such as `DW_A`");
     const { status, body } = await post(`/chains/${chainId}/schedules`, FULL);
     expect(status).toBe(200);
     const path = `/chains/${chainId}/schedules/${String(body["scheduleId"])}`;
@@ -278,7 +278,7 @@ describe("changing a schedule", () => {
   });
 });
 
-test("a schedule is read while a transaction holds it", async () => {
+test("a schedule can be read while a transaction locks it", async () => {
   const chainId = await chains.define(NODES);
   const { body: made } = await post(`/chains/${chainId}/schedules`, NIGHTLY);
   const scheduleId = String(made["scheduleId"]);

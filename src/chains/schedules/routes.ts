@@ -32,7 +32,7 @@ export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: 
       config: write,
       schema: {
         tags,
-        summary: "Start a chain by the clock: cron with a time zone",
+        summary: "Start a chain on a schedule: cron with a time zone",
         params: schemas.ChainParams,
         body: schemas.ScheduleBody,
         response: { 200: schemas.ScheduleReply, ...errors(400) },
@@ -62,7 +62,7 @@ export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: 
       config: write,
       schema: {
         tags,
-        summary: "Change a schedule; what is absent stays as it is",
+        summary: "Change a schedule; absent fields stay as they are",
         params: schemas.ScheduleParams,
         body: schemas.ScheduleChangeBody,
         response: { 200: schemas.ScheduleReply, ...errors(400) },
@@ -102,7 +102,7 @@ export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: 
         config: { ...write, bodyOptional: true },
         schema: {
           tags,
-          summary: paused ? "Pause a schedule" : "Go on with a schedule; what lay in the pause is not made up for",
+          summary: paused ? "Pause a schedule" : "Unpause a schedule; times that passed during the pause start no run",
           params: schemas.ScheduleParams,
           body: NoBody,
           response: { 200: schemas.ScheduleReply, ...errors(400) },
@@ -136,7 +136,7 @@ export function poolRoutes(http: Http, { pools }: Pick<Chains, "pools">): void {
       config: { scope: "chain:write" },
       schema: {
         tags,
-        summary: "Make a pool or change its size: how many of its nodes may run at once, over all processes",
+        summary: "Create a pool or change its size: how many of its nodes may run at a time, over all processes",
         params: schemas.PoolParams,
         body: schemas.PoolBody,
         response: { 200: schemas.PoolReply, ...errors(400) },

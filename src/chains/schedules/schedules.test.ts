@@ -1,4 +1,4 @@
-/** Schedules on a real Postgres: each fire starts its run once, whoever looks, and what was missed follows the policy. */
+/** Schedules on a real Postgres: each fire starts its run once over all processes, and missed fires follow the policy. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { ACTOR, type ChainProcess, useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -10,7 +10,7 @@ const chains = useChainProcesses(database);
 const { define, ended } = chains;
 const HOUR_MS = 3_600_000;
 
-/** Hourly, and half an hour away from now: no fire is on time by chance. */
+/** Hourly, half an hour away from now, so that no fire is due by chance. */
 const hourly = () => `${(new Date().getUTCMinutes() + 30) % 60} * * * *`;
 
 interface RunRow {
@@ -42,7 +42,7 @@ async function create(given: Partial<ScheduleInput> = {}) {
   return (await process.schedules.create(chainId, input(given), ACTOR)).schedule_id;
 }
 const look = (scheduleId: string) => process.schedules.get(chainId, scheduleId);
-/** As if nobody had been there for a while. */
+/** As if no scheduler had run for a while. */
 const setNext = (scheduleId: string, at: Date) =>
   database.query("update chains.schedule set next_at = $2 where schedule_id = $1", [scheduleId, at]);
 async function missHours(scheduleId: string, hours: number): Promise<Date> {
@@ -53,7 +53,7 @@ async function missHours(scheduleId: string, hours: number): Promise<Date> {
 }
 
 describe("a schedule", () => {
-  test("starts a run that says where it comes from, once its time has come", async () => {
+  test("starts a run with its trigger and job id when it is due", async () => {
     const scheduleId = await create({ params: { full: true }, priority: 4 });
     expect(await process.timers.runOnce()).toMatchObject({ fired: 0 });
     await setNext(scheduleId, new Date());
@@ -74,7 +74,7 @@ describe("a schedule", () => {
     expect(after.next_at?.getTime()).toBeGreaterThan(Date.now());
   });
 
-  test("fires in time, without anybody asking", async () => {
+  test("fires on time by itself", async () => {
     const { timers } = await chains.open();
     const scheduleId = await create();
     await setNext(scheduleId, new Date(Date.now() + 300));
@@ -92,7 +92,7 @@ describe("a schedule", () => {
     expect(late_ms).toBeLessThan(3_000);
   });
 
-  test("fires once, although two processes look at the same time", async () => {
+  test("fires once, although two processes check at the same time", async () => {
     const other = await chains.open({ roles: [] });
     const scheduleId = await create();
     for (let round = 1; round <= 5; round += 1) {
@@ -103,7 +103,7 @@ describe("a schedule", () => {
     }
   });
 
-  test("does not fire while it is paused, nor for what lay in the pause", async () => {
+  test("does not fire while it is paused, nor for times during the pause", async () => {
     const scheduleId = await create({ missed: "all" });
     await process.schedules.setPaused(chainId, scheduleId, true, ACTOR);
     await missHours(scheduleId, 3);
@@ -116,7 +116,7 @@ describe("a schedule", () => {
     expect(await process.timers.runOnce()).toMatchObject({ fired: 1 });
   });
 
-  test("of a disabled chain starts nothing, and its time goes on", async () => {
+  test("of a disabled chain starts nothing, and its next time still advances", async () => {
     const scheduleId = await create({ missed: "all" });
     await process.definitions.setEnabled(chainId, false, ACTOR);
     await missHours(scheduleId, 3);
@@ -127,7 +127,7 @@ describe("a schedule", () => {
     expect(await runs()).toEqual([]);
   });
 
-  test("that gives no opTime to a chain that has come to need one says so in the log", async () => {
+  test("without an opTime is logged if the chain now waits for tables", async () => {
     const scheduleId = await create();
     const { name } = await process.definitions.get(chainId);
     const dagJson = { nodes: [{ id: "n0", type: "act", waitsFor: ["A"] }] };
@@ -173,7 +173,7 @@ describe("after a downtime", () => {
     });
   });
 
-  test("policy `all` goes on round by round when there is much", async () => {
+  test("policy `all` starts many in several rounds", async () => {
     const scheduleId = await create({ missed: "all", opTime });
     const first = await missHours(scheduleId, 250);
     for (const count of [100, 200, 250, 250]) {
@@ -183,15 +183,12 @@ describe("after a downtime", () => {
     expect((await runs()).map(({ op_time }) => op_time)).toEqual(hoursFrom(first, 250));
   });
 
-  test.each(["skip", "last", "all"] as const)(
-    "policy `%s` leaves a fire alone that is a little late",
-    async (missed) => {
-      const scheduleId = await create({ missed });
-      await setNext(scheduleId, new Date(Date.now() - 20_000));
-      await process.timers.runOnce();
-      expect(await runs()).toHaveLength(1);
-    },
-  );
+  test.each(["skip", "last", "all"] as const)("policy `%s` starts a fire that is a little late", async (missed) => {
+    const scheduleId = await create({ missed });
+    await setNext(scheduleId, new Date(Date.now() - 20_000));
+    await process.timers.runOnce();
+    expect(await runs()).toHaveLength(1);
+  });
 });
 
 describe("the opTime of a run", () => {
@@ -210,7 +207,7 @@ describe("the opTime of a run", () => {
   });
 });
 
-test("a schedule that cannot be planned is put off and said in the log, and the others fire", async () => {
+test("a schedule that fails to fire is postponed and logged, and the others fire", async () => {
   const strange = await create({ name: "strange" });
   const good = await create({ name: "good" });
   await database.query("update chains.schedule set time_zone = 'Mars/Olympus' where schedule_id = $1", [strange]);

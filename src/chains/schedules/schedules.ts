@@ -1,4 +1,4 @@
-/** Schedules: what people do with them, and firing those whose time has come, each exactly once over all processes. */
+/** Schedules: their use cases, and firing those that are due, each exactly once over all processes. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import { type Db, isUnavailable, sqlState, type Tx, UNIQUE_VIOLATION } from "../../kernel/data/db.ts";
 import type { Ids } from "../../kernel/ids.ts";
@@ -19,13 +19,13 @@ export interface ScheduleInput {
   cron: string;
   timeZone: string;
   missed: MissedPolicy;
-  /** The opTime of its runs: that of the time it fires, moved by so many grains. */
+  /** The opTime of its runs: that of the fire time, shifted by `offset` grains. */
   opTime?: { grain: Grain; offset: number } | null;
   params?: Record<string, unknown>;
   priority?: number;
   paused?: boolean;
 }
-/** What is absent stays as it is. */
+/** Absent fields stay as they are. */
 export type ScheduleChange = Pick<ScheduleInput, "name" | "cron"> & Partial<ScheduleInput>;
 
 export interface Schedules {
@@ -35,12 +35,12 @@ export interface Schedules {
   remove(chainId: string, scheduleId: string, actor: Actor): Promise<void>;
   list(chainId: string): Promise<store.ScheduleRow[]>;
   get(chainId: string, scheduleId: string): Promise<store.ScheduleRow>;
-  /** Starts the runs of schedules that are due; answers how many. */
+  /** Starts the runs of schedules that are due; returns how many. */
   fire(limit: number): Promise<{ fired: number }>;
 }
 
 const CATCH_UP_MAX = 100;
-/** How long a schedule rests that could not be fired, for instance in a time zone that this Node does not know. */
+/** The delay of a schedule that failed to fire, for example because this Node does not know its time zone. */
 const POSTPONED_SECONDS = 3_600;
 
 export function createSchedules(deps: {
@@ -53,7 +53,7 @@ export function createSchedules(deps: {
 }): Schedules {
   const { db, wake, clock, ids, definitions, log } = deps;
 
-  function written(chain: ChainRow, scheduleId: string, input: ScheduleInput): store.ScheduleWrite {
+  function rowOf(chain: ChainRow, scheduleId: string, input: ScheduleInput): store.ScheduleWrite {
     const wrong = checkCron(input.cron, input.timeZone) ?? lacksOpTime(chain, input);
     if (wrong !== undefined) throw chainsError("SCHEDULE_INVALID", {}, { reason: wrong });
     return {
@@ -86,7 +86,7 @@ export function createSchedules(deps: {
 
   return {
     async create(chainId, input, actor) {
-      const row = written(await definitions.get(chainId), ids.uuid(), input);
+      const row = rowOf(await definitions.get(chainId), ids.uuid(), input);
       return db.tx(async (tx) => {
         const inserted = await store.insertSchedule(tx, row);
         if (!inserted) throw chainsError("SCHEDULE_NAME_TAKEN", { name: input.name });
@@ -102,7 +102,7 @@ export function createSchedules(deps: {
           const present = await store.lockSchedule(tx, chainId, scheduleId);
           const chain = present && (await findChain(tx, chainId));
           if (!chain) throw chainsError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
-          const updated = await store.updateSchedule(tx, written(chain, scheduleId, { ...inputOf(present), ...input }));
+          const updated = await store.updateSchedule(tx, rowOf(chain, scheduleId, { ...inputOf(present), ...input }));
           if (!updated) throw new Error(`schedule ${scheduleId} is locked but gone`);
           await audit(tx, actor, "schedule.update", scheduleId, { chainId, name: input.name, cron: input.cron });
           tx.afterCommit(hintTimers);
@@ -119,7 +119,7 @@ export function createSchedules(deps: {
         const row = await store.lockSchedule(tx, chainId, scheduleId);
         if (!row) throw chainsError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
         if (row.paused === paused) return row;
-        // What lies in the pause was not missed: it was not wanted.
+        // Times during the pause do not count as missed.
         const next_at = paused ? row.next_at : nextAt(row.cron, row.time_zone);
         const updated = await store.updateSchedule(tx, { ...row, paused, next_at });
         await audit(tx, actor, paused ? "schedule.pause" : "schedule.unpause", scheduleId, { chainId, name: row.name });
@@ -149,7 +149,7 @@ export function createSchedules(deps: {
     },
   };
 
-  /** Each in a transaction of its own, so that one that cannot be fired does not keep the others from it. */
+  /** One transaction each, so that one that fails does not hold up the others. */
   async function fireOne(scheduleId: string): Promise<number> {
     try {
       return await db.tx(async (tx) => {
@@ -158,7 +158,7 @@ export function createSchedules(deps: {
       });
     } catch (error) {
       if (isUnavailable(error)) throw error;
-      log.error({ err: error, scheduleId, seconds: POSTPONED_SECONDS }, "a schedule could not be fired; it is put off");
+      log.error({ err: error, scheduleId, seconds: POSTPONED_SECONDS }, "a schedule failed to fire and is postponed");
       await store.postponeSchedule(db, scheduleId, POSTPONED_SECONDS);
       return 0;
     }
@@ -220,9 +220,9 @@ function inputOf(row: store.ScheduleRow): ScheduleInput {
   return { name, cron, timeZone: row.time_zone, missed, opTime: row.op_time, params, priority, paused };
 }
 
-/** Its runs could never begin. */
+/** Without an opTime its runs could not be started. */
 function lacksOpTime({ name, dag }: ChainRow, { opTime }: ScheduleInput): string | undefined {
   const table = dag.nodes.flatMap(({ waitsFor = [] }) => waitsFor)[0];
   if (opTime || table === undefined) return undefined;
-  return `Chain \`${name}\` waits for tables, \`${table}\` for one, so a schedule of it needs an \`opTime\``;
+  return `Chain \`${name}\` waits for tables such as \`${table}\`, so a schedule of it needs an \`opTime\``;
 }

@@ -55,7 +55,7 @@ describe("checkCron", () => {
     ["0 0 30 2 *", "Cron `0 0 30 2 *` never fires: the calendar has no such day, or"],
     ["*/30 2 25-31 3 +SUN", "Cron `*/30 2 25-31 3 +SUN` never fires: the calendar has no such day, or the clock in"],
     ["*,".repeat(500_000), "A cron has at most 255 characters, not 1000000"],
-  ])("says what is wrong with %.20s", (cron, sentence) => {
+  ])("explains what is wrong with %.20s", (cron, sentence) => {
     expect(checkCron(cron, BERLIN)?.slice(0, sentence.length)).toBe(sentence);
   });
 
@@ -73,11 +73,11 @@ describe("checkCron", () => {
     ["UTX", "There is no time zone `UTX` (did you mean `UTC`?)"],
     ["+02:00", "There is no time zone `+02:00`: use a name like `Europe/Berlin` or `UTC`"],
     ["", "There is no time zone ``: use a name like `Europe/Berlin` or `UTC`"],
-  ])("names the time zone that `%s` was meant to be, if it can", (timeZone, sentence) => {
+  ])("suggests a time zone for `%s`, if one is similar", (timeZone, sentence) => {
     expect(checkCron("0 2 * * *", timeZone)).toBe(sentence);
   });
 
-  test("never throws, and what it takes always has a next fire", () => {
+  test("never throws, and every cron that it accepts has a next fire", () => {
     const piece = fc.constantFrom("JAN", "MON", "* ", " * * * *", "0 0 ", ..."0123456789*/-,LW#?+@: ".split(""));
     const crons = fc.oneof(
       fc.string(),
@@ -110,21 +110,21 @@ describe("nextFire", () => {
     expect(firesAfter(cron, "UTC", `${after}T00:00:00Z`, 3)).toEqual(days.map((day) => `${day}T00:00:00.000Z`));
   });
 
-  test("fires a fixed time once, right after the jump, on the day that leaves it out", () => {
+  test("fires a fixed time that is skipped once, right after the clock change", () => {
     expect(firesAfter("30 2 * * *", BERLIN, "2024-03-30T12:00:00Z", 2)).toEqual([
       "2024-03-31T01:00:00.000Z",
       "2024-04-01T00:30:00.000Z",
     ]);
   });
 
-  test("fires a fixed time once, the first time, on the day that has it twice", () => {
+  test("fires a fixed time that occurs twice only the first time", () => {
     expect(firesAfter("30 1 * * *", "America/New_York", "2024-11-02T12:00:00Z", 2)).toEqual([
       "2024-11-03T05:30:00.000Z",
       "2024-11-04T06:30:00.000Z",
     ]);
   });
 
-  test("fires every hour that really passes, when it fires hourly", () => {
+  test("fires an hourly cron every elapsed hour", () => {
     expect(firesAfter("30 * * * *", "America/New_York", "2024-11-03T05:00:00Z", 3)).toEqual([
       "2024-11-03T05:30:00.000Z",
       "2024-11-03T06:30:00.000Z",
@@ -136,7 +136,7 @@ describe("nextFire", () => {
     ]);
   });
 
-  test("is nothing when the clock never shows such a time", () => {
+  test("is undefined if the clock never shows such a time", () => {
     expect(nextFire("*/30 2 25-31 3 +SUN", BERLIN, Date.UTC(2025, 0))).toBeUndefined();
   });
 });
@@ -153,7 +153,7 @@ describe("planFires", () => {
     }
   });
 
-  test.each(policies)("starts nothing before it is due, though the clock was set back, with policy %s", (policy) => {
+  test.each(policies)("starts nothing before it is due, also if the clock was set back, with policy %s", (policy) => {
     for (const earlyMs of [1, DAY_MS, 400 * DAY_MS]) {
       const plan = planFires({ ...daily, policy, nowMs: dueMs - earlyMs });
       expect(plan).toEqual({ fires: [], nextMs: dueMs, missed: 0 });
@@ -169,25 +169,25 @@ describe("planFires", () => {
     expect(plan).toEqual({ fires, nextMs: dueMs + DAY_MS, missed: 1 });
   });
 
-  describe("after four days away, the last fire on time", () => {
+  describe("after four days without a scheduler, with the last fire on time", () => {
     const days = [0, 1, 2, 3, 4].map((day) => dueMs + day * DAY_MS);
     const [first = 0, second = 0, third = 0, fourth = 0, onTime = 0] = days;
     const back = { ...daily, nowMs: onTime + 30_500 };
 
-    test("skip starts only that one", () => {
+    test("skip starts only the on-time fire", () => {
       expect(planFires({ ...back, policy: "skip" })).toEqual({ fires: [onTime], nextMs: onTime + DAY_MS, missed: 4 });
     });
 
-    test("last starts the newest missed one and that one", () => {
+    test("last starts the newest missed fire and the on-time one", () => {
       const plan = planFires({ ...back, policy: "last" });
       expect(plan).toEqual({ fires: [fourth, onTime], nextMs: onTime + DAY_MS, missed: 4 });
     });
 
-    test("all starts every one", () => {
+    test("all starts every fire", () => {
       expect(planFires({ ...back, policy: "all" })).toEqual({ fires: days, nextMs: onTime + DAY_MS, missed: 4 });
     });
 
-    test("all starts them round by round, oldest first, and the one on time in its turn", () => {
+    test("all starts them in several rounds, oldest first, and the on-time fire last", () => {
       const one = planFires({ ...back, policy: "all", catchUpMax: 3 });
       expect(one).toEqual({ fires: [first, second, third], nextMs: fourth, missed: 3 });
       const two = planFires({ ...back, policy: "all", catchUpMax: 3, dueMs: fourth });
@@ -195,13 +195,13 @@ describe("planFires", () => {
     });
   });
 
-  test("a fire that the cron no longer has is still due, as the newest missed one too", () => {
+  test("a due fire that the cron no longer matches still counts, also as the newest missed one", () => {
     const offCron = { ...daily, dueMs: dueMs + MINUTE_MS, nowMs: dueMs + 10 * MINUTE_MS };
     const plan = planFires({ ...offCron, policy: "last" });
     expect(plan).toEqual({ fires: [dueMs + MINUTE_MS], nextMs: dueMs + DAY_MS, missed: 1 });
   });
 
-  test("the newest missed fire is found in the very second that ends the minute of grace", () => {
+  test("the newest missed fire is found at the exact limit of the minute of grace", () => {
     const nowMs = dueMs + DAY_MS + MISSED_AFTER_MS + 1;
     expect(planFires({ ...daily, policy: "last", nowMs }).fires).toEqual([dueMs + DAY_MS]);
   });
@@ -212,7 +212,7 @@ describe("planFires", () => {
     expect(planFires({ ...never, policy: "all", nowMs: dueMs + DAY_MS })).toMatchObject({ fires: [dueMs], missed: 1 });
   });
 
-  test.each(policies)("a year away from a minutely cron costs no more than a moment, with policy %s", (policy) => {
+  test.each(policies)("a year of missed minutes costs little, with policy %s", (policy) => {
     const away = { cron: "* * * * *", timeZone: BERLIN, dueMs, nowMs: dueMs + 365 * DAY_MS + 59_999, catchUpMax: 50 };
     const started = performance.now();
     const plan = planFires({ ...away, policy });
@@ -232,7 +232,7 @@ describe("planFires", () => {
     );
   });
 
-  describe("agrees with going through the fires one by one, around every kind of jump", () => {
+  describe("agrees with stepping through the fires one by one, around all kinds of clock changes", () => {
     const crons = ["*/20 * * * *", "30 1 * * *", "30 2 * * *", "15,45 1-3 * * *", "0 0 L * *", "0 */6 * * SUN"];
     const zones = ["UTC", BERLIN, "America/New_York", "Australia/Lord_Howe", "Pacific/Chatham", "America/Havana"];
     const dates = ["2024-03-30", "2024-10-26", "2024-03-09", "2024-11-02", "2024-04-05", "2024-10-04", "2024-09-27"];
@@ -242,7 +242,7 @@ describe("planFires", () => {
       from: fc
         .tuple(fc.constantFrom(...dates), fc.integer({ min: 0, max: 2 * DAY_MS }))
         .map(([date, ms]) => Date.parse(date) + ms),
-      // Often just on a fire or a minute behind one, where on time becomes missed.
+      // Often exactly at a fire or a minute after one, where on time becomes missed.
       away: fc.oneof(
         fc.integer({ min: 0, max: 3 * DAY_MS }),
         fc
@@ -252,7 +252,7 @@ describe("planFires", () => {
       catchUpMax: fc.integer({ min: 1, max: 7 }),
     });
 
-    /** Where the schedule stands: its due fire, the present, and all fires up to now. */
+    /** The due fire, the present, and all fires up to now. */
     function situate({ cron, timeZone, from, away }: { cron: string; timeZone: string; from: number; away: number }) {
       const firstMs = nextFire(cron, timeZone, from) ?? Number.NaN;
       const nowMs = firstMs + away;
@@ -278,7 +278,7 @@ describe("planFires", () => {
       );
     });
 
-    test("all, which loses none, starts none twice and counts each missed one once", () => {
+    test("all starts every fire exactly once and counts each missed one once", () => {
       fc.assert(
         fc.property(situations, (situation) => {
           const { firstMs, nowMs, missed, onTime, nextMs } = situate(situation);

@@ -1,17 +1,17 @@
 /**
- * When a schedule fires: a cron in a time zone, and what becomes of the fires that came while nobody could start them.
+ * When a schedule fires: a cron in a time zone, and which missed fires still start a run.
  *
- * croner does the calendar. Where clocks change, a cron of one fixed time (`30 2 * * *`) fires once that day: right after a
- * jump over its time, or the first of the two times. Any other (`30 * * * *`) goes by the clock: it skips what the jump
- * left out, and fires both times.
+ * croner does the calendar. When clocks change, a cron with one fixed time (`30 2 * * *`) fires once that day: right after
+ * its time was skipped, or at the first of two occurrences. Any other cron (`30 * * * *`) follows the clock: it does not fire
+ * at skipped times, and fires at both occurrences of repeated ones.
  */
 import { Cron } from "croner";
 import { wrongTimeZone } from "../../kernel/time/time-zone.ts";
 
-/** A fire is on time up to so late; a scheduler that restarts or is busy for a moment has missed nothing. */
+/** A fire up to this late is on time, so a scheduler that restarts or is briefly busy misses nothing. */
 export const MISSED_AFTER_MS = 60_000;
 
-/** Missed fires are counted up to here, not further: a year without a server is 500,000 minutes, at 80 us each. */
+/** Missed fires are counted up to this limit: a year without a server is 500,000 minutes, at 80 us each. */
 export const MISSED_COUNT_MAX = 100;
 
 /** Which missed fires still start a run: none, the newest one, or every one. */
@@ -29,19 +29,19 @@ const FIELDS = [
 
 const NICKNAMES = ["@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"];
 
-/** One item of a field's list. croner alone would read on behind a mistake: `5*` as 5, `JANFEB` as month 12. */
+/** One item of a field's list. croner alone accepts trailing garbage: `5*` as 5, `JANFEB` as month 12. */
 const VALUE = "(?:\\d+|[a-z]{3})";
 const ITEM = new RegExp(`^(?:(?:[*?]|${VALUE}(?:-${VALUE})?)(?:/\\d+)?(?:#[1-5l]|l)?|lw?|\\d+w)$`, "i");
 
-/** A cron without a year fires in some year or never, whatever day one starts to look. */
+/** Any day will do: a cron has no year, so it fires in some year or never. */
 const SOME_DAY_MS = Date.UTC(2025, 0, 1);
 
-/** What is wrong with them, as a sentence that lacks its full stop like every reason of VALIDATION_FAILED. */
+/** What is wrong with them, as a sentence without a full stop, like every reason of VALIDATION_FAILED. */
 export function checkCron(cron: string, timeZone: string): string | undefined {
   return wrongTimeZone(timeZone) ?? wrongCron(cron) ?? neverFires(cron, timeZone);
 }
 
-/** The first fire after the instant; none if the time zone's clock never shows such a time again. */
+/** The first fire after the instant; undefined if there is none in this time zone. */
 export function nextFire(cron: string, timeZone: string, afterMs: number): number | undefined {
   return fireAfter(calendar(cron, timeZone), afterMs);
 }
@@ -50,28 +50,28 @@ export interface Due {
   cron: string;
   timeZone: string;
   policy: MissedPolicy;
-  /** The fire that was to be next: what `nextMs` said the last time. */
+  /** The fire that is due: `nextMs` of the previous plan. */
   dueMs: number;
   nowMs: number;
-  /** How many missed fires policy `all` starts in one round; at least 1. */
+  /** How many missed fires policy `all` starts in one plan; at least 1. */
   catchUpMax: number;
 }
 
 export interface FirePlan {
   /** The fires to start runs for, in order. */
   fires: number[];
-  /** What is due after these. Not later than now when policy `all` has more to catch up with. */
+  /** The next fire after these. Not later than now if policy `all` has more missed fires to start. */
   nextMs: number | undefined;
-  /** Missed fires that this round settles, started or dropped; MISSED_COUNT_MAX of them may stand for more dropped. */
+  /** Missed fires that this plan starts or drops; MISSED_COUNT_MAX means that many or more. */
   missed: number;
 }
 
 /**
- * Settles everything from `dueMs` to `nowMs`. On-time fires always start, missed ones as the policy wants. With `all` the
- * oldest go first and an on-time fire waits behind them, so one number, `nextMs`, tells all that is still to come.
+ * Plans all fires from `dueMs` to `nowMs`. On-time fires always start a run, missed ones as the policy says. With `all` the
+ * oldest go first and an on-time fire waits for them, so `nextMs` alone says what is left.
  */
 export function planFires({ cron, timeZone, policy, dueMs, nowMs, catchUpMax }: Due): FirePlan {
-  // Also after the clock was set back: what has fired once does not fire again.
+  // Also when the clock was set back: a fire never happens twice.
   if (nowMs < dueMs) return { fires: [], nextMs: dueMs, missed: 0 };
   const job = calendar(cron, timeZone);
   const onTimeFromMs = nowMs - MISSED_AFTER_MS;
@@ -111,7 +111,7 @@ function fireAfter(job: Cron, afterMs: number): number | undefined {
   return job.nextRun(new Date(afterMs))?.getTime();
 }
 
-/** `firstMs`, which is taken for a fire, and those after it, up to but without `beforeMs`. */
+/** `firstMs`, which counts as a fire, and the fires after it, before `beforeMs`. */
 function firesIn(job: Cron, firstMs: number | undefined, beforeMs: number, max: number): number[] {
   const fires: number[] = [];
   for (let fireMs = firstMs; fireMs !== undefined && fireMs < beforeMs && fires.length < max; ) {
@@ -121,9 +121,9 @@ function firesIn(job: Cron, firstMs: number | undefined, beforeMs: number, max: 
   return fires;
 }
 
-/** The newest fire before the instant; `dueMs` where the cron has none since, because it is due whatever the cron says. */
+/** The newest fire before the instant, at least `dueMs`: that one is due even if the cron has changed since. */
 function newestBefore(job: Cron, beforeMs: number, dueMs: number): number {
-  // croner skips the whole second that the instant lies in, so the search starts from the next one.
+  // croner skips the second of the instant, so the search starts from the next one.
   const [newest] = job.previousRuns(1, new Date(Math.ceil(beforeMs / 1_000) * 1_000));
   return Math.max(newest?.getTime() ?? dueMs, dueMs);
 }
@@ -149,9 +149,9 @@ function wrongNickname(text: string): string | undefined {
   return `There is no cron \`${text}\`: use five fields or one of ${NICKNAMES.join(", ")}`;
 }
 
-/** Whether croner takes the field, with all others left open: its own messages count some fields from 0. */
+/** Whether croner accepts the field, with `*` in all others. Its own messages are not used: they count some fields from 0. */
 function isField(field: string, index: number): boolean {
-  // A `+` before weekdays asks for both, the day of the month and the weekday, instead of either.
+  // A `+` before the weekday means: day of month AND weekday, instead of OR.
   const items = index === FIELDS.length - 1 ? field.replace(/^\+/, "") : field;
   if (!items.split(",").every((item) => ITEM.test(item))) return false;
   try {

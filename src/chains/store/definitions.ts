@@ -48,7 +48,7 @@ interface ChainLimits {
   runTimeoutMs: number | null;
 }
 
-/** Answers nothing when the name is taken. */
+/** Returns undefined when the name is taken. */
 export async function insertChain(
   db: Queryable,
   chain: ChainWrite & ChainLimits & { enabled: boolean },
@@ -73,8 +73,8 @@ const UPDATE = statement<ChainRow>(
 );
 
 /**
- * Limits that are not given stay as they are. Answers nothing when the chain is at another version. A name that is taken
- * is a unique violation.
+ * Limits that are not given stay as they are. Returns undefined when the chain is at another version. Throws a unique
+ * violation when the name is taken.
  */
 export async function updateChain(
   db: Queryable,
@@ -219,7 +219,7 @@ const LOCK_POOLS = statement<{ name: string }>(
   "select name from chains.pool where name = any($1::text[]) order by name for key share",
 );
 
-/** Those of them that exist, and will until the transaction ends. Their size may still change. */
+/** Returns those that exist and keeps them from being deleted until the transaction ends. Their size may still change. */
 export async function lockPools(tx: Queryable, names: readonly string[]): Promise<Set<string>> {
   return new Set((await tx.rows(LOCK_POOLS, [names])).map(({ name }) => name));
 }
@@ -230,18 +230,18 @@ const FIND_POOL = statement<{ name: string }>(
 );
 
 export interface PoolUsers {
-  /** Chains that name it now, and one of them. */
+  /** The number of chains that name it, and one of them. */
   chains: number;
   chain: string | null;
-  /** Nodes of it that wait or run. */
+  /** Live nodes in it. */
   nodes: number;
-  /** Runs that have not ended and were started when their chain still named it. */
+  /** Runs that have not ended and whose definition names it. */
   runs: number;
 }
 const namesPool = (dag: string) =>
   `jsonb_path_exists(${dag}, '$.nodes[*] ? (@.pool == $pool || (@.type == "map" && @.cfg.node.pool == $pool))',
      jsonb_build_object('pool', $1::text))`;
-// A chain may have thousands of runs under way, so its versions are looked at instead, each once.
+// A chain may have thousands of open runs, so each of their versions is checked once.
 const POOL_USERS = statement<PoolUsers>(
   "chains.pool.users",
   `with open_runs as materialized (
@@ -264,12 +264,12 @@ const POOL_USERS = statement<PoolUsers>(
 );
 const DELETE_POOL = statement("chains.pool.delete", "delete from chains.pool where name = $1");
 
-/** Deletes a pool that nobody uses. Answers who uses it, or nothing where there is no such pool. */
+/** Deletes a pool that is not in use. Returns its users, or undefined when there is no such pool. */
 export async function deletePool(tx: Queryable, name: string): Promise<PoolUsers | undefined> {
-  // Locked first: who writes a definition that names it either has committed, and is seen, or waits and finds it gone.
+  // Locked first: a definition that names it has either been committed and is seen, or waits and finds the pool deleted.
   if ((await tx.rows(FIND_POOL, [name])).length === 0) return undefined;
   const [users] = await tx.rows(POOL_USERS, [name]);
-  if (!users) throw new Error("the look at a pool's users came back empty");
+  if (!users) throw new Error("the statement for a pool's users returned no row");
   if (users.chains + users.nodes + users.runs === 0) await tx.rows(DELETE_POOL, [name]);
   return users;
 }

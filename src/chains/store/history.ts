@@ -1,4 +1,4 @@
-/** SQL for what stays behind when the work is done: statuses of runs, attempts, checkpoints, events. */
+/** SQL for what is kept of runs: their statuses, attempts, checkpoints and events. */
 import { itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
@@ -7,8 +7,8 @@ import type { NodeKey } from "./live.ts";
 
 const NODE_KEY = { run_id: "uuid", node_id: "text" };
 
-const FOLLOWED = { ...NODE_KEY, status: "text", error: "text" };
-// A node that never began has no attempt to keep.
+const ENDED_ATTEMPT = { ...NODE_KEY, status: "text", error: "text" };
+// A node that never started has no attempt.
 const KEEP_ATTEMPTS = statement(
   "chains.attempt.keep",
   `insert into chains.job_run_attempt (run_id, node_id, attempt, status, error, worker, started_at, ended_at)
@@ -20,12 +20,12 @@ const KEEP_ATTEMPTS = statement(
    on conflict do nothing`,
 );
 
-/** Keeps the attempts that another one follows. Call it before the nodes themselves are written. */
+/** Stores attempts that have ended and are followed by another one. Call it before the nodes are written. */
 export async function keepAttempts(
   tx: Queryable,
-  followed: readonly (NodeKey & { status: NodeStatus | "LOST"; error: string | null })[],
+  endedAttempt: readonly (NodeKey & { status: NodeStatus | "LOST"; error: string | null })[],
 ): Promise<void> {
-  await tx.rows(KEEP_ATTEMPTS, toArrays(FOLLOWED, followed));
+  await tx.rows(KEEP_ATTEMPTS, toArrays(ENDED_ATTEMPT, endedAttempt));
 }
 
 const CHECKPOINT = { ...NODE_KEY, checkpoint: "jsonb" };
@@ -51,7 +51,7 @@ const HELD_CHECKPOINT = statement<{ node_id: string }>(
    returning node_id`,
 );
 
-/** In the middle of an attempt, by its holder. Answers false when the node is no longer the caller's. */
+/** Stores a checkpoint during an attempt. Returns false when the caller no longer holds the node. */
 export async function saveHeldCheckpoint(
   db: Db,
   held: NodeKey & { fence: string },
@@ -77,7 +77,7 @@ const RESULTS = statement<NodeKey & { status: NodeStatus; artifact: unknown }>(
    from ${itemsByKey(NODE_KEY)} join chains.job_run_node n on n.run_id = i.run_id and n.node_id = i.node_id`,
 );
 
-/** How nodes ended and what they brought. */
+/** Statuses and artifacts of nodes. */
 export function readResults(db: Db, keys: readonly NodeKey[]) {
   return db.rows(RESULTS, toArrays(NODE_KEY, keys));
 }
@@ -87,11 +87,11 @@ export interface NodeEnd extends NodeKey {
   attempt: number;
   error: string | null;
   ended_at: Date;
-  /** The table in the artifact of a node that announces one. */
+  /** The `table` in the artifact of an `arrive` node. */
   announced: string | null;
 }
 const NODE_END = { ...NODE_KEY, announces: "bool" };
-// Artifacts may be large; those of the others are not even looked into.
+// Artifacts may be large; only those of `arrive` nodes are read.
 const NODE_ENDS = statement<NodeEnd>(
   "chains.node.ends",
   `select n.run_id, n.node_id, n.status, n.attempt, n.last_error as error, n.ended_at,
@@ -101,7 +101,7 @@ const NODE_ENDS = statement<NodeEnd>(
    where n.started_at is not null and n.status in ('SUCCESS', 'FAILED', 'STOPPED')`,
 );
 
-/** How nodes ended, those left out that never began or were skipped. */
+/** How nodes ended, without those that never started or were skipped. */
 export function readNodeEnds(tx: Queryable, nodes: readonly (NodeKey & { announces: boolean })[]): Promise<NodeEnd[]> {
   return tx.rows(NODE_ENDS, toArrays(NODE_END, nodes));
 }
@@ -111,7 +111,7 @@ const REASONS = statement<{ run_id: string; reason: string }>(
   "select run_id, reason from chains.job_run where run_id = any($1::uuid[]) and reason is not null",
 );
 
-/** Why runs are as they are, by id, where that is known. */
+/** The reasons of runs by run id, for runs that have one. */
 export async function readReasons(tx: Queryable, runIds: readonly string[]): Promise<Map<string, string>> {
   const rows = runIds.length > 0 ? await tx.rows(REASONS, [runIds]) : [];
   return new Map(rows.map(({ run_id, reason }) => [run_id, reason]));
@@ -149,10 +149,10 @@ const MOVE_RUNS = statement(
 export interface RunMove {
   run_id: string;
   status: RunStatus;
-  /** Whether there is something to say about the reason. */
+  /** Whether the reason changes. */
   has_reason: boolean;
   reason: string | null;
-  /** Yields to a reason that is already there. */
+  /** Keeps a reason that is already stored. */
   first: boolean;
 }
 

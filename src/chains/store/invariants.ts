@@ -1,4 +1,4 @@
-/** SQL that looks for what must never be: rows that disagree with each other. Each answers how many do, and an example. */
+/** SQL that finds inconsistent rows. Each statement returns their number and an example. */
 import type { Db } from "../../kernel/data/db.ts";
 import {
   type Invariant,
@@ -9,7 +9,7 @@ import {
 } from "../../kernel/data/invariants.ts";
 import { statement } from "../../kernel/data/statement.ts";
 
-// For live nodes only, so that the cost follows the work in flight; and a DAG is unfolded once, not once for each node.
+// For live nodes only, so that the cost follows the work in flight. Each DAG is unfolded once, not once per node.
 const PARENTS = `chains.live_node n
      left join (
        select e.run_id, e.node_id, count(*) filter (where p.status not in ('SUCCESS', 'FAILED', 'SKIPPED')) as unmet,
@@ -50,7 +50,7 @@ const RULES: Invariant[] = [
   ),
   invariant(
     "chains.invariant.waiting",
-    "a node waits in the engine exactly while it is PENDING or RETRYING",
+    "a node is waiting, delayed or ready exactly while it is PENDING or RETRYING",
     `select coalesce(n.run_id, l.run_id) || '/' || coalesce(n.node_id, l.node_id) as example
        from (select * from chains.live_node where state in ('waiting', 'delayed', 'ready')) l
        full join (select n.* from chains.live_run r join chains.job_run_node n on n.run_id = r.run_id
@@ -68,7 +68,7 @@ const RULES: Invariant[] = [
   ),
   invariant(
     "chains.invariant.run_counts",
-    "a live run counts its open, failed and stopped nodes right",
+    "the counters of a live run equal its open, failed and stopped nodes",
     `select l.run_id::text as example from chains.live_run l, lateral (
          select count(*) filter (where status not in ('SUCCESS', 'FAILED', 'SKIPPED', 'STOPPED')) as open,
                 count(*) filter (where status = 'FAILED') as failed,
@@ -78,7 +78,7 @@ const RULES: Invariant[] = [
   ),
   invariant(
     "chains.invariant.strays",
-    "no live node is without its run",
+    "every live node has a live run",
     `select n.run_id || '/' || n.node_id as example from chains.live_node n
        where not exists (select from chains.live_run r where r.run_id = n.run_id)`,
   ),
@@ -89,28 +89,28 @@ const RULES: Invariant[] = [
   ),
   invariant(
     "chains.invariant.stuck",
-    "a node that waits could not run",
+    "a waiting node has an unmet parent or table",
     `select ${EXAMPLE} from chains.live_node n join chains.live_run r on r.run_id = n.run_id
        where n.state = 'waiting' and n.waiting = 0`,
   ),
 ];
 
-/** All rules that do not hold. */
+/** The rules that are violated. */
 export function findViolations(db: Db): Promise<Violation[]> {
   return violationsOf(db, RULES);
 }
 
 export const leaseHealth = leaseHealthOf("chains.invariant.leases", "chains.live_node", "t.state = 'leased'");
 
-const POOLLESS = statement<{ nodes: number; pool: string | null }>(
+const WITHOUT_POOL = statement<{ nodes: number; pool: string | null }>(
   "chains.invariant.poolless",
   `select count(*)::int as nodes, min(n.pool) as pool from chains.live_node n
    where n.state = 'ready' and n.pool is not null and not exists (select from chains.pool p where p.name = n.pool)`,
 );
 
-/** Nodes that could run if their pool were there. */
+/** Ready nodes whose pool does not exist. */
 export async function nodesWithoutPool(db: Db) {
-  const [row] = await db.read(POOLLESS);
-  if (!row) throw new Error("the look at the pools came back empty");
+  const [row] = await db.read(WITHOUT_POOL);
+  if (!row) throw new Error("the statement for nodes without a pool returned no row");
   return row;
 }

@@ -1,7 +1,7 @@
 /**
- * The engine's SQL: claim what is ready, read a run's live rows under its lock, write the difference back. A run is changed
- * by one transaction at a time, which holds an advisory lock on its id; a claim needs no lock, since it takes only rows
- * that nobody else holds.
+ * The engine's SQL: claim ready nodes, read a run's live rows under its lock, write the difference back. Only one transaction
+ * at a time changes a run: it holds an advisory lock on the run's id. A claim needs no such lock, since it only takes ready
+ * rows that are not locked.
  */
 import { type Columns, heldRows, itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
@@ -18,7 +18,7 @@ export interface NodeKey {
 export interface ClaimedNode extends NodeKey {
   fence: string;
   attempt: number;
-  /** Tries before this one that came back without a result. */
+  /** Attempts before this one that ended without a result. */
   returned: number;
 }
 
@@ -34,7 +34,7 @@ const spec = {
   outcomes: {},
 } as const satisfies Partial<LeaseSpec>;
 
-/** A lease whose items end by a transition of their run, which also takes back what was lost; so nothing is ever `dead`. */
+/** Results and reclaims of these leases are transitions of the run, so no row ever becomes `dead`. */
 const state = { column: "state", ready: ["ready"], leased: "leased", dead: "ready" } as const;
 
 const free = leaseOn({
@@ -67,7 +67,7 @@ const MARK_STARTED = statement(
 export interface ClaimNodes {
   limit: number;
   session: string;
-  /** The process, for people. */
+  /** The process, as people see it. */
   worker: string;
 }
 
@@ -81,14 +81,14 @@ export function claimNodes(
   });
 }
 
-/** Nodes whose worker fell silent. */
+/** Nodes whose lease has expired. */
 export function lostNodes(db: Queryable, limit: number): Promise<(NodeKey & { fence: string })[]> {
   return free.expired(db, limit); // The condition is the same for both leases.
 }
 
 export interface HeldNode extends NodeKey {
   fence: string;
-  /** Why it should end early. */
+  /** Why it is to be aborted. */
   stop: string | null;
 }
 
@@ -100,7 +100,7 @@ const HELD = statement<HeldNode>(
    where n.state = 'leased' and n.session_id = $1::bigint`,
 );
 
-/** What a process still holds. */
+/** The nodes that a session still holds. */
 export function heldNodes(db: Queryable, session: string): Promise<HeldNode[]> {
   return db.rows(HELD, [session]);
 }
@@ -111,7 +111,7 @@ const LOCK = statement(
    from (select run_id::text from unnest($1::uuid[]) as r(run_id) order by run_id offset 0) r`,
 );
 
-/** Call it before anything is read: what a statement sees that waited for a lock may be older than the lock. */
+/** Call it before any read: a statement that waits for a lock has a snapshot from before it got the lock. */
 export async function lockRuns(tx: Queryable, runIds: readonly string[]): Promise<void> {
   await tx.rows(LOCK, [runIds]);
 }
@@ -146,7 +146,7 @@ const LOCK_ROWS = statement<LiveRow & LiveRunRow>(
    cross join lateral (select * from chains.live_run l where l.run_id = i.run_id offset 0) r`,
 );
 
-/** Locks the runs, as `lockRuns` does, and then reads these of their nodes. */
+/** Locks the runs, as `lockRuns` does, and then reads the given nodes. */
 export async function openLiveRows(
   tx: Queryable,
   runIds: readonly string[],
@@ -154,8 +154,8 @@ export async function openLiveRows(
 ): Promise<(LiveRow & LiveRunRow)[]> {
   const columns = toArrays(NODE_KEY, keys);
   const rows = await tx.rows(OPEN_LIVE, [runIds, ...columns]);
-  // Who holds the run's lock is alone with its rows, but for what may be claimed or ripen without it. That is rare among
-  // the children of a node which has just ended, and a lock on every row would cost as much as reading it.
+  // Without the run's lock, only ready rows (by a claim) and delayed rows (by the timers) can change. They are rare among the
+  // children of a node that has just ended, and locking every row would cost as much as reading it.
   return rows.some((row) => row.state === "ready" || row.state === "delayed") ? tx.rows(LOCK_ROWS, columns) : rows;
 }
 
@@ -173,12 +173,12 @@ export async function readWholeLive(tx: Queryable, runId: string) {
   return { run, nodes: run ? await tx.rows(READ_ALL_LIVE, [runId]) : [] };
 }
 
-/** A row of a node that has not ended, as it is to be. */
+/** The new values of a live row. */
 export interface LiveWrite extends NodeKey, LiveCounts {
-  /** Null keeps the time that is there. */
+  /** Null keeps the stored time. */
   delay_ms: number | null;
   child_run_id: string | null;
-  /** Leases it to this session, under a new fence. Null keeps the lease that is there. */
+  /** Leases it to this session, under a new fence. Null keeps the lease that it has. */
   session_id: string | null;
 }
 
@@ -228,12 +228,12 @@ const NODE_AT = LIVE_AT + 2 + Object.keys(LIVE_VALUES).length;
 const RUN_AT = NODE_AT + 2 + Object.keys(NODE_VALUES).length;
 const WORKER_AT = RUN_AT + 1 + Object.keys(RUN_VALUES).length;
 
-// One round trip for what nearly every change writes. The parts touch different rows, so their order does not matter.
+// One round trip for what nearly every change writes. The parts write different rows, so their order does not matter.
 const WRITE = statement<ClaimedNode>(
   "chains.live.write",
-  `with gone as (
+  `with deleted as (
      delete from chains.live_node t using ${heldRows("chains.live_node", NODE_KEY)} where t.ctid = i.place
-   ), kept as (
+   ), updated as (
      update chains.live_node t
      set state = i.state, waiting = i.waiting, failed = i.failed, skipped = i.skipped, attempt = i.attempt, tries = i.tries,
          lost_count = i.lost, returned = i.returned, child_run_id = i.child_run_id,
@@ -241,8 +241,8 @@ const WRITE = statement<ClaimedNode>(
          fence = case when i.state <> 'leased' then null when i.session_id is null then t.fence else nextval('kernel.fence') end,
          due_at = case when i.state in ('delayed', 'parked') then coalesce(now() + make_interval(secs => i.delay_ms / 1000), t.due_at) end
      from ${heldRows("chains.live_node", NODE_KEY, LIVE_VALUES, LIVE_AT)} where t.ctid = i.place
-     returning t.run_id, t.node_id, t.fence, t.attempt, t.returned, i.session_id is not null as taken
-   ), told as (
+     returning t.run_id, t.node_id, t.fence, t.attempt, t.returned, i.session_id is not null as leased
+   ), nodes as (
      update chains.job_run_node t
      set status = i.status, attempt = i.attempt, last_error = i.error, artifact_json = i.artifact, updated_at = now(),
          started_at = case when i.status = 'RUNNING' then now() when i.status in ('SUCCESS', 'FAILED', 'STOPPED') then t.started_at end,
@@ -250,33 +250,35 @@ const WRITE = statement<ClaimedNode>(
          worker = case when i.status = 'RUNNING' then $${WORKER_AT} else t.worker end,
          progress = null, progress_note = null
      from ${itemsByKey(NODE_KEY, NODE_VALUES, NODE_AT)} where t.run_id = i.run_id and t.node_id = i.node_id
-   ), counted as (
+   ), runs as (
      update chains.live_run t
      set status = i.status, open = i.open, failed = i.failed, stopped = i.stopped, timed_out = i.timed_out,
          grace_at = case when i.status = 'STOPPING' then coalesce(now() + make_interval(secs => i.grace_ms / 1000), t.grace_at) end
      from ${heldRows("chains.live_run", RUN_KEY, RUN_VALUES, RUN_AT)} where t.ctid = i.place
    )
-   select run_id, node_id, fence::text as fence, attempt, returned from kept where taken`,
+   select run_id, node_id, fence::text as fence, attempt, returned from updated where leased`,
 );
 
 export interface LiveDifference {
-  gone: readonly NodeKey[];
-  kept: readonly LiveWrite[];
-  told: readonly NodeWrite[];
+  /** Live rows of nodes that have ended. */
+  deleted: readonly NodeKey[];
+  updated: readonly LiveWrite[];
+  /** Rows of `job_run_node`, which people see. */
+  nodes: readonly NodeWrite[];
   runs: readonly RunWrite[];
-  /** Who runs the nodes that are leased by this, for people. */
+  /** The process that runs the nodes that this leases, as people see it. */
   worker: string | null;
 }
 
-/** Answers the nodes that were leased by this. */
+/** Returns the nodes that it leased. */
 export async function writeLive(
   tx: Queryable,
-  { gone, kept, told, runs, worker }: LiveDifference,
+  { deleted, updated, nodes, runs, worker }: LiveDifference,
 ): Promise<ClaimedNode[]> {
   return tx.rows(WRITE, [
-    ...toArrays(NODE_KEY, gone),
-    ...toArrays({ ...NODE_KEY, ...LIVE_VALUES }, kept),
-    ...toArrays({ ...NODE_KEY, ...NODE_VALUES }, told),
+    ...toArrays(NODE_KEY, deleted),
+    ...toArrays({ ...NODE_KEY, ...LIVE_VALUES }, updated),
+    ...toArrays({ ...NODE_KEY, ...NODE_VALUES }, nodes),
     ...toArrays({ ...RUN_KEY, ...RUN_VALUES }, runs),
     worker,
   ]);
@@ -296,7 +298,7 @@ const NEW_LIVE = {
 };
 const INSERT_LIVE = statement<ClaimedNode>(
   "chains.live.insert",
-  `with fresh as (
+  `with inserted as (
      insert into chains.live_node
        (run_id, node_id, state, waiting, failed, skipped, attempt, tries, lost_count, pool, priority, session_id, fence)
      select i.run_id, i.node_id, i.state, i.waiting, i.failed, i.skipped, i.attempt, i.tries, i.lost, i.pool, r.priority,
@@ -304,10 +306,10 @@ const INSERT_LIVE = statement<ClaimedNode>(
      from ${unnest(NEW_LIVE, "i")} join chains.live_run r on r.run_id = i.run_id
      returning run_id, node_id, fence, attempt, returned
    )
-   select run_id, node_id, fence::text as fence, attempt, returned from fresh where fence is not null`,
+   select run_id, node_id, fence::text as fence, attempt, returned from inserted where fence is not null`,
 );
 
-/** Answers the nodes that were leased by this. */
+/** Returns the nodes that it leased. */
 export async function insertLive(
   tx: Queryable,
   nodes: readonly (Omit<LiveWrite, "delay_ms" | "child_run_id"> & { pool: string | null })[],

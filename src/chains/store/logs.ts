@@ -1,4 +1,4 @@
-/** SQL for what a running node says: its log and its progress. Both count only from whoever holds the node. */
+/** SQL for the log and the progress of running nodes. Only the holder of the lease can write them. */
 import { itemsByKey, toArrays } from "../../kernel/data/batch.ts";
 import type { Db } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
@@ -12,19 +12,19 @@ export interface LogLine extends NodeKey {
   line: string;
 }
 const HELD_KEY = { run_id: "uuid", node_id: "text" };
-// The order of the lines of one node is part of their key.
+// `no` keeps the lines of one node in order.
 const LINE_KEY = { ...HELD_KEY, no: "int4" };
 const LINE = { fence: "int8", attempt: "int4", at: "timestamptz", level: "text", line: "text" };
-// Share-locked, so that who loses the node waits until this is written or this sees that it was lost. A row that is locked
-// otherwise is being taken away at this moment; waiting for it could end in a deadlock, and what it says counts no more.
+// The share lock makes a transaction that ends the lease wait until this is written. A row that is locked in another way is
+// about to lose its lease: it is skipped, since waiting for it could deadlock.
 const HELD = `join chains.live_node n on n.run_id = i.run_id and n.node_id = i.node_id
      where n.fence = i.fence and n.state = 'leased' for share of n skip locked`;
 
 const WRITE_LINES = statement(
   "chains.log.write",
-  `with said as materialized (select i.* from ${itemsByKey(LINE_KEY, LINE)} ${HELD})
+  `with held as materialized (select i.* from ${itemsByKey(LINE_KEY, LINE)} ${HELD})
    insert into chains.job_run_log (run_id, node_id, attempt, at, level, line)
-   select run_id, node_id, attempt, at, level, line from said order by run_id, node_id, no`,
+   select run_id, node_id, attempt, at, level, line from held order by run_id, node_id, no`,
 );
 
 export async function writeLines(db: Db, lines: readonly LogLine[]): Promise<void> {
@@ -40,9 +40,9 @@ export interface ProgressWrite extends NodeKey {
 const PROGRESS = { fence: "int8", progress: "float8", note: "text" };
 const WRITE_PROGRESS = statement(
   "chains.node.progress",
-  `with said as materialized (select i.* from ${itemsByKey(HELD_KEY, PROGRESS)} ${HELD})
-   update chains.job_run_node t set progress = said.progress, progress_note = said.note, updated_at = now()
-   from said where t.run_id = said.run_id and t.node_id = said.node_id`,
+  `with held as materialized (select i.* from ${itemsByKey(HELD_KEY, PROGRESS)} ${HELD})
+   update chains.job_run_node t set progress = held.progress, progress_note = held.note, updated_at = now()
+   from held where t.run_id = held.run_id and t.node_id = held.node_id`,
 );
 
 export async function writeProgress(db: Db, items: readonly ProgressWrite[]): Promise<void> {

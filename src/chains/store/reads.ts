@@ -1,4 +1,4 @@
-/** SQL for what people look at: runs, their nodes, attempts and events. */
+/** SQL for the API's reads: runs, their nodes, attempts and events. */
 import type { Db } from "../../kernel/data/db.ts";
 import { type Statement, statement } from "../../kernel/data/statement.ts";
 import type { Dag, NodeDef } from "../definitions/dag.ts";
@@ -13,7 +13,7 @@ export interface RunRow {
   job_name: string;
   status: RunStatus;
   reason: string | null;
-  /** In a list, null where they are large. */
+  /** In a list, null if they are large. */
   params: Record<string, unknown> | null;
   params_bytes: number;
   op_time: string | null;
@@ -26,7 +26,7 @@ export interface RunRow {
   updated_at: Date;
   started_at: Date | null;
   ended_at: Date | null;
-  /** For a run that waits to begin: how many of its chain are active, and how many may be. */
+  /** Of a PENDING run: how many runs of its chain are active, and how many may be. */
   active: number;
   max_active_runs: number | null;
 }
@@ -34,7 +34,7 @@ export interface RunRow {
 const PARAMS_LISTED_BYTES_MAX = 8 * 1024;
 const ARTIFACT_LISTED_BYTES_MAX = 64 * 1024;
 
-/** The size of a document as text. What is larger even as stored is not unpacked just to be measured. */
+/** The size of a document as text. A document whose stored size exceeds `max` is not decompressed to be measured. */
 const bytesOf = (document: string, max: number) =>
   `(case when pg_column_size(${document}) > ${max} then pg_column_size(${document}) else octet_length(${document}::text) end)`;
 const upTo = (document: string, max: number) => `case when ${bytesOf(document, max)} <= ${max} then ${document} end`;
@@ -50,7 +50,7 @@ const LISTED = columns(
 );
 
 export type CountedRunRow = RunRow & { counts: Partial<Record<NodeStatus, number>> };
-const countedRun = (told: string) => `select ${told},
+const countedRun = (selected: string) => `select ${selected},
           (select coalesce(json_object_agg(status, n), '{}') from (
              select status, count(*) as n from chains.job_run_node where run_id = r.run_id group by status) c) as counts
    from chains.job_run r left join chains.job_chain_definition d on d.chain_id = r.chain_id
@@ -62,7 +62,7 @@ export async function readRun(db: Db, runId: string): Promise<CountedRunRow | un
   return (await db.read(RUN, [runId]))[0];
 }
 
-/** For those who are told again and again: as in a list. */
+/** For live views, which read it repeatedly: large `params` are null, as in a list. */
 export async function readWatchedRun(db: Db, runId: string): Promise<CountedRunRow | undefined> {
   return (await db.read(WATCHED_RUN, [runId]))[0];
 }
@@ -79,16 +79,16 @@ export interface RunFilter {
   opTime: string | null;
   from: Date | null;
   to: Date | null;
-  /** Part of the chain's name, or the beginning of a run's id. */
+  /** Part of the chain's name, or the start of a run's id. */
   q: string;
   parentRunId: string | null;
   jobId: string | null;
 }
 
-/** Totals of a list are counted up to here: a page does not need the difference between many and very many. */
+/** Totals of a list are counted up to this limit, so that the cost does not follow history. */
 const RUNS_COUNTED_MAX = 10_000;
 
-// Each part that is not asked for is left out, so that the plan can use the index of what is.
+// Only the conditions of the request are in the statement, so that the planner can use their indexes.
 const CONDITIONS: Record<keyof RunFilter, (parameter: string) => string> = {
   chainId: (p) => `r.chain_id = ${p}::uuid`,
   status: (p) => `r.status = ${p}`,
@@ -148,7 +148,7 @@ export interface NodeRow {
   status: NodeStatus;
   attempt: number;
   last_error: string | null;
-  /** Among all nodes, null where it is large. */
+  /** In the list of nodes, null if it is large. */
   artifact: unknown;
   artifact_bytes: number | null;
   started_at: Date | null;
@@ -157,7 +157,7 @@ export interface NodeRow {
   worker: string | null;
   progress: number | null;
   progress_note: string | null;
-  /** What the engine knows of a node that has not ended. */
+  /** From the live row of a node that has not ended. */
   state: LiveState | null;
   waiting: number | null;
   pool: string | null;
@@ -187,7 +187,7 @@ export function readNodes(db: Db, runId: string): Promise<NodeRow[]> {
   return db.read(NODES, [runId]);
 }
 
-/** Those that were touched at that time or later. */
+/** Nodes that were updated at that time or later. */
 export function readChangedNodes(db: Db, runId: string, since: Date): Promise<NodeRow[]> {
   return db.read(CHANGED_NODES, [runId, since]);
 }
@@ -205,7 +205,7 @@ const NODE = statement<NodeRow & { def: NodeDef }>(
    where n.run_id = $1 and n.node_id = $2`,
 );
 
-/** One node with all there is, and how it is defined. */
+/** One node with its whole artifact and its definition. */
 export async function readNode(db: Db, runId: string, nodeId: string) {
   return (await db.read(NODE, [runId, nodeId]))[0];
 }
@@ -237,7 +237,7 @@ export interface AttemptRow {
   started_at: Date | null;
   ended_at: Date | null;
 }
-/** Then what became of the node's last attempt is kept beside it; its own success is a person's word. */
+/** Then the end of the node's last attempt is stored as an attempt; the SUCCESS of the node was set by hand. */
 const COMPLETED_BY_HAND = `exists (
      select from chains.job_run_attempt a where a.run_id = n.run_id and a.node_id = n.node_id and a.attempt = n.attempt)`;
 const ATTEMPTS = statement<AttemptRow>(
@@ -263,7 +263,7 @@ export interface EventRow {
   actor: string | null;
   detail: Record<string, unknown>;
 }
-// What people and timers did is written down; the plain course of the nodes is told by their own times.
+// What people and timers did is stored as events; starts and ends are derived from the times of runs, nodes and attempts.
 const EVENTS = statement<EventRow>(
   "chains.read.events",
   `select at, kind, node_id, attempt, actor, detail from (
@@ -295,7 +295,7 @@ const EVENTS = statement<EventRow>(
    order by at, tie, node_id nulls first, attempt limit $2 offset $3`,
 );
 
-/** What happened, in order. */
+/** The events of a run in order. */
 export function readEvents(db: Db, runId: string, page: { limit: number; offset: number }): Promise<EventRow[]> {
   return db.read(EVENTS, [runId, page.limit, page.offset]);
 }

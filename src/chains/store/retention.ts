@@ -1,9 +1,9 @@
-/** Runs that ended long ago, and all that was written of them. */
+/** SQL that deletes old runs, with their nodes, attempts, checkpoints, logs and events. */
 import type { Db } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import { lockRuns } from "./live.ts";
 
-// A run that another one started goes after that one: a retry of the latter goes on with it.
+// A child run is deleted after its parent run, whose retry may need it.
 const OLD = statement<{ run_id: string }>(
   "chains.retention.old",
   `select run_id from chains.job_run r
@@ -22,12 +22,12 @@ const DELETE = statement<{ run_id: string }>(
    select run_id from gone`,
 );
 
-/** Deletes at most `limit` runs. Answers how many there were to delete. */
+/** Deletes at most `limit` runs. Returns how many it found. */
 export async function deleteOldRuns(db: Db, keepDays: number, limit: number): Promise<number> {
   const old = (await db.read(OLD, [keepDays, limit])).map(({ run_id }) => run_id);
   if (old.length === 0) return 0;
   await db.tx(async (tx) => {
-    await lockRuns(tx, old); // One that somebody brings back to life at this moment is not old any more.
+    await lockRuns(tx, old); // A run that is revived meanwhile is no longer ended, and stays.
     await tx.rows(DELETE, [old]);
   });
   return old.length;

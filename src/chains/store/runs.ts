@@ -1,4 +1,4 @@
-/** SQL for starting runs, admitting them, and for what the engine needs to know about one. */
+/** SQL to start and admit runs, and to read what the engine needs of them. */
 import { toArrays, unnest } from "../../kernel/data/batch.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
@@ -55,7 +55,7 @@ export async function findChainToRun(db: Queryable, name: string) {
   return (await db.rows(NAMED, [name]))[0];
 }
 
-const IS_ABOVE = statement<{ above: boolean }>(
+const IS_ANCESTOR = statement<{ above: boolean }>(
   "chains.run.is_above",
   `with recursive above(run_id, chain_id, parent_run_id) as (
      select run_id, chain_id, parent_run_id from chains.job_run where run_id = $1
@@ -65,9 +65,9 @@ const IS_ABOVE = statement<{ above: boolean }>(
    select exists (select from above where chain_id = $2) as above`,
 );
 
-/** Whether this run, or one that waits for it, is a run of the chain. */
-export async function isAbove(db: Queryable, runId: string, chainId: string): Promise<boolean> {
-  return (await db.rows(IS_ABOVE, [runId, chainId]))[0]?.above ?? false;
+/** Whether this run or one of its ancestors is a run of the chain. */
+export async function isAncestor(db: Queryable, runId: string, chainId: string): Promise<boolean> {
+  return (await db.rows(IS_ANCESTOR, [runId, chainId]))[0]?.above ?? false;
 }
 
 const STATUS = statement<{ status: RunStatus }>(
@@ -91,7 +91,7 @@ export function readNodeStatuses(db: Queryable, runId: string) {
 
 export interface NewRun {
   run_id: string;
-  /** The chain to run; null for a run of a DAG of its own. */
+  /** The chain to run; null for a run with its own DAG. */
   chain_id: string | null;
   job_id: string | null;
   params: Record<string, unknown>;
@@ -102,7 +102,7 @@ export interface NewRun {
   parent_run_id: string | null;
   parent_node_id: string | null;
   depth: number;
-  /** A digest of what the node asked for that waits for it; null for others. */
+  /** Of a child run: a digest of what its parent node requested. */
   request: string | null;
 }
 const NEW_RUN = {
@@ -125,8 +125,8 @@ const OF_I = Object.keys(NEW_RUN)
   .join(", ");
 const DAG_AT = Object.keys(NEW_RUN).length + 1;
 
-// The definition is copied inside the database: it may be large, and the run must have the version that it names.
-const INSERT_CHAIN_RUNS = statement<MadeRun>(
+// The definition is copied inside the database: it may be large, and it must match the version that the run names.
+const INSERT_CHAIN_RUNS = statement<InsertedRun>(
   "chains.run.insert",
   `with runs as (
      insert into chains.job_run (${COLUMNS}, chain_version, job_name, dag_json, run_timeout_ms)
@@ -145,16 +145,16 @@ const INSERT_CHAIN_RUNS = statement<MadeRun>(
    from runs r join chains.job_chain_definition d on d.chain_id = r.chain_id`,
 );
 
-export interface MadeRun extends RunFacts {
-  /** Its chain allows only so many at a time. */
+export interface InsertedRun extends RunFacts {
+  /** Its chain has `maxActiveRuns`. */
   has_limit: boolean;
 }
 
 /**
- * Answers the runs that were made: not those of a chain that is unknown or disabled, or that needs an opTime. A run
- * that another one waits for is made in any case; whether it may was looked at before.
+ * Returns the runs that were inserted. Runs of an unknown or disabled chain, or without an opTime that the chain needs, are
+ * left out. Child runs are always inserted: their chain was checked before.
  */
-export function insertChainRuns(tx: Queryable, runs: readonly NewRun[]): Promise<MadeRun[]> {
+export function insertChainRuns(tx: Queryable, runs: readonly NewRun[]): Promise<InsertedRun[]> {
   return tx.rows(INSERT_CHAIN_RUNS, toArrays(NEW_RUN, runs));
 }
 
@@ -180,7 +180,7 @@ const ADMISSION_LOCK = statement(
   "select pg_advisory_xact_lock(hashtextextended('chains.admit', 0))",
 );
 const CHAINS_AT_ONCE = 1_000;
-// Goes from chain to chain along the index, so that ten thousand runs that wait behind one busy chain cost one step.
+// A loose index scan over the chains, so that ten thousand PENDING runs of one full chain cost one step.
 const ADMISSIBLE = statement<{ run_id: string }>(
   "chains.admit.pick",
   `with recursive chain(chain_id, n) as (
@@ -208,7 +208,7 @@ const ADMISSIBLE = statement<{ run_id: string }>(
    select run_id from candidates order by priority, created_at, run_id limit $1`,
 );
 
-/** Runs for which there is room. One process at a time looks and admits, so no limit is exceeded. */
+/** PENDING runs whose chain has room. Only one process at a time picks and admits, so no limit is exceeded. */
 export async function pickAdmissible(tx: Queryable, limit: number): Promise<string[]> {
   await tx.rows(ADMISSION_LOCK);
   return (await tx.rows(ADMISSIBLE, [limit])).map(({ run_id }) => run_id);
@@ -223,7 +223,7 @@ const FULL = statement<{ name: string; active: number; max: number }>(
    where d.chain_id = $1 and a.active >= d.max_active_runs`,
 );
 
-/** Whether a chain has no room for another run; keeps others from taking it until the transaction ends. */
+/** Returns the chain's counts if it has no room for another run. Blocks other admissions until the transaction ends. */
 export async function fullChain(tx: Queryable, chainId: string) {
   await tx.rows(ADMISSION_LOCK);
   return (await tx.rows(FULL, [chainId]))[0];
@@ -234,7 +234,7 @@ const STILL_PENDING = statement<{ run_id: string }>(
   "select run_id from chains.job_run where run_id = any($1::uuid[]) and status = 'PENDING' order by priority, created_at, run_id",
 );
 
-/** Under their locks: some may have been stopped in the moment before. */
+/** Call it under the runs' locks: some may have been stopped since they were picked. */
 export async function stillPending(tx: Queryable, runIds: readonly string[]): Promise<string[]> {
   return (await tx.rows(STILL_PENDING, [runIds])).map(({ run_id }) => run_id);
 }
@@ -245,7 +245,7 @@ const CHILDREN = statement<{ run_id: string; status: RunStatus; request: string 
    order by created_at desc limit 1`,
 );
 
-/** The newest run that a node has started. */
+/** The newest child run of a node. */
 export async function newestChild(db: Db, runId: string, nodeId: string) {
   const [row] = await db.rows(CHILDREN, [runId, nodeId]);
   return row;

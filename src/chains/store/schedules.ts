@@ -61,7 +61,7 @@ const INSERT = statement<ScheduleRow>(
    returning ${COLUMNS}`,
 );
 
-/** Answers nothing when the chain has a schedule of that name. */
+/** Returns undefined when the chain already has a schedule of that name. */
 export async function insertSchedule(db: Queryable, row: ScheduleWrite): Promise<ScheduleRow | undefined> {
   return (await db.rows(INSERT, values(row)))[0];
 }
@@ -120,14 +120,14 @@ const DUE = statement<{ schedule_id: string }>(
   `select s.schedule_id from chains.schedule s where ${IS_DUE} order by s.next_at limit $1`,
 );
 
-/** Schedules whose time has come. */
+/** Schedules that are due. */
 export async function dueSchedules(db: Queryable, limit: number): Promise<string[]> {
   return (await db.rows(DUE, [limit])).map(({ schedule_id }) => schedule_id);
 }
 
 export interface DueRow extends ScheduleRow {
   next_at: Date;
-  /** A schedule of a disabled chain fires no run, but its time goes on. */
+  /** A schedule of a disabled chain starts no run, but its `next_at` still advances. */
   enabled: boolean;
   now_ms: number;
 }
@@ -138,7 +138,7 @@ const LOCK_DUE = statement<DueRow>(
    where s.schedule_id = $1 and ${IS_DUE} for update of s skip locked`,
 );
 
-/** Answers nothing when another process fires it, or has: exactly one does. */
+/** Returns undefined when another process fires it or has fired it, so exactly one does. */
 export async function lockDue(tx: Queryable, scheduleId: string): Promise<DueRow | undefined> {
   return (await tx.rows(LOCK_DUE, [scheduleId]))[0];
 }
@@ -148,7 +148,7 @@ const POSTPONE = statement(
   `update chains.schedule s set next_at = now() + make_interval(secs => $2) where s.schedule_id = $1 and ${IS_DUE}`,
 );
 
-/** Tries it again later; then it fires at once. */
+/** Makes it due again after `seconds`. */
 export async function postponeSchedule(db: Queryable, scheduleId: string, seconds: number): Promise<void> {
   await db.rows(POSTPONE, [scheduleId, seconds]);
 }

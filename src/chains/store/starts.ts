@@ -1,9 +1,9 @@
-/** SQL for starts that may be repeated: the Idempotency-Key of a caller, or the time of a schedule. */
+/** SQL for the Idempotency-Keys of starts. */
 import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 
 const KEY_HOURS = 24;
-// A key older than a day counts as new. The row is locked until the run is made, so a repeat waits for the first.
+// A key older than a day counts as new. Its row stays locked until the run is inserted, so a repeated start waits for the first.
 const TAKE = statement<{ run_id: string }>(
   "chains.start_key.take",
   `insert into chains.start_key as k (chain_id, key, request, run_id) values ($1, $2, $3, $4)
@@ -19,12 +19,12 @@ const FIND = statement<{ run_id: string; request: string }>(
 export interface StartKey {
   chainId: string;
   key: string;
-  /** A digest of what was asked for. */
+  /** A digest of the request. */
   request: string;
   runId: string;
 }
 
-/** The start that this one repeats, or nothing: then the key is taken for it. */
+/** Returns the earlier start with this key; undefined if there is none, and then the key is stored for this start. */
 export async function takeStartKey(tx: Queryable, { chainId, key, request, runId }: StartKey) {
   const [taken] = await tx.rows(TAKE, [chainId, key, request, runId]);
   if (taken) return undefined;
@@ -33,7 +33,7 @@ export async function takeStartKey(tx: Queryable, { chainId, key, request, runId
   return { runId: earlier.run_id, same: earlier.request === request };
 }
 
-const FORGET = statement<{ n: number }>(
+const DELETE_OLD = statement<{ n: number }>(
   "chains.start_key.forget",
   `with old as (
      delete from chains.start_key where ctid = any(array(
@@ -42,6 +42,6 @@ const FORGET = statement<{ n: number }>(
    ) select count(*)::int as n from old`,
 );
 
-export async function forgetStartKeys(db: Queryable, limit: number): Promise<number> {
-  return (await db.rows(FORGET, [limit]))[0]?.n ?? 0;
+export async function deleteOldStartKeys(db: Queryable, limit: number): Promise<number> {
+  return (await db.rows(DELETE_OLD, [limit]))[0]?.n ?? 0;
 }

@@ -1,41 +1,41 @@
-/** SQL for what becomes due. One look tells whether there is anything to do at all, so an idle system asks one question. */
+/** SQL for what becomes due. One statement says whether anything is due at all, so an idle process sends only that one. */
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import type { NodeKey } from "./live.ts";
 
-export interface Look {
+export interface DueWork {
   now_ms: number;
   pending: boolean;
   ready: boolean;
   ready_in_pool: boolean;
   lost: boolean;
   ended_children: boolean;
-  forsaken_children: boolean;
-  /** Somebody waits for a table. */
+  orphaned_children: boolean;
+  /** A node waits for a table. */
   waits: boolean;
-  /** Of delayed nodes, and of nodes that wait for a run. */
+  /** Of delayed nodes, and of parked nodes with a time-out. */
   next_due_ms: number | null;
   next_deadline_ms: number | null;
   next_grace_ms: number | null;
   next_fire_ms: number | null;
 }
 
-/** Looked up run by run: a join whose plan was made on a young database could walk through all of history. */
+/** A lookup per row: a join whose plan was cached on a small database could scan all of history. */
 const CHILD_STATUS = "(select r.status from chains.job_run r where r.run_id = n.child_run_id)";
 const inMs = (time: string) => `extract(epoch from ${time} - now()) * 1000`;
 
 /**
- * Runs that were started for a node which no longer waits for them: it was completed, given up or has taken too long, or its
- * own run is being stopped. A node that is leased may be about to wait for the run of its last attempt.
+ * Child runs whose node no longer waits for them: it was completed, has ended or timed out, or its own run is STOPPING. A
+ * leased node does not count as gone: it may be about to park for the child run of its previous attempt.
  */
-const FORSAKEN = `select c.run_id from chains.job_run c
+const ORPHANED = `select c.run_id from chains.job_run c
    where c.parent_run_id is not null and c.status in ('PENDING', 'RUNNING') and not exists (
      select from chains.live_node n
      where n.run_id = c.parent_run_id and n.node_id = c.parent_node_id and (n.state = 'leased' or n.child_run_id = c.run_id)
        and (select l.status from chains.live_run l where l.run_id = n.run_id) = 'RUNNING'
    )`;
 
-const LOOK = statement<Look>(
+const LOOK = statement<DueWork>(
   "chains.timers.look",
   `select extract(epoch from now()) * 1000 as now_ms,
           exists (select from chains.job_run where status = 'PENDING') as pending,
@@ -45,7 +45,7 @@ const LOOK = statement<Look>(
             select from kernel.session s where s.id = n.session_id and s.expires_at > now())) as lost,
           exists (select from chains.live_node n where n.state = 'parked' and ${CHILD_STATUS} in ('SUCCESS', 'FAILED', 'STOPPED'))
             as ended_children,
-          exists (${FORSAKEN}) as forsaken_children,
+          exists (${ORPHANED}) as orphaned_children,
           exists (select from chains.live_wait) as waits,
           (select ${inMs("min(due_at)")} from chains.live_node where due_at is not null)::float8 as next_due_ms,
           (select ${inMs("min(deadline_at)")} from chains.live_run where deadline_at is not null and status = 'RUNNING')::float8
@@ -54,14 +54,14 @@ const LOOK = statement<Look>(
           (select ${inMs("min(next_at)")} from chains.schedule where not paused and next_at is not null)::float8 as next_fire_ms`,
 );
 
-export async function look(db: Db): Promise<Look> {
+export async function readDueWork(db: Db): Promise<DueWork> {
   const [row] = await db.rows(LOOK);
-  if (!row) throw new Error("the look at the timers came back empty");
+  if (!row) throw new Error("the statement for due work returned no row");
   return row;
 }
 
-// A delayed node changes into work without a change of its status, so it needs no transition and no lock of its run.
-const RIPEN = statement<{ pool: string | null }>(
+// A delayed node becomes ready without a change of its status, so this needs no transition and no lock on the run.
+const RELEASE_DELAYED = statement<{ pool: string | null }>(
   "chains.timers.ripen",
   `with due as materialized (
      select run_id, node_id from chains.live_node where state = 'delayed' and due_at <= now()
@@ -71,9 +71,9 @@ const RIPEN = statement<{ pool: string | null }>(
    from due where t.run_id = due.run_id and t.node_id = due.node_id returning t.pool`,
 );
 
-/** Makes delayed nodes whose time has come ready; answers their pools. */
-export function ripen(db: Queryable, limit: number): Promise<{ pool: string | null }[]> {
-  return db.rows(RIPEN, [limit]);
+/** Makes delayed nodes that are due ready; returns their pools. */
+export function releaseDelayed(db: Queryable, limit: number): Promise<{ pool: string | null }[]> {
+  return db.rows(RELEASE_DELAYED, [limit]);
 }
 
 const OVERDUE = statement<{ run_id: string; timeout_ms: number }>(
@@ -83,7 +83,7 @@ const OVERDUE = statement<{ run_id: string; timeout_ms: number }>(
    where l.deadline_at <= now() and l.status = 'RUNNING' order by l.deadline_at limit $1`,
 );
 
-/** Runs that have taken longer than they may. */
+/** Runs that have reached their deadline. */
 export function overdueRuns(db: Queryable, limit: number) {
   return db.rows(OVERDUE, [limit]);
 }
@@ -103,16 +103,16 @@ const ENDED_CHILDREN = statement<{ child_run_id: string }>(
    where n.state = 'parked' and ${CHILD_STATUS} in ('SUCCESS', 'FAILED', 'STOPPED') limit $1`,
 );
 
-/** Runs that have ended without the node that waits for them having been told. */
+/** Child runs that have ended while their node is still parked for them. */
 export async function endedChildren(db: Queryable, limit: number): Promise<string[]> {
   return (await db.rows(ENDED_CHILDREN, [limit])).map(({ child_run_id }) => child_run_id);
 }
 
-const FORSAKEN_CHILDREN = statement<{ run_id: string }>("chains.timers.forsaken_children", `${FORSAKEN} limit $1`);
+const ORPHANED_CHILDREN = statement<{ run_id: string }>("chains.timers.forsaken_children", `${ORPHANED} limit $1`);
 
-/** Runs that go on although nothing waits for them any more. */
-export async function forsakenChildren(db: Queryable, limit: number): Promise<string[]> {
-  return (await db.rows(FORSAKEN_CHILDREN, [limit])).map(({ run_id }) => run_id);
+/** Child runs that no node waits for anymore. */
+export async function orphanedChildren(db: Queryable, limit: number): Promise<string[]> {
+  return (await db.rows(ORPHANED_CHILDREN, [limit])).map(({ run_id }) => run_id);
 }
 
 const OVERDUE_CHILDREN = statement<NodeKey & { child_run_id: string }>(
@@ -121,7 +121,7 @@ const OVERDUE_CHILDREN = statement<NodeKey & { child_run_id: string }>(
    where state = 'parked' and due_at <= now() order by due_at limit $1`,
 );
 
-/** Nodes whose run has taken longer than they may. */
+/** Nodes whose child run has reached the node's time-out. */
 export function overdueChildren(db: Queryable, limit: number) {
   return db.rows(OVERDUE_CHILDREN, [limit]);
 }

@@ -37,7 +37,7 @@ const DROP = statement(
   `delete from chains.live_wait w using ${unnest(ENDED, "i")} where w.run_id = i.run_id and w.node_id = i.node_id`,
 );
 
-/** For nodes that have ended and wait no more. */
+/** For nodes that have ended. */
 export async function dropWaits(tx: Queryable, nodes: readonly NodeKey[]): Promise<void> {
   await tx.rows(DROP, toArrays(ENDED, nodes));
 }
@@ -54,8 +54,8 @@ const LOCK_ARRIVALS = statement(
 );
 
 /**
- * Call it before asking which tables are here. A table that arrives between the question and the commit of the wait would
- * find nobody who waits for it; so who tells of it waits for that commit.
+ * Call it before reading which tables have arrived. Without it, a table that arrives between that read and the commit of the
+ * wait would find no wait. `findWaiting` takes the exclusive lock, so it runs after that commit.
  */
 export async function holdArrivals(tx: Queryable, opTimes: readonly string[]): Promise<void> {
   await tx.rows(HOLD_ARRIVALS, [opTimes]);
@@ -88,7 +88,7 @@ const AWAITED = statement<{ op_time: string; tables: string[] }>(
    from (select op_time, table_name from chains.live_wait limit $1) w group by op_time`,
 );
 
-/** Which tables are waited for at all. */
+/** The tables that any node waits for, by opTime. */
 export function awaitedTables(db: Queryable, limit: number) {
   return db.rows(AWAITED, [limit]);
 }
@@ -100,7 +100,7 @@ const MET = statement<NodeKey>(
    returning w.run_id, w.node_id`,
 );
 
-/** Takes the wait away, under the run's lock; answers those that were there, so that none is counted twice. */
-export function meetWaits(tx: Queryable, waits: readonly (NodeKey & { table_name: string })[]): Promise<NodeKey[]> {
+/** Deletes satisfied waits, under the run's lock. Returns those that existed, so that no arrival counts twice. */
+export function satisfyWaits(tx: Queryable, waits: readonly (NodeKey & { table_name: string })[]): Promise<NodeKey[]> {
   return tx.rows(MET, toArrays(WAIT, waits));
 }

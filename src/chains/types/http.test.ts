@@ -28,10 +28,10 @@ afterAll(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-/** What the last node logged. */
+/** The log of the last node. */
 let lines: RecordedContext["lines"];
 
-/** As the engine runs a node: the cfg checked and completed by the registry. */
+/** Runs a node as the engine does: the registry checks its cfg and adds defaults. */
 async function run(cfg: object, { signal = new AbortController().signal, through = outbound } = {}): Promise<unknown> {
   const type = httpType(through);
   const checked = createRegistry([type]).complete("http", cfg);
@@ -50,7 +50,7 @@ async function failureOf(...given: Parameters<typeof run>): Promise<{ message: s
   return { message: error.message, retry: mayRetry(error) };
 }
 
-/** Answers what it was sent. */
+/** Responds with the request. */
 const echo: Handler = async (request, response) => {
   const { method, url, headers } = request;
   const answer = JSON.stringify({ method, url, headers, body: await text(request) });
@@ -62,7 +62,7 @@ const answering =
     response.writeHead(status, headers).end(body);
 
 describe("the request", () => {
-  test("is a GET without a body unless the node says more", async () => {
+  test("is a GET without a body by default", async () => {
     handler = echo;
     expect(await run({ url: `${origin}/a?b=c` })).toMatchObject({
       body: { method: "GET", url: "/a?b=c", body: "", headers: { "idempotency-key": "run-1/call/2" } },
@@ -81,7 +81,7 @@ describe("the request", () => {
     expect((seen["headers"] as Record<string, string>)["content-type"]).toBe(contentType);
   });
 
-  test("carries the node's own headers, and these win however they are written", async () => {
+  test("sends the node's own headers, which override the defaults in any case", async () => {
     handler = echo;
     const headers = { "X-Mine": "1", "Idempotency-Key": "mine", "Content-Type": "application/vnd.mine+json" };
     expect(await run({ method: "PUT", url: origin, headers, body: {} })).toMatchObject({
@@ -109,12 +109,12 @@ describe("the artifact", () => {
     expect(await run({ url: origin })).toMatchObject({ body: expected });
   });
 
-  test("holds what is not the JSON it is said to be as text, and the log says so", async () => {
+  test("holds invalid JSON as text, with a warning in the log", async () => {
     handler = answering(200, "OK", { "content-type": "application/json" });
     expect(await run({ url: origin })).toMatchObject({ body: "OK" });
     expect(lines.at(-1)).toEqual({
       level: "warn",
-      text: "the body is said to be application/json, but is not JSON; it is kept as text",
+      text: "the content type is application/json, but the body is not JSON; it is kept as text",
     });
   });
 
@@ -167,7 +167,7 @@ describe("the status", () => {
     });
   });
 
-  test("of a redirect fails, and the message says why", async () => {
+  test("of a redirect fails, with the reason in the message", async () => {
     handler = answering(301, "", { location: "/elsewhere" });
     expect(await failureOf({ url: origin })).toEqual({
       message: `GET ${origin}/ answered 301 (redirects are not followed).`,
@@ -175,7 +175,7 @@ describe("the status", () => {
     });
   });
 
-  test("is judged before the size of the body, of which the message shows the beginning", async () => {
+  test("is checked before the size of the body, and the message shows the start of the body", async () => {
     handler = answering(500, "x".repeat(2_000_000));
     expect(await failureOf({ url: origin })).toEqual({
       message: `GET ${origin}/ answered 500: ${"x".repeat(500)}`,
@@ -189,7 +189,7 @@ describe("expectBody", () => {
     handler = answering(200, '{"state": "busy", "done": 3}', { "content-type": "application/json", "x-left": "0" });
   });
 
-  test("lets an answer pass of which it is true", async () => {
+  test("accepts a response for which it is true", async () => {
     const expectBody = 'status == 200 && body.done >= 3 && headers["x-left"] == "0"';
     expect(await run({ url: origin, expectBody })).toMatchObject({ body: { done: 3 } });
   });
@@ -198,7 +198,7 @@ describe("expectBody", () => {
     ['body.state == "ready"', 'but `body.state == "ready"` is not true: {"state": "busy", "done": 3}'],
     ["body.done", 'but `body.done` is not true: {"state": "busy", "done": 3}'],
     ["body.result.ok", expect.stringMatching(/^but expectBody `body\.result\.ok` failed: .*result/)],
-  ])("fails an answer of which `%s` is not true, for another try", async (expectBody, rest) => {
+  ])("fails a response for which `%s` is not true, with a retry", async (expectBody, rest) => {
     const { message, retry } = await failureOf({ url: origin, expectBody });
     const [answered, ...others] = message.split(", ");
     expect(answered).toBe(`GET ${origin}/ answered 200`);
@@ -206,7 +206,7 @@ describe("expectBody", () => {
     expect(retry).toBe(true);
   });
 
-  test("that cannot be read fails for good before anything is sent", async () => {
+  test("that is invalid fails for good before anything is sent", async () => {
     handler = () => expect.fail("a request was sent");
     const { message, retry } = await failureOf({ url: origin, expectBody: "bdoy.x ==" });
     expect(message).toMatch(/^expectBody: `bdoy\.x ==` is not valid/);
@@ -215,7 +215,7 @@ describe("expectBody", () => {
   });
 });
 
-describe("an exchange that fails", () => {
+describe("a request that fails", () => {
   test("may be retried when the connection breaks", async () => {
     handler = (request) => request.socket.destroy();
     expect(await failureOf({ url: origin })).toEqual({
@@ -224,7 +224,7 @@ describe("an exchange that fails", () => {
     });
   });
 
-  test("may be retried when nobody listens", async () => {
+  test("may be retried when the port is closed", async () => {
     const free = createServer();
     await once(free.listen(0, "127.0.0.1"), "listening");
     const { port } = free.address() as AddressInfo;
@@ -235,7 +235,7 @@ describe("an exchange that fails", () => {
     });
   });
 
-  test("tells what happened at each address of a name, which Node's own message leaves out", async () => {
+  test("names the error of each address of a host, which Node's own message leaves out", async () => {
     const errors = ["::1", "127.0.0.1"].map((address) => new Error(`connect ECONNREFUSED ${address}:9`));
     const through = { ...outbound, request: () => Promise.reject(new AggregateError(errors)) };
     expect(await failureOf({ url: "http://localhost:9/" }, { through })).toMatchObject({
@@ -243,7 +243,7 @@ describe("an exchange that fails", () => {
     });
   });
 
-  test("may be retried when the time is up", async () => {
+  test("may be retried when it times out", async () => {
     handler = () => {};
     expect(await failureOf({ url: origin, timeoutMs: 50 })).toEqual({
       message: `GET ${origin}/ failed: there was no complete answer within 50 ms`,
@@ -272,7 +272,7 @@ describe("an exchange that fails", () => {
   });
 });
 
-test("a line for the request and one for the answer are logged", async () => {
+test("the request and the response are logged", async () => {
   handler = answering(202, "yes");
   await run({ method: "DELETE", url: `${origin}/x` });
   expect(lines).toEqual([

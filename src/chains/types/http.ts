@@ -1,5 +1,4 @@
-/** A node that makes one HTTP request and checks the answer. Its artifact is what the answer said. */
-
+/** A node that makes one HTTP request and checks the response. Its artifact holds status, headers and body. */
 import { type Static, Type } from "typebox";
 import { compileExpression, type Expression, ExpressionError } from "../../kernel/expressions/cel.ts";
 import { type Outbound, type OutboundAnswer, OutboundRefused, shownUrl } from "../../kernel/net/outbound.ts";
@@ -11,11 +10,11 @@ const BODY_LIMIT_BYTES = 1_048_576;
 const EXCERPT_LENGTH = 500;
 const DAY_MS = 86_400_000;
 
-/** What a later node may need. The others would only make every artifact longer. */
+/** The headers that later nodes may need; others are left out of the artifact. */
 const KEPT_HEADERS = ["content-type", "etag", "last-modified", "link", "location", "retry-after", "x-request-id"];
 
-/** Statuses below 500 that tell of the moment and not of the request. */
-const PASSING_STATUSES = [408, 425, 429];
+/** Statuses below 500 that may succeed when retried. */
+const TRANSIENT_STATUSES = [408, 425, 429];
 
 const Status = Type.Union([
   Type.Integer({ minimum: 200, maximum: 599 }),
@@ -31,7 +30,7 @@ const CfgSchema = Type.Object(
     body: Type.Optional(Type.Unknown({ description: "Text is sent as it is, anything else as JSON." })),
     expectStatus: Type.Union([Status, Type.Array(Status, { minItems: 1, maxItems: 100 })], {
       default: "2xx",
-      description: "The status, or a list of which one must fit.",
+      description: "The expected status, or a list of them.",
     }),
     expectBody: Type.Optional(
       Type.String({
@@ -40,7 +39,12 @@ const CfgSchema = Type.Object(
         description: "A CEL expression over `status`, `headers` and `body` that must be true.",
       }),
     ),
-    timeoutMs: Type.Integer({ minimum: 1, maximum: DAY_MS, default: 60_000, description: "For the whole exchange." }),
+    timeoutMs: Type.Integer({
+      minimum: 1,
+      maximum: DAY_MS,
+      default: 60_000,
+      description: "For the whole request and response.",
+    }),
   },
   { additionalProperties: false },
 );
@@ -49,12 +53,12 @@ type Cfg = Static<typeof CfgSchema>;
 export function httpType(outbound: Outbound): NodeType<typeof CfgSchema> {
   return nodeType({
     type: "http",
-    blind: true,
-    summary: "Makes an HTTP request and checks the status and the body of the answer.",
+    readsParents: false,
+    summary: "Makes an HTTP request and checks the status and the body of the response.",
     cfg: CfgSchema,
     async execute(ctx, cfg) {
       const call = `${cfg.method} ${shownUrl(cfg.url)}`;
-      // Before the request is sent: an expression that cannot be read should not cost an effect.
+      // Before the request is sent: an invalid expression must not cause an external effect.
       const condition = cfg.expectBody === undefined ? undefined : compileCondition(cfg.expectBody);
       ctx.log(call);
       const answer = await send(outbound, ctx, cfg, call);
@@ -104,7 +108,7 @@ function checkStatus(status: number, expected: readonly Status[], answered: stri
   if (expected.some((one) => one === status || one === `${Math.floor(status / 100)}xx`)) return;
   const hint = status >= 300 && status < 400 ? " (redirects are not followed)" : "";
   const sentence = `${answered}${hint}${excerptOf(text)}`;
-  throw status >= 500 || PASSING_STATUSES.includes(status) ? new Error(sentence) : new FinalFailure(sentence);
+  throw status >= 500 || TRANSIENT_STATUSES.includes(status) ? new Error(sentence) : new FinalFailure(sentence);
 }
 
 function parseBody(contentType = "", text: string, ctx: NodeContext): unknown {
@@ -113,7 +117,7 @@ function parseBody(contentType = "", text: string, ctx: NodeContext): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    ctx.log(`the body is said to be ${contentType}, but is not JSON; it is kept as text`, "warn");
+    ctx.log(`the content type is ${contentType}, but the body is not JSON; it is kept as text`, "warn");
     return text;
   }
 }
@@ -127,7 +131,7 @@ function compileCondition(source: string): Expression {
   }
 }
 
-/** Throws no final failure: an answer that is not the wanted one yet is how a node waits for something elsewhere. */
+/** Throws no FinalFailure: retrying until the body matches is how a node polls another system. */
 function checkBody(condition: Expression, values: Record<string, unknown>, answered: string, text: string): void {
   let verdict: unknown;
   try {
@@ -139,7 +143,7 @@ function checkBody(condition: Expression, values: Record<string, unknown>, answe
   if (verdict !== true) throw new Error(`${answered}, but \`${condition.source}\` is not true${excerptOf(text)}`);
 }
 
-/** The beginning of a body as the end of a sentence. */
+/** The start of a body as the end of a sentence. */
 function excerptOf(text: string): string {
   const line = oneLine(text, EXCERPT_LENGTH);
   return line === "" ? "." : `: ${line}`;

@@ -1,4 +1,4 @@
-/** What a node is given when a test runs it, with what it logged and kept. */
+/** A NodeContext for tests that records log lines, progress and checkpoints. */
 import type { NodeContext } from "./node-type.ts";
 
 export interface RecordedContext extends NodeContext {

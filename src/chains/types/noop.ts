@@ -1,10 +1,10 @@
-/** A node that does nothing: a place where branches meet, or where one will be filled in later. */
+/** A node that does nothing: it joins branches, or stands for a node that is written later. */
 import { Type } from "typebox";
 import { nodeType } from "./node-type.ts";
 
 export const noop = nodeType({
   type: "noop",
-  blind: true,
+  readsParents: false,
   summary: "Does nothing and succeeds.",
   cfg: Type.Object({}, { additionalProperties: false }),
   execute: async () => ({}),

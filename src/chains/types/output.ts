@@ -1,10 +1,10 @@
-/** What a program prints, taken as it comes: line by line for the log, and a bounded part of it for the node's result. */
+/** Reads the output of a program: line by line for the log, and up to a limit for the node's result. */
 
-/** All that is known once the program has ended. */
+/** The output of a program that has ended. */
 export interface Output {
-  /** Everything, unless it was longer than an artifact may be. */
+  /** The whole output; undefined if it is too long for an artifact. */
   text: string | undefined;
-  /** The last line that is not blank, under the same condition. */
+  /** The last line that is not blank; undefined if it is too long for an artifact. */
   lastLine: string | undefined;
   /** The last few lines, for an error message. */
   tail: string;
@@ -46,7 +46,7 @@ export function outputReader(onLine: (line: string) => void): { push(chunk: stri
   };
 }
 
-/** Text of any length, of which only the start is kept once it is too long. */
+/** Text that keeps only its start when it is too long. */
 function boundedText() {
   let start = "";
   let length = 0;

@@ -1,4 +1,4 @@
-/** A Millrace reduced to one command, for a test that kills it: runs its argument and lives until the command has ended. */
+/** Stands for Millrace in a test that kills it: runs its argument as a command and exits when the command has ended. */
 import { runInGroup } from "./process-group.ts";
 
 await runInGroup("/bin/sh", ["-c", process.argv[2] ?? ""], {

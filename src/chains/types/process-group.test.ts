@@ -33,16 +33,16 @@ function endAll(pids: readonly number[]): void {
   for (const pid of pids.filter(isAlive)) process.kill(pid, "SIGKILL");
 }
 
-describe("a program in a group of its own", () => {
-  test("tells its exit code and that nothing was left", async () => {
+describe("a program in its own process group", () => {
+  test("returns its exit code", async () => {
     expect(await run("exit 7").end).toEqual({ code: 7, signal: null, leftOthers: false });
   });
 
-  test("tells the signal that ended it", async () => {
+  test("returns the signal that ended it", async () => {
     expect(await run("kill -9 $$").end).toEqual({ code: null, signal: "SIGKILL", leftOthers: false });
   });
 
-  test("is asked to end when it is stopped, together with what it started", async () => {
+  test("gets SIGTERM when it is aborted, together with its children", async () => {
     const { pids, end, abort } = run(`sleep 600 & trap 'exit 9' TERM; echo $$ $!; wait`);
     const started = await pids;
     abort();
@@ -50,7 +50,7 @@ describe("a program in a group of its own", () => {
     expect(started.map(isAlive)).toEqual([false, false]);
   });
 
-  test("is killed when it does not listen", async () => {
+  test("is killed when it ignores SIGTERM", async () => {
     const { pids, end, abort } = run(`trap '' TERM; sleep 600 & echo $$ $!; while :; do wait; done`, 100);
     const started = await pids;
     abort();
@@ -58,7 +58,7 @@ describe("a program in a group of its own", () => {
     expect(started.map(isAlive)).toEqual([false, false]);
   });
 
-  test("is killed to the last when only a child does not listen", async () => {
+  test("is killed completely when only a child ignores SIGTERM", async () => {
     const { pids, end, abort } = run(`(trap '' TERM; exec sleep 600) & echo $$ $!; wait`, 100);
     const started = await pids;
     abort();
@@ -66,19 +66,19 @@ describe("a program in a group of its own", () => {
     expect(started.map(isAlive)).toEqual([false, false]);
   });
 
-  test("leaves nothing behind when it ends by itself", async () => {
+  test("has leftover children ended when it exits by itself", async () => {
     const { pids, end } = run(`(trap '' TERM; exec sleep 600) & echo $!`, 100);
     const started = await pids;
     expect(await end).toEqual({ code: 0, signal: null, leftOthers: true });
     expect(started.map(isAlive)).toEqual([false]);
   });
 
-  test("may leave a child that ends soon", async () => {
+  test("may leave a child that ends shortly after it", async () => {
     const { end } = run(`(sleep 0.1; echo 1) &`);
     expect(await end).toEqual({ code: 0, signal: null, leftOthers: false });
   });
 
-  test("does not hold us up when a process leaves the group and keeps the pipes", async () => {
+  test("does not block the caller when a process leaves the group and keeps the pipes open", async () => {
     const { pids, end } = run(`exec setsid sh -c 'echo $$; exec sleep 600' &`);
     const [escaped = 0] = await pids;
     expect((await end).code).toBe(0);
@@ -100,7 +100,7 @@ describe("a program in a group of its own", () => {
     await until(() => started.every((pid) => !isAlive(pid)), "the command to end");
   });
 
-  test("that cannot be started is an error of the system", async () => {
+  test("that cannot be started rejects with the system's error", async () => {
     const options = {
       cwd: "/no/such/folder",
       env: {},

@@ -1,8 +1,8 @@
 /**
- * A program in a process group of its own, so that it can be ended together with everything it started. When this
- * function returns, nothing of the group is left; when Millrace itself is killed, a guard ends the group in its place.
+ * Runs a program in its own process group, so that it can be ended together with everything it started. When `runInGroup`
+ * returns, no process of the group is left. If Millrace itself is killed, a guard process ends the group.
  *
- * A program that leaves the group on purpose (`setsid`) is out of reach.
+ * A program that leaves the group on purpose (`setsid`) is not ended.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ export interface GroupOptions {
   env: Record<string, string>;
   /** Ends the group when aborted. */
   signal: AbortSignal;
-  /** From the polite signal (SIGTERM) to the one that nobody survives (SIGKILL). */
+  /** From SIGTERM to SIGKILL. */
   killAfterMs: number;
   onStdout(text: string): void;
   onStderr(text: string): void;
@@ -24,15 +24,15 @@ export interface GroupEnd {
   /** Null if a signal ended the program. */
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** The program came to its end and left others running, which were then ended. */
+  /** The program ended and left other processes running, which were then ended. */
   leftOthers: boolean;
 }
 
 const LOOK_EVERY_MS_MIN = 5;
 const LOOK_EVERY_MS_MAX = 100;
-/** What the program started may need a moment more than itself, such as a `tee` that writes the last lines. */
-const STRAGGLE_MS = 500;
-/** A process that left the group may hold the pipes open for ever; what the program itself wrote is read by then. */
+/** Children of the program may end a little later than the program, such as a `tee` that writes the last lines. */
+const LEFTOVER_GRACE_MS = 500;
+/** A process that left the group may keep the pipes open; the output of the program itself is read within this time. */
 const DRAIN_MS = 1_000;
 
 /** Rejects with the system's error if the program cannot be started. */
@@ -43,11 +43,11 @@ export async function runInGroup(program: string, args: string[], options: Group
     const child = spawn(program, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
     const group = await idOf(child);
     guard.watch(group);
-    const closed = happened(child, "close");
+    const closed = eventOf(child, "close");
     child.stdout.setEncoding("utf8").on("data", options.onStdout);
     child.stderr.setEncoding("utf8").on("data", options.onStderr);
     await exitOrAbort(child, signal);
-    const leftOthers = !signal.aborted && !(await isGoneWithin(group, STRAGGLE_MS));
+    const leftOthers = !signal.aborted && !(await isGoneWithin(group, LEFTOVER_GRACE_MS));
     if (signal.aborted || leftOthers) await endGroup(group, killAfterMs);
     await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
     child.stdout.destroy();
@@ -58,7 +58,7 @@ export async function runInGroup(program: string, args: string[], options: Group
   }
 }
 
-/** The first line names the group. A second one says that all went well; if the pipe ends instead, Millrace is dead. */
+/** The first line is the group's id, a second one dismisses the guard. If the pipe closes without it, Millrace is dead. */
 const GUARD = `
   read -r group || exit 0
   read -r done && exit 0
@@ -71,8 +71,8 @@ async function startGuard(path = "") {
   const env = { PATH: path };
   const guard = spawn("/bin/sh", ["-c", GUARD], { env, detached: true, stdio: ["pipe", "ignore", "ignore"] });
   await idOf(guard);
-  const gone = happened(guard, "exit");
-  // Someone may have killed it. The group is then ended from here alone.
+  const gone = eventOf(guard, "exit");
+  // The guard may have been killed. Then only this process ends the group.
   guard.stdin.on("error", () => undefined);
   return {
     watch: (group: number) => void guard.stdin.write(`${group}\n`),
@@ -89,7 +89,7 @@ async function idOf(child: ChildProcess): Promise<number> {
   return child.pid;
 }
 
-function happened(child: ChildProcess, event: "exit" | "close"): Promise<void> {
+function eventOf(child: ChildProcess, event: "exit" | "close"): Promise<void> {
   return new Promise((resolve) => {
     child.once(event, () => resolve());
   });
@@ -101,7 +101,7 @@ async function exitOrAbort(child: ChildProcess, signal: AbortSignal): Promise<vo
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve(), { signal: over.signal });
   });
-  await Promise.race([happened(child, "exit"), aborted]);
+  await Promise.race([eventOf(child, "exit"), aborted]);
   over.abort();
 }
 
@@ -131,7 +131,7 @@ function signalGroup(group: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Zombies count as gone: as the first process of a container Millrace inherits them, and nobody buries them there. */
+/** Zombies count as ended: as PID 1 of a container, Millrace inherits them and nothing reaps them. */
 function isGroupAlive(group: number): boolean {
   try {
     process.kill(-group, 0);
@@ -144,7 +144,7 @@ function isGroupAlive(group: number): boolean {
 function isLivingMember(pid: string, group: number): boolean {
   if (!/^\d+$/.test(pid)) return false;
   try {
-    // The program's name comes second, in parentheses, and may hold anything; then state, parent, group.
+    // The second field is the program's name in parentheses, which may contain anything; then state, parent, group.
     const [state, , pgrp] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
     return Number(pgrp) === group && state !== "Z";
   } catch {

@@ -34,13 +34,13 @@ function ofSchema(cfg: object, file?: string): RegisteredType {
 }
 
 describe("a registry", () => {
-  test("knows its types by name", () => {
+  test("finds its types by name", () => {
     expect(registry.names()).toEqual(["noop", "sleep", "call"]);
     expect(registry.get("sleep")).toBe(sleep);
     expect(registry.get("constructor")).toBeUndefined();
   });
 
-  test("refuses two types of one name and says where they stand", () => {
+  test("refuses two types of one name and names their files", () => {
     const own = { ...ofSchema({ type: "object" }, "./own.mjs"), type: "noop" };
     expect(() => createRegistry([noop, own])).toThrow(
       new OperatorError(
@@ -62,22 +62,22 @@ describe("a registry", () => {
   test.each([
     ["a misspelt keyword", { type: "object", propertys: {} }],
     ["an unknown type", { type: "object", properties: { a: { type: "strin" } } }],
-    ["a default that would never be filled in", { type: "object", anyOf: [{ properties: { a: { default: 1 } } }] }],
+    ["a default that is never applied", { type: "object", anyOf: [{ properties: { a: { default: 1 } } }] }],
   ])("refuses a type whose schema has %s", (_, cfg) => {
     expect(() => createRegistry([ofSchema(cfg, "./own.mjs")])).toThrow(
-      /^The node type `made` \(in \.\/own\.mjs\) has a bad `cfg` schema: /,
+      /^The node type `made` \(in \.\/own\.mjs\) has an invalid `cfg` schema: /,
     );
   });
 });
 
 describe("the check of a cfg", () => {
-  test("finds nothing wrong with a good one, and a field with a default may be left out", () => {
+  test("accepts a valid one, also without fields that have a default", () => {
     expect(check({ url: "x", headers: { a: "b" }, rules: [{ name: "r" }], values: [1] })).toEqual([]);
     expect(registry.check("noop", undefined, { templates: false })).toEqual([]);
     expect(registry.check("noop", null, { templates: false })).toEqual([]);
   });
 
-  test("tells everything that is wrong at once, one sentence for each place", () => {
+  test("reports all problems at once, one sentence for each path", () => {
     const cfg = { ulr: "x", times: 11, headers: { a: 1 }, rules: [{ name: "r" }, { name: 2 }], values: ["x"] };
     expect(check(cfg)).toEqual([
       { path: "url", message: "`cfg.url` is missing. Accepted: text of 1 or more characters." },
@@ -92,7 +92,7 @@ describe("the check of a cfg", () => {
     ]);
   });
 
-  test("names the fields there are when none is near the unknown one", () => {
+  test("lists the known fields if none is similar to the unknown one", () => {
     expect(check({ url: "x", banana: 1 })).toEqual([
       {
         path: "banana",
@@ -107,18 +107,18 @@ describe("the check of a cfg", () => {
     ["text", "`cfg` is text. Accepted: settings url, times, headers, rules, values."],
     [{ url: "x", headers: 1 }, "`cfg.headers` is 1. Accepted: named values."],
     [{ url: "x", rules: [{ name: "A" }] }, '`cfg.rules[0].name` must match pattern "^[a-z]+$".'],
-  ])("says what would do instead of %j", (cfg, message) => {
+  ])("says what is accepted instead of %j", (cfg, message) => {
     expect(check(cfg).map((problem) => problem.message)).toEqual([message]);
   });
 
-  test("says it for a plain JSON Schema too", () => {
+  test("does so for a plain JSON Schema too", () => {
     const plain = ofSchema({ type: "object", properties: { a: { type: ["integer", "null"], minimum: 1 } } });
     expect(createRegistry([plain]).check("made", { a: "x" }, { templates: false })).toEqual([
       { path: "a", message: "`cfg.a` is text. Accepted: a whole number of 1 or more or null." },
     ]);
   });
 
-  test("points to a name that is not allowed", () => {
+  test("reports a property name that is not allowed", () => {
     const names = ofSchema({ type: "object", propertyNames: { pattern: "^[A-Z]+$" } });
     expect(createRegistry([names]).check("made", { a: 1 }, { templates: false })).toEqual([
       { path: "a", message: '`cfg.a` must match pattern "^[A-Z]+$".' },
@@ -130,20 +130,20 @@ describe("the check of a cfg", () => {
     expect(JSON.stringify(check({ url: "x", times: "hunter2" }))).not.toContain("hunter2");
   });
 
-  test("stays short, whatever it is given", () => {
+  test("stays short for any input", () => {
     const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`${index}${"x".repeat(500)}`, 1]));
     const problems = check({ url: "x", ...many });
     expect(problems).toHaveLength(20);
     expect(problems.every(({ message }) => message.length < 200)).toBe(true);
   });
 
-  test("names the nearest type when there is none of that name", () => {
+  test("suggests a similar type for an unknown one", () => {
     const message = "There is no node type `slep` here. Did you mean `sleep`?";
     expect(registry.check("slep", {}, { templates: true })).toEqual([{ path: "", message }]);
     expect(registry.complete("slep", {})).toEqual({ problems: [{ path: "", message }] });
   });
 
-  test("covers the names of a command's variables", () => {
+  test("checks the names of a command's environment variables", () => {
     const problems = createRegistry([shell]).check(
       "shell",
       { command: "x", env: { "A-B": "1" } },
@@ -156,30 +156,30 @@ describe("the check of a cfg", () => {
 describe("templates in a cfg", () => {
   const cfg = { url: "${params.url}", times: "${params.times}", headers: { a: "${x}" }, values: "${nodes.a.artifact}" };
 
-  test("are taken on trust until they are filled in", () => {
+  test("pass the check until they are rendered", () => {
     expect(checkTemplates(cfg)).toEqual([]);
     expect(check(cfg).map(({ path }) => path)).toEqual(["times", "values"]);
   });
 
-  test("leave the choice between alternatives open, also from inside", () => {
+  test("pass any alternative of a union, also inside a value", () => {
     expect(checkTemplates({ url: "x", values: ["${params.n}"] })).toEqual([]);
     expect(checkTemplates({ url: "x", values: ["n"] })).toHaveLength(1);
   });
 
-  test("do not hide what is wrong beside them", () => {
+  test("do not hide other problems", () => {
     const problems = checkTemplates({ ...cfg, url: undefined, tmes: 1, headers: { a: "${x}", b: 2 } });
     expect(problems.map(({ path }) => path).sort()).toEqual(["headers.b", "tmes", "url"]);
   });
 });
 
 describe("completing a cfg", () => {
-  test("fills in defaults on a copy", () => {
+  test("adds defaults to a copy", () => {
     const given = Object.freeze({ url: "x" });
     expect(registry.complete("call", given)).toEqual({ cfg: { url: "x", times: 3 } });
     expect(given).toEqual({ url: "x" });
   });
 
-  test("trusts no template any more", () => {
+  test("does not accept templates", () => {
     expect(registry.complete("sleep", { ms: "${params.ms}" })).toEqual({
       problems: [{ path: "ms", message: "`cfg.ms` is text. Accepted: a whole number from 0 to 604800000." }],
     });

@@ -1,6 +1,6 @@
 /**
- * The node types that chains can use here, and the check of a node's `cfg` against its type: once when a chain is defined,
- * while templates still stand in it, and again when they are filled in and the node is about to run.
+ * The node types of this process, and the check of a node's `cfg` against its type: first when a chain is defined, with its
+ * templates, and again when they are rendered and the node is about to run.
  */
 
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
@@ -11,7 +11,7 @@ import { didYouMean } from "../../kernel/nearest.ts";
 import { messageOf } from "../../kernel/text/message-of.ts";
 import type { NodeType } from "./node-type.ts";
 
-/** What is wrong with a `cfg`: where inside it (`headers.accept`, empty for the whole), and a sentence. */
+/** A problem of a `cfg`: its path (`headers.accept`, empty for the whole) and a sentence. */
 export interface CfgProblem {
   path: string;
   message: string;
@@ -21,40 +21,40 @@ export interface Registry {
   add(types: readonly RegisteredType[]): void;
   get(type: string): NodeType | undefined;
   names(): string[];
-  /** What to do to have a type that is known but switched off here. */
-  howToHave(type: string): string | undefined;
-  /** All that is wrong with `cfg`. With `templates` a value that holds `${` is taken on trust: nobody knows it yet. */
+  /** How to enable a type that is disabled here. */
+  howToEnable(type: string): string | undefined;
+  /** All problems of `cfg`. With `templates`, a value that contains `${` passes: its rendered value is not known yet. */
   check(type: string, cfg: unknown, options: { templates: boolean }): CfgProblem[];
-  /** The same, right before the node runs. Answers a copy that has the defaults of the schema filled in. */
+  /** The same for a rendered `cfg`. Returns a copy with the defaults of the schema. */
   complete(type: string, cfg: unknown): { cfg: unknown } | { problems: CfgProblem[] };
 }
 
-/** A type as the registry takes it; `file` is where it comes from, unless it is built in. */
+/** A node type; `file` is where it was loaded from, unless it is built in. */
 export type RegisteredType = NodeType & { readonly file?: string };
 
-/** Beyond that many, a list of problems no longer helps. */
+/** A longer list of problems would not help. */
 const PROBLEMS_MAX = 20;
 /** An unknown key may be megabytes long. */
 const STEP_LENGTH_MAX = 64;
 
-/** Keywords that only repeat what the errors before them said. */
-const REPEATS = new Set(["if", "propertyNames"]);
+/** Keywords whose errors repeat the errors before them. */
+const REDUNDANT = new Set(["if", "propertyNames"]);
 
-/** Keywords that judge a value as a whole: one template anywhere inside it leaves the verdict open. */
-const JUDGES_WHOLE = new Set(["anyOf", "oneOf", "not", "const", "enum", "contains", "uniqueItems"]);
+/** Keywords that check a value as a whole: with a template anywhere inside it, the result is not known yet. */
+const CHECKS_WHOLE_VALUE = new Set(["anyOf", "oneOf", "not", "const", "enum", "contains", "uniqueItems"]);
 
 export function createRegistry(
   types: readonly RegisteredType[],
-  switchedOff: Readonly<Record<string, string>> = {},
+  disabledTypes: Readonly<Record<string, string>> = {},
 ): Registry {
-  // Strict about the schema's own spelling: a misspelt keyword would check nothing.
+  // Strict about the schema itself: a misspelt keyword would check nothing.
   const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true, strictTypes: false, strictTuples: false });
   const entries = new Map<string, { nodeType: RegisteredType; validate: ValidateFunction }>();
 
   function add(more: readonly RegisteredType[]): void {
     for (const nodeType of more) {
       const earlier = entries.get(nodeType.type)?.nodeType;
-      if (earlier) throw twice(earlier, nodeType);
+      if (earlier) throw duplicateType(earlier, nodeType);
       entries.set(nodeType.type, { nodeType, validate: compile(ajv, nodeType) });
     }
   }
@@ -68,8 +68,8 @@ export function createRegistry(
     }
     const copy: unknown = structuredClone(cfg ?? {});
     if (entry.validate(copy)) return { cfg: copy };
-    const problems = onePerPlace((entry.validate.errors ?? []).filter(({ keyword }) => !REPEATS.has(keyword)))
-      .filter((error) => !(templates && isOpen(error)))
+    const problems = onePerPlace((entry.validate.errors ?? []).filter(({ keyword }) => !REDUNDANT.has(keyword)))
+      .filter((error) => !(templates && dependsOnTemplate(error)))
       .slice(0, PROBLEMS_MAX)
       .map((error) => describe(error, type));
     return problems.length > 0 ? { problems } : { cfg: copy };
@@ -78,7 +78,7 @@ export function createRegistry(
   return {
     add,
     get: (type) => entries.get(type)?.nodeType,
-    howToHave: (type) => (Object.hasOwn(switchedOff, type) ? switchedOff[type] : undefined),
+    howToEnable: (type) => (Object.hasOwn(disabledTypes, type) ? disabledTypes[type] : undefined),
     names: () => [...entries.keys()],
     check(type, cfg, { templates }) {
       const checked = complete(type, cfg, templates);
@@ -93,12 +93,14 @@ function compile(ajv: Ajv, nodeType: RegisteredType): ValidateFunction {
     return ajv.compile(nodeType.cfg);
   } catch (error) {
     const reason = messageOf(error);
-    throw refusal([`The node type \`${nodeType.type}\` (${place(nodeType)}) has a bad \`cfg\` schema: ${reason}.`]);
+    throw refusal([
+      `The node type \`${nodeType.type}\` (${place(nodeType)}) has an invalid \`cfg\` schema: ${reason}.`,
+    ]);
   }
 }
 
-function twice(earlier: RegisteredType, later: RegisteredType): OperatorError {
-  // What is built in comes first, though a module may have brought it after the user's own.
+function duplicateType(earlier: RegisteredType, later: RegisteredType): OperatorError {
+  // The built-in type is named first, although a module may have added it after the user's.
   const [first, second] = earlier.file !== undefined && later.file === undefined ? [later, earlier] : [earlier, later];
   const places = `once ${place(first)} and once ${place(second)}`;
   return refusal([`There are two node types \`${later.type}\`, ${places}. Give one of them another name.`]);
@@ -108,9 +110,9 @@ function place({ file }: RegisteredType): string {
   return file === undefined ? "built in" : `in ${file}`;
 }
 
-function isOpen({ data, keyword }: ErrorObject): boolean {
+function dependsOnTemplate({ data, keyword }: ErrorObject): boolean {
   if (typeof data === "string") return data.includes("${");
-  return JUDGES_WHOLE.has(keyword) && holdsTemplate(data);
+  return CHECKS_WHOLE_VALUE.has(keyword) && holdsTemplate(data);
 }
 
 function holdsTemplate(value: unknown): boolean {

@@ -24,24 +24,24 @@ async function failureOf(work: Promise<unknown>): Promise<Error> {
 }
 
 describe("a command", () => {
-  test("logs what it prints, and what it complains about as a warning", async () => {
+  test("logs stdout as info and stderr as warnings", async () => {
     const ctx = nodeContext();
     expect(await run("echo one; echo two >&2; printf 'thr\\303\\251e'", {}, ctx)).toEqual({});
     expect(ctx.lines.filter(({ level }) => level === "info").map(({ text }) => text)).toEqual(["one", "thrée"]);
     expect(ctx.lines.filter(({ level }) => level === "warn").map(({ text }) => text)).toEqual(["two"]);
   });
 
-  test("is heard until its output is closed", async () => {
+  test("is read until its output is closed", async () => {
     expect(await run("setsid sh -c 'sleep 0.1; echo late' &", { artifact: "text" })).toEqual({ artifact: "late" });
   });
 
-  test("has a long line cut in the log", async () => {
+  test("has long lines truncated in the log", async () => {
     const ctx = nodeContext();
     await run("head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end", {}, ctx);
     expect(ctx.lines.map(({ text }) => text)).toEqual([`${"x".repeat(2_000)}... (cut, 3000000 characters)`, "end"]);
   });
 
-  test("knows its place in the run, and nothing of Millrace's own environment", async () => {
+  test("gets its run and node in the environment, and nothing of Millrace's own environment", async () => {
     vi.stubEnv("DATABASE_URL", "postgres://secret");
     vi.stubEnv("MILLRACE_SECRET_KEY", "secret");
     vi.stubEnv("TZ", "Europe/Berlin");
@@ -65,17 +65,17 @@ describe("a command", () => {
     expect(names.filter((name = "") => name.startsWith("MILLRACE_"))).toHaveLength(4);
   });
 
-  test("runs in the folder that it is given", async () => {
+  test("runs in the given folder", async () => {
     const folder = await realpath(await mkdtemp(join(tmpdir(), "millrace-shell-")));
     onTestFinished(() => rm(folder, { recursive: true }));
     expect(await run("pwd", { cwd: folder, artifact: "text" })).toEqual({ artifact: folder });
   });
 
-  test("cannot read from a terminal", async () => {
+  test("has no standard input", async () => {
     expect(await run("cat", { artifact: "text" })).toEqual({ artifact: "" });
   });
 
-  test("is warned of processes that it left running", async () => {
+  test("logs a warning if it left processes running", async () => {
     const ctx = nodeContext();
     await run("sleep 600 &", {}, ctx);
     expect(ctx.lines).toEqual([{ level: "warn", text: "The command left processes running; they were ended." }]);
@@ -98,14 +98,14 @@ describe("the artifact", () => {
     ["json", "echo 42", { artifact: 42 }],
     ["json", "echo null", { artifact: null }],
     ["text", "echo; echo a; echo b; echo", { artifact: "\na\nb" }],
-  ] as const)("is taken as %s when that is asked for", async (artifact, command, result) => {
+  ] as const)("is read as %s if that is set", async (artifact, command, result) => {
     expect(await run(command, { artifact })).toEqual(result);
   });
 
   test.each([
     ["json", "echo oops", "`artifact: json` needs JSON in the last line of stdout, and there is none."],
     ["text", "head -c 1048577 /dev/zero", "The output is too long for an artifact; write it to a file."],
-  ] as const)("that is asked for as %s and cannot be had fails for good", async (artifact, command, sentence) => {
+  ] as const)("as %s fails for good if it is not available", async (artifact, command, sentence) => {
     const failure = await failureOf(run(command, { artifact }));
     expect(failure.message).toBe(sentence);
     expect(mayRetry(failure)).toBe(false);
@@ -113,18 +113,18 @@ describe("the artifact", () => {
 });
 
 describe("a command that fails", () => {
-  test("tells its exit code and the last lines of stderr", async () => {
+  test("reports its exit code and the last lines of stderr", async () => {
     const failure = await failureOf(run("for i in $(seq 1 12); do echo line $i >&2; done; exit 3"));
     const tail = Array.from({ length: 10 }, (_, index) => `line ${index + 3}`).join("\n");
     expect(failure.message).toBe(`The command ended with exit code 3. Last lines of stderr:\n${tail}`);
     expect(mayRetry(failure)).toBe(true);
   });
 
-  test("without a word is told by its code alone", async () => {
+  test("without stderr output is reported by its code alone", async () => {
     expect((await failureOf(run("exit 1"))).message).toBe("The command ended with exit code 1.");
   });
 
-  test("by a signal may be tried again", async () => {
+  test("by a signal may be retried", async () => {
     const failure = await failureOf(run("kill -9 $$"));
     expect(failure.message).toBe("The command was ended by SIGKILL.");
     expect(mayRetry(failure)).toBe(true);
@@ -150,8 +150,8 @@ describe("a command that fails", () => {
   });
 });
 
-describe("a command of a run that is stopped", () => {
-  test("ends with everything that it started", async () => {
+describe("a command of a stopped run", () => {
+  test("ends with all its child processes", async () => {
     const controller = new AbortController();
     const line = signal<string>();
     const ctx = nodeContext({ signal: controller.signal, log: line.resolve });
@@ -164,9 +164,9 @@ describe("a command of a run that is stopped", () => {
     expect(pids.map(isAlive)).toEqual([false, false]);
   });
 
-  test("is not started any more", async () => {
+  test("is not started", async () => {
     const ctx = nodeContext({ signal: AbortSignal.abort() });
-    // A start would be refused for its folder.
+    // Starting it would fail because of the folder.
     expect((await failureOf(run("true", { cwd: "/no/such/folder" }, ctx))).name).toBe("AbortError");
   });
 });

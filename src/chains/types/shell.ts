@@ -1,6 +1,6 @@
 /**
- * A node that runs a command line. It gets a small environment of its own, so that what Millrace knows (its database, its
- * keys) is not handed on. It still runs as the same user: whoever assembles the registry decides whether that is wanted.
+ * A node that runs a command line. It gets a small environment, so that Millrace's own (database, keys) is not passed on. It
+ * still runs as the same user, so the type is only registered if the operator allows it.
  */
 import { Type } from "typebox";
 import { FinalFailure, type NodeContext, nodeType } from "./node-type.ts";
@@ -9,19 +9,19 @@ import { type GroupEnd, type GroupOptions, runInGroup } from "./process-group.ts
 
 /** From SIGTERM to SIGKILL when the run is stopped. */
 const KILL_AFTER_MS = 5_000;
-/** The system takes at most 128 KiB as one argument, and a letter may need four bytes. */
+/** Linux allows 128 KiB for one argument, and a character may take four bytes. */
 const COMMAND_LENGTH_MAX = 32_000;
-/** Of the variables that Millrace was started with, these are handed on. */
+/** The variables that are inherited from Millrace. */
 const INHERITED = ["PATH", "HOME", "LANG", "TZ"];
 const PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin";
-/** What the system says when the next try would meet the same: no such folder, not permitted, too long, a NUL inside. */
+/** Errors that another attempt would repeat: no such folder, not permitted, too long, a NUL inside. */
 const FINAL_CODES = new Set(["ENOENT", "ENOTDIR", "EACCES", "E2BIG", "ERR_INVALID_ARG_VALUE"]);
-/** What the shell says when it does not find the program, or may not run it. */
+/** Exit codes of the shell when the program is not found or cannot be run. */
 const FINAL_EXIT_CODES = new Set([126, 127]);
 
 export const shell = nodeType({
   type: "shell",
-  blind: true,
+  readsParents: false,
   summary: "Runs a command with /bin/sh.",
   cfg: Type.Object(
     {
@@ -50,10 +50,10 @@ export const shell = nodeType({
       onStderr: stderr.push,
     });
     const output = stdout.end();
-    const complaints = stderr.end();
+    const errorOutput = stderr.end();
     if (end.leftOthers) ctx.log("The command left processes running; they were ended.", "warn");
     ctx.signal.throwIfAborted();
-    if (end.code !== 0) throw failure(end, complaints);
+    if (end.code !== 0) throw failure(end, errorOutput);
     const value = artifactOf(artifact, output);
     return value === undefined ? {} : { artifact: value };
   },
@@ -81,7 +81,7 @@ async function run(command: string, options: GroupOptions): Promise<GroupEnd> {
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
     if (!FINAL_CODES.has(code)) throw error;
-    // The system reports a missing folder as if the program were missing.
+    // A missing folder is reported as if the program were missing.
     const where = options.cwd === undefined ? "" : ` in the folder \`${options.cwd}\``;
     throw new FinalFailure(`The command cannot be started${where}: ${message}.`, { cause: error });
   }
@@ -93,7 +93,7 @@ function failure({ code, signal }: GroupEnd, { tail }: Output): Error {
   return code !== null && FINAL_EXIT_CODES.has(code) ? new FinalFailure(message) : new Error(message);
 }
 
-/** The command has done its work, so no fault here is worth doing it again. */
+/** Errors here are final: the command has already done its work. */
 function artifactOf(wanted: "none" | "json" | "text" | undefined, { text, lastLine = "" }: Output): unknown {
   switch (wanted) {
     case "none":

@@ -4,17 +4,17 @@ import { createRegistry } from "./registry.ts";
 import { sleep } from "./sleep.ts";
 
 const HOUR_MS = 3_600_000;
-/** A timer may fire a little before its time, in the eyes of another clock. */
+/** A timer may fire slightly early by another clock. */
 const ROUNDING_MS = 1;
 
 describe("a sleep", () => {
-  test("takes as long as it is told, and brings nothing", async () => {
+  test("takes the given time, and has no artifact", async () => {
     const before = performance.now();
     expect(await sleep.execute(nodeContext(), { ms: 20 })).toEqual({});
     expect(performance.now() - before).toBeGreaterThanOrEqual(20 - ROUNDING_MS);
   });
 
-  test("ends at once when it is told to stop", async () => {
+  test("ends at once when it is aborted", async () => {
     const stop = new AbortController();
     const asleep = sleep.execute(nodeContext({ signal: stop.signal }), { ms: HOUR_MS });
     stop.abort();
@@ -25,7 +25,7 @@ describe("a sleep", () => {
     expect(createRegistry([sleep]).check("sleep", { ms }, { templates: false })).toMatchObject([{ path: "ms" }]);
   });
 
-  test("may take none, and at most a week", () => {
+  test("accepts 0 and up to a week", () => {
     for (const ms of [0, 7 * 24 * HOUR_MS]) {
       expect(createRegistry([sleep]).check("sleep", { ms }, { templates: false })).toEqual([]);
     }

@@ -48,7 +48,7 @@ test("the artifact holds what the SQL returned, on DuckDB unless another engine 
   expect(other.artifact).toMatchObject({ rows: [{ n: 7, v: expect.stringMatching(/^PostgreSQL/) }] });
 });
 
-test("of many rows the artifact keeps a thousand, or as many as asked for, and the log says so", async () => {
+test("the artifact keeps up to a thousand rows by default, with a warning in the log if there are more", async () => {
   const sql = "select i from generate_series(1, 20000) as t(i)";
   const { artifact, lines } = await run({ sql });
   expect(artifact).toMatchObject({ rowCount: 1000, truncated: true });
@@ -58,7 +58,7 @@ test("of many rows the artifact keeps a thousand, or as many as asked for, and t
 });
 
 describe("expectRows", () => {
-  test("lets a node with too few rows fail, but not for good", async () => {
+  test("fails a node with too few rows, but not for good", async () => {
     const failure = await failureOf(run({ sql: "select 1 as a", expectRows: 2 }));
     expect(failure).toEqual(new Error("1 row, but at least 2 expected."));
     expect(mayRetry(failure)).toBe(true);
@@ -93,7 +93,7 @@ describe("fails for good, in the engine's words, with", () => {
   });
 });
 
-test("an engine that cannot be reached may be tried again", async () => {
+test("a query on an engine that cannot be reached may be retried", async () => {
   const failure = await failureOf(run({ engine: "gone", sql: "select 1" }));
   expect(failure).toBeInstanceOf(Error);
   expect(mayRetry(failure)).toBe(true);

@@ -1,9 +1,10 @@
 /**
- * A node that runs SQL on a named engine. Values belong into `params`, not into the text of the SQL by a template: the
- * engine then takes them as values, whatever they hold.
+ * A node that runs SQL on a named engine. Values belong in `params`, not as templates in the text of the SQL: the engine binds
+ * them, so they cannot be interpreted as SQL.
  */
 import { Type } from "typebox";
 import { ENGINE_DEFAULT, EngineRefusal, type Engines } from "../../engines/index.ts";
+import { counted } from "../../kernel/text/sentences.ts";
 import { FinalFailure, type NodeType, nodeType } from "./node-type.ts";
 
 const ROWS_MAX = 10_000;
@@ -19,20 +20,20 @@ const Cfg = Type.Object(
     sql: Type.String({ minLength: 1, maxLength: SQL_LENGTH_MAX }),
     params: Type.Optional(
       Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Array(Type.Unknown())], {
-        description: "Values of `$name` in the SQL, or a list of those of `$1`, `$2` and so on.",
+        description: "Values of `$name` in the SQL, or a list with the values of `$1`, `$2` and so on.",
       }),
     ),
     rowsMax: Type.Integer({
       minimum: 0,
       maximum: ROWS_MAX,
       default: 1_000,
-      description: "Rows that the artifact keeps.",
+      description: "How many rows the artifact keeps.",
     }),
     expectRows: Type.Integer({
       minimum: 0,
       maximum: ROWS_MAX,
       default: 0,
-      description: "With fewer rows, returned or changed, the node fails. With retries it waits for them.",
+      description: "With fewer rows, returned or changed, the attempt fails; with retries, the node polls for them.",
     }),
   },
   { additionalProperties: false },
@@ -41,16 +42,17 @@ const Cfg = Type.Object(
 export function sqlType(engines: Engines): NodeType<typeof Cfg> {
   return nodeType({
     type: "sql",
-    blind: true,
+    readsParents: false,
     summary: "Runs SQL on an engine; the artifact holds its rows.",
     cfg: Cfg,
     async execute({ signal, log }, { engine, sql, params, expectRows, ...cfg }) {
-      const rowsMax = Math.max(cfg.rowsMax, expectRows); // Rows that nobody fetches cannot be counted.
+      const rowsMax = Math.max(cfg.rowsMax, expectRows); // Only rows that are fetched can be counted.
       const artifact = await refusalsAreFinal(() => engines.get(engine).query(sql, { params, signal, rowsMax }));
       if (artifact.rowCount < expectRows) {
-        throw new Error(`${rows(artifact.rowCount)}, but at least ${expectRows} expected.`);
+        throw new Error(`${counted(artifact.rowCount, "row")}, but at least ${expectRows} expected.`);
       }
-      if (artifact.truncated) log(`There are more than ${rows(rowsMax)}; the artifact keeps only these.`, "warn");
+      if (artifact.truncated)
+        log(`There are more than ${counted(rowsMax, "row")}; the artifact keeps only these.`, "warn");
       return { artifact };
     },
   });
@@ -62,8 +64,4 @@ async function refusalsAreFinal<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw error instanceof EngineRefusal ? new FinalFailure(error.message, { cause: error }) : error;
   }
-}
-
-function rows(count: number): string {
-  return count === 1 ? "1 row" : `${count} rows`;
 }

@@ -17,7 +17,7 @@ let root: string;
 let folder: string;
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "millrace-types-"));
-  // Vitest loads modules in its own way, but leaves those below a folder of this name to Node.
+  // Vitest transforms modules, except those below a folder of this name, which Node loads.
   folder = join(root, "node_modules");
   await mkdir(folder);
 });
@@ -81,7 +81,7 @@ describe("a file of node types", () => {
     ["7", "must return { artifact?, checkpoint? }, not number."],
     ["[]", "must return { artifact?, checkpoint? }, not a list."],
     ["({ artefact: 1 })", "without `artefact`. Did you mean `artifact`?"],
-  ])("fails for good when it returns %s, which would be lost", async (result, sentence) => {
+  ])("fails for good if it returns %s", async (result, sentence) => {
     const [type] = await load(`export default { type: "a", cfg: { type: "object" }, execute: () => ${result} };`);
     const failure: unknown = await type?.execute(nodeContext(), {}).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(FinalFailure);
@@ -89,14 +89,14 @@ describe("a file of node types", () => {
   });
 });
 
-describe("a file that cannot be used is named with its fault", () => {
+describe("a file that cannot be used is reported with its problem", () => {
   test("when it does not exist", async () => {
     expect(await refusalOf(loadUserTypes(["./none.mjs"], folder))).toBe(
       `./none.mjs: there is no such file (looked for ${join(folder, "none.mjs")}).`,
     );
   });
 
-  test("when it is not JavaScript by its name", async () => {
+  test("when its extension is not that of JavaScript", async () => {
     expect(await refusalOf(load("", "own.ts"))).toBe("./own.ts: a file of node types ends in .js or .mjs.");
   });
 
@@ -106,7 +106,7 @@ describe("a file that cannot be used is named with its fault", () => {
     );
   });
 
-  test("when it throws, or imports what is not there", async () => {
+  test("when it throws, or imports a missing file", async () => {
     expect(await refusalOf(load(`throw new Error("no luck");`))).toBe(
       "./own.mjs: it fails when it is loaded: no luck.",
     );
@@ -140,7 +140,7 @@ describe("a file that cannot be used is named with its fault", () => {
     expect(await refusalOf(load(text))).toBe(`./own.mjs: ${sentence}`);
   });
 
-  test("together with all others", async () => {
+  test("together with the problems of all other files", async () => {
     await writeFile(join(folder, "empty.mjs"), "export default {};");
     const lines = (await refusalOf(loadUserTypes(["none.mjs", "empty.mjs"], folder))).split("\n");
     expect(lines.filter((line) => line.includes("empty.mjs"))).toHaveLength(3);
@@ -156,7 +156,7 @@ describe("the examples", () => {
     return loadUserTypes(config.chains.nodeTypes, "examples");
   }
 
-  /** Runs a type as the engine does: the defaults are filled in first. */
+  /** Runs a type as the engine does: with the defaults of its schema. */
   async function run(type: string, given: unknown, ctx = nodeContext()) {
     const registry = createRegistry(await exampleTypes());
     const checked = registry.complete(type, given);
@@ -186,13 +186,13 @@ describe("the examples", () => {
     expect(mayRetry(failure)).toBe(false);
   });
 
-  test("check-jsonl reads the file that lies beside it", async () => {
+  test("check-jsonl reads the example file", async () => {
     const cfg = { file: "examples/data/orders.jsonl", required: ["id", "amount"] };
     expect(await run("check-jsonl", cfg)).toEqual({ artifact: { lines: 4 } });
     await expect(run("check-jsonl", { ...cfg, required: ["id", "price"] })).rejects.toThrow("Line 1 lacks price.");
   });
 
-  test("check-jsonl goes on from its checkpoint", async () => {
+  test("check-jsonl continues from its checkpoint", async () => {
     const file = join(folder, "rows.jsonl");
     const row = `{"id":1,"text":"${"é".repeat(500)}"}\n`;
     const lines = 3_000; // More than two pieces.

@@ -1,6 +1,6 @@
 /**
- * Node types from the user's own files, which `millrace.yaml` names under `chains.nodeTypes`. Such a file is plain
- * JavaScript and imports nothing from Millrace: its default export is a node type, or a list of them.
+ * Node types from user files, which `millrace.yaml` lists under `chains.nodeTypes`. Such a file is plain JavaScript and imports
+ * nothing from Millrace: its default export is a node type, or a list of them.
  */
 
 import { stat } from "node:fs/promises";
@@ -13,7 +13,7 @@ import { didYouMean } from "../../kernel/nearest.ts";
 import { messageOf } from "../../kernel/text/message-of.ts";
 import { FinalFailure, type NodeContext, type NodeResult, type NodeType } from "./node-type.ts";
 
-/** A type that someone else wrote, and where it stands. */
+/** A node type from a user file. */
 export type UserType = NodeType & { readonly file: string };
 
 const EXTENSIONS = [".js", ".mjs"];
@@ -21,7 +21,7 @@ const NAME = /^[a-z][a-z0-9_-]{0,63}$/;
 const FIELDS = ["type", "summary", "cfg", "execute"];
 const RESULT_FIELDS = ["artifact", "checkpoint"];
 
-/** All types of all files, or one refusal that names everything wrong in any of them. */
+/** All types of all files; throws one error with all problems. */
 export async function loadUserTypes(files: readonly string[], cwd: string): Promise<UserType[]> {
   const types: UserType[] = [];
   const problems: string[] = [];
@@ -32,9 +32,9 @@ export async function loadUserTypes(files: readonly string[], cwd: string): Prom
       continue;
     }
     for (const { candidate, where } of listed(loaded.content)) {
-      const flaws = flawsOf(candidate);
-      problems.push(...flaws.map((flaw) => `${file}: ${where} ${flaw}.`));
-      if (flaws.length === 0) types.push(adopt(candidate as Candidate, file));
+      const found = problemsOf(candidate);
+      problems.push(...found.map((problem) => `${file}: ${where} ${problem}.`));
+      if (found.length === 0) types.push(toUserType(candidate as Candidate, file));
     }
   }
   if (problems.length > 0) throw refusal(problems);
@@ -75,7 +75,7 @@ function listed(content: unknown): { candidate: unknown; where: string }[] {
   return content.map((candidate: unknown, index) => ({ candidate, where: `type ${index + 1} of its list` }));
 }
 
-/** What a candidate is once it has no flaws. The file is free to do its work without a promise and to return nothing. */
+/** A valid export. Its `execute` may be synchronous and may return nothing. */
 interface Candidate {
   type: string;
   summary?: string;
@@ -84,36 +84,36 @@ interface Candidate {
 }
 
 /** Each completes the sentence "The default export ...". */
-function flawsOf(candidate: unknown): string[] {
+function problemsOf(candidate: unknown): string[] {
   if (!isRecord(candidate)) return ["must be an object `{ type, cfg, execute }`"];
   const { type, summary, cfg, execute } = candidate;
-  const flaws = Object.keys(candidate)
+  const found = Object.keys(candidate)
     .filter((key) => !FIELDS.includes(key))
     .map((key) => `has the unknown field \`${key}\`; a node type has ${FIELDS.join(", ")}`);
   if (typeof type !== "string" || !NAME.test(type)) {
-    flaws.push("needs a `type`: its name, 1 to 64 of a-z, 0-9, `_` and `-`, a letter first");
+    found.push("needs a `type`: its name, 1 to 64 of a-z, 0-9, `_` and `-`, a letter first");
   }
   if (!isRecord(cfg) || cfg["type"] !== "object") {
-    flaws.push('needs a `cfg`: a JSON Schema such as `{ type: "object", properties: {} }`');
+    found.push('needs a `cfg`: a JSON Schema such as `{ type: "object", properties: {} }`');
   }
-  if (typeof execute !== "function") flaws.push("needs `execute`: a function `(ctx, cfg) => ({ artifact })`");
-  if (summary !== undefined && typeof summary !== "string") flaws.push("has a `summary` that is not text");
-  return flaws;
+  if (typeof execute !== "function") found.push("needs `execute`: a function `(ctx, cfg) => ({ artifact })`");
+  if (summary !== undefined && typeof summary !== "string") found.push("has a `summary` that is not text");
+  return found;
 }
 
-function adopt(candidate: Candidate, file: string): UserType {
+function toUserType(candidate: Candidate, file: string): UserType {
   const { type, summary = "", cfg } = candidate;
   return {
     type,
     summary,
-    // What Millrace promises for every setting holds here too: an unknown field is refused unless the schema permits it.
+    // As for every setting, an unknown field is refused unless the schema permits it.
     cfg: { additionalProperties: false, ...cfg },
     execute: async (ctx, given) => resultOf(type, await candidate.execute(ctx, given)),
     file,
   };
 }
 
-/** A result in another shape would be lost without a word. */
+/** Rejects a result of another shape, which would be lost silently. */
 function resultOf(type: string, result: unknown): NodeResult {
   if (result === undefined || result === null) return {};
   const wanted = `\`execute\` of the node type \`${type}\` must return { artifact?, checkpoint? }`;

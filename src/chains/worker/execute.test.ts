@@ -17,7 +17,7 @@ const unstopped = new AbortController();
 
 type Work = (ctx: NodeContext) => Promise<NodeResult>;
 
-/** Runs a node that does what the test says. */
+/** Runs a node whose `execute` is `work`. */
 async function run(
   work: Work,
   {
@@ -74,7 +74,7 @@ const outcomeOf = async (work: Work, node?: Partial<NodeDef>): Promise<Outcome> 
 const failed = (error: unknown, final = false) => ({ kind: "failed", error, final });
 
 describe("a node that runs", () => {
-  test("is given what it needs to know", async () => {
+  test("gets its context", async () => {
     let given: NodeContext | undefined;
     await run(async (ctx) => {
       given = ctx;
@@ -92,7 +92,7 @@ describe("a node that runs", () => {
     });
   });
 
-  test("succeeds with what it brings", async () => {
+  test("succeeds with its artifact and checkpoint", async () => {
     expect(await outcomeOf(async () => ({ artifact: { rows: 7 }, checkpoint: [1] }))).toEqual({
       kind: "succeeded",
       artifact: { rows: 7 },
@@ -101,12 +101,12 @@ describe("a node that runs", () => {
     expect(await outcomeOf(async () => ({}))).toEqual({ kind: "succeeded", artifact: null });
   });
 
-  test("may ask for a run of its own", async () => {
+  test("may request a child run", async () => {
     const subRun = { of: { chain: "other" }, params: {}, opTime: null };
     expect(await outcomeOf(async () => ({ subRun }))).toEqual({ kind: "sub-run", subRun });
   });
 
-  test("asks for one that can be stored, though an expression cut a pair in two", async () => {
+  test("requests one that can be stored, although an expression split a surrogate pair", async () => {
     const subRunWith = (text: string) => {
       const dag = { nodes: [{ id: "0", type: "noop", cfg: { text } }] };
       return { of: { dag }, params: { [text]: text }, opTime: text };
@@ -117,7 +117,7 @@ describe("a node that runs", () => {
     });
   });
 
-  test("says how far it is, under its fence, and never more than all", async () => {
+  test("reports progress under its fence, between 0 and 1", async () => {
     const { lines, progress, checkpoints } = await run(async (ctx) => {
       ctx.log("one");
       ctx.log("two", "warn");
@@ -140,7 +140,7 @@ describe("a node that runs", () => {
     expect(checkpoints).toEqual([{ offset: 4 }]);
   });
 
-  test("is not run when its `if` says no", async () => {
+  test("does not run if its `if` is false", async () => {
     const work = vi.fn<Work>(async () => ({}));
     expect(await outcomeOf(work, { if: "params.day > 7" })).toEqual({
       kind: "skipped",
@@ -151,31 +151,31 @@ describe("a node that runs", () => {
 });
 
 describe("a node that fails", () => {
-  test("says why, and may try again", async () => {
+  test("reports why, and may be retried", async () => {
     expect(await outcomeOf(() => Promise.reject(new Error("no route")))).toEqual(failed("no route"));
     expect(await outcomeOf(() => Promise.reject("a text"))).toEqual(failed("a text"));
   });
 
-  test("does so too when it throws before it has begun", async () => {
+  test("does so too when it throws synchronously", async () => {
     const work: Work = () => {
       throw new Error("at once");
     };
     expect(await outcomeOf(work)).toEqual(failed("at once"));
   });
 
-  test("for good does not try again", async () => {
+  test("for good is not retried", async () => {
     expect(await outcomeOf(() => Promise.reject(new FinalFailure("refused")))).toEqual(failed("refused", true));
     const own = Object.assign(new Error("own"), { retry: false });
     expect(await outcomeOf(() => Promise.reject(own))).toEqual(failed("own", true));
   });
 
-  test("never fails without a word, nor with too many", async () => {
+  test("always has a message, of limited length", async () => {
     expect(await outcomeOf(() => Promise.reject(new Error("")))).toEqual(failed("it failed without a message"));
     const { error } = (await outcomeOf(() => Promise.reject(new Error("x".repeat(9_000))))) as { error: string };
     expect(error).toHaveLength(4_000);
   });
 
-  test("fails with a text that can be stored", async () => {
+  test("has a message that can be stored", async () => {
     expect(await outcomeOf(() => Promise.reject(new Error("a\0b\uD800")))).toEqual(failed("a\uFFFDb\uFFFD"));
     const cut = (await outcomeOf(() => Promise.reject(new Error(`${"x".repeat(3_999)}😀`)))) as { error: string };
     expect(cut.error.isWellFormed()).toBe(true);
@@ -189,13 +189,13 @@ describe("a node that fails", () => {
       { cfg: { a: "${params.x}" } },
       "`params.x` failed: there is no `params.x`.",
     ],
-    ["a type that is not known here", { type: "elsewhere" }, "this process has no node type `elsewhere`"],
-  ])("because of %s fails for good: the next try would see the same", async (_, node, error) => {
+    ["an unknown type", { type: "elsewhere" }, "this process has no node type `elsewhere`"],
+  ])("because of %s fails for good: another attempt would repeat it", async (_, node, error) => {
     expect(await outcomeOf(async () => ({}), node)).toEqual(failed(error, true));
   });
 });
 
-describe("what a node brings", () => {
+describe("the artifact of a node", () => {
   test.each<[string, unknown, unknown]>([
     ["a text with NUL", "a\0b", "a\uFFFDb"],
     ["half a surrogate pair, deep inside", { a: [{ b: "x\uDC00" }] }, { a: [{ b: "x\uFFFD" }] }],
@@ -204,7 +204,7 @@ describe("what a node brings", () => {
     ["whole pairs and controls", '😀\u0001\n"', '😀\u0001\n"'],
     ["a date", new Date(0), "1970-01-01T00:00:00.000Z"],
     ["what JSON does not know", { a: undefined, b: Number.NaN }, { b: null }],
-  ])("is stored though it holds %s", async (_, artifact, stored) => {
+  ])("can be stored if it contains %s", async (_, artifact, stored) => {
     const outcome = await outcomeOf(async () => ({ artifact, checkpoint: artifact }));
     expect(outcome).toEqual({ kind: "succeeded", artifact: stored, checkpoint: stored });
     const [row] = await database.query<{ doc: unknown }>("select $1::jsonb as doc", [
@@ -213,12 +213,12 @@ describe("what a node brings", () => {
     expect(row?.doc).toEqual(stored);
   });
 
-  test("is at most a megabyte, and the sentence says what to do", async () => {
+  test("is at most a megabyte, and the error says what to do", async () => {
     const text = "x".repeat(ARTIFACT_BYTES_MAX - 2);
     expect(await outcomeOf(async () => ({ artifact: text }))).toMatchObject({ kind: "succeeded" });
     expect(await outcomeOf(async () => ({ artifact: `${text}x` }))).toEqual(
       failed(
-        "its artifact has 1048577 bytes, more than the 1048576 that are kept; keep large results elsewhere and bring their address",
+        "its artifact has 1048577 bytes, more than the 1048576 allowed; store large results elsewhere and return a reference",
         true,
       ),
     );
@@ -229,26 +229,26 @@ describe("what a node brings", () => {
 
   test.each<[string, () => unknown, string]>([
     ["refers to itself", circular, "not JSON: Converting circular structure to JSON"],
-    ["holds a whole number beyond JSON", () => 1n, "not JSON: Do not know how to serialize a BigInt"],
-    ["goes deeper than is sensible", () => nested(257), "nested deeper than 256 levels"],
-    ["goes deeper than can be told", () => nested(20_000), "nested too deeply"],
+    ["contains a BigInt", () => 1n, "not JSON: Do not know how to serialize a BigInt"],
+    ["is nested deeper than the limit", () => nested(257), "nested deeper than 256 levels"],
+    ["is nested too deep to be measured", () => nested(20_000), "nested too deeply"],
   ])("fails for good when it %s", async (_, make, reason) => {
-    const sentence = `its artifact cannot be kept: it is ${reason}`;
+    const sentence = `its artifact cannot be stored: it is ${reason}`;
     expect(await outcomeOf(async () => ({ artifact: make() }))).toEqual(failed(sentence, true));
   });
 
-  test("may be nested as deep as is sensible", async () => {
+  test("may be nested up to the limit", async () => {
     expect(await outcomeOf(async () => ({ artifact: nested(256) }))).toMatchObject({ kind: "succeeded" });
   });
 });
 
-describe("a node whose time is up", () => {
+describe("a node that times out", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
-  const tooLate = failed("it took longer than its 1000 ms");
+  const timedOut = failed("it took longer than its 1000 ms");
   const node = { timeoutMs: 1_000 };
 
-  test("fails as soon as it listens to its signal", async () => {
+  test("fails as soon as it reacts to its signal", async () => {
     const aborted = signal<unknown>();
     const work: Work = ({ signal: abort }) =>
       new Promise((_, reject) => {
@@ -262,47 +262,44 @@ describe("a node whose time is up", () => {
     expect(vi.getTimerCount()).toBe(1);
     await vi.advanceTimersByTimeAsync(1);
     expect(await aborted.promise).toEqual(new Error("it took longer than its 1000 ms"));
-    expect(await outcome).toEqual(tooLate);
+    expect(await outcome).toEqual(timedOut);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("is given up a little later if it does not listen", async () => {
+  test("is abandoned a little later if it ignores its signal", async () => {
     let ended: Outcome | undefined;
     void outcomeOf(() => new Promise(() => {}), node).then((outcome) => (ended = outcome));
     await vi.advanceTimersByTimeAsync(1_000 + 4_999);
     expect(ended).toBeUndefined();
     await vi.advanceTimersByTimeAsync(1);
-    expect(ended).toEqual(tooLate);
+    expect(ended).toEqual(timedOut);
   });
 
-  test("fails even if it brings something after all", async () => {
+  test("fails even if it returns a result later", async () => {
     const outcome = outcomeOf(async () => {
       await new Promise((resolve) => setTimeout(resolve, 1_001));
       return { artifact: "half of it" };
     }, node);
     await vi.advanceTimersByTimeAsync(1_001);
-    expect(await outcome).toEqual(tooLate);
+    expect(await outcome).toEqual(timedOut);
   });
 
-  test("is left alone if it ends before", async () => {
+  test("is not affected if it ends before", async () => {
     expect(await outcomeOf(async () => ({ artifact: 1 }), node)).toEqual({ kind: "succeeded", artifact: 1 });
     expect(await outcomeOf(() => Promise.reject(new Error("own")), node)).toEqual(failed("own"));
     expect(vi.getTimerCount()).toBe(0);
   });
 });
 
-test.each([{}, { timeoutMs: 60_000 }])(
-  "a node that is told to stop hears of it, with the definition %j",
-  async (node) => {
-    const stop = new AbortController();
-    const work: Work = ({ signal: abort }) =>
-      new Promise((_, reject) => {
-        abort.addEventListener("abort", () => reject(abort.reason as Error));
-        stop.abort(new Error("the run was stopped"));
-      });
-    expect((await run(work, { node, stop })).outcome).toEqual(failed("the run was stopped"));
-  },
-);
+test.each([{}, { timeoutMs: 60_000 }])("a node that is stopped is aborted, with the definition %j", async (node) => {
+  const stop = new AbortController();
+  const work: Work = ({ signal: abort }) =>
+    new Promise((_, reject) => {
+      abort.addEventListener("abort", () => reject(abort.reason as Error));
+      stop.abort(new Error("the run was stopped"));
+    });
+  expect((await run(work, { node, stop })).outcome).toEqual(failed("the run was stopped"));
+});
 
 function circular(): object {
   const itself: Record<string, unknown> = {};
@@ -316,10 +313,10 @@ function nested(depth: number): unknown {
   return value;
 }
 
-test("a secret of its cfg is in nothing that a node says, whichever way it says it", async () => {
+test("a secret of its cfg is masked in all output of a node", async () => {
   const secrets = new Map([["TOKEN", { value: "open sesame" }]]);
   const node = { cfg: { token: "${secrets.TOKEN}" } };
-  const said = await run(
+  const output = await run(
     async (ctx) => {
       ctx.log("log: open sesame");
       ctx.progress(0.5, "note: open sesame");
@@ -328,10 +325,10 @@ test("a secret of its cfg is in nothing that a node says, whichever way it says 
     },
     { node, secrets },
   );
-  expect(said.outcome).toEqual({ kind: "succeeded", artifact: ["***"], checkpoint: { open: "***" } });
-  expect(said.checkpoints).toEqual([{ at: "***" }]);
-  expect(said.lines).toMatchObject([{ line: "log: ***" }]);
-  expect(said.progress).toMatchObject([{ note: "note: ***" }]);
+  expect(output.outcome).toEqual({ kind: "succeeded", artifact: ["***"], checkpoint: { open: "***" } });
+  expect(output.checkpoints).toEqual([{ at: "***" }]);
+  expect(output.lines).toMatchObject([{ line: "log: ***" }]);
+  expect(output.progress).toMatchObject([{ note: "note: ***" }]);
 
   const failing = await run(() => Promise.reject(new Error("refused: open sesame")), { node, secrets });
   expect(failing.outcome).toEqual(failed("refused: ***"));

@@ -1,5 +1,4 @@
-/** Runs one prepared node to its end: condition, templates, the type's own work, time-out. Answers what to report. */
-
+/** Runs one prepared node: condition, templates, the type's `execute`, time-out. Returns the outcome to report. */
 import { isDeepStrictEqual } from "node:util";
 import { isUnavailable } from "../../kernel/data/db.ts";
 import { storableJson, storableText } from "../../kernel/data/storable.ts";
@@ -19,7 +18,7 @@ export type Outcome =
 
 export const ARTIFACT_BYTES_MAX = 1_048_576;
 const ERROR_LENGTH_MAX = 4_000;
-/** What a time-out leaves a node to put its things in order before it is given up. */
+/** How long a node that timed out may take to end before it is abandoned. */
 const TIMEOUT_GRACE_MS = 5_000;
 
 export interface ExecuteDeps {
@@ -46,30 +45,30 @@ export async function execute(deps: ExecuteDeps, item: PreparedNode, stop: Abort
   }
 }
 
-/** Ends the wait when the time is up, whether the node listens to its signal or not. */
+/** Aborts the work at its time-out, and stops waiting for it TIMEOUT_GRACE_MS later. */
 async function within(work: Promise<NodeResult>, timeoutMs: number, timeout: AbortController): Promise<NodeResult> {
-  const tooLate = new Error(`it took longer than its ${timeoutMs} ms`);
+  const timedOut = new Error(`it took longer than its ${timeoutMs} ms`);
   let timer: NodeJS.Timeout | undefined;
-  let hopeless: NodeJS.Timeout | undefined;
-  const givenUp = new Promise<never>((_, reject) => {
+  let graceTimer: NodeJS.Timeout | undefined;
+  const abandoned = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      timeout.abort(tooLate);
-      hopeless = setTimeout(() => reject(tooLate), TIMEOUT_GRACE_MS);
+      timeout.abort(timedOut);
+      graceTimer = setTimeout(() => reject(timedOut), TIMEOUT_GRACE_MS);
     }, timeoutMs);
   });
   try {
-    const result = await Promise.race([work, givenUp]);
+    const result = await Promise.race([work, abandoned]);
     if (!timeout.signal.aborted) return result;
   } catch (error) {
     if (!timeout.signal.aborted) throw error;
   } finally {
     clearTimeout(timer);
-    clearTimeout(hopeless);
+    clearTimeout(graceTimer);
   }
-  throw tooLate; // Whatever became of it after that: a part of the work is no result.
+  throw timedOut; // A result after the time-out is ignored: it may be incomplete.
 }
 
-/** Its signal is made when somebody asks for it: that is not cheap, and nodes which do little never do. */
+/** The signal is created on first access: that is expensive, and short nodes do not use it. */
 function contextOf(deps: ExecuteDeps, item: PreparedNode, mask: Mask, signal: () => AbortSignal): NodeContext {
   const { run_id, node_id, fence, attempt, parents, checkpoint, run } = item;
   const held = { run_id, node_id, fence };
@@ -77,7 +76,7 @@ function contextOf(deps: ExecuteDeps, item: PreparedNode, mask: Mask, signal: ()
     runId: run_id,
     nodeId: node_id,
     attempt,
-    // Tries that came back without a result do not count: what they may have done is done over under the same key.
+    // Attempts without a result do not count, so that their effects are repeated under the same key.
     key: `${run_id}/${node_id}/${attempt - item.returned}`,
     opTime: run.facts.op_time,
     params: run.facts.params,
@@ -93,7 +92,7 @@ function contextOf(deps: ExecuteDeps, item: PreparedNode, mask: Mask, signal: ()
         progress: Math.min(1, Math.max(0, share)),
         note: note === undefined ? null : mask.text(note),
       }),
-    saveCheckpoint: (value) => deps.saveCheckpoint(item, mask.json(kept(value, "checkpoint"))),
+    saveCheckpoint: (value) => deps.saveCheckpoint(item, mask.json(storable(value, "checkpoint"))),
   };
 }
 
@@ -101,35 +100,35 @@ function outcomeOf({ artifact, checkpoint, subRun }: NodeResult, mask: Mask): Ou
   if (subRun) return { kind: "sub-run", subRun: withoutSecrets(copyOf(subRun, "run").copy, mask) as SubRun };
   return {
     kind: "succeeded",
-    artifact: artifact === undefined ? null : mask.json(kept(artifact, "artifact")),
-    ...(checkpoint === undefined ? {} : { checkpoint: mask.json(kept(checkpoint, "checkpoint")) }),
+    artifact: artifact === undefined ? null : mask.json(storable(artifact, "artifact")),
+    ...(checkpoint === undefined ? {} : { checkpoint: mask.json(storable(checkpoint, "checkpoint")) }),
   };
 }
 
-/** With the secret cut out of its params the run would only do the wrong thing. */
+/** A run whose params contain a secret is refused: with masked params it would do the wrong thing. */
 function withoutSecrets(subRun: unknown, mask: Mask): unknown {
   if (mask === NO_MASK || isDeepStrictEqual(mask.json(subRun), subRun)) return subRun;
   throw new FinalFailure("it starts a run with a secret in it, which would be stored");
 }
 
-/** A copy that can be stored, and that later changes do not reach. */
+/** A deep copy that can be stored. */
 function copyOf(value: unknown, what: string): { copy: unknown; bytes: number } {
   const json = storableJson(value);
-  if ("reason" in json) throw new FinalFailure(`its ${what} cannot be kept: it is ${json.reason}`);
+  if ("reason" in json) throw new FinalFailure(`its ${what} cannot be stored: it is ${json.reason}`);
   return json;
 }
 
-function kept(value: unknown, what: string): unknown {
+function storable(value: unknown, what: string): unknown {
   const { copy, bytes } = copyOf(value, what);
   if (bytes <= ARTIFACT_BYTES_MAX) return copy;
   throw new FinalFailure(
-    `its ${what} has ${bytes} bytes, more than the ${ARTIFACT_BYTES_MAX} that are kept; keep large results elsewhere and bring their address`,
+    `its ${what} has ${bytes} bytes, more than the ${ARTIFACT_BYTES_MAX} allowed; store large results elsewhere and return a reference`,
   );
 }
 
 function failureOf(error: unknown, mask: Mask): Outcome {
   const message = mask.text(messageOf(error));
-  // A condition or template that cannot be evaluated will not be the next time: what it looks at has ended.
+  // A condition or template that fails would fail again: the parents that it reads have ended.
   const final = !mayRetry(error) || (error instanceof ExpressionError && !isUnavailable(error));
   return {
     kind: "failed",

@@ -2,60 +2,63 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { maskOf, NO_MASK } from "./mask.ts";
 
-describe("a secret is cut out", () => {
+describe("a secret is masked", () => {
   const secret = "p\"w/d 1é'";
   const { text } = maskOf([secret]);
 
   test.each([
     ["as it is", `curl -u etl:${secret} https://x.org`, "curl -u etl:*** https://x.org"],
-    ["wherever it stands", secret + secret, "******"],
-    ["as it stands in JSON", JSON.stringify({ token: secret }), '{"token":"***"}'],
-    ["as it stands in JSON of ASCII alone", '{"token":"p\\"w/d 1\\u00e9\'"}', '{"token":"***"}'],
-    ["as it stands in JSON within JSON", JSON.stringify(JSON.stringify([secret])), '"[\\"***\\"]"'],
-    ["as it is encoded for a URL", `/?token=${encodeURIComponent(secret)}`, "/?token=***"],
-    ["as it is encoded for a form", `token=${new URLSearchParams({ "": secret }).toString().slice(1)}`, "token=***"],
-    ["as it ends up in a path", new URL(`http://x/${secret}/y`).href, "http://x/***/y"],
-    ["as it ends up in a query", new URL(`http://x/?t=${secret}&u=1`).href, "http://x/?t=***&u=1"],
-    ["as it ends up in a login", Object.assign(new URL("http://u@x/"), { password: secret }).href, "http://u:***@x/"],
-  ])("%s", (_, said, told) => {
-    expect(text(said)).toBe(told);
+    ["repeatedly", secret + secret, "******"],
+    ["in JSON", JSON.stringify({ token: secret }), '{"token":"***"}'],
+    ["in ASCII-only JSON", '{"token":"p\\"w/d 1\\u00e9\'"}', '{"token":"***"}'],
+    ["in JSON within JSON", JSON.stringify(JSON.stringify([secret])), '"[\\"***\\"]"'],
+    ["encoded for a URL", `/?token=${encodeURIComponent(secret)}`, "/?token=***"],
+    ["encoded for a form", `token=${new URLSearchParams({ "": secret }).toString().slice(1)}`, "token=***"],
+    ["in a path", new URL(`http://x/${secret}/y`).href, "http://x/***/y"],
+    ["in a query", new URL(`http://x/?t=${secret}&u=1`).href, "http://x/?t=***&u=1"],
+    ["in credentials of a URL", Object.assign(new URL("http://u@x/"), { password: secret }).href, "http://u:***@x/"],
+  ])("%s", (_, input, masked) => {
+    expect(text(input)).toBe(masked);
   });
 
-  test.each(["", "u:", "us:", "user:"])("as base64 behind %j, but for what it shares with its neighbours", (before) => {
-    for (const encoding of ["base64", "base64url"] as const) {
-      const header = Buffer.from(`${before}${secret}`).toString(encoding);
-      const told = maskOf([secret]).text(`Basic ${header}`);
-      expect(told).toMatch(/^Basic [\w+/-]{0,7}\*\*\*[\w+/=-]{0,3}$/);
-    }
-  });
+  test.each(["", "u:", "us:", "user:"])(
+    "in base64 after %j, except for characters shared with its neighbours",
+    (before) => {
+      for (const encoding of ["base64", "base64url"] as const) {
+        const header = Buffer.from(`${before}${secret}`).toString(encoding);
+        const masked = maskOf([secret]).text(`Basic ${header}`);
+        expect(masked).toMatch(/^Basic [\w+/-]{0,7}\*\*\*[\w+/=-]{0,3}$/);
+      }
+    },
+  );
 
-  test("from every text of a JSON value, and from its keys", () => {
+  test("in every string of a JSON value, and in its keys", () => {
     const value = { [secret]: [secret, { n: 1, none: null, yes: true }] };
     expect(maskOf([secret]).json(value)).toEqual({ "***": ["***", { n: 1, none: null, yes: true }] });
   });
 
-  test("line by line, where lines tell something", () => {
+  test("line by line, if the lines are long enough", () => {
     const mask = maskOf(["-----\nMIIEvQIBADANBg\npass123\nab\n-----"]);
     expect(mask.text("read MIIEvQIBADANBg, pass123, ab and -----")).toBe("read ***, ***, ab and -----");
   });
 
-  test("text by text, if it is JSON", () => {
+  test("string by string, if it is JSON", () => {
     const account = { type: "sa", private_key: "-----BEGIN KEY-----\nMIIEvQIBADANBg\n" };
     const mask = maskOf([JSON.stringify(account)]);
     expect(mask.json(account)).toEqual({ type: "sa", private_key: "***" });
     expect(mask.text("MIIEvQIBADANBg")).toBe("***");
   });
 
-  test("also if a part of it is half a character, or all of it signs", () => {
+  test("also if part of it is a lone surrogate, or all of it punctuation", () => {
     expect(maskOf(['["half \\ud800 of it", "the other part"]']).text("the other part")).toBe("***");
     expect(maskOf(["!?!?"]).text("what!?!?")).toBe("what***");
   });
 
-  test("without the blanks around it, which a shell leaves out", () => {
+  test("without surrounding spaces, which a shell removes", () => {
     expect(maskOf([" pass word "]).text("echo pass word")).toBe("echo ***");
   });
 
-  test("as far as it is told, when what was said is cut off in its middle", () => {
+  test("up to the point where the output was truncated", () => {
     const token = `eyJ${"abcdefghij".repeat(80)}`;
     expect(maskOf([token]).text(`refused: ${token.slice(0, 500)}... (cut)`)).toBe("refused: ***... (cut)");
     expect(maskOf([token]).text("eyJabcdefghi, the beginning of any token")).toBe(
@@ -63,7 +66,7 @@ describe("a secret is cut out", () => {
     );
   });
 
-  test("in small letters, as hosts are told", () => {
+  test("in lower case, as in host names", () => {
     expect(maskOf(["MyTenantToken"]).text("GET http://mytenanttoken.invalid/")).toBe("GET http://***.invalid/");
   });
 
@@ -71,17 +74,17 @@ describe("a secret is cut out", () => {
     expect(maskOf(["12345678"]).json({ pin: 12_345_678, count: 1 })).toEqual({ pin: "***", count: 1 });
   });
 
-  test("whatever is said in place of a text", () => {
+  test("in values that are not strings", () => {
     expect(maskOf(["abcd"]).text({ toString: () => "abcd" })).toBe("***");
     expect(maskOf(["abcd"]).text(undefined)).toBe("undefined");
   });
 
-  test("the longer one first, when one begins like another", () => {
+  test("the longer one first, if one is a prefix of another", () => {
     expect(maskOf(["abcd", "abcdefgh"]).text("abcdefgh abcd")).toBe("*** ***");
   });
 });
 
-test("whatever the secret and whatever is said around it, it is not in what is told", () => {
+test("for any secret and any text around it, the masked text does not contain it", () => {
   const secret = fc.string({ minLength: 4, maxLength: 40 }).filter((text) => !text.includes("*"));
   fc.assert(
     fc.property(secret, fc.string(), fc.string(), (value, before, after) => {
@@ -93,7 +96,7 @@ test("whatever the secret and whatever is said around it, it is not in what is t
   );
 });
 
-test("without a secret everything is told as it is", () => {
+test("without a secret nothing is changed", () => {
   expect(maskOf([])).toBe(NO_MASK);
   const value = { a: ["x"] };
   expect(NO_MASK.json(value)).toBe(value);
@@ -109,6 +112,6 @@ test("a key of many lines costs a large artifact little more than one line does"
     expect(mask.json(artifact)).toEqual(artifact);
     return performance.now() - started;
   };
-  millisecondsWith(1); // Compiled by then.
-  expect(millisecondsWith(500)).toBeLessThan(50 * millisecondsWith(1)); // Form by form it is 1,000 times.
+  millisecondsWith(1); // Warms up the JIT.
+  expect(millisecondsWith(500)).toBeLessThan(50 * millisecondsWith(1)); // Searching form by form takes 1,000 times as long.
 });

@@ -1,67 +1,67 @@
 /**
- * Cuts secrets out of what a node says: its log, its progress, its errors, its artifact. A tool that prints its command
- * line, or a server that repeats a header in its refusal, would else write them into rows that many may read. It is a net
- * for what happens by mistake: a node that means to give a secret away can write it in a way that nobody expects.
+ * Masks secrets in the output of a node: log, progress, errors, artifact. Without it, a tool that prints its command line, or a
+ * server that repeats a header in an error, would write them into rows that many may read. It protects against accidents only:
+ * a node that means to leak a secret can encode it in a way that is not recognised.
  */
 
 export interface Mask {
-  /** Whatever a node says, as text: what comes from a user's own file knows no types. */
-  text(said: unknown): string;
+  /** `unknown`, because user files are not type-checked. */
+  text(input: unknown): string;
   /** Any JSON, its keys as well. */
   json(value: unknown): unknown;
 }
 
-/** For nodes that use no secret: what they say is as they say it. */
+/** For nodes that use no secret: changes nothing. */
 export const NO_MASK: Mask = { text: String, json: (value) => value };
 
-const CUT = "***";
-/** What is shorter tells nothing, and would be found everywhere. */
+const MASKED = "***";
+/** Shorter parts reveal little and would match everywhere. */
 const PART_LENGTH_MIN = 4;
-/** In base64, letters that are found by chance are more likely. */
+/** In base64, chance matches are more likely. */
 const BASE64_LENGTH_MIN = 8;
-/** So much of the beginning is cut out without the rest: what a node says may have been cut off in the middle. */
-const BEGINNING_LENGTH = 16;
+/** A prefix of this length is masked even without the rest: the output may have been truncated inside the secret. */
+const PREFIX_LENGTH = 16;
 
 export function maskOf(secrets: Iterable<string>): Mask {
   const forms = new Set([...secrets].flatMap(partsOf).flatMap(formsOf).map(inLowerCase));
   if (forms.size === 0) return NO_MASK;
-  // A key of many lines has thousands of forms. Found by how they begin, they cost a text one pass, however many there are.
-  const byBeginning = new Map<string, string[]>();
+  // A key of many lines has thousands of forms. Indexed by prefix, they cost one pass over the text.
+  const byPrefix = new Map<string, string[]>();
   for (const form of forms) {
-    const alike = byBeginning.get(beginningAt(form, 0));
+    const alike = byPrefix.get(prefixAt(form, 0));
     if (alike) alike.push(form);
-    else byBeginning.set(beginningAt(form, 0), [form]);
+    else byPrefix.set(prefixAt(form, 0), [form]);
   }
 
   function lengthAt(searched: string, at: number): number {
     let longest = 0;
-    for (const form of byBeginning.get(beginningAt(searched, at)) ?? []) {
+    for (const form of byPrefix.get(prefixAt(searched, at)) ?? []) {
       let same = PART_LENGTH_MIN;
       while (same < form.length && form[same] === searched[at + same]) same += 1;
-      if (same === form.length || same >= BEGINNING_LENGTH) longest = Math.max(longest, same);
+      if (same === form.length || same >= PREFIX_LENGTH) longest = Math.max(longest, same);
     }
     return longest;
   }
 
-  function text(said: unknown): string {
-    const whole = String(said);
+  function text(input: unknown): string {
+    const whole = String(input);
     const searched = inLowerCase(whole);
-    let told = "";
+    let masked = "";
     let from = 0;
     for (let at = 0; at + PART_LENGTH_MIN <= searched.length; ) {
       const length = lengthAt(searched, at);
       if (length > 0) {
-        told += whole.slice(from, at) + CUT;
+        masked += whole.slice(from, at) + MASKED;
         from = at + length;
       }
       at += length || 1;
     }
-    return told + whole.slice(from);
+    return masked + whole.slice(from);
   }
 
   function json(value: unknown): unknown {
     if (typeof value === "string") return text(value);
-    if (typeof value === "number") return text(value) === CUT ? CUT : value;
+    if (typeof value === "number") return text(value) === MASKED ? MASKED : value;
     if (typeof value !== "object" || value === null) return value;
     if (Array.isArray(value)) return value.map(json);
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [text(key), json(item)]));
@@ -70,24 +70,24 @@ export function maskOf(secrets: Iterable<string>): Mask {
   return { text, json };
 }
 
-function beginningAt(text: string, at: number): string {
+function prefixAt(text: string, at: number): string {
   return text.slice(at, at + PART_LENGTH_MIN);
 }
 
-/** Hosts are told in lower case, and `%2f` is `%2F`. Only ASCII, where it changes no length. */
+/** Hosts are shown in lower case, and `%2f` equals `%2F`. Only ASCII, where it does not change the length. */
 function inLowerCase(text: string): string {
   return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** The whole; each of its lines, since output comes line by line; and each text in it, if it is JSON such as a service account. */
+/** The secret, its lines (output comes line by line) and, if it is JSON such as a service account, its strings. */
 function partsOf(secret: string): string[] {
   const texts = [secret, ...textsIn(parsed(secret))];
   const lines = texts.flatMap((text) => text.split(/\r?\n/)).map((line) => line.trim());
-  return [secret, ...[...texts, secret.trim(), ...lines].filter(tellsSomething)];
+  return [secret, ...[...texts, secret.trim(), ...lines].filter(isWorthMasking)];
 }
 
-/** A text in JSON may hold half a character, which has no form in a URL. */
-function tellsSomething(part: string): boolean {
+/** A string in JSON may contain a lone surrogate, which cannot be encoded for a URL. */
+function isWorthMasking(part: string): boolean {
   return part.length >= PART_LENGTH_MIN && /[\p{L}\p{N}]/u.test(part) && part.isWellFormed();
 }
 
@@ -104,7 +104,7 @@ function textsIn(value: unknown): string[] {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
-/** As it is, and as it is written in JSON, in JSON within JSON, in a URL and in base64. */
+/** The text itself, and its forms in JSON, in JSON within JSON, in a URL and in base64. */
 function formsOf(part: string): string[] {
   const json = escaped(part);
   return [part, json, asPhp(json), asPython(json), escaped(json), ...urlForms(part), ...base64Forms(part)];
@@ -122,7 +122,7 @@ function asPython(json: string): string {
   return json.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** A value that someone has encoded, and what becomes of one that nobody has: each place in a URL has rules of its own. */
+/** Encoded by the node, or by the URL parser: each part of a URL has its own rules. */
 function urlForms(part: string): string[] {
   const url = new URL("http://x");
   url.password = part;
@@ -134,10 +134,10 @@ function urlForms(part: string): string[] {
     new URL(`http://x/${part}`).href.slice("http://x/".length),
     new URL(`http://x/?${part}`).href.slice("http://x/?".length),
   ];
-  return forms.filter(tellsSomething); // A path of dots becomes none.
+  return forms.filter(isWorthMasking); // A path of dots becomes empty.
 }
 
-/** Which letters stand for it depends on what stands before it; those that it shares with its neighbours are left. */
+/** The encoding depends on the offset modulo 3. Characters that also encode neighbouring bytes are left out. */
 function base64Forms(part: string): string[] {
   const bytes = Buffer.from(part);
   return [0, 1, 2].flatMap((before) => {

@@ -19,7 +19,7 @@ const lineOf = (line: string, of: ClaimedNode = held) => ({ ...of, level: "info"
 const progressOf = (progress: number, note: string | null = null) => ({ ...held, progress, note });
 const lines = async () =>
   (await database.query<{ line: string }>("select line from chains.job_run_log order by id")).map(({ line }) => line);
-const told = async () => {
+const progressRow = async () => {
   const [row] = await database.query<{ progress: number; note: string | null }>(
     "select progress::float8 as progress, progress_note as note from chains.job_run_node where run_id = $1",
     [held.run_id],
@@ -33,8 +33,8 @@ function outputTo(db: Db, log: ServiceLog = rememberingLog()) {
   return { ...createNodeOutput({ db, progress, log }), hints };
 }
 
-/** Counts the statements that are made. */
-function watched(): { db: Db; statements: string[] } {
+/** Records the statements that are sent. */
+function recording(): { db: Db; statements: string[] } {
   const statements: string[] = [];
   const rows: Db["rows"] = (statement, values) => (
     statements.push(statement.name), database.db.rows(statement, values)
@@ -42,34 +42,34 @@ function watched(): { db: Db; statements: string[] } {
   return { db: { ...database.db, rows }, statements };
 }
 
-describe("what a node says", () => {
-  test("is written in order and in one statement, however much it is", async () => {
-    const { db, statements } = watched();
+describe("the output of a node", () => {
+  test("is written in order, in one statement each for lines and progress", async () => {
+    const { db, statements } = recording();
     const output = outputTo(db);
     for (let n = 0; n < 1_000; n += 1) output.line(lineOf(`line ${n}`));
     for (let n = 0; n <= 10; n += 1) output.progress(progressOf(n / 10, `step ${n}`));
     await output.flush();
     expect(await lines()).toEqual(Array.from({ length: 1_000 }, (_, n) => `line ${n}`));
-    expect(await told()).toMatchObject({ progress: 1, note: "step 10" });
+    expect(await progressRow()).toMatchObject({ progress: 1, note: "step 10" });
     expect(statements).toEqual(["chains.log.write", "chains.node.progress"]);
     expect(output.hints).toEqual([held.run_id]);
   });
 
-  test("is written soon, even if nobody asks for it", async () => {
+  test("is written without a flush", async () => {
     const output = outputTo(database.db);
     output.line(lineOf("hello"));
     await until(async () => (await lines()).length === 1, "the line to be written");
   });
 
-  test("counts only while the node is held under the same fence", async () => {
+  test("is written only under the current fence", async () => {
     const output = outputTo(database.db);
     const old = { ...held, fence: String(BigInt(held.fence) - 1n) };
-    output.line(lineOf("from a zombie", old));
+    output.line(lineOf("from a former holder", old));
     output.progress({ ...old, progress: 0.5, note: null });
     output.line(lineOf("from the holder"));
     await output.flush();
     expect(await lines()).toEqual(["from the holder"]);
-    expect((await told())?.progress).toBeNull();
+    expect((await progressRow())?.progress).toBeNull();
   });
 
   test.each([
@@ -77,19 +77,19 @@ describe("what a node says", () => {
     ["half a surrogate pair", "a\uD800b", "a\uFFFDb"],
     ["a pair that the limit would cut", `${"x".repeat(8_191)}😀`, `${"x".repeat(8_191)}\uFFFD`],
     ["more than a line may have", "y".repeat(9_000), "y".repeat(8_192)],
-  ])("is stored though it holds %s, and takes no other line with it", async (_, said, stored) => {
+  ])("is stored if it contains %s, and so are other lines", async (_, text, stored) => {
     const log = rememberingLog();
     const output = outputTo(database.db, log);
     output.line(lineOf("before"));
-    output.line(lineOf(said));
-    output.progress(progressOf(0.5, said));
+    output.line(lineOf(text));
+    output.progress(progressOf(0.5, text));
     await output.flush();
     expect(await lines()).toEqual(["before", stored]);
-    expect(await told()).toMatchObject({ progress: 0.5, note: stored.slice(0, 500) });
+    expect(await progressRow()).toMatchObject({ progress: 0.5, note: stored.slice(0, 500) });
     expect(log.lines).toEqual([]);
   });
 
-  test("is lost beyond what can wait, and that is said once", async () => {
+  test("is dropped beyond the limit, with one warning", async () => {
     const log = rememberingLog();
     const output = outputTo(database.db, log);
     for (let n = 0; n < 20_003; n += 1) output.line(lineOf(`line ${n}`));
@@ -104,7 +104,7 @@ describe("what a node says", () => {
     expect(log.lines).toHaveLength(1);
   });
 
-  test("does not end the node if it cannot be written; the log has it", async () => {
+  test("does not fail the node if it cannot be written, and a warning is logged", async () => {
     const log = rememberingLog();
     const broken = { ...database.db, rows: () => Promise.reject(new Error("no database")) };
     const output = outputTo(broken, log);
@@ -114,7 +114,7 @@ describe("what a node says", () => {
   });
 });
 
-test("a flush waits for what is being written already", async () => {
+test("a flush waits for a write that is in progress", async () => {
   const output = outputTo(database.db);
   output.line(lineOf("hello"));
   void output.flush();
@@ -122,19 +122,19 @@ test("a flush waits for what is being written already", async () => {
   expect(await lines()).toEqual(["hello"]);
 });
 
-test("what the holder says while it loses the node is not written", async () => {
+test("output of a holder that is losing its lease is not written", async () => {
   const output = outputTo(database.db);
-  const thief = await database.db.dedicated("test");
+  const other = await database.db.dedicated("test");
   try {
-    await thief.query("begin");
-    await thief.query("update chains.live_node set fence = nextval('kernel.fence') where run_id = $1", [held.run_id]);
+    await other.query("begin");
+    await other.query("update chains.live_node set fence = nextval('kernel.fence') where run_id = $1", [held.run_id]);
     output.line(lineOf("too late"));
     output.progress(progressOf(0.5));
     await output.flush();
-    await thief.query("commit");
+    await other.query("commit");
   } finally {
-    await thief.end();
+    await other.end();
   }
   expect(await lines()).toEqual([]);
-  expect((await told())?.progress).toBeNull();
+  expect((await progressRow())?.progress).toBeNull();
 });

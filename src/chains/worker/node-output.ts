@@ -1,6 +1,6 @@
 /**
- * Gathers what running nodes say, log lines and progress, and writes it every now and then in one statement: a node that
- * logs a thousand lines a second costs two statements a second.
+ * Collects log lines and progress of running nodes and writes them every FLUSH_MS in one statement each: a node that logs a
+ * thousand lines a second costs two statements a second.
  */
 import type { Db } from "../../kernel/data/db.ts";
 import { storableText } from "../../kernel/data/storable.ts";
@@ -11,14 +11,14 @@ import { type LogLine, type ProgressWrite, writeLines, writeProgress } from "../
 export interface NodeOutput {
   line(line: Omit<LogLine, "at">): void;
   progress(progress: ProgressWrite): void;
-  /** Resolves when everything said so far is written, or could not be. */
+  /** Resolves when everything so far is written, or failed to be. */
   flush(): Promise<void>;
 }
 
 const FLUSH_MS = 500;
 const LINE_LENGTH_MAX = 8_192;
 const NOTE_LENGTH_MAX = 500;
-/** Lines that wait to be written; a node that outruns the database loses lines, and the log says so. */
+/** Lines that wait to be written; beyond this, lines are dropped, and the process log says how many. */
 const LINES_WAITING_MAX = 20_000;
 const LINES_AT_ONCE = 2_000;
 
@@ -30,7 +30,7 @@ export function createNodeOutput(deps: { db: Db; progress: Progress; log: Servic
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
 
-  function soon(): void {
+  function flushSoon(): void {
     timer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
   }
 
@@ -42,20 +42,20 @@ export function createNodeOutput(deps: { db: Db; progress: Progress; log: Servic
   }
 
   async function write(): Promise<void> {
-    const said = lines;
+    const batch = lines;
     const progress = [...latest.values()];
     lines = [];
     latest.clear();
     try {
-      for (let from = 0; from < said.length; from += LINES_AT_ONCE) {
-        await writeLines(db, said.slice(from, from + LINES_AT_ONCE));
+      for (let from = 0; from < batch.length; from += LINES_AT_ONCE) {
+        await writeLines(db, batch.slice(from, from + LINES_AT_ONCE));
       }
       if (progress.length > 0) {
         await writeProgress(db, progress);
         deps.progress.changed(progress.map(({ run_id }) => run_id));
       }
     } catch (error) {
-      log.warn({ err: error, lines: said.length }, "log lines of chain nodes were not written");
+      log.warn({ err: error, lines: batch.length }, "log lines of chain nodes were not written");
     }
     if (dropped > 0) log.warn({ lines: dropped }, "log lines of chain nodes were dropped: they came too fast");
     dropped = 0;
@@ -68,13 +68,13 @@ export function createNodeOutput(deps: { db: Db; progress: Progress; log: Servic
         return;
       }
       lines.push({ ...line, at: new Date(), line: storableText(line.line, LINE_LENGTH_MAX) });
-      soon();
+      flushSoon();
     },
     progress(progress) {
       const { run_id, node_id, fence, note } = progress;
       const kept = note === null ? null : storableText(note, NOTE_LENGTH_MAX);
       latest.set(`${run_id}/${node_id}/${fence}`, { ...progress, note: kept });
-      soon();
+      flushSoon();
     },
     async flush() {
       if (lines.length > 0 || latest.size > 0) await flush();

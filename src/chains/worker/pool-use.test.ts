@@ -1,4 +1,4 @@
-/** A pool that somebody needs is not deleted, and nobody comes to need one while it is. */
+/** A pool that is in use cannot be deleted, and a definition cannot name a pool that is being deleted. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { holds, refusal, scripted, useChains } from "../../../test/chains.ts";
@@ -20,13 +20,13 @@ async function makePool(size = 1): Promise<string> {
 const FREE = { nodes: [{ id: "a", type: "noop" }] };
 
 describe("a pool", () => {
-  test("stays while a map runs its items in it", async () => {
+  test("cannot be deleted while a map names it for its items", async () => {
     const pool = await makePool();
     await chains.define([{ id: "m", type: "map", cfg: { over: [1], node: { type: "noop", pool } } }]);
     expect(refusal(await remove(`/pools/${pool}`))).toEqual([409, "POOL_IN_USE"]);
   });
 
-  test("stays while nodes of it wait or run, though no chain names it any more", async () => {
+  test("cannot be deleted while it has live nodes, although no chain names it anymore", async () => {
     const pool = await makePool();
     const name = `user of ${pool}`;
     const chainId = await chains.define([scripted("a", holds, { pool }), scripted("b", holds, { pool })], { name });
@@ -41,7 +41,7 @@ describe("a pool", () => {
     expect((await remove(`/pools/${pool}`)).status).toBe(200);
   });
 
-  test("stays while a run of an older version has yet to begin", async () => {
+  test("cannot be deleted while a PENDING run of an older version names it", async () => {
     const pool = await makePool();
     const name = `user of ${pool}`;
     const free = { id: "a", type: "noop" };
@@ -53,12 +53,12 @@ describe("a pool", () => {
     await put(`/chains/${chainId}`, { name, dagJson: FREE, version: 2 });
     const answer = await remove(`/pools/${pool}`);
     expect(refusal(answer)).toEqual([409, "POOL_IN_USE"]);
-    expect(answer.body["error"]).toContain("of the runs that have not ended 1 may still need it");
+    expect(answer.body["error"]).toContain("1 open run may still need it");
     for (const runId of [second, first]) await chains.api.post(`/api/v1/runs/${runId}:stop`);
     await chains.reaches(first, "STOPPED");
   });
 
-  test("that a chain is being written for waits with its end, and is then in use", async () => {
+  test("has its delete wait for a chain that is being written, and is then in use", async () => {
     const pool = await makePool();
     const { db } = database;
     let deleting: Promise<unknown> = Promise.resolve();
@@ -74,7 +74,7 @@ describe("a pool", () => {
     expect(await deleting).toMatchObject({ chains: 1 });
   });
 
-  test("that is deleted before a chain is written for it makes the chain invalid", async () => {
+  test("that is deleted before a chain is written makes the chain invalid", async () => {
     const pool = await makePool();
     const { db } = database;
     let defining: ReturnType<typeof put> | undefined;
@@ -93,7 +93,7 @@ describe("a pool", () => {
   });
 });
 
-test("the doctor finds nodes that are ready for a pool that does not exist", async () => {
+test("the doctor finds ready nodes whose pool does not exist", async () => {
   const look = async () => chainsChecks.find(({ name }) => name === "chain pools")?.look(database.db);
   const pool = await makePool(0);
   const runId = await chains.run([{ id: "a", type: "noop", pool }]);
@@ -102,7 +102,7 @@ test("the doctor finds nodes that are ready for a pool that does not exist", asy
   await database.query("delete from chains.pool where name = $1", [pool]);
   expect(await look()).toMatchObject({
     verdict: "broken",
-    found: expect.stringContaining(`1, for instance of \`${pool}\``),
+    found: expect.stringContaining(`1, for example in \`${pool}\``),
     advice: expect.stringContaining(`PUT /api/v1/pools/${pool}`),
   });
   await put(`/pools/${pool}`, { size: 1 });

@@ -22,7 +22,7 @@ const call = nodeType({
   execute: async () => ({}),
 });
 const registry = createRegistry([noop, sleep, map, call]);
-/** The names that were asked for, and what they are. */
+/** The names of each read. */
 let secretsRead: string[][] = [];
 const secrets = {
   open: async (names: readonly string[]) => {
@@ -67,7 +67,7 @@ async function prepareOne(given: Preparation): Promise<{ item: PreparedNode; ask
   const rows: Db["rows"] = (statement, values) => (asked.push(statement.name), database.db.rows(statement, values));
   const db = { ...database.db, rows };
   const claimed = { run_id: runId, node_id: nodeId, fence: "1", attempt, returned: 0 };
-  const [item] = await prepare({ db, runs: createRunCache(), registry, secrets }, [claimed]);
+  const [item] = await prepare({ db, runCache: createRunCache(), registry, secrets }, [claimed]);
   if (!item) throw new Error("nothing was prepared");
   return { item, asked: asked.filter((name) => !name.startsWith("chains.run.")) };
 }
@@ -94,7 +94,7 @@ describe("prepare", () => {
   });
 
   test.each<[string, Nodes[string]]>([
-    ["knows its parents through templates only, and has none", { type: "sleep", dependsOn: ["a"], cfg: { ms: 1 } }],
+    ["does not read its parents, and has no templates", { type: "sleep", dependsOn: ["a"], cfg: { ms: 1 } }],
     ["has no parents", { type: "call", cfg: { url: "x" } }],
   ])("reads nothing for a first attempt that %s", async (_, x) => {
     const { item, asked } = await prepareOne({ nodes: { a: [], x }, nodeId: "x" });
@@ -102,12 +102,12 @@ describe("prepare", () => {
     expect(item).toMatchObject({ parents: {}, checkpoint: null });
   });
 
-  test("reads the parents of a node whose `if` looks at them", async () => {
+  test("reads the parents of a node whose `if` uses them", async () => {
     const x = { dependsOn: ["a"], if: 'nodes.a.status == "SUCCESS"' };
     expect((await prepareOne({ nodes: { a: [], x }, nodeId: "x" })).asked).toEqual(["chains.node.results"]);
   });
 
-  test("reads the parents of a type that may look at them by itself", async () => {
+  test("reads the parents of a type that may use them itself", async () => {
     const x = { type: "call", dependsOn: ["a"], cfg: { url: "x" } };
     const { item } = await prepareOne({ nodes: { a: [], x }, nodeId: "x", results: { a: [1] } });
     expect(item.parents).toEqual({ a: { status: "SUCCESS", artifact: [1] } });
@@ -119,14 +119,14 @@ describe("prepare", () => {
     expect((await prepareOne(given)).item.checkpoint).toBeNull();
   });
 
-  test("takes two statements for many nodes, of whatever runs", async () => {
+  test("takes two statements for nodes of several runs", async () => {
     const x = { type: "call", dependsOn: ["a"], cfg: { url: "x" } };
     const runIds = [await addRun(database, { a: [], x }), await addRun(database, { a: [], x })];
     const asked: string[] = [];
     const rows: Db["rows"] = (statement, values) => (asked.push(statement.name), database.db.rows(statement, values));
     const claimed = runIds.map((run_id) => ({ run_id, node_id: "x", fence: "1", attempt: 2, returned: 0 }));
     const prepared = await prepare(
-      { db: { ...database.db, rows }, runs: createRunCache(), registry, secrets },
+      { db: { ...database.db, rows }, runCache: createRunCache(), registry, secrets },
       claimed,
     );
     expect(prepared.map(({ run_id }) => run_id)).toEqual(runIds);
@@ -136,16 +136,16 @@ describe("prepare", () => {
     ]);
   });
 
-  test("does not go on with what does not exist", async () => {
+  test("throws for a node that does not exist", async () => {
     const runId = await addRun(database, { a: [] });
     const claimed = [{ run_id: runId, node_id: "ghost", fence: "1", attempt: 1, returned: 0 }];
-    const deps = { db: database.db, runs: createRunCache(), registry, secrets };
+    const deps = { db: database.db, runCache: createRunCache(), registry, secrets };
     await expect(prepare(deps, claimed)).rejects.toThrow(`node ghost of run ${runId} was claimed but does not exist`);
   });
 });
 
-describe("the cfg of a node that is about to run", () => {
-  test("has its templates filled in, and the defaults of its type", async () => {
+describe("the rendered cfg of a node", () => {
+  test("has its templates rendered, and the defaults of its type", async () => {
     const run = { params: { host: "x.org", n: 2 }, op_time: "2026010100" };
     expect(await cfgOf({ url: "https://${params.host}/${opTime}?n=${params.n + 1}" }, { run })).toEqual({
       url: "https://x.org/2026010100?n=3",
@@ -154,14 +154,14 @@ describe("the cfg of a node that is about to run", () => {
     expect(await cfgOf({ url: "u", times: "${params.n}" }, { run })).toEqual({ url: "u", times: 2 });
   });
 
-  test("knows the run and the node", async () => {
+  test("can use the run and the node", async () => {
     const given = { nodes: { x: { type: "call", cfg: { url: "${run.id}/${node.id}/${node.attempt}" } } }, nodeId: "x" };
     const { item } = await prepareOne({ ...given, attempt: 4 });
     expect(render(item, registry)).toMatchObject({ cfg: { url: `${item.run_id}/x/4` } });
   });
 
   test.each(["$${HOME}", "a $${b} c"])(
-    "has `%s` with one dollar, whether there is a template beside it or not",
+    "renders `%s` with one dollar, with or without a template next to it",
     async (url) => {
       const written = url.replace("$$", "$");
       expect(await cfgOf({ url })).toMatchObject({ url: written });
@@ -171,7 +171,7 @@ describe("the cfg of a node that is about to run", () => {
     },
   );
 
-  test("leaves the node of a map for its items", async () => {
+  test("does not render the node of a map", async () => {
     const node = { type: "call", cfg: { url: "${item}", times: "$${x}" } };
     const cfg = { over: "${params.list}", node };
     const given = { nodes: { x: { type: "map", cfg } }, nodeId: "x", run: { params: { list: [1, 2] } } };
@@ -180,20 +180,20 @@ describe("the cfg of a node that is about to run", () => {
     expect(await rendered(constant)).toMatchObject({ cfg: { over: [3], node } });
   });
 
-  test("is checked again, now that everything is known", async () => {
+  test("is checked again after rendering", async () => {
     await expect(cfgOf({ url: "u", times: "${params.n}" }, { run: { params: { n: 10 } } })).rejects.toMatchObject({
       message: "its cfg is not valid: times: `cfg.times` is 10. Accepted: a whole number of at most 9.",
       retry: false,
     });
   });
 
-  test("cannot be had when a value is missing", async () => {
+  test("fails if a value is missing", async () => {
     await expect(cfgOf({ url: "${params.nothing}" })).rejects.toThrow(
       "`params.nothing` failed: there is no `params.nothing`.",
     );
   });
 
-  test("cannot be had of a type that this process does not have", async () => {
+  test("fails for a type that this process does not have", async () => {
     await expect(rendered({ nodes: { x: { type: "elsewhere" } }, nodeId: "x" })).rejects.toMatchObject({
       message: "this process has no node type `elsewhere`",
       retry: false,
@@ -205,7 +205,7 @@ describe("the `if` of a node", () => {
   const withIf = (condition: string) =>
     rendered({ nodes: { x: { if: condition } }, nodeId: "x", run: { params: { n: 3, text: "yes" } } });
 
-  test("lets it run, or says why it does not", async () => {
+  test("decides whether it runs, with the reason if not", async () => {
     expect(await withIf("params.n == 3")).toMatchObject({ cfg: {} });
     expect(await withIf("params.n > 3")).toEqual({ skippedBecause: "its `if` is false: params.n > 3" });
   });
@@ -220,7 +220,7 @@ describe("the `if` of a node", () => {
     },
   );
 
-  test("is looked at before the templates, which may need what is not there", async () => {
+  test("is evaluated before the templates, which may fail", async () => {
     const x = { type: "call", if: "has(params.url)", cfg: { url: "${params.url}" } };
     expect(await rendered({ nodes: { x }, nodeId: "x" })).toEqual({
       skippedBecause: "its `if` is false: has(params.url)",
@@ -229,7 +229,7 @@ describe("the `if` of a node", () => {
 });
 
 describe("the secrets of a node", () => {
-  test("are written where its cfg names them", async () => {
+  test("are rendered where its cfg names them", async () => {
     expect(await cfgOf({ url: "https://x.org?token=${secrets.TOKEN}" })).toMatchObject({
       url: "https://x.org?token=open sesame",
     });
@@ -248,17 +248,17 @@ describe("the secrets of a node", () => {
     };
     const run_id = await addRun(database, nodes);
     const claimed = ["a", "b", "a"].map((node_id) => ({ run_id, node_id, fence: "1", attempt: 1, returned: 0 }));
-    await prepare({ db: database.db, runs: createRunCache(), registry, secrets }, claimed);
+    await prepare({ db: database.db, runCache: createRunCache(), registry, secrets }, claimed);
     expect(secretsRead).toEqual([["TOKEN", "OLD"]]);
   });
 
   test.each([
     [
       "NONE",
-      "there is no secret `NONE`. `millrace secrets list` shows those there are; `millrace secrets set NONE` makes it",
+      "there is no secret `NONE`. `millrace secrets list` shows the existing ones; `millrace secrets set NONE` creates it",
     ],
     ["OLD", "secret `OLD`: It was sealed under another key."],
-  ])("say what is wrong when they cannot be used: %s", async (name, message) => {
+  ])("fail with the reason if they cannot be used: %s", async (name, message) => {
     await expect(cfgOf({ url: `\${secrets.${name}}` })).rejects.toThrow(message);
   });
 });

@@ -1,4 +1,4 @@
-/** Makes a claimed node ready to run: its condition, its templates, what it needs of its parents and of its last attempt. */
+/** Prepares claimed nodes: compiles conditions and templates, and reads parents' results, checkpoints and secrets. */
 
 import type { Db } from "../../kernel/data/db.ts";
 import { compileExpression, type Expression } from "../../kernel/expressions/cel.ts";
@@ -17,14 +17,14 @@ export interface PreparedNode extends ClaimedNode {
   node: GraphNode;
   checkpoint: unknown;
   parents: Record<string, { status: string; artifact: unknown }>;
-  /** Those that the nodes of its claim name, as far as they exist. */
+  /** The existing secrets that any node of the same batch names. */
   secrets: ReadonlyMap<string, OpenedSecret>;
 }
 
-/** What is read for nodes before they run. */
+/** What `prepare` reads from. */
 export interface PrepareDeps {
   db: Db;
-  runs: RunCache;
+  runCache: RunCache;
   registry: Registry;
   secrets: Pick<NamedSecrets, "open">;
 }
@@ -32,10 +32,10 @@ export interface PrepareDeps {
 interface Compiled {
   condition: Expression | undefined;
   template: Template;
-  /** Written as it is; see `untouched` of a node type. */
-  untouched: Record<string, unknown>;
+  /** Fields of `cfg` that are passed as they are; see `unrendered` of a node type. */
+  unrendered: Record<string, unknown>;
   needsParents: boolean;
-  /** Checked and completed once, where nothing is to be filled in; every attempt is given the same, frozen. */
+  /** The `cfg` of a node without templates: checked once, frozen, and shared by all attempts. */
   constant: unknown;
 }
 
@@ -48,19 +48,19 @@ function compile(node: GraphNode, registry: Registry): Compiled {
   if (known) return known;
   const { cfg = {}, if: condition, type } = node.def;
   const nodeType = registry.get(type);
-  const kept = nodeType?.untouched ?? [];
+  const kept = nodeType?.unrendered ?? [];
   const fields = Object.entries(cfg);
-  const untouched = Object.fromEntries(fields.filter(([name]) => kept.includes(name)));
+  const unrendered = Object.fromEntries(fields.filter(([name]) => kept.includes(name)));
   const result = compileTemplate(Object.fromEntries(fields.filter(([name]) => !kept.includes(name))), VARIABLES);
-  if ("problems" in result) throw new FinalFailure(`its cfg cannot be read: ${result.problems[0]?.message}`);
+  if ("problems" in result) throw new FinalFailure(`its cfg is not valid: ${result.problems[0]?.message}`);
   const expression = condition === undefined ? undefined : compileExpression(condition, VARIABLES);
   const compiled = {
     condition: expression,
     template: result.template,
-    untouched,
+    unrendered,
     needsParents: usesNodes(result.template) || (expression !== undefined && usesNodes(expression)),
     constant: result.template.isConstant
-      ? deepFreeze(completed(registry, type, { ...(result.template.render({}) as object), ...untouched }))
+      ? deepFreeze(completed(registry, type, { ...(result.template.render({}) as object), ...unrendered }))
       : undefined,
   };
   compiledNodes.set(node, compiled);
@@ -71,10 +71,10 @@ function usesNodes({ references }: { references: ReadonlySet<string> }): boolean
   return references.has("nodes");
 }
 
-/** Reads what the nodes need, in three statements at most whatever their number, and none if they need nothing. */
+/** Reads what the nodes need, in at most three statements for any number of nodes, and none if they need nothing. */
 export async function prepare(deps: PrepareDeps, claimed: readonly ClaimedNode[]): Promise<PreparedNode[]> {
-  const { db, runs, registry } = deps;
-  const known = await runs.get(db, [...new Set(claimed.map(({ run_id }) => run_id))]);
+  const { db, runCache, registry } = deps;
+  const known = await runCache.get(db, [...new Set(claimed.map(({ run_id }) => run_id))]);
   const prepared = claimed.map((item): PreparedNode => {
     const run = known.get(item.run_id);
     const node = run?.graph.byId.get(item.node_id);
@@ -83,20 +83,20 @@ export async function prepare(deps: PrepareDeps, claimed: readonly ClaimedNode[]
     return { run_id, node_id, fence, attempt, returned, run, node, checkpoint: null, parents: {}, secrets: NO_SECRETS };
   });
   const retried = prepared.filter(({ attempt }) => attempt > 1);
-  const curious = prepared.filter((item) => needsParents(item, registry));
+  const needingParents = prepared.filter((item) => needsParents(item, registry));
   const names = new Set<string>();
   for (const { node } of prepared)
     for (const name of tryCompile(node, registry)?.template.secrets ?? []) names.add(name);
   const [checkpoints, results, secrets] = await Promise.all([
     retried.length > 0 ? readCheckpoints(db, retried) : [],
-    curious.length > 0 ? readResults(db, curious.flatMap(parentKeys)) : [],
+    needingParents.length > 0 ? readResults(db, needingParents.flatMap(parentKeys)) : [],
     names.size > 0 ? deps.secrets.open([...names]) : NO_SECRETS,
   ]);
   for (const item of prepared) item.secrets = secrets;
   const checkpointOf = new Map(checkpoints.map((row) => [`${row.run_id}/${row.node_id}`, row.checkpoint]));
   const resultOf = new Map(results.map((row) => [`${row.run_id}/${row.node_id}`, row]));
   for (const item of retried) item.checkpoint = checkpointOf.get(`${item.run_id}/${item.node_id}`) ?? null;
-  for (const item of curious) {
+  for (const item of needingParents) {
     for (const { id } of item.node.parents) {
       const row = resultOf.get(`${item.run_id}/${id}`);
       if (row) item.parents[id] = { status: row.status, artifact: row.artifact };
@@ -107,11 +107,11 @@ export async function prepare(deps: PrepareDeps, claimed: readonly ClaimedNode[]
 
 function needsParents({ node }: PreparedNode, registry: Registry): boolean {
   if (node.parents.length === 0) return false;
-  if (!registry.get(node.def.type)?.blind) return true;
+  if (registry.get(node.def.type)?.readsParents !== false) return true;
   return tryCompile(node, registry)?.needsParents ?? false;
 }
 
-/** Nothing for one that cannot be compiled: it fails when it runs, and is told why. */
+/** Undefined for a node that does not compile: it fails with the reason when it runs. */
 function tryCompile(node: GraphNode, registry: Registry): Compiled | undefined {
   try {
     return compile(node, registry);
@@ -127,19 +127,19 @@ function parentKeys({ run_id, node }: PreparedNode): NodeKey[] {
 interface RenderedNode {
   type: NodeType;
   cfg: unknown;
-  /** The values of the secrets that are in it. */
+  /** The values of the secrets in it. */
   secrets: Iterable<string>;
 }
 
-/** Its type and its cfg, all templates filled in; or the reason why it does not run. */
+/** Its type and rendered cfg, or the reason why it is skipped. */
 export function render(item: PreparedNode, registry: Registry): RenderedNode | { skippedBecause: string } {
   const { node, run, parents, attempt } = item;
   const type = registry.get(node.def.type);
   if (!type) {
-    const how = registry.howToHave(node.def.type);
+    const how = registry.howToEnable(node.def.type);
     throw new FinalFailure(`this process has no node type \`${node.def.type}\`${how === undefined ? "" : `: ${how}`}`);
   }
-  const { condition, template, untouched, constant } = compile(node, registry);
+  const { condition, template, unrendered, constant } = compile(node, registry);
   const values = {
     params: run.facts.params,
     opTime: run.facts.op_time,
@@ -154,14 +154,14 @@ export function render(item: PreparedNode, registry: Registry): RenderedNode | {
   }
   if (constant !== undefined) return { type, cfg: constant, secrets: [] };
   const secrets = new Map([...template.secrets].map((name) => [name, valueOf(name, item.secrets.get(name))]));
-  const rendered = { ...(template.render({ ...values, secrets }) as object), ...untouched };
+  const rendered = { ...(template.render({ ...values, secrets }) as object), ...unrendered };
   return { type, cfg: completed(registry, type.type, rendered), secrets: secrets.values() };
 }
 
 function valueOf(name: string, secret: OpenedSecret | undefined): string {
   if (!secret) {
     throw new FinalFailure(
-      `there is no secret \`${name}\`. \`millrace secrets list\` shows those there are; \`millrace secrets set ${name}\` makes it`,
+      `there is no secret \`${name}\`. \`millrace secrets list\` shows the existing ones; \`millrace secrets set ${name}\` creates it`,
     );
   }
   if ("trouble" in secret) throw new FinalFailure(`secret \`${name}\`: ${secret.trouble}`);

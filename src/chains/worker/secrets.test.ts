@@ -1,4 +1,4 @@
-/** Secrets that nodes use by name: they reach the node, and nothing that anybody can read. */
+/** Secrets that nodes use by name: the node gets them, and no table contains them. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { beforeAll, expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { until } from "../../../test/until.ts";
 import type { NodeDef } from "../definitions/dag.ts";
 
 const SECRET = 'open "sesame"/4711';
-/** Longer than what is shown of an answer or of a line. */
+/** Longer than the excerpt of a response or a log line. */
 const TOKEN = `eyJ${"abcdefghij-sesame".repeat(150)}`;
 
 const database = useDatabase();
@@ -20,20 +20,20 @@ const millrace = useMillrace(database, {
     MILLRACE_ALLOW_SHELL: "true",
   },
 });
-/** A service that repeats in its answer what it was told, as some do in their refusals. */
-let service: { url: string; heard: string[] };
+/** A service that repeats the token in its response, as some do in errors. */
+let service: { url: string; received: string[] };
 
 beforeAll(async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   const server = createServer((request, response) => {
     const token = String(request.headers["x-token"]);
-    heard.push(token);
+    received.push(token);
     response.statusCode = request.url === "/refuse" ? 403 : 200;
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify({ you: token, at: encodeURIComponent(token) }));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  service = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, heard };
+  service = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received };
   return () => void server.close();
 });
 
@@ -65,7 +65,7 @@ async function ended(runId: string): Promise<Ended> {
 
 const set = (value: string) => millrace.api.put("/api/v1/secrets/TOKEN", { value });
 
-/** In any column of any table, as it is or as it stands in JSON or in a URL. */
+/** Tables that contain the secret in any column, plain or encoded for JSON or a URL. */
 async function rowsWith(secret: string): Promise<string[]> {
   const tables = await database.query<{ name: string }>(
     `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
@@ -83,9 +83,9 @@ async function rowsWith(secret: string): Promise<string[]> {
 test.each([
   ["a short one", SECRET],
   ["a long one", TOKEN],
-])("a node is given the secret, %s, and what it says of it is cut out, so that no row has it", async (_, secret) => {
+])("a node gets the secret, %s, and it is masked in the output, so that no row contains it", async (_, secret) => {
   await set(secret);
-  service.heard.length = 0;
+  service.received.length = 0;
   const print: NodeDef = {
     id: "print",
     type: "shell",
@@ -94,7 +94,7 @@ test.each([
   const [called, refused, printed] = await Promise.all(
     [call("/"), call("/refuse"), print].map(async (node) => ended(await start([node]))),
   );
-  expect(service.heard).toEqual([secret, secret]);
+  expect(service.received).toEqual([secret, secret]);
   expect(called?.nodes).toMatchObject([{ status: "SUCCESS", artifact: { body: { you: "***", at: "***" } } }]);
   expect(refused?.nodes).toMatchObject([{ status: "FAILED", lastError: expect.stringContaining('{"you":"***') }]);
   expect(printed?.nodes).toMatchObject([{ status: "FAILED" }]);
@@ -105,17 +105,17 @@ test.each([
   expect(await rowsWith(secret)).toEqual([]);
 });
 
-test("each item of a map is given it when it runs, and no run has it stored", async () => {
+test("each item of a map gets it when it runs, and no run contains it", async () => {
   await set(SECRET);
-  service.heard.length = 0;
+  service.received.length = 0;
   const { type, cfg = {} } = call("/");
   const each: NodeDef = { id: "each", type: "map", cfg: { over: [1, 2], node: { type, cfg } } };
   expect(await ended(await start([each]))).toMatchObject({ status: "SUCCESS" });
-  expect(service.heard).toEqual([SECRET, SECRET]);
+  expect(service.received).toEqual([SECRET, SECRET]);
   expect(await rowsWith(SECRET)).toEqual([]);
 });
 
-test("a node whose secret is missing says so, and a retry finds the one that was set meanwhile", async () => {
+test("a node whose secret is missing fails with the reason, and a retry uses the one that was set meanwhile", async () => {
   await millrace.api.send("/api/v1/secrets/TOKEN", { method: "DELETE" });
   const runId = await start([{ ...call("/"), retry: { maxAttempts: 5 } }]);
   expect((await ended(runId)).nodes).toMatchObject([
@@ -125,9 +125,9 @@ test("a node whose secret is missing says so, and a retry finds the one that was
       lastError: expect.stringMatching(/^there is no secret `TOKEN`\. /),
     },
   ]);
-  service.heard.length = 0;
+  service.received.length = 0;
   await set("another one");
   await millrace.api.post(`/api/v1/runs/${runId}:retry`, {});
   expect((await ended(runId)).status).toBe("SUCCESS");
-  expect(service.heard).toEqual(["another one"]);
+  expect(service.received).toEqual(["another one"]);
 });

@@ -1,4 +1,4 @@
-/** Nodes that do not heed their signal: they run on, but neither their slot nor their run waits for them for ever. */
+/** Nodes that ignore their signal: they keep running, but their slot and their run do not wait for them forever. */
 import { describe, expect, test } from "vitest";
 import { ACTOR, held, useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -9,9 +9,9 @@ const chains = useChainProcesses(database);
 const { acts, define, ended, look } = chains;
 const BY = { by: "test" };
 
-/** A node that runs on until the test lets it go, and then brings something. */
-function addDeaf(nodeId: string) {
-  const { act, begun, release } = held({ stubborn: true });
+/** A node that ignores its signal until the test ends it, and then returns an artifact. */
+function addUnresponsive(nodeId: string) {
+  const { act, begun, release } = held({ ignoresAbort: true });
   const over = signal();
   acts.set(nodeId, async (ctx, cfg) => {
     await act(ctx, cfg);
@@ -27,15 +27,15 @@ function addDeaf(nodeId: string) {
   };
 }
 
-describe("a node that does not heed its signal", () => {
-  test.each(["stopped with its run", "completed by hand"])("frees its slot when it was %s", async (how) => {
+describe("a node that ignores its signal", () => {
+  test.each(["stopped with its run", "completed by hand"])("frees its slot when it is %s", async (how) => {
     const process = await chains.open({ slots: 1, stopGraceSeconds: 1 });
-    const deaf = addDeaf("deaf");
-    const { runId } = await process.runs.start(await define(process, [{ id: "deaf" }]), BY);
-    const [context] = await deaf.begun();
+    const node = addUnresponsive("unresponsive");
+    const { runId } = await process.runs.start(await define(process, [{ id: "unresponsive" }]), BY);
+    const [context] = await node.begun();
     const next = await process.runs.start(await define(process, [{ id: "next" }]), BY);
     if (how === "completed by hand") {
-      await process.runs.complete(runId, { nodeId: "deaf", artifact: "by hand", reason: null }, ACTOR);
+      await process.runs.complete(runId, { nodeId: "unresponsive", artifact: "by hand", reason: null }, ACTOR);
     } else {
       await process.runs.stop(runId, ACTOR);
     }
@@ -49,19 +49,19 @@ describe("a node that does not heed its signal", () => {
     expect(run.status).toBe(how === "completed by hand" ? "SUCCESS" : "STOPPED");
     const left = process.logged.filter(({ message }) => message.includes("is abandoned"));
     expect(left).toHaveLength(1);
-    await deaf.end();
-    await process.worker.stop(); // What it still had to say is said.
+    await node.end();
+    await process.worker.stop(); // Its late result is reported by now.
     expect(await look(runId)).toEqual(run);
   });
 
-  test("keeps its slot while nobody wants it to stop, however long it takes", async () => {
+  test("keeps its slot as long as it is not aborted", async () => {
     const process = await chains.open({ slots: 1, stopGraceSeconds: 0 });
-    const deaf = addDeaf("deaf");
-    const { runId } = await process.runs.start(await define(process, [{ id: "deaf" }]), BY);
-    await deaf.begun();
+    const node = addUnresponsive("unresponsive");
+    const { runId } = await process.runs.start(await define(process, [{ id: "unresponsive" }]), BY);
+    await node.begun();
     await process.timers.runOnce();
-    await deaf.end();
-    expect(await ended(runId)).toMatchObject({ status: "SUCCESS", nodes: { deaf: { artifact: "late" } } });
+    await node.end();
+    expect(await ended(runId)).toMatchObject({ status: "SUCCESS", nodes: { unresponsive: { artifact: "late" } } });
     expect(process.logged).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** What a node brought may be refused by the database: that is its own failure, and nobody else's. */
+/** The database may reject the result of a node: only that node fails. */
 import { expect, test } from "vitest";
 import { held, useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -7,8 +7,8 @@ const database = useDatabase();
 const chains = useChainProcesses(database);
 const { acts, define, ended } = chains;
 
-test("a node whose result the database refuses fails for good; those that ended with it do not", async () => {
-  // Any rule will do that the result breaks: a real one would be a limit that Millrace does not know of.
+test("a node whose result the database rejects fails for good; others in the same batch do not", async () => {
+  // Any constraint will do; a real one would be a limit of Postgres that Millrace does not check.
   await database.query(`create function refuse() returns trigger language plpgsql as
     $$ begin raise exception 'this cannot be stored' using errcode = 'XX000'; end $$`);
   await database.query(`create trigger refuse before update on chains.job_run_node for each row
@@ -29,7 +29,7 @@ test("a node whose result the database refuses fails for good; those that ended 
   release();
   const run = await ended(runId);
   expect(run.nodes["n4"]).toMatchObject({ status: "FAILED", attempt: 1, artifact: null });
-  expect(run.nodes["n4"]?.error).toContain("its end could not be written: this cannot be stored");
+  expect(run.nodes["n4"]?.error).toContain("its result could not be stored: this cannot be stored");
   for (const id of [...ids, "after"]) {
     if (id !== "n4") expect(run.nodes[id]).toMatchObject({ status: "SUCCESS", attempt: 1 });
   }

@@ -1,4 +1,4 @@
-/** The worker on a real Postgres: what it claims, in which order, what its nodes are given, and how they end. */
+/** The worker on a real Postgres: what it claims and in which order, the input of its nodes, and how they end. */
 import { describe, expect, test } from "vitest";
 import { held, useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -12,7 +12,7 @@ const BY = { by: "test" };
 const ids = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `n${index}` }));
 
 describe("a worker", () => {
-  test("never runs more nodes at once than it has slots, and fills each slot that comes free", async () => {
+  test("never runs more nodes than it has slots, and fills each free slot", async () => {
     const process = await chains.open({ slots: 3 });
     const { act, begun: begin, release } = held();
     for (const { id } of ids(20)) acts.set(id, act);
@@ -21,7 +21,7 @@ describe("a worker", () => {
     await begin(3);
     const other = await process.runs.start(chainId, BY);
     await until(async () => (await look(other.runId)).status === "RUNNING", "more work to be ready");
-    for (let round = 0; round < 3; round += 1) await process.timers.runOnce(); // Each says that there is work.
+    for (let round = 0; round < 3; round += 1) await process.timers.runOnce(); // Each hints that nodes are ready.
     const [counted] = await database.query("select count(*)::int as n from chains.live_node where state = 'leased'");
     expect(counted).toEqual({ n: 3 });
     const released = performance.now();
@@ -33,7 +33,7 @@ describe("a worker", () => {
     expect(begun).toHaveLength(40);
   });
 
-  test("takes runs with the smaller number first", async () => {
+  test("runs nodes with smaller priority first", async () => {
     const process = await chains.open({ slots: 1, roles: ["scheduler"] });
     const chainId = await define(process, [{ id: "only" }]);
     const runIds: string[] = [];
@@ -52,7 +52,7 @@ describe("a worker", () => {
     expect(new Set(order.slice(3))).toEqual(new Set([0, 3]));
   });
 
-  test("takes a run with a smaller number before the next node of one that it works on", async () => {
+  test("prefers a run with a smaller priority over the next node of its current run", async () => {
     const process = await chains.open({ slots: 1 });
     const { act, begun: begin, release } = held();
     acts.set("a0", act);
@@ -69,7 +69,7 @@ describe("a worker", () => {
     expect(chains.begunNodes()).toEqual(["a0", "urgent", "a1", "a2", "a3", "a4"]);
   });
 
-  test("shares the work with another process, and no node is done by both", async () => {
+  test("shares the nodes with another process, and no node runs in both", async () => {
     const processes = [await chains.open({ slots: 7 }), await chains.open({ slots: 7 })] as const;
     const [process] = processes;
     const layers = Array.from({ length: 120 }, (_, index) => ({
@@ -85,7 +85,7 @@ describe("a worker", () => {
     for (const { mostAtOnce } of processes) expect(mostAtOnce).toBeGreaterThan(0);
   });
 
-  test("gives back what it holds when it is stopped, and another process does it", async () => {
+  test("releases its nodes when it is stopped, and another process runs them", async () => {
     const first = await chains.open({ roles: ["scheduler", "worker"] });
     const { act, begun: begin } = held();
     acts.set("n0", act);
@@ -102,7 +102,7 @@ describe("a worker", () => {
 });
 
 describe("a node", () => {
-  test("reads params, opTime and what its parents brought in its templates and its condition", async () => {
+  test("can use params, opTime and its parents' artifacts in templates and its condition", async () => {
     const process = await chains.open();
     const seen: unknown[] = [];
     acts.set("extract", () => ({ artifact: { rows: 7, files: ["a", "b"] } }));
@@ -133,7 +133,7 @@ describe("a node", () => {
     ]);
   });
 
-  test("finds the checkpoint of its last attempt, however that one ended", async () => {
+  test("gets the checkpoint of its last attempt, whatever its result", async () => {
     const process = await chains.open();
     const found: unknown[] = [];
     acts.set("n0", async (ctx) => {
@@ -152,15 +152,15 @@ describe("a node", () => {
     expect(kept).toEqual({ checkpoint_json: { page: "the end" } });
   });
 
-  test("cannot keep a checkpoint once another has taken over", async () => {
+  test("cannot save a checkpoint after another worker has claimed it", async () => {
     const first = await chains.open({ roles: ["worker"], slots: 1 });
-    const { act, begun: begin, release } = held({ stubborn: true });
+    const { act, begun: begin, release } = held({ ignoresAbort: true });
     acts.set("n0", act);
     const scheduler = await chains.open({ roles: ["scheduler"] });
     await scheduler.runs.start(await define(scheduler, ids(1)), BY);
     await begin(1);
     await chains.open({ roles: ["worker"], slots: 1 });
-    await first.fallSilent();
+    await first.expireSession();
     await scheduler.timers.runOnce();
     const [late, current] = await begin(2);
     await current?.saveCheckpoint({ page: 2 });
@@ -171,7 +171,7 @@ describe("a node", () => {
     release();
   });
 
-  test("that fails is tried again after its backoff, and every attempt is kept with its error and times", async () => {
+  test("that fails is retried after its backoff, and every attempt is kept with error and times", async () => {
     const process = await chains.open();
     acts.set("n0", ({ attempt }) => {
       if (attempt < 3) throw new Error(`failure ${attempt}`);
@@ -202,7 +202,7 @@ describe("a node", () => {
     expect(third.started.getTime() - second.ended.getTime()).toBeGreaterThanOrEqual(300);
   });
 
-  test("says RETRYING while it waits for its next attempt, and takes up no slot", async () => {
+  test("is RETRYING while it waits for its next attempt, and holds no slot", async () => {
     const process = await chains.open({ slots: 1 });
     acts.set("n0", () => {
       throw new Error("not now");
@@ -217,8 +217,8 @@ describe("a node", () => {
 
   test.each([
     ["a final failure", new FinalFailure("it was refused")],
-    ["an error that says so itself", Object.assign(new Error("it was refused"), { retry: false })],
-  ])("is not tried again after %s", async (_what, error) => {
+    ["an error with `retry = false`", Object.assign(new Error("it was refused"), { retry: false })],
+  ])("is not retried after %s", async (_what, error) => {
     const process = await chains.open();
     acts.set("n0", () => {
       throw error;
@@ -233,7 +233,7 @@ describe("a node", () => {
     expect(begun).toHaveLength(1);
   });
 
-  test("whose condition cannot be evaluated fails at once and says why", async () => {
+  test("whose condition cannot be evaluated fails at once with the reason", async () => {
     const process = await chains.open();
     const retry = { maxAttempts: 5, backoffMs: 0 };
     const chainId = await define(process, [{ id: "n0", retry, if: "params.missing.deeper == 1" }]);
@@ -243,7 +243,7 @@ describe("a node", () => {
     expect(run.nodes["n0"]?.error).toContain("missing");
   });
 
-  test("that takes longer than its time-out is aborted, and its attempt has failed", async () => {
+  test("that times out is aborted, and its attempt fails", async () => {
     const process = await chains.open();
     const { act, begun: begin } = held();
     acts.set("n0", act);
@@ -255,9 +255,9 @@ describe("a node", () => {
     expect(contexts.map(({ signal }) => (signal.reason as Error).message)).toEqual([error, error]);
   });
 
-  test("whose worker fell silent is done by another, and its late end is dropped", async () => {
+  test("whose worker was lost runs on another, and its late result is dropped", async () => {
     const first = await chains.open({ roles: ["worker"], slots: 1 });
-    const gates = [held({ stubborn: true }), held()] as const;
+    const gates = [held({ ignoresAbort: true }), held()] as const;
     acts.set("n0", async (ctx, cfg) => {
       await gates[ctx.attempt === 1 ? 0 : 1].act(ctx, cfg);
       return { artifact: ctx.attempt === 1 ? "late" : "in time" };
@@ -266,13 +266,13 @@ describe("a node", () => {
     const { runId } = await scheduler.runs.start(await define(scheduler, ids(1)), BY);
     await gates[0].begun();
     await chains.open({ roles: ["worker"], slots: 1 });
-    await first.fallSilent();
+    await first.expireSession();
     await scheduler.timers.runOnce();
     await gates[1].begun();
     gates[0].release();
     await until(
       () => first.logged.some(({ message }) => message.includes("came too late")),
-      "the late end to be dropped",
+      "the late result to be dropped",
     );
     expect((await look(runId)).nodes["n0"]).toMatchObject({ status: "RUNNING", attempt: 2 });
     gates[1].release();
@@ -281,9 +281,9 @@ describe("a node", () => {
     expect(kept).toEqual({ attempt: 1, status: "LOST", error: "its worker fell silent" });
   });
 
-  test("that silences one worker after the other is FAILED in the end", async () => {
+  test("is FAILED after lostLimit lost workers in a row", async () => {
     const scheduler = await chains.open({ roles: ["scheduler"], lostLimit: 3 });
-    acts.set("n0", held({ stubborn: true }).act);
+    acts.set("n0", held({ ignoresAbort: true }).act);
     const { runId } = await scheduler.runs.start(
       await define(scheduler, [{ id: "n0" }, { id: "n1", dependsOn: ["n0"] }]),
       BY,
@@ -291,7 +291,7 @@ describe("a node", () => {
     for (const attempt of [1, 2, 3]) {
       const victim = await chains.open({ roles: ["worker"], slots: 1 });
       await until(() => begun.length === attempt, `attempt ${attempt}`);
-      await victim.fallSilent();
+      await victim.expireSession();
       await scheduler.timers.runOnce();
     }
     expect(await ended(runId)).toMatchObject({

@@ -1,6 +1,6 @@
 /**
- * The part of a process that runs nodes: claims ready ones up to its slots, runs them, reports what became of them, and
- * aborts those that were stopped or taken away. The claim, the slots and the drain are the kernel's (lease-worker.ts).
+ * The worker of a process: claims ready nodes up to its slots, runs them, reports their outcomes, and aborts those that are
+ * stopped or whose lease is lost. The loop itself is the kernel's (lease-worker.ts).
  */
 
 import { type Db, isTimedOut, isUnavailable } from "../../kernel/data/db.ts";
@@ -11,14 +11,14 @@ import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
 import type { Session } from "../../kernel/work/session.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import type { ChainsMetrics } from "../catalogue.ts";
-import type { Adopter, Engine, Report } from "../engine/engine.ts";
+import type { Engine, LocalWorker, Report } from "../engine/engine.ts";
 import type { RunCache } from "../engine/run-cache.ts";
 import type { Progress } from "../runs/progress.ts";
 import type { SubRuns } from "../runs/sub-runs.ts";
 import type { ChainsSettings } from "../settings.ts";
 import { saveHeldCheckpoint } from "../store/history.ts";
 import { type ClaimedNode, claimNodes, type HeldNode, heldNodes } from "../store/live.ts";
-import { LET_GO_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC } from "../topics.ts";
+import { HELD_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC } from "../topics.ts";
 import { mayRetry } from "../types/node-type.ts";
 import type { Registry } from "../types/registry.ts";
 import { type ExecuteDeps, execute, type Outcome } from "./execute.ts";
@@ -31,7 +31,7 @@ export interface WorkerDeps {
   progress: Progress;
   session: Session;
   engine: Engine;
-  runs: RunCache;
+  runCache: RunCache;
   registry: Registry;
   subRuns: SubRuns;
   secrets: Pick<NamedSecrets, "open">;
@@ -39,13 +39,13 @@ export interface WorkerDeps {
   metrics: ChainsMetrics;
   log: ServiceLog;
   onRun: OnRun;
-  /** This process, for people. */
+  /** This process, as people see it. */
   name: string;
 }
 
 export interface Worker {
   start(): void;
-  /** Claims no more, waits for what runs, and gives back what does not end in time. */
+  /** Stops claiming, waits for running nodes, and releases those that do not end in time. */
   stop(): Promise<void>;
 }
 
@@ -79,7 +79,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     const { reason } = control;
     const labels = { type: item.node.def.type, outcome: reason instanceof LeaseLost ? "taken away" : outcome.kind };
     metrics.observe("millrace_chains_node_seconds", labels, (performance.now() - startedAt) / 1000);
-    // Without the shutdown it might have succeeded.
+    // It may have failed only because of the shutdown.
     if (reason instanceof ShuttingDown && outcome.kind === "failed") throw reason;
     return { item, outcome };
   }
@@ -91,8 +91,8 @@ export function createWorker(deps: WorkerDeps): Worker {
       await report(made);
     } catch (error) {
       if (isUnavailable(error) || isTimedOut(error)) throw error;
-      // What the database refuses to store it would refuse again: that is a failure of the node.
-      const reason = `its end could not be written: ${error instanceof Error ? error.message : String(error)}`;
+      // The database would reject the same values again, so the node fails.
+      const reason = `its result could not be stored: ${error instanceof Error ? error.message : String(error)}`;
       await report({ runId: item.run_id, event: { ...failed(item, reason), final: true } });
     }
   }
@@ -123,7 +123,7 @@ export function createWorker(deps: WorkerDeps): Worker {
   async function report(made: Report): Promise<void> {
     if (await engine.report(made)) return;
     const { runId, event } = made;
-    log.info({ runId, nodeId: event.nodeId, event: event.kind }, "a node's end came too late and was dropped");
+    log.info({ runId, nodeId: event.nodeId, event: event.kind }, "the result of a node came too late and was dropped");
   }
 
   function reportAll(nodes: readonly HeldKey[], event: { kind: "released" } | { kind: "lost"; lostLimit: number }) {
@@ -149,21 +149,21 @@ export function createWorker(deps: WorkerDeps): Worker {
     queues: [queue("free", "chains.claim", READY_TOPIC), queue("pooled", "chains.claim_in_pools", READY_IN_POOL_TOPIC)],
     prepare: (claimed) => prepare(deps, claimed),
     run,
-    settleMax: 1, // The engine gathers reports itself, over all runs.
+    settleMax: 1, // The engine batches reports itself, over all runs.
     settle: async ([ended]) => ended && settle(ended),
     held: (holder) => heldNodes(db, holder),
     release: (nodes) => reportAll(nodes, { kind: "released" }),
     lose: (nodes) => reportAll(nodes, { kind: "lost", lostLimit: settings.lostLimit }),
     fields: ({ run_id: runId, node_id: nodeId }) => ({ runId, nodeId }),
   });
-  const adopter: Adopter = { ...worker, session: session.id, name: deps.name };
+  const localWorker: LocalWorker = { ...worker, session: session.id, name: deps.name };
   let unlisten = () => {};
 
   metrics.gauge("millrace_chains_nodes_in_flight", () => [{ labels: {}, value: worker.inFlight() }]);
   return {
     start() {
-      engine.handOverTo(adopter);
-      unlisten = wake.on(LET_GO_TOPIC, worker.checker.wake);
+      engine.setLocalWorker(localWorker);
+      unlisten = wake.on(HELD_TOPIC, worker.checker.wake);
       worker.start();
     },
     async stop() {

@@ -1,6 +1,6 @@
 /**
- * What the chaos tests of chains share: servers whose nodes leave marks (chains-nodes.mjs), a note of every change of a
- * node's status, and calls of the API.
+ * Shared by the chaos tests of chains: servers whose nodes write marks to a file (chains-nodes.mjs), a record of every status
+ * change, and calls of the API.
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -16,31 +16,34 @@ import type { TestDatabase } from "../database.ts";
 import { type Server, type ServerOptions, startServer } from "../server.ts";
 import { until } from "../until.ts";
 
-/** What a node left behind while it ran. */
-export interface Mark extends NodeTry {
+/** A line that a node wrote to the marks file while it ran. */
+export interface Mark extends NodeAttempt {
   what: "began" | "did";
   pid: number;
 }
 
-export interface NodeTry {
+export interface NodeAttempt {
   runId: string;
   nodeId: string;
   attempt: number;
 }
 
-export interface Plant {
+export interface ChainsSetup {
   start(roles: string, database?: ServerOptions["database"]): Promise<Server>;
-  /** In the order in which they were made, over all processes. */
+  /** In the order in which they were written, over all processes. */
   marks(): Mark[];
-  /** Waits until that try has begun; answers the process that runs it. */
-  began(one: NodeTry): Promise<number>;
-  /** Lets a `gated` node go on, now or as soon as it gets there. */
-  openGate(one: NodeTry): Promise<void>;
+  /** Waits until the attempt has started; returns the pid of its process. */
+  began(one: NodeAttempt): Promise<number>;
+  /** Lets a `gated` node finish, now or when it starts. */
+  openGate(one: NodeAttempt): Promise<void>;
 }
 
 const NODES = fileURLToPath(new URL("chains-nodes.mjs", import.meta.url));
 
-export async function openPlant(database: TestDatabase | undefined, settings: Partial<ChainsSettings>): Promise<Plant> {
+export async function openSetup(
+  database: TestDatabase | undefined,
+  settings: Partial<ChainsSettings>,
+): Promise<ChainsSetup> {
   const folder = await temporaryFolder();
   const config = join(folder, "millrace.yaml");
   await writeFile(config, JSON.stringify({ chains: { nodeTypes: [NODES], ...settings } }));
@@ -55,7 +58,7 @@ export async function openPlant(database: TestDatabase | undefined, settings: Pa
     marks,
     start(roles, other) {
       const used = other ?? database;
-      if (!used) throw new Error("a plant without a database of its own needs one for each server");
+      if (!used) throw new Error("a setup without a database needs one for each server");
       const env = { MILLRACE_ROLES: roles, MILLRACE_CONFIG: config, CHAOS_FOLDER: folder };
       return startServer({ database: used, env });
     },
@@ -68,17 +71,17 @@ export async function openPlant(database: TestDatabase | undefined, settings: Pa
   };
 }
 
-export function keyOf({ runId, nodeId, attempt }: NodeTry): string {
+export function keyOf({ runId, nodeId, attempt }: NodeAttempt): string {
   return `${runId}/${nodeId}/${attempt}`;
 }
 
-/** Answers the chain's id. */
+/** Returns the chain's id. */
 export async function define({ api }: Pick<Server, "api">, nodes: readonly NodeDef[]): Promise<string> {
   const { chainId } = done(await api.post("/api/v1/chains", { name: `chain ${randomUUID()}`, dagJson: { nodes } }));
   return chainId as string;
 }
 
-/** Answers the run's id. */
+/** Returns the run's id. */
 export async function startRun({ api }: Pick<Server, "api">, chainId: string): Promise<string> {
   const { runId } = done(await api.post(`/api/v1/chains/${chainId}:start`, {}));
   return runId as string;
@@ -89,10 +92,10 @@ export function done<Body>({ status, body }: Answer<Body>): Body {
   return body;
 }
 
-/** What a test looks into. */
+/** How a test queries the database. */
 export type Store = Pick<TestDatabase, "query">;
 
-export interface NodeRow extends NodeTry {
+export interface NodeRow extends NodeAttempt {
   status: NodeStatus;
   artifact: { attempt: number; pid: number; value: number } | null;
 }
@@ -113,22 +116,22 @@ export async function runReaches({ query }: Store, runId: string, status: string
   }, `run ${runId} to be ${status}`);
 }
 
-/** Writes down every change of a node's status, in the transaction that makes it. */
-export async function noteMoves({ query }: Store): Promise<void> {
+/** Records every change of a node's status, in the transaction that makes it. */
+export async function recordMoves({ query }: Store): Promise<void> {
   await query(`create table move (
     no bigint generated always as identity, at timestamptz not null default clock_timestamp(),
     run_id uuid not null, node_id text not null, attempt integer not null, before text not null, after text not null)`);
-  await query(`create function note_move() returns trigger language plpgsql as $$
+  await query(`create function record_move() returns trigger language plpgsql as $$
     begin
       insert into move (run_id, node_id, attempt, before, after)
       values (new.run_id, new.node_id, new.attempt, old.status, new.status);
       return null;
     end $$`);
-  await query(`create trigger note_move after update on chains.job_run_node
-    for each row when (old.status <> new.status) execute function note_move()`);
+  await query(`create trigger record_move after update on chains.job_run_node
+    for each row when (old.status <> new.status) execute function record_move()`);
 }
 
-export interface Move extends NodeTry {
+export interface Move extends NodeAttempt {
   before: NodeStatus;
   after: NodeStatus;
   atMs: number;
@@ -141,14 +144,14 @@ export function moves({ query }: Store): Promise<Move[]> {
   );
 }
 
-/** The database's clock, by which moves are timed. */
+/** The database's clock, which also times the moves. */
 export async function nowMs({ query }: Store): Promise<number> {
   const [row] = await query<{ ms: number }>("select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms");
   return row?.ms ?? Number.NaN;
 }
 
-/** What a process, dead or suspended, still holds. */
-export function heldBy({ query }: Store, pid: number): Promise<NodeTry[]> {
+/** The nodes that a process, dead or suspended, still holds. */
+export function heldBy({ query }: Store, pid: number): Promise<NodeAttempt[]> {
   return query(
     `select n.run_id as "runId", n.node_id as "nodeId", n.attempt from chains.live_node n
      join kernel.session s on s.id = n.session_id where n.state = 'leased' and s.process like '%:' || $1`,
@@ -156,7 +159,7 @@ export function heldBy({ query }: Store, pid: number): Promise<NodeTry[]> {
   );
 }
 
-/** Spares a test the 15 s for which a dead process still seems alive, and the wait for the next look at it. */
+/** Expires the session of a dead process at once instead of after 15 s, and wakes the timers. */
 export async function endSessionOf({ query }: Store, pid: number): Promise<void> {
   await query("update kernel.session set expires_at = now() where process like '%:' || $1", [String(pid)]);
   await query("select pg_notify('millrace_wake', 'elsewhere chains.timer')");

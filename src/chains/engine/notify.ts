@@ -1,12 +1,12 @@
 /**
- * Who is told when a run has changed. In the transaction: the world, of runs that end. After the commit: workers, timers and
- * watchers, here and in other processes, and the run that waits for this one.
+ * Notifications about changed runs. In the transaction: listeners for runs that end, which write outbox events. After the
+ * commit: metrics, hints to workers, timers and live views in all processes, and the parent run.
  */
 import type { Tx } from "../../kernel/data/db.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import type { ChainsMetrics } from "../catalogue.ts";
 import type { Progress } from "../runs/progress.ts";
-import { LET_GO_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC, TIMER_TOPIC } from "../topics.ts";
+import { HELD_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC, TIMER_TOPIC } from "../topics.ts";
 import type { Book } from "./book.ts";
 import type { KnownRun } from "./run-cache.ts";
 import { ENDED_RUN, type RunStatus } from "./states.ts";
@@ -18,44 +18,44 @@ export interface EndedRun {
   opTime: string | null;
   status: RunStatus;
   reason: string | null;
-  /** The run that waits for it. */
+  /** The run whose node waits for it. */
   parentRunId: string | null;
 }
 
-/** Tells the world, in the transaction, of runs that end. */
-export interface TellEnded {
-  /** How they must end to be told of. */
-  of: ReadonlySet<RunStatus>;
-  tell(tx: Tx, ended: readonly EndedRun[]): Promise<void>;
+/** Called with runs that end, in the transaction that ends them. */
+export interface RunsEndedListener {
+  /** The statuses that it is called for. */
+  statuses: ReadonlySet<RunStatus>;
+  onRunsEnded(tx: Tx, ended: readonly EndedRun[]): Promise<void>;
 }
 
-/** Books that were open together, and what is known about their runs. */
+/** Books that one transaction changes, and the facts and graphs of their runs. */
 export interface Changes {
   books: readonly Book[];
   known: ReadonlyMap<string, KnownRun>;
 }
 
-export interface Teller {
+export interface Notifier {
   /**
-   * Tells the world in the transaction, and everyone else after its commit. Waits until the books are written if there is
-   * anything to tell the world: that is read from their rows.
+   * Calls the listener for ended runs in the transaction, and sends hints after its commit. If a run ends, it waits for
+   * `written` first, because the listener reads the rows.
    */
-  inTransaction(tx: Tx, changes: Changes, written: Promise<unknown>): Promise<void>;
-  /** Called with each run that ended, after the commit. */
-  onEnded(listener: (known: KnownRun, status: RunStatus) => void): void;
+  notify(tx: Tx, changes: Changes, written: Promise<unknown>): Promise<void>;
+  /** `listener` is called with each run that ended, after the commit. */
+  onEndCommitted(listener: (known: KnownRun, status: RunStatus) => void): void;
 }
 
-export function createTeller(deps: {
+export function createNotifier(deps: {
   wake: Wake;
   progress: Progress;
   metrics: ChainsMetrics;
-  tellEnded: TellEnded | undefined;
-}): Teller {
-  const { wake, progress, metrics, tellEnded } = deps;
+  runsEnded: RunsEndedListener | undefined;
+}): Notifier {
+  const { wake, progress, metrics, runsEnded } = deps;
   const endedListeners: ((known: KnownRun, status: RunStatus) => void)[] = [];
 
-  function isToldOf({ status, was }: Book): boolean {
-    return status !== was.status && (tellEnded?.of.has(status) ?? false);
+  function isListenedFor({ status, was }: Book): boolean {
+    return status !== was.status && (runsEnded?.statuses.has(status) ?? false);
   }
 
   function afterCommit({ books, known }: Changes): void {
@@ -78,16 +78,16 @@ export function createTeller(deps: {
   }
 
   return {
-    async inTransaction(tx, changes, written) {
+    async notify(tx, changes, written) {
       const { books, known } = changes;
       tx.afterCommit(() => afterCommit(changes));
-      const ended = books.flatMap((book) => (isToldOf(book) ? endOf(book, known.get(book.runId)) : []));
-      if (ended.length === 0 || !tellEnded) return;
+      const ended = books.flatMap((book) => (isListenedFor(book) ? endOf(book, known.get(book.runId)) : []));
+      if (ended.length === 0 || !runsEnded) return;
       await written;
-      await tellEnded.tell(tx, ended);
+      await runsEnded.onRunsEnded(tx, ended);
     },
 
-    onEnded: (listener) => void endedListeners.push(listener),
+    onEndCommitted: (listener) => void endedListeners.push(listener),
   };
 
   function count(outcome: string): void {
@@ -119,13 +119,13 @@ function addNodeTopics({ nodes }: Book, topics: Set<string>): void {
     if (from === to) continue;
     const inPool = node.def.pool !== undefined;
     if (to === "ready") topics.add(inPool ? READY_IN_POOL_TOPIC : READY_TOPIC);
-    if (from === "leased" && inPool) topics.add(READY_IN_POOL_TOPIC); // There is room for another.
+    if (from === "leased" && inPool) topics.add(READY_IN_POOL_TOPIC); // A place in the pool is free.
     if (to === "delayed" || to === "parked" || from === "parked") topics.add(TIMER_TOPIC);
   }
 }
 
 function addRunTopics(status: RunStatus, { facts }: KnownRun, topics: Set<string>): void {
-  if (status === "STOPPING") topics.add(LET_GO_TOPIC).add(TIMER_TOPIC);
+  if (status === "STOPPING") topics.add(HELD_TOPIC).add(TIMER_TOPIC);
   if (status === "RUNNING" && facts.run_timeout_ms !== null) topics.add(TIMER_TOPIC); // It has a deadline now.
   if (ENDED_RUN.has(status)) topics.add(TIMER_TOPIC); // There may be room for another run.
 }
