@@ -35,7 +35,7 @@ test("schedules that fail to fire do not hold up reclaim, admission and time-out
   await victim.expireSession();
 
   await expect(process.timers.runOnce()).rejects.toThrow("schedules are read only today");
-  expect((await look(lost.runId)).nodes["slow"]).toMatchObject({ status: "RETRYING", error: "its worker fell silent" });
+  expect((await look(lost.runId)).nodes["slow"]).toMatchObject({ status: "RETRYING", error: "its worker was lost" });
   expect((await look(waiting.runId)).status).toBe("RUNNING");
   expect(await look(overdue.runId)).toMatchObject({
     status: "FAILED",

@@ -192,7 +192,7 @@ describe("a node without its worker", () => {
     expect(entryOf(book, "a")).toMatchObject({
       status: "RETRYING",
       attempt: 2,
-      endedAttempt: { status: "LOST", error: "its worker fell silent" },
+      endedAttempt: { status: "LOST", error: "its worker was lost" },
       live: { state: "ready", tries: 0, lost: 1 },
     });
     expect(book.events).toMatchObject([
@@ -205,7 +205,7 @@ describe("a node without its worker", () => {
     for (let lost = 1; lost < LOST_LIMIT; lost += 1) lose(book, "a");
     expect(entryOf(book, "a").status).toBe("RETRYING");
     lose(book, "a");
-    expect(entryOf(book, "a")).toMatchObject({ status: "FAILED", error: "3 workers in a row fell silent" });
+    expect(entryOf(book, "a")).toMatchObject({ status: "FAILED", error: "3 workers in a row were lost" });
     expect(book.status).toBe("FAILED");
   });
 

@@ -128,7 +128,7 @@ function fail(
 function onWorkerLost(book: Book, entry: NodeEntry, live: Live, lostLimit: number): void {
   live.lost += 1;
   live.returned += 1;
-  const error = live.lost === 1 ? "its worker fell silent" : `${live.lost} workers in a row fell silent`;
+  const error = live.lost === 1 ? "its worker was lost" : `${live.lost} workers in a row were lost`;
   addEvent(book, "node lost its worker", {
     nodeId: entry.node.id,
     detail: { attempt: live.attempt, inARow: live.lost },

@@ -278,7 +278,7 @@ describe("a node", () => {
     gates[1].release();
     expect(await ended(runId)).toMatchObject({ status: "SUCCESS", nodes: { n0: { attempt: 2, artifact: "in time" } } });
     const [kept] = await database.query("select attempt, status, error from chains.job_run_attempt");
-    expect(kept).toEqual({ attempt: 1, status: "LOST", error: "its worker fell silent" });
+    expect(kept).toEqual({ attempt: 1, status: "LOST", error: "its worker was lost" });
   });
 
   test("is FAILED after lostLimit lost workers in a row", async () => {
@@ -297,7 +297,7 @@ describe("a node", () => {
     expect(await ended(runId)).toMatchObject({
       status: "FAILED",
       nodes: {
-        n0: { status: "FAILED", attempt: 3, error: "3 workers in a row fell silent" },
+        n0: { status: "FAILED", attempt: 3, error: "3 workers in a row were lost" },
         n1: { status: "SKIPPED" },
       },
     });

@@ -136,18 +136,18 @@ describe("a node", () => {
   });
 
   test("that lost its worker shows no attempt out of its maximum", () => {
-    const lost = { attempt: 2, maxAttempts: 2, lastError: "its worker fell silent" };
+    const lost = { attempt: 2, maxAttempts: 2, lastError: "its worker was lost" };
     const nodes = [
       nodeOf("a", [], "RETRYING", { ...lost, endedAt: at(1) }),
       nodeOf("b", [], "RUNNING", { ...lost, lastError: "its worker was shut down", progress: 0.5 }),
-      nodeOf("c", [], "FAILED", { ...lost, attempt: 5, lastError: "5 workers in a row fell silent" }),
-      nodeOf("d", [], "RETRYING", { ...lost, lastError: "the sensor fell silent" }),
+      nodeOf("c", [], "FAILED", { ...lost, attempt: 5, lastError: "5 workers in a row were lost" }),
+      nodeOf("d", [], "RETRYING", { ...lost, lastError: "the sensor was lost" }),
     ];
     expect(treeOf(nodes)).toEqual([
-      "↻ a     1.0s  attempt 2 (its worker fell silent)",
+      "↻ a     1.0s  attempt 2 (its worker was lost)",
       "● b     5.0s  attempt 2 (its worker was shut down), 50%",
-      "✗ c     1.0s  attempt 5 (5 workers in a row fell silent)",
-      "↻ d           retry 2/2: the sensor fell silent",
+      "✗ c     1.0s  attempt 5 (5 workers in a row were lost)",
+      "↻ d           retry 2/2: the sensor was lost",
     ]);
   });
 

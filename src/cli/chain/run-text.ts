@@ -8,7 +8,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 /** `it failed with:`, `It ended with exit code 7. Last lines of stderr:` */
 const INTRODUCTION = /(\.? Last lines\b[^:]*)?:$/;
 /** The error of a node whose worker was lost, which does not count as an attempt. */
-const LOST_WORKER = /^(its worker|\d+ workers in a row) (fell silent|was shut down)$/;
+const LOST_WORKER = /^(its worker was (lost|shut down)|\d+ workers in a row were lost)$/;
 
 /** `0:41`, `12:05`, `1:02:03`. */
 function clockTime(ms: number): string {
