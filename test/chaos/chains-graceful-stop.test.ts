@@ -31,7 +31,7 @@ test("a worker that stops finishes short nodes and releases long ones", async ()
 
   const stoppedAtMs = performance.now();
   leaving.kill("SIGTERM");
-  await until(() => leaving.output().includes("Stopping after what is in flight"), "it to start stopping");
+  await until(() => leaving.output().includes("Stopping when the work in flight is done"), "it to start stopping");
   const expiry = await expiryOf(leaving.pid);
   await until(async () => (await expiryOf(leaving.pid)) > expiry, "a heartbeat while it waits for its nodes");
   await setup.openGate(node("short", 1));

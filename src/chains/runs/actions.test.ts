@@ -123,9 +123,9 @@ describe("a node in any state", () => {
   const nodeIds: Record<Exclude<NodeStatus, "STOPPED">, string> = {
     SUCCESS: "good",
     FAILED: "bad",
-    SKIPPED: "behind-bad",
+    SKIPPED: "after-bad",
     RUNNING: "long",
-    PENDING: "behind-long",
+    PENDING: "after-long",
     RETRYING: "later",
   };
   let runId = "";
@@ -134,9 +134,9 @@ describe("a node in any state", () => {
     runId = await chains.run([
       { id: "good", type: "noop" },
       scripted("bad", fails),
-      { id: "behind-bad", type: "noop", dependsOn: ["bad"] },
+      { id: "after-bad", type: "noop", dependsOn: ["bad"] },
       scripted("long", holds),
-      { id: "behind-long", type: "noop", dependsOn: ["long"] },
+      { id: "after-long", type: "noop", dependsOn: ["long"] },
       scripted("later", fails, { retry: { maxAttempts: 2, backoffMs: 60_000 } }),
     ]);
     for (const [status, nodeId] of Object.entries(nodeIds))

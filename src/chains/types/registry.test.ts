@@ -50,7 +50,7 @@ describe("a registry", () => {
     );
   });
 
-  test("takes types that another module brings later, and tells doubles as if they had come first", () => {
+  test("accepts types that another module adds later, and names a built-in duplicate first", () => {
     const own = { ...ofSchema({ type: "object" }, "./own.mjs"), type: "sleep" };
     const later = createRegistry([noop, own]);
     later.add([call]);
