@@ -1,4 +1,4 @@
-/** A module made here is started, reached and stopped by nothing but a list that it stands in. */
+/** A module defined here is started, called and stopped only by adding it to a list. */
 import { Type } from "typebox";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { api } from "../test/client.ts";
@@ -35,7 +35,7 @@ const CATALOGUE = {
 const noteError = errorsOf(CATALOGUE.errors);
 const Section = Type.Object({ greeting: Type.String({ default: "hello" }) }, { additionalProperties: false });
 
-/** What happened, in order. */
+/** The calls, in order. */
 type Diary = string[];
 
 function notesModule(diary: Diary) {
@@ -138,7 +138,7 @@ describe("a module in the list", () => {
     });
   });
 
-  test("guards its routes with its own scope, which keys can have and tenants can use", async () => {
+  test("protects its routes with its own scope, which keys can have and tenants can use", async () => {
     const { url, api: client } = await startWith([]);
     const made = await client.post("/api/v1/keys", {
       name: "n",
@@ -155,7 +155,7 @@ describe("a module in the list", () => {
     expect(unknown).toMatchObject({ status: 400, body: { code: "VALIDATION_FAILED" } });
   });
 
-  test("is known to the doctor, the metrics and the description of the API", async () => {
+  test("is in the doctor, the metrics and the OpenAPI document", async () => {
     const { url, api: client } = await startWith([], { MILLRACE_NOTES_MAX: "7" });
     await client.get("/api/v1/notes/1");
     const { findings } = (await client.get("/api/v1/doctor")).body as { findings: unknown[] };
@@ -177,7 +177,7 @@ describe("a module in the list", () => {
     );
   });
 
-  test("that uses a scope or a tag of nobody stops the start", async () => {
+  test("that uses an undeclared scope or tag stops the start", async () => {
     const open = (config: { scope: string }, tags: string[]) => async (): Promise<Opened> => ({
       api: {},
       routes: (http) =>

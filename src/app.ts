@@ -35,7 +35,7 @@ import { VERSION } from "./version.ts";
 
 type LoadedModules = Awaited<ReturnType<typeof loadModules<typeof MODULES>>>;
 export type Config = ServerConfig<LoadedModules>;
-/** The configuration of whichever modules there are, by their names. */
+/** The configuration of any list of modules, by name. */
 type AnyConfig = ServerSettings & {
   readonly sections: Readonly<Record<string, unknown>>;
   readonly settings: Readonly<Record<string, object>>;
@@ -55,7 +55,7 @@ export async function configure(sources: Sources): Promise<Config> {
 export interface Millrace {
   /** Where it listens. */
   url: string;
-  /** Made by the first start, and told only now. */
+  /** Created by the first start, and shown only this once. */
   firstAdminKey: string | undefined;
   http: Http;
   registry: MetricsRegistry;
@@ -68,7 +68,7 @@ export interface StartOptions {
   cwd: string;
   /** A line for the person at the terminal. */
   tell: (line: string) => void;
-  /** Those that the configuration was read for. */
+  /** The modules that the configuration was read for. */
   modules?: readonly Module[];
 }
 
@@ -93,9 +93,9 @@ export async function start({ config, cwd, tell, modules = MODULES }: StartOptio
 
 export interface Database {
   db: Db;
-  /** For people: which Postgres this is. */
+  /** Which Postgres this is, as text for people. */
   description: string;
-  /** Where the embedded one keeps its files. */
+  /** The data directory of the embedded Postgres. */
   dataDir: string | undefined;
   close(): Promise<void>;
 }
@@ -120,7 +120,8 @@ export async function openDatabase(deps: DatabaseOptions): Promise<Database> {
         recordStatement(statement, seconds);
       },
       onIdleError: (error) => log.warn({ err: error }, "an idle database connection broke"),
-      onAfterCommitError: (error) => log.error({ err: error }, "what follows a commit failed; the commit stands"),
+      onAfterCommitError: (error) =>
+        log.error({ err: error }, "a function after a commit failed; the transaction is committed"),
     });
   if (config.databaseUrl) {
     const db = open({ connectionString: config.databaseUrl });
@@ -141,7 +142,7 @@ export async function openDatabase(deps: DatabaseOptions): Promise<Database> {
   };
 }
 
-/** What a process has once its database is open. */
+/** The parts of a process whose database is open. */
 interface OpenProcess {
   config: AnyConfig;
   cwd: string;
@@ -172,23 +173,23 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   const pulse = await openPulse({ db, log });
   cleanup.add("pulse", pulse.stop);
   const wake = createWake({ pulse, log });
-  cleanup.add("wake-ups", wake.stop);
+  cleanup.add("hints", wake.stop);
   const onRun: OnRun = (service, outcome, counts) => {
     metrics.count("millrace_service_runs_total", { service, outcome });
     for (const [kind, n] of Object.entries(counts)) metrics.count("millrace_service_items_total", { service, kind }, n);
   };
   const session = await openSession({ pulse, log, onRun, version: VERSION, roles: config.roles });
-  session.service.start(); // Closing the session ends it, after the last node in flight was given back.
+  session.service.start(); // Stopped by closing the session, after the last item in flight was released.
   cleanup.add("session", session.close);
   const keys = createKeys({ db, wake, clock: systemClock, adminKey: config.adminKey });
   const box = createSecretBox(await loadSecretKey({ configured: config.secretKey, dataDir }));
   const secrets = createNamedSecrets({ db, box });
-  const ofSecrets = await secretsCheck(secrets).look(db);
-  if (ofSecrets.verdict !== "ok") log.warn(`${ofSecrets.found} ${ofSecrets.advice}`);
+  const secretsFinding = await secretsCheck(secrets).look(db);
+  if (secretsFinding.verdict !== "ok") log.warn(`${secretsFinding.found} ${secretsFinding.advice}`);
   const outbox = createOutbox([], wake);
 
   const opened = await openModules(deps, { db, wake, session, outbox, box, secrets, onRun });
-  for (const { name, drain } of opened) if (drain) cleanup.add(`what ${name} has in flight`, drain);
+  for (const { name, drain } of opened) if (drain) cleanup.add(`writes in flight of ${name}`, drain);
   const relays = config.roles.includes("worker") ? outbox.relays({ db, session, wake, log, onRun }) : [];
   const services = opened.flatMap(({ services: byRole }) => config.roles.flatMap((role) => byRole?.[role] ?? []));
   for (const service of [...services, ...relays]) {
@@ -212,8 +213,8 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   const page = { version: VERSION, roles: config.roles, database: description, startedAt: new Date() };
   publicSurfaces(http, { db, metrics: registry, page });
   if (config.roles.includes("api")) {
-    const ofModules = opened.flatMap(({ checks = [] }) => checks);
-    const checks = [...kernelChecks({ version: VERSION, dataDir }), secretsCheck(secrets), ...ofModules];
+    const moduleChecks = opened.flatMap(({ checks = [] }) => checks);
+    const checks = [...kernelChecks({ version: VERSION, dataDir }), secretsCheck(secrets), ...moduleChecks];
     await under(http, "/api/v1", (api) => {
       adminSurfaces(api, { db, keys, checks, catalogue });
       secretRoutes(api, { db, secrets });
@@ -222,7 +223,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   }
   cleanup.add("requests in flight", () => http.close());
   const url = await listen(http, config);
-  // Not before the port is ours: the key is told only by a start that succeeds.
+  // After listening, so that only a start that succeeds creates and shows the key.
   const firstAdminKey = await keys.bootstrap();
   log.info({ url, roles: config.roles, database: description, version: VERSION }, "millrace is ready");
 
@@ -234,7 +235,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
     async stop() {
       if (stopping) return;
       stopping = true;
-      // First of all: a request that waits for work, or watches a run, would keep the server open.
+      // First: a request that waits for work or watches a run would keep the server open.
       for (const { hangUp } of opened) hangUp?.();
       await cleanup.run();
       log.info({}, "millrace has stopped");
@@ -244,7 +245,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
 
 type Kernel = Pick<ModuleContext<never, never>, "db" | "wake" | "session" | "outbox" | "box" | "secrets" | "onRun">;
 
-/** Opens each with the APIs of those before it. That these are what it needs was checked where the list was made. */
+/** Opens each module with the APIs of those before it. The compiler has checked the list (`moduleList`). */
 async function openModules(deps: OpenProcess, kernel: Kernel): Promise<(Opened & { name: string })[]> {
   const { config, cwd, log, registry, cleanup, database } = deps;
   const { configFile, dataDir } = config;
@@ -295,7 +296,7 @@ async function listen(http: Http, { host, port }: AnyConfig): Promise<string> {
 
 interface Cleanup {
   add(what: string, undo: () => unknown): void;
-  /** Undoes in the reverse order. What fails is logged and does not keep the rest from being undone. */
+  /** Undoes in reverse order. A failure is logged and the rest is still undone. */
   run(): Promise<void>;
 }
 

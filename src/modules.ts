@@ -1,6 +1,6 @@
 /**
- * The modules of Millrace, in the order in which they are opened: each finds what it needs in those before it. A new one is
- * added here, and nowhere else beside its folder and its file in sql/.
+ * The modules of Millrace, in the order in which they are opened: each needs only modules before it. A new module is
+ * added here, in its own folder and in a file of sql/, and nowhere else.
  */
 import { arrivals } from "./arrivals/index.ts";
 import { chains } from "./chains/index.ts";
@@ -13,5 +13,5 @@ import { webhooks } from "./webhooks/index.ts";
 
 export const MODULES = moduleList(engines, webhooks, chains, arrivals, tracking, lineage);
 
-/** All their words, and those of the kernel. */
+/** The merged catalogue of the kernel and all modules. */
 export const CATALOGUE = mergeCatalogues(MODULES);

@@ -41,7 +41,7 @@ describe("the check of the state of arrivals", () => {
   test("finds nothing wrong while models run", async () => {
     expect(await findViolations(database.db)).toEqual([]);
     expect(await check("arrivals state")).toMatchObject({ verdict: "ok" });
-    expect(await check("model leases")).toEqual({ verdict: "ok", found: "1 models are running." });
+    expect(await check("model leases")).toEqual({ verdict: "ok", found: "In flight: 1 model run." });
   });
 
   test.each<[string, () => Promise<unknown>, rule: RegExp, undo: () => Promise<unknown>]>([
@@ -102,18 +102,18 @@ describe("the check of the state of arrivals", () => {
 });
 
 describe("the check of the leases of models", () => {
-  test("finds a run whose process fell silent and that nobody took back", async () => {
+  test("finds a run whose session expired and that was not reclaimed", async () => {
     await database.query("update kernel.session set expires_at = now() - interval '100 s'");
     const { verdict, found } = await check("model leases");
     expect(verdict).toBe("broken");
-    expect(found).toMatch(/fell silent 100 s ago/);
+    expect(found).toMatch(/expired 100 s ago/);
   });
 
   test("finds a run whose session no longer exists", async () => {
     await setInstance("session_id = 987654321", "n");
     expect(await check("model leases")).toMatchObject({
       verdict: "broken",
-      found: "1 models are running. 1 of them belong to a process that is long gone.",
+      found: "In flight: 1 model run. Held by a process that no longer exists: 1.",
     });
   });
 });
@@ -128,7 +128,7 @@ describe("the check of the queue of models", () => {
     );
     expect(await check("model queue")).toMatchObject({
       verdict: "warning",
-      found: expect.stringMatching(/has waited for 1000 s, with 1 processes/),
+      found: expect.stringMatching(/has waited for 1000 s; live workers: 1/),
       advice: expect.stringContaining("arrivals.slots"),
     });
     await database.query("update kernel.session set expires_at = now() where closed_at is null");

@@ -2,6 +2,7 @@
 
 import { leaseFinding, stateFinding } from "../kernel/data/invariants.ts";
 import type { DoctorCheck } from "../kernel/doctor.ts";
+import { counted } from "../kernel/text/sentences.ts";
 import { findViolations, leaseHealth, queueHealth } from "./store/invariants.ts";
 
 const STATE_WORDS = {
@@ -14,17 +15,22 @@ export const arrivalsChecks: DoctorCheck[] = [
   {
     name: "model leases",
     look: async (db) =>
-      leaseFinding(await leaseHealth(db), { items: "models", item: "run", holder: "process", reclaimedBy: "worker" }),
+      leaseFinding(await leaseHealth(db), {
+        items: "model runs",
+        item: "model run",
+        holder: "process",
+        reclaimedBy: "worker",
+      }),
   },
   {
     name: "model queue",
     async look(db) {
       const { ready, oldest_seconds, workers } = await queueHealth(db);
-      const found = `${ready} models are ready to run.`;
+      const found = `Ready to run: ${counted(ready, "model")}.`;
       if (oldest_seconds < QUEUED_SECONDS_WARN) return { verdict: "ok", found };
       return {
         verdict: "warning",
-        found: `${found} The first of them has waited for ${Math.round(oldest_seconds)} s, with ${workers} processes that run models.`,
+        found: `${found} The oldest has waited for ${Math.round(oldest_seconds)} s; live workers: ${workers}.`,
         advice:
           workers === 0
             ? "Start a process with the role `worker`."

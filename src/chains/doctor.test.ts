@@ -179,14 +179,14 @@ describe("the check of the chains' leases", () => {
     await lease("a", await session("-100 seconds"), 1);
     const finding = await check("chain leases");
     expect(finding).toMatchObject({ verdict: "broken", advice: expect.stringContaining("`scheduler`") });
-    expect(finding.found).toMatch(/fell silent 100 s ago/);
+    expect(finding.found).toMatch(/expired 100 s ago/);
   });
 
   test("finds a node whose session does not exist", async () => {
     await lease("a", "987654321", 1);
     expect(await check("chain leases")).toMatchObject({
       verdict: "broken",
-      found: "1 nodes are running. 1 of them belong to a process that is long gone.",
+      found: "In flight: 1 node. Held by a process that no longer exists: 1.",
     });
   });
 });

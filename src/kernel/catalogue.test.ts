@@ -1,4 +1,4 @@
-/** Words of several parts put together: all are there, and none twice. */
+/** Merged catalogues: all names are there, and none twice. */
 import { describe, expect, test } from "vitest";
 import { CATALOGUE } from "../modules.ts";
 import { type Catalogue, mergeCatalogues } from "./catalogue.ts";
@@ -13,7 +13,7 @@ const apples: Catalogue = {
   tags: { apples: "Apples" },
 };
 
-test("has the words of the kernel and of each module", () => {
+test("has the names of the kernel and of each module", () => {
   const merged = mergeCatalogues([apples, { name: "plums", scopes: { "plum:read": {} } }]);
   expect(Object.keys(merged.errors)).toEqual(expect.arrayContaining(["VALIDATION_FAILED", "APPLE_NOT_FOUND"]));
   expect(Object.keys(merged.metrics)).toEqual(
@@ -29,12 +29,12 @@ test("has the words of the kernel and of each module", () => {
   );
 });
 
-test("of Millrace itself has no word twice, and error codes in one form", () => {
+test("of Millrace itself has no name twice, and error codes in one form", () => {
   expect(Object.keys(CATALOGUE.errors).filter((code) => !/^[A-Z][A-Z_]+$/.test(code))).toEqual([]);
   expect(Object.keys(CATALOGUE.scopes).filter((scope) => !/^[a-z]+:[a-z]+$|^admin$/.test(scope))).toEqual([]);
 });
 
-describe("a word that two parts declare is refused, and told with both of them:", () => {
+describe("a name that two catalogues declare is refused with both of them:", () => {
   const peel = { kind: trueOrFalse, description: "Whether to peel." };
   test.each<[word: string, Catalogue]>([
     ["error APPLE_NOT_FOUND", { name: "plums", errors: apples.errors ?? {} }],

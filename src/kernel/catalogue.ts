@@ -1,7 +1,7 @@
 /**
- * The words that Millrace shows to its callers and operators: settings, error codes, metrics, scopes, tags of the API. The
- * kernel has the ones below, each module brings its own in a catalogue of this shape, and here they are put together. No
- * package is loaded for it: commands read catalogues too.
+ * Catalogues: the settings, error codes, metrics, scopes and API tags that Millrace shows to its callers and operators. The
+ * kernel and each module have one, and they are merged here. This file loads no package, because the CLI reads catalogues
+ * too.
  */
 import { KERNEL_SCOPES, type ScopeTable } from "./auth/scopes.ts";
 import { CLIENT_SETTINGS, type Setting, type SettingTable, serverSettings } from "./config/settings.ts";
@@ -16,9 +16,9 @@ export interface Catalogue {
   readonly errors?: ErrorTable;
   readonly metrics?: MetricTable;
   readonly scopes?: ScopeTable;
-  /** Groups of routes in the description of the API, with what they are about. */
+  /** Groups of routes in the OpenAPI document, with their descriptions. */
   readonly tags?: Tags;
-  /** Kinds of senders that a key can be bound to. */
+  /** Sources that a key can be bound to. */
   readonly keySources?: readonly string[];
 }
 export type Tags = Readonly<Record<string, string>>;
@@ -45,29 +45,29 @@ const KERNEL = {
   tags: { admin: "Keys, the audit log and the doctor", server: "Health and metrics, open to everyone" },
 } as const satisfies Catalogue;
 
-/** Throws where two use the same word. */
+/** Throws if two catalogues declare the same name. */
 export function mergeCatalogues(modules: readonly Catalogue[]): MergedCatalogue {
-  const scopes = together(modules.map((module) => module.scopes).concat(KERNEL.scopes));
+  const scopes = merged(modules.map((module) => module.scopes).concat(KERNEL.scopes));
   const settings = serverSettings(Object.keys(scopes));
   const all: readonly Catalogue[] = [{ ...KERNEL, settings: { ...settings, ...CLIENT_SETTINGS } }, ...modules];
-  for (const [what, wordsOf] of Object.entries(WORDS)) refuseDoubles(what, all, wordsOf);
+  for (const [what, namesOf] of Object.entries(NAMES)) refuseDuplicates(what, all, namesOf);
   return {
     settings: {
       server: [settings, ...modules.map((module) => module.settings ?? {})].flatMap((table) => settingsIn(table)),
       client: settingsIn(CLIENT_SETTINGS),
     },
-    errors: together(all.map(({ errors }) => errors)),
-    metrics: together(all.map(({ metrics }) => metrics)),
+    errors: merged(all.map(({ errors }) => errors)),
+    metrics: merged(all.map(({ metrics }) => metrics)),
     scopes,
-    tags: together(modules.map(({ tags }) => tags).concat(KERNEL.tags)),
+    tags: merged(modules.map(({ tags }) => tags).concat(KERNEL.tags)),
     keySources: modules.flatMap(({ keySources = [] }) => keySources),
   };
 }
 
 const settingsIn = (table: SettingTable = {}): Setting[] => Object.values(table);
 
-/** What must be one of its kind. */
-const WORDS: Readonly<Record<string, (catalogue: Catalogue) => readonly string[]>> = {
+/** The names that must be unique, by kind. */
+const NAMES: Readonly<Record<string, (catalogue: Catalogue) => readonly string[]>> = {
   module: ({ name }) => [name],
   "environment variable": ({ settings }) => settingsIn(settings).map(({ env }) => env),
   flag: ({ settings }) => settingsIn(settings).flatMap(({ flag }) => flag ?? []),
@@ -78,14 +78,14 @@ const WORDS: Readonly<Record<string, (catalogue: Catalogue) => readonly string[]
   "key source": ({ keySources = [] }) => keySources,
 };
 
-function refuseDoubles(
+function refuseDuplicates(
   what: string,
   catalogues: readonly Catalogue[],
-  wordsOf: (catalogue: Catalogue) => readonly string[],
+  namesOf: (catalogue: Catalogue) => readonly string[],
 ): void {
   const owners = new Map<string, string>();
   for (const catalogue of catalogues) {
-    for (const word of wordsOf(catalogue)) {
+    for (const word of namesOf(catalogue)) {
       const other = owners.get(word);
       if (other !== undefined) {
         throw new Error(`the ${what} ${word} is declared twice: by ${other} and by ${catalogue.name}`);
@@ -95,6 +95,6 @@ function refuseDoubles(
   }
 }
 
-function together<Value>(tables: readonly (Readonly<Record<string, Value>> | undefined)[]): Record<string, Value> {
+function merged<Value>(tables: readonly (Readonly<Record<string, Value>> | undefined)[]): Record<string, Value> {
   return Object.fromEntries(tables.flatMap((table = {}) => Object.entries(table)));
 }

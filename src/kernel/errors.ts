@@ -1,10 +1,10 @@
 /**
  * Errors that a caller can see come from tables: this one of the kernel, and one in the catalogue of each module. So codes
- * stay stable and `docs/errors.md` stays true (a test compares them). Sentences say what was wrong and what to change;
- * `{name}` is filled from the error's details.
+ * are stable, and a test compares `docs/errors.md` with them. Sentences say what was wrong and what to change; `{name}` is
+ * filled from the error's details.
  *
- * Three kinds of trouble, kept apart: `ApiError` is an answer to a request; `OperatorError` is a sentence for the person
- * at the terminal (bad settings, unusable disk); anything else that is thrown is a bug and is logged with its stack.
+ * There are three kinds: `ApiError` is an answer to a request; `OperatorError` is a sentence for the person at the terminal
+ * (bad settings, unusable disk); any other exception is a bug and is logged with its stack.
  */
 
 /** By their codes. */
@@ -30,13 +30,13 @@ export const KERNEL_ERRORS = {
   },
   DATABASE_UNAVAILABLE: {
     status: 503,
-    sentence: "The database does not answer at the moment. Try again in {seconds} s.",
+    sentence: "The database does not answer. Try again in {seconds} s.",
   },
   OVERLOADED: { status: 503, sentence: "Too much work is waiting ({waiting} items). Try again in {seconds} s." },
   SHUTTING_DOWN: { status: 503, sentence: "This process is stopping. Try again in {seconds} s." },
   INTERNAL: {
     status: 500,
-    sentence: "Something broke on our side. The log has the details under request {requestId}.",
+    sentence: "The server failed to handle the request. Its log has the details under request {requestId}.",
   },
 
   // Keys and secrets
@@ -56,7 +56,7 @@ export class ApiError extends Error {
   readonly code: string;
   readonly status: number;
   readonly details: ErrorDetails;
-  /** Seconds for the `Retry-After` header, on answers that invite another try. */
+  /** Seconds for the `Retry-After` header, on answers that suggest a retry. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(sentence: string, answer: { code: string; status: number; details: ErrorDetails }) {
@@ -70,7 +70,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Makes errors of one table. `phrases` complete the sentence like details do, but are not told again as data. */
+/** Makes errors of one table. `phrases` complete the sentence like details do, but are not part of the answer's details. */
 export type ErrorMaker<Table extends ErrorTable> = (
   code: keyof Table & string,
   details?: ErrorDetails,
@@ -97,7 +97,7 @@ export class OperatorError extends Error {
   }
 }
 
-/** What a caller sent cannot be: `reason` is a sentence that lacks its full stop. */
+/** The request is not valid: `reason` is a sentence without its full stop. */
 export function invalid(reason: string): ApiError {
   return kernelError("VALIDATION_FAILED", {}, { reason });
 }
@@ -106,7 +106,7 @@ function fill(sentence: string, details: ErrorDetails): string {
   return sentence
     .replaceAll(/\{(\w+)\}/g, (_, name: string) => {
       const value = details[name] ?? "";
-      return typeof value === "object" ? "" : String(value); // A list is told as data alone.
+      return typeof value === "object" ? "" : String(value); // A list is only in the details.
     })
     .trim();
 }

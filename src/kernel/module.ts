@@ -1,10 +1,10 @@
 /**
- * What a module is: one value, exported by its `index.ts`. Its catalogue says which words it adds to Millrace; `load` brings
- * the code that a server opens once for each process. `src/modules.ts` has the list, and the application starts and stops it.
+ * A module is one value, exported by its `index.ts`: its catalogue, and `load`, which imports the code that a server opens
+ * once per process. `src/modules.ts` has the list, and the application starts and stops it.
  *
- * A module is opened with the APIs of those before it in the list, and declares in its own words what it needs of them.
- * Where a later one has something for an earlier one (a type of node, a listener), the API of the earlier one takes it,
- * before anything is started.
+ * A module is opened with the APIs of the modules before it in the list, and declares the types that it needs of them. A
+ * later module adds something to an earlier one (a node type, a listener) through the API of the earlier one, before
+ * anything is started.
  */
 import type { Catalogue } from "./catalogue.ts";
 import type { Environment } from "./config/read-settings.ts";
@@ -26,18 +26,18 @@ import type { Session } from "./work/session.ts";
 import type { Wake } from "./work/wake.ts";
 
 export interface Module extends Catalogue {
-  /** Imports what only a server needs: a command that reads the catalogue does not wait for it. */
+  /** Imports the code that only a server needs, so that CLI commands can read the catalogue without it. */
   load(): Promise<ModuleCode>;
 }
 
 export interface ModuleCode {
-  /** What it accepts in its section of the configuration file. */
+  /** The schema of its section in the configuration file. */
   readonly section: SectionSchema;
-  /** Takes a `ModuleContext` and the APIs that it needs, each module in types of its own. */
+  /** Takes a `ModuleContext` and the APIs that it needs, with the types of the module. */
   readonly open: (context: never, modules: never) => Promise<Opened>;
 }
 
-/** What a module is given: the kernel of this process, and what was configured. `Section` is the type of its section. */
+/** The kernel of this process and the configuration of the module. `Section` is the type of its section. */
 export interface ModuleContext<Words extends Catalogue, Section> {
   /** Its section of the configuration file. */
   readonly section: Section;
@@ -57,11 +57,11 @@ export interface ModuleContext<Words extends Catalogue, Section> {
   readonly ids: Ids;
   /** For `${env.NAME}` in its section. */
   readonly env: Environment;
-  /** Where relative paths in its section begin. */
+  /** The base of relative paths in its section. */
   readonly configDir: string;
-  /** Where this installation keeps files, if anywhere. */
+  /** The folder for the files of this installation, if there is one. */
   readonly dataDir: string | undefined;
-  /** Undone at the end of a stop, the last first, and also if opening fails later on. */
+  /** Registers a clean-up for the end of a stop, in reverse order; also called if opening fails later. */
   onClose(what: string, undo: () => unknown): void;
 }
 type TableOf<Words extends Catalogue, Field extends keyof Catalogue, Table> = Words extends {
@@ -71,9 +71,9 @@ type TableOf<Words extends Catalogue, Field extends keyof Catalogue, Table> = Wo
   : // oxlint-disable-next-line typescript/no-generated-empty-object-type -- a table without entries
     Record<never, never>;
 
-/** A module in a process. Nothing of it runs yet: that begins when all modules are open. */
+/** A module opened in a process. Its services start when all modules are open. */
 export interface Opened<Api = unknown> {
-  /** What other modules can use. */
+  /** The API for later modules. */
   readonly api: Api;
   /** For the doctor. */
   readonly checks?: readonly DoctorCheck[];
@@ -81,22 +81,22 @@ export interface Opened<Api = unknown> {
   routes?(http: Http): Promise<void>;
   /** Started in this order in a process that has the role, and stopped in the reverse order once requests have ended. */
   readonly services?: Readonly<Partial<Record<Role, readonly Runnable[]>>>;
-  /** First of all at a stop: answers requests that wait for something, which would keep the server open. */
+  /** Called first at a stop: answers long polls and streams, which would keep the server open. */
   hangUp?(): void;
-  /** Waits for what requests have begun. By then no request and no service is left. */
+  /** Waits for writes in flight. Called when all requests and services have ended. */
   drain?(): Promise<unknown>;
-  /** Who may come with a signed token instead of a key. */
+  /** Authenticates callers with a signed token instead of a key. */
   readonly assertions?: Assertions;
 }
 
-/** A service, or a worker that is none. */
+/** A service or worker. */
 export type Runnable = Pick<Service, "name" | "start" | "stop">;
 
 type CodeOf<M extends Module> = Awaited<ReturnType<M["load"]>>;
 type ApiOf<M extends Module> = Awaited<ReturnType<CodeOf<M>["open"]>>["api"];
 type NeedsOf<M extends Module> = Parameters<CodeOf<M>["open"]> extends [unknown, infer Needs] ? Needs : unknown;
 
-/** The list, with another type in the place of a module that needs what none before it offers. */
+/** The list, with an error type in place of a module that needs what no earlier module provides. */
 type InOrder<List, Before = unknown> = List extends readonly [infer First extends Module, ...infer Rest]
   ? [
       Before extends NeedsOf<First> ? First : { readonly needsOfThoseBeforeIt: NeedsOf<First> },
@@ -104,7 +104,7 @@ type InOrder<List, Before = unknown> = List extends readonly [infer First extend
     ]
   : [];
 
-/** A list of modules in the order in which they are opened. That each finds what it needs is checked by the compiler. */
+/** A list of modules in the order in which they are opened. The compiler checks that each finds what it needs. */
 export function moduleList<const List extends readonly Module[]>(...list: List & InOrder<List>): List {
   return list;
 }

@@ -398,7 +398,7 @@ describe("a batch", () => {
         { index: 2, retriable: true, reason: "Too much work is waiting (1 items). Try again in 1 s." },
         { index: 3, retriable: false, reason: "The event is not an object." },
         { index: 4, retriable: false, reason: expect.stringContaining("which tenant") },
-        { index: 5, retriable: true, reason: expect.stringContaining("Something broke on our side") },
+        { index: 5, retriable: true, reason: expect.stringContaining("The server failed to handle the request") },
       ],
     });
     expect(http.lines).toContainEqual(expect.objectContaining({ msg: "an event of a batch failed" }));
@@ -409,7 +409,7 @@ describe("a batch", () => {
       throw Object.assign(new Error("canceling statement"), { code });
     });
     expect((await batch([event()])).body).toMatchObject({
-      failed_events: [{ retriable: true, reason: "The database does not answer at the moment. Try again in 2 s." }],
+      failed_events: [{ retriable: true, reason: "The database does not answer. Try again in 2 s." }],
     });
     expect(await http.send("/api/v1/lineage", { body: event() })).toMatchObject({ status: 503 });
   });

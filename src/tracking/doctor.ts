@@ -1,5 +1,6 @@
 /** The doctor's check of tracking: expired leases that no process reclaims. */
 import type { DoctorCheck } from "../kernel/doctor.ts";
+import { counted } from "../kernel/text/sentences.ts";
 import { leaseHealth } from "./store.ts";
 
 const OVERDUE_SECONDS_WARN = 30;
@@ -9,7 +10,7 @@ export const trackingChecks: DoctorCheck[] = [
     name: "tracking leases",
     async look(db) {
       const { leased, overdue_seconds, repeatedly_lost } = await leaseHealth(db);
-      const found = `${leased} shards are leased; ${repeatedly_lost} of them lost a worker before.`;
+      const found = `Leased: ${counted(leased, "shard")}, of which ${repeatedly_lost} lost a worker before.`;
       if (overdue_seconds < OVERDUE_SECONDS_WARN) return { verdict: "ok", found };
       return {
         verdict: "broken",

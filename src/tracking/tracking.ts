@@ -5,6 +5,7 @@
 import type { Db, Queryable, Tx } from "../kernel/data/db.ts";
 import { createGroupCommit, type GroupCommit } from "../kernel/data/group-commit.ts";
 import { ApiError } from "../kernel/errors.ts";
+import { counted } from "../kernel/text/sentences.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import { type TrackingMetrics, trackingError } from "./catalogue.ts";
 import { explainRefusal, VERBS } from "./refusal.ts";
@@ -281,7 +282,7 @@ function refuseFileMove(transition: FileTransition, filename: string, counts: st
   const refuse = (because: string) =>
     trackingError("FILE_WRONG_STATUS", { transition, filename, ...counts }, { verb: VERBS[transition], because });
   if (transition === "done" && failed > 0) {
-    throw refuse(`${failed} of its ${shards} shards are \`failed\`; retry them first`);
+    throw refuse(`${failed} of ${counted(shards, "shard")} failed; retry them first`);
   }
   if (transition !== "done" && done === shards) throw refuse("all its shards are `done`");
 }

@@ -1,6 +1,7 @@
 /** The doctor's checks of webhooks: deliveries that are stuck, and endpoints that fail or are disabled. */
 import type { DoctorCheck } from "../kernel/doctor.ts";
 import { shownUrl } from "../kernel/net/outbound.ts";
+import { counted } from "../kernel/text/sentences.ts";
 import { deliveryHealth, endpointHealth } from "./store/health.ts";
 
 const OVERDUE_SECONDS_WARN = 60;
@@ -10,11 +11,11 @@ export const webhookChecks: DoctorCheck[] = [
     name: "webhook deliveries",
     async look(db) {
       const { sending, orphaned, overdue_seconds } = await deliveryHealth(db);
-      const found = `${sending} deliveries are being sent.`;
+      const found = `Being sent: ${counted(sending, "delivery", "deliveries")}.`;
       if (orphaned > 0) {
         return {
           verdict: "broken",
-          found: `${found} ${orphaned} of them belong to a process that no longer exists.`,
+          found: `${found} Held by a process that no longer exists: ${orphaned}.`,
           advice: "No process reclaims them: check that one runs with the role `worker`, and read its log.",
         };
       }

@@ -14,7 +14,7 @@ const HOLD_COMMITS = statement("test.after_commit.hold", "select pg_advisory_xac
 
 let db: Db;
 let failures: unknown[];
-/** What was called after a commit, in its order. */
+/** The calls after a commit, in order. */
 let called: string[];
 
 beforeAll(async () => {
@@ -36,8 +36,8 @@ afterEach(() => db.close());
 
 const call = (tx: Tx, name: string) => tx.afterCommit(() => called.push(name));
 
-describe("what is to follow the commit", () => {
-  test("is called once the server has committed, and not while it is at it", async () => {
+describe("a function for after the commit", () => {
+  test("is called after the server has committed, not during the commit", async () => {
     await database.query(
       `create constraint trigger slow after insert on account deferrable initially deferred
        for each row execute function wait_in_commit()`,
@@ -64,7 +64,7 @@ describe("what is to follow the commit", () => {
     await database.query("drop trigger slow on account");
   });
 
-  test("is called in the order in which it was asked for, each function once, before the transaction is answered", async () => {
+  test("is called in the order of registration, once, before the transaction resolves", async () => {
     const again = () => called.push("again");
     const answer = db.tx(async (tx) => {
       call(tx, "first");
@@ -78,7 +78,7 @@ describe("what is to follow the commit", () => {
     expect(called).toEqual(["first", "again", "last", "answered"]);
   });
 
-  test("is called too where the commit is sent with the last statements", async () => {
+  test("is called even if the commit is sent with the last statements", async () => {
     const sum = await db.tx(async (tx) => {
       call(tx, "after");
       await tx.rows(INSERT, [1, 10]);
@@ -87,7 +87,7 @@ describe("what is to follow the commit", () => {
     expect([sum, called]).toEqual([[{ sum: 10 }], ["after"]]);
   });
 
-  test("finds the connection free", async () => {
+  test("is called when the connection is free again", async () => {
     await db.tx(async (tx) => {
       tx.afterCommit(() => called.push(`idle: ${db.stats().idle}`));
       await tx.rows(INSERT, [1, 10]);
@@ -109,7 +109,7 @@ describe("what is to follow the commit", () => {
     const failing = db.tx(async (tx) => {
       call(tx, "after");
       await tx.rows(INSERT, [1, 10]);
-      await tx.rows(INSERT, [1, 10]); // Found out at the commit: the key is deferred.
+      await tx.rows(INSERT, [1, 10]); // Fails at the commit, because the key is deferred.
     });
     await expect(failing).rejects.toMatchObject({ code: "23505" });
     expect(called).toEqual([]);
@@ -124,7 +124,7 @@ describe("what is to follow the commit", () => {
     expect(called).toEqual([]);
   });
 
-  test("is called for the attempt that was committed, and dropped with those that were repeated", async () => {
+  test("is called for the attempt that was committed, and dropped with those that were rolled back", async () => {
     await database.query("insert into account values (1, 10), (2, 10)");
     const attempts = new Map<number, number>();
     const bothHaveRead = meetingOf(2);
@@ -143,7 +143,7 @@ describe("what is to follow the commit", () => {
     expect(called.toSorted()).toEqual([1, 2].map((id) => `${id} at attempt ${attempts.get(id)}`));
   });
 
-  test("is dropped with the guarded part that failed, and kept with the one that did not", async () => {
+  test("is dropped if its guarded part fails, and kept otherwise", async () => {
     await db.tx(async (tx) => {
       call(tx, "before");
       const failing = guarded(tx, async (own) => {
@@ -161,7 +161,7 @@ describe("what is to follow the commit", () => {
     expect(called).toEqual(["before", "inner", "outer", "after"]);
   });
 
-  test("cannot fail the transaction, nor what comes behind it", async () => {
+  test("cannot fail the transaction or later functions", async () => {
     const broken = new Error("a bug");
     const answer = await db.tx(async (tx) => {
       tx.afterCommit(() => {
@@ -176,7 +176,7 @@ describe("what is to follow the commit", () => {
   });
 });
 
-test("once its work has ended, a transaction, or a guarded part of it, takes nothing more for after the commit", async () => {
+test("is refused after the transaction or its guarded part has ended", async () => {
   const kept = await db.tx(async (tx) => {
     const own = await guarded(tx, async (part) => ({ part }));
     expect(() => call(own.part, "late")).toThrow("after the work that it belongs to had ended");

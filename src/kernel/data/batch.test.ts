@@ -20,7 +20,7 @@ const ECHO = statement<Item>("test.batch.echo", `select * from ${unnest(COLUMNS,
 const echo = (items: readonly Item[]) => database.db.rows(ECHO, toArrays(COLUMNS, items));
 const row = (fields: Partial<Item>): Item => ({ word: null, n: null, flag: null, at: null, doc: null, ...fields });
 
-describe("a batch arrives as it was sent", () => {
+describe("a batch is stored as it was sent", () => {
   test.each([
     "",
     " ",
@@ -46,7 +46,7 @@ describe("a batch arrives as it was sent", () => {
     },
   );
 
-  test("whatever it holds", async () => {
+  test("with random values", async () => {
     const text = fc.string({ unit: "grapheme" }).filter((value) => !value.includes("\0"));
     const item = fc.record<Item>({
       word: fc.option(text),
@@ -63,12 +63,12 @@ describe("a batch arrives as it was sent", () => {
     );
   });
 
-  test("with what is missing as null", () => {
+  test("with missing values as null", () => {
     expect(toArrays({ a: "text", b: "text" }, [{ a: "x" }, { b: undefined }])).toEqual(['{"x",NULL}', "{NULL,NULL}"]);
   });
 });
 
-test("parameters are numbered from where the statement wants them", () => {
+test("parameters are numbered from a given number", () => {
   expect(unnest({ filename: "text", shard: "int4" }, "i", 3)).toBe(
     "unnest($3::text[], $4::int4[]) as i(filename, shard)",
   );
@@ -83,7 +83,7 @@ describe("the items of a batch by their key", () => {
     { a: "x", b: 1, word: "first" },
   ];
 
-  test("come in the order of the key, whatever the order in which they are given", async () => {
+  test("come in key order, whatever the order of the input", async () => {
     const rows = await database.db.rows(
       statement("test.batch.by_key", `select i.* from ${itemsByKey(key, values)}`),
       toArrays({ ...key, ...values }, items),
@@ -91,7 +91,7 @@ describe("the items of a batch by their key", () => {
     expect(rows).toEqual(items.toReversed());
   });
 
-  test("may begin at a later parameter, behind those of the statement itself", async () => {
+  test("may start at a later parameter, after those of the statement itself", async () => {
     const rows = await database.db.rows(
       statement(
         "test.batch.by_key_from",
@@ -106,7 +106,7 @@ describe("the items of a batch by their key", () => {
     ]);
   });
 
-  test("are none when none are given", async () => {
+  test("are empty for an empty batch", async () => {
     const none = statement("test.batch.by_key_none", `select i.* from ${itemsByKey(key)}`);
     expect(await database.db.rows(none, toArrays(key, []))).toEqual([]);
   });
@@ -128,7 +128,7 @@ describe("a guarded update", () => {
     await database.query("insert into account values ('x', 1, 10), ('x', 2, 10), ('y', 1, 10)");
   });
 
-  test("moves the rows that meet the guard, and returns those alone", async () => {
+  test("changes the rows that meet the guard, and returns only those", async () => {
     const moved = await raise(database.db, [
       { a: "x", b: 1, by: 5 },
       { a: "x", b: 2, by: -20 },
@@ -146,11 +146,11 @@ describe("a guarded update", () => {
     ]);
   });
 
-  test("takes a guard that is neither true nor false for a refusal", async () => {
+  test("treats a guard that is null as false", async () => {
     expect(await raise(database.db, [{ a: "x", b: 1, by: null }])).toEqual([]);
   });
 
-  test("moves a batch of a thousand as it moves one", async () => {
+  test("changes a batch of a thousand", async () => {
     await database.query("insert into account select 'big', g, g from generate_series(1, 1000) g");
     const items = Array.from({ length: 1_000 }, (_, index) => ({ a: "big", b: index + 1, by: -(index % 2) * 2_000 }));
     const moved = await raise(database.db, items);
@@ -159,7 +159,7 @@ describe("a guarded update", () => {
     );
   });
 
-  test("waits for another with the same rows, in whatever order they are given, and never deadlocks", async () => {
+  test("waits for another with the same rows in any order, and never deadlocks", async () => {
     const rows = Array.from({ length: 50 }, (_, index) => ({ a: "many", b: index + 1, by: 1 }));
     await database.query("insert into account select 'many', g, 0 from generate_series(1, 50) g");
     let attempts = 0;
@@ -175,13 +175,13 @@ describe("a guarded update", () => {
     expect(await database.query("select distinct amount from account where a = 'many'")).toEqual([{ amount: 10 }]);
   });
 
-  test("asks the database nothing when there are no items", async () => {
+  test("sends no statement when there are no items", async () => {
     const nobody: Queryable = { rows: () => Promise.reject(new Error("asked")) };
     expect(await raise(nobody, [])).toEqual([]);
   });
 });
 
-/** As the document is after a round trip: without prototypes and with one zero. */
+/** The document after a round trip: without prototypes and without a negative zero. */
 function plain(doc: unknown): unknown {
   return doc === null ? null : (JSON.parse(JSON.stringify(doc)) as unknown);
 }

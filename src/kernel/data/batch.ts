@@ -1,5 +1,5 @@
 /**
- * Batches travel as one array per column and are unfolded by `unnest` (measured 117,000-131,000 rows/s, against 75,000 for
+ * Batches are sent as one array per column and expanded by `unnest` (measured 117,000-131,000 rows/s, against 75,000 for
  * multi-row values), so a statement has one shape and one plan whatever the number of items.
  */
 import type { Queryable } from "./db.ts";
@@ -15,8 +15,8 @@ export function unnest(columns: Columns, alias: string, firstParameter = 1): str
 }
 
 /**
- * One array per column, in the same order as `unnest` expects them, each as Postgres reads one: node-postgres takes twice
- * as long to write it. Documents are plain values, of any JSON type.
+ * One array per column, in the same order as `unnest` expects them, each as a Postgres array literal: node-postgres takes twice
+ * as long to write one. `jsonb` columns take values of any JSON type.
  */
 export function toArrays(columns: Columns, items: readonly object[]): string[] {
   return Object.entries(columns).map(([name, type]) => {
@@ -45,9 +45,9 @@ function elementOf(value: unknown): string {
 
 /**
  * The items of a batch as `i`, for a statement that looks each one up by its key, which is its first columns. They come in
- * the order of the key, so that two batches with items in common wait for each other and never deadlock. Plans outlive
- * the day on which a table was small and reading one of its indexes whole seemed cheaper: a limit that the planner does
- * not know it takes for one row, and then nothing is cheaper than going to the key.
+ * key order, so that two batches with common items wait for each other instead of deadlocking. The limit keeps plans good:
+ * a cached plan may be older than the growth of the table and scan a whole index, but the planner assumes one row for a
+ * limit that it does not know, and then a lookup by key is always the cheapest.
  */
 export function itemsByKey(key: Columns, values: Columns = {}, firstParameter = 1): string {
   const [first] = Object.values(key);
@@ -57,9 +57,9 @@ export function itemsByKey(key: Columns, values: Columns = {}, firstParameter = 
 }
 
 /**
- * As `itemsByKey`, for a statement that changes the rows of these items in `table` while nobody else can: `where t.ctid = i.place`.
- * A planner that takes the table for empty, as it was when it last looked, finds it as cheap to join the other way round and
- * to read the whole table for each item. The place of a row can only be looked up, and so can what is within a lateral.
+ * As `itemsByKey`, for a statement that changes the rows of these items in `table` under a lock: `where t.ctid = i.place`.
+ * With statistics of an empty table the planner may join the other way round and scan the whole table for each item. A join
+ * by ctid can only be a lookup, and so can the lateral subquery.
  */
 export function heldRows(table: string, key: Columns, values: Columns = {}, firstParameter = 1): string {
   const sameKey = Object.keys(key).map((name) => `held.${name} = i.${name}`);
@@ -75,7 +75,7 @@ export interface GuardedUpdate {
   /** Further columns of an item; an item's values are `i.<column>`. */
   values?: Columns;
   set: string;
-  /** The guard: what must hold of the row at the moment it is changed. */
+  /** The guard: the condition that the row must meet when it is changed. */
   where: string;
   /** What to return beside the key. */
   returning?: string;
@@ -88,13 +88,13 @@ export interface GuardedWrite<Item, Moved> {
 
 /**
  * Moves many rows in one guarded statement and returns those that moved. A row that is missing from the answer did not
- * meet the guard; the caller decides what that means. An item may appear only once in a batch, since Postgres would
- * apply one of two equal keys and the other would seem to have won as well.
+ * meet the guard; the caller decides what that means. A key may occur only once in a batch: Postgres applies one
+ * of two items with the same key, and the other would seem to have succeeded too.
  */
 export function guardedUpdate<Item extends object, Moved>(spec: GuardedUpdate): GuardedWrite<Item, Moved> {
   const columns = { ...spec.key, ...spec.values };
   const keyNames = Object.keys(spec.key);
-  // A guard inside coalesce leads the planner to no partial index, whose size today says nothing about tomorrow.
+  // Inside coalesce the guard cannot match a partial index, which may be small when the plan is made and large later.
   const update: Statement<Moved> = statement(
     spec.name,
     `update ${spec.table} t set ${spec.set}

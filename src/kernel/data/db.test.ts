@@ -44,7 +44,7 @@ beforeEach(async () => {
 afterEach(() => db.close());
 
 describe("a transaction", () => {
-  test("shows its changes to others when it has committed, and not before", async () => {
+  test("shows its changes to others after the commit, and not before", async () => {
     await db.tx(async (tx) => {
       await tx.rows(INSERT, [1, 10]);
       expect(await amounts()).toEqual([]);
@@ -52,7 +52,7 @@ describe("a transaction", () => {
     expect(await amounts()).toEqual([10]);
   });
 
-  test("leaves nothing when its work throws, and its connection is used again", async () => {
+  test("writes nothing when its work throws, and its connection is reused", async () => {
     const failing = db.tx(async (tx) => {
       await tx.rows(INSERT, [1, 10]);
       throw new Error("changed my mind");
@@ -62,7 +62,7 @@ describe("a transaction", () => {
     expect(db.stats()).toEqual({ connections: 1, idle: 1, waiting: 0 });
   });
 
-  test("runs statements that do not wait for each other in their order, in one round trip", async () => {
+  test("runs statements that do not await each other in order, in one round trip", async () => {
     const [one, , sum] = await db.tx((tx) =>
       Promise.all([tx.rows(PID), tx.rows(INSERT, [1, 10]), tx.rows(SUM), tx.rows(INSERT, [2, 10])]),
     );
@@ -71,18 +71,18 @@ describe("a transaction", () => {
     expect(await amounts()).toEqual([10, 10]);
   });
 
-  test("tells the failure of the first that failed, and leaves nothing of those around it", async () => {
-    const wrapped = async (rows: Promise<unknown>) => void (await rows); // Its failure is heard of later.
+  test("throws the error of the first statement that failed, and writes nothing of the others", async () => {
+    const wrapped = async (rows: Promise<unknown>) => void (await rows); // Its failure is awaited later.
     const failing = db.tx((tx) =>
       Promise.all([tx.rows(INSERT, [1, 10]), wrapped(tx.rows(FAIL, ["P0001"])), tx.rows(SUM)]),
     );
     await expect(failing).rejects.toThrow("not now");
     expect(await amounts()).toEqual([]);
-    // Statements that the failure kept from being prepared are prepared when they come again.
+    // Statements that were not prepared because of the failure are prepared at their next use.
     expect(await db.tx((tx) => tx.rows(SUM))).toEqual([{ sum: 0 }]);
   });
 
-  test("does not pass for committed when a statement failed and nobody looked", async () => {
+  test("fails when the error of a statement was ignored", async () => {
     const careless = db.tx(async (tx) => {
       await tx.rows(INSERT, [1, 10]);
       await tx.rows(FAIL, ["P0001"]).catch(() => {});
@@ -91,9 +91,11 @@ describe("a transaction", () => {
     expect(await amounts()).toEqual([]);
   });
 
-  test("takes no statement once it has ended", async () => {
+  test("refuses statements after it has ended", async () => {
     const kept = await db.tx(async (tx) => ({ tx }));
-    await expect(kept.tx.rows(INSERT, [1, 10])).rejects.toThrow("test.db.insert came after its transaction had ended");
+    await expect(kept.tx.rows(INSERT, [1, 10])).rejects.toThrow(
+      "test.db.insert was sent after its transaction had ended",
+    );
     expect(await amounts()).toEqual([]);
   });
 
@@ -106,7 +108,7 @@ describe("a transaction", () => {
     expect(await amounts()).toEqual([10]);
   });
 
-  test("leaves nothing when one of its last statements fails, and runs again if that was a conflict", async () => {
+  test("writes nothing when one of its last statements fails, and runs again after a conflict", async () => {
     const failing = db.tx(async (tx) => {
       await tx.rows(INSERT, [1, 10]);
       return new Lastly(tx.rows(FAIL, ["P0001"]));
@@ -118,11 +120,11 @@ describe("a transaction", () => {
     expect(db.stats()).toEqual({ connections: 1, idle: 1, waiting: 0 });
   });
 
-  test("runs again after a serialization failure, on what the other one left", async () => {
+  test("runs again after a serialization failure, with the changes of the other one", async () => {
     await database.query("insert into account values (1, 10), (2, 10)");
     let attempts = 0;
     const bothHaveRead = meetingOf(2);
-    // Each may take 15 only while the two accounts hold 20 together, so just one of them may.
+    // Each may take 15 only while the two accounts have 20 together, so only one may.
     const withdraw = (id: number) =>
       db.tx(async (tx) => {
         attempts += 1;
@@ -132,7 +134,7 @@ describe("a transaction", () => {
         if (row?.sum === 20) await tx.rows(ADD, [id, -15]);
       });
     await Promise.all([withdraw(1), withdraw(2)]);
-    expect(attempts).toBeGreaterThanOrEqual(3); // On a busy machine the two may meet again.
+    expect(attempts).toBeGreaterThanOrEqual(3); // On a busy machine the two may conflict again.
     expect(new Set(await amounts())).toEqual(new Set([-5, 10]));
   });
 
@@ -148,11 +150,11 @@ describe("a transaction", () => {
         await tx.rows(ADD, [to, 1]);
       });
     await Promise.all([move(1, 2), move(2, 1)]);
-    expect(attempts).toBeGreaterThanOrEqual(3); // On a busy machine the two may meet again.
+    expect(attempts).toBeGreaterThanOrEqual(3); // On a busy machine the two may conflict again.
     expect(await amounts()).toEqual([0, 0]);
   });
 
-  test("gives up after eight tries", async () => {
+  test("fails after eight attempts", async () => {
     let attempts = 0;
     const hopeless = db.tx(async (tx) => {
       attempts += 1;
@@ -162,7 +164,7 @@ describe("a transaction", () => {
     expect(attempts).toBe(8);
   });
 
-  test("gives its locks back when its process is suspended in the middle of it", async () => {
+  test("releases its locks when its process is suspended during it", async () => {
     const limit = statement<{ limit: string }>(
       "test.db.idle_limit",
       "select current_setting('idle_in_transaction_session_timeout') as limit",
@@ -170,7 +172,7 @@ describe("a transaction", () => {
     expect(await db.rows(limit)).toEqual([{ limit: "15s" }]);
   });
 
-  test("is not run again after an error of its own making", async () => {
+  test("is not run again after any other error", async () => {
     let attempts = 0;
     const duplicate = db.tx(async (tx) => {
       attempts += 1;
@@ -183,7 +185,7 @@ describe("a transaction", () => {
 });
 
 describe("a single statement", () => {
-  test("is tried again after a serialization failure, a bounded number of times", async () => {
+  test("is retried after a serialization failure, a bounded number of times", async () => {
     await db.rows(CONFLICT, [2]);
     expect(await database.query("select last_value::int as tries from tries")).toEqual([{ tries: 3 }]);
     await expect(db.rows(CONFLICT, [1_000])).rejects.toMatchObject({ code: "40001" });
@@ -202,7 +204,7 @@ describe("a single statement", () => {
     await single.close();
   });
 
-  test("is told to the metrics by name, whether it succeeds or not", async () => {
+  test("is measured by name, whether it succeeds or not", async () => {
     const told: string[] = [];
     const watched = open({ onStatement: (name, seconds) => told.push(`${name} ${seconds >= 0}`) });
     await watched.rows(PID);
@@ -219,7 +221,7 @@ describe("the read pool", () => {
     expect(await amounts()).toEqual([]);
   });
 
-  test("cuts its statements off after ten seconds, where the hot path has a minute", async () => {
+  test("times statements out after ten seconds, and the hot path after a minute", async () => {
     const limit = statement<{ limit: string }>("test.db.limit", "select current_setting('statement_timeout') as limit");
     expect(await db.read(limit)).toEqual([{ limit: "10s" }]);
     expect(await db.rows(limit)).toEqual([{ limit: "1min" }]);
@@ -227,14 +229,14 @@ describe("the read pool", () => {
 });
 
 describe("a connection that breaks", () => {
-  test("while it runs a statement fails that statement as unavailable, and the pool goes on", async () => {
+  test("during a statement fails it as unavailable, and the pool keeps working", async () => {
     const failed = expect(db.rows(SLEEP)).rejects.toSatisfy(isUnavailable);
     await terminate("state = 'active' and query like '%pg_sleep%'");
     await failed;
     expect(await db.rows(PID)).toHaveLength(1);
   });
 
-  test("between two statements of a transaction fails the transaction once, and not the process", async () => {
+  test("between two statements of a transaction fails the transaction, and not the process", async () => {
     let attempts = 0;
     const broken = db.tx(async (tx) => {
       attempts += 1;
@@ -248,7 +250,7 @@ describe("a connection that breaks", () => {
     expect(await db.tx((tx) => tx.rows(PID))).toHaveLength(1);
   });
 
-  test("while idle is told to the log and replaced", async () => {
+  test("while idle is logged and replaced", async () => {
     const [before] = await db.rows(PID);
     const told = signal();
     const watched = open({ poolSize: 1, onIdleError: () => told.resolve() });
@@ -262,7 +264,7 @@ describe("a connection that breaks", () => {
     await watched.close();
   });
 
-  test("does not end the process when it is one outside the pools", async () => {
+  test("outside the pools does not end the process", async () => {
     const broken = db.exclusive(async (client) => {
       await client.query("select 1");
       await terminate("application_name = 'test db migrate'");
@@ -272,7 +274,7 @@ describe("a connection that breaks", () => {
   });
 });
 
-test("a database that nobody serves is unavailable", async () => {
+test("a database without a server is unavailable", async () => {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -283,7 +285,7 @@ test("a database that nobody serves is unavailable", async () => {
   await nowhere.close();
 });
 
-describe("a server that cannot work at the moment", () => {
+describe("a server that cannot work now", () => {
   test.each([
     ["its disk is full", "53100"],
     ["it is out of memory", "53200"],
@@ -293,7 +295,7 @@ describe("a server that cannot work at the moment", () => {
     await expect(db.rows(FAIL, [code])).rejects.toSatisfy((error) => sqlState(error) === code && isUnavailable(error));
   });
 
-  test("is unavailable to a transaction that was idle for too long, once", async () => {
+  test("is unavailable once to a transaction that was idle for too long", async () => {
     const [before] = await db.rows(PID);
     const idle = db.tx(async (tx) => {
       await tx.rows(IDLE_SOON);
@@ -304,7 +306,7 @@ describe("a server that cannot work at the moment", () => {
     expect(await db.rows(PID)).not.toEqual([before]);
   });
 
-  test("is unavailable for writing while it is a standby, and is reached anew by those who come later", async () => {
+  test("is unavailable for writes while it is a standby, and later transactions use a new connection", async () => {
     const single = open({ poolSize: 1 });
     const name = (await database.query<{ name: string }>("select current_database() as name"))[0]?.name;
     await database.query(`alter database ${name} set default_transaction_read_only = on`);
@@ -358,7 +360,7 @@ async function amounts(): Promise<number[]> {
   return rows.map(({ amount }) => amount);
 }
 
-/** Breaks those of this file's connections that meet the condition; there must be one. */
+/** Terminates those connections of this file that meet the condition; there must be at least one. */
 async function terminate(condition: string): Promise<void> {
   const text = `select pg_terminate_backend(pid, 10000) as ended from pg_stat_activity
                 where datname = current_database() and application_name like 'test db%' and ${condition}`;

@@ -1,6 +1,6 @@
 /**
- * The one way to Postgres. Two pools: `work` for the hot path, and `reads` for lists that people look at, which are
- * read-only and cut off after some seconds so that no slow page can hold back vacuum or take the workers' connections.
+ * All access to Postgres. Two pools: `work` for the hot path, and `reads` for lists and pages, which are read-only and time
+ * out after some seconds, so that no slow page can hold back vacuum or use the workers' connections.
  */
 import pg from "pg";
 import { type RetryPolicy, withRetry } from "../work/retry.ts";
@@ -8,8 +8,8 @@ import type { Statement } from "./statement.ts";
 
 export interface Queryable {
   /**
-   * Within a transaction, statements that are sent without waiting for each other's answers take one round trip; they still run
-   * one after the other, and once one fails so do those behind it.
+   * Statements of a transaction that are sent without awaiting each other take one round trip. They still run in order, and
+   * after a failure the later ones fail too.
    */
   rows<Row>(statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
 }
@@ -17,9 +17,9 @@ export interface Queryable {
 /** One attempt of a transaction, for as long as its body runs. */
 export interface Tx extends Queryable {
   /**
-   * Has `fn` called once the transaction is durable, before `db.tx` resolves, in the order of the calls; a function that is given
-   * twice is called once. It is dropped with an attempt that is rolled back. It cannot fail the transaction any more: what it
-   * throws goes to `onAfterCommitError`.
+   * Calls `fn` after the commit, before `db.tx` resolves, in the order of registration; a function registered twice is called
+   * once. An attempt that is rolled back drops it. Its exceptions go to `onAfterCommitError`, since the transaction is
+   * committed.
    */
   afterCommit(fn: () => void): void;
 }
@@ -29,17 +29,17 @@ export interface Db extends Queryable {
   tx<T>(work: (tx: Tx) => Promise<T | Lastly<T>>): Promise<T>;
   /** For lists and pages: the read-only pool with its statement time-out. */
   read<Row>(statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
-  /** Runs `work` on a connection of its own with no statement name, parameters or time-out: for migrations only. */
+  /** Runs `work` on its own connection without prepared statements or a time-out: for migrations only. */
   exclusive<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
   /** A connection outside the pools. The caller ends it. */
   dedicated(purpose: string, settings?: pg.ClientConfig): Promise<pg.Client>;
-  /** Runs a statement on a dedicated connection; it counts as those of the pools do. */
+  /** Runs a statement on a dedicated connection, with the same metrics as the pools. */
   rowsOn<Row>(client: pg.Client, statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
   stats(): PoolStats;
   close(): Promise<void>;
 }
 
-/** What a transaction answers whose last statements have been sent: it is committed without a look at their answers. */
+/** Returned by a transaction that has sent its last statements: COMMIT is sent without awaiting their answers. */
 export class Lastly<T> {
   readonly answer: Promise<T>;
 
@@ -63,11 +63,11 @@ export interface DbOptions {
   connection: Connection;
   applicationName?: string;
   poolSize?: number;
-  /** Called after each statement, for metrics, with the time since it was sent: others may have been before it. */
+  /** Called after each statement, for metrics, with the time since it was sent, including the wait for earlier ones. */
   onStatement?: (name: string, seconds: number) => void;
-  /** An idle connection broke. The pool has already dropped it; this is for the log. */
+  /** An idle connection broke and the pool has dropped it; for the log. */
   onIdleError?: (error: Error) => void;
-  /** A function given to `afterCommit` threw, which is a bug. Without this the error is an uncaught one. */
+  /** A function of `afterCommit` threw, which is a bug. Without this handler the exception is uncaught. */
   onAfterCommitError?: (error: unknown) => void;
 }
 
@@ -76,21 +76,21 @@ const READ_TIMEOUT_MS = 10_000;
 const WORK_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_TIMEOUT_MS = 60_000;
-/** The transaction of a process that was suspended in the middle of it gives its locks back after this time. */
+/** Ends the transaction of a suspended process, so that its locks are released. */
 const IDLE_IN_TRANSACTION_MS = 15_000;
 
 const CONFLICT_RETRY: RetryPolicy = { maxAttempts: 8, baseMs: 5, factor: 2, capMs: 200, jitter: 0.5 };
 const UNREACHABLE = new Set(
   "ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT ENOENT ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH".split(" "),
 );
-/** The server is there but cannot do it now: SQLSTATEs outside the classes that mean a lost connection or a stop. */
-const UNABLE = new Set([
+/** The server answers but cannot work now: SQLSTATEs outside the classes for a lost connection or a shutdown. */
+const TEMPORARY = new Set([
   "25P03", // The transaction was idle for too long, and its connection was ended.
   "53100", // The disk is full.
   "53200", // Out of memory.
   "53300", // Too many connections.
 ]);
-/** In the work pool this server is not, or no longer, the primary; in the read-only pool it is a bug of ours. */
+/** In the work pool: the server is not the primary, or no longer. In the read-only pool: a bug. */
 const READ_ONLY = "25006";
 export const UNIQUE_VIOLATION = "23505";
 export const FOREIGN_KEY_VIOLATION = "23503";
@@ -98,7 +98,7 @@ const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";
 const QUERY_CANCELED = "57014";
 const LOCK_NOT_AVAILABLE = "55P03";
-/** A statement of the transaction has failed, and this one was not even tried. */
+/** An earlier statement of the transaction has failed, so this one was not executed. */
 const IN_FAILED_TRANSACTION = "25P02";
 
 export function openDb(options: DbOptions): Db {
@@ -113,12 +113,12 @@ export function openDb(options: DbOptions): Db {
     ...base,
     application_name: applicationName,
     max: options.poolSize ?? 10,
-    // Statements that need not wait for each other's answers go out together: a round trip is longer than most of them.
+    // Statements that do not await each other are sent together: a round trip takes longer than most of them.
     pipeline: true,
     statement_timeout: WORK_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-    // Every hot statement finds its rows by an index. A plan that was cached while its table was still small could scan
-    // it whole for as long as the connection lives.
+    // Every statement of the hot path has an index. A plan that was cached while the table was small could keep scanning
+    // the whole table for the life of the connection.
     options: "-c enable_seqscan=off",
   });
   const reads = new pg.Pool({
@@ -131,9 +131,9 @@ export function openDb(options: DbOptions): Db {
   let closing = false;
   for (const pool of [work, reads]) {
     pool.on("error", (error) => {
-      if (!closing) options.onIdleError?.(error); // The server may be stopped before it has read our goodbye.
+      if (!closing) options.onIdleError?.(error); // The server may stop before it has read the end of the connection.
     });
-    pool.on("connect", surviveBreaking);
+    pool.on("connect", ignoreErrorEvents);
   }
 
   async function run<Row>(
@@ -189,7 +189,7 @@ export function openDb(options: DbOptions): Db {
       keepAlive: true,
       ...settings,
     });
-    surviveBreaking(client);
+    ignoreErrorEvents(client);
     await client.connect();
     return client;
   }
@@ -203,11 +203,11 @@ export function openDb(options: DbOptions): Db {
     let failure: unknown;
     const tx: Tx = {
       async rows(statement, values) {
-        if (isOver) throw new Error(`${statement.name} came after its transaction had ended`);
+        if (isOver) throw new Error(`${statement.name} was sent after its transaction had ended`);
         try {
           return await run(client, statement, values);
         } catch (error) {
-          // Whoever waits for several of them at once may hear of this one first, and needs the reason.
+          // A caller that awaits several statements may get this error first, and needs the original one.
           if (sqlState(error) === IN_FAILED_TRANSACTION && failure !== undefined) throw failure;
           failure = error;
           throw error;
@@ -219,7 +219,7 @@ export function openDb(options: DbOptions): Db {
       },
     };
     try {
-      // It goes out together with the first statement. Should it fail, and nothing else, that is told at the end.
+      // Sent together with the first statement. If only this fails, the error surfaces at the commit.
       const begun = client.query("begin");
       begun.catch(() => {});
       const result = await body(tx);
@@ -229,7 +229,7 @@ export function openDb(options: DbOptions): Db {
         client.query("commit"),
         begun,
       ]);
-      // What Postgres answers, without an error, if a statement has failed and nobody looked.
+      // Postgres answers ROLLBACK without an error if a statement has failed and its error was ignored.
       if (command !== "COMMIT") throw new Error("nothing was committed: a statement of the transaction has failed");
       answer = answered;
     } catch (error) {
@@ -237,11 +237,11 @@ export function openDb(options: DbOptions): Db {
       await client.query("rollback").catch((rollbackError: Error) => {
         broken = rollbackError;
       });
-      // One that leads to a server that was demoted would fail for as long as it lives.
+      // A connection to a demoted server would fail for the rest of its life.
       if (sqlState(error) === READ_ONLY) broken = error as Error;
       throw error;
     } finally {
-      client.release(broken); // Thrown away if it is broken.
+      client.release(broken); // Discarded if it is broken.
     }
     for (const fn of afterwards) callAfterCommit(fn);
     return answer;
@@ -251,23 +251,23 @@ export function openDb(options: DbOptions): Db {
     try {
       fn();
     } catch (error) {
-      const report = options.onAfterCommitError ?? leaveUncaught;
+      const report = options.onAfterCommitError ?? throwUncaught;
       report(error);
     }
   }
 }
 
-function leaveUncaught(error: unknown): void {
+function throwUncaught(error: unknown): void {
   queueMicrotask(() => {
     throw error;
   });
 }
 
 /**
- * A connection that breaks fails its statement, or the next one, which is enough to know. It also emits an error, and one
- * that nobody listens to ends the process; the pool listens only while the connection is idle.
+ * A connection that breaks fails its present or next statement, which is enough. It also emits an error event, which would
+ * end the process without a listener; the pool listens only while the connection is idle.
  */
-function surviveBreaking(client: pg.ClientBase): void {
+function ignoreErrorEvents(client: pg.ClientBase): void {
   client.on("error", () => {});
 }
 
@@ -282,22 +282,22 @@ export function sqlState(error: unknown): string | undefined {
   return typeof code === "string" ? code : undefined;
 }
 
-/** Whether a statement was cut off because it, or its wait for a lock, took too long: no fault of what it was to write. */
+/** Whether a statement, or its wait for a lock, timed out: its values are not at fault. */
 export function isTimedOut(error: unknown): boolean {
   const code = sqlState(error);
   return code === QUERY_CANCELED || code === LOCK_NOT_AVAILABLE;
 }
 
 /**
- * Whether the database could not be reached, went away or cannot work at the moment, as opposed to having refused the
- * statement. The outcome of a write that fails like this is unknown, so it is never repeated here: the caller is told to,
- * and repeats are harmless.
+ * Whether the database is unreachable, disconnected or temporarily unable to work, as opposed to having refused the
+ * statement. The outcome of such a write is unknown, so it is not repeated here: the caller gets the error and may repeat
+ * it, since repeats are harmless.
  */
 export function isUnavailable(error: unknown): boolean {
   const code = sqlState(error);
   if (code !== undefined) {
-    const gone = code.startsWith("08") || code.startsWith("57P");
-    return gone || UNABLE.has(code) || code === READ_ONLY || UNREACHABLE.has(code);
+    const isDisconnected = code.startsWith("08") || code.startsWith("57P");
+    return isDisconnected || TEMPORARY.has(code) || code === READ_ONLY || UNREACHABLE.has(code);
   }
   // node-postgres gives these two no code.
   const message = error instanceof Error ? error.message : "";

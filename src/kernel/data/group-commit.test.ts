@@ -28,7 +28,7 @@ beforeAll(() =>
 beforeEach(() => database.query("truncate entry"));
 
 describe("acknowledgement", () => {
-  test("comes to each caller with its own result", async () => {
+  test("has the result of each caller", async () => {
     const group = groupOf();
     const accounts = Array.from({ length: 250 }, (_, index) => `account ${index}`);
     expect(await Promise.all(accounts.map((account) => group.add({ account, amount: "1" })))).toEqual(accounts);
@@ -52,7 +52,7 @@ describe("acknowledgement", () => {
     expect(await visible).toEqual([{ account: "a", amount: 1 }]);
   });
 
-  test("of a lone write waits for nobody", async () => {
+  test("of a single write does not wait", async () => {
     const batches: number[] = [];
     const group = groupOf({ onBatch: (items) => batches.push(items.length) });
     await group.add({ account: "a", amount: "1" });
@@ -62,7 +62,7 @@ describe("acknowledgement", () => {
 });
 
 describe("a batch", () => {
-  test("is what came in while the one before was written, up to the most allowed", async () => {
+  test("contains the items added during the previous one, up to the limit", async () => {
     const batches: number[] = [];
     const gate = signal();
     const group = groupOf({ itemsMax: 10, gate: gate.promise, onBatch: (items) => batches.push(items.length) });
@@ -79,12 +79,12 @@ describe("a batch", () => {
   test.each([
     [true, "joins what waits already", [1, 2]],
     [false, "comes after what waits already", [1, 1, 1]],
-  ])("that gathers all (%s): what an item leads to %s", async (gathersAll, _, sizes) => {
+  ])("with gathersAll %s: an item that follows from another %s", async (gathersAll, _, sizes) => {
     const batches: number[] = [];
     const gate = signal();
     const group = groupOf({ gathersAll, gate: gate.promise, onBatch: (items) => batches.push(items.length) });
     const chain = group.add({ account: "parent", amount: "1" }).then(async () => {
-      await Promise.resolve(); // As long as it takes a worker to run a node that does nothing.
+      await Promise.resolve(); // As long as a worker takes for a node without work.
       return group.add({ account: "child", amount: "1" });
     });
     await new Promise(setImmediate);
@@ -118,7 +118,7 @@ describe("failure", () => {
   test.each([
     ["that breaks a constraint", "-1", "23514"],
     ["that is no number", "many", "22P02"],
-  ])("of an item %s is its own; its neighbours are written", async (_, amount, code) => {
+  ])("of an item %s does not fail the others", async (_, amount, code) => {
     const group = groupOf();
     const accounts = ["a", "b", "bad", "c"];
     const outcomes = await Promise.allSettled(
@@ -129,7 +129,7 @@ describe("failure", () => {
     expect((await rows()).map(({ account }) => account)).toEqual(["a", "b", "c"]);
   });
 
-  test("of an item may be of any kind, as long as the database is there", async () => {
+  test("of an item may be of any kind, if the database is available", async () => {
     const group = groupOf({
       write: async (items) => {
         if (items.some(({ account }) => account === "bad")) throw new TypeError("this item makes no sense");
@@ -177,7 +177,7 @@ test.each([
 });
 
 describe("back-pressure", () => {
-  test("turns new items away with 503 when too many wait, and takes them again later", async () => {
+  test("refuses new items with 503 when too many wait, and accepts them again later", async () => {
     const gate = signal();
     const group = groupOf({ waitingMax: 3, gate: gate.promise });
     const taken = [group.add({ account: "written now", amount: "1" })];
@@ -208,14 +208,14 @@ describe("drain", () => {
     await outcomes;
   });
 
-  test("of nothing is nothing", async () => {
+  test("of an empty queue resolves at once", async () => {
     await groupOf().drain();
   });
 });
 
 interface TestOptions extends Partial<GroupCommitOptions<Entry, string>> {
   onBatch?: (items: readonly Entry[]) => void;
-  /** Holds the first batch back. */
+  /** Holds the first batch. */
   gate?: Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Gathers single writes into batches and acknowledges each only after its batch has been committed. The first write of a
- * quiet moment goes out at once; what comes in while a batch is being written forms the next one. So a lone caller waits
- * for nobody, and a thousand callers share one commit.
+ * Combines single writes into batches and acknowledges each after its batch is committed. A write is sent at once when no
+ * batch is in flight; writes that are added during a batch form the next one. So a single caller does not wait, and a
+ * thousand concurrent callers share one commit.
  */
 
 import { kernelError } from "../errors.ts";
@@ -10,15 +10,15 @@ import { isTimedOut, isUnavailable } from "./db.ts";
 export interface GroupCommitOptions<Item, Result> {
   /** Writes the items in one transaction and returns their results in the same order. */
   write(items: readonly Item[]): Promise<readonly Result[]>;
-  /** Two items with the same identity never share a batch: the second waits for the first one's outcome. */
+  /** Two items with the same identity never share a batch: the second waits for the first. */
   identity(item: Item): string;
   itemsMax?: number;
   /**
-   * Lets what a batch has set going join the next one, for items that lead to others at once. Without it two groups of callers
-   * take turns: one is heard while the other is written.
+   * Yields to the event loop between batches, so that items which follow directly from a batch join the next one. Without it
+   * two groups of callers alternate: one is written while the other waits.
    */
   gathersAll?: boolean;
-  /** Beyond this many waiting items new ones are turned away with 503. */
+  /** Beyond this many waiting items, new ones are refused with 503. */
   waitingMax?: number;
 }
 
@@ -77,9 +77,9 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
       const results = await options.write(batch.map(({ item }) => item));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
     } catch (error) {
-      // What took too long together would take as long again for each alone, while everyone behind them waits.
+      // After a time-out or a lost connection, single writes would take as long again each while others wait.
       if (batch.length > 1 && !isUnavailable(error) && !isTimedOut(error)) {
-        for (const waiting of batch) await write([waiting]); // One bad item must not fail its neighbours.
+        for (const waiting of batch) await write([waiting]); // One bad item must not fail the others.
       } else {
         for (const { reject } of batch) reject(error);
       }
@@ -98,7 +98,7 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
     },
     waiting: () => queue.length,
     async drain() {
-      await flushing; // It goes on until nothing waits.
+      await flushing; // Runs until the queue is empty.
     },
   };
 }

@@ -1,11 +1,12 @@
-/** What must always hold of a module's rows, as SQL that looks for those that disagree: for `millrace doctor` and for tests. */
+/** Invariants of a module's rows, as SQL that finds violations: for `millrace doctor` and for tests. */
 
 import type { Finding } from "../doctor.ts";
+import { counted } from "../text/sentences.ts";
 import type { Db } from "./db.ts";
 import { type Statement, statement } from "./statement.ts";
 
 export interface Violation {
-  /** What must hold. */
+  /** The invariant, as a sentence without its full stop. */
   rule: string;
   count: number;
   example: string | null;
@@ -16,13 +17,13 @@ export interface Invariant {
   violations: Statement<{ count: number; example: string | null }>;
 }
 
-/** `rows` is a query for the rows that break the rule, each with an `example` to name it by. */
+/** `rows` is a query for the rows that violate the rule, each with an `example` that names it. */
 export function invariant(name: string, rule: string, rows: string): Invariant {
   const text = `select count(*)::int as count, min(example) as example from (${rows}) v`;
   return { rule, violations: statement(name, text) };
 }
 
-/** All rules that do not hold. Slow on a very large installation. */
+/** All invariants that do not hold. Slow on a very large installation. */
 export async function violationsOf(db: Db, invariants: readonly Invariant[]): Promise<Violation[]> {
   const found = await Promise.all(
     invariants.map(async ({ rule, violations }) => {
@@ -35,15 +36,15 @@ export async function violationsOf(db: Db, invariants: readonly Invariant[]): Pr
 
 export interface LeaseHealth {
   leased: number;
-  /** Their process is long gone. */
+  /** Items whose session no longer exists. */
   orphaned: number;
-  /** How long ago the process of one fell silent that was not taken back. */
+  /** How long ago the session of an item expired that was not reclaimed. */
   overdue_seconds: number;
 }
 
-/** How the items of a table are held that are leased by session: `leased` is the condition for those that are. */
+/** The health of leases that are held by session; `leased` is the condition for leased items. */
 export function leaseHealthOf(name: string, table: string, leased: string): (db: Db) => Promise<LeaseHealth> {
-  const look = statement<LeaseHealth>(
+  const health = statement<LeaseHealth>(
     name,
     `select (select count(*)::int from ${table} t where ${leased}) as leased,
             (select count(*)::int from ${table} t where ${leased} and not exists (
@@ -53,43 +54,42 @@ export function leaseHealthOf(name: string, table: string, leased: string): (db:
               as overdue_seconds`,
   );
   return async (db) => {
-    const [row] = await db.read(look);
-    if (!row) throw new Error("the look at the leases came back empty");
+    const [row] = await db.read(health);
+    if (!row) throw new Error("the query of the leases returned no row");
     return row;
   };
 }
 
 const OVERDUE_SECONDS_WARN = 30;
 
-/** What the doctor says of leases; `words` are those of the module: nodes and their worker, runs and their process. */
+/** The doctor's finding about leases; `words` are the nouns of the module: nodes and their worker, runs and their process. */
 export function leaseFinding(
   { leased, orphaned, overdue_seconds }: LeaseHealth,
   words: { items: string; item: string; holder: string; reclaimedBy: "scheduler" | "worker" },
 ): Omit<Finding, "check"> {
-  const found = `${leased} ${words.items} are running.`;
+  const found = `In flight: ${counted(leased, words.item, words.items)}.`;
   if (overdue_seconds < OVERDUE_SECONDS_WARN && orphaned === 0) return { verdict: "ok", found };
-  const silentFor = `${Math.round(overdue_seconds)} s`;
   const late =
     orphaned > 0
-      ? `${orphaned} of them belong to a process that is long gone.`
-      : `The ${words.holder} of one fell silent ${silentFor} ago, and the ${words.item} was not taken back.`;
+      ? `Held by a process that no longer exists: ${orphaned}.`
+      : `The session of one ${words.holder} expired ${Math.round(overdue_seconds)} s ago, and its ${words.item} was not reclaimed.`;
   return {
     verdict: "broken",
     found: `${found} ${late}`,
-    advice: `No process takes work back: check that one runs with the role \`${words.reclaimedBy}\`, and its log.`,
+    advice: `No process reclaims them: check that one runs with the role \`${words.reclaimedBy}\`, and read its log.`,
   };
 }
 
-/** What the doctor says of what must always hold; `evidence` is what a report of the bug should bring. */
+/** The doctor's finding about invariants; `evidence` is what a bug report should include. */
 export function stateFinding(
   violations: readonly Violation[],
   { sound, evidence }: { sound: string; evidence: string },
 ): Omit<Finding, "check"> {
   if (violations.length === 0) return { verdict: "ok", found: sound };
-  const listed = violations.map(({ rule, count, example }) => `${rule}: ${count} times not, for instance ${example}`);
+  const listed = violations.map(({ rule, count, example }) => `${rule} (violations: ${count}, for example ${example})`);
   return {
     verdict: "broken",
-    found: `What must always hold does not: ${listed.join("; ")}.`,
+    found: `Violated: ${listed.join("; ")}.`,
     advice: `This is a bug. Please report it with ${evidence}.`,
   };
 }

@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 
 describe("migrating", () => {
-  test("applies the files in the order of their numbers, and tells which", async () => {
+  test("applies the files in the order of their numbers, and reports them", async () => {
     expect(await migrate(db, dir)).toEqual({ applied: ["first", "second", "third"], version: 3 });
     expect(await query("select n, body from note")).toEqual([{ n: 1, body: "second" }]);
     expect(await query("select version, name from kernel.schema_migration order by version")).toEqual([
@@ -47,7 +47,7 @@ describe("migrating", () => {
     expect(await query("select count(*)::int as n from note")).toEqual([{ n: 1 }]);
   });
 
-  test("goes on where an older version stopped", async () => {
+  test("continues from the version of the schema", async () => {
     await rm(join(dir, "000003_third.sql"));
     await migrate(db, dir);
     await write(FILES);
@@ -65,7 +65,7 @@ describe("migrating", () => {
 });
 
 describe("a migration that fails", () => {
-  test("is rolled back whole, names itself, and leaves those before it", async () => {
+  test("is rolled back and named, and the earlier ones stay", async () => {
     await write({ "000003_third.sql": "create table half (n int); select 1 / 0;" });
     const failure: Error = await migrate(db, dir).then(neverReached, (error: Error) => error);
     expect(failure.message).toBe("migration 3 (third) failed and was rolled back");
@@ -76,7 +76,7 @@ describe("a migration that fails", () => {
     expect(await migrate(db, dir)).toEqual({ applied: ["third"], version: 3 });
   });
 
-  test("to be recorded is rolled back with its record", async () => {
+  test("to be recorded is rolled back", async () => {
     await write({
       "000003_third.sql": "create table half (n int); insert into kernel.schema_migration values (3, '', '');",
     });
@@ -84,7 +84,7 @@ describe("a migration that fails", () => {
     expect(await query("select to_regclass('half') as half")).toEqual([{ half: null }]);
   });
 
-  test("for want of a connection says so, and the next run goes on", async () => {
+  test("because of a lost connection says so, and the next run continues", async () => {
     await write({ "000003_third.sql": "select pg_terminate_backend(pg_backend_pid());" });
     const failure: Error = await migrate(db, dir).then(neverReached, (error: Error) => error);
     expect(failure.message).toContain("migration 3 (third)");
@@ -93,14 +93,14 @@ describe("a migration that fails", () => {
   });
 });
 
-describe("a schema that is not ours to migrate", () => {
-  test("because a newer version has been here is refused, with what to do", async () => {
+describe("a schema that does not match this build", () => {
+  test("because a newer version has migrated it is refused, with advice", async () => {
     await migrate(db, dir);
     await rm(join(dir, "000003_third.sql"));
     await expect(migrate(db, dir)).rejects.toThrow(
       new OperatorError(
         "The database has schema version 3, this Millrace knows 2. " +
-          "A newer Millrace has been here: start that version, or restore a backup made before its upgrade.",
+          "A newer Millrace has migrated it: start that version, or restore a backup made before its upgrade.",
       ),
     );
   });
@@ -116,7 +116,7 @@ describe("a schema that is not ours to migrate", () => {
   });
 });
 
-describe("files that are numbered wrongly", () => {
+describe("wrongly numbered files", () => {
   test.each([
     ["with a gap", "000005_fifth.sql", "expected number 4"],
     ["twice the same", "000003_zweite.sql", "expected number 4"],
@@ -128,13 +128,13 @@ describe("files that are numbered wrongly", () => {
     expect(await query("select to_regclass('note') as note")).toEqual([{ note: null }]);
   });
 
-  test("and files that are no SQL are passed over", async () => {
+  test("are checked, but files that are not SQL are ignored", async () => {
     await write({ "README.md": "about" });
     expect(await latestVersion(dir)).toBe(3);
   });
 });
 
-test("Millrace's own migrations bring a database to the version of this build", async () => {
+test("Millrace's own migrations reach the version of this build", async () => {
   expect(await migrate(migrated.db)).toEqual({ applied: [], version: await latestVersion() });
 });
 

@@ -1,6 +1,6 @@
 /**
- * Brings the schema to the version that this build knows: the files of `sql/` in the order of their numbers, each in its
- * own transaction, forward only. Safe to run from many processes at once; refuses a schema newer than the build.
+ * Migrates the schema to the version of this build: the files of `sql/` in the order of their numbers, each in its own
+ * transaction, forward only. Safe to run from many processes at once; refuses a schema newer than the build.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -53,7 +53,7 @@ export async function migrate(db: Db, dir: string = MIGRATIONS_DIR): Promise<Mig
   });
 }
 
-/** The version that this build brings the schema to. */
+/** The schema version of this build. */
 export async function latestVersion(dir: string = MIGRATIONS_DIR): Promise<number> {
   return (await readMigrations(dir)).at(-1)?.version ?? 0;
 }
@@ -90,7 +90,7 @@ function refuseForeignSchema(
   if (found.length > known.length) {
     throw new OperatorError(
       `The database has schema version ${found.length}, this Millrace knows ${known.length}. ` +
-        "A newer Millrace has been here: start that version, or restore a backup made before its upgrade.",
+        "A newer Millrace has migrated it: start that version, or restore a backup made before its upgrade.",
     );
   }
   for (const [index, { version, name, checksum }] of found.entries()) {

@@ -12,14 +12,14 @@ const names = async () =>
 
 beforeAll(() => database.query("create table savepoint_item (name text primary key)"));
 
-test("what fails is undone alone, on each level", async () => {
+test("only the part that fails is undone, at each level", async () => {
   await database.db.tx(async (tx) => {
     await add(tx, "before");
     const outer = guarded(tx, async (outerTx) => {
       await add(outerTx, "outer");
       const inner = guarded(outerTx, async (innerTx) => {
         await add(innerTx, "inner");
-        await add(innerTx, "before"); // There already, so the transaction is broken now.
+        await add(innerTx, "before"); // Already exists, so the statement fails.
       });
       await expect(inner).rejects.toMatchObject({ code: "23505" });
       await add(outerTx, "outer, after the inner one had failed");
@@ -31,7 +31,7 @@ test("what fails is undone alone, on each level", async () => {
   expect(await names()).toEqual(["after", "before"]);
 });
 
-test("what is sent after the work has failed is refused, for it would not be undone", async () => {
+test("a statement after the work has failed is refused, because it would not be undone", async () => {
   await database.db.tx(async (tx) => {
     let kept: Queryable | undefined;
     const failing = guarded(tx, async (own) => {

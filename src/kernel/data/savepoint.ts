@@ -1,4 +1,4 @@
-/** A part of a transaction that may fail without the rest of it. */
+/** A part of a transaction, behind a savepoint, that may fail without failing the transaction. */
 import type { Tx } from "./db.ts";
 import { statement } from "./statement.ts";
 
@@ -7,16 +7,16 @@ const RELEASE = statement("kernel.savepoint_release", "release savepoint guarded
 const ROLL_BACK = statement("kernel.savepoint_roll_back", "rollback to savepoint guarded");
 
 /**
- * Runs `work` so that its failure undoes its own changes only, and drops what it wanted done after the commit. Call it with
- * nothing else under way in the transaction. The work is given a `tx` of its own, which takes nothing once the work has
- * ended: if it has failed, that would not be undone.
+ * Runs `work` so that its failure undoes only its own changes, and drops its `afterCommit` functions. No other statement of
+ * the transaction may be in flight. The work gets its own `tx`, which refuses statements after the work has ended, because
+ * they would not be undone.
  */
 export async function guarded<T>(tx: Tx, work: (tx: Tx) => Promise<T>): Promise<T> {
   const afterwards = new Set<() => void>();
   let hasEnded = false;
   const own: Tx = {
     async rows(sent, values) {
-      if (hasEnded) throw new Error(`${sent.name} came after the work that it belongs to had ended`);
+      if (hasEnded) throw new Error(`${sent.name} was sent after the work that it belongs to had ended`);
       return tx.rows(sent, values);
     },
     afterCommit(fn) {
@@ -24,7 +24,7 @@ export async function guarded<T>(tx: Tx, work: (tx: Tx) => Promise<T>): Promise<
       afterwards.add(fn);
     },
   };
-  // Not waited for: it fails only where the first statement of the work does too.
+  // Not awaited: it fails only if the first statement of the work fails too.
   tx.rows(SAVEPOINT).catch(() => {});
   try {
     const result = await work(own);
@@ -35,7 +35,7 @@ export async function guarded<T>(tx: Tx, work: (tx: Tx) => Promise<T>): Promise<
   } catch (error) {
     hasEnded = true;
     await tx.rows(ROLL_BACK);
-    await tx.rows(RELEASE); // It outlives the return to it, and would hide the one around it, which has the same name.
+    await tx.rows(RELEASE); // A rollback keeps the savepoint, which would hide an outer one of the same name.
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A statement is SQL with a name. The name makes it a prepared statement on every connection that runs it, and is what
- * metrics and traces call it.
+ * A statement is SQL with a name. The name makes it a prepared statement on every connection that runs it, and its
+ * name in metrics and traces.
  */
 
 export interface Statement<Row> {
@@ -10,7 +10,7 @@ export interface Statement<Row> {
   readonly row?: Row;
 }
 
-const NAME_LENGTH_MAX = 63; // Postgres cuts longer identifiers off, and two statements would then share one name.
+const NAME_LENGTH_MAX = 63; // Postgres truncates longer identifiers, and two statements could share one name.
 const taken = new Set<string>();
 
 export function statement<Row>(name: string, text: string): Statement<Row> {

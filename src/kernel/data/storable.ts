@@ -1,16 +1,15 @@
-/** What programs and servers say may hold anything. Postgres takes neither NUL nor half a surrogate pair, as text or JSON. */
-
+/** Makes text and JSON from outside storable: Postgres accepts neither NUL nor an unpaired surrogate. */
 import { isDeeper } from "../json/depth.ts";
 import { messageOf } from "../text/message-of.ts";
 
-/** Far more than any real document; both `JSON.stringify` and Postgres give up at some depth. */
+/** Far more than any real document; both `JSON.stringify` and Postgres fail at some depth. */
 const DEPTH_MAX = 256;
-/** Any escape, so that `\\u0000` is read as a backslash and letters. Whole pairs are not escaped: a surrogate that is stands alone. */
+/** Matches any escape, so that `\\u0000` counts as a backslash and letters. Pairs are not escaped, so an escaped surrogate is unpaired. */
 const ESCAPE = /\\(?:u0000|ud[89a-f][0-9a-f]{2}|.)/g;
 
-/** Of whatever it is: what calls us from a user's own file knows no types. */
-export function storableText(said: unknown, lengthMax: number): string {
-  return String(said).slice(0, lengthMax).replaceAll("\0", "\uFFFD").toWellFormed();
+/** Accepts any value, because code in a user's own file may pass one. */
+export function storableText(value: unknown, lengthMax: number): string {
+  return String(value).slice(0, lengthMax).replaceAll("\0", "\uFFFD").toWellFormed();
 }
 
 /** A copy of the value as JSON has it, with its size; or the reason why there is none. */

@@ -33,18 +33,18 @@ describe("a path with an action", () => {
     expect(await post("/runs/42:retry")).toMatchObject({ body: { route: "retry", params: { runId: "42" } } });
   });
 
-  test("may stand behind another parameter", async () => {
+  test("may follow another parameter", async () => {
     expect(await post("/runs/42/nodes/my-node.2_x:retry")).toMatchObject({
       body: { route: "node", params: { runId: "42", nodeId: "my-node.2_x" } },
     });
   });
 
-  test("has whatever stands before the action as its id: what is none is for the route to say", async () => {
+  test("has any text before the action as its id, which the route checks", async () => {
     expect(await post("/runs/42:stop:stop")).toMatchObject({ body: { route: "stop", params: { runId: "42:stop" } } });
     expect(await post("/runs/a%0Ab:stop")).toMatchObject({ body: { route: "stop", params: { runId: "a\nb" } } });
   });
 
-  test("leaves the path without an action as it is", async () => {
+  test("does not affect the path without an action", async () => {
     expect(await http.send("/runs/42")).toMatchObject({ body: { route: "run", params: { runId: "42" } } });
   });
 
@@ -55,7 +55,7 @@ describe("a path with an action", () => {
     },
   );
 
-  test("is told to people as they would write it", async () => {
+  test("is shown as people write it", async () => {
     const { body } = await post("/runs/:runId:stopp");
     expect(body["error"]).toMatch(/Did you mean POST \/runs\/:runId:stop\?$/);
     const metrics = await http.metrics.render();
@@ -64,7 +64,7 @@ describe("a path with an action", () => {
   });
 });
 
-test("a route is shown without what only the router needs", () => {
+test("a route is shown without the pattern of the router", () => {
   expect(shownRoute(actionPath("/runs/:runId/nodes/:nodeId", "retry"))).toBe("/runs/:runId/nodes/:nodeId:retry");
   expect(shownRoute("/runs/:runId")).toBe("/runs/:runId");
   expect(shownRoute(undefined)).toBe("unknown");

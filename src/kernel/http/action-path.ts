@@ -1,8 +1,8 @@
-/** Paths that end in an action, such as `/runs/{runId}:stop`: how the router wants them written, and how people read them. */
+/** Paths that end in an action, such as `/runs/{runId}:stop`: in the syntax of the router, and as people write them. */
 
 /**
- * What the router needs to end a parameter before the action. It takes any text, colons and line breaks too: whether that
- * is an id is for the route to say, in its own words.
+ * The pattern that ends a parameter before the action. It matches any text, including colons and line breaks: the route
+ * checks whether it is an id.
  */
 const ANY_TEXT = "(^[^]+)";
 

@@ -36,7 +36,7 @@ describe("keys", () => {
   const create = (body: Json, headers = {}) => http.send("/keys", { body, headers });
   const count = async (table: string) => (await database.query(`select from kernel.${table}`)).length;
 
-  test("are made, listed without the key, and revoked, and the audit log says by whom", async () => {
+  test("are created, listed without the key, and revoked, and the audit log names the actor", async () => {
     const made = await create({ name: "加载", scopes: ["admin"], rateLimitPerMinute: 5 }, { "x-request-id": "make" });
     expect(made.status).toBe(200);
     const { key, ...shown } = made.body;
@@ -86,13 +86,13 @@ describe("keys", () => {
     [{ name: "x", scopes: ["admin"], tenantId: 2 ** 60 }, "The field `tenantId` must be <= 9007199254740991."],
     [{ name: "x", scopes: ["admin"], rateLimitPerMinute: 0 }, "The field `rateLimitPerMinute` must be >= 1."],
     [{ name: "x", scopes: ["admin"], rateLimit: 1, key: "mlr_mine" }, "The body has the unknown field `rateLimit`."],
-  ])("are not made from %j", async (body, sentence) => {
+  ])("are not created from %j", async (body, sentence) => {
     expect(await create(body)).toMatchObject({ status: 400, body: { code: "VALIDATION_FAILED", error: sentence } });
     expect(await count("api_key")).toBe(0);
     expect(await count("audit_log")).toBe(0);
   });
 
-  test("are neither made nor revoked when the audit log cannot be written", async () => {
+  test("are neither created nor revoked when the audit log cannot be written", async () => {
     const { id } = (await create({ name: "kept", scopes: ["admin"] })).body;
     await makeRefusal("trigger refuse before insert on kernel.audit_log execute function refuse()");
     expect((await create({ name: "unseen", scopes: ["admin"] })).status).toBe(500);
@@ -102,7 +102,7 @@ describe("keys", () => {
     ]);
   });
 
-  test("leave no audit row when the deed itself fails, even as late as at its commit", async () => {
+  test("leave no audit row when the action itself fails, even at its commit", async () => {
     const { id } = (await create({ name: "kept", scopes: ["admin"] })).body;
     await makeRefusal(
       `constraint trigger refuse after insert or update on kernel.api_key deferrable initially deferred
@@ -132,7 +132,7 @@ describe("keys", () => {
     expect(await count("audit_log")).toBe(0);
   });
 
-  test("and everything else here are for admins only", async () => {
+  test("and all other routes here need the scope admin", async () => {
     const { key } = await http.keys.create(database.db, { name: "x", scopes: ["pipeline:read"] }, "test");
     const headers = { authorization: `Bearer ${key}` };
     for (const path of ["/keys", "/audit", "/doctor"]) expect((await http.send(path, { headers })).status).toBe(403);
@@ -150,7 +150,7 @@ describe("the audit log", () => {
   });
   const targets = (body: Json) => (body["items"] as Json[]).map(({ target }) => Number(target));
 
-  test("is read newest first, page by page, with nothing doubled or left out", async () => {
+  test("is read newest first, in pages, with nothing repeated or missing", async () => {
     const seen: number[] = [];
     let next: string | null = "";
     let pages = 0;
@@ -164,7 +164,7 @@ describe("the audit log", () => {
     expect(pages).toBe(5);
   });
 
-  test("gives a hundred rows unless asked for more, and a thousand at most", async () => {
+  test("has a hundred rows by default, and a thousand at most", async () => {
     expect(targets((await http.send("/audit")).body)).toHaveLength(100);
     expect(targets((await http.send("/audit?limit=1000")).body)).toHaveLength(250);
     for (const query of ["limit=1001", "limit=0", "before=x", "before=-1", `before=${"9".repeat(19)}`, "page=2"]) {
@@ -173,7 +173,7 @@ describe("the audit log", () => {
   });
 });
 
-test("the doctor tells what it found, and a check that fails is a finding too", async () => {
+test("the doctor lists its findings, and a check that fails is a finding too", async () => {
   expect((await http.send("/doctor")).body).toEqual({
     findings: [
       { check: "fine", verdict: "ok", found: "All is well." },

@@ -1,4 +1,4 @@
-/** The routes for those who run Millrace: keys, the audit log and the doctor. */
+/** The routes for administrators: keys, the audit log and the doctor. */
 import { Type } from "typebox";
 import { audit, listAudit } from "../auth/audit.ts";
 import type { Keys } from "../auth/keys.ts";
@@ -32,7 +32,7 @@ export interface AdminDeps {
   db: Db;
   keys: Keys;
   checks: readonly DoctorCheck[];
-  /** What keys can be given. */
+  /** The scopes and sources that keys can have. */
   catalogue: Pick<MergedCatalogue, "scopes" | "keySources">;
 }
 
@@ -53,7 +53,7 @@ export function adminSurfaces(http: Http, { db, keys, checks, catalogue }: Admin
       config,
       schema: {
         tags: ["admin"],
-        summary: "Make a key; it is shown only in this answer",
+        summary: "Create a key; it is shown only in this answer",
         body: NewKey,
         response: { 200: Type.Object({ ...Key, key: Type.String() }), ...errors(400) },
       },
@@ -112,7 +112,9 @@ export function adminSurfaces(http: Http, { db, keys, checks, catalogue }: Admin
         summary: "Who did what, newest first",
         querystring: Body({
           limit: Type.Integer({ minimum: 1, maximum: AUDIT_LIMIT_MAX, default: 100 }),
-          before: Type.Optional(Type.String({ pattern: "^\\d{1,18}$", description: "The `next` of the page before." })),
+          before: Type.Optional(
+            Type.String({ pattern: "^\\d{1,18}$", description: "The `next` of the previous page." }),
+          ),
         }),
         response: {
           200: Type.Object({
@@ -120,7 +122,7 @@ export function adminSurfaces(http: Http, { db, keys, checks, catalogue }: Admin
               Type.Object({
                 id: Type.String(),
                 at: ReplyTime,
-                actor: Type.String({ description: "The name of the key, which another key may have too." }),
+                actor: Type.String({ description: "The name of the key; names are not unique." }),
                 keyId: Type.Union([Type.String(), Type.Null()], {
                   description: "Null for a caller without a stored key.",
                 }),
@@ -150,7 +152,7 @@ export function adminSurfaces(http: Http, { db, keys, checks, catalogue }: Admin
       config,
       schema: {
         tags: ["admin"],
-        summary: "Examine this installation",
+        summary: "Check this installation",
         response: {
           200: Type.Object({
             findings: Type.Array(

@@ -1,4 +1,4 @@
-/** What a JSON body may be, over real HTTP: its size, its type, its syntax and its text. */
+/** The limits of a JSON body, over real HTTP: its size, type, syntax and text. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { Type } from "typebox";
@@ -57,13 +57,13 @@ describe("size", () => {
     expect(response.status).toBe(413);
   });
 
-  test("a body of which the caller sends only half is not blamed on the database", async () => {
+  test("a body that ends halfway is not logged as a failure of the database", async () => {
     const socket = connect(http.port, "127.0.0.1");
     socket.write(
       `POST /echo HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_KEY}\r\n` +
         "Content-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n",
     );
-    await once(socket, "data"); // It waits for the body now.
+    await once(socket, "data"); // It now waits for the body.
     socket.write('{"half":', () => socket.destroy());
     await hungUp.promise;
     expect(http.lines).toEqual([]);
@@ -123,11 +123,11 @@ describe("syntax", () => {
     },
   );
 
-  test("a byte order mark is passed over", async () => {
+  test("a byte order mark is ignored", async () => {
     expect(await echo(Buffer.from('\ufeff{"a":1}'))).toMatchObject({ status: 200, body: { body: { a: 1 } } });
   });
 
-  test("64 levels are taken and more are refused, however many", async () => {
+  test("64 levels are accepted and more are refused", async () => {
     const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
     expect((await echo(nested(64))).status).toBe(200);
     for (const body of [nested(65), nested(LIMIT / 2), '{"a":'.repeat(1_500) + '"\\u0041"' + "}".repeat(1_500)]) {
@@ -159,7 +159,7 @@ describe("text", () => {
     expect(handled).toBe(before);
   });
 
-  test("all other text comes through as it was sent", async () => {
+  test("all other text is accepted unchanged", async () => {
     const text = { "加载 \u{1f600}": "é\u0001\u007f\ufffd\u202e\uffff", __pro: "__proto__ \\u0000" };
     expect((await echo(text)).body).toEqual({ body: text });
     expect((await echo('{"a":"\\ud83d\\ude00"}')).body).toEqual({ body: { a: "\u{1f600}" } });

@@ -1,15 +1,15 @@
 /**
  * The parser of JSON bodies. Beyond syntax it refuses what Postgres cannot store (NUL, unpaired surrogates, bytes that are
- * not UTF-8, endless nesting), so that no module has to think of it and no such body ends as a 500.
+ * not UTF-8, endless nesting), so that no module has to handle it and no such body causes a 500.
  */
 import { invalid, kernelError } from "../errors.ts";
 import { isDeeper } from "../json/depth.ts";
 
-/** Far more than any real body; both `JSON.stringify` and Postgres give up at some depth. */
+/** Far more than any real body; both `JSON.stringify` and Postgres fail at some depth. */
 const DEPTH_MAX = 64;
 const NAME_LENGTH_SHOWN = 64;
 const decoder = new TextDecoder("utf-8", { fatal: true });
-/** NUL and lone surrogates come in by an escape only: the parser refuses the one as a byte, the decoder the other. */
+/** NUL and unpaired surrogates are possible only as an escape: the parser refuses the one as a byte, the decoder the other. */
 const SUSPICIOUS = /\\u|__proto__/;
 
 export function parseJson(body: Buffer): unknown {
@@ -43,7 +43,7 @@ export function valueOf(text: string): unknown {
   }
 }
 
-/** The parser repeats a piece of the text, which may be of a secret, and would end up in the caller's log. */
+/** The parser quotes a part of the text, which may be a secret and would end up in the caller's log. */
 function withoutExcerpt({ message }: Error): string {
   return message.replace(/, (\.\.\.)?".*$/s, "");
 }
@@ -57,7 +57,7 @@ function refuseUnusable(value: unknown, place: string): void {
   } else if (value !== null && typeof value === "object") {
     for (const [name, item] of Object.entries(value)) {
       refuseUnstorable(name, place === "" ? "A field name in the body" : `A field name in \`${place}\``);
-      // It would change the prototype of whatever the value is spread or assigned into later.
+      // It would change the prototype of an object that the value is assigned to later.
       if (name === "__proto__") throw invalid("The body has a field named `__proto__`, which is never accepted");
       const shown = name.slice(0, NAME_LENGTH_SHOWN);
       refuseUnusable(item, place === "" ? shown : `${place}.${shown}`);

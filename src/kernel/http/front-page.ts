@@ -1,4 +1,4 @@
-/** The page at `/`: says what runs here and where to go from it. No scripts, no outside resources. */
+/** The page at `/`: version, roles and links. No scripts, no external resources. */
 
 export interface FrontPage {
   version: string;
@@ -9,15 +9,15 @@ export interface FrontPage {
 
 const LINKS: readonly [path: string, text: string][] = [
   ["/docs", "API reference, with every call and its fields"],
-  ["/openapi.json", "the same for machines (OpenAPI 3.1)"],
+  ["/openapi.json", "the API as an OpenAPI 3.1 document"],
   ["/metrics", "metrics for Prometheus"],
-  ["/readyz", "whether this process can serve"],
+  ["/readyz", "whether this process is ready"],
 ];
 
 export function frontPage({ version, roles, database, startedAt }: FrontPage): string {
   const facts = [
     ["Version", version],
-    ["This process does", roles.join(", ")],
+    ["Roles of this process", roles.join(", ")],
     ["Database", database],
     ["Running since", startedAt.toISOString()],
   ];

@@ -1,4 +1,4 @@
-/** `/openapi.json` for machines and `/docs` for people, both made from the routes' schemas. */
+/** `/openapi.json` for programs and `/docs` for people, both generated from the schemas of the routes. */
 import { createHash } from "node:crypto";
 import swagger from "@fastify/swagger";
 import swaggerUi from "@fastify/swagger-ui";
@@ -9,13 +9,13 @@ import type { Http } from "./server.ts";
 
 const REFERENCE = "/docs";
 
-/** The pages of the reference come with their library and are open to everyone. */
+/** The pages of the reference belong to their library and are public. */
 export function isReference(url = ""): boolean {
   return url === REFERENCE || url.startsWith(`${REFERENCE}/`);
 }
 
 const ANSWERS: Record<string, string> = {
-  200: "Done",
+  200: "Success",
   400: "Malformed or invalid",
   401: "The key is missing or unknown",
   403: "The key may not do this",
@@ -24,10 +24,10 @@ const ANSWERS: Record<string, string> = {
   413: "The body is too large",
   415: "The body is not JSON",
   429: "Too many requests; try again after `Retry-After`",
-  503: "Not now; try again after `Retry-After`",
+  503: "Temporarily unavailable; try again after `Retry-After`",
 };
 
-/** The answers that the server itself gives on a route, so that the route lists only its own. */
+/** The answers that the server itself gives on every route, so that a route lists only its own. */
 function commonAnswers({ isPublic, hasBody }: { isPublic: boolean; hasBody: boolean }): Record<string, object> {
   return {
     ...(isPublic ? {} : errors(401, 403, 429)),
@@ -36,7 +36,7 @@ function commonAnswers({ isPublic, hasBody }: { isPublic: boolean; hasBody: bool
   };
 }
 
-/** Completes the answers that a route lists; one that lists none is left as it is. */
+/** Adds the common answers to a route that lists its own; one that lists none stays as it is. */
 function completeAnswers(schema: FastifySchema, isPublic: boolean): void {
   const own = schema.response as Record<string, object> | undefined;
   if (!own) return;
@@ -53,7 +53,7 @@ interface Content {
   schema?: { anyOf?: { type?: string }[] };
 }
 
-/** The library calls every body required; one that may be `null` may as well be left out. */
+/** The library marks every body as required; one that may be `null` may also be left out. */
 function markOptionalBodies({ paths = {} }: Described): void {
   for (const { requestBody } of Object.values(paths).flatMap((path) => Object.values(path))) {
     const { anyOf = [] } = requestBody?.content["application/json"]?.schema ?? {};
@@ -70,7 +70,7 @@ export async function useOpenApi(http: Http, { version, tags }: { version: strin
     const unknown = schema?.tags?.find((tag) => !Object.hasOwn(tags, tag));
     if (unknown !== undefined) throw new Error(`route ${url} has the tag ${unknown}, which is in no catalogue`);
     if (schema) completeAnswers(schema, config?.scope === "public");
-    if (url === `${REFERENCE}/json`) route.handler = send; // The library would write it out for each caller.
+    if (url === `${REFERENCE}/json`) route.handler = send; // The library would serialise it for each request.
   });
   await http.register(swagger, {
     openapi: {
@@ -101,7 +101,7 @@ export async function useOpenApi(http: Http, { version, tags }: { version: strin
       title: "Millrace API",
       css: [{ filename: "millrace.css", content: ".swagger-ui .topbar { display: none }" }],
     },
-    // An admin key that is typed in there must not outlive the page in the browser's storage.
+    // The page must not keep an admin key in the browser's storage.
     uiConfig: {
       docExpansion: "list",
       defaultModelsExpandDepth: -1,
@@ -112,12 +112,12 @@ export async function useOpenApi(http: Http, { version, tags }: { version: strin
   http.get("/openapi.json", { config: { scope: "public" }, schema: { hide: true } }, send);
 }
 
-/** Half a megabyte that does not change while the process runs: written out once, and not sent to whoever has it. */
+/** Half a megabyte that does not change while the process runs: serialised once, and answered with 304 to a caller that has it. */
 function sendDescription(http: Http) {
   let made: { bytes: Buffer; etag: string } | undefined;
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     made ??= describe(http);
-    reply.header("etag", made.etag).header("cache-control", "no-cache"); // To be kept, and asked for again by its tag.
+    reply.header("etag", made.etag).header("cache-control", "no-cache"); // Clients may cache it but must revalidate it.
     if (request.headers["if-none-match"]?.includes(made.etag)) return reply.code(304).send();
     return reply.type("application/json; charset=utf-8").send(made.bytes);
   };

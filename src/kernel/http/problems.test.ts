@@ -1,4 +1,4 @@
-/** What becomes of trouble: every answer has a sentence and a code, and what is ours to mend is in the log. */
+/** Error answers: each has a sentence and a code, and failures of the server are logged. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { text } from "node:stream/consumers";
@@ -67,7 +67,7 @@ describe("a bug", () => {
       const answer = await http.send(`/throws/${index}`, { headers: { "x-request-id": `bug-${index}` } });
       expect(answer.status).toBe(500);
       expect(answer.body).toEqual({
-        error: `Something broke on our side. The log has the details under request bug-${index}.`,
+        error: `The server failed to handle the request. Its log has the details under request bug-${index}.`,
         code: "INTERNAL",
         details: { requestId: `bug-${index}` },
       });
@@ -84,12 +84,12 @@ describe("a bug", () => {
     });
   });
 
-  test("in a statement is a bug too, not a database that is away", async () => {
+  test("in a statement is a bug too, not an unavailable database", async () => {
     expect(await http.send("/nonsense")).toMatchObject({ status: 500, body: { code: "INTERNAL" } });
   });
 });
 
-describe("a path that is not there", () => {
+describe("an unknown path", () => {
   const hintFor = async (path: string, method = "GET") => {
     const { status, body } = await http.send(path, { method });
     expect(status).toBe(404);
@@ -97,7 +97,7 @@ describe("a path that is not there", () => {
     return body["error"];
   };
 
-  test("is answered with the nearest one, and the way to call it", async () => {
+  test("is answered with the nearest one and its methods", async () => {
     expect(await hintFor("/files/registre", "POST")).toBe(
       "There is no POST /files/registre here. Did you mean POST /files/register?",
     );
@@ -109,12 +109,12 @@ describe("a path that is not there", () => {
     expect(await hintFor("/both", "POST")).toBe("There is no POST /both here. Did you mean PUT or DELETE /both?");
   });
 
-  test("is cut short in the answer", async () => {
+  test("is truncated in the answer", async () => {
     expect(String(await hintFor(`/${"x".repeat(5_000)}`)).length).toBeLessThan(400);
   });
 });
 
-describe("an address that cannot be read", () => {
+describe("a URL that cannot be parsed", () => {
   test.each(["/files/%zz", "/files/%", "/files/%c3%28", "/files/%ed%a0%80", "/nowhere/%ff"])(
     "%s is refused",
     async (path) => {
@@ -136,14 +136,14 @@ describe("an address that cannot be read", () => {
     });
   });
 
-  test("an address that is longer than Node reads is refused with a sentence", async () => {
+  test("a URL that is longer than the limit of Node is refused with a sentence", async () => {
     expect(await raw(`GET /${"x".repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)).toEqual({
       head: expect.stringMatching(/^HTTP\/1.1 400 /),
-      body: { code: "VALIDATION_FAILED", error: "The address and the headers are too long together." },
+      body: { code: "VALIDATION_FAILED", error: "The URL and the headers are too long together." },
     });
   });
 
-  test("what is no HTTP at all is refused with a sentence", async () => {
+  test("bytes that are not HTTP are refused with a sentence", async () => {
     expect(await raw("hello\r\n\r\n")).toEqual({
       head: expect.stringMatching(/^HTTP\/1.1 400 /),
       body: { code: "VALIDATION_FAILED", error: "This is not a complete HTTP request." },
@@ -158,12 +158,12 @@ describe("an address that cannot be read", () => {
   }
 });
 
-describe("a database that is away", () => {
+describe("an unavailable database", () => {
   const unavailable = {
     status: 503,
     body: {
       code: "DATABASE_UNAVAILABLE",
-      error: "The database does not answer at the moment. Try again in 2 s.",
+      error: "The database does not answer. Try again in 2 s.",
       details: { seconds: 2 },
     },
   };
@@ -171,7 +171,7 @@ describe("a database that is away", () => {
   test.each([
     ["ends its connection", "pg_terminate_backend"],
     ["cuts the statement off", "pg_cancel_backend"],
-  ])("in the middle of a statement (it %s) is answered with 503 and Retry-After", async (_, end) => {
+  ])("during a statement (it %s) is answered with 503 and Retry-After", async (_, end) => {
     const answering = http.send("/sleep");
     await until(async () => {
       const ended = await database.query(
@@ -186,7 +186,7 @@ describe("a database that is away", () => {
     expect(http.lines.at(-1)).toMatchObject({ level: 40, msg: "a request failed" });
   });
 
-  test("altogether is answered with 503 for stored keys and for statements", async () => {
+  test("is answered with 503 for stored keys and for statements", async () => {
     const away = openDb({ connection: { connectionString: `postgres://nobody@127.0.0.1:${await closedPort()}/x` } });
     const cut = await startHttp({
       db: away,

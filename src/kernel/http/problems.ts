@@ -1,4 +1,4 @@
-/** Turns whatever was thrown into an answer: a sentence, a stable code, and never a stack. */
+/** Turns any exception into an answer with a sentence and a stable code, never a stack. */
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { isTimedOut, isUnavailable } from "../data/db.ts";
@@ -46,7 +46,7 @@ function bodyOf(problem: ApiError): object {
   return { error: problem.message, code: problem.code, ...details };
 }
 
-/** Answers what is refused while the address is looked at, before any route or hook is found. */
+/** Answers a request whose URL is refused before any route or hook. */
 export function answerBadAddress(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   reply.header("x-request-id", request.id);
   const reason =
@@ -57,11 +57,11 @@ export function answerBadAddress(error: FastifyError, request: FastifyRequest, r
 }
 
 const UNREADABLE: Record<string, string> = {
-  HPE_HEADER_OVERFLOW: "The address and the headers are too long together",
-  ERR_HTTP_REQUEST_TIMEOUT: "The request took too long to come in whole",
+  HPE_HEADER_OVERFLOW: "The URL and the headers are too long together",
+  ERR_HTTP_REQUEST_TIMEOUT: "The request was not complete in time",
 };
 
-/** Answers what Node could not read as a request, on the bare socket. */
+/** Answers bytes that Node could not parse as a request, directly on the socket. */
 export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code !== "ECONNRESET" && socket.writable) {
     const reason = UNREADABLE[error.code ?? ""] ?? "This is not a complete HTTP request";
@@ -76,19 +76,19 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
 
 function toApiError(error: unknown, request: FastifyRequest): ApiError {
   if (error instanceof ApiError) return error;
-  // The caller hung up. Nobody reads this answer, but the log should not blame the database for it.
+  // The caller disconnected. Nobody reads this answer, but the log must not blame the database.
   if (request.raw.destroyed && !request.raw.complete) {
-    return kernelError("VALIDATION_FAILED", {}, { reason: "The connection broke before the whole body had come" });
+    return kernelError("VALIDATION_FAILED", {}, { reason: "The connection ended before the body was complete" });
   }
   if (isUnavailable(error) || isTimedOut(error)) {
     return kernelError("DATABASE_UNAVAILABLE", { seconds: RETRY_AFTER_SECONDS });
   }
-  const { code, statusCode, message } = (error ?? {}) as Partial<FastifyError>; // Anything can be thrown, even nothing.
+  const { code, statusCode, message } = (error ?? {}) as Partial<FastifyError>; // Any value can be thrown, even undefined.
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
     return kernelError("BODY_TOO_LARGE", { limit: request.routeOptions.bodyLimit });
   }
   if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return kernelError("UNSUPPORTED_MEDIA_TYPE");
-  // What Fastify itself refuses, such as a wrong content length.
+  // Refused by Fastify itself, for example a wrong content length.
   if (code?.startsWith("FST_") && statusCode !== undefined && statusCode < 500) {
     return kernelError("VALIDATION_FAILED", {}, { reason: message?.replace(/\.$/, "") ?? code });
   }

@@ -1,7 +1,7 @@
-/** Schemas that every module's routes share. */
+/** Schemas that the routes of all modules share. */
 import { type TSchema, Type } from "typebox";
 
-/** Routes refuse unknown fields. One with a default may be left out, which TypeBox does not conclude by itself. */
+/** An object that refuses unknown fields. A field with a default may be left out, which TypeBox does not infer. */
 export function Body<Fields extends Record<string, TSchema>>(fields: Fields, description?: string) {
   const schema = Type.Object(fields, { additionalProperties: false, ...(description ? { description } : {}) });
   const required = Object.keys(fields).filter((name) => {
@@ -16,7 +16,7 @@ export function Nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }
 
-/** Of an action that takes nothing: what is sent with it all the same is more likely a mistake than meant to be ignored. */
+/** For an action without a body: fields that are sent anyway are probably a mistake, so they are refused. */
 export const NoBody = Nullable(Body({}));
 
 /** A time that a caller sends. */
@@ -35,14 +35,14 @@ export const PageQuery = {
 
 export const ErrorBody = Type.Object(
   {
-    error: Type.String({ description: "A sentence for a person." }),
+    error: Type.String({ description: "A sentence for people." }),
     code: Type.String({ description: "Stable; docs/errors.md lists all." }),
     details: Type.Optional(Type.Object({}, { additionalProperties: true })),
   },
   { $id: "Error" },
 );
 
-/** The answers to list beside the successful one. */
+/** The error answers of a route. */
 export function errors(...statuses: (400 | 401 | 403 | 404 | 409 | 413 | 415 | 429 | 503)[]) {
   return Object.fromEntries(statuses.map((status) => [status, Type.Ref("Error")]));
 }

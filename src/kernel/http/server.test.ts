@@ -1,4 +1,4 @@
-/** What the server does for every route: request ids, keys and scopes, limits, and turning away while it stops. */
+/** What the server does for every route: request ids, keys and scopes, limits, and refusals while it stops. */
 import { randomBytes } from "node:crypto";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
@@ -16,7 +16,7 @@ const database = useDatabase();
 const SCOPES = Object.keys(CATALOGUE.scopes);
 let http: TestHttp;
 
-/** One route for each scope, such as `/needs/pipeline:read`, one for clients that take 429 for a no, and one that everyone may call. */
+/** One route for each scope, such as `/needs/pipeline:read`, one for clients that do not retry after 429, and a public one. */
 function routes(server: Http): void {
   for (const scope of SCOPES) {
     server.get(`/needs/${scope.replace(":", "::")}`, { config: { scope } }, async ({ caller }) => ({ ...caller }));
@@ -57,13 +57,13 @@ describe("a request id", () => {
     },
   );
 
-  test("is made where none was given, a new one each time", async () => {
+  test("is generated if there is none, a new one each time", async () => {
     const [first, second] = [await http.send("/open"), await http.send("/open")];
     expect(first.headers.get("x-request-id")).toMatch(/^[\da-f-]{36}$/);
     expect(first.headers.get("x-request-id")).not.toBe(second.headers.get("x-request-id"));
   });
 
-  test("comes with refusals too, wherever they are made", async () => {
+  test("is in refusals too, wherever they are made", async () => {
     for (const path of ["/nowhere", "/needs/admin", "/%zz"]) {
       const headers = { "x-request-id": "mine", authorization: "Bearer wrong" };
       const answer = await http.send(path, { headers });
@@ -74,7 +74,7 @@ describe("a request id", () => {
 });
 
 describe("a key", () => {
-  test("that is missing is asked for", async () => {
+  test("that is missing is 401", async () => {
     const response = await fetch(`${http.url}/needs/pipeline:read`);
     expect(response.status).toBe(401);
     expect(response.headers.get("www-authenticate")).toBe("Bearer");
@@ -101,7 +101,7 @@ describe("a key", () => {
     });
   });
 
-  test("reaches what its scopes name and nothing else", async () => {
+  test("can call what its scopes allow and nothing else", async () => {
     const { key } = await makeKey(["pipeline:read", "run:control"]);
     const reached = await reachedBy(key);
     expect(reached).toEqual(["run:control", "pipeline:read"]);
@@ -115,12 +115,12 @@ describe("a key", () => {
     });
   });
 
-  test("with the scope admin reaches everything", async () => {
+  test("with the scope admin can call everything", async () => {
     const { key } = await makeKey(["admin"]);
     expect(await reachedBy(key)).toEqual(SCOPES);
   });
 
-  test("that is bound to a tenant reaches lineage and nothing else, whatever its scopes say", async () => {
+  test("that is bound to a tenant can call only lineage, whatever its scopes", async () => {
     const { key } = await makeKey(["admin", "pipeline:read"], { tenantId: 7 });
     expect(await reachedBy(key)).toEqual(["lineage:read", "lineage:write"]);
     const { key: reader } = await makeKey(["lineage:read", "kpi:read"], { tenantId: 7 });
@@ -143,7 +143,7 @@ describe("a key", () => {
     expect((await http.send("/needs/admin")).body).toMatchObject({ name: "MILLRACE_ADMIN_KEY", keyId: null });
   });
 
-  test("is not looked at where everyone may come, so that health does not hang on the database", async () => {
+  test("is not read on public routes, so that health does not depend on the database", async () => {
     expect((await http.send("/open", withKey("wrong"))).body).toMatchObject({ name: "anonymous", scopes: [] });
   });
 
@@ -177,7 +177,7 @@ describe("a rate limit", () => {
   });
   afterAll(() => limited.stop());
 
-  /** How many of so many requests are answered, and the first refusal. */
+  /** How many of these requests are answered, and the first refusal. */
   async function ask(times: number, path: string, key: string) {
     const answers = [];
     for (let i = 0; i < times; i += 1) answers.push(await limited.send(path, withKey(key)));
@@ -187,7 +187,7 @@ describe("a rate limit", () => {
     };
   }
 
-  test("counts each key by itself, over all routes, and says when to come again", async () => {
+  test("counts each key separately, over all routes, and says when to try again", async () => {
     const [one, other] = [await makeKey(["admin"]), await makeKey(["admin"])];
     expect((await ask(2, "/needs/kpi:read", one.key)).answered).toBe(2);
     const { answered, refused } = await ask(2, "/needs/run:read", one.key);
@@ -200,7 +200,7 @@ describe("a rate limit", () => {
     expect((await ask(3, "/needs/kpi:read", other.key)).answered).toBe(3);
   });
 
-  test("is answered with 503 where clients would drop what they send at 429", async () => {
+  test("is answered with 503 where clients would drop their data after 429", async () => {
     const { key } = await makeKey(["admin"]);
     const { answered, refused } = await ask(4, "/sink", key);
     expect(answered).toBe(3);
@@ -219,7 +219,7 @@ describe("a rate limit", () => {
     expect(refused?.body["details"]).toMatchObject({ limit: 5 });
   });
 
-  test("of a key's own holds where the server sets none, and other keys have none", async () => {
+  test("of one key applies where the server has none, and other keys have none", async () => {
     const [slow, free] = [await makeKey(["admin"], { rateLimitPerMinute: 1 }), await makeKey(["admin"])];
     const statuses = async ({ key }: { key: string }) => {
       const answers = [];
@@ -239,14 +239,14 @@ describe("a rate limit", () => {
     );
   });
 
-  test("spares what is open to everyone, the reference included", async () => {
+  test("does not apply to public routes, including the reference", async () => {
     for (const path of ["/open", "/docs/json", "/openapi.json"]) {
       for (let i = 0; i < 5; i += 1) expect((await fetch(limited.url + path)).status).toBe(200);
     }
   });
 });
 
-test("an address that guesses keys is told to wait, and the keys that work from there still do", async () => {
+test("an address that guesses keys is limited, and valid keys from there still work", async () => {
   const guessed = await start({});
   const guess = () => guessed.send("/needs/kpi:read", withKey(`mlr_${randomBytes(32).toString("base64url")}`));
   try {
@@ -267,7 +267,7 @@ test("an address that guesses keys is told to wait, and the keys that work from 
 describe("a request", () => {
   const config = { scope: "public" } as const;
 
-  test("must have come in whole after a minute, but its answer may take longer", async () => {
+  test("must be complete after a minute, but its answer may take longer", async () => {
     const answer = signal();
     const hasty = await start({
       routes(server) {
@@ -286,7 +286,7 @@ describe("a request", () => {
       socket.write("POST /slow HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{");
       const refusal = await text(socket);
       expect(refusal).toMatch(/^HTTP\/1.1 400 /);
-      expect(refusal).toContain("The request took too long to come in whole.");
+      expect(refusal).toContain("The request was not complete in time.");
       answer.resolve();
       expect(await polling).toMatchObject({ status: 200, body: { done: true } });
     } finally {
@@ -294,7 +294,7 @@ describe("a request", () => {
     }
   });
 
-  test("whose caller hung up is counted once, as such", async () => {
+  test("whose caller disconnected is counted once, with status 499", async () => {
     const [asked, answer] = [signal(), signal()];
     const left = await start({
       routes: (server) =>
@@ -338,12 +338,12 @@ describe("a route", () => {
     expect(Object.keys(body["paths"] as object)).toContain("/needs/pipeline:read");
     expect(Object.keys(body["paths"] as object)).not.toContain("/openapi.json");
     expect((await fetch(`${http.url}/docs`)).headers.get("content-type")).toContain("text/html");
-    // Else a key would outlive the page in the browser's storage.
+    // Otherwise the browser's storage would keep a key.
     const script = await (await fetch(`${http.url}/docs/static/swagger-initializer.js`)).text();
     expect(script).toMatch(/"?persistAuthorization"?: ?false/);
   });
 
-  test("is described in the same bytes at /openapi.json and in /docs, and not sent again to whoever has them", async () => {
+  test("is described in the same bytes at /openapi.json and in /docs, and answered with 304 to a caller that has them", async () => {
     const first = await fetch(`${http.url}/openapi.json`);
     expect(first.headers.get("content-type")).toBe("application/json; charset=utf-8");
     const etag = first.headers.get("etag") ?? "";
@@ -357,7 +357,7 @@ describe("a route", () => {
     expect([older.status, await older.text()]).toEqual([200, bytes]);
   });
 
-  test("is described with the answers that the server itself gives on it, beside its own", async () => {
+  test("is described with the common answers of the server and its own", async () => {
     const schema = { response: { 200: Type.Object({}), ...errors(404) } };
     const described = await start({
       routes(server) {
@@ -382,7 +382,7 @@ describe("a route", () => {
     }
   });
 
-  test("is counted by its pattern and status, and unknown ones under one name", async () => {
+  test("is measured by its pattern and status, and unknown ones under one name", async () => {
     await http.send("/needs/admin");
     await http.send("/one/nowhere");
     await http.send("/another/nowhere");
@@ -393,7 +393,7 @@ describe("a route", () => {
   });
 });
 
-test("a stopping server turns new requests away, and says when to try again", async () => {
+test("a stopping server refuses new requests, and says when to try again", async () => {
   let stopping = false;
   const ending = await start({ isStopping: () => stopping });
   try {

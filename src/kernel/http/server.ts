@@ -1,7 +1,7 @@
 /**
- * The HTTP server that all modules register their routes on: keys and scopes, rate limits, request ids, limits, metrics,
- * traces, errors and the OpenAPI description are done here once. A route says which scope it needs, or that it is public;
- * one that says neither stops the start.
+ * The HTTP server for the routes of all modules. It handles keys and scopes, rate limits, request ids, limits, metrics,
+ * traces, errors and the OpenAPI description. A route names the scope that it needs, or that it is public; a route without
+ * either stops the start.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -47,9 +47,9 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** The scope that a caller needs, or `public` for everyone. */
     scope?: string;
-    /** Whether the body may be left out; an empty one is then none, whatever its content type. */
+    /** The body may be left out; an empty one counts as none, whatever its content type. */
     bodyOptional?: true;
-    /** Who calls too often is answered with this, where clients never try again at 429, as those of OpenLineage do. */
+    /** The status for a caller over its rate limit, for clients that do not retry after 429, such as those of OpenLineage. */
     busyStatus?: 503;
   }
   interface FastifyRequest {
@@ -63,59 +63,59 @@ export interface HttpOptions {
   metrics: Metrics<typeof KERNEL_METRICS>;
   keys: Keys;
   version: string;
-  /** Those that routes may ask for. */
+  /** The scopes that routes may need. */
   scopes: ScopeTable;
-  /** Those that group routes in the description of the API. */
+  /** The tags that group routes in the OpenAPI document. */
   tags: Tags;
   anonymousScopes: readonly string[];
   bodyLimitBytes: number;
-  /** Requests a minute for each key and process; 0 is no limit. A key may have its own. */
+  /** Requests per minute for each key and process; 0 is no limit. A key may have its own limit. */
   rateLimitPerMinute: number;
-  /** Turns new requests away while those in flight are finished. */
+  /** While true, new requests are refused and those in flight finish. */
   isStopping: () => boolean;
-  /** Who may come with a signed token (JWT) instead of a key. Unset: nobody. */
+  /** Authenticates callers with a signed token (JWT) instead of a key. Unset: tokens are refused. */
   assertions?: Assertions | undefined;
 }
 
 export interface Assertions {
-  /** Whom the token vouches for. Throws an `ApiError` if nobody, or if that cannot be told at the moment. */
+  /** The caller that the token proves. Throws an `ApiError` if it is not valid or cannot be verified now. */
   verify(token: string, address: string): Promise<Caller>;
 }
 
-/** What a route names instead of a scope when it is open to everyone. */
+/** The scope of a route that is open to everyone. */
 const PUBLIC = "public";
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const RETRY_AFTER_SECONDS = 2;
-/** Measured after decoding. Well above every name that a schema allows, so that the schema answers, and tells its limit. */
+/** Measured after decoding. Well above every length that a schema allows, so that the schema answers with its own limit. */
 const PARAMETER_LENGTH_MAX = 2_048;
-/** To send a whole request; a body that trickles in would hold its connection for ever. Answers may take longer. */
+/** For receiving a whole request: a body that arrives slowly would hold its connection for ever. Answers may take longer. */
 const REQUEST_TIMEOUT_MS = 60_000;
-/** What nginx logs, and so what people look for, when a caller hung up before its answer. */
-const CALLER_HUNG_UP = 499;
+/** The status that nginx logs when the caller disconnects before the answer. */
+const CALLER_DISCONNECTED = 499;
 
 export async function createHttp(options: HttpOptions): Promise<Http> {
   const { log, metrics, keys, scopes } = options;
-  const logger: FastifyBaseLogger = log; // The wider type, so that routes need not know pino.
+  const logger: FastifyBaseLogger = log; // The wider type, so that routes do not depend on pino.
   const http: Http = fastify({
     loggerInstance: logger,
-    logController: new LogController({ disableRequestLogging: true }), // Metrics and traces tell of requests.
+    logController: new LogController({ disableRequestLogging: true }), // Metrics and traces cover requests.
     bodyLimit: options.bodyLimitBytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
-    return503OnClosing: false, // The hook below answers with the catalogue's sentence.
+    return503OnClosing: false, // The hook below answers with the sentence of the catalogue.
     forceCloseConnections: "idle",
     schemaController: { compilersFactory: { buildSerializer: serializersWhenUsed } },
     frameworkErrors: answerBadAddress,
     clientErrorHandler: answerUnreadable,
-    // A caller's own request id is kept, so that its log and ours can be joined.
+    // The caller's own request id is kept, so that both logs can be correlated.
     genReqId: (request) => {
       const given = request.headers["x-request-id"];
       return typeof given === "string" && REQUEST_ID.test(given) ? given : systemIds.uuid();
     },
   }).withTypeProvider<TypeBoxTypeProvider>();
 
-  http.setChildLoggerFactory((parent) => parent); // Whoever logs names the request; few requests log anything.
+  http.setChildLoggerFactory((parent) => parent); // Log lines include the request id themselves; few requests log anything.
   http.removeAllContentTypeParsers();
   http.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) =>
     body.length === 0 && needsNoBody(request) ? null : parseJson(body),
@@ -133,7 +133,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     }
   });
   http.addHook("onRequest", async (request, reply) => {
-    // Not `onResponse`, which is never called when the caller hangs up.
+    // Not `onResponse`, which is not called when the caller disconnects.
     reply.raw.once("close", () => conclude(request, reply));
     reply.header("x-request-id", request.id);
     if (options.isStopping()) throw kernelError("SHUTTING_DOWN", { seconds: RETRY_AFTER_SECONDS });
@@ -141,16 +141,16 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     request.span = startRequestSpan(`${request.method} ${route}`, request.headers, { "http.route": route });
     request.caller = await inSpan(request.span, () => authenticate(request));
   });
-  // Only here: the events that bring the body would end any context that was entered before it was read.
+  // Entered here, because the events that read the body would lose an earlier context.
   http.addHook("preHandler", (request, _reply, done) => (request.span ? inSpan(request.span, done) : done()));
   http.addHook("onSend", (_request, reply, payload, done) => {
-    // Else the caller would keep the connection, and with it the stopping server, open for its next request.
+    // Without it the caller would keep the connection, and so the stopping server, open.
     if (options.isStopping()) reply.header("connection", "close");
     done(null, payload);
   });
 
   function conclude(request: FastifyRequest, reply: FastifyReply): void {
-    const status = reply.raw.writableFinished ? reply.statusCode : CALLER_HUNG_UP;
+    const status = reply.raw.writableFinished ? reply.statusCode : CALLER_DISCONNECTED;
     const labels = { method: request.method, route: shownRoute(request.routeOptions.url), status: String(status) };
     metrics.observe("millrace_http_request_seconds", labels, reply.elapsedTime / 1000);
     if (request.span) endRequestSpan(request.span, status);
@@ -164,7 +164,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
       if (scope === PUBLIC || whyNot(anonymous, scope, scopes) === undefined) return anonymous;
       throw kernelError("UNAUTHENTICATED", {}, { reason: "This call needs a key." });
     }
-    if (scope === PUBLIC) return anonymous; // Health and metrics answer even while the database is away.
+    if (scope === PUBLIC) return anonymous; // Health and metrics must answer while the database is unavailable.
     const key = /^Bearer (\S+)$/i.exec(authorization)?.[1];
     if (key === undefined) throw kernelError("UNAUTHENTICATED", {}, { reason: "The header holds no bearer key." });
     const caller = await callerWith(key, request.ip);
@@ -175,7 +175,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
   }
 
   async function callerWith(key: string, address: string): Promise<Caller | undefined> {
-    // First among the keys: one from the environment may look like a token, and no token costs a look-up there.
+    // Keys first: a key from the environment may look like a token, and looking up a token among the keys is cheap.
     const holder = await keys.find(key, address);
     return holder || !options.assertions || !JWT.test(key) ? holder : options.assertions.verify(key, address);
   }
@@ -219,17 +219,17 @@ function needsNoBody({ method, routeOptions }: FastifyRequest): boolean {
   return method === "DELETE" || routeOptions.config.bodyOptional === true;
 }
 
-/** A stored key may bear any name. */
+/** A stored key may have the same name. */
 function isAnonymous({ name, keyId }: Caller): boolean {
   return keyId === null && name === ANONYMOUS.name;
 }
 
-/** Adds routes whose paths all begin with `prefix`. */
+/** Adds routes whose paths start with `prefix`. */
 export async function under(http: Http, prefix: string, routes: (api: Http) => void): Promise<void> {
   await http.register(async (scope) => routes(scope as Http), { prefix });
 }
 
-/** Who acts, for the audit log. */
+/** The actor for the audit log. */
 export function actorOf({ caller, ip, id }: FastifyRequest): Actor {
   return { caller, address: ip, requestId: id };
 }

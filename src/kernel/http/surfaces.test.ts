@@ -1,4 +1,4 @@
-/** What is open to everyone: health and metrics with and without a database, and the front page. */
+/** The public routes: health and metrics with and without a database, and the front page. */
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { startHttp, type TestHttp } from "../../../test/http.ts";
@@ -40,12 +40,12 @@ beforeAll(async () => {
 });
 
 describe("health", () => {
-  test("says alive and ready while all is well", async () => {
+  test("is alive and ready", async () => {
     expect(await http.send("/healthz")).toMatchObject({ status: 200, body: { status: "alive" } });
     expect(await http.send("/readyz")).toMatchObject({ status: 200, body: { status: "ready" } });
   });
 
-  test("says alive but not ready while the database is away, and ready again when it is back", async () => {
+  test("is alive but not ready while the database is unavailable, and ready again afterwards", async () => {
     const proxy = await startPostgresProxy(database);
     const db = openDb({ connection: { connectionString: proxy.url } });
     onTestFinished(() => db.close());
@@ -69,7 +69,7 @@ describe("health", () => {
     await until(async () => (await cut.send("/readyz")).status === 200, "the return to be noticed");
   });
 
-  test("says not ready when the database does not answer", async () => {
+  test("is not ready when the database does not answer", async () => {
     const db = openDb({ connection: database.connection, poolSize: 1 });
     onTestFinished(() => db.close());
     const stuck = await start({ ...db, rows: () => new Promise(() => {}) });
@@ -78,7 +78,7 @@ describe("health", () => {
     expect(answers).toMatchObject([{ status: 503 }, { status: 503, body: { code: "DATABASE_UNAVAILABLE" } }]);
   });
 
-  test("is asked of the database once for many callers, and again soon", async () => {
+  test("queries the database once for many callers, and again a second later", async () => {
     let asked = 0;
     const rows = ((...args: Parameters<Db["rows"]>) => {
       asked += 1;
@@ -92,7 +92,7 @@ describe("health", () => {
     await until(async () => (await counted.send("/readyz")).status === 200 && asked > 1, "the next question");
   });
 
-  test("says that it is stopping at once, whatever it has just said", async () => {
+  test("is SHUTTING_DOWN at once, whatever was cached", async () => {
     let stopping = false;
     const stops = await start(database.db, () => stopping);
     onTestFinished(stops.stop);
@@ -129,7 +129,7 @@ test("metrics come in the Prometheus text format under all their declared names"
 });
 
 describe("the front page", () => {
-  test("says what runs, and nothing on it can be taken for markup", async () => {
+  test("shows version, roles and database, with markup escaped", async () => {
     const response = await fetch(`${http.url}/`);
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
     expect(response.headers.get("content-security-policy")).toContain("default-src 'none'");

@@ -1,6 +1,6 @@
 /**
- * The routes that are open to everyone: health, metrics and the front page. Nobody's rate is limited here, so what costs
- * something is made at most once a second, for all who ask.
+ * The public routes: health, metrics and the front page. They have no rate limit, so an answer that is expensive to make is
+ * made at most once a second, for all callers.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Type } from "typebox";
@@ -8,25 +8,25 @@ import type { Db } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
 import { kernelError } from "../errors.ts";
 import type { MetricsRegistry } from "../telemetry/metrics.ts";
-import { briefly } from "./briefly.ts";
+import { cachedFor } from "./cached-for.ts";
 import { type FrontPage, frontPage } from "./front-page.ts";
 import type { Http } from "./server.ts";
 
 const PING = statement("kernel.ping", "select 1");
 const KEEP_MS = 1_000;
-/** A connection that has frozen would give no answer at all. */
+/** A frozen connection would never answer. */
 const PING_TIMEOUT_MS = 5_000;
 const RETRY_AFTER_SECONDS = 2;
 
 export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegistry; page: FrontPage }): void {
   const open = { config: { scope: "public" } as const };
-  const ready = briefly(KEEP_MS, () => ping(deps.db));
-  const metrics = briefly(KEEP_MS, () => deps.metrics.render());
+  const ready = cachedFor(KEEP_MS, () => ping(deps.db));
+  const metrics = cachedFor(KEEP_MS, () => deps.metrics.render());
   const Alive = Type.Object({ status: Type.String() });
 
   http.get(
     "/healthz",
-    { ...open, schema: { tags: ["server"], summary: "Whether the process lives", response: { 200: Alive } } },
+    { ...open, schema: { tags: ["server"], summary: "Whether the process is alive", response: { 200: Alive } } },
     async () => ({
       status: "alive",
     }),
@@ -35,7 +35,7 @@ export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegis
     "/readyz",
     {
       ...open,
-      schema: { tags: ["server"], summary: "Whether it can serve", response: { 200: Alive } },
+      schema: { tags: ["server"], summary: "Whether the process is ready", response: { 200: Alive } },
     },
     async () => {
       await ready();
@@ -64,11 +64,11 @@ export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegis
 
 async function ping(db: Db): Promise<void> {
   const answered = new AbortController();
-  const tooLate = sleep(PING_TIMEOUT_MS, undefined, { signal: answered.signal }).then(() => {
+  const timedOut = sleep(PING_TIMEOUT_MS, undefined, { signal: answered.signal }).then(() => {
     throw kernelError("DATABASE_UNAVAILABLE", { seconds: RETRY_AFTER_SECONDS });
   });
   try {
-    await Promise.race([db.rows(PING), tooLate]);
+    await Promise.race([db.rows(PING), timedOut]);
   } finally {
     answered.abort();
   }

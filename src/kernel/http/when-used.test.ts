@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { whenUsed } from "./when-used.ts";
 
-test("what is compiled is compiled at its first use, and once", () => {
+test("a schema is compiled once, at its first use", () => {
   let compiled = 0;
   const double = whenUsed(() => {
     compiled += 1;
@@ -12,7 +12,7 @@ test("what is compiled is compiled at its first use, and once", () => {
   expect(compiled).toBe(1);
 });
 
-test("what could not be compiled is tried again, and says why each time", () => {
+test("a schema that cannot be compiled throws at each use", () => {
   const broken = whenUsed(() => {
     throw new Error("no such keyword");
   });

@@ -1,4 +1,4 @@
-/** The log as it leaves a process: where it goes, how it reads, and what must never be in it. */
+/** The log of a process: where it is written, its format, and that it contains no secrets. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -6,7 +6,7 @@ import type { Json } from "../../../test/client.ts";
 
 const LOG = new URL("../../../dist/kernel/telemetry/log.js", import.meta.url).href;
 
-/** Runs a script with a `log` in a process of its own. */
+/** Runs a script with a `log` in its own process. */
 async function run(script: string, level = "info"): Promise<{ stdout: string; stderr: string; lines: Json[] }> {
   const source = `import { createLog } from ${JSON.stringify(LOG)};
                   const log = createLog({ level: ${JSON.stringify(level)} });
@@ -17,7 +17,7 @@ async function run(script: string, level = "info"): Promise<{ stdout: string; st
 }
 
 describe("a line", () => {
-  test("is one JSON object on standard error, and the last one is not lost at the end", async () => {
+  test("is one JSON object on standard error, and the last one is not lost at exit", async () => {
     const { stdout, lines } = await run(`log.info({ n: 1 }, "first"); log.warn({ n: 2 }, "last\\nline");`);
     expect(stdout).toBe("");
     expect(lines).toMatchObject([
@@ -33,11 +33,11 @@ describe("a line", () => {
   });
 });
 
-/** What holds a secret in headers, in rows, in our own settings and in the environment. */
+/** Fields with secrets in headers, rows, settings and the environment. */
 const SECRET = `authorization cookie key password secret token accessToken apiKey adminKey secretKey databaseUrl
   connectionString DATABASE_URL MILLRACE_ADMIN_KEY MILLRACE_API_KEY MILLRACE_SECRET_KEY PGPASSWORD`.split(/\s+/);
 
-test("secrets are cut out, wherever a whole object was logged", async () => {
+test("secrets are redacted wherever a whole object is logged", async () => {
   const { stderr, lines } = await run(`
     const names = ${JSON.stringify(SECRET)};
     const secrets = Object.fromEntries(names.map((name) => [name, "hunter2"]));
@@ -55,7 +55,7 @@ test("secrets are cut out, wherever a whole object was logged", async () => {
   ]);
 });
 
-test("an error is told by type, message, code, stack and cause, and by nothing that hangs on it", async () => {
+test("an error is logged with type, message, code, stack and cause, and no other property", async () => {
   const { stderr, lines } = await run(`
     const cause = Object.assign(new RangeError("too far"), { client: { statements: "hunter2" } });
     const error = Object.assign(new Error("it broke", { cause }), { code: "08006", client: { password: "hunter2" } });

@@ -3,7 +3,7 @@ import { type Logger, pino } from "pino";
 
 export type Log = Logger;
 
-/** Where secrets could travel. They are cut out here as well, in case someone logs a whole request or a whole row. */
+/** Fields that may contain secrets. They are redacted here too, in case a whole request or row is logged. */
 const SECRET = [
   "accessToken",
   "adminKey",
@@ -37,7 +37,7 @@ export function createLog(options: { level: string }): Log {
   );
 }
 
-/** Only what helps: node-postgres hangs its whole client on an error, prepared statements and all. */
+/** Only the useful fields: node-postgres attaches its whole client to an error. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { name, message, stack, cause } = error;

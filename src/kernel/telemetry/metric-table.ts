@@ -1,6 +1,6 @@
 /**
- * What a metric is declared as, and the metrics of the kernel; each module has its own in its catalogue. Names are API:
- * `docs/events.md` is made from these tables and a test keeps them equal.
+ * The declaration of metrics, and the metrics of the kernel; each module has its own in its catalogue. Names are API:
+ * `docs/events.md` is generated from these tables, and a test compares them.
  */
 
 export type MetricTable = Readonly<
@@ -10,7 +10,7 @@ export type MetricTable = Readonly<
       readonly kind: "counter" | "gauge" | "histogram";
       readonly help: string;
       readonly labels: readonly string[];
-      /** Of a histogram, in seconds; unless it says so, from a millisecond to ten seconds. */
+      /** Of a histogram, in seconds; by default from a millisecond to ten seconds. */
       readonly buckets?: readonly number[];
     }
   >
@@ -19,12 +19,12 @@ export type MetricTable = Readonly<
 export const KERNEL_METRICS = {
   millrace_http_request_seconds: {
     kind: "histogram",
-    help: "Time to answer a request, long polls included; the status is 499 if the caller hung up before.",
+    help: "Time to answer a request, long polls included; the status is 499 if the caller disconnected before the answer.",
     labels: ["method", "route", "status"],
   },
   millrace_db_statement_seconds: {
     kind: "histogram",
-    help: "Time of a statement, waiting for a connection and for what was sent before it included. Sum and count only: there are hundreds of statements.",
+    help: "Time of a statement, including the wait for a connection and for earlier statements on it. Sum and count only: there are hundreds of statements.",
     labels: ["statement"],
     buckets: [],
   },
@@ -41,7 +41,7 @@ export const KERNEL_METRICS = {
   },
   millrace_service_items_total: {
     kind: "counter",
-    help: "What the runs of a background loop counted, such as reclaimed or delivered items.",
+    help: "The counts of a background loop, such as reclaimed or delivered items.",
     labels: ["service", "kind"],
   },
 } as const satisfies MetricTable;

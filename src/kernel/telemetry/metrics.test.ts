@@ -55,7 +55,7 @@ test("histograms of statements have a sum and a count for each, and no buckets",
   ]);
 });
 
-test("gauges are read at each scrape, and what is no longer there is no longer shown", async () => {
+test("gauges are read at each scrape, and old labels disappear", async () => {
   const registry = createMetrics();
   let readings = [
     { labels: { state: "ripe" }, value: 1 },
@@ -67,7 +67,7 @@ test("gauges are read at each scrape, and what is no longer there is no longer s
   expect(await linesOf(registry, "fruit")).toEqual(['fruit{state="ripe"} 7']);
 });
 
-test("two registries do not know of each other", async () => {
+test("two registries are independent", async () => {
   const [one, other] = [createMetrics(), createMetrics()];
   const metrics = one.define(TABLE);
   other.define(TABLE);

@@ -1,4 +1,4 @@
-/** The metrics that Millrace exposes at `/metrics`: a registry, and for each table of metrics what writes them. */
+/** The metrics at `/metrics`: a registry, and a typed writer for each table of metrics. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { MetricTable } from "./metric-table.ts";
 
@@ -13,7 +13,7 @@ type Labels<Table extends MetricTable, Name extends keyof Table> = Record<Table[
 export interface Metrics<Table extends MetricTable> {
   count<Name extends NamesOf<Table, "counter">>(name: Name, labels: Labels<Table, Name>, by?: number): void;
   observe<Name extends NamesOf<Table, "histogram">>(name: Name, labels: Labels<Table, Name>, seconds: number): void;
-  /** Reads a gauge whenever the metrics are scraped. */
+  /** Calls `read` at each scrape. */
   gauge<Name extends NamesOf<Table, "gauge">>(
     name: Name,
     read: () => { labels: Labels<Table, Name>; value: number }[],
@@ -21,7 +21,7 @@ export interface Metrics<Table extends MetricTable> {
 }
 
 export interface MetricsRegistry {
-  /** Declares the metrics of a table. A name that is declared already is refused. */
+  /** Declares the metrics of a table. Throws if a name is already declared. */
   define<Table extends MetricTable>(table: Table): Metrics<Table>;
   /** The Prometheus text format. */
   render(): Promise<string>;

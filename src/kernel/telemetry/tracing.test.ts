@@ -1,4 +1,4 @@
-/** Traces as a collector receives them, from a server in a process of its own: the tracer is one for the whole process. */
+/** Traces as a collector receives them, from a server in its own process, because a process has one tracer. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -20,7 +20,7 @@ interface Span {
   endTimeUnixNano: string;
 }
 
-/** The part of the OTLP/HTTP format that is looked at. */
+/** The part of the OTLP/HTTP format that the tests read. */
 interface Export {
   resourceSpans: {
     resource: { attributes: { key: string; value: { stringValue?: string } }[] };
@@ -87,7 +87,7 @@ test("a request is a span in its caller's trace, with its statements below it", 
   await call("/api/v1/keys", "c", { headers: { authorization: "Bearer wrong" } });
   await call("/nowhere", "d");
   await fetch(`${server.url}/healthz`);
-  expect(await server.stop()).toBe(0); // Whatever was not sent yet is sent before the end.
+  expect(await server.stop()).toBe(0); // Pending spans are sent before the exit.
 
   expect(collector.services).toEqual(new Set(["millrace-test"]));
 
@@ -117,7 +117,7 @@ test("a request is a span in its caller's trace, with its statements below it", 
 
   const get = inTrace("b");
   expect(get.request).toMatchObject({ name: "GET /api/v1/pipeline/files", parentSpanId: caller });
-  // The look-up of the caller's key is the first of them.
+  // The first is the lookup of the caller's key.
   expect(get.statements.map(({ name }) => name)).toContain("db kernel.keys.find");
   expect(get.statements.length).toBeGreaterThan(1);
 
@@ -129,7 +129,7 @@ test("a request is a span in its caller's trace, with its statements below it", 
   expect(alone?.traceId).toMatch(/^[\da-f]{32}$/);
 });
 
-test("a request whose caller hung up is a span that has an end", async () => {
+test("the span of a request whose caller disconnected is ended", async () => {
   const collector = await startCollector();
   const server = await startServer({
     database: { url: database.url },
@@ -159,7 +159,7 @@ test("a request whose caller hung up is a span that has an end", async () => {
   expect(span?.attributes).toContainEqual({ key: "http.response.status_code", value: { intValue: 499 } });
 });
 
-test("a request that fails on our side is marked as failed", async () => {
+test("a request that fails in the server is marked as failed", async () => {
   const collector = await startCollector();
   const server = await startServer({
     database: { url: database.url },
@@ -174,7 +174,7 @@ test("a request that fails on our side is marked as failed", async () => {
   expect(collector.services).toEqual(new Set(["millrace"]));
 });
 
-test("a collector that is away does not keep the server from serving or stopping", async () => {
+test("an unreachable collector does not keep the server from serving or stopping", async () => {
   const server = await startServer({
     database: { url: database.url },
     env: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" },

@@ -1,10 +1,10 @@
 /**
- * OpenTelemetry traces, on when an endpoint is configured. The SDK is loaded only then: it costs tens of megabytes that
- * an untraced server need not pay. Everything else speaks to `@opentelemetry/api`, which does nothing until a tracer is set.
+ * OpenTelemetry traces, on when an endpoint is configured. The SDK is loaded only then, because it takes tens
+ * of megabytes. All other code uses `@opentelemetry/api`, which does nothing until a tracer is set.
  */
 import { context, propagation, type Span, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 
-/** All tries to send one batch together; it also bounds how long a missing collector can hold up the end of the process. */
+/** For all attempts to send one batch; also bounds how long an unreachable collector delays the end of the process. */
 const EXPORT_TIMEOUT_MS = 3_000;
 
 const tracer = trace.getTracer("millrace");
@@ -54,7 +54,7 @@ export function endRequestSpan(span: Span, status: number): void {
   span.end();
 }
 
-/** A statement's span, after the fact. */
+/** Records the span of a statement that has ended. */
 export function recordStatement(name: string, seconds: number): void {
   if (!trace.getActiveSpan()) return;
   const end = Date.now();

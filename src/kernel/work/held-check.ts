@@ -1,7 +1,7 @@
 /**
- * Compares what the database says a worker's session holds with what the worker has in flight: every few seconds while
- * something runs, and for a minute after an answer was lost. A run whose item is no longer held is aborted; an item that is
- * held and not in flight is given back, for nobody else takes back what a live session holds.
+ * Compares the items that a worker's session holds in the database with those in flight: every few seconds while something
+ * runs, and for a minute after an answer was lost. A run whose item is no longer held is aborted. An item that is held but
+ * not in flight is released, because nothing reclaims what a live session holds.
  */
 import { LeaseLost, type RunControl } from "./run-control.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "./service.ts";
@@ -17,9 +17,9 @@ export interface InFlight<Item> {
   item: Item;
   control: RunControl;
   isSettling: boolean;
-  /** Somebody else decides what becomes of the item: the result is dropped. */
+  /** The lease is lost, so the result is dropped. */
   isLost: boolean;
-  /** Goes on without the run. */
+  /** Frees the slot without waiting for the run. */
   abandon(): void;
 }
 
@@ -33,12 +33,12 @@ export interface HeldCheckOptions<Item, Held extends HeldRow> {
   /** Left out for leases that expire by themselves: then there is nothing to check. */
   held: (() => Promise<Held[]>) | undefined;
   abort(current: InFlight<Item>, reason: Error): void;
-  /** Gives back items of which this process has not run any. */
+  /** Releases items that this process has not run. */
   release(items: readonly Held[]): Promise<unknown>;
-  /** Gives back items that ran without a result that could be written. */
+  /** Releases items that ran but whose result could not be written; counted as a loss. */
   lose(items: readonly Held[]): Promise<unknown>;
   fields(item: Held | Item): object;
-  onGivenBack(): void;
+  onReleased(): void;
 }
 
 export interface HeldCheck {
@@ -49,9 +49,9 @@ export interface HeldCheck {
   resultLost(fence: string): void;
 }
 
-/** How long checks go on after a lost answer: longer than the database may take to finish the statement. */
+/** How long checks continue after a lost answer: longer than the database may take to finish the statement. */
 const UNCERTAIN_MS = 60_000;
-/** A held item that is not in flight may be about to be. After this share of the pause between checks it is not. */
+/** A held item may be about to be in flight. It is released if it is not after this share of the check interval. */
 const UNKNOWN_SHARE = 0.6;
 
 export function createHeldCheck<Item extends { fence: string }, Held extends HeldRow>(
@@ -82,12 +82,12 @@ export function createHeldCheck<Item extends { fence: string }, Held extends Hel
     const isUncertain = performance.now() < uncertainUntilMs || unknown.size > 0;
     if (!options.held || (running.length === 0 && !isUncertain)) return { aborted: 0, given_back: 0 };
     let rows: Held[];
-    let givenBack = 0;
+    let released = 0;
     try {
       rows = await options.held();
-      givenBack = await giveBackUnknown(rows);
+      released = await releaseUnknown(rows);
     } catch (error) {
-      if (isUncertain) answerLost(); // Not before a check has succeeded.
+      if (isUncertain) answerLost(); // Until a check has succeeded.
       throw error;
     }
     const held = new Map(rows.map((row) => [row.fence, row]));
@@ -107,10 +107,10 @@ export function createHeldCheck<Item extends { fence: string }, Held extends Hel
       options.abort(current, row ? new Error(row.stop ?? "") : new LeaseLost());
       aborted += 1;
     }
-    return { aborted, given_back: givenBack };
+    return { aborted, given_back: released };
   }
 
-  async function giveBackUnknown(rows: readonly Held[]): Promise<number> {
+  async function releaseUnknown(rows: readonly Held[]): Promise<number> {
     const now = performance.now();
     const seenBefore = new Map(unknown);
     unknown.clear();
@@ -121,7 +121,7 @@ export function createHeldCheck<Item extends { fence: string }, Held extends Hel
       unknown.set(row.fence, since);
       if (now - since >= UNKNOWN_SHARE * intervalMs) overdue.push(row);
     }
-    for (const fence of unsettled) if (!unknown.has(fence)) unsettled.delete(fence); // Somebody else has it.
+    for (const fence of unsettled) if (!unknown.has(fence)) unsettled.delete(fence); // Another process has it, or it has ended.
     if (overdue.length === 0) return 0;
     const [ran, neverRan] = [overdue.filter(hasRun), overdue.filter((row) => !hasRun(row))];
     if (neverRan.length > 0) await options.release(neverRan);
@@ -131,8 +131,8 @@ export function createHeldCheck<Item extends { fence: string }, Held extends Hel
       unsettled.delete(fence);
     }
     const [first] = overdue.map(options.fields);
-    log.warn({ worker: name, items: overdue.length, first }, "items that were held but not run were given back");
-    options.onGivenBack();
+    log.warn({ worker: name, items: overdue.length, first }, "items that were held but not in flight were released");
+    options.onReleased();
     return overdue.length;
   }
 

@@ -1,6 +1,6 @@
 /**
- * The SQL of a lease, made from the description of its table (lease.ts). Kept apart from the calls, so that both can be
- * read; docs/leases.md shows the statements of every lease in full, ready for EXPLAIN.
+ * The SQL of a lease, generated from the description of its table (lease.ts). docs/leases.md shows the statements of every
+ * lease in full, ready for EXPLAIN.
  */
 import { itemsByKey } from "../data/batch.ts";
 import type { Assignments, LeaseSpec } from "./lease.ts";
@@ -79,11 +79,11 @@ export function leaseSql(spec: LeaseSpec): LeaseSql {
     const nextKey = (bound: string) =>
       `select t.${column} as key from ${table} t where ${ready} and t.${column} ${bound} order by 1 limit 1`;
     return {
-      // Walks the ready index from key to key, so that a million items behind one busy key cost one step, and takes an
-      // advisory lock on each, so that two claims never count the same key's room at once. They wait for each other: a
-      // claim that came back empty instead would let its process sleep beside work that it could do. All go in the order
-      // of the keys, so they cannot deadlock. The room itself must be counted by the next statement: this one's snapshot
-      // may be older than the lock.
+      // Skips from key to key on the ready index, so that a million items of one busy key cost one step, and takes an
+      // advisory lock on each key, so that two claims never count the free places of a key at the same time. A claim waits
+      // for the lock, because an empty answer would let its process sleep while there is work. All claims lock in key
+      // order, so they cannot deadlock. The free places are counted by the next statement: the snapshot of this one may be
+      // older than the lock.
       lockKeys: `with recursive keys(key, n) as (
            (select key, 1 from (${nextKey(">= $1")}) first)
            union all
@@ -106,7 +106,7 @@ export function leaseSql(spec: LeaseSpec): LeaseSql {
   }
 
   return {
-    // "materialized" states what must hold: run twice, the locking subquery would lock more rows than the limit.
+    // "materialized" is required: a locking subquery that ran twice would lock more rows than the limit.
     claim: `with picked as materialized (
        select ${key("t")} from ${table} t where ${ready} order by ${spec.orderBy} limit $1 for update skip locked
      ) ${take}`,

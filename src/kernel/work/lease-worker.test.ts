@@ -117,7 +117,7 @@ const all = (state: string) =>
   until(async () => (await states()).every((one) => one === state), `all chores to be ${state}`);
 const logged = (message: string) => log.lines.filter((line) => line.message === message);
 
-/** A database whose statements fail as told, before or after they had their effect. */
+/** A database whose statements fail on demand, before or after their effect. */
 function failing(fails: (name: string) => "before" | "after" | undefined, error: object): Db {
   return {
     ...database.db,
@@ -131,7 +131,7 @@ function failing(fails: (name: string) => "before" | "after" | undefined, error:
   };
 }
 
-/** True once, when it is first asked for this statement. */
+/** True for the first use of this statement. */
 function once(name: string, when: "before" | "after") {
   let left = 1;
   return (asked: string) => {
@@ -146,7 +146,7 @@ const CANCELLED = { code: "57014" };
 const REFUSED = { code: "22021" };
 
 describe("a worker", () => {
-  test("runs no more at once than it has slots, and fills each slot that comes free", async () => {
+  test("runs at most as many at once as it has slots, and fills each free slot", async () => {
     let now = 0;
     let most = 0;
     run = async () => {
@@ -181,7 +181,7 @@ describe("a worker", () => {
     await all("done");
   });
 
-  test("runs what it adopts in the slots that were reserved for it, and gives the rest back", async () => {
+  test("runs adopted items in the reserved slots, and frees the other slots", async () => {
     const worker = workerOf({ slots: 2 });
     expect(worker.reserve(5)).toBe(2);
     expect(worker.reserve(1)).toBe(0);
@@ -195,34 +195,34 @@ describe("a worker", () => {
 });
 
 describe("an answer that was lost", () => {
-  test("to a claim: what it leased is given back uncounted, and run", async () => {
+  test("to a claim: the items are released without counting a loss, and run", async () => {
     await add(2);
     started({ db: failing(once("test.chore.claim", "after"), CUT) });
     await all("done");
     expect(await rows()).toMatchObject([{ lost: 0 }, { lost: 0 }]);
     expect(new Set(began)).toEqual(new Set([1, 2]));
     expect(began).toHaveLength(2);
-    expect(logged("items that were held but not run were given back")).toHaveLength(1);
+    expect(logged("items that were held but not in flight were released")).toHaveLength(1);
   });
 
-  test("to a claim that is committed only later is found all the same", async () => {
+  test("to a claim that is committed later: the items are still found", async () => {
     await add();
     const worker = started({ db: failing(once("test.chore.claim", "before"), CUT) });
     await worker.checker.nextRun();
-    await worker.checker.nextRun(); // Twice with nothing to see.
+    await worker.checker.nextRun(); // Twice, before the commit.
     await lease.claim(database.db, { limit: 1, holder: session.id() });
     await all("done");
     expect(await rows()).toMatchObject([{ lost: 0 }]);
   });
 
-  test("to the write of a result: it is written again, and changes nothing", async () => {
+  test("to the write of a result: it is written again without effect", async () => {
     await add();
     started({ db: failing(once("test.chore.done", "after"), CUT) });
     await all("done");
     expect(began).toEqual([1]);
   });
 
-  test("to the release of what is held: it is tried again", async () => {
+  test("to a release: it is tried again", async () => {
     await add();
     let fails = 2;
     const claimFails = once("test.chore.claim", "after");
@@ -245,13 +245,13 @@ describe("a result", () => {
     expect(began).toEqual([1]);
   });
 
-  test("that is refused for good loses its item, which is dead after too many losses", async () => {
+  test("that can never be written loses its item, which is dead after too many losses", async () => {
     await add();
     started({ db: failing((name) => (name === "test.chore.done" ? "before" : undefined), REFUSED) });
     await all("dead");
     expect(await rows()).toMatchObject([{ lost: 3, error: "lost 3 workers in a row" }]);
     expect(began).toEqual([1, 1, 1]);
-    expect(logged("an item could not be finished; it is given back")).toHaveLength(3);
+    expect(logged("an item could not be finished; it is released")).toHaveLength(3);
   });
 
   test("that lacks a value is refused, and erases nothing", async () => {
@@ -280,7 +280,7 @@ describe("a lease that was lost", () => {
     expect(batches).toEqual([]);
   });
 
-  test("frees the slot of a run that does not react", async () => {
+  test("frees the slot of a run that ignores its signal", async () => {
     await add(2);
     const stubborn = signal<string>();
     run = ({ id }) => (id === 1 ? stubborn.promise : Promise.resolve("done"));
@@ -294,7 +294,7 @@ describe("a lease that was lost", () => {
     expect(logged("a run does not react to its abort signal and is abandoned")).toHaveLength(1);
   });
 
-  test("because its session expired is taken back by another, counted", async () => {
+  test("because its session expired is reclaimed by another process, and counted", async () => {
     await add();
     const gate = signal<string>();
     run = () => gate.promise;
@@ -314,7 +314,7 @@ describe("a lease that was lost", () => {
 });
 
 describe("a stop", () => {
-  test("waits for what ends in time, and claims nothing more", async () => {
+  test("waits for runs that end in time, and claims nothing more", async () => {
     await add(2);
     const gate = signal<string>();
     run = () => gate.promise;
@@ -326,7 +326,7 @@ describe("a stop", () => {
     expect(await rows()).toMatchObject([{ state: "done", result: "in time" }, { state: "ready" }]);
   });
 
-  test.each(["reacts to its signal", "does not"])("gives back a run that %s, uncounted", async (how) => {
+  test.each(["reacts to its signal", "does not"])("releases a run that %s, without counting a loss", async (how) => {
     await add();
     let reason: unknown;
     run = (_, control) =>
@@ -345,7 +345,7 @@ describe("a stop", () => {
 });
 
 describe("hold", () => {
-  test("answers what is still held, and keeps it from others until the transaction ends", async () => {
+  test("returns what is still held, and locks it until the transaction ends", async () => {
     await add(2);
     const claimed = await lease.claim(database.db, { limit: 2, holder: session.id() });
     const [one, other] = claimed as [Chore, Chore];

@@ -1,16 +1,16 @@
 /**
- * The loop of everything that is claimed: it claims items up to its slots, runs each, has the results written in batches,
- * and gives back what it cannot finish. A module brings `claim`, `run` and `settle`; the worker knows what is in flight.
+ * The worker for leased items: it claims items up to its slots, runs each, writes the results in batches, and releases what
+ * it cannot finish. A module provides `claim`, `run` and `settle`; the worker tracks what is in flight.
  *
  *     claim ──▶ prepare ──▶ run ──▶ settle ──▶ (the item has an outcome)
- *                            │        └─ not written ──▶ lost: given back, and counted
+ *                            │        └─ not written ──▶ lost: released, and counted
  *                            ├─ its fence is no longer held ──▶ aborted, its result dropped
- *                            └─ shutdown ──▶ aborted after the drain, given back
+ *                            └─ shutdown ──▶ aborted after the drain, released
  *
- * What is held and what is in flight are compared all the time (held-check.ts): a claim may be committed although its answer
- * never came, and an item may be taken away while it runs.
+ * Held items and items in flight are compared regularly (held-check.ts): a claim may be committed although its answer was
+ * lost, and an item may be reclaimed while it runs.
  *
- * A slot is free as soon as the item's work is done. Its result is written meanwhile; how many may wait for that is limited.
+ * A slot is free as soon as the run has ended, before its result is written. The number of unwritten results is limited.
  */
 import { setTimeout as sleepFor } from "node:timers/promises";
 import { createHeldCheck, type HeldRow, type InFlight } from "./held-check.ts";
@@ -24,26 +24,26 @@ interface Fenced {
   fence: string;
 }
 
-/** Where items come from. */
+/** A source of items. */
 export interface Queue<Claimed extends Fenced> {
-  /** Names the loop, for metrics and the log. */
+  /** The name of the loop in metrics and the log. */
   name: string;
-  /** The hints that say that there may be something to claim. */
+  /** The hints after which it claims. */
   topics: readonly string[];
   claim(limit: number, session: string): Promise<Claimed[]>;
   claimMax?: number;
-  /** What a claim counted, for metrics; by default how many items. */
+  /** The counts of a claim, for metrics; by default the number of items. */
   counts?(claimed: readonly Claimed[]): Counts;
-  /** Milliseconds until something is due, Infinity for nothing. Asked before each claim. */
+  /** Milliseconds until something is due, Infinity for nothing. Read before each claim. */
   dueMs?(): Promise<number>;
   /** The same for a queue that knows it from its claim. */
   nextDueMs?(): number;
-  /** Whether the end of one item can make room for another, as with a limit for each key: then each end leads to a claim. */
+  /** Claim after the end of each item, because it may free a place for another, as with a limit for each key. */
   claimsAfterEnd?: boolean;
 }
 
 export interface LeaseWorkerOptions<Claimed extends Fenced, Item extends Fenced, Result, Held extends HeldRow> {
-  /** Begins the names of the loops that check and reclaim. */
+  /** The prefix of the names of its services. */
   name: string;
   /** Left out for leases that expire by themselves. */
   session?: Pick<Session, "id" | "onExpiry">;
@@ -53,29 +53,29 @@ export interface LeaseWorkerOptions<Claimed extends Fenced, Item extends Fenced,
   /** How many items run at once. */
   slots: number;
   queues: readonly [Queue<Claimed>, ...Queue<Claimed>[]];
-  /** Reads what the runs of claimed items need, for all of them at once. Items that it leaves out are given back. */
+  /** Reads what the runs of claimed items need, for all of them at once. Items that it leaves out are released. */
   prepare(claimed: readonly Claimed[]): Promise<readonly Item[]>;
   /**
-   * Does the work of one item and answers what came of it. It throws only when `control` was aborted with ShuttingDown or
-   * LeaseLost and that cut it short.
+   * Does the work of one item and answers the result. It throws only when an abort with ShuttingDown or LeaseLost interrupted
+   * it.
    */
   run(item: Item, control: RunControl): Promise<Result>;
   /**
-   * Writes results in one transaction, each guarded by its fence. Tried again while the database is away. Left out where `run`
-   * writes its result itself.
+   * Writes results in one transaction, each guarded by its fence. Retried while the database is unavailable. Left out where
+   * `run` writes its result itself.
    */
   settle?(results: readonly Result[]): Promise<void>;
-  /** How many results are written together; with 1 each is written by itself, at the same time as others. */
+  /** How many results are written together; with 1 each is written separately, concurrently with others. */
   settleMax?: number;
-  /** What the database says that the session holds. */
+  /** The items that the session holds in the database. */
   held?(session: string): Promise<Held[]>;
-  /** Gives back items that were not finished. */
+  /** Releases items that were not finished. */
   release(items: readonly (Held | Item | Claimed)[], reason: ReleaseReason): Promise<unknown>;
-  /** Gives back held items that were run and whose result could not be written; counted, so that they do not run for ever. */
+  /** Releases items that ran but whose result could not be written; counted, so that they do not run for ever. */
   lose?(items: readonly Held[]): Promise<unknown>;
-  /** Takes back what expired sessions held, up to `limit`; answers how many items. */
+  /** Reclaims up to `limit` items of expired sessions; answers the number. */
   reclaim?(limit: number): Promise<number>;
-  /** What the log says of an item. */
+  /** The log fields of an item. */
   fields(item: Held | Item): object;
   /** How long a stop waits for runs to end by themselves. */
   drainSeconds: number;
@@ -105,11 +105,11 @@ export interface LeaseWorker<Claimed> extends Service {
 const CLAIM_MAX = 500;
 const SETTLE_MAX = 100;
 const RECLAIM_MAX = 500;
-/** How many times its slots a worker may hold, counting items whose result is not written yet. */
+/** A worker holds at most this many times its slots, including items whose result is not written yet. */
 const UNSETTLED_FACTOR = 4;
 const CHECK_INTERVAL_MS = 5_000;
 const ABORT_GRACE_SECONDS = 30;
-/** How long a stop waits for aborted runs before it gives their items back. */
+/** How long a stop waits for aborted runs before it releases their items. */
 const STOP_GRACE_MS = 2_000;
 
 const ABANDONED = Symbol("abandoned");
@@ -120,11 +120,11 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
   const { name, session, wake, log, slots } = options;
   const shared = { log, ...(options.onRun ? { onRun: options.onRun } : {}) };
   const sessionId = () => session?.id() ?? "";
-  const inFlight = new Map<string, InFlight<Item>>(); // By fence, which no two items share.
+  const inFlight = new Map<string, InFlight<Item>>(); // By fence, which is unique.
   const working = new Set<Promise<void>>();
   /** Queues that may have more than was claimed. */
   const backlog = new Set<Queue<Claimed>>();
-  const cutShort: Item[] = [];
+  const interrupted: Item[] = [];
   let busySlots = 0;
   let isStopping = false;
 
@@ -140,10 +140,10 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
     release: (items) => options.release(items, "never run"),
     lose: async (items) => lose?.(items),
     fields: options.fields,
-    onGivenBack: hintAll,
+    onReleased: hintAll,
   });
   const reclaimer = options.reclaim && createReclaimer(options.reclaim);
-  session?.onExpiry(check.service.wake); // It may be the session of this process.
+  session?.onExpiry(check.service.wake); // The expired session may be that of this process.
   const unlisten: (() => void)[] = [];
 
   function createClaimer(queue: Queue<Claimed>): Service {
@@ -159,16 +159,16 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
           backlog.add(queue);
           return { claimed: 0 };
         }
-        busySlots += limit; // Held while the claim is under way, for other queues claim too.
+        busySlots += limit; // Reserved during the claim, because other queues claim too.
         let claimed: Claimed[] = [];
         try {
-          // Asked before the claim: what becomes due in between is in one or the other.
+          // Read before the claim: an item that becomes due in between is in one of the two.
           if (queue.dueMs) dueAtMs = performance.now() + (await queue.dueMs());
           claimed = await claimFrom(queue, limit);
         } finally {
           if (claimed.length < limit) backlog.delete(queue);
           else backlog.add(queue);
-          release(limit - claimed.length);
+          releaseSlots(limit - claimed.length);
         }
         if (claimed.length > 0) await begin(claimed);
         return queue.counts?.(claimed) ?? { claimed: claimed.length };
@@ -202,7 +202,7 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
     return service;
   }
 
-  /** Other processes may have room for what this one gives back. */
+  /** Other processes may have free slots for what this one releases. */
   function hintAll(): void {
     for (const { topics } of options.queues) for (const topic of topics) wake.hint(topic);
   }
@@ -211,7 +211,7 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
     return Math.min(slots - busySlots, UNSETTLED_FACTOR * slots - inFlight.size);
   }
 
-  function release(count: number): void {
+  function releaseSlots(count: number): void {
     busySlots -= count;
     if (count !== 0) claimBacklog();
   }
@@ -225,26 +225,26 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
     try {
       items = await options.prepare(claimed);
     } finally {
-      if (items.length < claimed.length) await giveBackUnprepared(claimed, items);
+      if (items.length < claimed.length) await releaseUnprepared(claimed, items);
     }
     for (const item of items) {
-      const work = carryOut(item);
+      const work = runItem(item);
       working.add(work);
       void work.finally(() => working.delete(work));
     }
   }
 
-  async function giveBackUnprepared(claimed: readonly Claimed[], items: readonly Item[]): Promise<void> {
+  async function releaseUnprepared(claimed: readonly Claimed[], items: readonly Item[]): Promise<void> {
     const prepared = new Set(items.map(({ fence }) => fence));
     const left = claimed.filter(({ fence }) => !prepared.has(fence));
-    release(left.length);
-    check.answerLost(); // Should the release fail, the check finds them.
+    releaseSlots(left.length);
+    check.answerLost(); // If the release fails, the check finds them.
     await options
       .release(left, "never run")
-      .catch((err: unknown) => log.warn({ err, worker: name }, "claimed items could not be given back yet"));
+      .catch((err: unknown) => log.warn({ err, worker: name }, "claimed items could not be released yet"));
   }
 
-  async function carryOut(item: Item): Promise<void> {
+  async function runItem(item: Item): Promise<void> {
     const current: InFlight<Item> = {
       item,
       control: new RunControl(),
@@ -255,12 +255,12 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
     inFlight.set(item.fence, current);
     try {
       const result = await ended(current);
-      release(1);
+      releaseSlots(1);
       if (result === ABANDONED || current.isLost) return;
       current.isSettling = true;
       await settle?.(item.fence, result);
     } catch (err) {
-      if (!current.isSettling) release(1);
+      if (!current.isSettling) releaseSlots(1);
       onFailure(current, err);
     } finally {
       inFlight.delete(item.fence);
@@ -278,14 +278,14 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
   function onFailure({ item, control, isLost, isSettling }: InFlight<Item>, err: unknown): void {
     if (isLost) return;
     if (!isSettling && control.reason instanceof ShuttingDown) {
-      cutShort.push(item);
+      interrupted.push(item);
       return;
     }
     check.resultLost(item.fence);
-    log.error({ err, worker: name, ...options.fields(item) }, "an item could not be finished; it is given back");
+    log.error({ err, worker: name, ...options.fields(item) }, "an item could not be finished; it is released");
   }
 
-  /** All slots may have been free, and only the unwritten results too many. */
+  /** The limit of unwritten results may have kept free slots from claiming. */
   function afterEnd(): void {
     claimBacklog();
     for (const [queue, claimer] of claimers) if (queue.claimsAfterEnd) claimer.wake();
@@ -316,30 +316,30 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
     for (const { control } of inFlight.values()) control.abort(new ShuttingDown());
     await finished(STOP_GRACE_MS);
     const left = [...inFlight.values()];
-    for (const current of left) current.isLost = true; // From now on the release below decides.
-    await giveBackLast([...cutShort, ...left.map(({ item }) => item)]);
+    for (const current of left) current.isLost = true; // Their results no longer count, because the release below returns them.
+    await releaseLast([...interrupted, ...left.map(({ item }) => item)]);
     await check.service.stop();
   }
 
-  async function giveBackLast(items: readonly Item[]): Promise<void> {
+  async function releaseLast(items: readonly Item[]): Promise<void> {
     if (items.length === 0) return;
     try {
       await options.release(items, "shutdown");
       hintAll();
     } catch (err) {
-      // The session ends with the process, and others take them back.
-      log.warn({ err, worker: name, items: items.length }, "items could not be given back at the stop");
+      // The session ends with the process, and others reclaim them.
+      log.warn({ err, worker: name, items: items.length }, "items could not be released at the stop");
     }
   }
 
   /** Waits for all runs to end and be settled, but no longer than `ms`. */
   async function finished(ms: number): Promise<void> {
     if (working.size === 0) return;
-    const enough = new AbortController();
-    const all = Promise.all(working).finally(() => enough.abort());
-    const time = sleepFor(ms, undefined, { signal: enough.signal }).catch(() => undefined);
+    const settled = new AbortController();
+    const all = Promise.all(working).finally(() => settled.abort());
+    const time = sleepFor(ms, undefined, { signal: settled.signal }).catch(() => undefined);
     await Promise.race([all, time]);
-    enough.abort();
+    settled.abort();
   }
 
   const [first] = claimers.values();
@@ -360,17 +360,17 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
     },
     stop,
     reserve(wanted) {
-      // With a backlog, what is ready longer or matters more goes first, and the database knows which that is.
+      // With a backlog, older or more urgent items go first, and only a claim knows which those are.
       const hasBacklog = backlog.has(options.queues[0]);
       const reserved = isStopping || hasBacklog ? 0 : Math.max(0, Math.min(wanted, freeSlots()));
       busySlots += reserved;
       return reserved;
     },
     adopt(items, reserved) {
-      release(reserved - items.length);
+      releaseSlots(reserved - items.length);
       if (items.length === 0) return;
       const begun = begin(items).catch((err: unknown) =>
-        log.error({ err, worker: name }, "adopted items could not be started and are given back"),
+        log.error({ err, worker: name }, "adopted items could not be started and are released"),
       );
       working.add(begun);
       void begun.finally(() => working.delete(begun));

@@ -8,7 +8,7 @@ import { type AlsoOnClaim, type LeaseSpec, leaseOn, returning } from "./lease.ts
 const database = useDatabase();
 const CLAIMERS = 8;
 const ROUNDS_MAX = 200;
-/** One more than two claims look at. */
+/** One more than two claims read. */
 const KEYS_MANY = 1_001;
 const PAGES_MAX = 200;
 
@@ -68,7 +68,7 @@ const KINDS = [
 ];
 
 describe.each(KINDS)("with $kind", ({ claim }) => {
-  test("no key ever has more items leased than its limit, and none is forgotten", async () => {
+  test("no key ever has more items leased than its limit, and every item is served", async () => {
     await slots({ a: 2, b: 2, c: 2, d: 2, e: 2 });
     await add(Array.from({ length: 200 }, (_, index) => ({ pool: "aaabbcdeee"[index % 10] as string })));
     let finished = 0;
@@ -80,7 +80,7 @@ describe.each(KINDS)("with $kind", ({ claim }) => {
         "select pool, count(*)::int as n from errand where state = 'leased' group by pool",
       );
       expect(leased.filter(({ n }) => n > 2)).toEqual([]);
-      // Some stay under way and some are given back, so that the next round finds keys that are partly taken.
+      // Some stay leased and some are released, so that the next round finds keys with some places taken.
       const ended = claimed.filter((_, index) => index % 4 !== 3);
       if (round % 2 === 0) await byItem.release(db, ended.splice(0, 1));
       finished += (await byItem.finish(db, "done", ended)).length;
@@ -89,14 +89,14 @@ describe.each(KINDS)("with $kind", ({ claim }) => {
     expect(await database.query("select distinct state from errand")).toEqual([{ state: "done" }]);
   });
 
-  test("a key that is full hides no other, however much waits behind it", async () => {
+  test("a full key does not block others, however many items it has", async () => {
     await slots({ busy: 2, idle: 2 });
     await add([...Array.from({ length: 500 }, () => ({ pool: "busy", priority: -1 })), { pool: "idle" }]);
     expect(pools(await claim(10))).toEqual(["busy", "busy", "idle"]);
     expect(await claim(10)).toEqual([]);
   });
 
-  test("what is most urgent of all that has room comes first", async () => {
+  test("the most urgent item of all keys with a free place comes first", async () => {
     await slots({ a: 2, b: 2, c: 2 });
     await add([
       { pool: "a", priority: 3 },
@@ -108,7 +108,7 @@ describe.each(KINDS)("with $kind", ({ claim }) => {
     expect(pools(await claim(3))).toEqual(["a", "b", "b"]);
   });
 
-  test("every key gets its turn, even when there are more than one claim looks at", async () => {
+  test("every key is served, even when there are more than one claim reads", async () => {
     const names = Array.from({ length: KEYS_MANY }, (_, index) => `key ${String(index).padStart(4, "0")}`);
     await slots(Object.fromEntries(names.map((name) => [name, 2])));
     await add(names.map((pool) => ({ pool })));
@@ -119,7 +119,7 @@ describe.each(KINDS)("with $kind", ({ claim }) => {
     expect(seen.size).toBe(KEYS_MANY);
   });
 
-  test("a claim that begins in the middle and finds nothing there looks at the first keys as well", async () => {
+  test("a claim that starts in the middle and finds nothing reads the first keys too", async () => {
     const names = Array.from({ length: 500 }, (_, index) => `key ${String(index).padStart(4, "0")}`);
     await slots({ ...Object.fromEntries(names.map((name) => [name, 2])), first: 2 });
     await add(names.map((pool) => ({ pool })));
@@ -128,7 +128,7 @@ describe.each(KINDS)("with $kind", ({ claim }) => {
     expect(pools(await claim(10))).toEqual(["first"]);
   });
 
-  test("what is also done is part of the claim: if it fails, nothing was claimed and the room is still there", async () => {
+  test("further writes are part of the claim: if they fail, nothing is claimed and the places stay free", async () => {
     await slots({ a: 2, b: 2 });
     await add([{ pool: "a" }, { pool: "a" }, { pool: "b" }]);
     const told: string[][] = [];
@@ -155,13 +155,13 @@ describe.each(KINDS)("with $kind", ({ claim }) => {
     ]);
   });
 
-  test("an empty name is a key like any other", async () => {
+  test("an empty text is a key like any other", async () => {
     await slots({ "": 2 });
     await add([{ pool: "" }]);
     expect(pools(await claim(1))).toEqual([""]);
   });
 
-  test("whoever claims at the same moment gets something as well, while there is room", async () => {
+  test("concurrent claims all get items while there are free places", async () => {
     const names = ["a", "b", "c", "d"];
     await slots(Object.fromEntries(names.map((name) => [name, 2])));
     await add(Array.from({ length: 100 }, (_, index) => ({ pool: names[index % 4] as string })));
@@ -181,7 +181,7 @@ describe("a limit from a table", () => {
     expect(await claim(10)).toHaveLength(2);
   });
 
-  test("that is zero, lowered below what is leased, or missing, lets nothing through", async () => {
+  test("that is zero, below what is leased, or missing allows no claim", async () => {
     await slots({ lowered: 2, zero: 0 });
     await add([{ pool: "lowered" }, { pool: "lowered" }]);
     await claim(10);
@@ -205,20 +205,26 @@ describe("a claim, by plans made while the table was tiny,", () => {
   });
   afterEach(() => single.close());
 
-  test("goes from key to key by the index", async () => {
+  test("skips from key to key by the index", async () => {
     const walk = await explain(single, `"test.errand.constant.lock_keys"('', 500)`);
     expect(walk.nodes).not.toContain("Seq Scan");
     expect(walk.indexes).toEqual(["errand_ready"]);
     expect(walk.pages).toBeLessThan(PAGES_MAX);
   });
 
-  test.each(["constant", "table"])("reads no more of a key than it takes, with a limit from a %s", async (kind) => {
-    const holder = kind === "constant" ? "'worker', 60" : "1";
-    const take = await explain(single, `"test.errand.${kind}.claim_in_keys"(2, ${holder}, array['pool 0', 'pool 1'])`);
-    expect(take.nodes).not.toContain("Seq Scan");
-    expect(take.indexes).toEqual(expect.arrayContaining(["errand_leased", "errand_pkey", "errand_ready"]));
-    expect(take.pages).toBeLessThan(PAGES_MAX);
-  });
+  test.each(["constant", "table"])(
+    "reads no more items of a key than it claims, with a limit from a %s",
+    async (kind) => {
+      const holder = kind === "constant" ? "'worker', 60" : "1";
+      const take = await explain(
+        single,
+        `"test.errand.${kind}.claim_in_keys"(2, ${holder}, array['pool 0', 'pool 1'])`,
+      );
+      expect(take.nodes).not.toContain("Seq Scan");
+      expect(take.indexes).toEqual(expect.arrayContaining(["errand_leased", "errand_pkey", "errand_ready"]));
+      expect(take.pages).toBeLessThan(PAGES_MAX);
+    },
+  );
 });
 
 async function add(items: readonly { pool: string; priority?: number }[]): Promise<void> {

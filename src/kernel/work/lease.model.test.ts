@@ -15,7 +15,7 @@ const HOLDERS = 3;
 const LOST_LIMIT = 2;
 const RUNS = process.env["MILLRACE_TEST_LONG"] ? 60 : 20;
 
-/** What the lease promises, without a database: an item is ready, or one grip holds it, or it has come to an end. */
+/** An in-memory model of the lease: an item is ready, held by one claim, or ended. */
 interface Model {
   items: Map<number, ModelItem>;
 }
@@ -26,24 +26,24 @@ interface ModelItem {
   lost: number;
   claims: number;
   note: string | null;
-  /** The grip that holds it. */
-  grip: Grip | undefined;
-  /** Its holder was silent for too long. */
+  /** The claim that holds it. */
+  claim: Claim | undefined;
+  /** The session or lease of its holder has expired. */
   overdue: boolean;
 }
 
-/** One claim of one item, kept for ever by whoever made it, so that old ones are tried as well. */
-interface Grip {
+/** One claim of one item. Holders keep old ones, so that commands try them too. */
+interface Claim {
   n: number;
   holder: string;
   claimed: Claimed;
 }
 
-/** The real thing, with the grips of all holders. */
+/** The real table, with all claims so far. */
 interface Real {
   work: WorkTable;
   holders: string[];
-  grips: Grip[];
+  pastClaims: Claim[];
 }
 
 type Command = fc.AsyncCommand<Model, Real>;
@@ -51,7 +51,7 @@ type Command = fc.AsyncCommand<Model, Real>;
 describe.each(WORK_TABLES)("with $shape", (work) => {
   beforeAll(() => work.create(database));
 
-  test("whatever several holders do in whatever order, the table is as the model says", async () => {
+  test("random commands of several holders leave the table as the model says", async () => {
     const holder = fc.nat(HOLDERS - 1);
     const commands = fc.commands<Model, Real, false>(
       [
@@ -69,7 +69,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       fc.asyncProperty(commands, async (sequence) => {
         await work.clear(database);
         const holders = await Promise.all(Array.from({ length: HOLDERS }, () => work.holder(database)));
-        const setup = () => ({ model: { items: new Map() }, real: { work, holders, grips: [] } });
+        const setup = () => ({ model: { items: new Map() }, real: { work, holders, pastClaims: [] } });
         await fc.asyncModelRun(setup, sequence);
       }),
       { numRuns: RUNS },
@@ -77,7 +77,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
   });
 });
 
-const FREE = { grip: undefined, overdue: false };
+const FREE = { claim: undefined, overdue: false };
 
 const add = (priorities: readonly number[]): Command =>
   command(`add items of priority ${priorities.join(", ")}`, async (model, { work }) => {
@@ -89,7 +89,7 @@ const add = (priorities: readonly number[]): Command =>
   });
 
 const claim = ([who, limit]: [number, number]): Command =>
-  command(`holder ${who} claims ${limit}`, async (model, { work, holders, grips }) => {
+  command(`holder ${who} claims ${limit}`, async (model, { work, holders, pastClaims }) => {
     const holder = holders[who] as string;
     const expected = [...model.items]
       .filter(([, { state }]) => state === work.states.ready[0])
@@ -98,30 +98,30 @@ const claim = ([who, limit]: [number, number]): Command =>
     const claimed = await work.claim(database.db, holder, limit);
     expect(numbersOf(claimed)).toEqual(ascending(expected.map(([n]) => n)));
     for (const [n, item] of expected) {
-      const grip = { n, holder, claimed: claimed.find((key) => Number(key.n) === n) as Claimed };
-      Object.assign(item, { state: work.states.leased, claims: item.claims + 1, grip });
-      grips.push(grip);
+      const claim = { n, holder, claimed: claimed.find((key) => Number(key.n) === n) as Claimed };
+      Object.assign(item, { state: work.states.leased, claims: item.claims + 1, claim });
+      pastClaims.push(claim);
     }
   });
 
 const finish = ([pick, outcome]: [number, string]): Command =>
-  withGrip(`finish as ${outcome}`, pick, async ({ work, grip, item, held }) => {
-    const note = outcome === "failed" ? `broke in claim ${grip.claimed.fence}` : null;
-    const finished = { ...grip.claimed, note };
+  withGrip(`finish as ${outcome}`, pick, async ({ work, claim, item, held }) => {
+    const note = outcome === "failed" ? `broke in claim ${claim.claimed.fence}` : null;
+    const finished = { ...claim.claimed, note };
     if (held) Object.assign(item, { state: outcome, note, ...FREE });
     return work.lease.finish(database.db, outcome, [finished]);
   });
 
 const release = (pick: number): Command =>
-  withGrip("release", pick, async ({ work, grip, item, held }) => {
+  withGrip("release", pick, async ({ work, claim, item, held }) => {
     if (held) Object.assign(item, { state: work.states.ready[0], ...FREE });
-    return work.lease.release(database.db, [grip.claimed]);
+    return work.lease.release(database.db, [claim.claimed]);
   });
 
 const extend = (pick: number): Command =>
-  withGrip("extend", pick, async ({ work, grip, item, held }) => {
+  withGrip("extend", pick, async ({ work, claim, item, held }) => {
     if (held) item.overdue = false;
-    return work.lease.extend(database.db, [grip.claimed], 60);
+    return work.lease.extend(database.db, [claim.claimed], 60);
   });
 
 /** The holder is silent for too long, and then goes on under a new name, as a suspended process would. */
@@ -130,7 +130,7 @@ const fallSilent = (who: number): Command =>
     const holder = holders[who] as string;
     await work.silence(database, holder);
     holders[who] = await work.holder(database);
-    for (const item of model.items.values()) if (item.grip?.holder === holder) item.overdue = true;
+    for (const item of model.items.values()) if (item.claim?.holder === holder) item.overdue = true;
   });
 
 const reclaim = (): Command =>
@@ -144,18 +144,18 @@ const reclaim = (): Command =>
     }
   });
 
-/** Tries something with a grip, be it the one that holds its item or an old one; only the former may have an effect. */
+/** Tries something with a claim, be it the one that holds its item or an old one; only the former may have an effect. */
 function withGrip(
   name: string,
   pick: number,
-  attempt: (at: { work: WorkTable; grip: Grip; item: ModelItem; held: boolean }) => Promise<readonly Key[]>,
+  attempt: (at: { work: WorkTable; claim: Claim; item: ModelItem; held: boolean }) => Promise<readonly Key[]>,
 ): Command {
-  return command(`${name}, grip ${pick}`, async (model, { work, grips }) => {
-    const grip = grips[pick % Math.max(1, grips.length)];
-    const item = grip && model.items.get(grip.n);
+  return command(`${name}, claim ${pick}`, async (model, { work, pastClaims }) => {
+    const claim = pastClaims[pick % Math.max(1, pastClaims.length)];
+    const item = claim && model.items.get(claim.n);
     if (!item) return;
-    const held = item.grip === grip;
-    expect(numbersOf(await attempt({ work, grip, item, held }))).toEqual(held ? [grip.n] : []);
+    const held = item.claim === claim;
+    expect(numbersOf(await attempt({ work, claim, item, held }))).toEqual(held ? [claim.n] : []);
   });
 }
 
@@ -166,8 +166,8 @@ function command(name: string, run: (model: Model, real: Real) => Promise<void>)
     toString: () => name,
     async run(model, real) {
       await run(model, real);
-      const expected = [...model.items].map(([n, { state, lost, claims, note, grip }]): ItemRow => {
-        const held = grip !== undefined;
+      const expected = [...model.items].map(([n, { state, lost, claims, note, claim }]): ItemRow => {
+        const held = claim !== undefined;
         // A finished item keeps the fence that it was finished under.
         return { n, state, held, fenced: held || ["done", "failed"].includes(state), lost, claims, note };
       });

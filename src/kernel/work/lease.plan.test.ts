@@ -38,7 +38,7 @@ describe.each(
 )("plans made while the table was tiny, with $shape,", ({ work, calls }) => {
   test("go by the index when it is large, too", async () => {
     await work.create(database);
-    // Nothing makes the connection plan anew, as on the day of a sudden load.
+    // No ANALYZE, so the connection keeps its plans, as under a sudden load.
     await database.query(`alter table ${calls.table} set (autovacuum_enabled = false)`);
     await work.add(database, numbered(1, 8));
     await database.query(`analyze ${calls.table}`);
@@ -58,7 +58,7 @@ describe.each(
     expect((await explain(db, calls.reclaim)).indexes).toContain(`${calls.table}_leased`);
   });
 
-  /** Postgres plans the first five executions anew, then keeps a plan if that is not dearer. */
+  /** Postgres plans each of the first five executions, then keeps a generic plan if it is not more expensive. */
   async function workForAWhile(holder: string): Promise<void> {
     for (let round = 1; round <= 12; round += 1) {
       await work.lease.release(db, await work.claim(db, holder, 2));

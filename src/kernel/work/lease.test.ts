@@ -35,7 +35,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
   const stateOf = async (n: number) => (await look()).find((item) => item.n === n)?.state;
 
   describe("a claim", () => {
-    test("takes the urgent first, then what is due longest, and no more than asked for", async () => {
+    test("takes the most urgent first, then the longest due, up to its limit", async () => {
       await add(
         { n: 1, priority: 5 },
         { n: 2, priority: 1, dueInSeconds: -10 },
@@ -48,7 +48,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       expect(await claim(alice, 2)).toEqual([]);
     });
 
-    test("leaves what is not due yet", async () => {
+    test("does not take what is not due yet", async () => {
       await add({ n: 1, dueInSeconds: 60 }, { n: 2, dueInSeconds: 0 });
       expect(numbersOf(await claim(alice))).toEqual([2]);
     });
@@ -69,7 +69,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       for (const later of fences(second)) expect(fences(first).every((earlier) => earlier < later)).toBe(true);
     });
 
-    test("makes its own assignments and hands over what they led to", async () => {
+    test("makes its further assignments and returns the new values", async () => {
       await addMany(1);
       expect(await claim(alice)).toMatchObject([{ claims: 1 }]);
     });
@@ -92,7 +92,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       expect((await look()).every(({ claims }) => claims === 1)).toBe(true);
     });
 
-    test("passes over items that another transaction has in hand, instead of waiting for it", async () => {
+    test("skips items that another transaction has locked", async () => {
       await addMany(2);
       await db.tx(async (tx) => {
         await tx.rows(
@@ -103,7 +103,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
     });
   });
 
-  describe("what is also done on a claim", () => {
+  describe("a further write of a claim", () => {
     const NOTE = statement(
       `${lease.name}.note`,
       `update ${lease.name.split(".")[1]} set note = $1 where n = any($2::int[])`,
@@ -112,7 +112,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       await tx.rows(NOTE, [text, numbersOf(claimed)]);
     };
 
-    test("is written with it, for the items that were claimed", async () => {
+    test("is committed with it, for the claimed items", async () => {
       await addMany(3);
       expect(numbersOf(await work.claim(db, alice, 2, note("seen")))).toEqual([1, 2]);
       expect((await look()).map((item) => [item.state, item.note])).toEqual([
@@ -122,7 +122,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       ]);
     });
 
-    test("takes the claim back when it fails, and leaves nothing of itself", async () => {
+    test("rolls the claim back when it fails", async () => {
       await addMany(2);
       const failing = work.claim(db, alice, 2, async (tx, claimed) => {
         await note("half")(tx, claimed);
@@ -134,7 +134,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       expect(numbersOf(await claim(bob))).toEqual([1, 2]);
     });
 
-    test("is not seen by others before the claim is", async () => {
+    test("is not visible before the claim is", async () => {
       await addMany(1);
       await work.claim(db, alice, 1, async (tx, claimed) => {
         await note("soon")(tx, claimed);
@@ -143,7 +143,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       expect(await look()).toMatchObject([{ state: states.leased, note: "soon" }]);
     });
 
-    test("is left out when nothing was claimed", async () => {
+    test("is not made when nothing was claimed", async () => {
       const unwanted = () => Promise.reject(new Error("called"));
       expect(await work.claim(db, alice, 1, unwanted)).toEqual([]);
     });
@@ -186,18 +186,18 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       expect(await look()).toMatchObject([{ state: states.leased, held: true }]);
     });
 
-    test("of some whose lease is lost moves the others, and says which", async () => {
+    test("of several items, some with lost leases, changes the others and returns them", async () => {
       await addMany(3);
       const items = await claim(alice);
       await lease.release(db, items.slice(0, 1));
       expect(await lease.finish(db, "done", items)).toHaveLength(2);
     });
 
-    test("that the table does not know is a mistake of ours", () => {
+    test("with an unknown outcome throws", () => {
       expect(() => lease.finish(db, "dnoe", [])).toThrow("has no outcome dnoe");
     });
 
-    test("happens once, whoever else tries at the same moment", async () => {
+    test("happens once, even if several try concurrently", async () => {
       await addMany(20);
       const items = await claim(alice);
       const tries = await Promise.all(
@@ -210,7 +210,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
   });
 
   describe("a release", () => {
-    test("gives items back to be claimed again, and counts no loss", async () => {
+    test("makes items ready again, and counts no loss", async () => {
       await addMany(1);
       expect(numbersOf(await lease.release(db, await claim(alice)))).toEqual([1]);
       expect(await look()).toMatchObject([{ state: ready, held: false, fenced: false, lost: 0 }]);
@@ -219,7 +219,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
   });
 
   describe("a reclaim", () => {
-    test("takes back what a silent holder left, and counts it", async () => {
+    test("returns the items of an expired holder, and counts the loss", async () => {
       await addMany(2);
       await claim(alice, 1);
       await claim(bob, 1);
@@ -231,13 +231,13 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       ]);
     });
 
-    test("leaves alone whoever is alive", async () => {
+    test("does not affect live holders", async () => {
       await addMany(1);
       await claim(alice);
       expect(await reclaim()).toEqual([]);
     });
 
-    test("takes no more than it may at a time", async () => {
+    test("is limited to its batch size", async () => {
       await addMany(5);
       await claim(alice);
       await work.silence(database, alice);
@@ -245,7 +245,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       expect(await lease.reclaim(db, { limit: 9, lostLimit: LOST_LIMIT })).toHaveLength(3);
     });
 
-    test("puts an item aside that lost its holders too often", async () => {
+    test("makes an item dead that lost its holders too often", async () => {
       await addMany(1);
       const ends: string[] = [];
       for (let loss = 1; loss <= LOST_LIMIT; loss += 1) {
@@ -269,8 +269,8 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
     });
   });
 
-  describe("what has expired", () => {
-    test("is what silent holders left, with the fence it was held under, and stays as it is", async () => {
+  describe("the list of expired items", () => {
+    test("has the items of expired holders with their fence, and changes nothing", async () => {
       await addMany(2);
       const [first] = await claim(alice, 1);
       await claim(bob, 1);
@@ -281,14 +281,14 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       expect(await look()).toEqual(before);
     });
 
-    test("is no more than asked for", async () => {
+    test("is limited", async () => {
       await addMany(5);
       await claim(alice);
       await work.silence(database, alice);
       expect(await lease.expired(db, 2)).toHaveLength(2);
     });
 
-    test("is not what was given back or finished", async () => {
+    test("has no released or finished items", async () => {
       await addMany(2);
       const items = await claim(alice);
       await work.silence(database, alice);
@@ -298,7 +298,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
     });
   });
 
-  describe("a zombie, whose item went on without it,", () => {
+  describe("a zombie, whose item was reclaimed,", () => {
     test("changes nothing while another holds the item, nor after that one has finished", async () => {
       await addMany(1);
       const before = await claim(alice);
@@ -349,7 +349,7 @@ describe("an extension", () => {
     expect(await until()).toBeCloseTo(3_600, -2);
   });
 
-  test("saves a lease that ran out, as long as nobody has taken the item back", async () => {
+  test("renews an expired lease that was not reclaimed yet", async () => {
     const items = await jobs.claim(database.db, "alice", 1);
     await jobs.silence(database, "alice");
     expect(await jobs.lease.extend(database.db, items, 60)).toHaveLength(1);
@@ -359,12 +359,12 @@ describe("an extension", () => {
     expect(await jobs.lease.extend(database.db, items, 60)).toEqual([]);
   });
 
-  test("is nothing for what is held by session", () => {
+  test("throws for leases held by session", () => {
     expect(() => tasks.lease.extend(database.db, [], 60)).toThrow("its heartbeat extends it");
   });
 });
 
-test("work held by a session is lost when the session's row is gone", async () => {
+test("work held by a session is lost when the session's row is deleted", async () => {
   const [, tasks] = WORK_TABLES as [(typeof WORK_TABLES)[0], (typeof WORK_TABLES)[0]];
   await tasks.clear(database);
   await tasks.add(database, [{ n: 1 }]);

@@ -6,13 +6,13 @@
  *       ▲                │ │
  *       └──release───────┘ └──reclaim, when the holder's lease expired──▶ ready, or dead after too many lost holders
  *
- * A claim gives the item a new fence, a number from one sequence that only grows. Every later write of the holder names
- * it, in the statement itself. A holder whose lease expired, and whose item went on without it, has an old fence and
- * changes nothing: zero rows back mean the lease is lost.
+ * A claim gives the item a new fence, a number from one increasing sequence. Every later write of the holder includes it in
+ * the statement. A holder whose lease expired and whose item was claimed again has an old fence and changes nothing: zero
+ * rows mean that the lease is lost.
  *
- * Leases read the database's clock only. An item is held either until a time of its own, which suits daemons that pull
- * over HTTP, or for as long as the session of the process that claimed it lives (session.ts), which costs one heartbeat a
- * process instead of one an item.
+ * Leases read only the database's clock. An item is held either until its own expiry time, which suits daemons that pull
+ * over HTTP, or until the session of the process that claimed it expires (session.ts), which costs one heartbeat per process
+ * instead of one per item.
  *
  * lease-sql.ts builds the statements; docs/leases.md shows them as they are sent.
  */
@@ -32,30 +32,30 @@ export interface LeaseSpec {
     /** States that may be claimed. The first is where released and reclaimed items go. */
     ready: readonly [string, ...string[]];
     leased: string;
-    /** Where an item goes whose holders were lost too often. */
+    /** The state of an item whose holders were lost too often. */
     dead: string;
   };
-  /** Which rows of the table belong to this lease, where it does not have the table to itself. */
+  /** The condition for the rows of this lease, where other leases share the table. */
   scope?: string;
-  /** What else must hold of a ready item. With the state it should be, word for word, the partial index's condition. */
+  /** A further condition of a ready item. Together with the state it should be exactly the condition of the partial index. */
   readyWhen?: string;
   /** A column with the time before which an item may not be claimed. */
   dueAt?: string;
-  /** Which ready item comes first: priority, age, key. Matches the partial index. */
+  /** The order of ready items: priority, age, key. Matches the partial index. */
   orderBy: string;
   fence: string;
   hold: { by: "item"; owner: string; until: string } | { by: "session"; session: string };
-  /** Lost holders, counted apart from failures, so that an item that kills its workers is put aside. */
+  /** Lost holders, counted separately from failures, so that an item that kills its workers becomes dead. */
   lost: {
     column: string;
-    /** A text column that says why, when an item is put aside. */
+    /** A text column for the reason why an item is dead. */
     error?: string;
   };
   /** Further assignments made by a claim. */
   onClaim?: Assignments;
   /** Further assignments made when an item becomes ready again without a result: released, reclaimed. */
   onReturn?: Assignments;
-  /** Further assignments made when an item is put aside as dead. They replace those of `onReturn`. */
+  /** Further assignments made when an item becomes dead. They replace those of `onReturn`. */
   onDead?: Assignments;
   /** Columns handed to the claimer beside key and fence: `returning<Row>("t.topic, t.payload")`. */
   returning?: Returning<object>;
@@ -71,7 +71,7 @@ export type Assignments = Readonly<Record<string, string>>;
 export interface Outcome {
   /** Assignments; an item's own values are `i.<column>`. */
   set: string;
-  /** The values that each item must bring. One that may be null says so: `text?`. */
+  /** The values that each item must have; `text?` may be null. */
   values?: Readonly<Record<string, ValueType | `${ValueType}?`>>;
 }
 
@@ -92,7 +92,7 @@ type ValueOf<Type> = Type extends ValueType
     ? ValueTypes[Required] | null
     : never;
 
-/** SQL for `returning`, with the type of the row it answers. */
+/** SQL for `returning`, with the type of its row. */
 export interface Returning<Row extends object> {
   readonly sql: string;
   /** Carries the row type only; never set. */
@@ -131,11 +131,11 @@ export interface Lease<Key extends object, Item extends object = object, Ways ex
   /** As they are sent, for docs/leases.md. */
   readonly statements: readonly Statement<unknown>[];
   claim(db: Db, request: ClaimRequest, also?: AlsoOnClaim<Leased<Key> & Item>): Promise<(Leased<Key> & Item)[]>;
-  /** Pushes the end of item leases into the future; returns the items still held. */
+  /** Extends item leases; returns the items still held. */
   extend(db: Queryable, held: readonly Held<Key>[], seconds: number): Promise<Key[]>;
   /**
-   * Locks the items inside the caller's transaction and returns those that are still held: what the transaction writes
-   * besides is then written by the holder or not at all. They stay leased.
+   * Locks the items in the caller's transaction and returns those that are still held, so that other writes of the
+   * transaction depend on the lease. They stay leased.
    */
   hold(tx: Tx, held: readonly Held<Key>[]): Promise<Key[]>;
   /** Writes an outcome; returns the items that were still held, so missing ones are lost leases. */
@@ -144,19 +144,19 @@ export interface Lease<Key extends object, Item extends object = object, Ways ex
     outcome: Name,
     items: readonly (Held<Key> & ValuesOf<Ways[Name]>)[],
   ): Promise<Key[]>;
-  /** Gives items back unchanged, as on shutdown; this is not counted as a loss. */
+  /** Returns items to their ready state unchanged, as on shutdown; not counted as a loss. */
   release(db: Queryable, held: readonly Held<Key>[]): Promise<Key[]>;
-  /** Gives items back whose holder cannot say what became of them; counted as a loss. */
+  /** Returns items whose holder does not know their outcome; counted as a loss. */
   lose(db: Queryable, held: readonly Held<Key>[], lostLimit: number): Promise<(Key & { state: string })[]>;
   /** All that a session holds. */
   heldBy(db: Queryable, session: string): Promise<Leased<Key>[]>;
-  /** Items whose lease expired, unchanged: for a module whose own transition takes them back, guarded by the fence. */
+  /** Items whose lease expired, unchanged: for a module that reclaims them with its own transition, guarded by the fence. */
   expired(db: Queryable, limit: number): Promise<Leased<Key>[]>;
-  /** Takes back items whose lease expired; an item that lost `lostLimit` holders is dead. */
+  /** Reclaims items whose lease expired; an item that lost `lostLimit` holders is dead. */
   reclaim(db: Queryable, request: { limit: number; lostLimit: number }): Promise<(Key & { state: string })[]>;
 }
 
-/** How many concurrency keys one claim looks at. More are reached by the following claims, which go on from there. */
+/** How many concurrency keys one claim reads. The following claims continue from there. */
 const CONCURRENCY_KEYS_MAX = 500;
 
 const FENCE: Columns = { fence: "int8" };
@@ -204,7 +204,7 @@ export function leaseOn<const Spec extends LeaseSpec>(spec: Spec): Lease<KeyOf<S
   const extend =
     sql.extend === undefined
       ? undefined
-      : // A lease that expired but was not reclaimed yet may still be extended: nobody else has had the item.
+      : // A lease that expired but was not reclaimed yet may still be extended: no other process has had the item.
         guarded<Held<Key> & { seconds: number }, Key>(
           "extend",
           sql.extend,
@@ -216,7 +216,7 @@ export function leaseOn<const Spec extends LeaseSpec>(spec: Spec): Lease<KeyOf<S
   const expired = named<Leased<Key>>("expired", sql.expired);
   const reclaim = named<Key & { state: string }>("reclaim", sql.reclaim);
   const holdColumns = { ...spec.key, ...FENCE };
-  let lastKey = ""; // Where the next walk over the keys begins, so that the keys at the end get their turn.
+  let lastKey = ""; // Where the next claim starts reading keys, so that the last keys are served too.
 
   return {
     name: spec.name,
@@ -276,7 +276,7 @@ function columnsOf(values: NonNullable<Outcome["values"]>): Columns {
   return Object.fromEntries(Object.entries(values).map(([name, type]) => [name, type.replace("?", "")]));
 }
 
-/** Refuses an item that lacks a value: written as NULL, it would erase what is in the row without anybody noticing. */
+/** Refuses an item that lacks a value: written as NULL, it would silently erase the value in the row. */
 function completeness(outcome: string, values: NonNullable<Outcome["values"]>): (item: object) => void {
   const required = Object.entries(values).map(([name, type]) => ({ name, isNullable: type.endsWith("?") }));
   return (item) => {

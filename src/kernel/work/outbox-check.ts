@@ -1,10 +1,10 @@
-/** What the doctor says of the outbox: events that nobody delivers any more, or that wait or are held for too long. */
+/** The doctor's check of the outbox: events that are dead, overdue, or held for too long. */
 import { statement } from "../data/statement.ts";
 import type { DoctorCheck } from "../doctor.ts";
 
 interface OutboxHealth {
   waiting: number;
-  /** How long the oldest event that is due has waited, delivered or not. */
+  /** How long the oldest due event has waited. */
   overdue_seconds: number;
   overdue_consumer: string | null;
   held_seconds: number;
@@ -40,28 +40,29 @@ export const outboxCheck: DoctorCheck = {
   name: "outbox",
   async look(db) {
     const [health] = await db.read(HEALTH);
-    if (!health) throw new Error("the outbox's health came back empty");
+    if (!health) throw new Error("the query of the outbox returned no row");
     const found = `Events to deliver: ${health.waiting}.`;
     if (health.held_seconds >= HELD_SECONDS_WARN) {
       return {
         verdict: "warning",
-        found: `${found} One for \`${health.held_consumer}\` is held by a process, and was due ${seconds(health.held_seconds)} ago.`,
-        advice: "Its delivery hangs, or its process lost it. Restart the process that holds it; its log says more.",
+        found: `${found} One for \`${health.held_consumer}\` is held by a process and was due ${seconds(health.held_seconds)} ago.`,
+        advice:
+          "Its delivery hangs, or its process lost track of it. Read the log of the process that holds it, and restart it.",
       };
     }
     if (health.overdue_seconds >= OVERDUE_SECONDS_WARN) {
       return {
         verdict: "warning",
-        found: `${found} One for \`${health.overdue_consumer}\` is due for ${seconds(health.overdue_seconds)}.`,
+        found: `${found} One for \`${health.overdue_consumer}\` has been due for ${seconds(health.overdue_seconds)}.`,
         advice: "Check that a process runs with the role `worker`, and that it has this consumer configured.",
       };
     }
     if (health.dead === 0) return { verdict: "ok", found };
     return {
       verdict: "warning",
-      found: `${found} Given up after the last attempt: ${health.dead}, the latest for \`${health.dead_consumer}\`: ${health.dead_error}`,
+      found: `${found} Dead after the last attempt: ${health.dead}, the latest for \`${health.dead_consumer}\`: ${health.dead_error}`,
       advice:
-        "Remove the cause, then try them again: update kernel.outbox set state = 'ready', attempt = 0, lost_count = 0, due_at = now() where state = 'dead'.",
+        "Fix the cause, then retry them: update kernel.outbox set state = 'ready', attempt = 0, lost_count = 0, due_at = now() where state = 'dead'.",
     };
   },
 };

@@ -40,7 +40,7 @@ beforeEach(async () => {
 afterEach(() => Promise.all(started.map((service) => service.stop())));
 
 describe("an event", () => {
-  test("is written with the change that it tells of, and not without it", async () => {
+  test("is committed with its change, and not without it", async () => {
     const { outbox } = outboxOf();
     const failing = database.db.tx(async (tx) => {
       await outbox.emit(tx, [event()]);
@@ -74,7 +74,7 @@ describe("an event", () => {
     },
   );
 
-  test("is delivered at once after its commit", async () => {
+  test("is delivered right after its commit", async () => {
     const { outbox, lane, heard } = outboxOf();
     const idle = lane.nextRun();
     start(lane);
@@ -94,7 +94,7 @@ describe("an event", () => {
     expect(hints()).toBe(1);
   });
 
-  test("sends no hint if its transaction is rolled back, or if it is for nobody", async () => {
+  test("sends no hint if its transaction is rolled back, or if it has no consumer", async () => {
     const { outbox } = outboxOf();
     const hints = countHints();
     const failing = database.db.tx(async (tx) => {
@@ -108,7 +108,7 @@ describe("an event", () => {
 });
 
 describe("a delivery that fails", () => {
-  test("is tried again when its wait is over, and not before", async () => {
+  test("is retried when its wait has passed, and not before", async () => {
     const log = rememberingLog();
     const { outbox, lane } = outboxOf({ deliver: () => Promise.reject(new Error("no route to host")) }, { log });
     await emit(outbox, [event()]);
@@ -121,7 +121,7 @@ describe("a delivery that fails", () => {
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 2, wait: 120 }]);
   });
 
-  test("is tried again as soon as its wait is over, though nobody sends a hint", async () => {
+  test("is retried as soon as its wait has passed, without a hint", async () => {
     const heard: OutboxEvent[] = [];
     const { outbox, lane } = outboxOf({
       retry: { stepsMs: [300], jitter: 0 },
@@ -135,7 +135,7 @@ describe("a delivery that fails", () => {
     await until(async () => (await rows()).length === 0, "the record");
   });
 
-  test("because it does not come to an end has failed when its time is up", async () => {
+  test("because it does not end has failed at its time-out", async () => {
     let aborted: unknown;
     const { outbox, lane } = outboxOf({
       timeoutMs: 50,
@@ -148,7 +148,7 @@ describe("a delivery that fails", () => {
     expect(String(aborted)).toContain("it took longer than 50 ms");
   });
 
-  test("is dead after the last attempt, with its reason, and left alone", async () => {
+  test("is dead after the last attempt, with its reason, and not retried", async () => {
     const { outbox, lane } = outboxOf({ deliver: () => Promise.reject(new Error("x".repeat(10_000))) });
     await emit(outbox, [event()]);
     for (let attempt = 1; attempt <= 3; attempt += 1) {
@@ -160,7 +160,7 @@ describe("a delivery that fails", () => {
     expect(await deliver(lane)).toBe(0);
   });
 
-  test("does not fail its neighbours", async () => {
+  test("does not fail others of the batch", async () => {
     const { outbox, lane } = outboxOf({
       deliver: async ({ payload }) => {
         if (payload === "bad") throw new Error("no");
@@ -174,7 +174,7 @@ describe("a delivery that fails", () => {
     expect(await rows()).toMatchObject([{ payload: "bad", state: "ready" }]);
   });
 
-  test("because it was cut short by a stop is given back, and not counted", async () => {
+  test("because a stop interrupted it is released, and not counted", async () => {
     const begun = signal();
     const { outbox, lane } = outboxOf({
       deliver: (_, abort) =>
@@ -192,7 +192,7 @@ describe("a delivery that fails", () => {
 });
 
 describe("a consumer", () => {
-  test("that never answers holds back no other", async () => {
+  test("that never answers does not delay the others", async () => {
     const hanging = consumerOf({
       deliver: (_, abort) => new Promise((resolve) => abort.addEventListener("abort", () => resolve())),
     });
@@ -209,7 +209,7 @@ describe("a consumer", () => {
     }
   });
 
-  test("that this process does not know is left alone, and its events are in nobody's way", async () => {
+  test("that this process does not have keeps its events, and they delay no other", async () => {
     const { outbox, lane } = outboxOf();
     await database.query(
       `insert into kernel.outbox (event_id, consumer, topic, payload, due_at)
@@ -222,7 +222,7 @@ describe("a consumer", () => {
     expect(left.every(({ state, attempt }) => state === "ready" && attempt === 0)).toBe(true);
   });
 
-  test("cannot come after the first event, which it would have missed", async () => {
+  test("cannot be added after the first event, which it would have missed", async () => {
     const outbox = createOutbox([], wake);
     outbox.consume(consumerOf({ name: "early" }));
     await emit(outbox, []);
@@ -273,7 +273,7 @@ describe("a crash", () => {
   test.each([
     ["of the database connection while the record is written", "select pg_terminate_backend($1, 10000)"],
     ["of the statement that writes the record, which is cancelled,", "select pg_cancel_backend($1)"],
-  ])("%s does not leave the event held for ever", async (_, end) => {
+  ])("%s does not leave the event leased for ever", async (_, end) => {
     const begun = signal();
     const gate = signal();
     const { outbox, lane } = outboxOf({
@@ -315,21 +315,25 @@ test("the outcomes of many deliveries are written together", async () => {
 });
 
 describe("the doctor", () => {
-  test("finds nothing wrong with an outbox that is delivered", async () => {
+  test("finds nothing wrong with a delivered outbox", async () => {
     expect(await outboxCheck.look(database.db)).toEqual({ verdict: "ok", found: "Events to deliver: 0." });
   });
 
   test.each([
-    ["that nobody delivers", "due_at = now() - interval '200 s'", /One for `consumer_\d+` is due for 200 s\./],
+    [
+      "that no process delivers",
+      "due_at = now() - interval '200 s'",
+      /One for `consumer_\d+` has been due for 200 s\./,
+    ],
     [
       "that a process holds for long",
       "state = 'leased', session_id = 1, fence = 1, due_at = now() - interval '400 s'",
-      /One for `consumer_\d+` is held by a process, and was due 400 s ago\./,
+      /One for `consumer_\d+` is held by a process and was due 400 s ago\./,
     ],
     [
       "that was given up, with its reason",
       "state = 'dead', last_error = 'no route to host'",
-      /Given up after the last attempt: 1, the latest for `consumer_\d+`: no route to host/,
+      /Dead after the last attempt: 1, the latest for `consumer_\d+`: no route to host/,
     ],
   ])("reports an event %s", async (_, set, found) => {
     const { outbox } = outboxOf();
@@ -355,7 +359,7 @@ function consumerOf(options: Partial<OutboxConsumer> = {}): OutboxConsumer {
   };
 }
 
-/** An outbox with one consumer, which remembers what it heard unless the test says what it does. */
+/** An outbox with one consumer, which records its events unless the test replaces `deliver`. */
 function outboxOf(options: Partial<OutboxConsumer> = {}, deps: Partial<Parameters<Outbox["relays"]>[0]> = {}) {
   const heard: OutboxEvent[] = [];
   const outbox = createOutbox([consumerOf({ deliver: async (told) => void heard.push(told), ...options })], wake);
@@ -364,7 +368,7 @@ function outboxOf(options: Partial<OutboxConsumer> = {}, deps: Partial<Parameter
   return { outbox, lane, heard };
 }
 
-/** In a transaction of its own. */
+/** In its own transaction. */
 function emit(outbox: Outbox, events: readonly OutboxEvent[]): Promise<void> {
   return database.db.tx((tx) => outbox.emit(tx, events));
 }
@@ -375,7 +379,7 @@ function countHints(): () => number {
   return () => hints;
 }
 
-/** One claim and the deliveries that follow from it; answers how many there were. */
+/** One claim and its deliveries; answers their number. */
 async function deliver(relay: Relay): Promise<number | undefined> {
   const { claimed } = await relay.runOnce();
   await relay.idle();

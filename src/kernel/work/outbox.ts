@@ -1,11 +1,11 @@
 /**
- * What must leave the database, such as a webhook, a projection or a lineage event, is written in the same transaction as
- * the change that it tells of, and relayed afterwards: at least once, under an id that stays the same over all attempts.
+ * The transactional outbox. An event for a webhook, a projection or lineage is written in the same transaction as the change
+ * that it describes, and relayed afterwards: at least once, under an id that is the same for all attempts.
  *
  *     ready ──claim──▶ leased ──delivered──▶ (deleted)
  *       ▲                └──failed──▶ ready, later; dead after the last attempt
  *
- * Each consumer has its own row of an event and its own loop, so one that is down or slow holds back no other.
+ * Each consumer has its own row of an event and its own relay, so one that is down or slow does not delay the others.
  */
 import { itemsByKey, toArrays, unnest } from "../data/batch.ts";
 import type { Db, Tx } from "../data/db.ts";
@@ -20,7 +20,7 @@ import type { Session } from "./session.ts";
 import type { Wake } from "./wake.ts";
 
 export interface OutboxEvent {
-  /** Stable over all attempts; the consumer's key for ignoring repeats. */
+  /** The same for all attempts, so that a consumer can ignore repeats. */
   eventId: string;
   topic: string;
   payload: unknown;
@@ -32,17 +32,17 @@ export interface OutboxConsumer {
   topics: readonly string[];
   /** Must tolerate repeats: a crash between delivery and its record delivers again. */
   deliver(event: OutboxEvent, signal: AbortSignal): Promise<void>;
-  /** For one delivery. What takes longer has failed, whether it heeds its signal or not. */
+  /** For one delivery. One that takes longer has failed, even if it ignores its signal. */
   timeoutMs: number;
   retry: RetryPolicy;
 }
 
 export interface Outbox {
-  /** Adds a consumer: in every process that emits and in every process that relays, before the first event. */
+  /** Adds a consumer. Call it in every process that emits or relays, before the first event. */
   consume(consumer: OutboxConsumer): void;
-  /** Writes the events for all consumers of their topics, and wakes their workers after the commit. */
+  /** Writes the events for all consumers of their topics, and sends a hint after the commit. */
   emit(tx: Tx, events: readonly OutboxEvent[]): Promise<void>;
-  /** The workers that deliver, one for each consumer. */
+  /** The workers that deliver events, one for each consumer. */
   relays(deps: RelayDeps): Relay[];
 }
 
@@ -56,7 +56,7 @@ export interface RelayDeps {
 
 export const OUTBOX_TOPIC = "kernel.outbox";
 const SLOTS = 100;
-/** A stop does not wait for deliveries: what is cut short is delivered by the next process. */
+/** A stop does not wait for deliveries: another process delivers what was interrupted. */
 const DRAIN_SECONDS = 0;
 const LOST_LIMIT = 10;
 const ERROR_LENGTH_MAX = 2_000;
@@ -65,7 +65,7 @@ interface ClaimedRow {
   event_id: string;
   topic: string;
   payload: unknown;
-  /** How often it has failed. Lost holders are counted apart. */
+  /** How often it has failed. Lost holders are counted separately. */
   attempt: number;
 }
 type Claimed = ClaimedRow & { id: string; fence: string };
@@ -92,7 +92,7 @@ const spec = {
     },
   },
 } as const satisfies Omit<LeaseSpec, "name">;
-/** For what concerns the rows of all consumers, also of those that only another version knows. */
+/** For the rows of all consumers, including those that only another version of Millrace has. */
 const anyConsumer = leaseOn({ ...spec, name: "kernel.outbox" });
 
 const EVENT = { event_id: "uuid", consumer: "text", topic: "text", payload: "jsonb" };
@@ -101,7 +101,7 @@ const EMIT = statement(
   `insert into kernel.outbox (event_id, consumer, topic, payload) select * from ${unnest(EVENT, "i")}
    on conflict (event_id, consumer) do nothing`,
 );
-// Delivered rows are deleted, so the table holds only what is still to do.
+// Delivered rows are deleted, so the table contains only what is not delivered yet.
 const HELD = { id: "int8", fence: "int8" };
 const DELIVERED = statement(
   "kernel.outbox.delivered",
@@ -116,13 +116,13 @@ const NEXT_DUE = statement<{ ms: number | null }>(
 );
 
 export function createOutbox(given: readonly OutboxConsumer[], wake: Pick<Wake, "hint">): Outbox {
-  const lanes: { consumer: OutboxConsumer; lease: ConsumerLease }[] = [];
+  const consumers: { consumer: OutboxConsumer; lease: ConsumerLease }[] = [];
   const hint = () => wake.hint(OUTBOX_TOPIC); // One function, so that a transaction that emits often hints once.
   let isUsed = false;
 
   function consume(consumer: OutboxConsumer): void {
-    if (isUsed) throw new Error(`the consumer ${consumer.name} comes too late: it may have missed events`);
-    lanes.push({ consumer, lease: leaseOf(consumer.name) });
+    if (isUsed) throw new Error(`the consumer ${consumer.name} was added too late: it may have missed events`);
+    consumers.push({ consumer, lease: leaseOf(consumer.name) });
   }
   for (const consumer of given) consume(consumer);
 
@@ -131,7 +131,7 @@ export function createOutbox(given: readonly OutboxConsumer[], wake: Pick<Wake, 
     async emit(tx, events) {
       isUsed = true;
       const rows = events.flatMap(({ eventId, topic, payload }) =>
-        lanes
+        consumers
           .filter(({ consumer }) => consumer.topics.includes(topic))
           .map(({ consumer }) => ({ event_id: eventId, consumer: consumer.name, topic, payload })),
       );
@@ -141,7 +141,7 @@ export function createOutbox(given: readonly OutboxConsumer[], wake: Pick<Wake, 
     },
     relays(deps) {
       isUsed = true;
-      return lanes.map(({ consumer, lease }, index) =>
+      return consumers.map(({ consumer, lease }, index) =>
         createRelay(consumer, lease, { ...deps, reclaims: index === 0 }),
       );
     },
@@ -150,7 +150,7 @@ export function createOutbox(given: readonly OutboxConsumer[], wake: Pick<Wake, 
 
 type ConsumerLease = typeof anyConsumer;
 
-/** By consumer: statements are made once, also where a process holds two of a kind, as tests do. */
+/** By consumer. Statements are made once, even if a process makes several outboxes, as tests do. */
 const leases = new Map<string, ConsumerLease>();
 
 /** Exported for docs/leases.md. */
@@ -165,14 +165,14 @@ export function leaseOf(consumer: string): ConsumerLease {
 
 export type Relay = LeaseWorker<Claimed>;
 
-/** What became of a delivery. */
+/** The outcome of a delivery. */
 type Delivery = { id: string; fence: string } & (
   | { outcome: "delivered" }
   | { outcome: "retry_later"; error: string; delay_seconds: number }
   | { outcome: "give_up"; error: string }
 );
 
-/** Claims only what the consumer knows how to deliver: the rest is for another version of Millrace. */
+/** Claims only the rows of its consumer: others may belong to another version of Millrace. */
 function createRelay(consumer: OutboxConsumer, lease: ConsumerLease, deps: RelayDeps & { reclaims: boolean }): Relay {
   const { db, session, wake, log, onRun } = deps;
 
@@ -183,7 +183,7 @@ function createRelay(consumer: OutboxConsumer, lease: ConsumerLease, deps: Relay
       await inTime(consumer.timeoutMs, signal, (limited) => consumer.deliver(event, limited));
       return { ...held, outcome: "delivered" };
     } catch (err) {
-      if (signal.aborted) throw signal.reason; // It was cut short; it did not fail.
+      if (signal.aborted) throw signal.reason; // It was interrupted, which is not a failure.
       const error = storableText(err instanceof Error ? err.message : String(err), ERROR_LENGTH_MAX);
       const delayMs = retryDelayMs(consumer.retry, row.attempt + 1, Math.random);
       const outcome = delayMs === undefined ? "give_up" : "retry_later";
@@ -233,20 +233,20 @@ function createRelay(consumer: OutboxConsumer, lease: ConsumerLease, deps: Relay
     fields: ({ id }) => ({ consumer: consumer.name, id }),
     release: (items) => lease.release(db, items),
     lose: (items) => lease.lose(db, items, LOST_LIMIT),
-    // One worker takes back the rows of all consumers.
+    // One worker reclaims the rows of all consumers.
     ...(deps.reclaims
       ? { reclaim: async (limit) => (await anyConsumer.reclaim(db, { limit, lostLimit: LOST_LIMIT })).length }
       : {}),
   });
 }
 
-/** Ends the waiting, and asks the work to end, when its time is up. */
+/** At the time-out, aborts the work and stops waiting for it. */
 async function inTime(ms: number, signal: AbortSignal, work: (limited: AbortSignal) => Promise<void>): Promise<void> {
   const ending = new AbortController();
   const onAbort = () => ending.abort(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
   let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_, reject) => {
+  const timedOut = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       const error = new Error(`it took longer than ${ms} ms`);
       ending.abort(error);
@@ -254,7 +254,7 @@ async function inTime(ms: number, signal: AbortSignal, work: (limited: AbortSign
     }, ms);
   });
   try {
-    await Promise.race([work(ending.signal), tooLate]);
+    await Promise.race([work(ending.signal), timedOut]);
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);

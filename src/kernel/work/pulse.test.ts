@@ -1,4 +1,4 @@
-/** The connection of heartbeats and hints: what is noticed when it fails, and how soon there is another. */
+/** The connection for heartbeats and hints: how its failure is detected, and how soon it is replaced. */
 import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { rememberingLog, silentLog } from "../../../test/log.ts";
@@ -39,14 +39,14 @@ describe("a pulse", () => {
     await Promise.all(busy);
   });
 
-  test("carries notifications to all who listen, itself included", async () => {
+  test("sends notifications to all processes, itself included", async () => {
     const [here, there] = [await open(), await open()];
     const received = [here, there].map((pulse) => firstNotification(pulse));
     await here.notify(["what happened"]);
     expect(await Promise.all(received)).toEqual(["what happened", "what happened"]);
   });
 
-  test("counts its statements as the pools do", async () => {
+  test("measures its statements like the pools", async () => {
     const names: string[] = [];
     const db = openDb({ connection: database.connection, onStatement: (name) => void names.push(name) });
     const pulse = await open({ db });
@@ -54,7 +54,7 @@ describe("a pulse", () => {
     expect(names).toEqual(["kernel.pulse.listen", "test.pulse.pid"]);
   });
 
-  test("keeps its connection when a statement is refused, or ended by the server for its time", async () => {
+  test("keeps its connection when a statement is refused or times out on the server", async () => {
     const pulse = await open({ timeoutMs: 2_000 });
     const before = await pulse.rows(PID);
     await expect(pulse.rows(statement("test.pulse.wrong", "select 1 / 0"))).rejects.toThrow("division by zero");
@@ -87,7 +87,7 @@ describe("a connection that is lost", () => {
     expect(await received).toBe("again");
   });
 
-  test("because it answers no longer is noticed at the next statement's time-out, and replaced at once", async () => {
+  test("because it no longer answers is detected at the time-out of the next statement, and replaced at once", async () => {
     const proxy = await startPostgresProxy(database);
     const timeoutMs = 1_500;
     const pulse = await open({ url: proxy.url, timeoutMs });
@@ -102,7 +102,7 @@ describe("a connection that is lost", () => {
     expect(await received).toBe("again");
   });
 
-  test("fails what is sent meanwhile as unavailable, and is tried for until there is another", async () => {
+  test("fails statements as unavailable until it is replaced", async () => {
     const proxy = await startPostgresProxy(database);
     const db = openDb({ connection: { connectionString: proxy.url } });
     let failures = 0;
@@ -122,7 +122,7 @@ describe("a connection that is lost", () => {
     expect(await pulse.rows(PID)).toHaveLength(1);
   });
 
-  test("and another that takes no connection in time is given up and tried for again", async () => {
+  test("is tried again when the connection attempt times out", async () => {
     const proxy = await startPostgresProxy(database);
     const pulse = await open({ url: proxy.url, timeoutMs: 300 });
     const reconnected = nextReconnect(pulse);
@@ -142,7 +142,7 @@ describe("stop", () => {
     await expect(pulse.rows(PID)).rejects.toSatisfy(isUnavailable);
   });
 
-  test("does not wait for a connection that answers no longer", async () => {
+  test("does not wait for a connection that no longer answers", async () => {
     const proxy = await startPostgresProxy(database);
     const pulse = await open({ url: proxy.url, timeoutMs: 300 });
     proxy.freeze();
@@ -151,7 +151,7 @@ describe("stop", () => {
     await answer;
   });
 
-  test("ends the trying for another", async () => {
+  test("ends the attempts to reconnect", async () => {
     const proxy = await startPostgresProxy(database);
     const pulse = await open({ url: proxy.url });
     await proxy.cut();

@@ -1,7 +1,7 @@
 /**
  * The one connection on which a process sends its heartbeats (session.ts) and sends and receives wake-up hints (wake.ts).
- * Nothing else uses it, so a pool whose connections are all busy delays neither; and as there is a heartbeat every few
- * seconds, a connection that has stopped answering is noticed and replaced.
+ * Nothing else uses it, so a pool whose connections are all busy delays neither. Heartbeats every few seconds also detect a
+ * connection that no longer answers, and it is replaced.
  *
  *     connected ──a statement times out, or the connection ends──▶ lost ──connect, LISTEN──▶ connected
  */
@@ -15,10 +15,10 @@ import type { ServiceLog } from "./service.ts";
 const CHANNEL = "millrace_wake";
 /**
  * For connecting and for each statement. A connection that stops answering right after a heartbeat fails the next one, which is
- * sent 5 s later and given up 10 s later; a new connection sends it again within 11 s. The session expires after 15 s.
+ * sent 5 s later and times out 10 s later; a new connection sends it again within 11 s. The session expires after 15 s.
  */
 const TIMEOUT_MS = 5_000;
-/** Attempts to connect begin at least so far apart, so the first one after a loss begins at once. */
+/** The least time between two attempts to connect; the first one after a loss starts at once. */
 const CONNECT_GAP_MS = 1_000;
 
 export interface Pulse {
@@ -28,7 +28,7 @@ export interface Pulse {
   notify(payloads: readonly string[]): Promise<void>;
   onNotification(listener: (payload: string) => void): void;
   isConnected(): boolean;
-  /** Calls `listener` when a lost connection has been replaced. Notifications that were sent meanwhile were missed. */
+  /** Calls `listener` when a lost connection has been replaced. Notifications sent meanwhile were missed. */
   onReconnect(listener: () => void): void;
   stop(): Promise<void>;
 }
@@ -45,7 +45,7 @@ const NOTIFY = statement(
   `select pg_notify('${CHANNEL}', payload) from unnest($1::text[]) as t(payload)`,
 );
 
-/** Connects; fails if that is not possible. A connection that is lost later is replaced without an end to the trying. */
+/** Connects, and fails if that is not possible. A connection that is lost later is replaced, with unlimited attempts. */
 export async function openPulse({ db, log, timeoutMs = TIMEOUT_MS }: PulseOptions): Promise<Pulse> {
   const notificationListeners: ((payload: string) => void)[] = [];
   const reconnectListeners: (() => void)[] = [];
@@ -57,7 +57,7 @@ export async function openPulse({ db, log, timeoutMs = TIMEOUT_MS }: PulseOption
 
   async function connect(): Promise<void> {
     connectedAfterMs = performance.now() + CONNECT_GAP_MS;
-    // Ours, to be destroyed: `client.end()` waits for an answer to what was sent, which a frozen connection never gives.
+    // Our own socket, so that it can be destroyed: `client.end()` waits for an answer that a frozen connection never gives.
     const socket = new Socket();
     latest = socket;
     try {
@@ -68,9 +68,9 @@ export async function openPulse({ db, log, timeoutMs = TIMEOUT_MS }: PulseOption
         // Shorter, so that a statement that waits for a lock is ended by the server and the connection is kept.
         statement_timeout: timeoutMs * 0.9,
         keepAliveInitialDelayMillis: timeoutMs,
-        // A hint need not wait for the heartbeat's answer, nor a heartbeat for the hint's.
+        // A hint does not wait for the answer to a heartbeat, nor the other way round.
         pipeline: true,
-        // Nothing that is written here is lost work if a power cut swallows it, so none of it waits for the disk.
+        // Losing these writes in a power failure loses no work, so they do not wait for the disk.
         options: "-c synchronous_commit=off",
       });
       client.on("error", (error) => lose(socket, error));
@@ -79,7 +79,7 @@ export async function openPulse({ db, log, timeoutMs = TIMEOUT_MS }: PulseOption
         for (const listener of notificationListeners) listener(payload);
       });
       await db.rowsOn(client, LISTEN);
-      if (socket.destroyed) throw new Error("Connection terminated"); // Before anybody could have lost it.
+      if (socket.destroyed) throw new Error("Connection terminated"); // It ended before `connected` was set.
       connected = { client, socket };
     } catch (error) {
       socket.destroy();
@@ -102,18 +102,18 @@ export async function openPulse({ db, log, timeoutMs = TIMEOUT_MS }: PulseOption
         await sleep(waitMs, undefined, { signal: stopping.signal });
         await connect();
       } catch {
-        continue; // The loss is in the log already, and each heartbeat that fails meanwhile.
+        continue; // The loss is already in the log, and so is each heartbeat that fails meanwhile.
       }
       for (const listener of reconnectListeners) listener();
       return;
     }
   }
 
-  async function rows<Row>(asked: Statement<Row>, values?: readonly unknown[]): Promise<Row[]> {
-    if (!connected) throw new Error("Connection terminated; another is being made");
+  async function rows<Row>(sent: Statement<Row>, values?: readonly unknown[]): Promise<Row[]> {
+    if (!connected) throw new Error("Connection terminated; a new one is being made");
     const { client, socket } = connected;
     try {
-      return await db.rowsOn(client, asked, values);
+      return await db.rowsOn(client, sent, values);
     } catch (error) {
       if (!isRefusal(error)) lose(socket, error);
       throw error;
@@ -138,7 +138,7 @@ export async function openPulse({ db, log, timeoutMs = TIMEOUT_MS }: PulseOption
   };
 }
 
-/** Whether the server answered and will answer the next statement: the connection is good. */
+/** Whether the server answered with an error but the connection still works. */
 function isRefusal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && !isUnavailable(error);
 }

@@ -15,24 +15,24 @@ function delays(policy: RetryPolicy, random: () => number = () => 0): number[] {
 }
 
 describe("retryDelayMs", () => {
-  test("multiplies from the base up to the cap, one wait fewer than there are tries", () => {
+  test("multiplies from the base up to the cap, one wait fewer than there are attempts", () => {
     expect(delays(NODE)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
     expect(delays({ ...NODE, maxAttempts: 4 })).toEqual([1_000, 2_000, 4_000]);
     expect(delays({ ...NODE, maxAttempts: 1 })).toEqual([]);
   });
 
-  test("stays exact after so many tries that the growth has no number left", () => {
+  test("stays exact when the growth overflows", () => {
     const manyTries = { ...NODE, maxAttempts: 3_000 };
     expect(retryDelayMs(manyTries, 2_999, () => 0)).toBe(60_000);
     expect(retryDelayMs({ ...manyTries, baseMs: 0 }, 2_999, () => 0)).toBe(0);
   });
 
-  test("follows written steps, and ends with them", () => {
+  test("follows fixed steps, and ends with them", () => {
     const stepsMs = [1, 5, 15, 60, 360].map((minutes) => minutes * MINUTE);
     expect(delays({ stepsMs, jitter: 0 })).toEqual(stepsMs);
   });
 
-  test("takes away up to the jitter's share of a wait, and never adds", () => {
+  test("subtracts up to the jitter from a wait, and never adds", () => {
     const policy = { stepsMs: [10_000], jitter: 0.2 };
     expect(delays(policy, () => 0)).toEqual([10_000]);
     expect(delays(policy, () => 0.5)).toEqual([9_000]);
@@ -52,7 +52,7 @@ describe("retryDelayMs", () => {
   });
   const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-  test("stays a whole number between the shortened and the full wait, for every policy and every chance", () => {
+  test("is an integer between the shortened and the full wait, for every policy and random number", () => {
     fc.assert(
       fc.property(fc.oneof(exponential, steps), chance, (policy, luck) => {
         const full = delays({ ...policy, jitter: 0 });
@@ -67,7 +67,7 @@ describe("retryDelayMs", () => {
     );
   });
 
-  test("without jitter never shrinks, and with any jitter never passes the cap", () => {
+  test("without jitter never decreases, and with any jitter never exceeds the cap", () => {
     fc.assert(
       fc.property(exponential, chance, (policy, luck) => {
         const steady = delays({ ...policy, jitter: 0 });
@@ -81,7 +81,7 @@ describe("retryDelayMs", () => {
 describe("withRetry", () => {
   const failure = new Error("try again");
 
-  /** Fails `failures` times, then succeeds; keeps the waits instead of waiting. */
+  /** Fails `failures` times, then succeeds; records the waits instead of waiting. */
   async function attempt(failures: number, options: Partial<RetryOptions> = {}) {
     const waits: number[] = [];
     const attempts: number[] = [];
@@ -101,18 +101,18 @@ describe("withRetry", () => {
     return { outcome, waits, attempts };
   }
 
-  test("gives back the first success and waits before each further try", async () => {
+  test("returns the first success and waits before each further attempt", async () => {
     expect(await attempt(0)).toEqual({ outcome: "done", waits: [], attempts: [1] });
     expect(await attempt(2)).toEqual({ outcome: "done", waits: [1_000, 2_000], attempts: [1, 2, 3] });
   });
 
-  test("throws the last error itself once the policy is used up", async () => {
+  test("throws the last error after the last attempt", async () => {
     const { outcome, attempts } = await attempt(100);
     expect(outcome).toBe(failure);
     expect(attempts).toEqual([1, 2, 3, 4]);
   });
 
-  test("throws at once what `retryOn` does not take", async () => {
+  test("throws at once what `retryOn` refuses", async () => {
     const { outcome, attempts } = await attempt(100, { retryOn: (error) => error !== failure });
     expect(outcome).toBe(failure);
     expect(attempts).toEqual([1]);
@@ -123,14 +123,14 @@ describe("withRetry", () => {
     expect((await attempt(2, { policy, random: () => 0.5 })).waits).toEqual([750, 750]);
   });
 
-  test("does not begin when it is already aborted", async () => {
+  test("does not start when it is already aborted", async () => {
     const reason = new Error("stopping");
     const { outcome, attempts } = await attempt(0, { signal: AbortSignal.abort(reason) });
     expect(outcome).toBe(reason);
     expect(attempts).toEqual([]);
   });
 
-  test("leaves a real wait of an hour when it is aborted", async () => {
+  test("ends a wait of an hour when it is aborted", async () => {
     const stopping = new AbortController();
     const outcome = withRetry(
       () => {

@@ -1,32 +1,32 @@
 /**
- * How often to try again and how long to wait in between: one arithmetic for loops in memory (`withRetry`) and for due
- * times in the database (`retryDelayMs`).
+ * Retry policies: how often to try again and how long to wait, for loops in memory (`withRetry`) and for due times in the
+ * database (`retryDelayMs`).
  */
 import { setTimeout as sleepFor } from "node:timers/promises";
 
 export type RetryPolicy = ExponentialPolicy | StepsPolicy;
 
 export interface ExponentialPolicy extends Jitter {
-  /** All tries together, the first included. */
+  /** The number of attempts, including the first. */
   maxAttempts: number;
   /** The wait after the first failure. */
   baseMs: number;
-  /** What each further wait is multiplied with; 1 or more. */
+  /** The factor of each further wait; 1 or more. */
   factor: number;
   /** No wait is longer. */
   capMs: number;
 }
 
-/** A schedule written out: one wait per failure, and no further try once they are used up. */
+/** A fixed schedule: one wait per failure, and no further attempt after the last. */
 interface StepsPolicy extends Jitter {
   stepsMs: readonly number[];
 }
 
 interface Jitter {
   /**
-   * The share of a wait, 0 to 1, that chance may take away: with 0.2 a wait of 10 s is anything from 8 s to 10 s, with 1
-   * anything up to 10 s. It only shortens, so the written wait and the cap stay true, and waits at the cap still spread;
-   * shortening and lengthening under a cap would let half of those who wait come back at the same moment.
+   * The largest share of a wait, 0 to 1, that is randomly subtracted: with 0.2 a wait of 10 s is 8 s to 10 s, with 1 it is
+   * 0 s to 10 s. It only shortens, so that no wait exceeds the cap and waits at the cap still spread; jitter in both
+   * directions under a cap would make half of the retries coincide.
    */
   jitter: number;
 }
@@ -49,15 +49,15 @@ function exponentialMs(policy: ExponentialPolicy, attempt: number): number | und
 
 export interface RetryOptions {
   policy: RetryPolicy;
-  /** Whether this failure may pass by itself. Anything else is thrown at once. */
+  /** Whether this failure is temporary. Any other is thrown at once. */
   retryOn: (error: unknown) => boolean;
   sleep?: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
   random?: () => number;
-  /** Ends the waiting and forbids further tries; a try under way is not touched. */
+  /** Ends the wait and prevents further attempts; a running attempt is not aborted. */
   signal?: AbortSignal;
 }
 
-/** Runs `work` until it succeeds, fails for good or the policy is used up; then its last error is thrown. */
+/** Runs `work` until it succeeds, fails permanently or has no attempt left; then throws its last error. */
 export async function withRetry<T>(work: (attempt: number) => Promise<T>, options: RetryOptions): Promise<T> {
   const { policy, retryOn, sleep = systemSleep, random = Math.random, signal } = options;
   for (let attempt = 1; ; attempt += 1) {

@@ -1,6 +1,6 @@
 /** How the run of a leased item is ended early, and why. */
 
-/** Aborts a run. Node makes the signal of a controller when it is first read, which nodes that do little never do. */
+/** Aborts a run. It has its own `reason`, because Node creates the signal only when it is first read, which short runs never do. */
 export class RunControl extends AbortController {
   /** Set by an abort. */
   reason: Error | undefined;
@@ -11,14 +11,14 @@ export class RunControl extends AbortController {
   }
 }
 
-/** Reason of an abort: the item belongs to somebody else, or has ended without this run. */
+/** Reason of an abort: another process has the item, or it has ended without this run. */
 export class LeaseLost extends Error {
   constructor() {
-    super("it was taken away: its lease was lost");
+    super("its lease was lost");
   }
 }
 
-/** Reason of an abort: the process stops, and its drain time is over. */
+/** Reason of an abort: the process stops, and its drain time has passed. */
 export class ShuttingDown extends Error {
   constructor() {
     super("this process is shutting down");

@@ -33,7 +33,7 @@ describe("a service", () => {
     await service.stop();
   });
 
-  test("runs at once when it is woken, and once for many wake-ups", async () => {
+  test("runs at once when it is woken, and once for several calls", async () => {
     const { service, runs } = serviceOf();
     service.start();
     await pass(1);
@@ -45,7 +45,7 @@ describe("a service", () => {
     await service.stop();
   });
 
-  test("runs again when it was woken during a run, since that may have looked too early", async () => {
+  test("runs again when it was woken during a run, which may have read too early", async () => {
     const gate = signal();
     const { service, runs } = serviceOf({ runOnce: () => gate.promise.then(() => ({})) });
     service.start();
@@ -57,7 +57,7 @@ describe("a service", () => {
     await service.stop();
   });
 
-  test("runs again at once while there is more, and one run at a time", async () => {
+  test("runs again at once while there is more, one run at a time", async () => {
     const found = [100, 100, 7];
     let underway = 0;
     const { service, runs } = serviceOf({
@@ -76,7 +76,7 @@ describe("a service", () => {
     await service.stop();
   });
 
-  test("runs when something is due that the last run knew of, and not later than its interval", async () => {
+  test("runs when the next item is due, and not later than its interval", async () => {
     const due: (number | undefined)[] = [250, undefined, 3 * INTERVAL_MS];
     const { service, runs } = serviceOf({ nextDueMs: () => due.shift() });
     service.start();
@@ -93,7 +93,7 @@ describe("a service", () => {
     await service.stop();
   });
 
-  test("does not spin when what is due does not go away", async () => {
+  test("does not spin when an item stays due", async () => {
     const { service, runs } = serviceOf({ nextDueMs: () => -5 });
     service.start();
     await pass(100);
@@ -101,7 +101,7 @@ describe("a service", () => {
     await service.stop();
   });
 
-  test("asks what is due only after a run that found no more, and that did not fail", async () => {
+  test("reads the due time only after a run that found no more and did not fail", async () => {
     const nextDueMs = vi.fn(() => INTERVAL_MS);
     const outcomes = [() => Promise.resolve({ n: 100 }), fail, () => Promise.resolve({ n: 0 })];
     const { service } = serviceOf({
@@ -116,7 +116,7 @@ describe("a service", () => {
     expect(nextDueMs).toHaveBeenCalledOnce();
   });
 
-  test("reports each run, with what it counted", async () => {
+  test("reports each run, with its counts", async () => {
     const reports: unknown[] = [];
     const outcomes = [() => Promise.resolve({ claimed: 3 }), fail];
     const { service } = serviceOf({
@@ -133,7 +133,7 @@ describe("a service", () => {
 });
 
 describe("a service whose runs fail", () => {
-  test("waits longer each time, but never longer than seconds, and goes on", async () => {
+  test("waits longer each time, up to five seconds, and keeps running", async () => {
     let healthy = false;
     const log = rememberingLog();
     const { service, runs } = serviceOf({
@@ -158,10 +158,10 @@ describe("a service whose runs fail", () => {
     await service.stop();
   });
 
-  test("is woken by a hint, but not within a second of its failure", async () => {
+  test("is woken by a hint, but not within a second after a failure", async () => {
     const { service, runs } = serviceOf({ runOnce: fail });
     service.start();
-    await pass(1_000); // The second failure; by itself it would run again after two seconds.
+    await pass(1_000); // The second failure; without a hint it would run again after two seconds.
     expect(runs()).toBe(2);
     service.wake();
     await pass(999);
@@ -196,7 +196,7 @@ describe("a service whose runs fail", () => {
     }
   });
 
-  test("stops in the middle of its pause", async () => {
+  test("stops during its pause", async () => {
     const { service } = serviceOf({ runOnce: fail });
     service.start();
     await pass(1);
@@ -206,7 +206,7 @@ describe("a service whose runs fail", () => {
 });
 
 describe("stop", () => {
-  test("aborts the signal of the run under way, waits for it, and lets no other begin", async () => {
+  test("aborts the signal of the present run, waits for it, and starts no other", async () => {
     const begun = signal<AbortSignal>();
     const gate = signal();
     const { service, runs } = serviceOf({
@@ -231,7 +231,7 @@ describe("stop", () => {
     expect(runs()).toBe(1);
   });
 
-  test("may be listened for by a whole batch without Node taking that for a leak", async () => {
+  test("has a signal that a whole batch can listen to without a warning of Node", async () => {
     const warnings: Error[] = [];
     const remember = (warning: Error) => warnings.push(warning);
     process.on("warning", remember);
@@ -247,7 +247,7 @@ describe("stop", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("ends a pause, and leaves no timer behind", async () => {
+  test("ends a pause, and leaves no timer", async () => {
     const { service } = serviceOf();
     service.start();
     await pass(1);
@@ -255,7 +255,7 @@ describe("stop", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("of a service that never started is nothing", async () => {
+  test("of a service that never started has no effect", async () => {
     const { service, runs } = serviceOf();
     await service.stop();
     service.start();
@@ -265,7 +265,7 @@ describe("stop", () => {
 });
 
 describe("nextRun", () => {
-  test("is told the counts of the next run that began after it was asked for", async () => {
+  test("resolves with the counts of the next run that started after the call", async () => {
     const [first, second] = [signal<Counts>(), signal<Counts>()];
     const runs = [first.promise, second.promise];
     const { service } = serviceOf({ runOnce: () => runs.shift() ?? never() });

@@ -1,7 +1,7 @@
 /**
- * The shape of every background loop: `runOnce` does what there is to do and returns counts; the service calls it on a
- * wake-up hint and otherwise at an interval, one call at a time, backs off while it fails, and drains on `stop`. A hint
- * shortens the pause after a failure, but not below a second: many hints must not turn a failing loop into a spin.
+ * The base of every background loop: `runOnce` does the work that there is and returns counts. The service calls it after a
+ * hint and otherwise at an interval, one call at a time, backs off while it fails, and drains on `stop`. A hint shortens the
+ * pause after a failure, but not below a second, so that many hints cannot make a failing loop spin.
  */
 import { setMaxListeners } from "node:events";
 
@@ -17,13 +17,13 @@ export interface ServiceLog {
 
 export interface ServiceOptions {
   name: string;
-  /** The longest pause between two runs, wake-ups apart. */
+  /** The longest pause between two runs. */
   intervalMs: number;
   runOnce(signal: AbortSignal): Promise<Counts>;
   log: ServiceLog;
-  /** Whether to run again at once, because the last run found a full batch. */
+  /** Whether to run again at once, for example because the last batch was full. */
   more?: (counts: Counts) => boolean;
-  /** Milliseconds until something is due that the last run knew of, if that is before the interval ends. */
+  /** Milliseconds until the next due item that the last run found, if that is before the end of the interval. */
   nextDueMs?: () => number | undefined;
   /** For metrics: after each run, failed ones included. */
   onRun?: OnRun;
@@ -32,27 +32,27 @@ export interface ServiceOptions {
 export interface Service {
   readonly name: string;
   start(): void;
-  /** Asks for a run soon; many calls before it begins are one. */
+  /** Requests a run; several calls before it starts are one. */
   wake(): void;
-  /** Ends the loop after the run under way. */
+  /** Ends the loop after the present run. */
   stop(): Promise<void>;
   /** One run, outside the loop: for tests and for draining. */
   runOnce(): Promise<Counts>;
-  /** Resolves after the next run that began after this call: a signal for tests. */
+  /** Resolves after the next run that started after this call: a signal for tests. */
   nextRun(): Promise<Counts>;
 }
 
-/** So short that after an outage of the database reclaims and heartbeats are back well before a lease runs out. */
+/** Short enough that after an outage of the database, heartbeats resume well before a lease expires. */
 const BACKOFF_MAX_MS = 5_000;
 /** The pause after the first failure, and the least after any: measured without it, hints every 10 ms made 94 runs a second. */
 const BACKOFF_MIN_MS = 1_000;
-/** Something that is due but does not go away must not turn the loop into a spin. */
+/** An item that stays due must not make the loop spin. */
 const DUE_PAUSE_MIN_MS = 10;
 
 export function createService(options: ServiceOptions): Service {
   const { name, intervalMs, log } = options;
   const stopping = new AbortController();
-  setMaxListeners(0, stopping.signal); // A run hands its signal to a whole batch; Node would take that for a leak.
+  setMaxListeners(0, stopping.signal); // A run passes its signal to a whole batch; by default Node warns of a leak after ten listeners.
   let loop: Promise<void> | undefined;
   let wakeRequested = false;
   let isWakeable = false;

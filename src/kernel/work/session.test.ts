@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => pulse.stop());
 beforeEach(() => database.query("truncate kernel.session"));
 
-test("a session says which process runs, with what roles and version, for fifteen seconds", async () => {
+test("a session has the process, its roles and version, and lasts fifteen seconds", async () => {
   const session = await open();
   const [row] = await database.query<{ seconds: number }>(
     "select *, extract(epoch from expires_at - now())::float8 as seconds from kernel.session where id = $1",
@@ -30,7 +30,7 @@ test("a session says which process runs, with what roles and version, for fiftee
 });
 
 describe("a heartbeat", () => {
-  test("keeps the session for as long again", async () => {
+  test("extends the session", async () => {
     const session = await open();
     const id = session.id();
     await expireIn(1);
@@ -39,12 +39,12 @@ describe("a heartbeat", () => {
     expect(await secondsLeft(id)).toBeGreaterThan(SESSION_TTL_SECONDS - 5);
   });
 
-  test("does not extend a session that has expired: the process goes on with a new one, and tells its loops", async () => {
+  test("does not extend an expired session: the process opens a new one and calls its listeners", async () => {
     const log = rememberingLog();
     const session = await open({ log });
     const announced = announcementsOf(session);
     const old = session.id();
-    await database.query("delete from kernel.session"); // Longer ago than expired sessions are kept.
+    await database.query("delete from kernel.session"); // As after the time for which expired sessions are kept.
     expect(await session.service.runOnce()).toEqual({ reopened: 1 });
     expect(announced()).toBe(1);
     expect(session.id()).not.toBe(old);
@@ -53,7 +53,7 @@ describe("a heartbeat", () => {
     expect(announced()).toBe(2);
   });
 
-  test("leaves the expired session as it was", async () => {
+  test("does not change the expired session", async () => {
     const log = rememberingLog();
     const session = await open({ log });
     const old = session.id();
@@ -66,14 +66,14 @@ describe("a heartbeat", () => {
     expect(await session.service.runOnce()).toEqual({ beaten: 1 });
   });
 
-  test("keeps only its own session", async () => {
+  test("extends only its own session", async () => {
     const [mine, other] = [await open(), await open()];
     await expireIn(1);
     await mine.service.runOnce();
     expect(await secondsLeft(other.id())).toBeLessThan(5);
   });
 
-  test("announces the expiry of another session, however long ago it was, at several heartbeats and not for ever", async () => {
+  test("calls the listeners for another expired session, however old, at several heartbeats and not for ever", async () => {
     const session = await open();
     const announced = announcementsOf(session);
     await session.service.runOnce();
@@ -89,7 +89,7 @@ describe("a heartbeat", () => {
     }
   });
 
-  test("announces a session that was closed, since its process may have left work behind", async () => {
+  test("calls the listeners for a closed session, since its process may still hold work", async () => {
     const [mine, other] = [await open(), await open()];
     const announced = announcementsOf(mine);
     await mine.service.runOnce();
@@ -108,7 +108,7 @@ describe("a heartbeat", () => {
 });
 
 describe("a session is kept", () => {
-  // As in production, on a smaller scale: a heartbeat may time out, and one more be sent, before the session expires.
+  // The ratios of production, shorter: a heartbeat may time out and another be sent before the session expires.
   const FAST = { ttlSeconds: 4, heartbeatIntervalMs: 500 };
   const SLEEP = statement("test.session.sleep", "select pg_sleep($1)");
 
@@ -126,7 +126,7 @@ describe("a session is kept", () => {
     expect(await secondsLeft(id)).toBeGreaterThan(0);
   });
 
-  test("when the connection answers no longer: it is replaced, and the heartbeat sent again in time", async () => {
+  test("when the connection no longer answers: it is replaced, and the heartbeat is sent again in time", async () => {
     const proxy = await startPostgresProxy(database);
     const db = openDb({ connection: { connectionString: proxy.url } });
     onTestFinished(() => db.close());
@@ -150,7 +150,7 @@ describe("a session is kept", () => {
   });
 });
 
-test("close ends the heartbeat, and the session expires then and there", async () => {
+test("close ends the heartbeat, and the session expires at once", async () => {
   const session = await open();
   const beaten = session.service.nextRun();
   session.service.start();

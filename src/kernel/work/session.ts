@@ -1,13 +1,13 @@
 /**
- * A session says in the database that this process runs. Work that is leased by session (lease.ts) belongs to the process
- * for as long as the session has not expired, so one heartbeat keeps all that it holds.
+ * A session is the row that says that this process runs. Work that is leased by session (lease.ts) is held until the session
+ * expires, so one heartbeat extends everything that the process holds.
  *
  *     opened ──heartbeat, every 5 s──▶ opened ──none for 15 s──▶ expired ──an hour──▶ deleted
  *                                        └──graceful stop──▶ closed, which is expired at once
  *
- * A heartbeat also looks for sessions of others that have expired and calls `onExpiry`, so that the loops that take work
- * back need not ask every few seconds, each for itself. An expired session is never extended: its work may be another's
- * by now. The process opens a new one and tells its own loops, since they were cut off as well.
+ * A heartbeat also finds expired sessions of other processes and calls `onExpiry`, so that the loops that reclaim work need
+ * not poll every few seconds. An expired session is never extended, because another process may already have its work. The
+ * process opens a new one and calls its own listeners too.
  */
 import { hostname } from "node:os";
 import { statement } from "../data/statement.ts";
@@ -15,24 +15,24 @@ import type { Pulse } from "./pulse.ts";
 import type { RetryPolicy } from "./retry.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "./service.ts";
 
-/** This process, for people: `host:pid`. */
+/** The name of this process in rows and logs: `host:pid`. */
 export const PROCESS_NAME = `${hostname()}:${process.pid}`;
 export const SESSION_TTL_SECONDS = 15;
 const HEARTBEAT_INTERVAL_MS = 5_000;
 /** Expired sessions are kept this long for `millrace doctor`, then deleted. */
 const KEEP_SECONDS = 3_600;
-/** An expiry is announced at so many heartbeats in a row: at the first, rows may still be locked. */
+/** Listeners are called at this many heartbeats in a row: at the first, rows may still be locked. */
 const ANNOUNCEMENTS = 4;
-/** How many expired sessions a heartbeat looks at, the latest first. */
+/** How many expired sessions a heartbeat reads, the latest first. */
 const EXPIRED_MAX = 1_000;
 
-/** For writes that end what a session holds: longer in all than one lives without a heartbeat; then it is not ours to write any more. */
+/** For writes under a lease: retries for longer than a session lives without a heartbeat; after that the lease is lost. */
 export const OUTLAST_SESSION: RetryPolicy = { maxAttempts: 20, baseMs: 100, factor: 2, capMs: 2_000, jitter: 0.2 };
 
 export interface Session {
-  /** The id to claim with. It changes when the session was lost, for instance because the process was suspended. */
+  /** The id to claim with. It changes when the session has expired, for example because the process was suspended. */
   id(): string;
-  /** Calls `listener` when a session has expired, another's or this process's own: what it held is there to be taken back. */
+  /** Calls `listener` when a session has expired, of another process or of this one: what it held can be reclaimed. */
   onExpiry(listener: () => void): void;
   readonly service: Service;
   close(): Promise<void>;
@@ -53,7 +53,7 @@ const OPEN = statement<{ id: string }>(
   `insert into kernel.session (process, roles, version, expires_at)
    values ($1, $2, $3, now() + make_interval(secs => $4)) returning id`,
 );
-// Those who delete the same old sessions at the same time do not wait for each other.
+// Concurrent heartbeats that delete the same old sessions do not wait for each other.
 const BEAT = statement<{ alive: boolean; expired: string[] }>(
   "kernel.session.beat",
   `with old as (
@@ -67,7 +67,7 @@ const BEAT = statement<{ alive: boolean; expired: string[] }>(
    select exists (select from beaten) as alive,
           array(select id::text from kernel.session where expires_at <= now() order by expires_at desc limit $4) as expired`,
 );
-// Not deleted: the others are to see that it has expired, and look for what it left behind.
+// Not deleted, so that other processes see that it has expired and reclaim what it held.
 const CLOSE = statement(
   "kernel.session.close",
   "update kernel.session set expires_at = least(expires_at, now()), closed_at = now() where id = $1",
@@ -84,7 +84,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 
   let id = await open();
   const listeners: (() => void)[] = [];
-  // By id rather than by time: none is missed however long the heartbeats failed, and whatever a clock does.
+  // By id rather than by time, so that none is missed after failed heartbeats or changes of the clock.
   let known = new Set<string>();
   let announcementsLeft = 0;
 

@@ -3,7 +3,7 @@ import { createSlots } from "./slots.ts";
 
 const never = new AbortController().signal;
 
-test("those beyond the limit wait in order, and a newcomer does not pass them", async () => {
+test("callers beyond the limit wait in order, and a later one does not overtake them", async () => {
   const slots = createSlots(1);
   const entered: string[] = [];
   const enter = (name: string) => slots.take(never).then((giveBack) => (entered.push(name), giveBack));
@@ -19,7 +19,7 @@ test("those beyond the limit wait in order, and a newcomer does not pass them", 
   (await enter("fifth"))();
 });
 
-test("one that is aborted leaves the line, and its place is not lost", async () => {
+test("an aborted one stops waiting, and its slot is not lost", async () => {
   const slots = createSlots(1);
   const giveBack = await slots.take(never);
   const abort = new AbortController();

@@ -1,17 +1,17 @@
-/** How many may work at a time. The rest wait in the order in which they came, and an aborted one leaves the line. */
+/** A limit of concurrent work. Callers beyond it wait in order, and an aborted one stops waiting. */
 
 export interface Slots {
-  /** Waits for a slot and returns what gives it back. Rejects with the signal's reason when that comes first. */
+  /** Waits for a slot and returns the function that releases it. Rejects with the signal's reason if it aborts first. */
   take(signal: AbortSignal): Promise<() => void>;
 }
 
 export function createSlots(max: number): Slots {
   let free = max;
-  const line = new Set<() => void>();
+  const waiters = new Set<() => void>();
 
-  /** The slot goes to the next in line directly, so that a newcomer cannot slip in between. */
-  function giveBack(): void {
-    const [next] = line;
+  /** Passes the slot directly to the next waiter, so that a later caller cannot take it. */
+  function release(): void {
+    const [next] = waiters;
     if (next) next();
     else free += 1;
   }
@@ -22,18 +22,18 @@ export function createSlots(max: number): Slots {
         if (signal.aborted) return reject(signal.reason);
         if (free > 0) {
           free -= 1;
-          return resolve(giveBack);
+          return resolve(release);
         }
         const enter = () => {
-          line.delete(enter);
+          waiters.delete(enter);
           signal.removeEventListener("abort", leave);
-          resolve(giveBack);
+          resolve(release);
         };
         const leave = () => {
-          line.delete(enter);
+          waiters.delete(enter);
           reject(signal.reason);
         };
-        line.add(enter);
+        waiters.add(enter);
         signal.addEventListener("abort", leave, { once: true });
       });
     },

@@ -18,7 +18,7 @@ interface Process {
   proxy: PostgresProxy;
 }
 
-/** Two processes, as far as Postgres can tell. */
+/** Two processes, from the view of Postgres. */
 let here: Process;
 let there: Process;
 let opened: Process[];
@@ -45,10 +45,10 @@ describe("a hint", () => {
     here.wake.hint("topic");
     expect(local).toBe(1);
     await heard.promise;
-    expect(local).toBe(1); // Its own notification has come back by now, and is no news.
+    expect(local).toBe(1); // Its own notification has come back by now, and is ignored.
   });
 
-  test("reaches those who listen to its topic, and no others", async () => {
+  test("reaches the listeners of its topic, and no others", async () => {
     const heard: string[] = [];
     const last = signal();
     there.wake.on("a b", () => heard.push("a b"));
@@ -60,16 +60,16 @@ describe("a hint", () => {
     expect(heard).toEqual(["a b"]);
   });
 
-  test("goes out though its process stops right after it", async () => {
+  test("is sent even if its process stops right after it", async () => {
     const heard = signal();
     there.wake.on("topic", () => heard.resolve());
-    here.wake.hint("other"); // What follows has to wait for its turn.
+    here.wake.hint("other"); // The next one has to wait.
     here.wake.hint("topic");
     await here.wake.stop();
     await heard.promise;
   });
 
-  test("does not reach a listener that went away", async () => {
+  test("does not reach a removed listener", async () => {
     let heard = 0;
     const leave = here.wake.on("topic", () => (heard += 1));
     here.wake.hint("topic");
@@ -78,7 +78,7 @@ describe("a hint", () => {
     expect(heard).toBe(1);
   });
 
-  test("of a burst goes out once, and later ones at most every ten milliseconds", async () => {
+  test("of a burst is sent once, and later ones at most every ten milliseconds", async () => {
     const received = await countNotifications(async () => {
       for (let n = 0; n < 1_000; n += 1) here.wake.hint("burst");
     });
@@ -97,7 +97,7 @@ describe("a hint", () => {
     expect(paced).toBeLessThanOrEqual(elapsedMs / 9 + 2); // A timer may fire a millisecond early.
   });
 
-  test("stays in the process if that has no pulse", async () => {
+  test("stays in the process without a pulse", async () => {
     const alone = createWake();
     let heard = 0;
     alone.on("topic", () => (heard += 1));
@@ -106,7 +106,7 @@ describe("a hint", () => {
     await alone.stop();
   });
 
-  test("goes out while every connection of the pool is busy", async () => {
+  test("is sent while every connection of the pool is busy", async () => {
     const heard = signal();
     there.wake.on("topic", () => heard.resolve());
     const unlock = signal();
@@ -117,7 +117,7 @@ describe("a hint", () => {
     await Promise.all(busy);
   });
 
-  test("to more topics than are sent at once wakes everyone instead", async () => {
+  test("to more topics than the limit wakes all topics instead", async () => {
     const heard: string[] = [];
     const last = signal();
     there.wake.on("not hinted", () => heard.push("not hinted"));
@@ -131,7 +131,7 @@ describe("a hint", () => {
     expect(heard).toEqual(["not hinted"]);
   });
 
-  test("that Postgres refuses is told to the log, and to nobody else", async () => {
+  test("that Postgres refuses is logged", async () => {
     const log = rememberingLog();
     const refused = await open({
       log,
@@ -143,8 +143,8 @@ describe("a hint", () => {
   });
 });
 
-describe("a connection that answers no longer", () => {
-  test("is noticed by whoever sends: then everyone in the other processes looks, and later hints arrive", async () => {
+describe("a connection that no longer answers", () => {
+  test("is detected by a sender: then all topics of the other processes are woken, and later hints arrive", async () => {
     const looked = signal();
     const next = signal();
     there.wake.on("never hinted", () => looked.resolve());
@@ -156,7 +156,7 @@ describe("a connection that answers no longer", () => {
     await next.promise;
   });
 
-  test("once it is replaced, wakes everyone in its own process, since hints were missed, and later ones arrive", async () => {
+  test("wakes all topics of its own process once it is replaced, since hints were missed, and later ones arrive", async () => {
     const heard: string[] = [];
     const next = signal();
     there.wake.on("a", () => heard.push("a"));
@@ -171,7 +171,7 @@ describe("a connection that answers no longer", () => {
     await next.promise;
   });
 
-  test("holds the hints of its process until there is another, without a line in the log for each", async () => {
+  test("delays the hints of its process until it is replaced, without a log line for each", async () => {
     const log = rememberingLog();
     const cut = await open({ log });
     const heard = signal();
@@ -208,7 +208,7 @@ async function open({
   return process;
 }
 
-/** How many notifications Postgres delivers to a listener on account of `act`. */
+/** How many notifications Postgres delivers to a listener because of `act`. */
 async function countNotifications(act: () => Promise<void>): Promise<number> {
   const client = await database.db.dedicated("raw listener");
   let received = 0;
@@ -216,7 +216,7 @@ async function countNotifications(act: () => Promise<void>): Promise<number> {
   client.on("notification", ({ payload = "" }) => (payload === "end" ? end.resolve() : (received += 1)));
   await client.query("listen millrace_wake");
   await act();
-  // What was to be sent has been sent ten milliseconds later; notifications come in the order of their commits.
+  // All hints are sent after ten milliseconds; notifications arrive in the order of their commits.
   await new Promise((resolve) => setTimeout(resolve, 50));
   await database.query("select pg_notify('millrace_wake', 'end')");
   await end.promise;

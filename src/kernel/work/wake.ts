@@ -1,27 +1,27 @@
 /**
- * Wake-up hints between and within processes. A hint says "look again", never what to find, so a lost one costs a
- * moment: every loop also polls. Within the process a hint is immediate; to the others it goes by NOTIFY on the process's
- * own connection (pulse.ts), at once for the first change and then at most every 10 ms, and never inside the transaction
- * that made the change, because NOTIFY holds a lock over the whole database until that commits.
+ * Hints within and between processes. A hint names a topic and carries no data, so a lost one only costs time: every loop
+ * also polls. Within the process a hint is immediate. Other processes get it by NOTIFY on the connection of pulse.ts, the
+ * first at once and then at most every 10 ms. It is never sent inside the transaction that made the change, because NOTIFY
+ * holds a database-wide lock until the commit.
  */
 import type { Pulse } from "./pulse.ts";
 import type { ServiceLog } from "./service.ts";
 
 const SEND_GAP_MS = 10;
 const SEND_GAP_AFTER_FAILURE_MS = 1_000;
-/** More topics than these at once go out as one hint to everyone: there may be one for each run that is watched. */
+/** More topics than this are sent as one hint to all topics: there may be one for each run that is watched. */
 const TOPICS_MAX = 1_000;
-/** The topic of everyone, sent in place of hints that could not be sent. */
-const EVERYONE = "*";
-/** How often a loop that hints, due times and expired sessions wake looks unasked: for the hint that was lost. */
+/** Wakes the listeners of all topics; also sent in place of hints that could not be sent. */
+const ALL_TOPICS = "*";
+/** The interval of loops that hints, due times and expired sessions wake: a fallback for lost hints. */
 export const LOST_HINT_MS = 120_000;
 
 export interface Wake {
-  /** Wakes everyone who listens to the topic, here and in other processes. Call it after the commit. */
+  /** Calls the listeners of the topic, in this and other processes. Call it after the commit. */
   hint(topic: string): void;
-  /** Calls `listener` at each hint; returns the function that ends it. */
+  /** Calls `listener` at each hint; returns the function that removes it. */
   on(topic: string, listener: () => void): () => void;
-  /** Sends what is still to be sent. Later hints stay in the process. */
+  /** Sends pending hints. Later hints stay in the process. */
   stop(): Promise<void>;
 }
 
@@ -33,10 +33,10 @@ export function createWake(others?: { pulse: Pulse; log: ServiceLog }): Wake {
     const space = payload.indexOf(" ");
     if (payload.slice(0, space) !== sender?.origin) wake(payload.slice(space + 1));
   });
-  others?.pulse.onReconnect(() => wake(EVERYONE)); // Hints that others sent meanwhile were missed.
+  others?.pulse.onReconnect(() => wake(ALL_TOPICS)); // Hints of other processes were missed meanwhile.
 
   function wake(topic: string): void {
-    const woken = topic === EVERYONE ? listeners.values() : [listeners.get(topic) ?? []];
+    const woken = topic === ALL_TOPICS ? listeners.values() : [listeners.get(topic) ?? []];
     for (const set of woken) for (const listener of set) listener();
   }
 
@@ -54,9 +54,9 @@ export function createWake(others?: { pulse: Pulse; log: ServiceLog }): Wake {
   };
 }
 
-/** Hints on their way out: gathered for 10 ms, one statement at a time. */
+/** Sends hints to other processes: batched for 10 ms, one statement at a time. */
 function createSender({ pulse, log }: { pulse: Pulse; log: ServiceLog }) {
-  const origin = `${process.pid}.${Math.random().toString(36).slice(2)}`; // To tell our own notifications apart.
+  const origin = `${process.pid}.${Math.random().toString(36).slice(2)}`; // To recognise our own notifications.
   let topics = new Set<string>();
   let cancelTimer: (() => void) | undefined;
   let sending: Promise<void> | undefined;
@@ -65,7 +65,7 @@ function createSender({ pulse, log }: { pulse: Pulse; log: ServiceLog }) {
 
   function add(topic: string): void {
     if (stopped) return;
-    topics = topics.size < TOPICS_MAX ? topics.add(topic) : new Set([EVERYONE]);
+    topics = topics.size < TOPICS_MAX ? topics.add(topic) : new Set([ALL_TOPICS]);
     schedule();
   }
 
@@ -96,7 +96,7 @@ function createSender({ pulse, log }: { pulse: Pulse; log: ServiceLog }) {
     try {
       await pulse.notify(payloads);
     } catch (err) {
-      topics = new Set([EVERYONE]);
+      topics = new Set([ALL_TOPICS]);
       sendAfterMs = performance.now() + SEND_GAP_AFTER_FAILURE_MS;
       log.warn({ err }, "a wake-up hint was not sent");
     }
@@ -113,7 +113,7 @@ function createSender({ pulse, log }: { pulse: Pulse; log: ServiceLog }) {
       stopped = true;
       cancelTimer?.();
       await sending;
-      if (topics.size > 0) await send(); // Of work that was just given back, perhaps.
+      if (topics.size > 0) await send(); // For example hints of work that was just released.
     },
   };
 }

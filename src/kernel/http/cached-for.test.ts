@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { signal } from "../../../test/until.ts";
-import { briefly } from "./briefly.ts";
+import { cachedFor } from "./cached-for.ts";
 
-/** What is made next, and how often something was. */
+/** The next answer, and how often one was made. */
 function maker() {
   const made: ReturnType<typeof signal<string>>[] = [];
   let nowMs = 0;
-  const get = briefly(
+  const get = cachedFor(
     1_000,
     () => {
       const one = signal<string>();
@@ -18,7 +18,7 @@ function maker() {
   return { get, made, pass: (ms: number) => (nowMs += ms) };
 }
 
-test("all who ask while an answer is made share it, however long that takes", async () => {
+test("callers that ask while an answer is being made share it, however long that takes", async () => {
   const { get, made, pass } = maker();
   const early = get();
   pass(60_000);
@@ -28,7 +28,7 @@ test("all who ask while an answer is made share it, however long that takes", as
   expect(await Promise.all([early, late])).toEqual(["answer", "answer"]);
 });
 
-test("an answer is kept for its time, counted from when it was there", async () => {
+test("an answer is cached for its time, counted from when it was made", async () => {
   const { get, made, pass } = maker();
   const first = get();
   pass(5_000);
@@ -43,7 +43,7 @@ test("an answer is kept for its time, counted from when it was there", async () 
   expect(made).toHaveLength(2);
 });
 
-test("a failure is told to all who asked, kept as long, and then forgotten", async () => {
+test("a failure is shared by all callers, cached as long, and then dropped", async () => {
   const { get, made, pass } = maker();
   const both = [get(), get()];
   made[0]?.reject(new Error("away"));
