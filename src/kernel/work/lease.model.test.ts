@@ -56,7 +56,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
     const commands = fc.commands<Model, Real, false>(
       [
         fc.array(fc.nat(3), { minLength: 1, maxLength: 4 }).map(add),
-        fc.tuple(holder, fc.integer({ min: 1, max: 3 })).map(claim),
+        fc.tuple(holder, fc.integer({ min: 1, max: 3 })).map(claimItems),
         fc.tuple(fc.nat(), fc.constantFrom("done", "failed")).map(finish),
         fc.nat().map(release),
         ...(work.extend ? [fc.nat().map(extend)] : []),
@@ -88,7 +88,7 @@ const add = (priorities: readonly number[]): Command =>
     await work.add(database, items);
   });
 
-const claim = ([who, limit]: [number, number]): Command =>
+const claimItems = ([who, limit]: [number, number]): Command =>
   command(`holder ${who} claims ${limit}`, async (model, { work, holders, pastClaims }) => {
     const holder = holders[who] as string;
     const expected = [...model.items]
@@ -105,7 +105,7 @@ const claim = ([who, limit]: [number, number]): Command =>
   });
 
 const finish = ([pick, outcome]: [number, string]): Command =>
-  withGrip(`finish as ${outcome}`, pick, async ({ work, claim, item, held }) => {
+  withClaim(`finish as ${outcome}`, pick, async ({ work, claim, item, held }) => {
     const note = outcome === "failed" ? `broke in claim ${claim.claimed.fence}` : null;
     const finished = { ...claim.claimed, note };
     if (held) Object.assign(item, { state: outcome, note, ...FREE });
@@ -113,13 +113,13 @@ const finish = ([pick, outcome]: [number, string]): Command =>
   });
 
 const release = (pick: number): Command =>
-  withGrip("release", pick, async ({ work, claim, item, held }) => {
+  withClaim("release", pick, async ({ work, claim, item, held }) => {
     if (held) Object.assign(item, { state: work.states.ready[0], ...FREE });
     return work.lease.release(database.db, [claim.claimed]);
   });
 
 const extend = (pick: number): Command =>
-  withGrip("extend", pick, async ({ work, claim, item, held }) => {
+  withClaim("extend", pick, async ({ work, claim, item, held }) => {
     if (held) item.overdue = false;
     return work.lease.extend(database.db, [claim.claimed], 60);
   });
@@ -145,7 +145,7 @@ const reclaim = (): Command =>
   });
 
 /** Tries something with a claim, be it the one that holds its item or an old one; only the former may have an effect. */
-function withGrip(
+function withClaim(
   name: string,
   pick: number,
   attempt: (at: { work: WorkTable; claim: Claim; item: ModelItem; held: boolean }) => Promise<readonly Key[]>,
