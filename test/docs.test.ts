@@ -49,6 +49,15 @@ describe("the documents", () => {
     expect(messages.filter((message) => !sources.includes(`"${message}"`))).toEqual([]);
   });
 
+  test("name only source files that exist", () => {
+    for (const document of DOCUMENTS) {
+      const named = [
+        ...readFileSync(document, "utf8").matchAll(/\b(?:src|test|sql|bench|scripts)\/[\w./-]+\.(?:ts|js|sql)\b/g),
+      ];
+      for (const [path] of named) expect(existsSync(path), `${document} names ${path}`).toBe(true);
+    }
+  });
+
   test("link only to files that exist", () => {
     for (const document of DOCUMENTS) {
       const links = [...readFileSync(document, "utf8").matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(

@@ -169,10 +169,10 @@ describe("the check of the chains' leases", () => {
   };
 
   test("is ok while the sessions of the workers live or have just expired", async () => {
-    expect(await check("chain leases")).toEqual({ verdict: "ok", found: "0 nodes are running." });
+    expect(await check("chain leases")).toEqual({ verdict: "ok", found: "In flight: 0 nodes." });
     await lease("a", await session("1 minute"), 1);
     await lease("b", await session("-5 seconds"), 2);
-    expect(await check("chain leases")).toEqual({ verdict: "ok", found: "2 nodes are running." });
+    expect(await check("chain leases")).toEqual({ verdict: "ok", found: "In flight: 2 nodes." });
   });
 
   test("finds a node whose session expired long ago", async () => {

@@ -29,7 +29,7 @@ export const CATALOGUE = {
   metrics: {
     millrace_webhooks_deliveries_total: {
       kind: "counter",
-      help: "Deliveries by outcome: delivered, retry_later, give_up, cancel, release on shutdown, or lost to another process.",
+      help: "Deliveries by outcome: delivered, retry_later, give_up, cancel, or lost if it ended after its lease.",
       labels: ["event", "outcome"],
     },
     millrace_webhooks_attempt_seconds: {

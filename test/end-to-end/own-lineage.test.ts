@@ -124,7 +124,7 @@ test("an event that is delivered again is taken once", async () => {
   const before = await counts();
   const again = await database.query(
     `insert into kernel.outbox (event_id, consumer, topic, payload)
-     select gen_random_uuid(), 'own_lineage', topic, payload from public.told where topic = 'lineage.own' returning id`,
+     select gen_random_uuid(), 'own_lineage', topic, payload from public.emitted where topic = 'lineage.own' returning id`,
   );
   expect(again.length).toBeGreaterThan(0);
   await database.query("select pg_notify('millrace_wake', 'test kernel.outbox')");
@@ -247,7 +247,7 @@ describe("without the setting", () => {
     const { body: chain } = await plain.api.post("/api/v1/chains", { name: "c", dagJson: { nodes } });
     await plain.api.post(`/api/v1/chains/${String(chain["chainId"])}:start`, {});
     await until(async () => (await plain.events("run.failed")).length > 0, "the run to end");
-    const topics = await plainDatabase.query("select distinct topic from public.told order by 1");
+    const topics = await plainDatabase.query("select distinct topic from public.emitted order by 1");
     expect(topics).toEqual([{ topic: "kpi.updated" }, { topic: "run.failed" }]);
     expect(await plainDatabase.query("select id from lineage.tenant")).toEqual([]);
   });

@@ -4,6 +4,7 @@
  */
 import type { Db, Queryable, Tx } from "../../kernel/data/db.ts";
 import { storableText } from "../../kernel/data/storable.ts";
+import { LeaseLost } from "../../kernel/work/run-control.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { type Announced, announce } from "../announce.ts";
 import type { Events } from "../events.ts";
@@ -37,8 +38,6 @@ export interface FinishDeps {
   onArrived: (arrivals: readonly { table: string; opTime: string }[]) => void;
 }
 
-class LeaseLost extends Error {}
-
 const MESSAGE_LENGTH_MAX = 2_000;
 
 /** False if the lease was lost: then nothing has changed. */
@@ -60,8 +59,9 @@ export async function finish(deps: FinishDeps, run: Run, outcome: Outcome): Prom
     });
     return true;
   } catch (error) {
-    if (error instanceof LeaseLost) return false;
-    throw error;
+    if (!(error instanceof LeaseLost)) throw error;
+    wake.hint(READY_TOPIC); // A claim may have skipped the instance while it was locked here.
+    return false;
   }
 }
 

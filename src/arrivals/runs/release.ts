@@ -45,7 +45,9 @@ export function releaseRuns(
       wake,
     );
     tx.afterCommit(() => {
-      if (released.length > 0) wake.hint(READY_TOPIC);
+      // Also for those that another process had released before: this transaction locked them for a moment, and a claim skips
+      // locked rows.
+      if (held.length > 0) wake.hint(READY_TOPIC);
       if (failed.length > 0) wake.hint(ENDED_TOPIC);
     });
     return released.length;

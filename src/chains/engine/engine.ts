@@ -133,6 +133,7 @@ export function createEngine(deps: EngineDeps): Engine {
     let leased: ClaimedNode[] = [];
     try {
       return await db.tx(async (tx) => {
+        leased = []; // Of an attempt that was rolled back.
         const { books, known, adoptMax, answer } = await draft(tx);
         if (books.length === 0) return answer;
         const ready = becameReady(books, adoptMax);

@@ -423,7 +423,7 @@ describe("completing a node", () => {
     expect((await post(`/runs/${runId}/nodes/load:complete`, { artifactJson: '"by hand"' })).body["status"]).toBe(
       "SUCCESS",
     );
-    expect(String(await aborted.promise)).toContain("taken away");
+    expect(String(await aborted.promise)).toContain("its lease was lost");
     await chains.reaches(runId, "SUCCESS");
     expect(await chains.node(runId, "load")).toMatchObject({ artifact: "by hand", attempt: 1 });
   });

@@ -5,6 +5,7 @@
 
 import { type Db, isTimedOut, isUnavailable } from "../../kernel/data/db.ts";
 import type { NamedSecrets } from "../../kernel/secrets/named-secrets.ts";
+import { messageOf } from "../../kernel/text/message-of.ts";
 import { createLeaseWorker } from "../../kernel/work/lease-worker.ts";
 import { LeaseLost, type RunControl, ShuttingDown } from "../../kernel/work/run-control.ts";
 import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
@@ -92,7 +93,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     } catch (error) {
       if (isUnavailable(error) || isTimedOut(error)) throw error;
       // The database would reject the same values again, so the node fails.
-      const reason = `its result could not be stored: ${error instanceof Error ? error.message : String(error)}`;
+      const reason = `its result could not be stored: ${messageOf(error)}`;
       await report({ runId: item.run_id, event: { ...failed(item, reason), final: true } });
     }
   }
@@ -114,7 +115,7 @@ export function createWorker(deps: WorkerDeps): Worker {
           return await deps.subRuns.begin(item, outcome.subRun);
         } catch (error) {
           if (isUnavailable(error)) throw error;
-          const message = error instanceof Error ? error.message : String(error);
+          const message = messageOf(error);
           return { runId, event: { ...failed(item, message), final: !mayRetry(error) } };
         }
     }

@@ -41,7 +41,7 @@ export const KERNEL_METRICS = {
   },
   millrace_service_items_total: {
     kind: "counter",
-    help: "The counts of a background loop, such as reclaimed or delivered items.",
+    help: "The counts of a background loop, such as claimed or reclaimed items.",
     labels: ["service", "kind"],
   },
 } as const satisfies MetricTable;

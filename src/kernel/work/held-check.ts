@@ -30,6 +30,8 @@ export interface HeldCheckOptions<Item, Held extends HeldRow> {
   intervalMs: number;
   /** By fence. */
   inFlight: ReadonlyMap<string, InFlight<Item>>;
+  /** Whether it was claimed and is about to be in flight. */
+  isPreparing(fence: string): boolean;
   /** Left out for leases that expire by themselves: then there is nothing to check. */
   held: (() => Promise<Held[]>) | undefined;
   abort(current: InFlight<Item>, reason: Error): void;
@@ -116,7 +118,7 @@ export function createHeldCheck<Item extends { fence: string }, Held extends Hel
     unknown.clear();
     const overdue: Held[] = [];
     for (const row of rows) {
-      if (inFlight.has(row.fence)) continue;
+      if (inFlight.has(row.fence) || options.isPreparing(row.fence)) continue;
       const since = seenBefore.get(row.fence) ?? now;
       unknown.set(row.fence, since);
       if (now - since >= UNKNOWN_SHARE * intervalMs) overdue.push(row);
@@ -130,19 +132,24 @@ export function createHeldCheck<Item extends { fence: string }, Held extends Hel
       unknown.delete(fence);
       unsettled.delete(fence);
     }
-    const [first] = overdue.map(options.fields);
-    log.warn({ worker: name, items: overdue.length, first }, "items that were held but not in flight were released");
+    logReleased(neverRan, "items that were held but not in flight were released");
+    logReleased(ran, "items whose result could not be written were released");
     options.onReleased();
     return overdue.length;
   }
 
   const hasRun = ({ fence }: Held) => unsettled.has(fence);
 
+  function logReleased(items: readonly Held[], message: string): void {
+    const [first] = items;
+    if (first) log.warn({ worker: name, items: items.length, first: options.fields(first) }, message);
+  }
+
   return {
     service,
     answerLost,
     resultLost(fence) {
-      unsettled.add(fence);
+      if (options.held) unsettled.add(fence);
       answerLost();
     },
   };

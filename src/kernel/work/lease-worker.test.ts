@@ -15,6 +15,8 @@ const database = useDatabase();
 const TOPIC = "test.errands";
 const LOST_LIMIT = 3;
 const CHECK_INTERVAL_MS = 200;
+/** How long a stop waits for aborted runs. */
+const STOP_GRACE_MS = 2_000;
 
 const lease = leaseOn({
   name: "test.chore",
@@ -37,6 +39,8 @@ interface WorkerOptions {
   drainSeconds?: number;
   abortGraceSeconds?: number;
   settle?: (results: readonly Result[]) => Promise<void>;
+  /** Resolves when claimed items may run. */
+  prepare?: () => Promise<void>;
 }
 
 let pulse: Pulse;
@@ -84,7 +88,10 @@ function workerOf(options: WorkerOptions = {}): LeaseWorker<Chore> {
     checkIntervalMs: CHECK_INTERVAL_MS,
     ...(options.abortGraceSeconds === undefined ? {} : { abortGraceSeconds: options.abortGraceSeconds }),
     queues: [{ name: "chores.claim", topics: [TOPIC], claim: (limit, holder) => lease.claim(db, { limit, holder }) }],
-    prepare: async (claimed) => claimed,
+    async prepare(claimed) {
+      await options.prepare?.();
+      return claimed;
+    },
     async run(chore, control) {
       began.push(chore.id);
       return { ...chore, result: await run(chore, control) };
@@ -342,6 +349,50 @@ describe("a stop", () => {
     expect(reason).toBeInstanceOf(ShuttingDown);
     expect(await rows()).toMatchObject([{ state: "ready", lost: 0 }]);
   });
+});
+
+describe("a stop that meets an item in between", () => {
+  test("waits for a result that is being written, however long the drain was", async () => {
+    await add();
+    const written = signal();
+    const settle = async (results: readonly Result[]) => {
+      await written.promise;
+      await lease.finish(database.db, "done", results);
+    };
+    const worker = started({ settle });
+    await until(() => began.length === 1, "the run to begin");
+    await until(async () => (await states())[0] === "leased" && worker.inFlight() === 1, "the result to be written");
+    const stopped = worker.stop();
+    setTimeout(written.resolve, STOP_GRACE_MS + 200);
+    await stopped;
+    expect(await rows()).toMatchObject([{ state: "done", lost: 0 }]);
+  });
+
+  test("releases what was being adopted instead of running it", async () => {
+    await add();
+    const prepared = signal();
+    const worker = workerOf({ prepare: () => prepared.promise });
+    expect(worker.reserve(1)).toBe(1);
+    worker.adopt(await lease.claim(database.db, { limit: 1, holder: session.id() }), 1);
+    const stopped = worker.stop();
+    prepared.resolve();
+    await stopped;
+    expect(began).toEqual([]);
+    expect(await rows()).toMatchObject([{ state: "ready", lost: 0 }]);
+  });
+});
+
+test("an item whose preparation takes long is not given back meanwhile", async () => {
+  await add();
+  const prepared = signal();
+  const worker = started({ prepare: () => prepared.promise });
+  await until(async () => (await states())[0] === "leased", "the claim");
+  worker.answerLost(); // So that it checks.
+  for (let look = 0; look < 4; look += 1) await worker.checker.nextRun();
+  expect(await states()).toEqual(["leased"]);
+  prepared.resolve();
+  await all("done");
+  expect(began).toEqual([1]);
 });
 
 describe("hold", () => {

@@ -18,6 +18,7 @@ import { RunControl, ShuttingDown } from "./run-control.ts";
 import { type Counts, createService, type OnRun, type Service, type ServiceLog } from "./service.ts";
 import type { Session } from "./session.ts";
 import { createSettle } from "./settle.ts";
+import { track } from "./track.ts";
 import { LOST_HINT_MS, type Wake } from "./wake.ts";
 
 interface Fenced {
@@ -121,7 +122,10 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
   const shared = { log, ...(options.onRun ? { onRun: options.onRun } : {}) };
   const sessionId = () => session?.id() ?? "";
   const inFlight = new Map<string, InFlight<Item>>(); // By fence, which is unique.
+  /** Claimed items that are being prepared, by fence. */
+  const preparing = new Set<string>();
   const working = new Set<Promise<void>>();
+  const settling = new Set<Promise<void>>();
   /** Queues that may have more than was claimed. */
   const backlog = new Set<Queue<Claimed>>();
   const interrupted: Item[] = [];
@@ -135,6 +139,7 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
     name,
     intervalMs: options.checkIntervalMs ?? CHECK_INTERVAL_MS,
     inFlight,
+    isPreparing: (fence) => preparing.has(fence),
     held: held && (() => held(sessionId())),
     abort,
     release: (items) => options.release(items, "never run"),
@@ -194,6 +199,8 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
       async runOnce() {
         const reclaimed = await reclaim(RECLAIM_MAX);
         if (reclaimed > 0) hintAll();
+        // Two processes that reclaim the same items lock them for a moment, and claims skip locked rows.
+        else for (const claimer of claimers.values()) claimer.wake();
         return { reclaimed };
       },
       more: ({ reclaimed = 0 }) => reclaimed >= RECLAIM_MAX,
@@ -222,15 +229,14 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
 
   async function begin(claimed: readonly Claimed[]): Promise<void> {
     let items: readonly Item[] = [];
+    for (const { fence } of claimed) preparing.add(fence);
     try {
-      items = await options.prepare(claimed);
+      const prepared = isStopping ? [] : await options.prepare(claimed);
+      if (!isStopping) items = prepared; // A stop would not wait for runs that begin now.
     } finally {
+      for (const item of items) void track(working, runItem(item));
+      for (const { fence } of claimed) preparing.delete(fence);
       if (items.length < claimed.length) await releaseUnprepared(claimed, items);
-    }
-    for (const item of items) {
-      const work = runItem(item);
-      working.add(work);
-      void work.finally(() => working.delete(work));
     }
   }
 
@@ -258,7 +264,7 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
       releaseSlots(1);
       if (result === ABANDONED || current.isLost) return;
       current.isSettling = true;
-      await settle?.(item.fence, result);
+      if (settle) await track(settling, settle(item.fence, result));
     } catch (err) {
       if (!current.isSettling) releaseSlots(1);
       onFailure(current, err);
@@ -282,7 +288,10 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
       return;
     }
     check.resultLost(item.fence);
-    log.error({ err, worker: name, ...options.fields(item) }, "an item could not be finished; it is released");
+    const message = held
+      ? "an item could not be finished; it is released"
+      : "an item could not be finished; it is reclaimed when its lease expires";
+    log.error({ err, worker: name, ...options.fields(item) }, message);
   }
 
   /** The limit of unwritten results may have kept free slots from claiming. */
@@ -315,6 +324,8 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
     await finished(options.drainSeconds * 1_000);
     for (const { control } of inFlight.values()) control.abort(new ShuttingDown());
     await finished(STOP_GRACE_MS);
+    // A result that is being written counts: released now, its item would run twice.
+    await Promise.allSettled(settling);
     const left = [...inFlight.values()];
     for (const current of left) current.isLost = true; // Their results no longer count, because the release below returns them.
     await releaseLast([...interrupted, ...left.map(({ item }) => item)]);
@@ -334,12 +345,13 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
 
   /** Waits for all runs to end and be settled, but no longer than `ms`. */
   async function finished(ms: number): Promise<void> {
-    if (working.size === 0) return;
-    const settled = new AbortController();
-    const all = Promise.all(working).finally(() => settled.abort());
-    const time = sleepFor(ms, undefined, { signal: settled.signal }).catch(() => undefined);
-    await Promise.race([all, time]);
-    settled.abort();
+    const timeUp = new AbortController();
+    const time = sleepFor(ms, undefined, { signal: timeUp.signal }).catch(() => undefined);
+    let isTimeUp = false;
+    void time.then(() => (isTimeUp = true));
+    // More may begin meanwhile: items that were being adopted.
+    while (working.size > 0 && !isTimeUp) await Promise.race([Promise.all(working), time]);
+    timeUp.abort();
   }
 
   const [first] = claimers.values();
@@ -372,8 +384,7 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
       const begun = begin(items).catch((err: unknown) =>
         log.error({ err, worker: name }, "adopted items could not be started and are released"),
       );
-      working.add(begun);
-      void begun.finally(() => working.delete(begun));
+      void track(working, begun);
     },
     answerLost: check.answerLost,
     checker: check.service,

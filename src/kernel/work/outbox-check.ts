@@ -42,12 +42,13 @@ export const outboxCheck: DoctorCheck = {
     const [health] = await db.read(HEALTH);
     if (!health) throw new Error("the query of the outbox returned no row");
     const found = `Events to deliver: ${health.waiting}.`;
-    if (health.held_seconds >= HELD_SECONDS_WARN) {
+    // The oldest is claimed first: with a backlog, what is held was due for about as long as what waits.
+    if (health.held_seconds - health.overdue_seconds >= HELD_SECONDS_WARN) {
       return {
         verdict: "warning",
         found: `${found} One for \`${health.held_consumer}\` is held by a process and was due ${seconds(health.held_seconds)} ago.`,
         advice:
-          "Its delivery hangs, or its process lost track of it. Read the log of the process that holds it, and restart it.",
+          "Run the doctor again in a minute. If it is still held, its delivery hangs: the log of the process that holds it says more.",
       };
     }
     if (health.overdue_seconds >= OVERDUE_SECONDS_WARN) {

@@ -11,6 +11,7 @@ import { itemsByKey, toArrays, unnest } from "../data/batch.ts";
 import type { Db, Tx } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
 import { storableText } from "../data/storable.ts";
+import { messageOf } from "../text/message-of.ts";
 import { type LeaseSpec, leaseOn, returning } from "./lease.ts";
 import { createLeaseWorker, type LeaseWorker } from "./lease-worker.ts";
 import { type RetryPolicy, retryDelayMs } from "./retry.ts";
@@ -112,7 +113,7 @@ const DELIVERED = statement(
 const NEXT_DUE = statement<{ ms: number | null }>(
   "kernel.outbox.next_due",
   `select extract(epoch from min(due_at) - now())::float8 * 1000 as ms
-   from kernel.outbox where consumer = $1 and state = 'ready'`,
+   from kernel.outbox where consumer = $1 and state = 'ready' and due_at > now()`,
 );
 
 export function createOutbox(given: readonly OutboxConsumer[], wake: Pick<Wake, "hint">): Outbox {
@@ -184,7 +185,7 @@ function createRelay(consumer: OutboxConsumer, lease: ConsumerLease, deps: Relay
       return { ...held, outcome: "delivered" };
     } catch (err) {
       if (signal.aborted) throw signal.reason; // It was interrupted, which is not a failure.
-      const error = storableText(err instanceof Error ? err.message : String(err), ERROR_LENGTH_MAX);
+      const error = storableText(messageOf(err), ERROR_LENGTH_MAX);
       const delayMs = retryDelayMs(consumer.retry, row.attempt + 1, Math.random);
       const outcome = delayMs === undefined ? "give_up" : "retry_later";
       log.warn({ err, eventId: row.event_id, consumer: consumer.name, outcome }, "an outbox event was not delivered");
@@ -224,6 +225,7 @@ function createRelay(consumer: OutboxConsumer, lease: ConsumerLease, deps: Relay
         topics: [OUTBOX_TOPIC],
         claim: (limit, holder) => lease.claim(db, { limit, holder }),
         dueMs: async () => (await db.rows(NEXT_DUE, [consumer.name]))[0]?.ms ?? Number.POSITIVE_INFINITY,
+        claimsAfterEnd: true, // A delivery that failed is due again at a time that no claim has seen.
       },
     ],
     prepare: async (claimed) => claimed,

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { type Db, isUnavailable } from "../data/db.ts";
 import { type Statement, statement } from "../data/statement.ts";
+import { messageOf } from "../text/message-of.ts";
 import type { ServiceLog } from "./service.ts";
 
 const CHANNEL = "millrace_wake";
@@ -96,13 +97,19 @@ export async function openPulse({ db, log, timeoutMs = TIMEOUT_MS }: PulseOption
   }
 
   async function reconnect(): Promise<void> {
+    let lastFailure = "";
     while (!stopping.signal.aborted) {
       try {
         const waitMs = Math.max(0, connectedAfterMs - performance.now());
         await sleep(waitMs, undefined, { signal: stopping.signal });
         await connect();
-      } catch {
-        continue; // The loss is already in the log, and so is each heartbeat that fails meanwhile.
+      } catch (err) {
+        const failure = messageOf(err);
+        if (failure !== lastFailure && !stopping.signal.aborted) {
+          log.warn({ err }, "the connection for heartbeats and hints could not be made; it is tried again");
+        }
+        lastFailure = failure;
+        continue;
       }
       for (const listener of reconnectListeners) listener();
       return;

@@ -6,7 +6,7 @@ export class RunControl extends AbortController {
   reason: Error | undefined;
 
   override abort(reason: Error): void {
-    this.reason = reason;
+    this.reason ??= reason; // As the signal does, which keeps its first reason.
     super.abort(reason);
   }
 }

@@ -1,22 +1,25 @@
 /**
  * Writes the results of leased items: in batches, or each separately if `batchMax` is 1. A write that fails because the
- * database is unavailable, or that timed out, is retried for as long as a session may live.
+ * database is unavailable is retried for as long as a session may live, one that was cancelled or timed out twice.
  */
 import { isTimedOut, isUnavailable } from "../data/db.ts";
 import { createGroupCommit } from "../data/group-commit.ts";
 import { withRetry } from "./retry.ts";
 import { OUTLAST_SESSION } from "./session.ts";
 
-/** How long timed-out writes are repeated. */
-const TIMED_OUT_MS = 60_000;
+/** How often a write that timed out is repeated: each time may take as long as a statement may. */
+const TIMEOUT_RETRIES = 2;
 
 /** Answers a function that resolves when the result of the item with this fence is written. */
 export function createSettle<Result>(write: (results: readonly Result[]) => Promise<void>, batchMax: number) {
   function writeWithRetry(results: readonly Result[]): Promise<void> {
-    const retryUntilMs = performance.now() + TIMED_OUT_MS; // One statement may take that long before it times out.
+    let timeouts = 0;
     return withRetry(() => write(results), {
       policy: OUTLAST_SESSION,
-      retryOn: (error) => isUnavailable(error) || (isTimedOut(error) && performance.now() < retryUntilMs),
+      retryOn(error) {
+        if (isTimedOut(error)) timeouts += 1;
+        return isUnavailable(error) || (isTimedOut(error) && timeouts <= TIMEOUT_RETRIES);
+      },
     });
   }
   if (batchMax === 1) return (_fence: string, result: Result) => writeWithRetry([result]);

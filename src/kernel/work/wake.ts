@@ -48,7 +48,10 @@ export function createWake(others?: { pulse: Pulse; log: ServiceLog }): Wake {
     on(topic, listener) {
       const set = listeners.get(topic) ?? new Set();
       listeners.set(topic, set.add(listener));
-      return () => set.delete(listener);
+      return () => {
+        set.delete(listener);
+        if (set.size === 0 && listeners.get(topic) === set) listeners.delete(topic); // There is a topic for each watched run.
+      };
     },
     stop: async () => sender?.stop(),
   };
