@@ -1,4 +1,4 @@
-/** The command line as its users run it: the built command in a process of its own, ended with the test if need be. */
+/** Runs the built CLI in its own process, which is killed at the end of the test if it still runs. */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
@@ -23,7 +23,7 @@ export interface RunningCli {
   ended: Promise<Ended>;
 }
 
-/** Starts `millrace` with these words. Of the environment it has only what is given and what finds programs. */
+/** Starts `millrace` with these arguments. Its environment has only PATH, TMPDIR and what is given. */
 export function startCli(words: readonly string[], env: Record<string, string> = {}): RunningCli {
   const all = environment(env);
   return observe(
@@ -31,7 +31,7 @@ export function startCli(words: readonly string[], env: Record<string, string> =
   );
 }
 
-/** Starts a bash script in which `millrace` is the built command. A signal reaches whatever the script has started. */
+/** Starts a bash script in which `millrace` is the built command. A signal goes to all processes of the script. */
 export function startScript(script: string, env: Record<string, string> = {}): RunningCli {
   const preamble = 'millrace() { "$NODE" "$CLI" "$@"; }\n';
   const all = environment({ ...env, NODE: process.execPath, CLI });
@@ -39,7 +39,7 @@ export function startScript(script: string, env: Record<string, string> = {}): R
   return observe(spawn("bash", words, { stdio: ["ignore", "pipe", "pipe"], env: all, detached: true }));
 }
 
-/** A caller of the server at `url` with the admin key: `millrace` with these words, to its end. */
+/** Runs `millrace` with these arguments against the server, with the admin key, and waits for its end. */
 export function cliFor(server: { url: string }): (...words: string[]) => Promise<Ended> {
   return (...words) => startCli(words, { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY }).ended;
 }
@@ -61,7 +61,7 @@ function observe(child: ChildProcessByStdio<null, Readable, Readable>): RunningC
     const [code, signal] = result as [number | null, NodeJS.Signals];
     return { exit: code ?? signal, stdout, stderr };
   });
-  /** To the whole group that the process leads. */
+  /** Sends the signal to the whole process group. */
   function kill(signal: NodeJS.Signals): void {
     if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid as number), signal);
   }

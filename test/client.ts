@@ -10,11 +10,11 @@ export type Json = Record<string, unknown>;
 
 export interface Api {
   get<Body = Json>(path: string): Promise<Answer<Body>>;
-  /** Without a body it sends an empty one, as many clients do, and calls it JSON. `signal` hangs up. */
+  /** Without a body it sends an empty one with the JSON content type, as many clients do. `signal` disconnects. */
   post<Body = Json>(path: string, body?: unknown, signal?: AbortSignal): Promise<Answer<Body>>;
   put<Body = Json>(path: string, body: unknown): Promise<Answer<Body>>;
   delete<Body = Json>(path: string): Promise<Answer<Body>>;
-  /** Whatever else a caller may send. */
+  /** Any other request. */
   send<Body = Json>(path: string, request: Sent): Promise<Answer<Body>>;
 }
 

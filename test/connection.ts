@@ -1,4 +1,4 @@
-/** The same server, another database. */
+/** The connection to another database on the same server. */
 import type { Connection } from "../src/kernel/data/db.ts";
 
 export function withDatabase(connection: Connection, database: string): Connection {

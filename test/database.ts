@@ -1,4 +1,4 @@
-/** A database of its own for a test file, cloned from the migrated template and dropped afterwards. */
+/** A separate database for a test file, cloned from the migrated template and dropped afterwards. */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, inject } from "vitest";
 import { type Connection, type Db, openDb } from "../src/kernel/data/db.ts";
@@ -10,11 +10,11 @@ export interface TestDatabase {
   connection: Connection;
   /** For processes under test. */
   url: string;
-  /** Any SQL, for arranging and for looking. */
+  /** Runs any SQL, to set up and to check. */
   query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
-/** Call at the top of a test file; the fields are set once the tests run. */
+/** Call it at the top of a test file; the fields are set once the tests run. */
 export function useDatabase(): TestDatabase {
   const database = {} as TestDatabase;
   const name = `millrace_test_${randomBytes(6).toString("hex")}`;
@@ -22,7 +22,7 @@ export function useDatabase(): TestDatabase {
   const admin = openDb({ connection: server });
 
   beforeAll(async () => {
-    // Copying the files of the template takes half the time of logging their pages.
+    // Copying the files of the template takes half the time of writing its pages to the WAL.
     const how = `template ${inject("template")} strategy file_copy`;
     await admin.exclusive((client) => client.query(`create database ${name} ${how}`));
     const connection = withDatabase(server, name);

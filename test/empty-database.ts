@@ -1,4 +1,4 @@
-/** A database with nothing in it, for what migrates by itself; dropped after the test. */
+/** An empty database, for tests that migrate it themselves; dropped after the test. */
 import { randomBytes } from "node:crypto";
 import { inject, onTestFinished } from "vitest";
 import { type Connection, openDb } from "../src/kernel/data/db.ts";

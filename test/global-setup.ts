@@ -1,7 +1,7 @@
 /**
- * What the tests of a run share. One Postgres with a migrated template database that each test file clones: our own
- * embedded server unless TEST_DATABASE_URL names another. One cluster at rest that tests copy which run a server of
- * their own. The first project that needs these makes them for all.
+ * The shared set-up of a test run: one Postgres with a migrated template database that each test file clones (the embedded
+ * server unless TEST_DATABASE_URL is set), and one stopped cluster that tests copy to run their own server. The first
+ * project that needs them creates them for all.
  */
 import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ declare module "vitest" {
     /** The server's maintenance database. */
     postgres: Connection;
     template: string;
-    /** A data directory whose cluster is at rest. */
+    /** A data directory whose cluster is stopped. */
     stoppedDataDir: string;
   }
 }
@@ -29,7 +29,7 @@ export default async function setup({ vitest }: TestProject): Promise<(() => Pro
   buildIfStale(); // Tests that start real processes run the build.
   const folder = makeRunFolder();
   process.env["TMPDIR"] = folder; // The workers inherit it.
-  const stoppedDataDir = join(folder, "at-rest");
+  const stoppedDataDir = join(folder, "stopped");
   await (await startEmbeddedPostgres({ dataDir: stoppedDataDir })).stop();
 
   const server = await startServer(stoppedDataDir, join(folder, "shared"));
@@ -57,7 +57,7 @@ async function startServer(
   const given = process.env["TEST_DATABASE_URL"];
   if (given) return { connection: { connectionString: given }, stop: async () => {} };
   cpSync(stoppedDataDir, dataDir, { recursive: true });
-  // No test crashes this server, so that nothing is lost when it writes less.
+  // No test crashes this server, so it need not survive a crash.
   const settings = { fsync: "off", full_page_writes: "off", max_connections: "200" };
   return startEmbeddedPostgres({ dataDir, settings });
 }

@@ -1,4 +1,4 @@
-/** The kernel's HTTP server with routes of the test's own, on a free port: all that `createHttp` does, and no module. */
+/** The kernel's HTTP server on a free port, with the routes of the test and no module. */
 import type { AddressInfo } from "node:net";
 import { pino } from "pino";
 import { createKeys, type Keys } from "../src/kernel/auth/keys.ts";
@@ -17,9 +17,9 @@ export interface TestHttp {
   url: string;
   keys: Keys;
   metrics: MetricsRegistry;
-  /** What it logged so far, warnings and worse. */
+  /** Its log lines so far, warnings and worse. */
   lines: Json[];
-  /** With the admin key unless `headers` says otherwise. A body that is no string or Buffer goes as JSON. */
+  /** With the admin key unless `headers` has another. A body that is not a string or Buffer is sent as JSON. */
   send(path: string, request?: Sending): Promise<Answer<Json>>;
   stop(): Promise<void>;
 }

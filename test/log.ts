@@ -1,4 +1,4 @@
-/** Logs for tests: one that keeps quiet, and one that remembers what was said so that a test can look. */
+/** Logs for tests: one that drops all lines, and one that records them. */
 import type { ServiceLog } from "../src/kernel/work/service.ts";
 
 export const silentLog: ServiceLog = { info: () => {}, warn: () => {}, error: () => {} };

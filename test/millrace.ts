@@ -1,4 +1,4 @@
-/** A whole Millrace inside the test's process, on a port of its own: real HTTP, real Postgres, and no start-up to wait for. */
+/** A whole Millrace in the test's process, on its own port: real HTTP and Postgres without the time to start a process. */
 import { afterAll, beforeAll } from "vitest";
 import { type Config, configure, type Millrace, start } from "../src/app.ts";
 import { type Api, api } from "./client.ts";
@@ -22,7 +22,7 @@ export interface MillraceOptions {
   lineage?: Partial<Config["sections"]["lineage"]>;
 }
 
-/** Call at the top of a test file, after `useDatabase`. Only the role `api` runs unless `env` says otherwise: no reclaim in between. */
+/** Call it at the top of a test file, after `useDatabase`. It has only the role `api` unless `env` sets others, so that nothing is reclaimed. */
 export function useMillrace(database: TestDatabase, options: MillraceOptions = {}): TestMillrace {
   const millrace = {} as TestMillrace;
   beforeAll(async () => {
@@ -32,7 +32,7 @@ export function useMillrace(database: TestDatabase, options: MillraceOptions = {
   return millrace;
 }
 
-/** The same for a test that stops it by itself. */
+/** The same for a test that stops it itself. */
 export async function startMillrace(database: TestDatabase, options: MillraceOptions = {}): Promise<TestMillrace> {
   const env = {
     DATABASE_URL: database.url,

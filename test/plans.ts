@@ -1,4 +1,4 @@
-/** Which way a prepared statement goes: its plan as the connection has cached it, and what running it touches. */
+/** The plan of a prepared statement as the connection has cached it, and the pages that it reads. */
 import { type Connection, type Db, openDb, type Queryable } from "../src/kernel/data/db.ts";
 import { type Statement, statement } from "../src/kernel/data/statement.ts";
 
@@ -7,7 +7,7 @@ export interface PlanFacts {
   nodes: string[];
   /** The indexes used, each once. */
   indexes: string[];
-  /** Pages read, to tell a look-up from a walk over everything. */
+  /** Pages read, to distinguish a lookup from a scan. */
   pages: number;
 }
 
@@ -42,13 +42,13 @@ const GENERIC_PLANS = statement<{ n: number }>(
   "select generic_plans::int as n from pg_prepared_statements where name = $1",
 );
 
-/** Whether the connection has settled on one plan for all values, to be kept for as long as it lives. */
+/** Whether the connection uses a generic plan, which it keeps for its lifetime. */
 export async function hasGenericPlan(db: Db, name: string): Promise<boolean> {
   const [row] = await db.rows(GENERIC_PLANS, [name]);
   return (row?.n ?? 0) > 0;
 }
 
-/** A `with` part that writes: it may run after the rest, and then the whole does not count its pages. */
+/** A writing `with` part may run after the rest, and then the total does not include its pages. */
 function isDetached(node: PlanNode): boolean {
   return node["Node Type"] === "ModifyTable" && node["Parent Relationship"] === "InitPlan";
 }
@@ -69,7 +69,7 @@ export interface RecordingDb {
   explainLast(name: string): Promise<PlanFacts>;
 }
 
-/** With one connection, since each has its own plans. Statements whose names begin otherwise are not remembered. */
+/** With one connection, since each has its own plans. Records only statements whose names start with `prefix`. */
 export function openRecordingDb(connection: Connection, prefix = ""): RecordingDb {
   const calls: RecordingDb["calls"] = new Map();
   const recording =

@@ -1,4 +1,4 @@
-/** A port that leads to the test's Postgres, for as long as the test wants: it can be cut, and its connections can freeze. */
+/** A TCP proxy to the test's Postgres that a test can cut, and whose connections it can freeze. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import pg from "pg";
@@ -7,13 +7,14 @@ import type { TestDatabase } from "./database.ts";
 
 export interface PostgresProxy {
   url: string;
-  /** The connections that there are stay open and carry nothing any more. New ones work. */
+  /** Present connections stay open but transfer nothing. New ones work. */
   freeze(): void;
-  /** The next connection is accepted and carries nothing. */
+  /** The next connection is accepted but transfers nothing. */
   freezeNext(): void;
   /** All connections break, and new ones are refused. */
   cut(): Promise<void>;
-  mend(): Promise<void>;
+  /** Accepts connections again after `cut`. */
+  restore(): Promise<void>;
 }
 
 export async function startPostgresProxy({ connection }: TestDatabase): Promise<PostgresProxy> {
@@ -56,7 +57,7 @@ export async function startPostgresProxy({ connection }: TestDatabase): Promise<
     freeze() {
       for (const socket of sockets) socket.removeAllListeners("data").pause();
     },
-    async mend() {
+    async restore() {
       server.listen(nearPort, "127.0.0.1");
       await once(server, "listening");
     },

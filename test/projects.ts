@@ -1,18 +1,18 @@
 /**
- * Which vitest project a test file belongs to. What the file and its helpers use decides, so that there is no list to keep
- * and a file may be moved or rewritten at will.
+ * Finds the vitest project of a test file from the imports of the file and its helpers, so that there is no list to
+ * maintain.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 export type Project = "isolated" | "processes" | "database" | "pure";
 
-/** The first of these imports that a file or one of its helpers has decides; one that has none of them is pure. */
+/** The first rule that matches the file or one of its helpers applies; without a match the file is pure. */
 const RULES: readonly { project: Project; has: RegExp }[] = [
-  // `vi` replaces modules, clocks and the environment, which other files in the same worker would find replaced.
+  // `vi` replaces modules, clocks and the environment, also for other files in the same worker.
   { project: "isolated", has: importOf("vi", "vitest") },
   { project: "processes", has: /^import [^;]*from "node:child_process"/m },
-  // What is injected is the Postgres of the run.
+  // `inject` gives the shared Postgres of the run.
   { project: "database", has: importOf("inject", "vitest") },
 ];
 
@@ -22,13 +22,13 @@ function importOf(name: string, from: string): RegExp {
 
 export type Read = (path: string) => string | undefined;
 
-/** `read` gives the text of a file, or nothing if there is none. */
+/** `read` returns the text of a file, or undefined if it does not exist. */
 export function projectOf(path: string, read: Read = readIfThere): Project {
   const texts = [...withHelpers(path, read).values()];
   return RULES.find(({ has }) => texts.some((text) => has.test(text)))?.project ?? "pure";
 }
 
-/** The file and, at any distance, the test helpers that it imports. What the product itself imports says nothing of the test. */
+/** The file and the test helpers that it imports, directly or not. Imports of the product do not matter. */
 function withHelpers(path: string, read: Read, found = new Map<string, string>()): Map<string, string> {
   const text = found.has(path) ? undefined : read(path);
   if (text === undefined) return found;

@@ -1,6 +1,6 @@
 /**
- * The folder in which a test run keeps its files, most of them databases. It lies in memory where there is room: making and
- * dropping files is what a cloned database costs, 400 ms of CPU on the disk of a virtual machine and 20 ms in memory.
+ * The folder for the files of a test run, mostly databases. It is in memory if there is enough: creating and deleting files
+ * is the main cost of a cloned database, 400 ms of CPU on the disk of a virtual machine and 20 ms in memory.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ const MEMORY = "/dev/shm";
 const FREE_BYTES_MIN = 4 * 1024 ** 3;
 const PREFIX = "millrace-run-";
 
-/** A new folder, which is as open to every user as that for temporary files: under root Postgres runs as another one. */
+/** A new folder with the permissions of /tmp, because as root, Postgres runs as another user. */
 export function makeRunFolder(): string {
   removeAbandoned(MEMORY);
   return newFolder(isUsable(MEMORY) ? MEMORY : tmpdir());
@@ -24,7 +24,7 @@ function newFolder(within: string): string {
   return folder;
 }
 
-/** Some systems let no program run from there, and some tests run what they write. */
+/** Some systems forbid running programs from there, and some tests run what they write. */
 function isUsable(disk: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(disk);
@@ -42,7 +42,7 @@ function isUsable(disk: string): boolean {
   }
 }
 
-/** What a killed run leaves would fill the memory until the machine restarts. */
+/** Removes the folders of killed runs, which would fill the memory until the machine restarts. */
 function removeAbandoned(disk: string): void {
   try {
     for (const name of readdirSync(disk)) {
@@ -50,7 +50,7 @@ function removeAbandoned(disk: string): void {
       if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(disk, name), { recursive: true, force: true });
     }
   } catch {
-    // There is no such disk, or somebody else's run left something on it.
+    // The disk does not exist, or another user's run left a folder.
   }
 }
 

@@ -1,4 +1,4 @@
-/** Millrace as its users run it: the built command in a process of its own, which a test may stop, kill or suspend. */
+/** Runs the built server in its own process, which a test may stop, kill or suspend. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -10,7 +10,7 @@ import { ADMIN_KEY } from "./millrace.ts";
 const CLI = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
 
 export interface ServerOptions {
-  /** The Postgres to use, or the folder in which the server keeps one of its own. */
+  /** The Postgres to use, or the data directory of an embedded one. */
   database: { url: string } | { dataDir: string };
   env?: Record<string, string>;
 }
@@ -21,7 +21,7 @@ export interface Server {
   /** With the admin key. */
   api: Api;
   pid: number;
-  /** Everything it wrote so far. */
+  /** Its output so far. */
   output(): string;
   /** The log lines with this message. */
   logged(message: string): Record<string, unknown>[];
@@ -32,7 +32,7 @@ export interface Server {
   stop(): Promise<number | NodeJS.Signals>;
 }
 
-/** Resolves when the server is ready. It does not outlive the test. */
+/** Resolves when the server is ready. It is killed at the end of the test. */
 export async function startServer({ database, env = {} }: ServerOptions): Promise<Server> {
   const child = spawn(process.execPath, [CLI, "serve"], {
     cwd: fileURLToPath(new URL(".", import.meta.url)),

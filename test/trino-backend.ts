@@ -1,4 +1,4 @@
-/** The Postgres behind the Trino of the tests: runs a statement, and gives types and values as Trino would. */
+/** The Postgres behind the test Trino: runs a statement, and returns types and values in the format of Trino. */
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { sqlTokens } from "../src/engines/sql-tokens.ts";
@@ -6,7 +6,7 @@ import type { Connection } from "../src/kernel/data/db.ts";
 
 export interface TrinoOutcome {
   columns?: { name: string; type: string; typeSignature: Signature }[];
-  /** Each row as the JSON text of its values: a `bigint` is a number there that JavaScript could not hold. */
+  /** Each row as JSON text, because a `bigint` is a number that JavaScript cannot represent. */
   rows: string[];
   updateType?: string;
   updateCount?: number;
@@ -19,7 +19,7 @@ interface Signature {
 }
 
 export interface TrinoBackend {
-  /** `begun` is given what cancels the statement. */
+  /** Calls `begun` with the function that cancels the statement. */
   run(statement: string, begun: (cancel: () => Promise<unknown>) => void): Promise<TrinoOutcome>;
   stop(): Promise<void>;
 }
@@ -55,7 +55,7 @@ function userError(message: string, errorName: string): NonNullable<TrinoOutcome
   return { message, errorCode: 0, errorName, errorType: "USER_ERROR" };
 }
 
-/** Trino takes one statement without a semicolon, and transactions only from clients that say they can. */
+/** Trino accepts one statement without a semicolon, and transactions only from clients that announce support. */
 function refusalOf(statement: string): string | undefined {
   if ([...sqlTokens(statement)].some(({ kind }) => kind === "semicolon")) return "mismatched input ';'";
   return /^\s*(begin|start)\b/i.test(statement) ? "Client does not support transactions" : undefined;
@@ -74,7 +74,7 @@ function preparationsOf(statement: string): string[] {
   return [`prepare ${PREPARED} as ${numbered.join("")}`];
 }
 
-/** Postgres wants to be told the type of an empty array, which Trino does not. */
+/** Postgres needs the type of an empty array, Trino does not. */
 function executableOf(statement: string): string {
   const [, quoted, values = ""] = IMMEDIATE.exec(statement) ?? [];
   return quoted === undefined ? statement : `execute ${PREPARED}(${values.replaceAll("array[]", "'{}'")})`;
@@ -96,7 +96,7 @@ function outcomeOf({ fields, rows, command, rowCount }: pg.QueryArrayResult): Tr
 
 interface TrinoType {
   signature: Signature;
-  /** The JSON text of what Postgres prints. */
+  /** Converts the text of Postgres to JSON text. */
   encode(text: string): string;
 }
 
@@ -112,7 +112,7 @@ const DECIMAL: TrinoType = { signature: precise("decimal", 38, 2), encode: asTex
 const INTEGER: TrinoType = { signature: simple("integer"), encode: String };
 const DATE: TrinoType = { signature: simple("date"), encode: asText };
 
-/** By the number that Postgres gives to a type. */
+/** By the OID of the Postgres type. */
 const TYPES: Readonly<Record<number, TrinoType>> = {
   16: { signature: simple("boolean"), encode: (text) => String(text === "t") },
   17: {
@@ -164,7 +164,7 @@ function sixDigits(text: string): string {
   return `${whole}.${fraction.padEnd(6, "0")}`;
 }
 
-/** `0.1`, `7.0`, `1.0E300`, and as text what JSON has no number for. */
+/** `0.1`, `7.0`, `1.0E300`; values that JSON numbers cannot represent are text. */
 function javaDouble(text: string): string {
   const value = Number(text);
   if (!Number.isFinite(value)) return asText(text);

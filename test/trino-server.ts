@@ -1,6 +1,6 @@
 /**
- * A small Trino for tests: its client protocol over real HTTP, with a Postgres to compute the answers. Queries are queued,
- * run and hand out their rows in pages; a page may be asked for twice, but not one before it; a DELETE ends the query.
+ * A small Trino for tests: its client protocol over real HTTP, with Postgres to compute the results. Queries are queued, run
+ * and return their rows in pages; the last page may be requested again, but no earlier one; a DELETE ends the query.
  */
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -12,15 +12,15 @@ import { createTrinoBackend, type TrinoOutcome } from "./trino-backend.ts";
 
 export interface TestTrino {
   url: string;
-  /** What it was asked, in order. */
+  /** Its requests, in order. */
   requests: TrinoRequest[];
   /** The queries that were ended by a DELETE, by their statements. */
   cancelled: string[];
   /** The queries that run now. */
   running(): string[];
-  /** Does this to the next request of this method instead of answering it, and so on, in order. */
+  /** Applies these faults, in order, to the next requests of this method instead of answering them. */
   disturb(method: string, ...faults: Fault[]): void;
-  /** Changes the addresses that answers name. */
+  /** Changes the URLs in answers. */
   rewriteNextUri(rewrite: (uri: string) => string): void;
   stop(): Promise<void>;
 }
@@ -36,7 +36,7 @@ export type Fault = (response: ServerResponse) => void;
 
 interface Options {
   connection: Connection;
-  /** What `authorization` must be; unset, anybody may ask. */
+  /** The required `authorization` header; unset, none is required. */
   authorization?: string;
 }
 
@@ -81,7 +81,7 @@ export async function startTrino({ connection, authorization }: Options): Promis
     const query = queries.get(id);
     if (!query || query.slug !== slug) return response.writeHead(404).end();
     if (method === "DELETE") return end(query, response);
-    // The page that was sent last may have been lost on its way.
+    // The client may not have received the last page.
     if (Number(token) === query.token - 1 && query.lastPage !== "") return reply(response, query.lastPage);
     if (Number(token) !== query.token) return response.writeHead(410).end();
     return reply(response, phase === "queued" ? dequeue(query) : await pageOf(query));
@@ -105,7 +105,7 @@ export async function startTrino({ connection, authorization }: Options): Promis
     return reply(response, page(query, "QUEUED", { nextUri: address("queued", query) }));
   }
 
-  /** A query begins when its client asks for it, not when it is posted. */
+  /** A query starts when its client polls it, not when it is posted. */
   function dequeue(query: Query): string {
     query.work ??= compute(query);
     query.token += 1;
@@ -136,7 +136,7 @@ export async function startTrino({ connection, authorization }: Options): Promis
     if (rest.error) return page(query, "FAILED", rest);
     const data = rows.slice(rowsSent, rowsSent + ROWS_PER_PAGE);
     query.rowsSent += data.length;
-    // The rows have all been sent: one page more says so.
+    // After all rows, one more page says that the query has finished.
     if (data.length === 0) return page(query, "FINISHED", rest);
     return page(query, "RUNNING", { ...rest, nextUri }, data);
   }
@@ -149,7 +149,7 @@ export async function startTrino({ connection, authorization }: Options): Promis
     return response.writeHead(204).end();
   }
 
-  /** More than once: what has only just begun may not hear it. */
+  /** Repeated, because a statement that has just started may miss the first cancel. */
   async function stopWork(query: Query): Promise<void> {
     while (query.work && !query.isOver) {
       await query.cancel();

@@ -1,36 +1,36 @@
-/** Waiting in tests: for a state that another process brings about, and for each other. */
+/** Waiting in tests: for a state that another process causes, and for concurrent parties. */
 import { setTimeout as sleep } from "node:timers/promises";
 
-const PATIENCE_MS = 30_000;
-const LOOK_EVERY_MS = 5;
+const TIMEOUT_MS = 30_000;
+const POLL_MS = 5;
 
 /** Waits for something that has no signal of its own, such as a row that another connection writes. */
 export async function until<T>(
   look: () => Promise<T | undefined | false> | T | undefined | false,
   what: string,
-  patienceMs = PATIENCE_MS,
+  timeoutMs = TIMEOUT_MS,
 ): Promise<T> {
-  const deadline = performance.now() + patienceMs;
+  const deadline = performance.now() + timeoutMs;
   for (;;) {
     const seen = await look();
     if (seen !== undefined && seen !== false) return seen;
     if (performance.now() > deadline) throw new Error(`waited in vain for ${what}`);
-    await sleep(LOOK_EVERY_MS);
+    await sleep(POLL_MS);
   }
 }
 
-/** A gate that opens once `parties` have come to it; later ones pass. Forces two transactions into each other's way. */
-export function meetingOf(parties: number): () => Promise<void> {
-  let come = 0;
+/** A barrier that opens once `parties` have reached it; later ones pass. Forces transactions to conflict. */
+export function barrierOf(parties: number): () => Promise<void> {
+  let arrived = 0;
   const { promise, resolve } = signal();
   return () => {
-    come += 1;
-    if (come >= parties) resolve();
+    arrived += 1;
+    if (arrived >= parties) resolve();
     return promise;
   };
 }
 
-/** A promise to be settled from outside. */
+/** A promise that the test resolves or rejects. */
 export function signal<T = void>(): { promise: Promise<T>; resolve(value: T): void; reject(error: unknown): void } {
   let resolve!: (value: T) => void;
   let reject!: (error: unknown) => void;

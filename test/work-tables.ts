@@ -1,6 +1,6 @@
 /**
- * Two work tables of very different shapes under the same lease: what a test says of one must hold of both. Items are
- * named by a number, which each table turns into its own kind of key.
+ * Two work tables of very different shapes with the same lease, so that every test covers both. Items have a number, which
+ * each table converts to its own key.
  */
 import type { Db } from "../src/kernel/data/db.ts";
 import { type AlsoOnClaim, type Held, type Lease, leaseOn, returning } from "../src/kernel/work/lease.ts";
@@ -32,16 +32,16 @@ export interface ItemRow {
 export interface WorkTable {
   shape: string;
   lease: Lease<Key, { claims: number }>;
-  /** Whether items have leases of their own, which can be extended. */
+  /** Whether items have their own leases, which can be extended. */
   extend: boolean;
   states: { ready: readonly [string, ...string[]]; leased: string; dead: string };
   create(database: TestDatabase): Promise<void>;
   add(database: TestDatabase, items: readonly NewItem[]): Promise<void>;
   clear(database: TestDatabase): Promise<void>;
-  /** All items in the order of their numbers. */
-  look(database: TestDatabase): Promise<ItemRow[]>;
+  /** All items by number. */
+  rows(database: TestDatabase): Promise<ItemRow[]>;
   keyOf(n: number): Key;
-  /** Someone who can claim. */
+  /** A new holder: a worker name or a session. */
   holder(database: TestDatabase): Promise<string>;
   claim(
     db: Db,
@@ -49,8 +49,8 @@ export interface WorkTable {
     limit: number,
     also?: AlsoOnClaim<Claimed & { claims: number }>,
   ): Promise<(Claimed & { claims: number })[]>;
-  /** Lets the holder's leases run out, without waiting for it. */
-  silence(database: TestDatabase, holder: string): Promise<void>;
+  /** Expires the holder's leases. */
+  expire(database: TestDatabase, holder: string): Promise<void>;
 }
 
 const outcomes = {
@@ -97,14 +97,14 @@ const jobs: WorkTable = {
     );
   },
   clear: async ({ query }) => void (await query("truncate job")),
-  look: ({ query }) => query(lookAt("job", "worker is not null or leased_until is not null")),
+  rows: ({ query }) => query(rowsOf("job", "worker is not null or leased_until is not null")),
   keyOf: (n) => ({ n: String(n) }),
   async holder() {
     holders += 1;
     return `worker ${holders}`;
   },
   claim: (db, holder, limit, also) => jobs.lease.claim(db, { holder, limit, seconds: 60 }, also),
-  silence: async ({ query }, holder) =>
+  expire: async ({ query }, holder) =>
     void (await query("update job set leased_until = now() - interval '1 second' where worker = $1", [holder])),
 };
 
@@ -140,7 +140,7 @@ const tasks: WorkTable = {
     );
   },
   clear: async ({ query }) => void (await query("truncate task")),
-  look: ({ query }) => query(lookAt("task", "session_id is not null")),
+  rows: ({ query }) => query(rowsOf("task", "session_id is not null")),
   keyOf: (n) => ({ tenant: `tenant ${n % 3}`, n }),
   async holder({ query }) {
     const [session] = await query<{ id: string }>(
@@ -150,7 +150,7 @@ const tasks: WorkTable = {
     return session?.id ?? "";
   },
   claim: (db, holder, limit, also) => tasks.lease.claim(db, { holder, limit }, also),
-  silence: async ({ query }, holder) =>
+  expire: async ({ query }, holder) =>
     void (await query("update kernel.session set expires_at = now() - interval '1 second' where id = $1", [holder])),
 };
 
@@ -166,10 +166,10 @@ function arraysOf(items: readonly NewItem[]): unknown[][] {
     items.map(({ n }) => n),
     items.map(({ state }) => state ?? null),
     items.map(({ priority }) => priority ?? 0),
-    items.map(({ dueInSeconds, n }) => dueInSeconds ?? n - 100_000), // Long due, in the order of their numbers.
+    items.map(({ dueInSeconds, n }) => dueInSeconds ?? n - 100_000), // Due long ago, in the order of their numbers.
   ];
 }
 
-function lookAt(table: string, held: string): string {
+function rowsOf(table: string, held: string): string {
   return `select n::int, state, ${held} as held, fence is not null as fenced, lost_count as lost, claims, note from ${table} order by n`;
 }

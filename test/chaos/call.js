@@ -1,4 +1,4 @@
-/** One call of the pipeline API, for the worker processes of these tests: they know the server from their environment. */
+/** One call of the pipeline API, for the worker processes of these tests. The environment has the URL and the key. */
 
 const { MILLRACE_URL = "", MILLRACE_KEY = "" } = process.env;
 
@@ -17,6 +17,6 @@ export async function call(path, body) {
 }
 
 /** @param {object} line */
-export function tell(line) {
+export function print(line) {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }

@@ -1,4 +1,4 @@
-/** A script of this folder in a process of its own: told what to do line by line, answering in lines of JSON. */
+/** Runs a script of this folder in its own process: commands on standard input, lines of JSON on standard output. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -8,17 +8,17 @@ import type { Server } from "../server.ts";
 
 export interface Child<Line> {
   pid: number;
-  /** What it has told so far. */
-  told: readonly Line[];
-  /** The next line that nobody has waited for yet. */
+  /** Its output so far. */
+  output: readonly Line[];
+  /** The next line of output. */
   next(): Promise<Line>;
-  say(line: string): void;
+  send(line: string): void;
   kill(signal: NodeJS.Signals): void;
   /** Ends its standard input, and waits for it to exit by itself: its exit code. */
   finish(): Promise<number | null>;
 }
 
-/** It does not outlive the test, not even suspended. */
+/** It is killed at the end of the test, even if it is suspended. */
 export function startChild<Line>(script: string, args: readonly string[], server: Server): Child<Line> {
   const child = spawn(process.execPath, [fileURLToPath(new URL(script, import.meta.url)), ...args], {
     stdio: ["pipe", "pipe", "inherit"],
@@ -30,23 +30,23 @@ export function startChild<Line>(script: string, args: readonly string[], server
     await exited;
   });
 
-  const told: Line[] = [];
+  const output: Line[] = [];
   let waitedFor = 0;
   const lines = createInterface({ input: child.stdout });
-  lines.on("line", (line) => told.push(JSON.parse(line) as Line));
+  lines.on("line", (line) => output.push(JSON.parse(line) as Line));
   return {
     pid: child.pid as number,
-    told,
+    output,
     async next() {
       const index = waitedFor;
       waitedFor += 1;
-      while (told.length <= index) {
+      while (output.length <= index) {
         const line = await Promise.race([once(lines, "line"), exited]);
-        if (!Array.isArray(line)) throw new Error(`${script} ended with ${line} and told nothing more`);
+        if (!Array.isArray(line)) throw new Error(`${script} ended with ${line} without further output`);
       }
-      return told[index] as Line;
+      return output[index] as Line;
     },
-    say: (line) => void child.stdin.write(`${line}\n`),
+    send: (line) => void child.stdin.write(`${line}\n`),
     kill: (signal) => void child.kill(signal),
     async finish() {
       child.stdin.end();

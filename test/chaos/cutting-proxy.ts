@@ -1,6 +1,6 @@
 /**
- * A way to Postgres that loses an answer: it lets the transaction with a given statement commit, and cuts the connection
- * before the client hears of it. The client cannot know whether it happened.
+ * A proxy to Postgres that loses an answer: it lets the transaction with a given statement commit and cuts the connection
+ * before the client gets the answer, so the client does not know whether it was committed.
  */
 import { connect, createServer, type Socket } from "node:net";
 import { Client } from "pg";

@@ -1,13 +1,13 @@
 /**
- * A daemon of the stage shard-splitter: claims a batch, waiting for work if there is none, tells what it was given, and
- * finishes it, until it is told to stop by the end of its standard input.
+ * A daemon of the stage shard-splitter: claims a batch, with a wait for work, prints what it got and finishes it, until its
+ * standard input ends.
  */
-import { call, tell } from "./call.js";
+import { call, print } from "./call.js";
 
 const [worker, batch] = process.argv.slice(2);
 const stopping = new AbortController();
 process.stdin.resume().once("end", () => stopping.abort());
-tell({ ready: true });
+print({ ready: true });
 
 while (!stopping.signal.aborted) {
   const claim = { worker, limit: Number(batch), lease_seconds: 60, wait_seconds: 2 };
@@ -16,8 +16,8 @@ while (!stopping.signal.aborted) {
   /** @type {{ filename: string, shard: number, fence: string }[]} */
   const items = body.items;
   if (items.length === 0) continue;
-  tell({ started: items.map(({ filename, shard, fence }) => [filename, shard, fence]) });
+  print({ started: items.map(({ filename, shard, fence }) => [filename, shard, fence]) });
   const moves = items.map(({ filename, shard, fence }) => ({ filename, shard, fence }));
   const done = await call("/stages/shard-splitter/done", { items: moves });
-  tell({ done: done.body.updated_rows });
+  print({ done: done.body.updated_rows });
 }

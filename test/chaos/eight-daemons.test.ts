@@ -1,4 +1,4 @@
-/** Many daemons on one queue, through two servers: each shard is given to exactly one of them. */
+/** Many daemons on one queue, through two servers: each shard goes to exactly one of them. */
 import { expect, test } from "vitest";
 import { useDatabase } from "../database.ts";
 import { startServer } from "../server.ts";
@@ -20,12 +20,12 @@ interface Line {
 }
 
 test(`${DAEMONS} daemons start each of ${CELLS} shards exactly once`, async () => {
-  await watchStarts();
+  await recordStarts();
   const [one, two] = await Promise.all([startServer({ database }), startServer({ database })]);
   const daemons = Array.from({ length: DAEMONS }, (_, n) =>
     startChild<Line>("daemon.js", [`daemon ${n}`, String(BATCH)], n % 2 === 0 ? one : two),
   );
-  await Promise.all(daemons.map((daemon) => daemon.next())); // They stand in line before there is any work.
+  await Promise.all(daemons.map((daemon) => daemon.next())); // They wait before there is any work.
   const shards = Array.from({ length: SHARDS }, (_, shard) => shard);
   for (let file = 0; file < FILES; file += 1) {
     const filename = newFilename();
@@ -34,16 +34,16 @@ test(`${DAEMONS} daemons start each of ${CELLS} shards exactly once`, async () =
     expect(body).toMatchObject({ updated_rows: SHARDS });
   }
 
-  const told = () => daemons.flatMap((daemon) => daemon.told);
-  const finished = () => told().reduce((sum, { done = 0 }) => sum + done, 0);
+  const output = () => daemons.flatMap((daemon) => daemon.output);
+  const finished = () => output().reduce((sum, { done = 0 }) => sum + done, 0);
   await until(() => finished() >= CELLS, "all shards to be done");
   expect(await Promise.all(daemons.map((daemon) => daemon.finish()))).toEqual(daemons.map(() => 0));
 
-  const inLogs = told().flatMap(({ started = [] }) => started);
+  const inLogs = output().flatMap(({ started = [] }) => started);
   expect(inLogs).toHaveLength(CELLS);
   expect(new Set(inLogs.map(([filename, shard]) => `${filename}/${shard}`)).size).toBe(CELLS);
   expect(new Set(inLogs.map(([, , fence]) => fence)).size).toBe(CELLS);
-  expect(daemons.filter(({ told: lines }) => lines.some(({ started }) => started))).toHaveLength(DAEMONS);
+  expect(daemons.filter(({ output: lines }) => lines.some(({ started }) => started))).toHaveLength(DAEMONS);
   expect(finished()).toBe(CELLS);
 
   expect(await database.query("select count(*)::int as starts, count(distinct cell)::int as cells from start")).toEqual(
@@ -54,8 +54,8 @@ test(`${DAEMONS} daemons start each of ${CELLS} shards exactly once`, async () =
   expect(await Promise.all([one.stop(), two.stop()])).toEqual([0, 0]);
 });
 
-/** Writes down every start that the database sees, whatever the daemons say. */
-async function watchStarts(): Promise<void> {
+/** Records every start in the database, independently of the daemons. */
+async function recordStarts(): Promise<void> {
   await database.query("create table start (cell text not null)");
   await database.query(`create function note_start() returns trigger language plpgsql as $$
     begin

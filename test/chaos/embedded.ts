@@ -1,11 +1,11 @@
-/** A look past the API into the Postgres that a server runs by itself. */
+/** Direct access to the embedded Postgres of a server. */
 import { readFile } from "node:fs/promises";
 import { SUPERUSER } from "../../src/kernel/embedded-postgres/cluster.ts";
 import type { EmbeddedPostgres } from "../../src/kernel/embedded-postgres/index.ts";
 import { DATABASE } from "../../src/kernel/embedded-postgres/lock.ts";
 import { postmasterPid, postmasterPidFile, query } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
 
-/** Postgres notes in its pid file where it listens. */
+/** Read from the pid file of Postgres. */
 export async function connectionOf(dataDir: string): Promise<EmbeddedPostgres["connection"]> {
   const [, , , port = "", host = ""] = (await readFile(postmasterPidFile(dataDir), "utf8")).split("\n");
   return { host, port: Number(port), user: SUPERUSER, database: DATABASE };

@@ -1,6 +1,6 @@
 /**
- * SIGTERM while requests and waiting claims are in flight: all of them are answered, new ones are turned away, what was
- * claimed for nobody goes back to its queue, and nothing is left running.
+ * SIGTERM while requests and waiting claims are in flight: all of them are answered, new ones are refused, items claimed for
+ * a disconnected caller are released, and nothing is left running.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -17,13 +17,13 @@ import { createLoad } from "./load.ts";
 
 const PIPELINE = "/api/v1/pipeline";
 /** Long enough for a server to close its connections too early, if it does. */
-const PATIENCE_MS = 500;
+const EARLY_CLOSE_MS = 500;
 
 describe("on SIGTERM", () => {
   const database = useDatabase();
   const table = trackingTable(database);
 
-  test("requests in flight get their answer and new ones are turned away", async () => {
+  test("requests in flight are answered and new ones are refused", async () => {
     const server = await startServer({ database });
     const held = await table.put(reached("shard-worker", "started"));
     const ready = await table.put(reached("shard-splitter", "new"));
@@ -56,7 +56,7 @@ describe("on SIGTERM", () => {
     expect(await database.query("select from kernel.session where closed_at is null")).toEqual([]);
   });
 
-  test("what was being claimed for a daemon that was sent away goes back to the queue", async () => {
+  test("a claim in flight for a waiter that was already answered is released", async () => {
     await table.clear();
     const server = await startServer({ database });
     const poll = claim(server, "shard-splitter", 60);
@@ -68,13 +68,13 @@ describe("on SIGTERM", () => {
     await until(() => statementsBlocked(1), "the claim to be in flight");
     server.kill("SIGTERM");
     expect(await poll).toMatchObject({ status: 200, body: { items: [] } });
-    await Promise.race([until(databaseLeft, "the server to leave the database"), sleep(PATIENCE_MS)]);
+    await Promise.race([until(databaseLeft, "the server to leave the database"), sleep(EARLY_CLOSE_MS)]);
     await unlock();
     expect(await server.exited).toBe(0);
     expect(await table.row(filename)).toMatchObject({ shard_splitter_status: "new", leased: false, lost_count: 0 });
   });
 
-  /** Holds up every statement on the table; its end may bring a shard that is ready for shard-splitter. */
+  /** Blocks every statement on the table until the returned function is called, which may add a ready shard. */
   async function lockTable(filename?: string): Promise<() => Promise<void>> {
     const client = await database.db.dedicated("holds the lock");
     onTestFinished(() => client.end());
@@ -90,7 +90,7 @@ describe("on SIGTERM", () => {
     return async () => void (await client.query("commit"));
   }
 
-  /** Waking is the last thing that a server stops before it closes its connections. */
+  /** The listener for hints is the last service that stops before the connections are closed. */
   async function databaseLeft(): Promise<boolean> {
     const listening =
       "select from pg_stat_activity where datname = current_database() and application_name like '% listen'";
@@ -129,7 +129,7 @@ function claim(server: Server, stage: string, waitSeconds: number) {
   return server.api.post(`${PIPELINE}/queues/${stage}/claim`, { worker: "w", wait_seconds: waitSeconds });
 }
 
-/** A claim that finds nothing joins the line right after its statement. */
+/** A claim that finds nothing waits right after its statement. */
 async function claimsMade({ url }: Server, stage: string, count: number): Promise<boolean> {
   const metrics = await (await fetch(`${url}/metrics`)).text();
   const line = new RegExp(`^millrace_db_statement_seconds_count\\{.*"tracking\\.${stage}\\.claim".*\\} (\\d+)`, "m");

@@ -1,6 +1,6 @@
 /**
- * The server is killed at random moments under load; its own Postgres is left behind. Whatever was acknowledged is there
- * afterwards, nothing happened twice, and the next start goes on where the last one ended.
+ * The server is killed at random moments under load, and its embedded Postgres keeps running. Everything acknowledged is
+ * there afterwards, nothing happened twice, and the next start continues.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -39,7 +39,7 @@ test(`after each of ${CYCLES} kills everything acknowledged is there, once`, {
 
     server = await startServer({ database: { dataDir } });
     expect(server.logged("Postgres is ready")).toMatchObject([{ origin: "adopted" }]);
-    expect(troublesIn(server)).toEqual([]);
+    expect(warningsIn(server)).toEqual([]);
     expect(ledger.contradictions(await rows())).toEqual([]);
     await expectExactSummary(server, rows);
   }
@@ -53,15 +53,15 @@ test(`after each of ${CYCLES} kills everything acknowledged is there, once`, {
   expect(processes.filter(isAlive)).toEqual([]);
 });
 
-/** Lines of the log that a person would have to look at. */
-function troublesIn(server: Server): string[] {
+/** Log lines with the level warn or worse. */
+function warningsIn(server: Server): string[] {
   return server
     .output()
     .split("\n")
     .filter((line) => /"level":"?(40|50|60|warn|error|fatal)/.test(line));
 }
 
-/** The reclaim loop may move a row between two looks; then we look again. */
+/** A reclaim may change a row between the two reads; then it reads again. */
 async function expectExactSummary(server: Server, rows: () => Promise<Row[]>): Promise<void> {
   const before = countedSummary(await rows());
   const { body } = await server.api.get("/api/v1/pipeline/metrics/summary");

@@ -1,6 +1,6 @@
 /**
- * What clients were told, kept to be held against what the table says. An answer is a promise: what was acknowledged is
- * there. A call without an answer may or may not have happened. Nothing else may have.
+ * Records the answers that clients got, to compare them with the table. An acknowledged change must be there; a call without
+ * an answer may or may not have happened; nothing else may have changed.
  */
 import { QUEUE_STAGES, type QueueStage, type Status } from "../../src/tracking/states.ts";
 import type { Row as WholeRow } from "../tracking.ts";
@@ -17,7 +17,7 @@ type Prefix = "event_ingest" | QueuePrefix;
 
 export type Outcome = "done" | "failed";
 
-/** One row, with the database's time of reading it. */
+/** One row, with the time of the database when it was read. */
 export type Row = Pick<WholeRow, "filename" | "shard" | `${Prefix}_status` | `${QueuePrefix}_fence`> & { now: Date };
 
 export const SELECT_ROWS = `select filename, shard, event_ingest_status, shard_splitter_status, shard_worker_status,
@@ -29,14 +29,14 @@ export interface Ledger {
   ingested(filename: string): void;
   claimed(stage: QueueStage, item: ClaimedItem, leaseSeconds: number): void;
   /** Before the call is made. */
-  asked(stage: QueueStage, item: ClaimedItem, outcome: Outcome): void;
-  /** After it was answered. */
+  requested(stage: QueueStage, item: ClaimedItem, outcome: Outcome): void;
+  /** After its answer. */
   finished(stage: QueueStage, item: ClaimedItem, outcome: Outcome): void;
   /** After it was refused because the lease was lost. */
   refused(stage: QueueStage, item: ClaimedItem): void;
   /** An answer that no client should ever get. */
-  odd(what: string): void;
-  /** A sentence for each thing that is not as it was told. */
+  unexpected(what: string): void;
+  /** A sentence for each difference between the answers and the rows. */
   contradictions(rows: readonly Row[]): string[];
 }
 
@@ -49,11 +49,11 @@ interface Claim {
 /** One cell in one stage. */
 interface Entry {
   claims: Claim[];
-  asked: Map<string, Outcome>;
+  requested: Map<string, Outcome>;
   finished: { fence: string; outcome: Outcome } | undefined;
 }
 
-/** Times in answers have whole milliseconds, so two of them differ by up to this from what the database compared. */
+/** Times in answers are rounded to milliseconds, so two of them differ by up to this from those of the database. */
 const ROUNDING_MS = 2;
 
 const prefix = (stage: QueueStage) => stage.replace("-", "_") as QueuePrefix;
@@ -62,16 +62,16 @@ export function createLedger(): Ledger {
   const shardsOf = new Map<string, readonly number[]>();
   const ingestedFiles = new Set<string>();
   const entries = new Map<string, Entry>();
-  const oddities: string[] = [];
+  const unexpectedAnswers: string[] = [];
 
   function entryOf(stage: QueueStage, { filename, shard }: { filename: string; shard: number }): Entry {
     const name = `${filename}/${shard} in ${stage}`;
-    const entry = entries.get(name) ?? { claims: [], asked: new Map(), finished: undefined };
+    const entry = entries.get(name) ?? { claims: [], requested: new Map(), finished: undefined };
     entries.set(name, entry);
     return entry;
   }
 
-  function* doubled(): Generator<string> {
+  function* handedOutTwice(): Generator<string> {
     for (const [name, { claims, finished }] of entries) {
       claims.sort((a, b) => (a.fence < b.fence ? -1 : 1));
       for (const [index, claim] of claims.entries()) {
@@ -87,37 +87,38 @@ export function createLedger(): Ledger {
     }
   }
 
-  /** What was told of one cell in one stage, against its row. */
+  /** Compares the answers about one cell in one stage with its row. */
   function* compared(name: string, entry: Entry, status: Status, fence: string | null, now: number): Generator<string> {
     const is = `it is ${status} under ${fence}`;
     if (entry.finished) {
-      const { outcome, fence: told } = entry.finished;
-      if (status !== outcome || fence !== told) yield `${name} was acknowledged as ${outcome} under ${told}; ${is}`;
+      const { outcome, fence: acknowledged } = entry.finished;
+      if (status !== outcome || fence !== acknowledged)
+        yield `${name} was acknowledged as ${outcome} under ${acknowledged}; ${is}`;
       return;
     }
     const last = entry.claims.reduce<Claim | undefined>((a, b) => (a && a.fence > b.fence ? a : b), undefined);
     const mayHaveBeenReclaimed = !last || last.until - ROUNDING_MS <= now;
     const expected = last && [
       `started under ${last.fence}`,
-      `${entry.asked.get(String(last.fence))} under ${last.fence}`,
+      `${entry.requested.get(String(last.fence))} under ${last.fence}`,
     ];
     if (!mayHaveBeenReclaimed && !expected?.includes(`${status} under ${fence}`)) {
       yield `${name} was claimed under ${last.fence}; ${is}`;
     }
-    // Whoever finishes must have asked for it under the fence that is recorded.
-    if ((status === "done" || status === "failed") && entry.asked.get(fence ?? "") !== status) {
-      yield `${name}: ${is}, and nobody asked for that`;
+    // A finish must have been requested under the stored fence.
+    if ((status === "done" || status === "failed") && entry.requested.get(fence ?? "") !== status) {
+      yield `${name}: ${is}, which no client requested`;
     }
   }
 
   function* contradictions(rows: readonly Row[]): Generator<string> {
-    yield* oddities;
-    yield* doubled();
+    yield* unexpectedAnswers;
+    yield* handedOutTwice();
     const present = new Map(rows.map((row) => [`${row.filename}/${row.shard}`, row]));
     for (const [filename, shards] of shardsOf) {
       for (const shard of shards) {
         const row = present.get(`${filename}/${shard}`);
-        if (!row) yield `${filename}/${shard} was registered and is not there`;
+        if (!row) yield `${filename}/${shard} was registered and is missing`;
         else if (ingestedFiles.has(filename) && row.event_ingest_status !== "done") {
           yield `${filename}/${shard} was acknowledged as done in event-ingest; it is ${row.event_ingest_status}`;
         }
@@ -140,22 +141,24 @@ export function createLedger(): Ledger {
       const until = Date.parse(item.leased_until);
       entryOf(stage, item).claims.push({ fence: BigInt(item.fence), from: until - leaseSeconds * 1_000, until });
     },
-    asked: (stage, item, outcome) => void entryOf(stage, item).asked.set(item.fence, outcome),
+    requested: (stage, item, outcome) => void entryOf(stage, item).requested.set(item.fence, outcome),
     finished(stage, item, outcome) {
       const entry = entryOf(stage, item);
       if (entry.finished && entry.finished.fence !== item.fence) {
-        oddities.push(`${item.filename}/${item.shard} was finished under ${entry.finished.fence} and ${item.fence}`);
+        unexpectedAnswers.push(
+          `${item.filename}/${item.shard} was finished under ${entry.finished.fence} and ${item.fence}`,
+        );
       }
       entry.finished = { fence: item.fence, outcome };
     },
     refused(stage, item) {
       if (Date.parse(item.leased_until) - ROUNDING_MS > Date.now()) {
-        oddities.push(
-          `${item.filename}/${item.shard} in ${stage} was lost under ${item.fence} before its lease ran out`,
+        unexpectedAnswers.push(
+          `${item.filename}/${item.shard} in ${stage} was lost under ${item.fence} before its lease expired`,
         );
       }
     },
-    odd: (what) => void oddities.push(what),
+    unexpected: (what) => void unexpectedAnswers.push(what),
     contradictions: (rows) => [...contradictions(rows)],
   };
 }

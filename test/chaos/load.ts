@@ -1,6 +1,6 @@
 /**
- * Clients that keep a server busy and write down in the ledger what it promised: each registers files, claims shards in
- * any stage and finishes them. One that gets no answer, or 503, does not know what became of its call and repeats it.
+ * Clients that load a server and record its answers in the ledger: each registers files, claims shards in any stage and
+ * finishes them. A client that gets no answer, or 503, does not know the outcome of its call and repeats it.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { QUEUE_STAGES, type QueueStage } from "../../src/tracking/states.ts";
@@ -17,17 +17,17 @@ const PIPELINE = "/api/v1/pipeline";
 
 export interface Load {
   start(api: Api): void;
-  /** Waits until every call has been answered or has failed. Work in hand is kept for the next start. */
+  /** Waits until every call has been answered or has failed. Claimed items are kept for the next start. */
   stop(): Promise<void>;
-  /** Resolves after that many more calls were done. */
+  /** Resolves after this many more answers. */
   answers(count: number): Promise<void>;
-  /** How many calls were turned away with 503. */
+  /** How many calls were refused with 503. */
   refused(): number;
-  /** How long the slowest call took, waiting for work not counted. */
+  /** The time of the slowest call, without its wait for work. */
   slowestMs(): number;
 }
 
-type InHand = ClaimedItem & { stage: QueueStage; outcome: Outcome };
+type ClaimedWork = ClaimedItem & { stage: QueueStage; outcome: Outcome };
 type Body = Record<string, unknown> & { items?: unknown };
 
 export function createLoad({ ledger, random }: { ledger: Ledger; random: Random }): Load {
@@ -53,7 +53,7 @@ export function createLoad({ ledger, random }: { ledger: Ledger; random: Random 
     slowestMs = Math.max(slowestMs, performance.now() - begun - waitSeconds * 1_000);
     if (answer?.status === 200) countAnswer();
     if (answer === undefined || answer.status !== 503) return answer;
-    if (!(Number(answer.headers.get("retry-after")) >= 1)) ledger.odd(`503 from ${path} without Retry-After`);
+    if (!(Number(answer.headers.get("retry-after")) >= 1)) ledger.unexpected(`503 from ${path} without Retry-After`);
     refused += 1;
     await sleep(PAUSE_AFTER_REFUSAL_MS);
     return undefined;
@@ -62,7 +62,7 @@ export function createLoad({ ledger, random }: { ledger: Ledger; random: Random 
   function createClient(name: string) {
     let files = 0;
     let file: { filename: string; shards: number[]; registered: boolean } | undefined;
-    let hand: InHand[] = [];
+    let claimedWork: ClaimedWork[] = [];
 
     async function produce(server: Api): Promise<void> {
       if (!file) {
@@ -75,13 +75,13 @@ export function createLoad({ ledger, random }: { ledger: Ledger; random: Random 
         const answer = await call(server, "/files/register", { filename, shards });
         if (answer === undefined) return;
         if (answer.status === 200) ledger.registered(filename, shards);
-        else ledger.odd(`register: ${told(answer)}`);
+        else ledger.unexpected(`register: ${textOf(answer)}`);
         file.registered = true;
       }
       const answer = await call(server, "/stages/event-ingest/done", { filename });
       if (answer === undefined) return;
       if (answer.status === 200) ledger.ingested(filename);
-      else ledger.odd(`event-ingest done: ${told(answer)}`);
+      else ledger.unexpected(`event-ingest done: ${textOf(answer)}`);
       file = undefined;
     }
 
@@ -92,49 +92,49 @@ export function createLoad({ ledger, random }: { ledger: Ledger; random: Random 
       const request = { worker: name, limit, lease_seconds: LEASE_SECONDS, wait_seconds: waitSeconds };
       const answer = await call(server, `/queues/${stage}/claim`, request, waitSeconds);
       if (answer === undefined) return;
-      if (answer.status !== 200) ledger.odd(`claim: ${told(answer)}`);
+      if (answer.status !== 200) ledger.unexpected(`claim: ${textOf(answer)}`);
       for (const item of (answer.body.items ?? []) as ClaimedItem[]) {
         ledger.claimed(stage, item, LEASE_SECONDS);
-        hand.push({ ...item, stage, outcome: random.chance(0.1) ? "failed" : "done" });
+        claimedWork.push({ ...item, stage, outcome: random.chance(0.1) ? "failed" : "done" });
       }
     }
 
-    /** All in hand is of one stage: a client claims only with an empty hand. */
+    /** All claimed items are of one stage: a client claims only when it has none. */
     async function finish(server: Api): Promise<void> {
-      for (const item of hand) ledger.asked(item.stage, item, item.outcome);
-      if (random.chance(0.5)) await Promise.all(hand.map((item) => finishOne(server, item)));
+      for (const item of claimedWork) ledger.requested(item.stage, item, item.outcome);
+      if (random.chance(0.5)) await Promise.all(claimedWork.map((item) => finishOne(server, item)));
       else await Promise.all([finishTogether(server, "done"), finishTogether(server, "failed")]);
     }
 
-    async function finishOne(server: Api, item: InHand): Promise<void> {
+    async function finishOne(server: Api, item: ClaimedWork): Promise<void> {
       const { filename, shard, fence } = item;
       const answer = await call(server, transitionPath(item), { filename, shard, fence });
-      if (answer) settle(item, answer.status === 200, told(answer));
+      if (answer) recordResult(item, answer.status === 200, textOf(answer));
     }
 
     async function finishTogether(server: Api, outcome: Outcome): Promise<void> {
-      const together = hand.filter((item) => item.outcome === outcome);
-      if (!together[0]) return;
-      const items = together.map(({ filename, shard, fence }) => ({ filename, shard, fence }));
-      const answer = await call(server, transitionPath(together[0]), { items });
+      const batch = claimedWork.filter((item) => item.outcome === outcome);
+      if (!batch[0]) return;
+      const items = batch.map(({ filename, shard, fence }) => ({ filename, shard, fence }));
+      const answer = await call(server, transitionPath(batch[0]), { items });
       if (!answer) return;
       const results = (answer.body.items ?? []) as { ok: boolean; code?: string }[];
-      for (const [index, item] of together.entries()) {
+      for (const [index, item] of batch.entries()) {
         const result = results[index];
-        settle(item, result?.ok === true, JSON.stringify(result ?? answer.body));
+        recordResult(item, result?.ok === true, JSON.stringify(result ?? answer.body));
       }
     }
 
-    function settle(item: InHand, ok: boolean, words: string): void {
-      hand = hand.filter((other) => other !== item);
+    function recordResult(item: ClaimedWork, ok: boolean, words: string): void {
+      claimedWork = claimedWork.filter((other) => other !== item);
       if (ok) ledger.finished(item.stage, item, item.outcome);
       else if (words.includes("LEASE_LOST")) ledger.refused(item.stage, item);
-      else ledger.odd(`${item.outcome} of ${item.filename}/${item.shard} in ${item.stage}: ${words}`);
+      else ledger.unexpected(`${item.outcome} of ${item.filename}/${item.shard} in ${item.stage}: ${words}`);
     }
 
     return async function run(server: Api, signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
-        if (hand.length > 0) await finish(server);
+        if (claimedWork.length > 0) await finish(server);
         else if (file || random.chance(0.25)) await produce(server);
         else await claim(server);
       }
@@ -156,10 +156,10 @@ export function createLoad({ ledger, random }: { ledger: Ledger; random: Random 
   };
 }
 
-function transitionPath({ stage, outcome }: InHand): string {
+function transitionPath({ stage, outcome }: ClaimedWork): string {
   return `/stages/${stage}/${outcome === "done" ? "done" : "fail"}`;
 }
 
-function told({ status, body }: Answer<Body>): string {
+function textOf({ status, body }: Answer<Body>): string {
   return `${status} ${JSON.stringify(body)}`;
 }

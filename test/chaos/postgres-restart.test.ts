@@ -1,6 +1,6 @@
 /**
- * Postgres goes away under load and comes back. The server stays up, says 503 with Retry-After meanwhile, keeps what it
- * acknowledged, and goes on by itself.
+ * Postgres stops under load and starts again. The server stays up, answers 503 with Retry-After meanwhile, keeps what it
+ * acknowledged, and recovers by itself.
  */
 import { rename, symlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ import { createLedger, type Row, SELECT_ROWS } from "./ledger.ts";
 import { createLoad } from "./load.ts";
 
 const ANSWERS = 300;
-/** A connection attempt is given up after 5 s; nothing may hang for longer than that and a little. */
+/** A connection attempt times out after 5 s; no call may take much longer. */
 const SLOWEST_MS_MAX = 8_000;
 
 const endings = [
@@ -30,7 +30,7 @@ const endings = [
 ] as const;
 
 for (const { signal, ending, origin } of endings) {
-  test(`the server goes on when its own Postgres ${ending}`, async () => {
+  test(`the server recovers when its own Postgres ${ending}`, async () => {
     const dataDir = await stoppedDataDir();
     const server = await startServer({ database: { dataDir } });
     const { ledger, load } = startLoad(server);
@@ -49,7 +49,7 @@ for (const { signal, ending, origin } of endings) {
   });
 }
 
-test("the server goes on when the Postgres of DATABASE_URL is stopped and started", async () => {
+test("the server recovers when the Postgres of DATABASE_URL is stopped and started", async () => {
   const dataDir = await stoppedDataDir();
   const socket = join(await temporaryFolder(), "socket");
   let postgres = await startPostgres(dataDir);

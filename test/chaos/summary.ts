@@ -1,4 +1,4 @@
-/** What `/metrics/summary` should say, counted row by row. */
+/** The expected answer of `/metrics/summary`, counted from the rows. */
 import { STAGES, STATUSES, type Status } from "../../src/tracking/states.ts";
 import type { Row } from "./ledger.ts";
 

@@ -1,6 +1,6 @@
 /**
- * A worker that is suspended for longer than its lease, as a closed laptop or a frozen virtual machine does it, and then
- * goes on as if nothing had happened. Its shard has gone on without it, and it must not get in the way.
+ * A worker is suspended for longer than its lease, like a closed laptop or a frozen virtual machine, and then resumed.
+ * Another worker has its shard meanwhile, and the resumed worker must not change it.
  */
 import { expect, test } from "vitest";
 import { useDatabase } from "../database.ts";
@@ -24,16 +24,16 @@ test("a worker suspended past its lease changes nothing, neither while its succe
   expect(held).toMatchObject({ claimed: { filename, shard: 0 } });
   zombie.kill("SIGSTOP");
 
-  // Its claim waits until the reclaim loop has taken the shard back.
+  // Its claim waits until the shard is reclaimed.
   const successor = startChild<Line>("worker.js", ["successor", "60"], server);
   const taken = await successor.next();
   expect(taken).toMatchObject({ claimed: { filename, shard: 0 } });
   expect(taken).not.toEqual(held);
 
-  /** What it is to do lies ready while it is suspended, so it has no chance to ask how late it is. */
+  /** The actions are sent while it is suspended, so it cannot notice in between that its lease expired. */
   async function wakeZombieFor(actions: readonly Action[]): Promise<void> {
     const before = await wholeRow();
-    for (const action of actions) zombie.say(action);
+    for (const action of actions) zombie.send(action);
     zombie.kill("SIGCONT");
     for (const action of actions) {
       expect(await zombie.next()).toEqual({ action, status: 409, code: "LEASE_LOST" });
@@ -49,7 +49,7 @@ test("a worker suspended past its lease changes nothing, neither while its succe
     lost_count: 1,
   });
 
-  successor.say("done" satisfies Action);
+  successor.send("done" satisfies Action);
   expect(await successor.next()).toEqual({ action: "done", status: 200 });
   await wakeZombieFor(["done", "fail", "heartbeat", "release"]);
   expect(await table.row(filename)).toMatchObject({ shard_splitter_status: "done" });

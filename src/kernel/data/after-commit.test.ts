@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { meetingOf, signal, until } from "../../../test/until.ts";
+import { barrierOf, signal, until } from "../../../test/until.ts";
 import { type Db, Lastly, openDb, type Tx } from "./db.ts";
 import { guarded } from "./savepoint.ts";
 import { statement } from "./statement.ts";
@@ -127,7 +127,7 @@ describe("a function for after the commit", () => {
   test("is called for the attempt that was committed, and dropped with those that were rolled back", async () => {
     await database.query("insert into account values (1, 10), (2, 10)");
     const attempts = new Map<number, number>();
-    const bothHaveRead = meetingOf(2);
+    const bothHaveRead = barrierOf(2);
     const withdraw = (id: number) =>
       db.tx(async (tx) => {
         const attempt = (attempts.get(id) ?? 0) + 1;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { meetingOf, signal, until } from "../../../test/until.ts";
+import { barrierOf, signal, until } from "../../../test/until.ts";
 import { type Db, type DbOptions, isTimedOut, isUnavailable, Lastly, openDb, type Queryable, sqlState } from "./db.ts";
 import { statement } from "./statement.ts";
 
@@ -123,7 +123,7 @@ describe("a transaction", () => {
   test("runs again after a serialization failure, with the changes of the other one", async () => {
     await database.query("insert into account values (1, 10), (2, 10)");
     let attempts = 0;
-    const bothHaveRead = meetingOf(2);
+    const bothHaveRead = barrierOf(2);
     // Each may take 15 only while the two accounts have 20 together, so only one may.
     const withdraw = (id: number) =>
       db.tx(async (tx) => {
@@ -141,7 +141,7 @@ describe("a transaction", () => {
   test("runs again after a deadlock", async () => {
     await database.query("insert into account values (1, 0), (2, 0)");
     let attempts = 0;
-    const bothHoldOne = meetingOf(2);
+    const bothHoldOne = barrierOf(2);
     const move = (from: number, to: number) =>
       db.tx(async (tx) => {
         attempts += 1;

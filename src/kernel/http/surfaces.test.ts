@@ -65,7 +65,7 @@ describe("health", () => {
       expect((await cut.send(path, stale)).status).toBe(200);
     }
 
-    await proxy.mend();
+    await proxy.restore();
     await until(async () => (await cut.send("/readyz")).status === 200, "the return to be noticed");
   });
 

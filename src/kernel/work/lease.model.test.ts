@@ -124,11 +124,11 @@ const extend = (pick: number): Command =>
     return work.lease.extend(database.db, [claim.claimed], 60);
   });
 
-/** The holder is silent for too long, and then goes on under a new name, as a suspended process would. */
+/** The lease of the holder expires, and it continues under a new name, like a suspended process. */
 const fallSilent = (who: number): Command =>
-  command(`holder ${who} falls silent`, async (model, { work, holders }) => {
+  command(`holder ${who} expires`, async (model, { work, holders }) => {
     const holder = holders[who] as string;
-    await work.silence(database, holder);
+    await work.expire(database, holder);
     holders[who] = await work.holder(database);
     for (const item of model.items.values()) if (item.claim?.holder === holder) item.overdue = true;
   });
@@ -144,7 +144,7 @@ const reclaim = (): Command =>
     }
   });
 
-/** Tries something with a claim, be it the one that holds its item or an old one; only the former may have an effect. */
+/** Tries something with a present or former claim; only a present one may have an effect. */
 function withClaim(
   name: string,
   pick: number,
@@ -171,7 +171,7 @@ function command(name: string, run: (model: Model, real: Real) => Promise<void>)
         // A finished item keeps the fence that it was finished under.
         return { n, state, held, fenced: held || ["done", "failed"].includes(state), lost, claims, note };
       });
-      expect(await real.work.look(database)).toEqual(expected);
+      expect(await real.work.rows(database)).toEqual(expected);
     },
   };
 }

@@ -31,7 +31,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
   const addMany = (count: number) => add(...Array.from({ length: count }, (_, index) => ({ n: index + 1 })));
   const claim = (holder: string, limit = 100) => work.claim(db, holder, limit);
   const reclaim = () => lease.reclaim(db, { limit: 100, lostLimit: LOST_LIMIT });
-  const look = () => work.look(database);
+  const look = () => work.rows(database);
   const stateOf = async (n: number) => (await look()).find((item) => item.n === n)?.state;
 
   describe("a claim", () => {
@@ -223,7 +223,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       await addMany(2);
       await claim(alice, 1);
       await claim(bob, 1);
-      await work.silence(database, alice);
+      await work.expire(database, alice);
       expect(await reclaim()).toEqual([{ ...work.keyOf(1), state: ready }]);
       expect(await look()).toMatchObject([
         { state: ready, held: false, fenced: false, lost: 1 },
@@ -240,7 +240,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
     test("is limited to its batch size", async () => {
       await addMany(5);
       await claim(alice);
-      await work.silence(database, alice);
+      await work.expire(database, alice);
       expect(await lease.reclaim(db, { limit: 2, lostLimit: LOST_LIMIT })).toHaveLength(2);
       expect(await lease.reclaim(db, { limit: 9, lostLimit: LOST_LIMIT })).toHaveLength(3);
     });
@@ -251,7 +251,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       for (let loss = 1; loss <= LOST_LIMIT; loss += 1) {
         const holder = await work.holder(database);
         await claim(holder);
-        await work.silence(database, holder);
+        await work.expire(database, holder);
         ends.push(...(await reclaim()).map(({ state }) => state));
       }
       expect(ends).toEqual([ready, ready, states.dead]);
@@ -262,7 +262,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
     test("counts each loss once, even when eight reclaim at once", async () => {
       await addMany(50);
       await claim(alice);
-      await work.silence(database, alice);
+      await work.expire(database, alice);
       const reclaimed = await Promise.all(Array.from({ length: 8 }, reclaim));
       expect(reclaimed.flat()).toHaveLength(50);
       expect((await look()).every(({ lost }) => lost === 1)).toBe(true);
@@ -275,7 +275,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
       const [first] = await claim(alice, 1);
       await claim(bob, 1);
       expect(await lease.expired(db, 100)).toEqual([]);
-      await work.silence(database, alice);
+      await work.expire(database, alice);
       const before = await look();
       expect(await lease.expired(db, 100)).toEqual([{ ...work.keyOf(1), fence: first?.fence }]);
       expect(await look()).toEqual(before);
@@ -284,14 +284,14 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
     test("is limited", async () => {
       await addMany(5);
       await claim(alice);
-      await work.silence(database, alice);
+      await work.expire(database, alice);
       expect(await lease.expired(db, 2)).toHaveLength(2);
     });
 
     test("has no released or finished items", async () => {
       await addMany(2);
       const items = await claim(alice);
-      await work.silence(database, alice);
+      await work.expire(database, alice);
       await lease.release(db, items.slice(0, 1));
       await lease.finish(db, "done", items.slice(1));
       expect(await lease.expired(db, 100)).toEqual([]);
@@ -302,7 +302,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
     test("changes nothing while another holds the item, nor after that one has finished", async () => {
       await addMany(1);
       const before = await claim(alice);
-      await work.silence(database, alice);
+      await work.expire(database, alice);
       await reclaim();
       const after = await claim(bob);
 
@@ -320,7 +320,7 @@ describe.each(WORK_TABLES)("with $shape", (work) => {
     test("changes nothing while the item waits to be claimed again", async () => {
       await addMany(1);
       const before = await claim(alice);
-      await work.silence(database, alice);
+      await work.expire(database, alice);
       await reclaim();
       expect(await lease.finish(db, "done", before)).toEqual([]);
       expect(await stateOf(1)).toBe(ready);
@@ -351,10 +351,10 @@ describe("an extension", () => {
 
   test("renews an expired lease that was not reclaimed yet", async () => {
     const items = await jobs.claim(database.db, "alice", 1);
-    await jobs.silence(database, "alice");
+    await jobs.expire(database, "alice");
     expect(await jobs.lease.extend(database.db, items, 60)).toHaveLength(1);
     expect(await jobs.lease.reclaim(database.db, { limit: 1, lostLimit: LOST_LIMIT })).toEqual([]);
-    await jobs.silence(database, "alice");
+    await jobs.expire(database, "alice");
     await jobs.lease.reclaim(database.db, { limit: 1, lostLimit: LOST_LIMIT });
     expect(await jobs.lease.extend(database.db, items, 60)).toEqual([]);
   });

@@ -117,7 +117,7 @@ describe("a connection that is lost", () => {
     await until(() => !pulse.isConnected(), "the loss");
     await expect(pulse.rows(PID)).rejects.toSatisfy(isUnavailable);
     await until(() => failures > 1, "attempts that fail");
-    await proxy.mend();
+    await proxy.restore();
     await reconnected;
     expect(await pulse.rows(PID)).toHaveLength(1);
   });
@@ -157,7 +157,7 @@ describe("stop", () => {
     await proxy.cut();
     await until(() => !pulse.isConnected(), "the loss");
     await pulse.stop();
-    await proxy.mend();
+    await proxy.restore();
     expect(await connections()).toEqual([]);
   });
 });

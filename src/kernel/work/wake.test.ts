@@ -182,7 +182,7 @@ describe("a connection that no longer answers", () => {
       cut.wake.hint("topic");
       await new Promise(setImmediate);
     }
-    await cut.proxy.mend();
+    await cut.proxy.restore();
     await heard.promise;
     expect(log.lines).toHaveLength(1);
   });
