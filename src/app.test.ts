@@ -36,9 +36,9 @@ const noteError = errorsOf(CATALOGUE.errors);
 const Section = Type.Object({ greeting: Type.String({ default: "hello" }) }, { additionalProperties: false });
 
 /** The calls, in order. */
-type Diary = string[];
+type Calls = string[];
 
-function notesModule(diary: Diary) {
+function notesModule(calls: Calls) {
   async function open({
     section,
     settings,
@@ -47,23 +47,23 @@ function notesModule(diary: Diary) {
     onRun,
     onClose,
   }: ModuleContext<typeof CATALOGUE, { greeting: string }>): Promise<Opened<{ greet(): string }>> {
-    onClose("notes", () => diary.push("closed"));
+    onClose("notes", () => calls.push("closed"));
     const service = createService({ name: "notes.tidy", intervalMs: 60_000, log, onRun, runOnce: async () => ({}) });
     return {
       api: { greet: () => section.greeting },
       checks: [{ name: "notes", look: async () => ({ verdict: "ok", found: `At most ${settings.max}.` }) }],
       services: {
-        scheduler: [{ name: "absent", start: () => diary.push("started without its role"), stop: async () => {} }],
+        scheduler: [{ name: "absent", start: () => calls.push("started without its role"), stop: async () => {} }],
         worker: [
           {
             name: service.name,
             start() {
-              diary.push("started");
+              calls.push("started");
               service.start();
             },
             async stop() {
               await service.stop();
-              diary.push("stopped");
+              calls.push("stopped");
             },
           },
         ],
@@ -78,29 +78,29 @@ function notesModule(diary: Diary) {
             return { text: section.greeting };
           });
         }),
-      hangUp: () => diary.push("hung up"),
-      drain: async () => diary.push("drained"),
+      endWaits: () => calls.push("waits ended"),
+      drain: async () => calls.push("drained"),
     };
   }
   return { ...CATALOGUE, load: async () => ({ section: Section, open }) } as const satisfies Module;
 }
 
 /** A module that uses the one before it. */
-function readersModule(diary: Diary) {
+function readersModule(calls: Calls) {
   async function open(
     { onClose }: ModuleContext<{ name: "readers" }, object>,
     { notes }: { notes: { greet(): string } },
   ): Promise<Opened> {
-    diary.push(`readers hear ${notes.greet()}`);
-    onClose("readers", () => diary.push("readers closed"));
+    calls.push(`readers got ${notes.greet()}`);
+    onClose("readers", () => calls.push("readers closed"));
     return { api: {} };
   }
   const section = Type.Object({}, { additionalProperties: false });
   return { name: "readers", load: async () => ({ section, open }) } as const satisfies Module;
 }
 
-async function startWith(diary: Diary, env: Record<string, string> = {}) {
-  const modules = moduleList(notesModule(diary), readersModule(diary));
+async function startWith(calls: Calls, env: Record<string, string> = {}) {
+  const modules = moduleList(notesModule(calls), readersModule(calls));
   const config = loadConfig({
     env: {
       DATABASE_URL: database.url,
@@ -114,18 +114,18 @@ async function startWith(diary: Diary, env: Record<string, string> = {}) {
     cwd: import.meta.dirname,
     modules: await loadModules(modules),
   });
-  const millrace = await start({ config, cwd: import.meta.dirname, tell: () => {}, modules });
+  const millrace = await start({ config, cwd: import.meta.dirname, print: () => {}, modules });
   onTestFinished(() => millrace.stop());
   return { ...millrace, api: api(millrace.url, ADMIN_KEY) };
 }
 
 test("is opened with the APIs of those before it, started in its role, and stopped in the reverse order", async () => {
-  const diary: Diary = [];
-  const millrace = await startWith(diary);
-  expect(diary).toEqual(["readers hear hello", "started"]);
-  diary.length = 0;
+  const calls: Calls = [];
+  const millrace = await startWith(calls);
+  expect(calls).toEqual(["readers got hello", "started"]);
+  calls.length = 0;
   await millrace.stop();
-  expect(diary).toEqual(["hung up", "stopped", "drained", "readers closed", "closed"]);
+  expect(calls).toEqual(["waits ended", "stopped", "drained", "readers closed", "closed"]);
 });
 
 describe("a module in the list", () => {
@@ -196,7 +196,7 @@ describe("a module in the list", () => {
       modules: [],
     });
     const starting = (code: ReturnType<typeof open>) =>
-      start({ config, cwd: import.meta.dirname, tell: () => {}, modules: [{ name: "odd", load: load(code) }] });
+      start({ config, cwd: import.meta.dirname, print: () => {}, modules: [{ name: "odd", load: load(code) }] });
     await expect(starting(open({ scope: "odd:read" }, []))).rejects.toThrow(
       "route /x names the scope odd:read, which is in no catalogue",
     );

@@ -67,12 +67,12 @@ export interface StartOptions {
   config: AnyConfig;
   cwd: string;
   /** A line for the person at the terminal. */
-  tell: (line: string) => void;
+  print: (line: string) => void;
   /** The modules that the configuration was read for. */
   modules?: readonly Module[];
 }
 
-export async function start({ config, cwd, tell, modules = MODULES }: StartOptions): Promise<Millrace> {
+export async function start({ config, cwd, print, modules = MODULES }: StartOptions): Promise<Millrace> {
   const log = createLog({ level: config.logLevel });
   const registry = createMetrics();
   const metrics = registry.define(KERNEL_METRICS);
@@ -81,7 +81,7 @@ export async function start({ config, cwd, tell, modules = MODULES }: StartOptio
     if (config.otlpEndpoint) {
       cleanup.add("tracing", await startTracing({ endpoint: config.otlpEndpoint, serviceName: config.serviceName }));
     }
-    const database = await openDatabase({ config, cwd, tell, log, metrics });
+    const database = await openDatabase({ config, cwd, print, log, metrics });
     cleanup.add("database", database.close);
     await migrate(database.db);
     return await serve({ config, cwd, log, registry, metrics, cleanup, database, modules: await loadModules(modules) });
@@ -103,7 +103,7 @@ export interface Database {
 export interface DatabaseOptions {
   config: AnyConfig;
   cwd: string;
-  tell: (line: string) => void;
+  print: (line: string) => void;
   log: Log;
   metrics?: KernelMetrics;
 }
@@ -128,8 +128,8 @@ export async function openDatabase(deps: DatabaseOptions): Promise<Database> {
     return { db, description: "PostgreSQL at DATABASE_URL", dataDir: undefined, close: db.close };
   }
   const { dataDir, notice } = await resolveDataDir(config.dataDir, deps.cwd);
-  if (notice) deps.tell(notice);
-  const postgres = await startEmbeddedPostgres({ dataDir, onProgress: deps.tell, log });
+  if (notice) deps.print(notice);
+  const postgres = await startEmbeddedPostgres({ dataDir, onProgress: deps.print, log });
   const db = open(postgres.connection);
   return {
     db,
@@ -236,7 +236,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
       if (stopping) return;
       stopping = true;
       // First: a request that waits for work or watches a run would keep the server open.
-      for (const { hangUp } of opened) hangUp?.();
+      for (const { endWaits } of opened) endWaits?.();
       await cleanup.run();
       log.info({}, "millrace has stopped");
     },

@@ -17,7 +17,7 @@ import { openPulse } from "../src/kernel/work/pulse.ts";
 import { openSession } from "../src/kernel/work/session.ts";
 import { createWake } from "../src/kernel/work/wake.ts";
 import type { TestDatabase } from "./database.ts";
-import { type LogLine, rememberingLog } from "./log.ts";
+import { type LogLine, recordingLog } from "./log.ts";
 import { signal, until } from "./until.ts";
 
 export const ACTOR = {
@@ -176,7 +176,7 @@ export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
     async open(options = {}) {
       const { roles = ["scheduler", "worker"], through = (db: Db) => db, chains = NO_CHAINS, ...others } = options;
       const { onRunEnded, ...settings } = others;
-      const log = rememberingLog();
+      const log = recordingLog();
       const own = openDb({ connection: database.connection, poolSize: 6 });
       const db = through(own);
       const pulse = await openPulse({ db: own, log });

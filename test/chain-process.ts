@@ -19,7 +19,7 @@ import { openPulse } from "../src/kernel/work/pulse.ts";
 import { openSession } from "../src/kernel/work/session.ts";
 import { createWake } from "../src/kernel/work/wake.ts";
 import type { TestDatabase } from "./database.ts";
-import { type LogLine, rememberingLog } from "./log.ts";
+import { type LogLine, recordingLog } from "./log.ts";
 import { signal, until } from "./until.ts";
 
 export const ACTOR = {
@@ -117,7 +117,7 @@ export function useChainProcesses(database: TestDatabase): ChainProcesses {
 
     async open({ roles = ["scheduler", "worker"], meanwhile, ...settings } = {}) {
       const statements: string[] = [];
-      const log = rememberingLog();
+      const log = recordingLog();
       const db = openDb({
         connection: database.connection,
         poolSize: 6,

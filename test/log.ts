@@ -9,9 +9,9 @@ export interface LogLine {
   message: string;
 }
 
-export function rememberingLog(): ServiceLog & { lines: LogLine[] } {
+export function recordingLog(): ServiceLog & { lines: LogLine[] } {
   const lines: LogLine[] = [];
-  const remember = (level: keyof ServiceLog) => (fields: object, message: string) =>
+  const record = (level: keyof ServiceLog) => (fields: object, message: string) =>
     void lines.push({ level, fields: fields as Record<string, unknown>, message });
-  return { lines, info: remember("info"), warn: remember("warn"), error: remember("error") };
+  return { lines, info: record("info"), warn: record("warn"), error: record("error") };
 }

@@ -51,6 +51,6 @@ export async function startMillrace(database: TestDatabase, options: MillraceOpt
     webhooks: { ...config.sections.webhooks, ...options.webhooks },
     lineage: { ...config.sections.lineage, ...options.lineage },
   };
-  const app = await start({ config: { ...config, sections }, cwd: import.meta.dirname, tell: () => {} });
+  const app = await start({ config: { ...config, sections }, cwd: import.meta.dirname, print: () => {} });
   return { app, url: app.url, api: api(app.url, ADMIN_KEY) };
 }

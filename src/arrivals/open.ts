@@ -66,7 +66,7 @@ export async function open(
         kpiRoutes(api, { db, arrivals });
       });
     },
-    hangUp: runWaiters.stop,
+    endWaits: runWaiters.stop,
     drain: arrivals.drain,
   };
 }

@@ -60,6 +60,6 @@ export async function open(
         poolRoutes(api, chains);
         runRoutes(api, { chains, streams });
       }),
-    hangUp: streams.stop,
+    endWaits: streams.stop,
   };
 }

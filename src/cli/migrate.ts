@@ -37,7 +37,7 @@ transaction; several processes may run this concurrently.`,
       const database = await app.openDatabase({
         config,
         cwd,
-        tell: printLine,
+        print: printLine,
         log: createLog({ level: config.logLevel }),
       });
       try {

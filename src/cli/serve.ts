@@ -43,7 +43,7 @@ docs/operating.md.`,
     const [app, { explainDatabaseError }] = await Promise.all([import("../app.ts"), import("./database-errors.ts")]);
     const cwd = process.cwd();
     const config = await app.configure({ env: process.env, flags: { ...quietOnTerminal(), ...flags }, cwd });
-    const millrace = await app.start({ config, cwd, tell: print }).catch((error: unknown) => {
+    const millrace = await app.start({ config, cwd, print }).catch((error: unknown) => {
       throw explainDatabaseError(error, config.databaseUrl);
     });
     // A new key is printed even if the start was interrupted, because no later start prints it.

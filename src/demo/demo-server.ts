@@ -48,7 +48,7 @@ export async function openDemoServer({ printLine, logLevel }: DemoServerOptions)
       MILLRACE_LOG_LEVEL: logLevel,
     };
     const config = await configure({ env, flags: {}, cwd: folder });
-    millrace = await start({ config, cwd: folder, tell: printLine });
+    millrace = await start({ config, cwd: folder, print: printLine });
     const { url, firstAdminKey: key } = millrace;
     if (key === undefined) throw new Error("the first start on an empty database creates a key");
     return { url, key, tablesDir, close };

@@ -82,7 +82,7 @@ export interface Opened<Api = unknown> {
   /** Started in this order in a process that has the role, and stopped in the reverse order once requests have ended. */
   readonly services?: Readonly<Partial<Record<Role, readonly Runnable[]>>>;
   /** Called first at a stop: answers long polls and streams, which would keep the server open. */
-  hangUp?(): void;
+  endWaits?(): void;
   /** Waits for writes in flight. Called when all requests and services have ended. */
   drain?(): Promise<unknown>;
   /** Authenticates callers with a signed token instead of a key. */

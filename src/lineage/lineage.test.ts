@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
-import { rememberingLog } from "../../test/log.ts";
+import { recordingLog } from "../../test/log.ts";
 import { signal, until } from "../../test/until.ts";
 import { openDb } from "../kernel/data/db.ts";
 import { systemIds } from "../kernel/ids.ts";
@@ -24,7 +24,7 @@ let tenant = { id: "1", code: "", name: "" };
 /** A process with so many connections; its services run when a test says so. */
 async function start(poolSize = 4) {
   const db = openDb({ connection: database.connection, poolSize });
-  const log = rememberingLog();
+  const log = recordingLog();
   const wake = createWake();
   const outbound = createOutbound({ allowPrivate: true });
   onTestFinished(async () => {

@@ -54,8 +54,8 @@ async function standInLine({ on = millrace, limit = 1 }: { on?: TestMillrace; li
   const before = await claimsTried(on);
   const answer = claim(30, { on, limit, signal: leaver.signal });
   answer.catch(() => undefined);
-  await until(async () => (await claimsTried(on)) > before, "the claim to stand in line");
-  return { answer, hangUp: () => leaver.abort() };
+  await until(async () => (await claimsTried(on)) > before, "the claim to wait");
+  return { answer, disconnect: () => leaver.abort() };
 }
 
 /** A file with one shard becomes ready for the splitter, through the API of `on`. */
@@ -156,7 +156,7 @@ describe("a caller that disconnects", () => {
   test("gets nothing, and the next waiter is served", async () => {
     const left = await standInLine();
     const stays = await standInLine();
-    left.hangUp();
+    left.disconnect();
     await expect(left.answer).rejects.toThrow("aborted");
     const filename = await fileArrives();
     expect(filesOf(await promptly(stays.answer))).toEqual([filename]);
@@ -173,7 +173,7 @@ describe("a caller that disconnects", () => {
         once(response as ServerResponse, "close"),
       );
       const answer = claim(30, { signal: leaver.signal });
-      await until(lockWaits, "the claim to be under way");
+      await until(lockWaits, "the claim to be in flight");
       leaver.abort();
       await expect(answer).rejects.toThrow("aborted");
       await noticed;

@@ -27,7 +27,7 @@ export async function open(
     checks: trackingChecks,
     services: { scheduler: [createReclaimer(tracking, context)] },
     routes: (http) => under(http, "/api/v1/pipeline", (api) => trackingRoutes(api, { db, tracking, longPoll })),
-    hangUp: () => void longPoll.stop(),
+    endWaits: () => void longPoll.stop(),
     async drain() {
       await longPoll.stop();
       await tracking.drain();

@@ -3,7 +3,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { afterEach, beforeEach } from "vitest";
 import type { TestDatabase } from "../../test/database.ts";
-import { rememberingLog } from "../../test/log.ts";
+import { recordingLog } from "../../test/log.ts";
 import { until } from "../../test/until.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { createOutbound } from "../kernel/net/outbound.ts";
@@ -46,7 +46,7 @@ export type TestProcess = Awaited<ReturnType<typeof openProcess>>;
 
 async function openProcess(database: TestDatabase, { allowPrivate = true, ...given }: ProcessOptions) {
   const { db } = database;
-  const log = rememberingLog();
+  const log = recordingLog();
   const pulse = await openPulse({ db, log });
   const session = await openSession({ pulse, log, version: "0", roles: [] });
   const outbound = given.outbound ?? createOutbound({ allowPrivate });

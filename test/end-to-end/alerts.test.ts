@@ -1,4 +1,4 @@
-/** What goes wrong is told to the addresses in the settings: through the outbox and the deliveries, and soon. */
+/** Failures reach the alert addresses of the settings, through the outbox and deliveries, within seconds. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Receiver, startReceiver } from "../../src/webhooks/receiver.fixture.ts";
 import { useDatabase } from "../database.ts";
@@ -25,13 +25,13 @@ afterAll(async () => {
   await receiver.stop();
 });
 
-const told = (event: string) =>
+const alertOf = (event: string) =>
   receiver
     .received("/alerts")
     .map(({ body }) => JSON.parse(body) as Record<string, unknown>)
     .find((alert) => alert["event"] === event);
 
-test("a run that failed is told of within seconds, and the run that another waits for is not", async () => {
+test("a run that failed is alerted within seconds, and a child run is not", async () => {
   const { api } = millrace;
   const nodes = [{ id: "broken", type: "sql", cfg: { sql: "select no_such_column" } }];
   const { body: chain } = await api.post("/api/v1/chains", { name: "nightly", dagJson: { nodes } });
@@ -40,17 +40,17 @@ test("a run that failed is told of within seconds, and the run that another wait
   const { body: parent } = await api.post("/api/v1/chains", { name: "outer", dagJson: outer });
   const { body: outerRun } = await api.post(`/api/v1/chains/${String(parent["chainId"])}:start`, {});
   await until(() => receiver.received("/alerts").length >= 2, "both alerts");
-  expect(told("RUN_FAILED")).toMatchObject({ runId: run["runId"], name: "nightly", opTime: "20251219" });
+  expect(alertOf("RUN_FAILED")).toMatchObject({ runId: run["runId"], name: "nightly", opTime: "20251219" });
   const ids = receiver.received("/alerts").map(({ body }) => (JSON.parse(body) as { runId: string }).runId);
   expect(new Set(ids)).toEqual(new Set([run["runId"], outerRun["runId"]]));
 });
 
-test("a model that failed is told of", async () => {
+test("a model that failed is alerted", async () => {
   const { api } = millrace;
   const model = { name: "broken", sql: "select no_such_column", dependencies: [{ table: "T" }], kpis: ["KD1"] };
   await api.put("/api/v1/kpi/models/BROKEN", model);
   await api.post("/api/v1/kpi/models/BROKEN:publish");
   await api.post("/api/open/kpi/srcTableComplete", { srcTableName: "T", opTime: "20251219" });
-  await until(() => told("MODEL_FAILED") !== undefined, "the alert");
-  expect(told("MODEL_FAILED")).toMatchObject({ modelId: "BROKEN", opTime: "20251219" });
+  await until(() => alertOf("MODEL_FAILED") !== undefined, "the alert");
+  expect(alertOf("MODEL_FAILED")).toMatchObject({ modelId: "BROKEN", opTime: "20251219" });
 });

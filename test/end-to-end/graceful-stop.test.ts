@@ -11,7 +11,7 @@ const STOP_MS_MAX = 5_000;
 
 const database = useDatabase();
 
-test("a request that comes too late is told to try again elsewhere", async () => {
+test("a request after the stop began is answered to try again", async () => {
   const server = await startServer({ database });
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);

@@ -63,7 +63,7 @@ describe("/openapi.json", () => {
     }
   });
 
-  test("tells which bodies may be left out", async () => {
+  test("shows which bodies may be left out", async () => {
     const actions = operationsOf(await readDocument(millrace.url)).filter(({ path }) => path.includes("}:"));
     const optional = (wanted: boolean) =>
       actions.filter(({ bodyOptional }) => bodyOptional === wanted).map(({ path }) => path.split(":")[1]);
@@ -78,7 +78,7 @@ describe("/openapi.json", () => {
     expect(new Set(optional(false))).toEqual(new Set(["backfill", "run"]));
   });
 
-  test("tells that a field with a default may be left out", async () => {
+  test("shows that a field with a default may be left out", async () => {
     const wrong = operationsOf(await readDocument(millrace.url)).flatMap(({ method, path, body, parameters }) => [
       ...(body?.required ?? [])
         .filter((name) => body?.properties?.[name]?.default !== undefined)

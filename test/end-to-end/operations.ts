@@ -148,7 +148,7 @@ function examplesOf({ parameters }: Operation, name: string): string[] {
 
 type WrongValue = [why: string, value: unknown];
 
-/** Values that must be refused, each with the reason: what the schema does not allow, and what nobody can store. */
+/** Values that must be refused, each with the reason: what the schema does not allow, and what cannot be stored. */
 export function wrongValues(schema: Schema): WrongValue[] {
   const fits = new Ajv({ strict: false, validateFormats: false }).compile(schema);
   return [...misfits(schema).filter(([, value]) => !fits(value)), ...unstorable(schema)];

@@ -1,4 +1,4 @@
-/** The README's first steps, done as it says: whoever follows it sees what it promises. */
+/** Runs the first steps of the README and checks that they do what it says. */
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -2,7 +2,7 @@
  * The engine: applies every change of a run to its book and writes the book in one transaction. Reports of workers are
  * batched over all runs; requests of people and timers open one whole run at a time.
  */
-import { type Db, Lastly, type Queryable, type Tx } from "../../kernel/data/db.ts";
+import { CommitWith, type Db, type Queryable, type Tx } from "../../kernel/data/db.ts";
 import { createGroupCommit } from "../../kernel/data/group-commit.ts";
 import type { LeaseWorker } from "../../kernel/work/lease-worker.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
@@ -116,7 +116,7 @@ export function createEngine(deps: EngineDeps): Engine {
       identity: keyOf,
       write: writeReports,
       itemsMax: REPORTS_AT_ONCE,
-      gathersAll: true,
+      yieldsBetweenBatches: true,
       waitingMax: REPORTS_WAITING_MAX,
     }),
   );
@@ -144,7 +144,7 @@ export function createEngine(deps: EngineDeps): Engine {
         const written = writeBooks(tx, books, localWorker?.name ?? null);
         await notifier.notify(tx, { books, known }, written);
         // The commit is sent together with the last statement, without waiting for its result.
-        return new Lastly(
+        return new CommitWith(
           written.then((nodes) => {
             leased = nodes;
             return answer;

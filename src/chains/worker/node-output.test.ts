@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { rememberingLog } from "../../../test/log.ts";
+import { recordingLog } from "../../../test/log.ts";
 import { until } from "../../../test/until.ts";
 import type { Db } from "../../kernel/data/db.ts";
 import type { ServiceLog } from "../../kernel/work/service.ts";
@@ -27,7 +27,7 @@ const progressRow = async () => {
   return row;
 };
 
-function outputTo(db: Db, log: ServiceLog = rememberingLog()) {
+function outputTo(db: Db, log: ServiceLog = recordingLog()) {
   const hints: string[] = [];
   const progress = { changed: (runIds: Iterable<string>) => void hints.push(...runIds) };
   return { ...createNodeOutput({ db, progress, log }), hints };
@@ -78,7 +78,7 @@ describe("the output of a node", () => {
     ["a pair that the limit would cut", `${"x".repeat(8_191)}😀`, `${"x".repeat(8_191)}\uFFFD`],
     ["more than a line may have", "y".repeat(9_000), "y".repeat(8_192)],
   ])("is stored if it contains %s, and so are other lines", async (_, text, stored) => {
-    const log = rememberingLog();
+    const log = recordingLog();
     const output = outputTo(database.db, log);
     output.line(lineOf("before"));
     output.line(lineOf(text));
@@ -90,7 +90,7 @@ describe("the output of a node", () => {
   });
 
   test("is dropped beyond the limit, with one warning", async () => {
-    const log = rememberingLog();
+    const log = recordingLog();
     const output = outputTo(database.db, log);
     for (let n = 0; n < 20_003; n += 1) output.line(lineOf(`line ${n}`));
     await output.flush();
@@ -105,7 +105,7 @@ describe("the output of a node", () => {
   });
 
   test("does not fail the node if it cannot be written, and a warning is logged", async () => {
-    const log = rememberingLog();
+    const log = recordingLog();
     const broken = { ...database.db, rows: () => Promise.reject(new Error("no database")) };
     const output = outputTo(broken, log);
     output.line(lineOf("hello"));

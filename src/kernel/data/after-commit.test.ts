@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { barrierOf, signal, until } from "../../../test/until.ts";
-import { type Db, Lastly, openDb, type Tx } from "./db.ts";
+import { CommitWith, type Db, openDb, type Tx } from "./db.ts";
 import { guarded } from "./savepoint.ts";
 import { statement } from "./statement.ts";
 
@@ -82,7 +82,7 @@ describe("a function for after the commit", () => {
     const sum = await db.tx(async (tx) => {
       call(tx, "after");
       await tx.rows(INSERT, [1, 10]);
-      return new Lastly(tx.rows(SUM));
+      return new CommitWith(tx.rows(SUM));
     });
     expect([sum, called]).toEqual([[{ sum: 10 }], ["after"]]);
   });

@@ -176,8 +176,8 @@ describe("a guarded update", () => {
   });
 
   test("sends no statement when there are no items", async () => {
-    const nobody: Queryable = { rows: () => Promise.reject(new Error("asked")) };
-    expect(await raise(nobody, [])).toEqual([]);
+    const unused: Queryable = { rows: () => Promise.reject(new Error("a statement was sent")) };
+    expect(await raise(unused, [])).toEqual([]);
   });
 });
 

@@ -3,7 +3,16 @@ import { type AddressInfo, createServer } from "node:net";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { barrierOf, signal, until } from "../../../test/until.ts";
-import { type Db, type DbOptions, isTimedOut, isUnavailable, Lastly, openDb, type Queryable, sqlState } from "./db.ts";
+import {
+  CommitWith,
+  type Db,
+  type DbOptions,
+  isTimedOut,
+  isUnavailable,
+  openDb,
+  type Queryable,
+  sqlState,
+} from "./db.ts";
 import { statement } from "./statement.ts";
 
 const database = useDatabase();
@@ -102,7 +111,7 @@ describe("a transaction", () => {
   test("is committed together with its last statements", async () => {
     const sum = await db.tx(async (tx) => {
       await tx.rows(INSERT, [1, 10]);
-      return new Lastly(tx.rows(SUM));
+      return new CommitWith(tx.rows(SUM));
     });
     expect(sum).toEqual([{ sum: 10 }]);
     expect(await amounts()).toEqual([10]);
@@ -111,11 +120,11 @@ describe("a transaction", () => {
   test("writes nothing when one of its last statements fails, and runs again after a conflict", async () => {
     const failing = db.tx(async (tx) => {
       await tx.rows(INSERT, [1, 10]);
-      return new Lastly(tx.rows(FAIL, ["P0001"]));
+      return new CommitWith(tx.rows(FAIL, ["P0001"]));
     });
     await expect(failing).rejects.toThrow("not now");
     expect(await amounts()).toEqual([]);
-    await db.tx(async (tx) => new Lastly(Promise.all([tx.rows(INSERT, [1, 10]), tx.rows(CONFLICT, [2])])));
+    await db.tx(async (tx) => new CommitWith(Promise.all([tx.rows(INSERT, [1, 10]), tx.rows(CONFLICT, [2])])));
     expect(await amounts()).toEqual([10]);
     expect(db.stats()).toEqual({ connections: 1, idle: 1, waiting: 0 });
   });
@@ -205,11 +214,11 @@ describe("a single statement", () => {
   });
 
   test("is measured by name, whether it succeeds or not", async () => {
-    const told: string[] = [];
-    const watched = open({ onStatement: (name, seconds) => told.push(`${name} ${seconds >= 0}`) });
+    const measured: string[] = [];
+    const watched = open({ onStatement: (name, seconds) => measured.push(`${name} ${seconds >= 0}`) });
     await watched.rows(PID);
     await expect(watched.rows(INSERT, [1, null])).rejects.toMatchObject({ code: "23502" });
-    expect(told).toEqual(["test.db.pid true", "test.db.insert true"]);
+    expect(measured).toEqual(["test.db.pid true", "test.db.insert true"]);
     await watched.close();
   });
 });
@@ -252,11 +261,11 @@ describe("a connection that breaks", () => {
 
   test("while idle is logged and replaced", async () => {
     const [before] = await db.rows(PID);
-    const told = signal();
-    const watched = open({ poolSize: 1, onIdleError: () => told.resolve() });
+    const logged = signal();
+    const watched = open({ poolSize: 1, onIdleError: () => logged.resolve() });
     const [idle] = await watched.rows(PID);
     await terminate(`pid = ${idle?.pid}`);
-    await told.promise;
+    await logged.promise;
     const [after] = await watched.rows(PID);
     expect(after?.pid).not.toBe(idle?.pid);
     expect(await db.rows(PID)).toEqual([before]);

@@ -26,7 +26,7 @@ export interface Tx extends Queryable {
 
 export interface Db extends Queryable {
   /** Runs `work` in one transaction; after a serialization failure or deadlock it runs again, a bounded number of times. */
-  tx<T>(work: (tx: Tx) => Promise<T | Lastly<T>>): Promise<T>;
+  tx<T>(work: (tx: Tx) => Promise<T | CommitWith<T>>): Promise<T>;
   /** For lists and pages: the read-only pool with its statement time-out. */
   read<Row>(statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
   /** Runs `work` on its own connection without prepared statements or a time-out: for migrations only. */
@@ -40,7 +40,7 @@ export interface Db extends Queryable {
 }
 
 /** Returned by a transaction that has sent its last statements: COMMIT is sent without awaiting their answers. */
-export class Lastly<T> {
+export class CommitWith<T> {
   readonly answer: Promise<T>;
 
   constructor(answer: Promise<T>) {
@@ -194,7 +194,7 @@ export function openDb(options: DbOptions): Db {
     return client;
   }
 
-  async function transaction<T>(pool: pg.Pool, body: (tx: Tx) => Promise<T | Lastly<T>>): Promise<T> {
+  async function transaction<T>(pool: pg.Pool, body: (tx: Tx) => Promise<T | CommitWith<T>>): Promise<T> {
     const client = await pool.connect();
     const afterwards = new Set<() => void>();
     let answer: T;
@@ -225,7 +225,7 @@ export function openDb(options: DbOptions): Db {
       const result = await body(tx);
       isOver = true;
       const [answered, { command }] = await Promise.all([
-        result instanceof Lastly ? result.answer : result,
+        result instanceof CommitWith ? result.answer : result,
         client.query("commit"),
         begun,
       ]);

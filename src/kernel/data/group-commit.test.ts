@@ -79,10 +79,10 @@ describe("a batch", () => {
   test.each([
     [true, "joins what waits already", [1, 2]],
     [false, "comes after what waits already", [1, 1, 1]],
-  ])("with gathersAll %s: an item that follows from another %s", async (gathersAll, _, sizes) => {
+  ])("with yieldsBetweenBatches %s: an item that follows from another %s", async (yieldsBetweenBatches, _, sizes) => {
     const batches: number[] = [];
     const gate = signal();
-    const group = groupOf({ gathersAll, gate: gate.promise, onBatch: (items) => batches.push(items.length) });
+    const group = groupOf({ yieldsBetweenBatches, gate: gate.promise, onBatch: (items) => batches.push(items.length) });
     const chain = group.add({ account: "parent", amount: "1" }).then(async () => {
       await Promise.resolve(); // As long as a worker takes for a node without work.
       return group.add({ account: "child", amount: "1" });
@@ -162,7 +162,7 @@ describe("failure", () => {
 test.each([
   ["a statement", "57014"],
   ["the wait for a lock", "55P03"],
-])("a time-out of %s rejects the whole batch: nobody waits for it once more for each item", async (_, code) => {
+])("a time-out of %s rejects the whole batch: its items are not written one by one", async (_, code) => {
   const sizes: number[] = [];
   const group = createGroupCommit<string, string>({
     identity: (item) => item,

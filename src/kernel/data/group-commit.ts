@@ -17,7 +17,7 @@ export interface GroupCommitOptions<Item, Result> {
    * Yields to the event loop between batches, so that items which follow directly from a batch join the next one. Without it
    * two groups of callers alternate: one is written while the other waits.
    */
-  gathersAll?: boolean;
+  yieldsBetweenBatches?: boolean;
   /** Beyond this many waiting items, new ones are refused with 503. */
   waitingMax?: number;
 }
@@ -67,7 +67,7 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
     await new Promise(setImmediate); // Lets the requests that are already parsed join the first batch.
     while (queue.length > 0) {
       await write(takeBatch());
-      if (options.gathersAll) await new Promise(setImmediate);
+      if (options.yieldsBetweenBatches) await new Promise(setImmediate);
     }
     flushing = undefined;
   }

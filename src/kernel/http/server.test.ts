@@ -51,7 +51,7 @@ describe("a request id", () => {
   });
 
   test.each(["", "x".repeat(65), "has space", "a,b", "<b>", "{}", "é"])(
-    "that could not stand in a log is replaced: %j",
+    "that is not safe in a log is replaced: %j",
     async (given) => {
       expect(await idFor(given)).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/);
     },
@@ -85,7 +85,7 @@ describe("a key", () => {
   });
 
   test.each([
-    ["that nobody made", `Bearer mlr_${"A".repeat(43)}`, "This key is not known, or it was revoked."],
+    ["that does not exist", `Bearer mlr_${"A".repeat(43)}`, "This key is not known, or it was revoked."],
     ["of another shape", "Bearer secret", "This key is not known, or it was revoked."],
     ["in another scheme", "Basic dXNlcjpwYXNz", "The header holds no bearer key."],
     ["without its scheme", `mlr_${"A".repeat(43)}`, "The header holds no bearer key."],
@@ -306,18 +306,18 @@ describe("a request", () => {
     });
     const counted = async () =>
       (await left.metrics.render()).split("\n").filter((line) => line.includes('request_seconds_count{method="GET"'));
-    const hungUp = 'millrace_http_request_seconds_count{method="GET",route="/slow",status="499"} 1';
+    const disconnected = 'millrace_http_request_seconds_count{method="GET",route="/slow",status="499"} 1';
     try {
-      const hangUp = new AbortController();
-      const asking = expect(fetch(`${left.url}/slow`, { signal: hangUp.signal })).rejects.toThrow("abort");
+      const disconnect = new AbortController();
+      const asking = expect(fetch(`${left.url}/slow`, { signal: disconnect.signal })).rejects.toThrow("abort");
       await asked.promise;
-      hangUp.abort();
+      disconnect.abort();
       await asking;
       await until(async () => (await counted()).length > 0, "the request to be counted");
-      expect(await counted()).toEqual([hungUp]);
+      expect(await counted()).toEqual([disconnected]);
       answer.resolve();
       expect((await left.send("/slow")).status).toBe(200);
-      expect((await counted()).sort()).toEqual([hungUp.replace("499", "200"), hungUp]);
+      expect((await counted()).sort()).toEqual([disconnected.replace("499", "200"), disconnected]);
     } finally {
       await left.stop();
     }

@@ -85,7 +85,7 @@ describe("a body", () => {
     expect(await refusal("/body", typeof body === "string" ? JSON.stringify(body) : body)).toBe(sentence);
   });
 
-  test("that lacks a field is told which, and what was probably meant to be it", async () => {
+  test("that lacks a field is answered with its name, and with the misspelt one that was sent", async () => {
     expect(await refusal("/strict", {})).toBe("The body lacks the field `id`.");
     expect(await refusal("/strict", { size: 1, di: "x" })).toBe("The body lacks the field `id` (you sent `di`).");
   });

@@ -135,23 +135,20 @@ test("the span of a request whose caller disconnected is ended", async () => {
     database: { url: database.url },
     env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
   });
-  const hangUp = new AbortController();
+  const disconnect = new AbortController();
   const waiting = fetch(`${server.url}/api/v1/pipeline/queues/shard-splitter/claim`, {
     method: "POST",
     headers: { authorization: `Bearer ${server.adminKey}`, "content-type": "application/json" },
     body: JSON.stringify({ worker: "leaver", wait_seconds: 30 }),
-    signal: hangUp.signal,
+    signal: disconnect.signal,
   });
   const left = expect(waiting).rejects.toThrow("abort");
   const counted = async (name: string, label: string) =>
     (await (await fetch(`${server.url}/metrics`)).text())
       .split("\n")
       .some((line) => line.startsWith(name) && line.includes(label));
-  await until(
-    () => counted("millrace_db_statement_seconds", '"tracking.shard_splitter.claim"'),
-    "the claim to stand in line",
-  );
-  hangUp.abort();
+  await until(() => counted("millrace_db_statement_seconds", '"tracking.shard_splitter.claim"'), "the claim to wait");
+  disconnect.abort();
   await left;
   await until(() => counted("millrace_http_request_seconds", 'status="499"'), "the server to notice");
   await server.stop();

@@ -1,7 +1,7 @@
 /** The leased worker on a real Postgres: slots, lost answers, lost leases, results that cannot be written, and the stop. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { rememberingLog } from "../../../test/log.ts";
+import { recordingLog } from "../../../test/log.ts";
 import { signal, until } from "../../../test/until.ts";
 import type { Db } from "../data/db.ts";
 import { leaseOn } from "./lease.ts";
@@ -50,7 +50,7 @@ let open: { stop(): Promise<void> }[];
 let run: (chore: Chore, control: RunControl) => Promise<string>;
 let began: number[];
 let batches: number[];
-const log = rememberingLog();
+const log = recordingLog();
 
 beforeAll(async () => {
   pulse = await openPulse({ db: database.db, log });

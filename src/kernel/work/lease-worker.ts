@@ -345,13 +345,12 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
 
   /** Waits for all runs to end and be settled, but no longer than `ms`. */
   async function finished(ms: number): Promise<void> {
-    const timeUp = new AbortController();
-    const time = sleepFor(ms, undefined, { signal: timeUp.signal }).catch(() => undefined);
-    let isTimeUp = false;
-    void time.then(() => (isTimeUp = true));
+    const endsAtMs = performance.now() + ms;
+    const allEnded = new AbortController();
+    const time = sleepFor(ms, undefined, { signal: allEnded.signal }).catch(() => undefined);
     // More may begin meanwhile: items that were being adopted.
-    while (working.size > 0 && !isTimeUp) await Promise.race([Promise.all(working), time]);
-    timeUp.abort();
+    while (working.size > 0 && performance.now() < endsAtMs) await Promise.race([Promise.all(working), time]);
+    allEnded.abort();
   }
 
   const [first] = claimers.values();

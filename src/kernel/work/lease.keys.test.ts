@@ -131,9 +131,9 @@ describe.each(KINDS)("with $kind", ({ claim }) => {
   test("further writes are part of the claim: if they fail, nothing is claimed and the places stay free", async () => {
     await slots({ a: 2, b: 2 });
     await add([{ pool: "a" }, { pool: "a" }, { pool: "b" }]);
-    const told: string[][] = [];
+    const seen: string[][] = [];
     const failing = claim(10, async (tx, claimed) => {
-      told.push(pools(claimed));
+      seen.push(pools(claimed));
       await tx.rows(RAISE);
       throw new Error("no");
     });
@@ -142,14 +142,14 @@ describe.each(KINDS)("with $kind", ({ claim }) => {
       { state: "ready", priority: 0 },
     ]);
     await claim(10, async (tx, claimed) => {
-      told.push(pools(claimed));
+      seen.push(pools(claimed));
       await tx.rows(RAISE);
     });
     expect(await database.query("select distinct state, priority from errand")).toEqual([
       { state: "leased", priority: 1 },
     ]);
     await claim(10, async () => expect.unreachable("nothing was claimed"));
-    expect(told).toEqual([
+    expect(seen).toEqual([
       ["a", "a", "b"],
       ["a", "a", "b"],
     ]);

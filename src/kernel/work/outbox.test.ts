@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { rememberingLog, silentLog } from "../../../test/log.ts";
+import { recordingLog, silentLog } from "../../../test/log.ts";
 import { signal, until } from "../../../test/until.ts";
 import { statement } from "../data/statement.ts";
 import {
@@ -55,32 +55,32 @@ describe("an event", () => {
   test("is written once for each consumer of its topic, however often it is emitted", async () => {
     const [one, other, deaf] = [consumerOf(), consumerOf(), consumerOf({ topics: ["elsewhere"] })];
     const outbox = createOutbox([one, other, deaf], wake);
-    const told = event();
-    await emit(outbox, [told]);
-    await emit(outbox, [told, event({ topic: "nobody listens" })]);
+    const emitted = event();
+    await emit(outbox, [emitted]);
+    await emit(outbox, [emitted, event({ topic: "no consumer" })]);
     expect((await rows()).map(({ consumer }) => consumer)).toEqual([one.name, other.name]);
   });
 
   test.each([[{ a: ["\\", "é"] }], [[1, [2]]], ["text"], [0], [false]])(
-    "arrives as it was told, with the payload %j, and is gone then",
+    "is delivered unchanged, with the payload %j, and then deleted",
     async (payload) => {
-      const { outbox, lane, heard } = outboxOf();
-      const told = event({ payload });
-      await emit(outbox, [told]);
-      expect(await deliver(lane)).toBe(1);
-      expect(heard).toEqual([told]);
+      const { outbox, relay, delivered } = outboxOf();
+      const emitted = event({ payload });
+      await emit(outbox, [emitted]);
+      expect(await deliver(relay)).toBe(1);
+      expect(delivered).toEqual([emitted]);
       expect(await rows()).toEqual([]);
-      expect(await deliver(lane)).toBe(0);
+      expect(await deliver(relay)).toBe(0);
     },
   );
 
   test("is delivered right after its commit", async () => {
-    const { outbox, lane, heard } = outboxOf();
-    const idle = lane.nextRun();
-    start(lane);
+    const { outbox, relay, delivered } = outboxOf();
+    const idle = relay.nextRun();
+    start(relay);
     await idle;
     await emit(outbox, [event()]);
-    await until(() => heard.length === 1, "the delivery");
+    await until(() => delivered.length === 1, "the delivery");
   });
 
   test("sends one hint after the commit of its transaction, however many are emitted in it, and none before", async () => {
@@ -102,69 +102,69 @@ describe("an event", () => {
       throw new Error("the change failed");
     });
     await expect(failing).rejects.toThrow("the change failed");
-    await emit(outbox, [event({ topic: "nobody listens" })]);
+    await emit(outbox, [event({ topic: "no consumer" })]);
     expect(hints()).toBe(0);
   });
 });
 
 describe("a delivery that fails", () => {
   test("is retried when its wait has passed, and not before", async () => {
-    const log = rememberingLog();
-    const { outbox, lane } = outboxOf({ deliver: () => Promise.reject(new Error("no route to host")) }, { log });
+    const log = recordingLog();
+    const { outbox, relay } = outboxOf({ deliver: () => Promise.reject(new Error("no route to host")) }, { log });
     await emit(outbox, [event()]);
-    expect(await deliver(lane)).toBe(1);
+    expect(await deliver(relay)).toBe(1);
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 1, last_error: "no route to host", wait: 60 }]);
     expect(log.lines).toMatchObject([{ level: "warn", fields: { outcome: "retry_later" } }]);
-    expect(await deliver(lane)).toBe(0);
+    expect(await deliver(relay)).toBe(0);
     await makeDue();
-    await deliver(lane);
+    await deliver(relay);
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 2, wait: 120 }]);
   });
 
   test("is retried as soon as its wait has passed, without a hint", async () => {
-    const heard: OutboxEvent[] = [];
-    const { outbox, lane } = outboxOf({
+    const delivered: OutboxEvent[] = [];
+    const { outbox, relay } = outboxOf({
       retry: { stepsMs: [300], jitter: 0 },
-      deliver: async (told) => {
-        if (heard.push(told) > 1) return;
-        await lane.nextRun(); // The relay has looked again, and found nothing that waits.
+      deliver: async (emitted) => {
+        if (delivered.push(emitted) > 1) return;
+        await relay.nextRun(); // The relay has claimed again and found nothing that waits.
         throw new Error("not now");
       },
     });
     await emit(outbox, [event()]);
-    start(lane);
+    start(relay);
     wake.hint(OUTBOX_TOPIC);
-    await until(() => heard.length === 2, "the second try, long before the next look");
+    await until(() => delivered.length === 2, "the second attempt, long before the next interval");
     await until(async () => (await rows()).length === 0, "the record");
   });
 
   test("because it does not end has failed at its time-out", async () => {
     let aborted: unknown;
-    const { outbox, lane } = outboxOf({
+    const { outbox, relay } = outboxOf({
       timeoutMs: 50,
       deliver: (_, limited) =>
         new Promise(() => limited.addEventListener("abort", () => (aborted = limited.reason), { once: true })),
     });
     await emit(outbox, [event()]);
-    expect(await deliver(lane)).toBe(1);
+    expect(await deliver(relay)).toBe(1);
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 1, last_error: "it took longer than 50 ms" }]);
     expect(String(aborted)).toContain("it took longer than 50 ms");
   });
 
   test("is dead after the last attempt, with its reason, and not retried", async () => {
-    const { outbox, lane } = outboxOf({ deliver: () => Promise.reject(new Error("x".repeat(10_000))) });
+    const { outbox, relay } = outboxOf({ deliver: () => Promise.reject(new Error("x".repeat(10_000))) });
     await emit(outbox, [event()]);
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       await makeDue();
-      await deliver(lane);
+      await deliver(relay);
     }
     expect(await rows()).toMatchObject([{ state: "dead", attempt: 3, last_error: "x".repeat(2_000) }]);
     await makeDue();
-    expect(await deliver(lane)).toBe(0);
+    expect(await deliver(relay)).toBe(0);
   });
 
   test("does not fail others of the batch", async () => {
-    const { outbox, lane } = outboxOf({
+    const { outbox, relay } = outboxOf({
       deliver: async ({ payload }) => {
         if (payload === "bad") throw new Error("no");
       },
@@ -173,13 +173,13 @@ describe("a delivery that fails", () => {
       outbox,
       ["good", "bad", "good"].map((payload) => event({ payload })),
     );
-    expect(await deliver(lane)).toBe(3);
+    expect(await deliver(relay)).toBe(3);
     expect(await rows()).toMatchObject([{ payload: "bad", state: "ready" }]);
   });
 
   test("because a stop interrupted it is released, and not counted", async () => {
     const begun = signal();
-    const { outbox, lane } = outboxOf({
+    const { outbox, relay } = outboxOf({
       deliver: (_, abort) =>
         new Promise((_resolve, reject) => {
           abort.addEventListener("abort", () => reject(new Error("aborted")));
@@ -187,9 +187,9 @@ describe("a delivery that fails", () => {
         }),
     });
     await emit(outbox, [event()]);
-    lane.start();
+    relay.start();
     await begun.promise;
-    await lane.stop();
+    await relay.stop();
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 0, lost_count: 0 }]);
   });
 });
@@ -199,8 +199,8 @@ describe("a consumer", () => {
     const hanging = consumerOf({
       deliver: (_, abort) => new Promise((resolve) => abort.addEventListener("abort", () => resolve())),
     });
-    const heard: OutboxEvent[] = [];
-    const healthy = consumerOf({ deliver: async (told) => void heard.push(told) });
+    const delivered: OutboxEvent[] = [];
+    const healthy = consumerOf({ deliver: async (emitted) => void delivered.push(emitted) });
     const outbox = createOutbox([hanging, healthy], wake);
     start(...outbox.relays({ db: database.db, session, wake, log: silentLog }));
     for (let n = 1; n <= 3; n += 1) {
@@ -208,18 +208,18 @@ describe("a consumer", () => {
         outbox,
         Array.from({ length: 150 }, () => event()),
       );
-      await until(() => heard.length === 150 * n, "the healthy consumer's events");
+      await until(() => delivered.length === 150 * n, "the healthy consumer's events");
     }
   });
 
   test("that this process does not have keeps its events, and they delay no other", async () => {
-    const { outbox, lane } = outboxOf();
+    const { outbox, relay } = outboxOf();
     await database.query(
       `insert into kernel.outbox (event_id, consumer, topic, payload, due_at)
        select gen_random_uuid(), 'of another version', 'topic', '{}', now() - interval '1 day' from generate_series(1, 200)`,
     );
     await emit(outbox, [event()]);
-    expect(await deliver(lane)).toBe(1);
+    expect(await deliver(relay)).toBe(1);
     const left = await rows();
     expect(left).toHaveLength(200);
     expect(left.every(({ state, attempt }) => state === "ready" && attempt === 0)).toBe(true);
@@ -239,34 +239,34 @@ describe("a consumer", () => {
 
 describe("a crash", () => {
   test("between a delivery and its record delivers again, under the same id, and the late record changes nothing", async () => {
-    const heard: OutboxEvent[] = [];
+    const deliveries: OutboxEvent[] = [];
     const delivered = signal();
     const resumed = signal();
     const consumer = consumerOf({
-      async deliver(told) {
-        const time = heard.push(told);
+      async deliver(emitted) {
+        const time = deliveries.push(emitted);
         delivered.resolve();
         if (time === 1) await resumed.promise;
         else throw new Error("seen before");
       },
     });
     const outbox = createOutbox([consumer], wake);
-    const told = event();
-    await emit(outbox, [told]);
+    const emitted = event();
+    await emit(outbox, [emitted]);
     const [suspended] = relaysOf(outbox);
     await suspended?.runOnce();
     await delivered.promise;
     await database.query("update kernel.session set expires_at = now() where id = $1", [session.id()]);
 
-    const [lane] = relaysOf(outbox, await open());
+    const [relay] = relaysOf(outbox, await open());
     let hints = 0;
     wake.on(OUTBOX_TOPIC, () => (hints += 1));
-    expect(await lane?.reclaimer?.runOnce()).toEqual({ reclaimed: 1 });
+    expect(await relay?.reclaimer?.runOnce()).toEqual({ reclaimed: 1 });
     expect(hints).toBe(1);
     expect(await rows()).toMatchObject([{ state: "ready", attempt: 0, lost_count: 1 }]);
-    await lane?.runOnce();
-    await lane?.idle();
-    expect(heard).toEqual([told, told]);
+    await relay?.runOnce();
+    await relay?.idle();
+    expect(deliveries).toEqual([emitted, emitted]);
 
     resumed.resolve();
     await suspended?.idle();
@@ -279,14 +279,14 @@ describe("a crash", () => {
   ])("%s does not leave the event leased for ever", async (_, end) => {
     const begun = signal();
     const gate = signal();
-    const { outbox, lane } = outboxOf({
+    const { outbox, relay } = outboxOf({
       deliver() {
         begun.resolve();
         return gate.promise;
       },
     });
     await emit(outbox, [event()]);
-    await lane.runOnce();
+    await relay.runOnce();
     await begun.promise;
     await database.db.tx(async (tx) => {
       await tx.rows(LOCK);
@@ -294,7 +294,7 @@ describe("a crash", () => {
       const recording = await until(async () => (await waitingForLock())[0], "the record to wait for the lock");
       await database.query(end, [recording.pid]);
     });
-    await lane.idle();
+    await relay.idle();
     expect(await rows()).toEqual([]);
   });
 });
@@ -308,12 +308,12 @@ test("the outcomes of many deliveries are written together", async () => {
       return database.db.tx(work);
     }) as typeof database.db.tx,
   };
-  const { outbox, lane } = outboxOf({}, { db: counting });
+  const { outbox, relay } = outboxOf({}, { db: counting });
   await emit(
     outbox,
     Array.from({ length: 100 }, () => event()),
   );
-  expect(await deliver(lane)).toBe(100);
+  expect(await deliver(relay)).toBe(100);
   expect(written.length).toBeLessThanOrEqual(2);
 });
 
@@ -364,11 +364,14 @@ function consumerOf(options: Partial<OutboxConsumer> = {}): OutboxConsumer {
 
 /** An outbox with one consumer, which records its events unless the test replaces `deliver`. */
 function outboxOf(options: Partial<OutboxConsumer> = {}, deps: Partial<Parameters<Outbox["relays"]>[0]> = {}) {
-  const heard: OutboxEvent[] = [];
-  const outbox = createOutbox([consumerOf({ deliver: async (told) => void heard.push(told), ...options })], wake);
-  const [lane] = outbox.relays({ db: database.db, session, wake, log: silentLog, ...deps });
-  if (!lane) throw new Error("no lane");
-  return { outbox, lane, heard };
+  const delivered: OutboxEvent[] = [];
+  const outbox = createOutbox(
+    [consumerOf({ deliver: async (emitted) => void delivered.push(emitted), ...options })],
+    wake,
+  );
+  const [relay] = outbox.relays({ db: database.db, session, wake, log: silentLog, ...deps });
+  if (!relay) throw new Error("no relay");
+  return { outbox, relay, delivered };
 }
 
 /** In its own transaction. */

@@ -1,7 +1,7 @@
 /** The connection for heartbeats and hints: how its failure is detected, and how soon it is replaced. */
 import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { rememberingLog, silentLog } from "../../../test/log.ts";
+import { recordingLog, silentLog } from "../../../test/log.ts";
 import { startPostgresProxy } from "../../../test/postgres-proxy.ts";
 import { signal, until } from "../../../test/until.ts";
 import { type Db, isUnavailable, openDb } from "../data/db.ts";
@@ -71,7 +71,7 @@ describe("a pulse", () => {
 
 describe("a connection that is lost", () => {
   test("is replaced by one that listens again", async () => {
-    const log = rememberingLog();
+    const log = recordingLog();
     const pulse = await open({ log });
     const reconnected = nextReconnect(pulse);
     const [lost] = await pulse.rows(PID);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { rememberingLog } from "../../../test/log.ts";
+import { recordingLog } from "../../../test/log.ts";
 import { signal } from "../../../test/until.ts";
 import { type Counts, createService, type ServiceOptions } from "./service.ts";
 
@@ -135,7 +135,7 @@ describe("a service", () => {
 describe("a service whose runs fail", () => {
   test("waits longer each time, up to five seconds, and keeps running", async () => {
     let healthy = false;
-    const log = rememberingLog();
+    const log = recordingLog();
     const { service, runs } = serviceOf({
       log,
       runOnce: async () => {
@@ -270,15 +270,15 @@ describe("nextRun", () => {
     const runs = [first.promise, second.promise];
     const { service } = serviceOf({ runOnce: () => runs.shift() ?? never() });
     service.start();
-    let told: unknown;
-    void service.nextRun().then((counts) => (told = counts));
+    let counts: unknown;
+    void service.nextRun().then((given) => (counts = given));
     first.resolve({ n: 1 });
     await pass(0);
-    expect(told).toBeUndefined();
+    expect(counts).toBeUndefined();
     await pass(INTERVAL_MS);
     second.resolve({ n: 2 });
     await pass(0);
-    expect(told).toEqual({ n: 2 });
+    expect(counts).toEqual({ n: 2 });
   });
 
   test("waits for a run that succeeds", async () => {
@@ -296,6 +296,6 @@ const never = () => new Promise<never>(() => {});
 
 function serviceOf(options: Partial<ServiceOptions> = {}) {
   const runOnce = vi.fn(options.runOnce ?? (async () => ({})));
-  const service = createService({ name: "test", intervalMs: INTERVAL_MS, log: rememberingLog(), ...options, runOnce });
+  const service = createService({ name: "test", intervalMs: INTERVAL_MS, log: recordingLog(), ...options, runOnce });
   return { service, runs: () => runOnce.mock.calls.length };
 }

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { rememberingLog, silentLog } from "../../../test/log.ts";
+import { recordingLog, silentLog } from "../../../test/log.ts";
 import { startPostgresProxy } from "../../../test/postgres-proxy.ts";
 import { signal, until } from "../../../test/until.ts";
 import { openDb } from "../data/db.ts";
@@ -40,7 +40,7 @@ describe("a heartbeat", () => {
   });
 
   test("does not extend an expired session: the process opens a new one and calls its listeners", async () => {
-    const log = rememberingLog();
+    const log = recordingLog();
     const session = await open({ log });
     const announced = announcementsOf(session);
     const old = session.id();
@@ -54,7 +54,7 @@ describe("a heartbeat", () => {
   });
 
   test("does not change the expired session", async () => {
-    const log = rememberingLog();
+    const log = recordingLog();
     const session = await open({ log });
     const old = session.id();
     await expireIn(-1);

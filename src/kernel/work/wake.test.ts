@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { rememberingLog, silentLog } from "../../../test/log.ts";
+import { recordingLog, silentLog } from "../../../test/log.ts";
 import { type PostgresProxy, startPostgresProxy } from "../../../test/postgres-proxy.ts";
 import { signal, until } from "../../../test/until.ts";
 import { type Db, openDb } from "../data/db.ts";
@@ -38,44 +38,44 @@ afterEach(async () => {
 
 describe("a hint", () => {
   test("reaches listeners in this process at once, and those in another one soon", async () => {
-    const heard = signal();
-    there.wake.on("topic", () => heard.resolve());
+    const received = signal();
+    there.wake.on("topic", () => received.resolve());
     let local = 0;
     here.wake.on("topic", () => (local += 1));
     here.wake.hint("topic");
     expect(local).toBe(1);
-    await heard.promise;
+    await received.promise;
     expect(local).toBe(1); // Its own notification has come back by now, and is ignored.
   });
 
   test("reaches the listeners of its topic, and no others", async () => {
-    const heard: string[] = [];
+    const received: string[] = [];
     const last = signal();
-    there.wake.on("a b", () => heard.push("a b"));
-    there.wake.on("a", () => heard.push("a"));
+    there.wake.on("a b", () => received.push("a b"));
+    there.wake.on("a", () => received.push("a"));
     there.wake.on("last", () => last.resolve());
     here.wake.hint("a b");
     here.wake.hint("last");
     await last.promise;
-    expect(heard).toEqual(["a b"]);
+    expect(received).toEqual(["a b"]);
   });
 
   test("is sent even if its process stops right after it", async () => {
-    const heard = signal();
-    there.wake.on("topic", () => heard.resolve());
+    const received = signal();
+    there.wake.on("topic", () => received.resolve());
     here.wake.hint("other"); // The next one has to wait.
     here.wake.hint("topic");
     await here.wake.stop();
-    await heard.promise;
+    await received.promise;
   });
 
   test("does not reach a removed listener", async () => {
-    let heard = 0;
-    const leave = here.wake.on("topic", () => (heard += 1));
+    let received = 0;
+    const leave = here.wake.on("topic", () => (received += 1));
     here.wake.hint("topic");
     leave();
     here.wake.hint("topic");
-    expect(heard).toBe(1);
+    expect(received).toBe(1);
   });
 
   test("of a burst is sent once, and later ones at most every ten milliseconds", async () => {
@@ -99,28 +99,28 @@ describe("a hint", () => {
 
   test("stays in the process without a pulse", async () => {
     const alone = createWake();
-    let heard = 0;
-    alone.on("topic", () => (heard += 1));
+    let received = 0;
+    alone.on("topic", () => (received += 1));
     expect(await countNotifications(async () => alone.hint("topic"))).toBe(0);
-    expect(heard).toBe(1);
+    expect(received).toBe(1);
     await alone.stop();
   });
 
   test("is sent while every connection of the pool is busy", async () => {
-    const heard = signal();
-    there.wake.on("topic", () => heard.resolve());
+    const received = signal();
+    there.wake.on("topic", () => received.resolve());
     const unlock = signal();
     const busy = [1, 2].map(() => here.db.tx(() => unlock.promise));
     here.wake.hint("topic");
-    await heard.promise;
+    await received.promise;
     unlock.resolve();
     await Promise.all(busy);
   });
 
   test("to more topics than the limit wakes all topics instead", async () => {
-    const heard: string[] = [];
+    const woken: string[] = [];
     const last = signal();
-    there.wake.on("not hinted", () => heard.push("not hinted"));
+    there.wake.on("not hinted", () => woken.push("not hinted"));
     there.wake.on("last", () => last.resolve());
     const received = await countNotifications(async () => {
       for (let n = 0; n < 5_000; n += 1) here.wake.hint(`topic ${n}`);
@@ -128,11 +128,11 @@ describe("a hint", () => {
     expect(received).toBeLessThanOrEqual(1_001);
     here.wake.hint("last");
     await last.promise;
-    expect(heard).toEqual(["not hinted"]);
+    expect(woken).toEqual(["not hinted"]);
   });
 
   test("that Postgres refuses is logged", async () => {
-    const log = rememberingLog();
+    const log = recordingLog();
     const refused = await open({
       log,
       through: (pulse) => ({ ...pulse, notify: () => Promise.reject(new Error("full")) }),
@@ -157,25 +157,25 @@ describe("a connection that no longer answers", () => {
   });
 
   test("wakes all topics of its own process once it is replaced, since hints were missed, and later ones arrive", async () => {
-    const heard: string[] = [];
+    const received: string[] = [];
     const next = signal();
-    there.wake.on("a", () => heard.push("a"));
-    there.wake.on("b", () => heard.push("b"));
-    there.wake.on("next", () => heard.length > 1 && next.resolve());
+    there.wake.on("a", () => received.push("a"));
+    there.wake.on("b", () => received.push("b"));
+    there.wake.on("next", () => received.length > 1 && next.resolve());
     there.proxy.freeze();
     here.wake.hint("a");
     await expect(there.pulse.notify(["as a heartbeat would"])).rejects.toThrow("timeout");
-    await until(() => heard.length > 1, "the look");
-    expect(heard).toEqual(["a", "b"]);
+    await until(() => received.length > 1, "both listeners");
+    expect(received).toEqual(["a", "b"]);
     here.wake.hint("next");
     await next.promise;
   });
 
   test("delays the hints of its process until it is replaced, without a log line for each", async () => {
-    const log = rememberingLog();
+    const log = recordingLog();
     const cut = await open({ log });
-    const heard = signal();
-    there.wake.on("topic", () => heard.resolve());
+    const received = signal();
+    there.wake.on("topic", () => received.resolve());
     await cut.proxy.cut();
     await until(() => !cut.pulse.isConnected(), "the loss");
     for (let n = 0; n < 100; n += 1) {
@@ -183,7 +183,7 @@ describe("a connection that no longer answers", () => {
       await new Promise(setImmediate);
     }
     await cut.proxy.restore();
-    await heard.promise;
+    await received.promise;
     expect(log.lines).toHaveLength(1);
   });
 });

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { Neo4jError } from "neo4j-driver";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { rememberingLog, silentLog } from "../../../test/log.ts";
+import { recordingLog, silentLog } from "../../../test/log.ts";
 import { signal, until } from "../../../test/until.ts";
 import type { GraphDriver } from "./driver.ts";
 import { noServer, openMemoryGraph, openServerGraph, type TestGraph, watched } from "./graph.fixture.ts";
@@ -361,7 +361,7 @@ for (const { place, open, skip } of places) {
     });
 
     test("gets its constraints and indexes twice without a complaint", async () => {
-      const log = rememberingLog();
+      const log = recordingLog();
       for (const _ of [1, 2]) {
         const deps = { db: database.db, log, driver: graph.driver, settings: { batchRows: 10 } };
         await createProjection(deps).prepare();

@@ -2,7 +2,7 @@
 import { Neo4jError } from "neo4j-driver";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { rememberingLog } from "../../../test/log.ts";
+import { recordingLog } from "../../../test/log.ts";
 import type { GraphDriver } from "./driver.ts";
 import { noServer, openMemoryGraph, openServerGraph, watched } from "./graph.fixture.ts";
 import { prepareSchema } from "./schema.ts";
@@ -12,7 +12,7 @@ const database = useDatabase();
 const world = createWorld(database);
 
 async function prepare(driver: GraphDriver) {
-  const log = rememberingLog();
+  const log = recordingLog();
   await prepareSchema({ db: database.db, driver, log, database: undefined });
   return log.lines;
 }

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach } from "vitest";
 import type { TestDatabase } from "../../../test/database.ts";
-import { rememberingLog } from "../../../test/log.ts";
+import { recordingLog } from "../../../test/log.ts";
 import { until } from "../../../test/until.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import { createOutbound } from "../../kernel/net/outbound.ts";
@@ -50,7 +50,7 @@ export type TestTasks = ReturnType<typeof openTasks>;
 
 function openTasks(database: TestDatabase, given: Partial<TasksDeps>) {
   const { db } = database;
-  const log = rememberingLog();
+  const log = recordingLog();
   const wake = createWake();
   const outbound = given.outbound ?? createOutbound({ allowPrivate: true });
   const registry = createMetrics();
