@@ -20,7 +20,7 @@ test("a process that gets SIGTERM finishes short runs and releases long ones", a
   }
   const signalledAtMs = performance.now();
   leaving.kill("SIGTERM");
-  await until(() => leaving.output().includes("Stopping after what is in flight"), "it to begin to stop");
+  await until(() => leaving.output().includes("Stopping when the work in flight is done"), "it to begin to stop");
   await setup.openGate(SHORT, 1);
   expect(await setup.ended(SHORT, "SUCCESS")).toHaveLength(1);
   expect(await leaving.exited).toBe(0);
