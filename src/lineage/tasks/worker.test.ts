@@ -408,9 +408,10 @@ describe("a model that fails", () => {
   test("whose own dimension is another is asked for the one that was chosen, and remembered", async () => {
     const process = await failing({ settings: { ...SETTINGS, batchSize: 1 } }, 2);
     tasks.models.onEmbeddings(embeds(64));
-    await run(process);
-    await run(process);
-    expect(await embeddings()).toHaveLength(2);
+    await until(async () => {
+      await run(process);
+      return (await embeddings()).length === 2;
+    }, "both embeddings");
     const dimensions = tasks.models.calls().map(({ json }) => json["dimensions"]);
     expect(dimensions.filter((one) => one === DIMENSION)).toHaveLength(2);
   });
