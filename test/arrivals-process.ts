@@ -93,6 +93,7 @@ export const SETTINGS: ArrivalsSettings = {
   waitSeconds: 30,
   timeoutSeconds: 60,
   rowsMax: 1_000,
+  resultBytesMax: 1_048_576,
   opTimePattern: ".",
   tableCase: "as-given",
   lostLimit: 5,

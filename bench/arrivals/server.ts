@@ -25,6 +25,7 @@ export async function serveArrivals(db: Db, addRoutes?: (http: Http) => void): P
       waitSeconds: 30,
       timeoutSeconds: 60,
       rowsMax: 1_000,
+      resultBytesMax: 1_048_576,
       opTimePattern: ".*",
       tableCase: "as-given" as const,
       lostLimit: 5,

@@ -112,6 +112,7 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
       ...deps,
       events,
       rowsMax: settings.rowsMax,
+      bytesMax: settings.resultBytesMax,
       onChainRun: (run, chainRunId) => setChainRun(db, run.taskId, chainRunId),
       name: PROCESS_NAME,
     }),

@@ -25,6 +25,8 @@ export const ArrivalsSettings = Type.Object(
     timeoutSeconds: Type.Integer({ minimum: 1, maximum: 86_400, default: 3_600 }),
     /** Rows that one run of a model may return. */
     rowsMax: Type.Integer({ minimum: 1, maximum: 10_000_000, default: 500_000 }),
+    /** Bytes that one run of a model may return; counted as in engines.md. */
+    resultBytesMax: Type.Integer({ minimum: 1_048_576, maximum: 17_179_869_184, default: 268_435_456 }),
     /** Announced opTimes must match this regular expression as well as the general pattern. */
     opTimePattern: Type.String({ minLength: 1, maxLength: 1_000, default: OP_TIME_PATTERN }),
     /** `ignore` stores and compares table names in upper case. */

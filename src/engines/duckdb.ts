@@ -1,19 +1,20 @@
-/** DuckDB in this process, on a database file or in memory; its SQL can also name Parquet, CSV and JSON files. */
-import { mkdir } from "node:fs/promises";
+/** DuckDB in this process, on a database file or in memory; its SQL can also name Parquet, CSV and JSON files of the lake. */
+import { chmod, mkdir, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import {
   type DuckDBConnection,
   DuckDBInstance,
   type DuckDBMaterializedResult,
   type DuckDBPreparedStatement,
-  type DuckDBValue,
   ResultReturnType,
   StatementType,
 } from "@duckdb/node-api";
+import { adviceFor, refuseChanges, refuseStatement, restrict } from "./duckdb-access.ts";
 import { bindable, toJson } from "./duckdb-values.ts";
-import { type Driver, type DriverOptions, type DriverResult, EngineRefusal, type Row } from "./engine.ts";
-import { type LakeViews, openLakeViews } from "./lake-views.ts";
+import { BATCH, type Driver, type DriverOptions, type DriverResult, EngineRefusal, type Row } from "./engine.ts";
+import { globLiteral, type LakeViews, openLakeViews } from "./lake-views.ts";
 import { named, usedNames } from "./params.ts";
 import type { DuckDbSettings } from "./settings.ts";
 import { sqlTokens } from "./sql-tokens.ts";
@@ -27,42 +28,68 @@ const ONE_TRANSACTION = "Several statements are one transaction. To end it earli
 const TRANSIENT = /^(IO|HTTP|Connection|Network|Out of Memory|Transaction\w*|INTERRUPT|INTERNAL|FATAL) Error\b/;
 
 export async function openDuckDb(settings: DuckDbSettings, lakeDir: string | undefined): Promise<Driver> {
-  const { path = IN_MEMORY, memoryLimit, threads } = settings;
-  if (path !== IN_MEMORY) await mkdir(dirname(path), { recursive: true });
+  const { path = IN_MEMORY, memoryLimit, threads, unrestricted = false } = settings;
+  const directories = [...(lakeDir === undefined ? [] : [lakeDir]), ...(settings.directories ?? [])].map((each) =>
+    resolve(each),
+  );
+  if (path !== IN_MEMORY) await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  if (lakeDir !== undefined) await closeToOthers(lakeDir, 0o700);
   const instance = await DuckDBInstance.create(path, {
     memory_limit: memoryLimit ?? MEMORY_LIMIT_DEFAULT,
     ...(threads === undefined ? {} : { threads: String(threads) }),
     // A database file has a directory to spill to; in memory, DuckDB would spill to the working directory.
     ...(path === IN_MEMORY ? { temp_directory: join(tmpdir(), `millrace-duckdb-${process.pid}`) } : {}),
-    // A query that names a URL or a file format must not download native code. Extensions that the operator has installed
-    // are loaded. SQL may read and write files: authors of chains are trusted with that.
+    // A query that names a URL or a file format must not download native code.
     autoinstall_known_extensions: "false",
-    autoload_known_extensions: "true",
+    autoload_known_extensions: String(unrestricted),
   });
+  if (path !== IN_MEMORY) await closeToOthers(path, 0o600);
   const lake = lakeDir === undefined ? undefined : await openLakeViews(instance, lakeDir);
+  // DuckDB compares paths as text, and a glob is one too.
+  const paths = [...directories, ...directories.map(globLiteral)];
+  if (!unrestricted) await onConnection(instance, (connection) => restrict(connection, paths));
 
   return {
     async run(sql, options) {
+      if (!unrestricted) refuseChanges(sql);
       // A connection for each query (80 us to open), so that no session state reaches the next one.
-      const connection = await instance.connect();
-      const stopInterrupting = interruptOnAbort(connection, options.signal);
-      try {
-        await lake?.prepare(connection, sql);
-        const result = await runAll(connection, sql, options);
-        options.signal.throwIfAborted();
-        return result;
-      } catch (error) {
-        throw explained(error, lake);
-      } finally {
-        stopInterrupting();
-        connection.closeSync();
-      }
+      return onConnection(instance, async (connection) => {
+        const stopInterrupting = interruptOnAbort(connection, options.signal);
+        try {
+          await lake?.prepare(connection, sql);
+          const result = await runAll(connection, sql, options, unrestricted ? () => {} : refuseStatement);
+          options.signal.throwIfAborted();
+          return result;
+        } catch (error) {
+          throw explained(error, lake, directories);
+        } finally {
+          stopInterrupting();
+        }
+      });
     },
     async close() {
       lake?.close(); // DuckDB writes its file when the last connection closes.
       instance.closeSync();
     },
   };
+}
+
+async function onConnection<T>(
+  instance: DuckDBInstance,
+  work: (connection: DuckDBConnection) => Promise<T>,
+): Promise<T> {
+  const connection = await instance.connect();
+  try {
+    return await work(connection);
+  } finally {
+    connection.closeSync();
+  }
+}
+
+/** Members of its group keep their access, since the operator may share it with them. */
+async function closeToOthers(path: string, mode: number): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found && (found.mode & 0o007) !== 0) await chmod(path, mode);
 }
 
 /** Repeats the interrupt until the query has ended: DuckDB ignores one that comes before it begins to execute. */
@@ -79,7 +106,12 @@ function interruptOnAbort(connection: DuckDBConnection, signal: AbortSignal): ()
   };
 }
 
-async function runAll(connection: DuckDBConnection, sql: string, options: DriverOptions): Promise<DriverResult> {
+async function runAll(
+  connection: DuckDBConnection,
+  sql: string,
+  options: DriverOptions,
+  check: (type: StatementType) => void,
+): Promise<DriverResult> {
   const { signal, rowsMax } = options;
   const params = named(options.params);
   usedNames(sql, params); // A parameter that a later statement lacks is refused before the first one runs.
@@ -89,6 +121,7 @@ async function runAll(connection: DuckDBConnection, sql: string, options: Driver
   for (let index = 0; ; index += 1) {
     signal.throwIfAborted();
     const statement = await statements.prepare(index);
+    check(statement.statementType);
     const isTransaction = statement.statementType === StatementType.TRANSACTION;
     if (transaction === "ours" && isTransaction) throw new EngineRefusal(ONE_TRANSACTION);
     if (index === 0 && isTransaction) transaction = "in the SQL";
@@ -176,28 +209,47 @@ async function refuseOpenTransaction(connection: DuckDBConnection): Promise<void
   if (wasOpen) throw new EngineRefusal("The SQL begins a transaction and does not end it, so it was rolled back.");
 }
 
-/** The result stays in DuckDB's compact form; only one chunk at a time (2,048 rows) becomes objects. */
-async function passRows(result: DuckDBMaterializedResult, { rowsMax, onRows }: DriverOptions): Promise<DriverResult> {
+/**
+ * The result stays in DuckDB's compact form; only one batch at a time becomes objects. Row by row, because a chunk has 2,048
+ * rows, however large they are.
+ */
+async function passRows(result: DuckDBMaterializedResult, options: DriverOptions): Promise<DriverResult> {
+  const { rowsMax, signal, size, onRows } = options;
   const { rowsChanged } = result;
   if (result.returnType !== ResultReturnType.QUERY_RESULT) return { columns: [], rowsChanged };
   const columns = result.deduplicatedColumnNames();
   const types = result.columnTypes();
-  const rowOf = (values: readonly DuckDBValue[]): Row =>
-    Object.fromEntries(columns.map((name, column) => [name, toJson(values[column], types[column])]));
+  let rows: Row[] = [];
+  let bytes = 0;
   for (let index = 0, left = rowsMax; index < result.chunkCount && left > 0; index += 1) {
-    const rows = result.getChunk(index).getRows().slice(0, left).map(rowOf);
-    left -= rows.length;
-    await onRows(rows);
+    const chunk = result.getChunk(index);
+    const vectors = columns.map((_, column) => chunk.getColumnVector(column));
+    const rowOf = (at: number): Row =>
+      Object.fromEntries(columns.map((name, column) => [name, toJson(vectors[column]?.getItem(at), types[column])]));
+    for (let at = 0; at < chunk.rowCount && left > 0; at += 1, left -= 1) {
+      const row = rowOf(at);
+      rows.push(row);
+      bytes += size.add(row);
+      if (rows.length < BATCH.rowsMax && bytes < BATCH.bytesMax) continue;
+      signal.throwIfAborted();
+      await onRows(rows);
+      await nextTurn(); // The whole result is in memory, so nothing else would let other work of the process run.
+      rows = [];
+      bytes = 0;
+    }
   }
+  signal.throwIfAborted();
+  if (rows.length > 0) await onRows(rows);
   return { columns, rowsChanged };
 }
 
-function explained(error: unknown, lake: LakeViews | undefined): unknown {
+function explained(error: unknown, lake: LakeViews | undefined, directories: readonly string[]): unknown {
   if (!(error instanceof Error) || error instanceof EngineRefusal) return error;
   const message = error.message.replace(/^Failed to extract statements: /, "");
   const [, table = ""] = /^Catalog Error: Table with name (.+) does not exist!/.exec(message) ?? [];
   const unreadable = lake?.whyMissing(table);
   // Not a refusal: the file may still arrive.
   if (unreadable) return new Error(`The table ${table} of the lake cannot be read. ${unreadable}`, { cause: error });
-  return TRANSIENT.test(message) ? error : new EngineRefusal(message, { cause: error });
+  if (TRANSIENT.test(message)) return error;
+  return new EngineRefusal([message, adviceFor(message, directories)].join(" ").trim(), { cause: error });
 }

@@ -1,8 +1,8 @@
 /**
  * The interface of a warehouse engine. The same rules hold for every kind:
  *
- * - A query leaves no session state to the next: settings, temporary tables and open transactions end with it. (Settings of a
- *   whole DuckDB database, such as its memory limit, and databases attached to it persist.)
+ * - A query leaves no session state to the next: settings, temporary tables and open transactions end with it. (Databases that
+ *   SQL attaches to DuckDB persist, and so do its settings where the engine is `unrestricted`.)
  * - SQL may have several statements, separated by `;`. They are one transaction, unless they begin with `begin`, and the
  *   result is that of the last statement. Postgres then allows no parameters, a limit of its protocol; Trino accepts only
  *   one statement.
@@ -15,6 +15,8 @@
  *   queue and ends with its last row. A stream holds its slot until then, so a query on the same engine inside the loop
  *   can deadlock.
  */
+import type { ResultSize } from "./result-size.ts";
+
 export interface Engine {
   readonly name: string;
   readonly kind: "duckdb" | "postgres" | "trino";
@@ -32,6 +34,12 @@ export interface Engine {
   close(): Promise<void>;
 }
 
+/**
+ * The size of a batch: large enough that its cost does not matter, small enough that converting it (some milliseconds) does
+ * not delay the other work of the process. A single row may be larger.
+ */
+export const BATCH = { rowsMax: 1_000, bytesMax: 1_048_576 } as const;
+
 export type Params = Readonly<Record<string, unknown>> | readonly unknown[];
 export type Row = Record<string, unknown>;
 
@@ -40,6 +48,8 @@ export interface QueryOptions {
   /** Cancels the query, also on the server; the promise then rejects with the signal's reason. */
   signal: AbortSignal;
   rowsMax: number;
+  /** A larger result fails, since half of it would be wrong. Counted as in result-size.ts; unset: 256 MB. */
+  bytesMax?: number | undefined;
   /** Unset: no limit. */
   timeoutMs?: number | undefined;
 }
@@ -76,6 +86,8 @@ export interface DriverOptions {
   signal: AbortSignal;
   /** Further rows are dropped. */
   rowsMax: number;
+  /** Counts each row as soon as it is converted, before the next one is. */
+  size: ResultSize;
   /** The next batch is passed when the promise resolves. It rejects only after an abort. */
   onRows(rows: Row[]): Promise<void>;
 }

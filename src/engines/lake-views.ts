@@ -5,9 +5,10 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
+import { literal, quoted } from "./sql-text.ts";
 
 /** A name that no database file can have, so it cannot collide with one of the operator's. */
-const CATALOG = "lake/tables";
+export const LAKE_CATALOG = "lake/tables";
 /** Jobs write unfinished files into folders such as `_temporary` and `.staging`. */
 const HIDDEN = /^[._]/;
 /** The SQL of stored views and macros may name tables of the lake as well. */
@@ -32,8 +33,8 @@ export async function openLakeViews(instance: DuckDBInstance, lakeDir: string): 
   const own = await instance.connect();
   const [[home] = []] = await (await own.run("select current_database()")).getRows();
   const stored = (await (await own.run(STORED_SQL)).getRows()).join("\n");
-  await own.run(`attach ':memory:' as ${quoted(CATALOG)}`);
-  const searchPath = [String(home), CATALOG].map((catalog) => `${quoted(catalog)}.main`).join();
+  await own.run(`attach ':memory:' as ${quoted(LAKE_CATALOG)}`);
+  const searchPath = [String(home), LAKE_CATALOG].map((catalog) => `${quoted(catalog)}.main`).join();
 
   /**
    * Creates views only for tables that the SQL may name, because DuckDB opens all files of a table to create its view (82 ms
@@ -102,18 +103,10 @@ async function tablesIn(folder: string): Promise<string[] | undefined> {
 }
 
 function viewName(table: string): string {
-  return `${quoted(CATALOG)}.main.${quoted(table)}`;
-}
-
-function quoted(text: string): string {
-  return `"${text.replaceAll('"', '""')}"`;
-}
-
-function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
+  return `${quoted(LAKE_CATALOG)}.main.${quoted(table)}`;
 }
 
 /** A glob that matches only this path. */
-function globLiteral(path: string): string {
+export function globLiteral(path: string): string {
   return path.replace(/[*?[]/g, "[$&]");
 }

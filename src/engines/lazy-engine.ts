@@ -16,9 +16,11 @@ import {
   type QueryOptions,
   type Row,
 } from "./engine.ts";
+import { limitSize } from "./result-size.ts";
 import { sqlTokens } from "./sql-tokens.ts";
 
 const BATCH_ROWS_MAX = 2_000;
+const RESULT_BYTES_MAX = 256 * 1024 * 1024;
 const HEALTH_TIMEOUT_MS = 5_000;
 
 export interface LazyEngineOptions {
@@ -70,15 +72,17 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
     }
   }
 
-  async function runInTurn({ sql, params, rowsMax, timeoutMs, stop, queue, onRows }: Work): Promise<DriverResult> {
+  async function runInTurn(work: Work): Promise<DriverResult> {
+    const { sql, params, rowsMax, bytesMax = RESULT_BYTES_MAX, timeoutMs, stop, queue, onRows } = work;
     const { signal } = stop;
+    const size = limitSize(bytesMax, () => stop.abort(tooLarge(bytesMax)));
     const release = await queue.take(signal);
     const timer = timeoutMs === undefined ? undefined : setTimeout(() => stop.abort(tooSlow(timeoutMs)), timeoutMs);
     try {
       const ready = await opened();
       signal.throwIfAborted();
       // One row over the limit shows that there are more.
-      return await ready.run(sql, { params, signal, rowsMax: rowsMax + 1, onRows });
+      return await ready.run(sql, { params, signal, rowsMax: rowsMax + 1, size, onRows });
     } finally {
       clearTimeout(timer);
       release();
@@ -149,6 +153,12 @@ function isBlank(sql: string): boolean {
 function tooMany(rowsMax: number): EngineRefusal {
   return new EngineRefusal(
     `The SQL returns more than ${counted(rowsMax, "row")}, the limit here, so none of them is used.`,
+  );
+}
+
+function tooLarge(bytesMax: number): EngineRefusal {
+  return new EngineRefusal(
+    `The SQL returns more than ${counted(bytesMax, "byte")}, the limit here, so no row is used. Select fewer rows, or shorter columns.`,
   );
 }
 

@@ -3,16 +3,14 @@
  * is paused, so that further rows wait on the server and not in this process's memory.
  */
 import pg from "pg";
-import type { DriverOptions, DriverResult, Row } from "./engine.ts";
+import { BATCH, type DriverOptions, type DriverResult, type Row } from "./engine.ts";
 import { numbered } from "./params.ts";
 import { parserOf } from "./postgres-values.ts";
 import { holdsSeveral } from "./sql-tokens.ts";
 import { uniqueNames } from "./unique-names.ts";
 
-const BATCH_ROWS = 1_000;
-
 export function submit(client: pg.PoolClient, sql: string, options: DriverOptions): Promise<DriverResult> {
-  const { params, rowsMax, onRows } = options;
+  const { params, rowsMax, signal, size, onRows } = options;
   const { text, values } = numbered(sql, params);
   const socket = client.connection.stream;
   // Only the rows of the last statement are the result, and which one is last is known only at the end.
@@ -27,28 +25,38 @@ export function submit(client: pg.PoolClient, sql: string, options: DriverOption
     let current: Pick<pg.QueryArrayResult, "fields"> | undefined;
     let columns: string[] = [];
     let kept: Row[] = [];
+    let keptBytes = 0;
     let seen = 0;
     let passing: Promise<void> | undefined;
 
     function begin(result: typeof current): void {
       current = result;
       columns = uniqueNames(result?.fields.map(({ name }) => name) ?? []);
-      kept = [];
+      keep([]);
       seen = 0;
+      size.reset();
+    }
+
+    function keep(rows: Row[]): Row[] {
+      const before = kept;
+      kept = rows;
+      keptBytes = 0;
+      return before;
     }
 
     /** The row that exceeds the limit does not wait for a full batch, because it ends the query. */
     function isDue(): boolean {
-      return kept.length >= BATCH_ROWS || (kept.length > 0 && seen >= rowsMax);
+      const isFull = kept.length >= BATCH.rowsMax || keptBytes >= BATCH.bytesMax;
+      return isFull || (kept.length > 0 && seen >= rowsMax);
     }
 
     async function passRows(): Promise<void> {
       socket.pause();
       try {
         // Rows that were already received still arrive while the socket is paused.
-        while (isDue()) await onRows(kept.splice(0));
+        while (isDue()) await onRows(keep([]));
       } catch {
-        kept = []; // The query was interrupted; the server reports that as an error of the query.
+        keep([]); // The query was interrupted; the server reports that as an error of the query.
       } finally {
         passing = undefined;
         socket.resume();
@@ -58,8 +66,10 @@ export function submit(client: pg.PoolClient, sql: string, options: DriverOption
     query.on("row", (row: unknown[], result?: typeof current) => {
       if (result !== current) begin(result);
       seen += 1;
-      if (seen > rowsMax) return;
-      kept.push(Object.fromEntries(columns.map((name, column) => [name, row[column]])));
+      if (seen > rowsMax || signal.aborted) return;
+      const converted = Object.fromEntries(columns.map((name, column) => [name, row[column]]));
+      kept.push(converted);
+      keptBytes += size.add(converted);
       if (!isBuffered && isDue()) passing ??= passRows();
     });
     query.on("error", reject);

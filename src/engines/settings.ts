@@ -10,6 +10,10 @@ const DuckDbSettings = Type.Object(
     memoryLimit: Type.Optional(Type.String({ pattern: "^[0-9]+(\\.[0-9]+)? ?([KMGT]i?B)$" })),
     /** Unset: one per core. */
     threads: Type.Optional(Type.Integer({ minimum: 1, maximum: 1024 })),
+    /** SQL may read and write files in these, beside the lake. */
+    directories: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 4096 }), { maxItems: 100 })),
+    /** SQL may use every file and address that the process can reach, load extensions and change settings for all. */
+    unrestricted: Type.Optional(Type.Boolean()),
   },
   { additionalProperties: false },
 );

@@ -42,6 +42,8 @@ describe.each(KINDS)("the %s engine", (name) => {
       const sql = "select 1 as a; select i from generate_series(1, 5000) as t(i); ;";
       expect((await all(stream(sql))).length).toBe(5_000);
       await expect(all(stream(sql, { rowsMax: 4_999 }))).rejects.toThrow("more than 4999 rows");
+      const large = "select repeat('x', 1000) from generate_series(1, 40) as t(i);";
+      expect(await all(stream(`${large} ${large} select 1 as a`, { bytesMax: 50_000 }))).toEqual([{ a: 1 }]);
     });
 
     test("nothing before the first batch is requested", async () => {
@@ -55,6 +57,32 @@ describe.each(KINDS)("the %s engine", (name) => {
         "The SQL returns more than 3999 rows, the limit here, so none of them is used.",
       );
       await expect(all(stream(ROWS, { params: { n: 4_000 }, rowsMax: 3_999 }))).rejects.toThrow(refusal);
+    });
+
+    test("as many bytes as are allowed, and fails with more, long before the whole result is in memory", async () => {
+      const sql = "select i, repeat('x', 100000) as text from generate_series(1, $n) as t(i)";
+      const bytesMax = 2_000_000;
+      expect((await all(stream(sql, { params: { n: 19 }, bytesMax }))).length).toBe(19);
+      let seen = 0;
+      const read = async () => {
+        for await (const batch of stream(sql, { params: { n: 300 }, bytesMax })) seen += batch.length;
+      };
+      const refusal = new EngineRefusal(
+        "The SQL returns more than 2000000 bytes, the limit here, so no row is used. Select fewer rows, or shorter columns.",
+      );
+      await expect(read()).rejects.toThrow(refusal);
+      expect(seen).toBeLessThan(21);
+      await expect(
+        every.engines
+          .get(name)
+          .query(sql, { params: { n: 300 }, bytesMax, rowsMax: 300, signal: new AbortController().signal }),
+      ).rejects.toThrow(refusal);
+    });
+
+    // Trino itself ends a page after about a megabyte.
+    test.runIf(name !== "trino")("large rows in small batches, so that the event loop is not blocked", async () => {
+      const sql = "select i, repeat('x', 1000000) as text from generate_series(1, 40) as t(i)";
+      for await (const batch of stream(sql)) expect(batch.length).toBeLessThanOrEqual(3);
     });
 
     test("a failure after some rows, not an early end", async () => {

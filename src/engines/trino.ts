@@ -20,10 +20,20 @@ export function openTrino(settings: TrinoSettings): Driver {
 }
 
 async function run(http: TrinoHttp, statement: string, options: DriverOptions): Promise<DriverResult> {
-  const { signal, onRows } = options;
+  const { signal, size, onRows } = options;
   let left = options.rowsMax;
   let columns: Columns | undefined;
   let next: string | undefined;
+
+  function converted(rows: readonly unknown[][], { rowOf }: Columns): Row[] {
+    return rows.map((values) => {
+      const row = rowOf(values);
+      size.add(row);
+      signal.throwIfAborted();
+      return row;
+    });
+  }
+
   try {
     for (let page = await http.submit(statement, signal); ; page = await http.next(next, signal)) {
       next = page.nextUri;
@@ -32,7 +42,7 @@ async function run(http: TrinoHttp, statement: string, options: DriverOptions): 
       columns ??= page.columns && columnsOf(page.columns);
       const rows = page.updateType === undefined ? (page.data ?? []).slice(0, left) : [];
       left -= rows.length;
-      if (columns && rows.length > 0) await onRows(rows.map(columns.rowOf));
+      if (columns && rows.length > 0) await onRows(converted(rows, columns)); // A page is a batch of about a megabyte.
       if (next !== undefined && left > 0) continue;
       const isQuery = page.updateType === undefined;
       return { columns: isQuery ? (columns?.names ?? []) : [], rowsChanged: page.updateCount ?? 0 };

@@ -15,6 +15,7 @@ export interface ExecuteDeps {
   engines: Engines;
   chains: ChainPort;
   rowsMax: number;
+  bytesMax: number;
   /** Records which chain run does the work. */
   onChainRun(run: Run, chainRunId: string): Promise<void>;
 }
@@ -36,13 +37,13 @@ type Row = Record<string, unknown>;
 type AddRows = (rows: readonly Readonly<Row>[]) => void;
 
 async function runSql(
-  { engines, rowsMax }: ExecuteDeps,
+  { engines, rowsMax, bytesMax }: ExecuteDeps,
   { engine, sql, timeout_seconds }: ModelRow,
   opTime: string,
   signal: AbortSignal,
   add: AddRows,
 ): Promise<void> {
-  const options = { params: { op_time: opTime }, signal, rowsMax, timeoutMs: timeout_seconds * 1000 };
+  const options = { params: { op_time: opTime }, signal, rowsMax, bytesMax, timeoutMs: timeout_seconds * 1000 };
   for await (const rows of engines.get(engine ?? "").stream(sql ?? "", options)) add(rows);
 }
 

@@ -8,6 +8,8 @@ import { counted } from "../../kernel/text/sentences.ts";
 import { FinalFailure, type NodeType, nodeType } from "./node-type.ts";
 
 const ROWS_MAX = 10_000;
+/** A larger result never fits into an artifact (1 MB as JSON), so that it need not be fetched to the end. */
+const RESULT_BYTES_MAX = 4 * 1024 * 1024;
 const SQL_LENGTH_MAX = 1_000_000;
 
 const Cfg = Type.Object(
@@ -47,7 +49,9 @@ export function sqlType(engines: Engines): NodeType<typeof Cfg> {
     cfg: Cfg,
     async execute({ signal, log }, { engine, sql, params, expectRows, ...cfg }) {
       const rowsMax = Math.max(cfg.rowsMax, expectRows); // Only rows that are fetched can be counted.
-      const artifact = await refusalsAreFinal(() => engines.get(engine).query(sql, { params, signal, rowsMax }));
+      const artifact = await refusalsAreFinal(() =>
+        engines.get(engine).query(sql, { params, signal, rowsMax, bytesMax: RESULT_BYTES_MAX }),
+      );
       if (artifact.rowCount < expectRows) {
         throw new Error(`${counted(artifact.rowCount, "row")}, but at least ${expectRows} expected.`);
       }

@@ -73,7 +73,13 @@ describe("another Millrace on the same data directory", () => {
     for (const sentence of refused) {
       expect(sentence).toContain(`Another Millrace (pid ${winner?.process.pid}) already uses the data directory`);
     }
-    expect(namesIn(dataDir)).toEqual(["millrace.pid", "postgres", "postgres.log"]);
+    expect(namesIn(dataDir)).toEqual([
+      "millrace.pid",
+      "postgres",
+      "postgres.hba.conf",
+      "postgres.ident.conf",
+      "postgres.log",
+    ]);
 
     winner?.process.send("stop");
     await winner?.reply;

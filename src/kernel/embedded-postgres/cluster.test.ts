@@ -47,7 +47,13 @@ describe("a first start that is killed", () => {
 
     const postgres = await start(dataDir);
     expect(postgres.origin).toBe("created");
-    expect(namesIn(dataDir)).toEqual(["millrace.pid", "postgres", "postgres.log"]);
+    expect(namesIn(dataDir)).toEqual([
+      "millrace.pid",
+      "postgres",
+      "postgres.hba.conf",
+      "postgres.ident.conf",
+      "postgres.log",
+    ]);
   });
 
   test("before it has created the database is completed by the next", async () => {

@@ -44,7 +44,7 @@ export interface Cluster {
 }
 
 export const SUPERUSER = "millrace";
-const STAGING_PREFIX = "postgres.new-";
+export const STAGING_PREFIX = "postgres.new-";
 const PASSWORD_FILE = "millrace.password";
 /** A new cluster takes 40 MB, and its WAL soon as much again. */
 const FREE_BYTES_MIN = 200 * 1024 * 1024;
@@ -135,8 +135,8 @@ async function initialise(cluster: Cluster, staging: string): Promise<void> {
     `--pgdata=${join(staging, "cluster")}`,
     `--username=${SUPERUSER}`,
     `--pwfile=${passwordFile}`,
-    // Only the user can enter the folder of the socket, so its connections are trusted.
-    ...(cluster.transport === "socket" ? ["--auth-local=trust", "--auth-host=reject"] : ["--auth=scram-sha-256"]),
+    // Over a socket, access.ts replaces this rule.
+    ...(cluster.transport === "socket" ? ["--auth-local=peer", "--auth-host=reject"] : ["--auth=scram-sha-256"]),
     "--encoding=UTF8",
     // Sorts by code point, so that no index depends on the version of a system library.
     "--locale=C",

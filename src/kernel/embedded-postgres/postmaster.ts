@@ -9,6 +9,7 @@ import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { OperatorError } from "../errors.ts";
+import { writeAccess } from "./access.ts";
 import { type Cluster, toolOptions, unrunnable } from "./cluster.ts";
 import { type Endpoint, endpointSettings } from "./endpoint.ts";
 import { absentIsUndefined, errorCode, explained } from "./failure.ts";
@@ -83,6 +84,7 @@ export async function launchPostmaster(
   endpoint: Endpoint,
   reusedPid: number | undefined,
 ): Promise<Launch> {
+  await writeAccess(cluster);
   const log = await explained(cluster.dataDir, () => open(cluster.logFile, "a", 0o600));
   try {
     const { size: offset } = await log.stat();

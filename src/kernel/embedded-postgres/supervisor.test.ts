@@ -38,7 +38,7 @@ describe("starting and stopping", () => {
     await postgres.stop();
     expect(isAlive(pid)).toBe(false);
     expect(existsSync(postgres.connection.host)).toBe(false);
-    expect(namesIn(dataDir)).toEqual(["postgres", "postgres.log"]);
+    expect(namesIn(dataDir)).toEqual(["postgres", "postgres.hba.conf", "postgres.ident.conf", "postgres.log"]);
     expect(logOf(dataDir)).toMatch(/database system is shut down\n$/);
   });
 

@@ -13,6 +13,7 @@ import { randomUUID } from "node:crypto";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OperatorError } from "../errors.ts";
+import { accessSettings } from "./access.ts";
 import { type Attachment, attach, type Refusal } from "./attach.ts";
 import { locateBinaries } from "./binaries.ts";
 import {
@@ -179,7 +180,7 @@ async function describeCluster(
   const runAs = await explained(configured, () => chooseUser(join(configured, CLUSTER_NAME)));
   const dataDir = await prepareDataDir(configured, runAs);
   const binaries = await locateBinaries(dataDir, runAs, () => onProgress("copying the Postgres programs"));
-  const settings = serverSettings(options.settings ?? {});
+  const settings = { ...serverSettings(options.settings ?? {}), ...accessSettings(dataDir, transport) };
   return {
     dataDir,
     dir: join(dataDir, CLUSTER_NAME),
