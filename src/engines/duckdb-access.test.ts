@@ -97,6 +97,9 @@ describe("by default SQL", () => {
     "from enable_logging()",
     'select * from system.main."ENABLE_LOGGING" /* hidden */ ()',
     "from query('from enable_' || 'logging()')",
+    "from \"QUERY\" -- a comment\r ('from enable_' || 'logging()')",
+    "from query\u200b('from enable_' || 'logging()')",
+    "from query/* , */\u2060('from enable_' || 'logging()')",
     "from query_table('t')",
     "from json_execute_serialized_sql(json_serialize_sql('select 1'))",
     "call enable_profiling(format = 'json')",
@@ -117,7 +120,7 @@ describe("by default SQL", () => {
   test("may use a refused name for a column, and settings of its own query", async () => {
     const engines = open();
     expect(await rowsOf(engines, "select query from (select 1 as query)")).toEqual([{ query: 1 }]);
-    expect(await rowsOf(engines, "select 'from query(1)' as a -- enable_logging()")).toEqual([{ a: "from query(1)" }]);
+    expect(await rowsOf(engines, "select 'from query(1)' as a -- query(2)")).toEqual([{ a: "from query(1)" }]);
     expect(await rowsOf(engines, "set variable x = 2; select getvariable('x') as x")).toEqual([{ x: 2 }]);
     await rowsOf(engines, "create schema s; create table s.t as select 3 as a");
     expect(await rowsOf(engines, "use s; from t")).toEqual([{ a: 3 }]);

@@ -13,17 +13,9 @@ import { LAKE_CATALOG } from "./lake-views.ts";
 import { literal } from "./sql-text.ts";
 import { sqlTokens } from "./sql-tokens.ts";
 
-const REFUSED_FUNCTIONS = new Set([
-  "enable_logging",
-  "disable_logging",
-  "truncate_duckdb_logs",
-  "enable_profiling",
-  "disable_profiling",
-  "query",
-  "query_table",
-  "json_execute_serialized_sql",
-  "import_database",
-]);
+/** Refused wherever they stand, since no other SQL has such names. */
+const REFUSED_NAMES =
+  /\b(?:(?:enable|disable)_(?:logging|profiling)|truncate_duckdb_logs|query_table|json_execute_serialized_sql|import_database)\b/i;
 const REFUSED_STATEMENTS: ReadonlyMap<StatementType, string> = new Map([
   [StatementType.LOAD, "INSTALL and LOAD"],
   [StatementType.PRAGMA, "A pragma that changes DuckDB"],
@@ -39,13 +31,15 @@ export async function restrict(connection: DuckDBConnection, directories: readon
 
 /** Called before DuckDB parses the SQL, because parsing `import database` already reads its files. */
 export function refuseChanges(sql: string): void {
+  const [name] = REFUSED_NAMES.exec(sql) ?? [];
+  if (name !== undefined) throw refusal(`The function ${name}`);
   let previous = "";
   let isDetach = false;
   for (const { kind, text } of sqlTokens(sql)) {
     if (kind === "blank") continue;
     const word = text.replace(/^"(.*)"$/s, "$1").toLowerCase();
     if (previous === "import" && word === "database") throw refusal("IMPORT DATABASE");
-    if (text === "(" && REFUSED_FUNCTIONS.has(previous)) throw refusal(`The function ${previous}`);
+    if (previous === "query" && word === "(") throw refusal("The function query");
     isDetach = word === "detach" || (isDetach && kind !== "semicolon");
     if (isDetach && word === LAKE_CATALOG) throw refusal("DETACH of the lake's tables");
     previous = word;

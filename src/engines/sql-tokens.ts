@@ -10,7 +10,8 @@ export interface Token {
 
 const NAME = "[\\p{L}_][\\p{L}\\p{N}_]*";
 const TOKENS = [
-  ["blank", "\\s+|--[^\\n]*"],
+  // DuckDB also skips the zero-width space and the word joiner.
+  ["blank", "[\\s\\u200b\\u2060]+|--[^\\n\\r]*"],
   ["comment", "/\\*"],
   ["dollarQuote", `\\$(?:${NAME})?\\$`],
   ["parameter", `\\$(?:${NAME}|\\d+)`],
