@@ -1,6 +1,7 @@
 /** SQL for the API's reads: runs, their nodes, attempts and events. */
 import type { Db } from "../../kernel/data/db.ts";
-import { type Statement, statement } from "../../kernel/data/statement.ts";
+import { filtered } from "../../kernel/data/filtered.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { Dag, NodeDef } from "../definitions/dag.ts";
 import type { LiveState } from "../engine/book.ts";
 import type { NodeStatus, RunStatus } from "../engine/states.ts";
@@ -88,57 +89,40 @@ export interface RunFilter {
 /** Totals of a list are counted up to this limit, so that the cost does not follow history. */
 const RUNS_COUNTED_MAX = 10_000;
 
-// Only the conditions of the request are in the statement, so that the planner can use their indexes.
-const CONDITIONS: Record<keyof RunFilter, (parameter: string) => string> = {
-  chainId: (p) => `r.chain_id = ${p}::uuid`,
-  status: (p) => `r.status = ${p}`,
-  opTime: (p) => `r.op_time = ${p}`,
-  from: (p) => `r.created_at >= ${p}`,
-  to: (p) => `r.created_at < ${p}`,
-  q: (p) => `(strpos(lower(r.job_name), lower(${p})) > 0 or starts_with(r.run_id::text, lower(${p})))`,
-  parentRunId: (p) => `r.parent_run_id = ${p}::uuid`,
-  jobId: (p) => `r.job_id = ${p}`,
-};
-
-interface RunsStatements {
-  page: Statement<RunRow>;
-  total: Statement<{ total: number }>;
-}
-const runsBy = new Map<string, RunsStatements>();
-
-function runsStatements(fields: readonly (keyof RunFilter)[]): RunsStatements {
-  const name = fields.length === 0 ? "all" : fields.join("_").toLowerCase();
-  const known = runsBy.get(name);
-  if (known) return known;
-  const where = fields.map((field, index) => CONDITIONS[field](`$${index + 1}`)).join(" and ") || "true";
-  const next = fields.length + 1;
-  const made = {
-    page: statement<RunRow>(
-      `chains.read.runs.${name}`,
-      `select ${LISTED} from (
-         select * from chains.job_run r where ${where}
-         order by r.created_at desc, r.run_id desc limit $${next} offset $${next + 1}
-       ) r left join chains.job_chain_definition d on d.chain_id = r.chain_id
-       order by r.created_at desc, r.run_id desc`,
-    ),
-    total: statement<{ total: number }>(
-      `chains.read.runs_total.${name}`,
-      `select count(*)::int as total from (select from chains.job_run r where ${where} limit ${RUNS_COUNTED_MAX}) counted`,
-    ),
-  };
-  runsBy.set(name, made);
-  return made;
-}
+const byFilter = {
+  conditions: {
+    chainId: (p: string) => `r.chain_id = ${p}::uuid`,
+    status: (p: string) => `r.status = ${p}`,
+    opTime: (p: string) => `r.op_time = ${p}`,
+    from: (p: string) => `r.created_at >= ${p}`,
+    to: (p: string) => `r.created_at < ${p}`,
+    q: (p: string) => `(strpos(lower(r.job_name), lower(${p})) > 0 or starts_with(r.run_id::text, lower(${p})))`,
+    parentRunId: (p: string) => `r.parent_run_id = ${p}::uuid`,
+    jobId: (p: string) => `r.job_id = ${p}`,
+  },
+  emptyIsNone: true,
+} as const;
+const RUNS = filtered<RunFilter, RunRow>({
+  ...byFilter,
+  name: "chains.read.runs",
+  text: (where, parameter) => `select ${LISTED} from (
+       select * from chains.job_run r where ${where}
+       order by r.created_at desc, r.run_id desc limit ${parameter(0)} offset ${parameter(1)}
+     ) r left join chains.job_chain_definition d on d.chain_id = r.chain_id
+     order by r.created_at desc, r.run_id desc`,
+});
+const RUNS_TOTAL = filtered<RunFilter, { total: number }>({
+  ...byFilter,
+  name: "chains.read.runs_total",
+  text: (where) =>
+    `select count(*)::int as total from (select from chains.job_run r where ${where} limit ${RUNS_COUNTED_MAX}) counted`,
+});
 
 export async function listRuns(db: Db, filter: RunFilter, page: { size: number; offset: number }) {
-  const fields = (Object.keys(CONDITIONS) as (keyof RunFilter)[]).filter(
-    (field) => filter[field] !== null && filter[field] !== "",
-  );
-  const statements = runsStatements(fields);
-  const values = fields.map((field) => filter[field]);
+  const { statement: list, values } = RUNS(filter);
   const [items, [count]] = await Promise.all([
-    db.read(statements.page, [...values, page.size, page.offset]),
-    db.read(statements.total, values),
+    db.read(list, [...values, page.size, page.offset]),
+    db.read(RUNS_TOTAL(filter).statement, values),
   ]);
   return { items, total: count?.total ?? 0 };
 }

@@ -1,6 +1,7 @@
 /** SQL for the use cases of deliveries: list, show, and send again. */
 import type { Db, Queryable } from "../../kernel/data/db.ts";
-import { type Statement, statement } from "../../kernel/data/statement.ts";
+import { filtered } from "../../kernel/data/filtered.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { DeliveryStatus } from "../states.ts";
 import type { AttemptRow } from "./deliveries.ts";
 
@@ -39,36 +40,27 @@ export interface DeliveryFilter {
 /** The expression of the index on addresses. */
 const HASH = "hashtextextended(d.callback_url, 0)";
 
-// Filters that are not given are left out, so that the plan can use the index of those that are.
-const CONDITIONS: Record<keyof DeliveryFilter, (parameter: string) => string> = {
-  callbackUrl: (p) => `${HASH} = hashtextextended(${p}, 0) and d.callback_url = ${p}`,
-  // Also by its address, which has an index.
-  subscriptionId: (p) => `${p}::int4 = any(d.subscription_ids) and ${HASH} =
+const LIST = filtered<DeliveryFilter, DeliveryRow>({
+  name: "webhooks.list",
+  conditions: {
+    callbackUrl: (p) => `${HASH} = hashtextextended(${p}, 0) and d.callback_url = ${p}`,
+    // Also by its address, which has an index.
+    subscriptionId: (p) => `${p}::int4 = any(d.subscription_ids) and ${HASH} =
       (select hashtextextended(s.callback_url, 0) from webhooks.metrics_webhook_subscription s where s.id = ${p}::int4)`,
-  modelId: (p) => `d.model_id = ${p}`,
-  opTime: (p) => `d.op_time = ${p}`,
-  status: (p) => `d.status = ${p}`,
-  since: (p) => `d.created_at >= ${p}::timestamptz`,
-  after: (p) => `(d.created_at, d.id) < (select a.created_at, a.id from webhooks.delivery a where a.id = ${p}::uuid)`,
-};
-const FILTERS = Object.keys(CONDITIONS) as (keyof DeliveryFilter)[];
-const listedBy = new Map<string, Statement<DeliveryRow>>();
+    modelId: (p) => `d.model_id = ${p}`,
+    opTime: (p) => `d.op_time = ${p}`,
+    status: (p) => `d.status = ${p}`,
+    since: (p) => `d.created_at >= ${p}::timestamptz`,
+    after: (p) => `(d.created_at, d.id) < (select a.created_at, a.id from webhooks.delivery a where a.id = ${p}::uuid)`,
+  },
+  text: (where, parameter) => `select ${COLUMNS} from webhooks.delivery d where ${where}
+     order by d.created_at desc, d.id desc limit ${parameter(0)}`,
+});
 
 /** Newest first. */
 export function listDeliveries(db: Db, filter: DeliveryFilter, limit: number): Promise<DeliveryRow[]> {
-  const filters = FILTERS.filter((name) => filter[name] !== undefined);
-  const name = filters.join("_").toLowerCase() || "all";
-  const known = listedBy.get(name);
-  const where = filters.map((one, index) => CONDITIONS[one](`$${index + 1}`)).join(" and ") || "true";
-  const list =
-    known ??
-    statement<DeliveryRow>(
-      `webhooks.list.${name}`,
-      `select ${COLUMNS} from webhooks.delivery d where ${where}
-       order by d.created_at desc, d.id desc limit $${filters.length + 1}`,
-    );
-  listedBy.set(name, list);
-  return db.read(list, [...filters.map((one) => filter[one]), limit]);
+  const { statement: list, values } = LIST(filter);
+  return db.read(list, [...values, limit]);
 }
 
 const READ = statement<DeliveryRow & { payload: unknown }>(

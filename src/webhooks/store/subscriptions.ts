@@ -1,6 +1,7 @@
 /** SQL for subscriptions, and for the targets of deliveries. */
 import type { Db, Queryable } from "../../kernel/data/db.ts";
-import { type Statement, statement } from "../../kernel/data/statement.ts";
+import { filtered } from "../../kernel/data/filtered.ts";
+import { statement } from "../../kernel/data/statement.ts";
 import type { SecretType } from "../secret.ts";
 
 export interface SubscriptionFields {
@@ -105,40 +106,27 @@ export interface SubscriptionFilter {
   q?: string;
 }
 
-// Filters that are not given are left out, so that the plan can use the index of those that are.
-const CONDITIONS: Record<keyof SubscriptionFilter, (parameter: string) => string> = {
-  kpiId: (p) => `s.kpi_id = ${p}`,
-  callbackUrl: (p) => `s.callback_url = ${p}`,
-  teamName: (p) => `s.team_name = ${p}`,
-  status: (p) => `s.status = ${p}`,
-  q: (p) => `strpos(lower(concat_ws(' ', s.kpi_id, s.callback_url, s.team_name, s.user_id)), lower(${p})) > 0`,
-};
-const FILTERS = Object.keys(CONDITIONS) as (keyof SubscriptionFilter)[];
-interface ListStatements {
-  page: Statement<SubscriptionView>;
-  total: Statement<{ total: number }>;
-}
-const listedBy = new Map<string, ListStatements>();
-
-function listStatements(filters: readonly (keyof SubscriptionFilter)[]): ListStatements {
-  const name = filters.join("_").toLowerCase() || "all";
-  const known = listedBy.get(name);
-  if (known) return known;
-  const where = filters.map((filter, index) => CONDITIONS[filter](`$${index + 1}`)).join(" and ") || "true";
-  const next = filters.length + 1;
-  const made = {
-    page: statement<SubscriptionView>(
-      `webhooks.subscriptions.${name}`,
-      `${VIEW} where ${where} order by s.id limit $${next} offset $${next + 1}`,
-    ),
-    total: statement<{ total: number }>(
-      `webhooks.subscriptions_total.${name}`,
-      `select count(*)::int as total from ${TABLE} s where ${where}`,
-    ),
-  };
-  listedBy.set(name, made);
-  return made;
-}
+const byFilter = {
+  conditions: {
+    kpiId: (p: string) => `s.kpi_id = ${p}`,
+    callbackUrl: (p: string) => `s.callback_url = ${p}`,
+    teamName: (p: string) => `s.team_name = ${p}`,
+    status: (p: string) => `s.status = ${p}`,
+    q: (p: string) =>
+      `strpos(lower(concat_ws(' ', s.kpi_id, s.callback_url, s.team_name, s.user_id)), lower(${p})) > 0`,
+  },
+  emptyIsNone: true,
+} as const;
+const PAGE = filtered<SubscriptionFilter, SubscriptionView>({
+  ...byFilter,
+  name: "webhooks.subscriptions",
+  text: (where, parameter) => `${VIEW} where ${where} order by s.id limit ${parameter(0)} offset ${parameter(1)}`,
+});
+const TOTAL = filtered<SubscriptionFilter, { total: number }>({
+  ...byFilter,
+  name: "webhooks.subscriptions_total",
+  text: (where) => `select count(*)::int as total from ${TABLE} s where ${where}`,
+});
 
 /** Sorted by id. */
 export async function listSubscriptions(
@@ -146,12 +134,10 @@ export async function listSubscriptions(
   filter: SubscriptionFilter,
   page: { size: number; offset: number },
 ): Promise<{ items: SubscriptionView[]; total: number }> {
-  const filters = FILTERS.filter((name) => filter[name] !== undefined && filter[name] !== "");
-  const statements = listStatements(filters);
-  const values = filters.map((name) => filter[name]);
+  const { statement: list, values } = PAGE(filter);
   const [items, [count]] = await Promise.all([
-    db.read(statements.page, [...values, page.size, page.offset]),
-    db.read(statements.total, values),
+    db.read(list, [...values, page.size, page.offset]),
+    db.read(TOTAL(filter).statement, values),
   ]);
   return { items, total: count?.total ?? 0 };
 }
