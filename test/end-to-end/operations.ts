@@ -3,6 +3,7 @@ import { Ajv } from "ajv";
 
 export interface Schema {
   type?: "string" | "integer" | "number" | "boolean" | "array" | "object" | "null";
+  const?: unknown;
   enum?: unknown[];
   anyOf?: Schema[];
   format?: string;
@@ -76,11 +77,11 @@ export function operationsOf({ paths }: Document, known: Record<string, string> 
   );
 }
 
-const TEXTS = ["x", "1", "00000000-0000-4000-8000-000000000000", "2025-01-01T00:00:00Z"];
+const TEXTS = ["x", "1", "00000000-0000-4000-8000-000000000000", "2025-01-01T00:00:00Z", "https://x", "bolt://x"];
 
 /** A value that the schema accepts. */
 export function example(schema: Schema): unknown {
-  const chosen = schema.enum?.[0] ?? schema.examples?.[0];
+  const chosen = schema.const ?? schema.enum?.[0] ?? schema.examples?.[0];
   if (chosen !== undefined) return chosen;
   if (schema.anyOf) return example(schema.anyOf[0] as Schema);
   switch (schema.type) {

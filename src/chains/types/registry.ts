@@ -3,9 +3,10 @@
  * templates, and again when they are rendered and the node is about to run.
  */
 
-import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { Ajv, type ErrorObject } from "ajv";
 import { refusal } from "../../kernel/config/read-settings.ts";
 import type { OperatorError } from "../../kernel/errors.ts";
+import { compileWithDefaults, type Validator } from "../../kernel/json/defaults.ts";
 import { complaint, onePerPlace, pathOf, written } from "../../kernel/json/schema-errors.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import { messageOf } from "../../kernel/text/message-of.ts";
@@ -49,7 +50,7 @@ export function createRegistry(
 ): Registry {
   // Strict about the schema itself: a misspelt keyword would check nothing.
   const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true, strictTypes: false, strictTuples: false });
-  const entries = new Map<string, { nodeType: RegisteredType; validate: ValidateFunction }>();
+  const entries = new Map<string, { nodeType: RegisteredType; validate: Validator }>();
 
   function add(more: readonly RegisteredType[]): void {
     for (const nodeType of more) {
@@ -88,9 +89,9 @@ export function createRegistry(
   };
 }
 
-function compile(ajv: Ajv, nodeType: RegisteredType): ValidateFunction {
+function compile(ajv: Ajv, nodeType: RegisteredType): Validator {
   try {
-    return ajv.compile(nodeType.cfg);
+    return compileWithDefaults(ajv, nodeType.cfg);
   } catch (error) {
     const reason = messageOf(error);
     throw refusal([

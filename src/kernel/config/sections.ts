@@ -4,6 +4,7 @@
  */
 import { Ajv, type ErrorObject } from "ajv";
 import { type TObject, type TRecord, Type } from "typebox";
+import { compileWithDefaults } from "../json/defaults.ts";
 import { complaint, onePerPlace, pathOf } from "../json/schema-errors.ts";
 import type { ConfigFile } from "./file.ts";
 import type { Setting } from "./settings.ts";
@@ -22,7 +23,7 @@ export function checkSections(
   const names = Object.keys(schemas);
   const content = { ...file.content, ...Object.fromEntries(names.map((name) => [name, file.content[name] ?? {}])) };
   const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true });
-  const validate = ajv.compile<Record<string, unknown>>(Type.Object(schemas, { additionalProperties: false }));
+  const validate = compileWithDefaults(ajv, Type.Object(schemas, { additionalProperties: false }));
   if (validate(content)) return { sections: content };
   return { problems: onePerPlace(validate.errors ?? []).map((error) => sentence(error, file, settings)) };
 }

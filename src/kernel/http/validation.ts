@@ -6,6 +6,7 @@ import { Ajv, type ErrorObject } from "ajv";
 import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
 import { kernelError } from "../errors.ts";
 import { UUID } from "../ids.ts";
+import { compileWithDefaults } from "../json/defaults.ts";
 import { knownKeys, mustBe, pathOf, stepsOf, written } from "../json/schema-errors.ts";
 import { nearest } from "../nearest.ts";
 import { whenUsed } from "./when-used.ts";
@@ -41,7 +42,7 @@ export function useStrictValidation(http: FastifyInstance): void {
   const converting = new Ajv({ ...OPTIONS, coerceTypes: true });
   http.setValidatorCompiler(({ schema, httpPart }) =>
     whenUsed(() => {
-      const validate = (httpPart === "body" ? exact : converting).compile(schema as object);
+      const validate = compileWithDefaults(httpPart === "body" ? exact : converting, schema);
       return (part: unknown) => validate(part) || { error: (validate.errors ?? []) as FastifySchemaValidationError[] };
     }),
   );
