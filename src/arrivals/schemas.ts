@@ -107,12 +107,6 @@ export const ModelBody = Object.assign(modelFields, {
     },
   ],
 });
-export const DryRunQuery = Body({
-  dryRun: Type.Boolean({
-    default: false,
-    description: "Check the definition and answer the result without changing anything.",
-  }),
-});
 export const ModelPutParams = Body({ modelId: ModelId });
 export const ModelParams = Body({ modelId: AnyId });
 export const ModelsQuery = Body({

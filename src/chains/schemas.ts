@@ -52,7 +52,6 @@ const AnyJson = Type.Unknown({ description: "Any JSON." });
 
 export const ChainParams = Body({ chainId: AnyId });
 export const VersionParams = Body({ chainId: AnyId, version: Type.Integer({ minimum: 1, maximum: VERSION_MAX }) });
-export const DryRunQuery = Body({ dryRun: Type.Boolean({ default: false }) });
 
 const chainFields = {
   name: Name,
@@ -80,8 +79,9 @@ const Summary = {
   updatedAt: ReplyTime,
 };
 export const ChainDetail = Type.Object({ ...Summary, dagJson: Type.String(), dag: AnyJson });
-/** With `dryRun` there is no chain to return. */
-export const ChainOrVerdict = Type.Union([ChainDetail, Type.Object({ valid: Type.Boolean(), nodes: Type.Integer() })]);
+/** With `dryRun` there is nothing new to return. */
+const Verdict = Type.Object({ valid: Type.Boolean(), nodes: Type.Integer() });
+export const ChainOrVerdict = Type.Union([ChainDetail, Verdict]);
 export const ChainsQuery = Body({
   ...PageQuery,
   keyword: Type.Optional(Type.String({ maxLength: 128, description: "Part of the name or the description." })),
@@ -120,7 +120,7 @@ export const StartBody = Nullable(Body({ ...startFields, opTime: Type.Optional(N
 export const StartHeaders = Type.Object({
   "idempotency-key": Type.Optional(Type.String({ minLength: 1, maxLength: 255, pattern: "^[!-~]+$" })),
 });
-export const StartReply = Type.Object({ runId: Type.String() });
+export const StartReply = Type.Union([Type.Object({ runId: Type.String() }), Verdict]);
 export const BackfillBody = Body({
   from: OpTime,
   to: OpTime,

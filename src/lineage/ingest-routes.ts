@@ -41,6 +41,7 @@ const TAKEN_AT_ONCE = 100;
 export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
   const { ingest, tenants, rate, gate, metrics, settings } = deps;
   const config = { scope: "lineage:write", busyStatus: 503 } as const;
+  const ofClients = { ...config, openQuery: true } as const;
   const tags = ["lineage"];
 
   async function limitOf({ caller: { tenantId } }: FastifyRequest): Promise<number> {
@@ -56,13 +57,14 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
     api.post(
       path,
       {
-        config,
+        config: ofClients,
         schema: {
           tags,
           summary: "Take an OpenLineage event: of a run, a dataset or a job, as its structure tells",
           description:
             "201 says that the event is kept and applied to the graph, 202 that it is kept: its tenant is not READY, or it could not be applied and is a dead letter now. " +
             "The same event again is not applied again. The body may be compressed (`Content-Encoding: gzip`).",
+          querystring: schemas.ClientQuery,
           body: schemas.EventText,
           response: { 201: schemas.TakenReply, 202: schemas.TakenReply, ...errors(400) },
         },
@@ -77,11 +79,12 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
   api.post(
     "/v1/lineage/batch",
     {
-      config,
+      config: ofClients,
       schema: {
         tags,
         summary:
           "Take an array of OpenLineage events, each on its own: one that is refused does not hold up the others",
+        querystring: schemas.ClientQuery,
         body: schemas.EventsText,
         response: { 200: schemas.BatchReply, ...errors(400) },
       },

@@ -19,6 +19,15 @@ const Event = Type.Object(
   { additionalProperties: true, description: "An OpenLineage event, as https://openlineage.io/spec describes it." },
 );
 
+/**
+ * Stock clients add whatever parameters their `urlParams` name, and drop an event for good at a 400, so unknown ones are
+ * ignored. Not `dryRun`: whoever sends it expects that nothing happens.
+ */
+export const ClientQuery = Type.Object(
+  { dryRun: Type.Optional(Type.Enum(["false"] as const, { description: "There is no preview." })) },
+  { additionalProperties: true },
+);
+
 /** A request without a body has none, whatever the schema says: nothing is checked against it. */
 type Text = string | undefined;
 export const EventText = Type.Unsafe<Text>(Event);

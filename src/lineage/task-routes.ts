@@ -2,7 +2,7 @@
 import type { Static } from "typebox";
 import { invalid } from "../kernel/errors.ts";
 import { actionPath } from "../kernel/http/action-path.ts";
-import { errors, NoBody } from "../kernel/http/schemas.ts";
+import { DryRunQuery, errors, NoBody } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import { lineageError } from "./catalogue.ts";
 import type { Tasks } from "./tasks/index.ts";
@@ -41,13 +41,15 @@ function modelRoutes(http: Http, { models }: Pick<Tasks, "models">): void {
         tags,
         summary: "Choose what embeds and summarises a tenant's assets; what it has by another model is computed again",
         params: schemas.TenantParams,
+        querystring: DryRunQuery,
         body: schemas.ModelBody,
         response: { 200: schemas.ModelReply, ...errors(400, 404) },
       },
     },
-    async (request) => ({
-      model: await models.choose(request.params.tenantId, modelOf(request.body), actorOf(request)),
-    }),
+    async (request) => {
+      const { params, query, body } = request;
+      return { model: await models.choose(params.tenantId, modelOf(body), actorOf(request), query) };
+    },
   );
 
   http.get(
@@ -72,11 +74,12 @@ function modelRoutes(http: Http, { models }: Pick<Tasks, "models">): void {
         tags,
         summary: "Have no model: nothing more is computed, what there is stays",
         params: schemas.TenantParams,
+        querystring: DryRunQuery,
         response: { 200: schemas.ModelReply, ...errors(400, 404) },
       },
     },
     async (request) => {
-      await models.remove(request.params.tenantId, actorOf(request));
+      await models.remove(request.params.tenantId, actorOf(request), request.query);
       return { model: null };
     },
   );
@@ -148,13 +151,14 @@ function actionRoutes(http: Http, { actions, models }: Pick<Tasks, "actions" | "
         tags,
         summary: "Try an async task again at once, with all its retries",
         params: schemas.TaskParams,
+        querystring: DryRunQuery,
         body: NoBody,
         response: { 200: schemas.TaskReply, ...errors(400, 404, 409) },
       },
     },
     async (request) => {
       const { tenantId, taskId } = request.params;
-      return taskReply(await actions.reset(tenantId, taskIdOf(tenantId, taskId), actorOf(request)));
+      return taskReply(await actions.reset(tenantId, taskIdOf(tenantId, taskId), actorOf(request), request.query));
     },
   );
 
@@ -166,13 +170,14 @@ function actionRoutes(http: Http, { actions, models }: Pick<Tasks, "actions" | "
         tags,
         summary: "Cancel an async task that is not being worked on",
         params: schemas.TaskParams,
+        querystring: DryRunQuery,
         body: NoBody,
         response: { 200: schemas.TaskReply, ...errors(400, 404, 409) },
       },
     },
     async (request) => {
       const { tenantId, taskId } = request.params;
-      return taskReply(await actions.cancel(tenantId, taskIdOf(tenantId, taskId), actorOf(request)));
+      return taskReply(await actions.cancel(tenantId, taskIdOf(tenantId, taskId), actorOf(request), request.query));
     },
   );
 

@@ -5,7 +5,7 @@
 import { audit } from "../kernel/auth/audit.ts";
 import type { Db } from "../kernel/data/db.ts";
 import { actionPath } from "../kernel/http/action-path.ts";
-import { errors, NoBody } from "../kernel/http/schemas.ts";
+import { DryRunQuery, errors, NoBody } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import { replayAll } from "./dead-letters.ts";
 import type { Ingest } from "./ingest.ts";
@@ -37,14 +37,16 @@ export function tenantRoutes(api: Http, { db, tenants, ingest }: TenantRoutesDep
       schema: {
         tags,
         summary: "Create a tenant; one that needs no full sync may be READY at once",
+        querystring: DryRunQuery,
         body: schemas.NewTenant,
-        response: { 201: schemas.TenantReply, ...errors(400, 409) },
+        response: { 200: schemas.TenantReply, 201: schemas.TenantReply, ...errors(400, 409) },
       },
     },
     async (request, reply) => {
       const { id, state = "NEW", rateLimitPerMinute = null, bodyLimitBytes = null, ...names } = request.body;
       const tenant = { ...names, id: String(id), state, rateLimitPerMinute, bodyLimitBytes };
-      return reply.code(201).send(tenantReply(await tenants.create(tenant, actorOf(request))));
+      const created = await tenants.create(tenant, actorOf(request), request.query);
+      return reply.code(request.query.dryRun ? 200 : 201).send(tenantReply(created));
     },
   );
 
@@ -90,14 +92,15 @@ export function tenantRoutes(api: Http, { db, tenants, ingest }: TenantRoutesDep
         tags,
         summary: "Change a tenant's names or limits; null takes a limit of its own away",
         params: schemas.TenantParams,
+        querystring: DryRunQuery,
         body: schemas.TenantPatch,
         response: { 200: schemas.TenantReply, ...errors(400, 404, 409) },
       },
     },
     async (request) => {
-      const { caller, params, body } = request;
+      const { caller, params, query, body } = request;
       requireTenantScope(caller, params.tenantId);
-      return tenantReply(await tenants.update(params.tenantId, body, actorOf(request)));
+      return tenantReply(await tenants.update(params.tenantId, body, actorOf(request), query));
     },
   );
 
@@ -110,15 +113,16 @@ export function tenantRoutes(api: Http, { db, tenants, ingest }: TenantRoutesDep
         summary:
           "Begin a full sync: events wait until the tenant is READY, and those before the cutover are left out then",
         params: schemas.TenantParams,
+        querystring: DryRunQuery,
         body: schemas.SyncStart,
         response: { 200: schemas.TenantReply, ...errors(400, 404, 409) },
       },
     },
     async (request) => {
-      const { caller, params, body } = request;
+      const { caller, params, query, body } = request;
       requireTenantScope(caller, params.tenantId);
       const cutoverTime = body?.cutoverTime === undefined ? null : new Date(body.cutoverTime);
-      return tenantReply(await tenants.startSync(params.tenantId, cutoverTime, actorOf(request)));
+      return tenantReply(await tenants.startSync(params.tenantId, cutoverTime, actorOf(request), query));
     },
   );
 

@@ -4,6 +4,7 @@
  */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import { type Db, sqlState, UNIQUE_VIOLATION } from "../kernel/data/db.ts";
+import { type DryRun, FOR_REAL, transact } from "../kernel/data/dry-run.ts";
 import { storableText } from "../kernel/data/storable.ts";
 import { type ApiError, invalid } from "../kernel/errors.ts";
 import type { Clock } from "../kernel/time/clock.ts";
@@ -44,10 +45,10 @@ export interface Tenants {
   list(query: ListTenants): ReturnType<typeof listTenants>;
   /** As it is now. */
   get(id: string): Promise<TenantRow>;
-  create(tenant: NewTenant, actor: Actor): Promise<TenantRow>;
-  update(id: string, change: TenantChange, actor: Actor): Promise<TenantRow>;
+  create(tenant: NewTenant, actor: Actor, options?: DryRun): Promise<TenantRow>;
+  update(id: string, change: TenantChange, actor: Actor, options?: DryRun): Promise<TenantRow>;
   /** Begins a full sync: from now on events wait. Without a time the cutover is now. */
-  startSync(id: string, cutoverTime: Date | null, actor: Actor): Promise<TenantRow>;
+  startSync(id: string, cutoverTime: Date | null, actor: Actor, options?: DryRun): Promise<TenantRow>;
   /** Call it after the commit of whatever changed a tenant. */
   forget(): void;
 }
@@ -126,8 +127,8 @@ export function createTenants({ db, wake, clock, settings }: TenantsDeps): Tenan
       return tenant;
     },
 
-    create: (tenant, actor) =>
-      db.tx(async (tx) => {
+    create: (tenant, actor, options = FOR_REAL) =>
+      transact(db, options, async (tx) => {
         const { id, code, name, state } = tenant;
         const row = await insertTenant(tx, tenant);
         if (!row) throw lineageError("TENANT_EXISTS", {}, { what: `the id ${id} or the code \`${code}\`` });
@@ -135,27 +136,25 @@ export function createTenants({ db, wake, clock, settings }: TenantsDeps): Tenan
         return row;
       }),
 
-    async update(id, change, actor) {
-      const row = await db
-        .tx(async (tx) => {
-          const updated = await updateTenant(tx, id, change);
-          if (updated) await audit(tx, actor, "tenant.update", id, change);
-          if (updated) tx.afterCommit(forget);
-          return updated;
-        })
-        .catch((error: unknown) => {
-          if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
-          throw lineageError("TENANT_EXISTS", {}, { what: `the code \`${change.code}\`` });
-        });
+    async update(id, change, actor, options = FOR_REAL) {
+      const row = await transact(db, options, async (tx) => {
+        const updated = await updateTenant(tx, id, change);
+        if (updated) await audit(tx, actor, "tenant.update", id, change);
+        if (updated) tx.afterCommit(forget);
+        return updated;
+      }).catch((error: unknown) => {
+        if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+        throw lineageError("TENANT_EXISTS", {}, { what: `the code \`${change.code}\`` });
+      });
       if (!row) throw notFound(id);
       return row;
     },
 
-    async startSync(id, cutoverTime, actor) {
+    async startSync(id, cutoverTime, actor, options = FOR_REAL) {
       if (cutoverTime && cutoverTime.getTime() > clock.now() + settings.clockToleranceSeconds * 1000) {
         throw invalid("The cutover lies in the future: every event until then would be left out");
       }
-      const row = await db.tx(async (tx) => {
+      const row = await transact(db, options, async (tx) => {
         // What a tenant does with its events changes under this lock only: those that are being taken come before it.
         await lockGraph(tx, id, "alone");
         const moved = await moveTenant(tx, id, "SYNCING", cutoverTime);

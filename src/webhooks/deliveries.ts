@@ -1,6 +1,7 @@
 /** The use cases of deliveries: list, show, and send again. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Db } from "../kernel/data/db.ts";
+import { type DryRun, FOR_REAL, transact } from "../kernel/data/dry-run.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import { webhooksError } from "./catalogue.ts";
 import type { AttemptRow } from "./store/deliveries.ts";
@@ -21,7 +22,7 @@ export interface Deliveries {
   list(filter: DeliveryFilter, limit: number): Promise<DeliveryRow[]>;
   get(id: string): Promise<DeliveryRow & { payload: unknown; attempts: AttemptRow[] }>;
   /** Sends it again under the same id, with all its retries. */
-  redeliver(id: string, actor: Actor): Promise<DeliveryRow>;
+  redeliver(id: string, actor: Actor, options?: DryRun): Promise<DeliveryRow>;
   /** Sends again what failed since a time; answers the number. */
   recover(request: { since: string; callbackUrl: string | null }, actor: Actor): Promise<number>;
 }
@@ -39,8 +40,8 @@ export function createDeliveries({ db, wake }: { db: Db; wake: Wake }): Deliveri
       return { ...row, attempts: attempts.toReversed() };
     },
 
-    redeliver: (id, actor) =>
-      db.tx(async (tx) => {
+    redeliver: (id, actor, options = FOR_REAL) =>
+      transact(db, options, async (tx) => {
         const again = await redeliver(tx, id);
         const present = await readDelivery(tx, id);
         if (!present) throw webhooksError("DELIVERY_NOT_FOUND", { id });

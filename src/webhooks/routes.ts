@@ -1,7 +1,7 @@
 /** The API of subscriptions and deliveries, under `/api/v1/kpi`. */
 
 import { actionPath } from "../kernel/http/action-path.ts";
-import { errors, NoBody } from "../kernel/http/schemas.ts";
+import { DryRunQuery, errors, NoBody } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import { UUID } from "../kernel/ids.ts";
 import { webhooksError } from "./catalogue.ts";
@@ -27,15 +27,18 @@ function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
       config: write,
       schema: {
         tags,
-        summary: "Subscribe a callback to a KPI",
+        summary: "Subscribe a callback to a KPI; with `dryRun`, only check it",
+        querystring: DryRunQuery,
         body: schemas.CreateBody,
-        response: { 201: schemas.SavedReply, ...errors(400) },
+        response: { 200: schemas.SavedReply, 201: schemas.SavedReply, ...errors(400) },
       },
     },
     async (request, reply) => {
-      const { secret = null, status, ...fields } = request.body;
+      const { body, query } = request;
+      const { secret = null, status, ...fields } = body;
       const input = { ...fields, secret, status: statusOf(status) };
-      return reply.code(201).send(savedReply(await subscriptions.create(input, actorOf(request))));
+      const saved = await subscriptions.create(input, actorOf(request), query);
+      return reply.code(query.dryRun ? 200 : 201).send(savedReply(saved));
     },
   );
 
@@ -78,14 +81,16 @@ function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
         tags,
         summary: "Change a subscription; absent fields stay as they are",
         params: schemas.IdParams,
+        querystring: DryRunQuery,
         body: schemas.ChangeBody,
         response: { 200: schemas.SavedReply, ...errors(400, 404) },
       },
     },
     async (request) => {
-      const { status, ...fields } = request.body;
+      const { params, query, body } = request;
+      const { status, ...fields } = body;
       const input: SubscriptionInput = { ...fields, ...(status === undefined ? {} : { status: statusOf(status) }) };
-      return savedReply(await subscriptions.update(subscriptionIdOf(request.params), input, actorOf(request)));
+      return savedReply(await subscriptions.update(subscriptionIdOf(params), input, actorOf(request), query));
     },
   );
 
@@ -97,11 +102,14 @@ function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
         tags,
         summary: "Delete a subscription; pending deliveries for it alone are cancelled",
         params: schemas.IdParams,
+        querystring: DryRunQuery,
         response: { 200: schemas.SubscriptionReply, ...errors(400, 404) },
       },
     },
-    async (request) =>
-      subscriptionReply(await subscriptions.remove(subscriptionIdOf(request.params), actorOf(request))),
+    async (request) => {
+      const { params, query } = request;
+      return subscriptionReply(await subscriptions.remove(subscriptionIdOf(params), actorOf(request), query));
+    },
   );
 
   http.post(
@@ -196,11 +204,15 @@ function deliveryRoutes(http: Http, { deliveries }: Webhooks): void {
         tags,
         summary: "Send a delivery again, under the same id",
         params: schemas.IdParams,
+        querystring: DryRunQuery,
         body: NoBody,
         response: { 200: schemas.DeliveryReply, ...errors(400, 404, 409) },
       },
     },
-    async (request) => deliveryReply(await deliveries.redeliver(deliveryIdOf(request.params), actorOf(request))),
+    async (request) => {
+      const { params, query } = request;
+      return deliveryReply(await deliveries.redeliver(deliveryIdOf(params), actorOf(request), query));
+    },
   );
 
   http.post(

@@ -1,6 +1,7 @@
 /** The use cases of subscriptions. A secret is never shown again; a signing key is shown once, when it is made. */
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../kernel/data/db.ts";
+import { type DryRun, FOR_REAL, transact } from "../kernel/data/dry-run.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { webhooksError } from "./catalogue.ts";
 import { testPayload } from "./events.ts";
@@ -44,11 +45,11 @@ export interface Saved {
 }
 
 export interface Subscriptions {
-  create(input: NewSubscription, actor: Actor): Promise<Saved>;
-  update(id: number, input: SubscriptionInput, actor: Actor): Promise<Saved>;
+  create(input: NewSubscription, actor: Actor, options?: DryRun): Promise<Saved>;
+  update(id: number, input: SubscriptionInput, actor: Actor, options?: DryRun): Promise<Saved>;
   get(id: number): Promise<SubscriptionView>;
   list(filter: SubscriptionFilter, page: { size: number; offset: number }): ReturnType<typeof listSubscriptions>;
-  remove(id: number, actor: Actor): Promise<SubscriptionView>;
+  remove(id: number, actor: Actor, options?: DryRun): Promise<SubscriptionView>;
   /** Gives its endpoint a new signing key; the previous one still signs for `rotationHours`. */
   rotate(id: number, actor: Actor): Promise<{ signingKey: string; previousUntil: Date }>;
   /** Sends a TEST event now, once, and answers the result. */
@@ -77,15 +78,16 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
     return { secret: sealedSecrets.sealSecret(id, secret), secret_type: secret.type, secret_key: secret.key };
   }
 
-  /** Creates the endpoint if there is none; answers its key if it did. */
-  async function ensure(tx: Queryable, { callback_url, team_name }: SubscriptionFields): Promise<string | null> {
+  /** Creates the endpoint if there is none; answers its key if it did, unless the key will be rolled back. */
+  async function ensure(tx: Queryable, fields: SubscriptionFields, { dryRun }: DryRun): Promise<string | null> {
+    const { callback_url, team_name } = fields;
     const key = makeSigningKey(ids);
     const sealed = sealedSecrets.sealKey(callback_url, team_name, key);
-    return (await ensureEndpoint(tx, callback_url, team_name, sealed)) ? key : null;
+    return (await ensureEndpoint(tx, callback_url, team_name, sealed)) && !dryRun ? key : null;
   }
 
   return {
-    async create(input, actor) {
+    async create(input, actor, options = FOR_REAL) {
       checkCallbackUrl(input.callbackUrl);
       const id = await nextSubscriptionId(db);
       const fields: SubscriptionFields = {
@@ -97,8 +99,8 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
         user_id: input.userId,
         ...secretFields(id, input.secret ?? null),
       };
-      return db.tx(async (tx) => {
-        const signingKey = await ensure(tx, fields);
+      return transact(db, options, async (tx) => {
+        const signingKey = await ensure(tx, fields, options);
         await insertSubscription(tx, id, fields);
         if (fields.status === "1") await enableEndpoint(tx, fields.callback_url, fields.team_name);
         await audit(tx, actor, "subscription.create", String(id), shown(fields));
@@ -106,10 +108,10 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       });
     },
 
-    async update(id, input, actor) {
+    async update(id, input, actor, options = FOR_REAL) {
       if (input.callbackUrl !== undefined) checkCallbackUrl(input.callbackUrl);
       const secret = input.secret === undefined ? {} : secretFields(id, input.secret);
-      return db.tx(async (tx) => {
+      return transact(db, options, async (tx) => {
         const before = await lockSubscription(tx, id);
         if (!before) throw webhooksError("SUBSCRIPTION_NOT_FOUND", { id });
         const fields: SubscriptionFields = {
@@ -123,7 +125,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
           ...secret,
         };
         const moved = fields.callback_url !== before.callback_url || fields.team_name !== before.team_name;
-        const signingKey = moved ? await ensure(tx, fields) : null;
+        const signingKey = moved ? await ensure(tx, fields, options) : null;
         await updateSubscription(tx, id, fields);
         if (moved) await dropUnusedEndpoint(tx, before.callback_url, before.team_name);
         if (fields.status === "1" && (moved || input.status !== undefined)) {
@@ -138,8 +140,8 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
     get: (id) => get(db, id),
     list: (filter, page) => listSubscriptions(db, filter, page),
 
-    remove: (id, actor) =>
-      db.tx(async (tx) => {
+    remove: (id, actor, options = FOR_REAL) =>
+      transact(db, options, async (tx) => {
         await lockSubscription(tx, id);
         const row = await get(tx, id);
         await deleteSubscription(tx, id);

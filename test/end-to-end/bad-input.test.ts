@@ -10,6 +10,7 @@ import { CATALOGUE } from "../../src/modules.ts";
 import { useDatabase } from "../database.ts";
 import { makeTenant, postEvent } from "../lineage-process.ts";
 import { ADMIN_KEY, useMillrace } from "../millrace.ts";
+import { stored } from "../stored.ts";
 import { reached, trackingTable } from "../tracking.ts";
 import {
   example,
@@ -42,21 +43,6 @@ let operations: Operation[] = [];
 /** Keys that lack every scope of the routes with this tag. */
 const strangers = new Map<string, string>();
 let before: unknown;
-
-/** Everything that is stored, sessions aside: they are renewed all the time. */
-async function everything(): Promise<unknown> {
-  const tables = await database.query<{ name: string }>(
-    `select format('%I.%I', schemaname, tablename) as name from pg_tables
-     where schemaname in ('kernel', 'tracking', 'chains', 'arrivals', 'webhooks', 'lineage') and tablename <> 'session' order by 1`,
-  );
-  const sums = tables.map(async ({ name }) => {
-    const [row] = await database.query<{ sum: string }>(
-      `select md5(string_agg(t::text, '|' order by t::text)) as sum from ${name} t`,
-    );
-    return [name, row?.sum];
-  });
-  return Object.fromEntries(await Promise.all(sums));
-}
 
 /** A key with all scopes of a module. */
 async function keyFor(...scopes: string[]): Promise<string> {
@@ -101,10 +87,10 @@ beforeAll(async () => {
   await table.put(reached("shard-worker", "started"), { filename });
   await millrace.api.post("/api/v1/pipeline/files/register", { filename, shards: [1] });
   await table.put(reached("shard-splitter", "new"));
-  before = await everything();
+  before = await stored(database);
 });
 afterEach(async () => {
-  expect(await everything()).toEqual(before);
+  expect(await stored(database)).toEqual(before);
 });
 
 interface Sent {
@@ -398,7 +384,7 @@ describe("SQL", () => {
       "%s",
       "x' union select hash from kernel.api_key --",
     ];
-    const kept = await everything();
+    const kept = await stored(database);
     await table.put(reached("mysql-sender", "done"), { filename: "kept" });
     const flaws: string[] = [];
     let count = 0;
@@ -423,8 +409,8 @@ describe("SQL", () => {
     expect(flaws).toEqual([]);
     expect(count).toBeGreaterThan(100);
     expect(await table.row("kept")).toMatchObject({ mysql_sender_status: "done" });
-    expect(Object.keys(kept as object)).toEqual(Object.keys((await everything()) as object));
-    before = await everything(); // Names like these are good names: some were registered, some keys made.
+    expect(Object.keys(kept as object)).toEqual(Object.keys((await stored(database)) as object));
+    before = await stored(database); // Names like these are good names: some were registered, some keys made.
   });
 });
 

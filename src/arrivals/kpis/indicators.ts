@@ -1,9 +1,9 @@
 /** The use cases of indicators: define, show, delete. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { invalid, kernelError } from "../../kernel/errors.ts";
 import { arrivalsError } from "../catalogue.ts";
-import { type DryRun, transact } from "../models/dry-run.ts";
 import * as store from "../store/kpis.ts";
 import { indicatorOf } from "./computed.ts";
 import { compileFormula } from "./formula.ts";
@@ -26,7 +26,7 @@ export interface Indicators {
   get(kpiId: string): Promise<store.KpiRow>;
   list(query: store.ListKpis): ReturnType<typeof store.listKpis>;
   values(query: store.ListValues): ReturnType<typeof store.listValues>;
-  remove(kpiId: string, actor: Actor): Promise<store.KpiRow>;
+  remove(kpiId: string, actor: Actor, options?: DryRun): Promise<store.KpiRow>;
 }
 
 export function createIndicators({ db }: { db: Db }): Indicators {
@@ -41,7 +41,7 @@ export function createIndicators({ db }: { db: Db }): Indicators {
     list: (query) => store.listKpis(db, query),
     values: (query) => store.listValues(db, query),
 
-    async put(kpiId, input, actor, options = { dryRun: false }) {
+    async put(kpiId, input, actor, options = FOR_REAL) {
       const kpi = kpiWriteOf(kpiId, input);
       return transact(db, options, async (tx) => {
         await store.lockKpis(tx);
@@ -61,8 +61,8 @@ export function createIndicators({ db }: { db: Db }): Indicators {
       });
     },
 
-    remove: (kpiId, actor) =>
-      db.tx(async (tx) => {
+    remove: (kpiId, actor, options = FOR_REAL) =>
+      transact(db, options, async (tx) => {
         await store.lockKpis(tx);
         const kpi = await findOrThrow(tx, kpiId);
         const users = await store.dependingKpis(tx, [kpiId]);

@@ -2,7 +2,7 @@
 import type { Db } from "../../kernel/data/db.ts";
 import { storableJson } from "../../kernel/data/storable.ts";
 import { invalid } from "../../kernel/errors.ts";
-import { errors } from "../../kernel/http/schemas.ts";
+import { DryRunQuery, errors } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
 import { isRecord } from "../../kernel/json/is-record.ts";
 import type { Arrivals } from "../arrivals.ts";
@@ -43,7 +43,7 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
         summary:
           "Define an indicator: EXTENDED is fed by a model, COMPUTED by a formula over others; with `dryRun`, only check it",
         params: schemas.KpiPutParams,
-        querystring: schemas.DryRunQuery,
+        querystring: DryRunQuery,
         body: schemas.IndicatorBody,
         response: { 200: schemas.KpiReply, 201: schemas.KpiReply, ...errors(400, 409) },
       },
@@ -77,10 +77,11 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
         tags,
         summary: "Delete an indicator that is not in use, with its values",
         params: schemas.KpiParams,
+        querystring: DryRunQuery,
         response: { 200: schemas.KpiReply, ...errors(400, 404, 409) },
       },
     },
-    async (request) => kpiReply(await indicators.remove(request.params.kpiId, actorOf(request))),
+    async (request) => kpiReply(await indicators.remove(request.params.kpiId, actorOf(request), request.query)),
   );
 
   http.get(

@@ -2,6 +2,7 @@
 import { ENGINE_DEFAULT } from "../../engines/index.ts";
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { invalid, kernelError } from "../../kernel/errors.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
@@ -18,7 +19,6 @@ import * as store from "../store/models.ts";
 import { endTasksOf, type ListTasks, listTasks } from "../store/tasks.ts";
 import { TIMER_TOPIC } from "../topics.ts";
 import { nextDeadline, parseDeadline } from "./deadline.ts";
-import { type DryRun, transact } from "./dry-run.ts";
 import { checkMapping } from "./mapping.ts";
 import { cycleProblem } from "./table-cycles.ts";
 
@@ -57,8 +57,8 @@ export interface Models {
   list(query: store.ListModels): ReturnType<typeof store.listModels>;
   /** The newest first. */
   runs(query: ListTasks): ReturnType<typeof listTasks>;
-  setPublished(modelId: string, published: boolean, actor: Actor): Promise<store.ModelRow>;
-  remove(modelId: string, actor: Actor): Promise<store.ModelRow>;
+  setPublished(modelId: string, published: boolean, actor: Actor, options?: DryRun): Promise<store.ModelRow>;
+  remove(modelId: string, actor: Actor, options?: DryRun): Promise<store.ModelRow>;
 }
 
 export interface ModelsDeps {
@@ -116,7 +116,7 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
   }
 
   return {
-    async put(modelId, given, actor, options = { dryRun: false }) {
+    async put(modelId, given, actor, options = FOR_REAL) {
       const named = given.dependencies.map((one) => ({ ...one, table: tableName(one.table) }));
       const input = { ...given, dependencies: named };
       const problem = problemOf(input, engineNames());
@@ -151,8 +151,8 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
     list: (query) => store.listModels(db, query),
     runs: (query) => listTasks(db, query),
 
-    setPublished: (modelId, published, actor) =>
-      db.tx(async (tx) => {
+    setPublished: (modelId, published, actor, options = FOR_REAL) =>
+      transact(db, options, async (tx) => {
         const state = published ? MODEL_STATES.published : MODEL_STATES.unpublished;
         if (!(await store.setModelState(tx, modelId, state))) throw arrivalsError("MODEL_NOT_FOUND", { modelId });
         if (published) await setTimers(tx, modelId);
@@ -165,8 +165,8 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
         return findOrThrow(tx, modelId);
       }),
 
-    remove: (modelId, actor) =>
-      db.tx(async (tx) => {
+    remove: (modelId, actor, options = FOR_REAL) =>
+      transact(db, options, async (tx) => {
         const model = await findOrThrow(tx, modelId);
         // A formula has no value without its parts.
         const computed = await dependingKpis(tx, model.kpis);

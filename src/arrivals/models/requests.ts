@@ -1,6 +1,7 @@
 /** Runs that a person requests: for one opTime, or for a range. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db } from "../../kernel/data/db.ts";
+import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { listed } from "../../kernel/text/sentences.ts";
 import { grainOf, OP_TIMES_MAX, opTimesBetween } from "../../kernel/time/op-time.ts";
@@ -19,14 +20,14 @@ export interface Requests {
     modelId: string,
     request: { opTime: string; force: boolean },
     actor: Actor | null,
+    options?: DryRun,
   ): Promise<{ generation: number }>;
   backfill(modelId: string, request: BackfillRequest, actor: Actor): Promise<BackfillItem[]>;
 }
 
-export interface BackfillRequest {
+export interface BackfillRequest extends DryRun {
   from: string;
   to: string;
-  dryRun: boolean;
 }
 export interface BackfillItem {
   opTime: string;
@@ -64,7 +65,7 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
   }
 
   return {
-    async run(modelId, { opTime, force }, actor) {
+    async run(modelId, { opTime, force }, actor, options = FOR_REAL) {
       const model = await published(modelId);
       refuseOtherGrain(model, opTime);
       const key = { model_id: modelId, op_time: opTime };
@@ -72,7 +73,7 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
       if (missing.length > 0 && !force) {
         throw arrivalsError("TABLES_MISSING", { modelId, opTime, missing: listed(missing, MISSING_SHOWN) });
       }
-      return db.tx(async (tx) => {
+      return transact(db, options, async (tx) => {
         const [instance] = await lockInstances(tx, [key]);
         const [forced] = await forceInstances(tx, [key], "run");
         if (!instance) throw arrivalsError("MODEL_NOT_FOUND", { modelId }); // Deleted since it was read.

@@ -2,7 +2,7 @@
 
 import type { Db } from "../../kernel/data/db.ts";
 import { actionPath } from "../../kernel/http/action-path.ts";
-import { errors, NoBody } from "../../kernel/http/schemas.ts";
+import { DryRunQuery, errors, NoBody } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
 import { systemClock } from "../../kernel/time/clock.ts";
 import type { Arrivals } from "../arrivals.ts";
@@ -53,7 +53,7 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
         tags,
         summary: "Create or replace a model; a new one is not published; with `dryRun`, only check it",
         params: schemas.ModelPutParams,
-        querystring: schemas.DryRunQuery,
+        querystring: DryRunQuery,
         body: schemas.ModelBody,
         response: { 200: schemas.ModelReply, 201: schemas.ModelReply, ...errors(400, 409) },
       },
@@ -87,10 +87,11 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
         tags,
         summary: "Delete a model, its values and what was computed from them; the log of its runs stays",
         params: schemas.ModelParams,
+        querystring: DryRunQuery,
         response: { 200: schemas.ModelReply, ...errors(400, 404) },
       },
     },
-    async (request) => modelReply(await models.remove(request.params.modelId, actorOf(request))),
+    async (request) => modelReply(await models.remove(request.params.modelId, actorOf(request), request.query)),
   );
 
   for (const published of [true, false]) {
@@ -104,11 +105,15 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
             ? "Publish a model: later arrivals run it; earlier ones do not"
             : "Unpublish a model: a run in flight may end, and no other starts",
           params: schemas.ModelParams,
+          querystring: DryRunQuery,
           body: NoBody,
           response: { 200: schemas.ModelReply, ...errors(400, 404) },
         },
       },
-      async (request) => modelReply(await models.setPublished(request.params.modelId, published, actorOf(request))),
+      async (request) => {
+        const { params, query } = request;
+        return modelReply(await models.setPublished(params.modelId, published, actorOf(request), query));
+      },
     );
   }
 
@@ -120,13 +125,18 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
         tags,
         summary: "Run a model for an opTime even if nothing new has arrived, and wait for it like an announcement does",
         params: schemas.ModelParams,
+        querystring: DryRunQuery,
         body: schemas.RunBody,
         response: { 200: schemas.TriggeredReply, ...errors(400, 404, 409) },
       },
     },
     async (request) => {
-      const { params, body, raw, signal } = request;
-      const { generation } = await requests.run(params.modelId, body, actorOf(request));
+      const { params, query, body, raw, signal } = request;
+      const { generation } = await requests.run(params.modelId, body, actorOf(request), query);
+      if (query.dryRun) {
+        const message = "It would run; this was a dry run.";
+        return { modelId: params.modelId, opTime: body.opTime, generation, status: "SKIPPED" as const, message };
+      }
       const key = { model_id: params.modelId, op_time: body.opTime, generation };
       const waitMs = prefersAsync(raw) ? 0 : settings.waitSeconds * 1000;
       const ended = await runWaiters.ended(
@@ -145,13 +155,15 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
         tags,
         summary: "Run a model for each opTime of a range whose tables have arrived; with `dryRun`, only list them",
         params: schemas.ModelParams,
+        querystring: DryRunQuery,
         body: schemas.BackfillBody,
         response: { 200: schemas.BackfillReply, ...errors(400, 404, 409) },
       },
     },
     async (request) => {
-      const { dryRun } = request.body;
-      const items = await requests.backfill(request.params.modelId, request.body, actorOf(request));
+      const { params, query, body } = request;
+      const dryRun = query.dryRun || body.dryRun;
+      const items = await requests.backfill(params.modelId, { ...body, dryRun }, actorOf(request));
       return { dryRun, runs: items.filter(({ runs }) => runs).length, items };
     },
   );

@@ -1,6 +1,7 @@
 /** Use cases of definitions: create, update, enable, disable, read. Every version is kept. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import { type Db, type Queryable, sqlState, UNIQUE_VIOLATION } from "../../kernel/data/db.ts";
+import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { parseJson } from "../../kernel/http/body.ts";
 import type { Ids } from "../../kernel/ids.ts";
@@ -22,8 +23,13 @@ export interface ChainInput {
 
 export interface Definitions {
   create(input: ChainInput & { enabled?: boolean | null }, actor: Actor): Promise<store.ChainRow>;
-  update(chainId: string, input: ChainInput & { version: number }, actor: Actor): Promise<store.ChainRow>;
-  setEnabled(chainId: string, enabled: boolean, actor: Actor): Promise<store.ChainRow>;
+  update(
+    chainId: string,
+    input: ChainInput & { version: number },
+    actor: Actor,
+    options?: DryRun,
+  ): Promise<store.ChainRow>;
+  setEnabled(chainId: string, enabled: boolean, actor: Actor, options?: DryRun): Promise<store.ChainRow>;
   get(chainId: string): Promise<store.ChainRow>;
   list(filter: store.ChainFilter, page: { size: number; offset: number }): ReturnType<typeof store.listChains>;
   /** Newest first, before version `before` if it is given. */
@@ -87,10 +93,10 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
       });
     },
 
-    async update(chainId, input, actor) {
+    async update(chainId, input, actor, options = FOR_REAL) {
       const dag = await check(input.dagJson);
       try {
-        return await db.tx(async (tx) => {
+        return await transact(db, options, async (tx) => {
           await ensurePools(tx, dag);
           const { version, maxActiveRuns, runTimeoutMs } = input;
           const limits = { maxActiveRuns, runTimeoutMs };
@@ -109,8 +115,8 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
       }
     },
 
-    setEnabled: (chainId, enabled, actor) =>
-      db.tx(async (tx) => {
+    setEnabled: (chainId, enabled, actor, options = FOR_REAL) =>
+      transact(db, options, async (tx) => {
         const row = await store.setEnabled(tx, chainId, enabled);
         if (!row) throw chainsError("CHAIN_NOT_FOUND", { chainId });
         await audit(tx, actor, enabled ? "chain.enable" : "chain.disable", chainId, { name: row.name });

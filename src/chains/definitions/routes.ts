@@ -1,6 +1,6 @@
 /** The API of definitions under `/api/v1/chains`: validate, call one use case, shape the reply. */
 import { actionPath } from "../../kernel/http/action-path.ts";
-import { errors, NoBody } from "../../kernel/http/schemas.ts";
+import { DryRunQuery, errors, NoBody } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
 import { grainOf, opTimesBetween } from "../../kernel/time/op-time.ts";
 import { chainsError } from "../catalogue.ts";
@@ -29,7 +29,7 @@ export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
       schema: {
         tags,
         summary: "Create a chain; with `dryRun`, only check it",
-        querystring: schemas.DryRunQuery,
+        querystring: DryRunQuery,
         body: schemas.CreateChainBody,
         response: { 200: schemas.ChainOrVerdict, ...errors(400) },
       },
@@ -50,11 +50,15 @@ export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
         tags,
         summary: "Update a chain from the version that was read; makes the next version",
         params: schemas.ChainParams,
+        querystring: DryRunQuery,
         body: schemas.UpdateChainBody,
         response: { 200: schemas.ChainDetail, ...errors(400, 409) },
       },
     },
-    async (request) => chainReply(await definitions.update(chainIdOf(request.params), request.body, actorOf(request))),
+    async (request) => {
+      const { params, query, body } = request;
+      return chainReply(await definitions.update(chainIdOf(params), body, actorOf(request), query));
+    },
   );
 
   for (const enabled of [true, false]) {
@@ -69,11 +73,15 @@ export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
             ? "Enable a chain: it can start runs"
             : "Disable a chain: it starts no more runs; those under way continue",
           params: schemas.ChainParams,
+          querystring: DryRunQuery,
           body: NoBody,
           response: { 200: schemas.ChainDetail, ...errors(400) },
         },
       },
-      async (request) => chainReply(await definitions.setEnabled(chainIdOf(request.params), enabled, actorOf(request))),
+      async (request) => {
+        const { params, query } = request;
+        return chainReply(await definitions.setEnabled(chainIdOf(params), enabled, actorOf(request), query));
+      },
     );
   }
 
@@ -152,6 +160,7 @@ export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
         tags,
         summary: "Start a run; with an Idempotency-Key a repeated request within 24 hours returns the same run",
         params: schemas.ChainParams,
+        querystring: DryRunQuery,
         headers: schemas.StartHeaders,
         body: schemas.StartBody,
         response: { 200: schemas.StartReply, ...errors(400, 409) },
@@ -162,7 +171,12 @@ export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
       const key = request.headers["idempotency-key"];
       const asked = { params: params as Record<string, unknown>, opTime, priority, by: request.caller.name };
       const idempotent = key === undefined ? {} : { idempotencyKey: key };
-      const { runId } = await runs.start(chainIdOf(request.params), { ...asked, ...idempotent });
+      const chainId = chainIdOf(request.params);
+      if (request.query.dryRun) {
+        await runs.checkStart(chainId, { ...asked, ...idempotent });
+        return { valid: true, nodes: (await definitions.get(chainId)).dag.nodes.length };
+      }
+      const { runId } = await runs.start(chainId, { ...asked, ...idempotent });
       return { runId };
     },
   );
@@ -175,12 +189,13 @@ export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
         tags,
         summary: "Start a run for each opTime of a range; with `dryRun`, only list them",
         params: schemas.ChainParams,
+        querystring: DryRunQuery,
         body: schemas.BackfillBody,
         response: { 200: schemas.BackfillReply, ...errors(400, 409) },
       },
     },
     async (request) => {
-      const { from, to, params = {}, priority = 0, dryRun } = request.body;
+      const { from, to, params = {}, priority = 0 } = request.body;
       const grain = request.body.grain ?? grainOf(from);
       if (grain === undefined) {
         const reason = `The grain of the range is unknown: \`from\` (\`${from}\`) is not of the form yyyyMMddHH, yyyyMMdd or yyyyMM`;
@@ -190,7 +205,7 @@ export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
       const chainId = chainIdOf(request.params);
       await definitions.get(chainId);
       const made: { opTime: string; runId: string }[] = [];
-      if (dryRun) return { opTimes, runs: made };
+      if (request.query.dryRun || request.body.dryRun) return { opTimes, runs: made };
       const asked = {
         params: params as Record<string, unknown>,
         priority,

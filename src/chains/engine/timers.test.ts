@@ -99,7 +99,7 @@ describe("a stop", () => {
     const chainId = await define(process, [{ id: "runs" }, { id: "waits", dependsOn: ["runs"] }]);
     const { runId } = await process.runs.start(chainId, BY);
     const [context] = await begin();
-    expect(await process.runs.stop(runId, ACTOR, "enough")).toBe("STOPPING");
+    expect(await process.runs.stop(runId, ACTOR, { reason: "enough" })).toBe("STOPPING");
     expect((await look(runId)).nodes["waits"]?.status).toBe("STOPPED");
     expect(await ended(runId)).toMatchObject({
       status: "STOPPED",

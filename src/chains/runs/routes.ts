@@ -2,7 +2,7 @@
 import { ApiError, kernelError } from "../../kernel/errors.ts";
 import { actionPath } from "../../kernel/http/action-path.ts";
 import { parseJson } from "../../kernel/http/body.ts";
-import { errors, NoBody } from "../../kernel/http/schemas.ts";
+import { DryRunQuery, errors, NoBody } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
 import type { Chains } from "../chains.ts";
 import { isUuid, runIdOf } from "../ids.ts";
@@ -182,13 +182,15 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
         tags,
         summary: "Stop a run: waiting nodes at once, running nodes within the grace period",
         params: schemas.RunParams,
+        querystring: DryRunQuery,
         body: schemas.StopBody,
         response: { 200: schemas.RunStatusReply, ...errors(400, 409) },
       },
     },
     async (request) => {
       const runId = runIdOf(request.params);
-      return { runId, status: await runs.stop(runId, actorOf(request), request.body?.reason ?? undefined) };
+      const asked = { ...request.query, reason: request.body?.reason ?? null };
+      return { runId, status: await runs.stop(runId, actorOf(request), asked) };
     },
   );
 
@@ -200,13 +202,14 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
         tags,
         summary: "Resume a stopped run",
         params: schemas.RunParams,
+        querystring: DryRunQuery,
         body: NoBody,
         response: { 200: schemas.RunStatusReply, ...errors(400, 409) },
       },
     },
     async (request) => {
       const runId = runIdOf(request.params);
-      return { runId, status: await runs.resume(runId, actorOf(request)) };
+      return { runId, status: await runs.resume(runId, actorOf(request), request.query) };
     },
   );
 
@@ -262,14 +265,16 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
         tags,
         summary: "Set a node to SUCCESS with the given artifact; its children can run",
         params: schemas.NodeParams,
+        querystring: DryRunQuery,
         body: schemas.NodeActionBody,
         response: { 200: schemas.NodeActionReply, ...errors(400, 409) },
       },
     },
     async (request) => {
       const runId = runIdOf(request.params);
-      const { nodeId } = request.params;
-      const asked = { nodeId, artifact: artifactOf(request.body), reason: request.body?.reason ?? null };
+      const { params, query, body } = request;
+      const { nodeId } = params;
+      const asked = { ...query, nodeId, artifact: artifactOf(body), reason: body?.reason ?? null };
       return { runId, nodeId, ...(await runs.complete(runId, asked, actorOf(request))) };
     },
   );

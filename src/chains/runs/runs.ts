@@ -1,6 +1,7 @@
 /** Use cases of runs: start, stop, resume, retry, complete, backfill. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import { type Db, FOREIGN_KEY_VIOLATION, type Queryable, sqlState } from "../../kernel/data/db.ts";
+import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { createGroupCommit } from "../../kernel/data/group-commit.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
@@ -38,9 +39,11 @@ export interface NodeMove {
 
 export interface Runs {
   start(chainId: string, request: StartRequest): Promise<{ runId: string; repeated: boolean }>;
+  /** Throws what `start` would throw, and starts nothing. */
+  checkStart(chainId: string, request: StartRequest): Promise<void>;
   startMany(chainId: string, requests: readonly StartRequest[]): Promise<string[]>;
-  stop(runId: string, actor: Actor, reason?: string): Promise<RunStatus>;
-  resume(runId: string, actor: Actor): Promise<RunStatus>;
+  stop(runId: string, actor: Actor, request?: StopRequest): Promise<RunStatus>;
+  resume(runId: string, actor: Actor, options?: DryRun): Promise<RunStatus>;
   retry(runId: string, request: RetryRequest, actor: Actor): Promise<Retried>;
   complete(runId: string, request: CompleteRequest, actor: Actor): Promise<{ status: NodeStatus; attempt: number }>;
   /** Stops it in the name of Millrace: no node waits for it anymore. */
@@ -49,10 +52,12 @@ export interface Runs {
   retryChild(runId: string): Promise<boolean>;
 }
 
-export interface RetryRequest {
+export interface StopRequest extends Partial<DryRun> {
+  reason?: string | null;
+}
+export interface RetryRequest extends DryRun {
   nodeId?: string;
   downstream: boolean;
-  dryRun: boolean;
   reason: string | null;
 }
 export interface Retried {
@@ -60,7 +65,7 @@ export interface Retried {
   node: { status: NodeStatus; attempt: number } | undefined;
   nodes: NodeMove[];
 }
-export interface CompleteRequest {
+export interface CompleteRequest extends Partial<DryRun> {
   nodeId: string;
   artifact: unknown;
   reason: string | null;
@@ -135,7 +140,11 @@ export function createRuns(deps: {
     });
   }
 
-  async function stop(runId: string, by: string, reason: string, also: Also = async () => {}): Promise<RunStatus> {
+  async function stop(
+    runId: string,
+    { by, reason, dryRun }: DryRun & { by: string; reason: string },
+    also: Also = async () => {},
+  ): Promise<RunStatus> {
     const status = await change(runId, (book): Changed<RunStatus> => {
       const { status: present } = book;
       if (present === "STOPPING" || present === "STOPPED") return { answer: present, dry: true };
@@ -144,42 +153,50 @@ export function createRuns(deps: {
         throw chainsError("RUN_WRONG_STATE", { runId, status: present }, { verb: "stop", because });
       }
       onRunEvent(book, { kind: "stop", graceMs: stopGraceMs, actor: by, reason });
-      return { answer: book.status, also };
+      return { answer: book.status, dry: dryRun, also };
     });
+    if (dryRun) return status;
     // After the response. If the process dies before this, the timers do it when the grace period is over.
     if (status === "STOPPING") endIfStopped(runId).catch(() => wake.hint(TIMER_TOPIC));
     return status;
   }
 
-  async function startOnce(run: NewRun, chainId: string, key: string, request: StartRequest) {
-    const earlier = await db
-      .tx(async (tx) => {
-        const repeated = await takeStartKey(tx, { chainId, key, request: digest(request), runId: run.run_id }).catch(
-          (error: unknown) => {
-            const noChain = sqlState(error) === FOREIGN_KEY_VIOLATION; // The key refers to its chain.
-            throw noChain ? chainsError("CHAIN_NOT_FOUND", { chainId }) : error;
-          },
-        );
-        if (repeated && !repeated.same) throw chainsError("IDEMPOTENCY_CONFLICT", { key, runId: repeated.runId });
-        if (repeated) return repeated.runId;
-        if (!(await insert(tx, [run]))[0]) throw new NotStarted();
-        tx.afterCommit(() => wake.hint(TIMER_TOPIC));
-        return undefined;
-      })
-      .catch(async (error: unknown) => {
-        // Outside the transaction, since it takes another connection.
-        throw error instanceof NotStarted ? await whyNotStarted(chainId) : error;
-      });
+  async function startOnce(chainId: string, key: string, request: StartRequest, options = FOR_REAL) {
+    const run = newRun(chainId, request);
+    const earlier = await transact(db, options, async (tx) => {
+      const repeated = await takeStartKey(tx, { chainId, key, request: digest(request), runId: run.run_id }).catch(
+        (error: unknown) => {
+          const noChain = sqlState(error) === FOREIGN_KEY_VIOLATION; // The key refers to its chain.
+          throw noChain ? chainsError("CHAIN_NOT_FOUND", { chainId }) : error;
+        },
+      );
+      if (repeated && !repeated.same) throw chainsError("IDEMPOTENCY_CONFLICT", { key, runId: repeated.runId });
+      if (repeated) return repeated.runId;
+      if (!(await insert(tx, [run]))[0]) throw new NotStarted();
+      tx.afterCommit(() => wake.hint(TIMER_TOPIC));
+      return undefined;
+    }).catch(async (error: unknown) => {
+      // Outside the transaction, since it takes another connection.
+      throw error instanceof NotStarted ? await whyNotStarted(chainId) : error;
+    });
     return { runId: earlier ?? run.run_id, repeated: earlier !== undefined };
   }
 
   return {
     async start(chainId, request) {
-      const run = newRun(chainId, request);
       const { idempotencyKey: key } = request;
-      if (key !== undefined) return startOnce(run, chainId, key, request);
+      if (key !== undefined) return startOnce(chainId, key, request);
+      const run = newRun(chainId, request);
       if (!(await starts.add(run))) throw await whyNotStarted(chainId);
       return { runId: run.run_id, repeated: false };
+    },
+
+    async checkStart(chainId, request) {
+      const { idempotencyKey: key } = request;
+      const dry = { dryRun: true };
+      if (key !== undefined) return void (await startOnce(chainId, key, request, dry));
+      const [made] = await transact(db, dry, (tx) => insert(tx, [newRun(chainId, request)]));
+      if (!made) throw await whyNotStarted(chainId);
     },
 
     async startMany(chainId, requests) {
@@ -194,16 +211,17 @@ export function createRuns(deps: {
       return runs.map(({ run_id }) => run_id);
     },
 
-    async stop(runId, actor, reason) {
+    async stop(runId, actor, { reason = null, dryRun = false } = {}) {
       const by = actor.caller.name;
-      const details = reason === undefined ? {} : { reason };
-      return stop(runId, by, reason ?? `stopped by ${by}`, (tx) => audit(tx, actor, "run.stop", runId, details));
+      const details = reason === null ? {} : { reason };
+      const also: Also = (tx) => audit(tx, actor, "run.stop", runId, details);
+      return stop(runId, { by, reason: reason ?? `stopped by ${by}`, dryRun }, also);
     },
 
-    async resume(runId, actor) {
+    async resume(runId, actor, { dryRun } = FOR_REAL) {
       return change(runId, (book) => {
         refuseRun(runId, "resume", book, resume(book, actor.caller.name));
-        return { answer: book.status, also: (tx) => audit(tx, actor, "run.resume", runId) };
+        return { answer: book.status, dry: dryRun, also: (tx) => audit(tx, actor, "run.resume", runId) };
       });
     },
 
@@ -226,7 +244,7 @@ export function createRuns(deps: {
       });
     },
 
-    async complete(runId, { nodeId, artifact, reason }, actor) {
+    async complete(runId, { nodeId, artifact, reason, dryRun = false }, actor) {
       const also: Also = (tx) => audit(tx, actor, "node.complete", `${runId}/${nodeId}`, { reason });
       return change(runId, (book): Changed<{ status: NodeStatus; attempt: number }> => {
         const entry = needNode(book, nodeId);
@@ -240,12 +258,12 @@ export function createRuns(deps: {
             { verb: "complete", because: refused.because },
           );
         }
-        return { answer: { status: entry.status, attempt }, also };
+        return { answer: { status: entry.status, attempt }, dry: dryRun, also };
       });
     },
 
     async stopChild(runId, reason) {
-      await stop(runId, SYSTEM, reason).catch((error: unknown) => {
+      await stop(runId, { by: SYSTEM, reason, dryRun: false }).catch((error: unknown) => {
         if (!(error instanceof ApiError)) throw error; // It has ended meanwhile.
       });
     },

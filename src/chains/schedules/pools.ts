@@ -1,6 +1,7 @@
 /** Use cases of pools, which limit how many of their nodes run at a time: list, create, resize, delete. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db } from "../../kernel/data/db.ts";
+import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { counted } from "../../kernel/text/sentences.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { chainsError } from "../catalogue.ts";
@@ -10,23 +11,23 @@ import { READY_IN_POOL_TOPIC } from "../topics.ts";
 export interface Pools {
   list(): ReturnType<typeof listPools>;
   /** Creates it, or changes its size. */
-  set(name: string, size: number, actor: Actor): Promise<void>;
-  remove(name: string, actor: Actor): Promise<void>;
+  set(name: string, size: number, actor: Actor, options?: DryRun): Promise<void>;
+  remove(name: string, actor: Actor, options?: DryRun): Promise<void>;
 }
 
 export function createPools({ db, wake }: { db: Db; wake: Wake }): Pools {
   return {
     list: () => listPools(db),
 
-    set: (name, size, actor) =>
-      db.tx(async (tx) => {
+    set: (name, size, actor, options = FOR_REAL) =>
+      transact(db, options, async (tx) => {
         await setPool(tx, name, size);
         await audit(tx, actor, "pool.set", name, { size });
         tx.afterCommit(() => wake.hint(READY_IN_POOL_TOPIC));
       }),
 
-    remove: (name, actor) =>
-      db.tx(async (tx) => {
+    remove: (name, actor, options = FOR_REAL) =>
+      transact(db, options, async (tx) => {
         const users = await deletePool(tx, name);
         if (!users) throw chainsError("POOL_NOT_FOUND", { name });
         const because = whoUses(users);

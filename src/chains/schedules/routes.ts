@@ -1,11 +1,12 @@
 /** The API of schedules and pools. */
 import { actionPath } from "../../kernel/http/action-path.ts";
-import { errors, NoBody } from "../../kernel/http/schemas.ts";
+import { DryRunQuery, errors, NoBody } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
 import type { Chains } from "../chains.ts";
 import { chainIdOf, scheduleIdOf } from "../ids.ts";
 import * as schemas from "../schemas.ts";
 import type { ScheduleRow } from "../store/schedules.ts";
+import type { ScheduleKey } from "./schedules.ts";
 
 export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: Chains }): void {
   const read = { scope: "chain:read" } as const;
@@ -34,12 +35,15 @@ export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: 
         tags,
         summary: "Start a chain on a schedule: cron with a time zone",
         params: schemas.ChainParams,
+        querystring: DryRunQuery,
         body: schemas.ScheduleBody,
         response: { 200: schemas.ScheduleReply, ...errors(400) },
       },
     },
-    async (request) =>
-      scheduleReply(await schedules.create(chainIdOf(request.params), inputOf(request.body), actorOf(request))),
+    async (request) => {
+      const { params, query, body } = request;
+      return scheduleReply(await schedules.create(chainIdOf(params), inputOf(body), actorOf(request), query));
+    },
   );
 
   http.get(
@@ -64,15 +68,14 @@ export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: 
         tags,
         summary: "Change a schedule; absent fields stay as they are",
         params: schemas.ScheduleParams,
+        querystring: DryRunQuery,
         body: schemas.ScheduleChangeBody,
         response: { 200: schemas.ScheduleReply, ...errors(400) },
       },
     },
     async (request) => {
-      const { params, body } = request;
-      return scheduleReply(
-        await schedules.update(chainIdOf(params), scheduleIdOf(params), inputOf(body), actorOf(request)),
-      );
+      const { params, query, body } = request;
+      return scheduleReply(await schedules.update(keyOf(params), inputOf(body), actorOf(request), query));
     },
   );
 
@@ -84,13 +87,14 @@ export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: 
         tags,
         summary: "Delete a schedule; its runs stay",
         params: schemas.ScheduleParams,
+        querystring: DryRunQuery,
         response: { 200: schemas.ScheduleReply, ...errors(400) },
       },
     },
     async (request) => {
-      const [chainId, scheduleId] = [chainIdOf(request.params), scheduleIdOf(request.params)];
-      const row = await schedules.get(chainId, scheduleId);
-      await schedules.remove(chainId, scheduleId, actorOf(request));
+      const key = keyOf(request.params);
+      const row = await schedules.get(key.chainId, key.scheduleId);
+      await schedules.remove(key, actorOf(request), request.query);
       return scheduleReply(row);
     },
   );
@@ -104,15 +108,14 @@ export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: 
           tags,
           summary: paused ? "Pause a schedule" : "Unpause a schedule; times that passed during the pause start no run",
           params: schemas.ScheduleParams,
+          querystring: DryRunQuery,
           body: NoBody,
           response: { 200: schemas.ScheduleReply, ...errors(400) },
         },
       },
       async (request) => {
-        const { params } = request;
-        return scheduleReply(
-          await schedules.setPaused(chainIdOf(params), scheduleIdOf(params), paused, actorOf(request)),
-        );
+        const { params, query } = request;
+        return scheduleReply(await schedules.setPaused(keyOf(params), paused, actorOf(request), query));
       },
     );
   }
@@ -138,6 +141,7 @@ export function poolRoutes(http: Http, { pools }: Pick<Chains, "pools">): void {
         tags,
         summary: "Create a pool or change its size: how many of its nodes may run at a time, over all processes",
         params: schemas.PoolParams,
+        querystring: DryRunQuery,
         body: schemas.PoolBody,
         response: { 200: schemas.PoolReply, ...errors(400) },
       },
@@ -145,7 +149,7 @@ export function poolRoutes(http: Http, { pools }: Pick<Chains, "pools">): void {
     async (request) => {
       const { name } = request.params;
       const { size } = request.body;
-      await pools.set(name, size, actorOf(request));
+      await pools.set(name, size, actorOf(request), request.query);
       return { name, size };
     },
   );
@@ -158,15 +162,20 @@ export function poolRoutes(http: Http, { pools }: Pick<Chains, "pools">): void {
         tags,
         summary: "Delete a pool that no chain and no node uses",
         params: schemas.PoolParams,
+        querystring: DryRunQuery,
         response: { 200: schemas.PoolReply, ...errors(400, 409) },
       },
     },
     async (request) => {
       const { name } = request.params;
-      await pools.remove(name, actorOf(request));
+      await pools.remove(name, actorOf(request), request.query);
       return { name, size: 0 };
     },
   );
+}
+
+function keyOf(params: { chainId: string; scheduleId: string }): ScheduleKey {
+  return { chainId: chainIdOf(params), scheduleId: scheduleIdOf(params) };
 }
 
 function inputOf<Sent extends { params?: object }>({ params, ...body }: Sent) {

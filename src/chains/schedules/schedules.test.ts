@@ -105,11 +105,11 @@ describe("a schedule", () => {
 
   test("does not fire while it is paused, nor for times during the pause", async () => {
     const scheduleId = await create({ missed: "all" });
-    await process.schedules.setPaused(chainId, scheduleId, true, ACTOR);
+    await process.schedules.setPaused({ chainId, scheduleId }, true, ACTOR);
     await missHours(scheduleId, 3);
     expect(await process.timers.runOnce()).toMatchObject({ fired: 0 });
     expect(await process.schedules.fire(10)).toEqual({ fired: 0 });
-    const { next_at } = await process.schedules.setPaused(chainId, scheduleId, false, ACTOR);
+    const { next_at } = await process.schedules.setPaused({ chainId, scheduleId }, false, ACTOR);
     expect(next_at?.getTime()).toBeGreaterThan(Date.now());
     expect(await process.timers.runOnce()).toMatchObject({ fired: 0 });
     await setNext(scheduleId, new Date());

@@ -1,6 +1,7 @@
 /** Schedules: their use cases, and firing those that are due, each exactly once over all processes. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import { type Db, isUnavailable, sqlState, type Tx, UNIQUE_VIOLATION } from "../../kernel/data/db.ts";
+import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { type Grain, opTimeAt } from "../../kernel/time/op-time.ts";
@@ -28,11 +29,16 @@ export interface ScheduleInput {
 /** Absent fields stay as they are. */
 export type ScheduleChange = Pick<ScheduleInput, "name" | "cron"> & Partial<ScheduleInput>;
 
+export interface ScheduleKey {
+  chainId: string;
+  scheduleId: string;
+}
+
 export interface Schedules {
-  create(chainId: string, input: ScheduleInput, actor: Actor): Promise<store.ScheduleRow>;
-  update(chainId: string, scheduleId: string, input: ScheduleChange, actor: Actor): Promise<store.ScheduleRow>;
-  setPaused(chainId: string, scheduleId: string, paused: boolean, actor: Actor): Promise<store.ScheduleRow>;
-  remove(chainId: string, scheduleId: string, actor: Actor): Promise<void>;
+  create(chainId: string, input: ScheduleInput, actor: Actor, options?: DryRun): Promise<store.ScheduleRow>;
+  update(schedule: ScheduleKey, input: ScheduleChange, actor: Actor, options?: DryRun): Promise<store.ScheduleRow>;
+  setPaused(schedule: ScheduleKey, paused: boolean, actor: Actor, options?: DryRun): Promise<store.ScheduleRow>;
+  remove(schedule: ScheduleKey, actor: Actor, options?: DryRun): Promise<void>;
   list(chainId: string): Promise<store.ScheduleRow[]>;
   get(chainId: string, scheduleId: string): Promise<store.ScheduleRow>;
   /** Starts the runs of schedules that are due; returns how many. */
@@ -85,9 +91,9 @@ export function createSchedules(deps: {
   const hintTimers = () => wake.hint(TIMER_TOPIC);
 
   return {
-    async create(chainId, input, actor) {
+    async create(chainId, input, actor, options = FOR_REAL) {
       const row = rowOf(await definitions.get(chainId), ids.uuid(), input);
-      return db.tx(async (tx) => {
+      return transact(db, options, async (tx) => {
         const inserted = await store.insertSchedule(tx, row);
         if (!inserted) throw chainsError("SCHEDULE_NAME_TAKEN", { name: input.name });
         await audit(tx, actor, "schedule.create", row.schedule_id, { chainId, name: input.name, cron: input.cron });
@@ -96,9 +102,9 @@ export function createSchedules(deps: {
       });
     },
 
-    async update(chainId, scheduleId, input, actor) {
+    async update({ chainId, scheduleId }, input, actor, options = FOR_REAL) {
       try {
-        return await db.tx(async (tx) => {
+        return await transact(db, options, async (tx) => {
           const present = await store.lockSchedule(tx, chainId, scheduleId);
           const chain = present && (await findChain(tx, chainId));
           if (!chain) throw chainsError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
@@ -114,8 +120,8 @@ export function createSchedules(deps: {
       }
     },
 
-    setPaused: (chainId, scheduleId, paused, actor) =>
-      db.tx(async (tx) => {
+    setPaused: ({ chainId, scheduleId }, paused, actor, options = FOR_REAL) =>
+      transact(db, options, async (tx) => {
         const row = await store.lockSchedule(tx, chainId, scheduleId);
         if (!row) throw chainsError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
         if (row.paused === paused) return row;
@@ -127,8 +133,8 @@ export function createSchedules(deps: {
         return updated ?? row;
       }),
 
-    async remove(chainId, scheduleId, actor) {
-      await db.tx(async (tx) => {
+    async remove({ chainId, scheduleId }, actor, options = FOR_REAL) {
+      await transact(db, options, async (tx) => {
         const name = await store.deleteSchedule(tx, chainId, scheduleId);
         if (name === undefined) throw chainsError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
         await audit(tx, actor, "schedule.delete", scheduleId, { chainId, name });

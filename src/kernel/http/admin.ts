@@ -4,8 +4,9 @@ import { audit, listAudit } from "../auth/audit.ts";
 import type { Keys } from "../auth/keys.ts";
 import type { MergedCatalogue } from "../catalogue.ts";
 import type { Db } from "../data/db.ts";
+import { transact } from "../data/dry-run.ts";
 import { type DoctorCheck, examine } from "../doctor.ts";
-import { Body, errors, ReplyTime } from "./schemas.ts";
+import { Body, DryRunQuery, errors, ReplyTime } from "./schemas.ts";
 import { actorOf, type Http } from "./server.ts";
 
 const Key = {
@@ -89,12 +90,13 @@ export function adminSurfaces(http: Http, { db, keys, checks, catalogue }: Admin
         tags: ["admin"],
         summary: "Revoke a key; it stops working at once",
         params: Body({ id: Type.String({ format: "uuid" }) }),
+        querystring: DryRunQuery,
         response: { 200: Type.Object(Key), ...errors(400, 404) },
       },
     },
     async (request) => {
       const { id } = request.params;
-      const revoked = await db.tx(async (tx) => {
+      const revoked = await transact(db, request.query, async (tx) => {
         const row = await keys.revoke(tx, id);
         await audit(tx, actorOf(request), "key.revoke", id, { name: row.name });
         return row;

@@ -19,6 +19,14 @@ export function Nullable<Schema extends TSchema>(schema: Schema) {
 /** For an action without a body: fields that are sent anyway are probably a mistake, so they are refused. */
 export const NoBody = Nullable(Body({}));
 
+/** The query string of a call that takes no parameters. */
+export const NoQuery = Body({});
+
+/** The query string of a call that has a preview. */
+export const DryRunQuery = Body({
+  dryRun: Type.Boolean({ default: false, description: "Make every check, answer the result and change nothing." }),
+});
+
 /** A time that a caller sends. */
 export const Time = Type.String({ format: "date-time", description: "RFC 3339." });
 /** A time in a reply: a `Date` that the serializer writes in UTC. */

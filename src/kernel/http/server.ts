@@ -17,6 +17,7 @@ import {
   fastify,
   LogController,
   type RawServerDefault,
+  type RouteOptions,
 } from "fastify";
 import type { Actor } from "../auth/audit.ts";
 import type { Keys } from "../auth/keys.ts";
@@ -32,6 +33,7 @@ import { shownRoute } from "./action-path.ts";
 import { parseJson } from "./body.ts";
 import { isReference, useOpenApi } from "./openapi.ts";
 import { answerBadAddress, answerUnreadable, useProblems } from "./problems.ts";
+import { NoQuery } from "./schemas.ts";
 import { useStrictValidation } from "./validation.ts";
 import { whenUsed } from "./when-used.ts";
 
@@ -51,6 +53,8 @@ declare module "fastify" {
     bodyOptional?: true;
     /** The status for a caller over its rate limit, for clients that do not retry after 429, such as those of OpenLineage. */
     busyStatus?: 503;
+    /** Unknown query parameters are ignored, for clients that add their own. All other routes refuse them. */
+    openQuery?: true;
   }
   interface FastifyRequest {
     caller: Caller;
@@ -132,6 +136,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
       throw new Error(`route ${url} names the scope ${scope}, which is in no catalogue`);
     }
   });
+  http.addHook("onRoute", closeQuery);
   http.addHook("onRequest", async (request, reply) => {
     // Not `onResponse`, which is not called when the caller disconnects.
     reply.raw.once("close", () => conclude(request, reply));
@@ -213,6 +218,19 @@ const ANONYMOUS: Caller = {
   source: null,
   rateLimitPerMinute: null,
 };
+
+/**
+ * Makes a route refuse query parameters that it does not declare: ignored, a misspelt `dryRun` would act, and a misspelt
+ * filter would answer everything.
+ */
+function closeQuery(route: RouteOptions): void {
+  if (isReference(route.url)) return;
+  route.schema ??= {};
+  const query = (route.schema.querystring ??= NoQuery) as { additionalProperties?: unknown };
+  if (query.additionalProperties !== false && !route.config?.openQuery) {
+    throw new Error(`route ${route.url} has an open query schema`);
+  }
+}
 
 /** Many clients set the content type whether they send a body or not. */
 function needsNoBody({ method, routeOptions }: FastifyRequest): boolean {

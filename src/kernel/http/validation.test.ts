@@ -162,7 +162,7 @@ describe("a query string", () => {
     ["limit=0", "The parameter `limit` must be >= 1."],
     ["limit=99999999999999999999", "The parameter `limit` must be <= 100."],
     ["all=yes", "The parameter `all` must be a boolean."],
-    ["lmit=5", "The query string has the unknown field `lmit` (did you mean `limit`?)."],
+    ["lmit=5", "The query string has the unknown parameter `lmit` (did you mean `limit`?)."],
     ["after=now", "The parameter `after` must be a time like 2025-01-01T00:00:00Z."],
   ])("?%s is refused", async (query, sentence) => {
     expect(await refusal(`/query?${query}`)).toBe(sentence);

@@ -68,12 +68,20 @@ function sentence(errors: FastifySchemaValidationError[], part: string): string 
       return `${place} lacks the field \`${key}\`${near ? ` (you sent \`${near}\`)` : ""}`;
     }
     case "additionalProperties": {
-      const near = nearest(key, knownKeys(error));
-      return `${place} has the unknown field \`${key.slice(0, 64)}\`${near ? ` (did you mean \`${near}\`?)` : ""}`;
+      const known = knownKeys(error);
+      const near = nearest(key, known);
+      const noun = part === "querystring" ? "parameter" : "field";
+      const hint = near ? ` (did you mean \`${near}\`?)` : part === "querystring" ? ` (${accepted(known)})` : "";
+      return `${place} has the unknown ${noun} \`${key.slice(0, 64)}\`${hint}`;
     }
     default:
       return `${place} ${mustBe(error)}`;
   }
+}
+
+function accepted(parameters: readonly string[]): string {
+  if (parameters.length === 0) return "this call takes none";
+  return `known here: ${parameters.map((name) => `\`${name}\``).join(", ")}`;
 }
 
 function unknownKeys(error: ErrorObject): string[] {

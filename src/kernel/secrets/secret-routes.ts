@@ -2,7 +2,8 @@
 import { Type } from "typebox";
 import { audit } from "../auth/audit.ts";
 import type { Db } from "../data/db.ts";
-import { Body, errors, ReplyTime } from "../http/schemas.ts";
+import { transact } from "../data/dry-run.ts";
+import { Body, DryRunQuery, errors, ReplyTime } from "../http/schemas.ts";
 import { actorOf, type Http } from "../http/server.ts";
 import {
   type NamedSecretRow,
@@ -50,6 +51,7 @@ export function secretRoutes(http: Http, { db, secrets }: { db: Db; secrets: Nam
         tags,
         summary: "Store a secret, or replace it; every later use gets the new value",
         params: Name,
+        querystring: DryRunQuery,
         body: Body({
           value: Type.String({
             minLength: SECRET_LENGTH_MIN,
@@ -64,7 +66,7 @@ export function secretRoutes(http: Http, { db, secrets }: { db: Db; secrets: Nam
     async (request) => {
       const actor = actorOf(request);
       const { name } = request.params;
-      return db.tx(async (tx) => {
+      return transact(db, request.query, async (tx) => {
         const row = await secrets.set(tx, { name, value: request.body.value, by: actor.caller.name });
         await audit(tx, actor, "secret.set", name, {});
         return secretReply(row);
@@ -80,12 +82,13 @@ export function secretRoutes(http: Http, { db, secrets }: { db: Db; secrets: Nam
         tags,
         summary: "Delete a secret; a node that names it fails from now on",
         params: Name,
+        querystring: DryRunQuery,
         response: { 200: Secret, ...errors(400, 404) },
       },
     },
     async (request) => {
       const { name } = request.params;
-      return db.tx(async (tx) => {
+      return transact(db, request.query, async (tx) => {
         const row = await secrets.remove(tx, name);
         await audit(tx, actorOf(request), "secret.delete", name, {});
         return secretReply(row);

@@ -1,6 +1,7 @@
 /** What people do with tasks: look at them and at their batches, have them tried again, cancel them. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Tx } from "../../kernel/data/db.ts";
+import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { lineageError } from "../catalogue.ts";
 import {
@@ -32,10 +33,10 @@ export interface TaskActions {
   batches(tenantId: string, filter: { type?: TaskType }, page: PageOf): Promise<{ items: BatchRow[]; total: number }>;
   get(tenantId: string, taskId: string): Promise<TaskRow & { attempts: AttemptRow[] }>;
   /** Tries it again at once, with all its retries. */
-  reset(tenantId: string, taskId: string, actor: Actor): Promise<TaskRow>;
+  reset(tenantId: string, taskId: string, actor: Actor, options?: DryRun): Promise<TaskRow>;
   /** The same for all that have a status; answers how many that are. */
   resetAll(tenantId: string, status: (typeof RESETTABLE)[number], actor: Actor): Promise<number>;
-  cancel(tenantId: string, taskId: string, actor: Actor): Promise<TaskRow>;
+  cancel(tenantId: string, taskId: string, actor: Actor, options?: DryRun): Promise<TaskRow>;
 }
 
 const ATTEMPTS_SHOWN = 100;
@@ -46,10 +47,11 @@ export function createTaskActions({ db, wake }: { db: Db; wake: Wake }): TaskAct
   async function move(
     ids: { tenantId: string; taskId: string },
     make: (tx: Tx) => Promise<boolean>,
-    { verb, from, actor }: { verb: "reset" | "cancel"; from: readonly TaskStatus[]; actor: Actor },
+    action: { verb: "reset" | "cancel"; from: readonly TaskStatus[]; actor: Actor; options: DryRun },
   ): Promise<TaskRow> {
     const { tenantId, taskId } = ids;
-    return db.tx(async (tx) => {
+    const { verb, from, actor } = action;
+    return transact(db, action.options, async (tx) => {
       const moved = await make(tx);
       const task = await readTask(tx, tenantId, taskId);
       if (!task) throw lineageError("TASK_NOT_FOUND", ids);
@@ -76,12 +78,12 @@ export function createTaskActions({ db, wake }: { db: Db; wake: Wake }): TaskAct
       return { ...task, attempts: attempts.toReversed() };
     },
 
-    reset(tenantId, taskId, actor) {
+    reset(tenantId, taskId, actor, options = FOR_REAL) {
       const make = (tx: Tx) => {
         tx.afterCommit(() => wake.hint(MODELS_TOPIC));
         return resetTask(tx, tenantId, taskId);
       };
-      return move({ tenantId, taskId }, make, { verb: "reset", from: RESETTABLE, actor });
+      return move({ tenantId, taskId }, make, { verb: "reset", from: RESETTABLE, actor, options });
     },
 
     async resetAll(tenantId, status, actor) {
@@ -95,9 +97,9 @@ export function createTaskActions({ db, wake }: { db: Db; wake: Wake }): TaskAct
       }
     },
 
-    cancel(tenantId, taskId, actor) {
+    cancel(tenantId, taskId, actor, options = FOR_REAL) {
       const make = (tx: Tx) => cancelTask(tx, tenantId, taskId);
-      return move({ tenantId, taskId }, make, { verb: "cancel", from: CANCELABLE, actor });
+      return move({ tenantId, taskId }, make, { verb: "cancel", from: CANCELABLE, actor, options });
     },
   };
 }

@@ -1,6 +1,7 @@
 /** What people do with a tenant's model: choose one, look at it, have none. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db } from "../../kernel/data/db.ts";
+import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { lineageError } from "../catalogue.ts";
@@ -13,14 +14,15 @@ export interface Models {
   /** Null if it has chosen none. */
   get(tenantId: string): Promise<TenantModel | null>;
   /** Whatever the tenant has by another model, or not at all, is queued soon after. */
-  choose(tenantId: string, model: TenantModel, actor: Actor): Promise<TenantModel>;
+  choose(tenantId: string, model: TenantModel, actor: Actor, options?: DryRun): Promise<TenantModel>;
   /** What was computed stays; what is queued is canceled as its turn comes. */
-  remove(tenantId: string, actor: Actor): Promise<void>;
+  remove(tenantId: string, actor: Actor, options?: DryRun): Promise<void>;
 }
 
 export function createModels({ db, wake, providers }: { db: Db; wake: Wake; providers: Providers }): Models {
-  async function write(tenantId: string, model: TenantModel | null, actor: Actor, action: string): Promise<void> {
-    await db.tx(async (tx) => {
+  async function write(tenantId: string, model: TenantModel | null, actor: Actor, options: DryRun): Promise<void> {
+    const action = model ? "tenant.model" : "tenant.model-remove";
+    await transact(db, options, async (tx) => {
       if (!(await writeModel(tx, tenantId, model))) throw lineageError("TENANT_NOT_FOUND", { tenantId });
       await audit(tx, actor, action, tenantId, model ?? {});
       tx.afterCommit(() => {
@@ -36,14 +38,14 @@ export function createModels({ db, wake, providers }: { db: Db; wake: Wake; prov
       if (!row) throw lineageError("TENANT_NOT_FOUND", { tenantId });
       return row.model;
     },
-    async choose(tenantId, model, actor) {
+    async choose(tenantId, model, actor, options = FOR_REAL) {
       for (const one of [model.embedding, model.summary]) {
         const problem = one && providers.problemOf(one);
         if (problem) throw invalid(problem);
       }
-      await write(tenantId, model, actor, "tenant.model");
+      await write(tenantId, model, actor, options);
       return model;
     },
-    remove: (tenantId, actor) => write(tenantId, null, actor, "tenant.model-remove"),
+    remove: (tenantId, actor, options = FOR_REAL) => write(tenantId, null, actor, options),
   };
 }

@@ -1,10 +1,13 @@
 /** A transaction that may be a dry run: it makes every check and change, and is then rolled back. */
-import type { Db, Tx } from "../../kernel/data/db.ts";
+import type { Db, Tx } from "./db.ts";
 
 export interface DryRun {
   /** Answers the result without changing anything. */
   dryRun: boolean;
 }
+
+/** The default: the transaction is committed. */
+export const FOR_REAL: DryRun = { dryRun: false };
 
 export async function transact<Result>(db: Db, { dryRun }: DryRun, work: (tx: Tx) => Promise<Result>): Promise<Result> {
   if (!dryRun) return db.tx(work);
