@@ -13,6 +13,7 @@ export type ErrorTable = Readonly<Record<string, { readonly status: number; read
 export const KERNEL_ERRORS = {
   // Any endpoint
   MALFORMED_JSON: { status: 400, sentence: "The body is not valid JSON: {reason}." },
+  BODY_TOO_COMPLEX: { status: 400, sentence: "The body {reason}. Send less at a time, or nest it less." },
   INVALID_TEXT: { status: 400, sentence: "{where} contains {what}, which cannot be stored. Send well-formed Unicode." },
   VALIDATION_FAILED: { status: 400, sentence: "{reason}." },
   UNAUTHENTICATED: { status: 401, sentence: "{reason} Send `Authorization: Bearer <key>`." },
@@ -33,6 +34,10 @@ export const KERNEL_ERRORS = {
     sentence: "The database does not answer. Try again in {seconds} s.",
   },
   OVERLOADED: { status: 503, sentence: "Too much work is waiting ({waiting} items). Try again in {seconds} s." },
+  TOO_MANY_BYTES: {
+    status: 503,
+    sentence: "The requests in flight of {who} may have bodies of {limit} bytes. Try again in {seconds} s.",
+  },
   SHUTTING_DOWN: { status: 503, sentence: "This process is stopping. Try again in {seconds} s." },
   INTERNAL: {
     status: 500,

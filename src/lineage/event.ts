@@ -7,7 +7,6 @@
 import { storableText } from "../kernel/data/storable.ts";
 import { invalid } from "../kernel/errors.ts";
 import { UUID } from "../kernel/ids.ts";
-import { isDeeper } from "../kernel/json/depth.ts";
 import { isRecord } from "../kernel/json/is-record.ts";
 import { timeOf } from "./event-time.ts";
 import { hashUuid } from "./hash-uuid.ts";
@@ -48,14 +47,11 @@ const PRODUCER_LENGTH_MAX = 4_000;
 const EVENT_TYPE_LENGTH_MAX = 32;
 /** Whoever has written a thousand wrong names learns nothing from the last of them. */
 const PROBLEMS_TOLD_MAX = 10;
-/** Far more than any real event; whatever writes or hashes JSON gives up at some depth. */
-const DEPTH_MAX = 256;
 const NO_FACETS: Facets = {};
 
 /** Throws VALIDATION_FAILED, with the path of each thing that is wrong. */
 export function parseEvent(value: unknown): ParsedEvent {
   if (!isRecord(value)) throw invalid("The event is not an object");
-  if (isDeeper(value, DEPTH_MAX)) throw invalid(`The event is nested more than ${DEPTH_MAX} levels deep`);
   const problems: string[] = [];
   const kind = kindOf(value);
   const { run, job, dataset, inputs, outputs } = value;

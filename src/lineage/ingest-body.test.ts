@@ -18,6 +18,7 @@ test("a caller that hangs up while it waits for its turn is let go", async () =>
     waits.resolve();
     await new Promise((resolve) => raw.once("close", resolve));
   });
+  http.decorateRequest("holdBytes", () => {});
   useEventTexts(http, async () => 1_000);
   http.post("/", async () => "taken");
   await http.listen({ host: "127.0.0.1", port: 0 });

@@ -12,6 +12,8 @@ import type { Http } from "../kernel/http/server.ts";
 import { lineageError } from "./catalogue.ts";
 
 const inflate = promisify(gunzip);
+/** The end of a gzip file: the size of what was compressed. */
+const SIZE_BYTES = 4;
 
 /**
  * Makes every body in this scope a string. The schemas of the bodies are for the readers of the API: whether a text is an
@@ -27,7 +29,8 @@ export function useEventTexts(scope: Http, limitOf: (request: FastifyRequest) =>
     }
     const limit = await limitOf(request);
     const received = await collect(payload, limit);
-    return textOf(isGzip ? await inflated(received, limit) : received);
+    request.holdBytes(received.length);
+    return textOf(isGzip ? await inflated(received, limit, (bytes) => request.holdBytes(bytes)) : received);
   });
   const inherited = scope.validatorCompiler;
   scope.setValidatorCompiler((part) => (part.httpPart === "body" || !inherited ? () => true : inherited(part)));
@@ -54,12 +57,29 @@ function collect(payload: Readable, limit: number): Promise<Buffer> {
   });
 }
 
-async function inflated(compressed: Buffer, limit: number): Promise<Buffer> {
+/**
+ * `hold` counts the bytes before they are there. How many there will be is written at the end of the compressed ones; if
+ * there are more, because that is wrong or the size of the last part only, then as many are counted as there may be.
+ */
+async function inflated(compressed: Buffer, limit: number, hold: (bytes: number) => void): Promise<Buffer> {
+  const announced = compressed.length < SIZE_BYTES ? limit : compressed.readUInt32LE(compressed.length - SIZE_BYTES);
+  const expected = Math.max(1, Math.min(announced, limit));
+  hold(expected);
+  const inflatedAsExpected = await inflateUpTo(compressed, expected);
+  if (inflatedAsExpected) return inflatedAsExpected;
+  hold(limit - expected);
+  const whole = expected < limit ? await inflateUpTo(compressed, limit) : undefined;
+  if (!whole) throw kernelError("BODY_TOO_LARGE", { limit });
+  return whole;
+}
+
+/** Nothing if there are more bytes. */
+async function inflateUpTo(compressed: Buffer, maxOutputLength: number): Promise<Buffer | undefined> {
   try {
-    return await inflate(compressed, { maxOutputLength: limit });
+    return await inflate(compressed, { maxOutputLength });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ERR_BUFFER_TOO_LARGE") throw kernelError("BODY_TOO_LARGE", { limit });
+    if (code === "ERR_BUFFER_TOO_LARGE") return undefined;
     if (code?.startsWith("Z_")) throw invalid("The body is not the gzip that its Content-Encoding says it is");
     throw error;
   }

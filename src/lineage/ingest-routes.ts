@@ -8,6 +8,7 @@ import { ApiError, invalid, kernelError } from "../kernel/errors.ts";
 import { valueOf } from "../kernel/http/body.ts";
 import { errors } from "../kernel/http/schemas.ts";
 import type { Http } from "../kernel/http/server.ts";
+import { JSON_LIMITS } from "../kernel/json/complexity.ts";
 import { type LineageMetrics, lineageError } from "./catalogue.ts";
 import { parseEvent } from "./event.ts";
 import type { Gate } from "./gate.ts";
@@ -133,7 +134,7 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
   );
 
   function takeOne(text: string, as: Sender): Promise<Taken> {
-    const value = valueOf(text);
+    const value = valueOf(text, JSON_LIMITS);
     if (Array.isArray(value)) {
       throw invalid("The body is an array, but this takes one event; send arrays to /api/v1/lineage/batch");
     }
@@ -157,11 +158,10 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
    * a large batch only what is needed of each stays in memory.
    */
   async function prepareBatch(text: string, as: Sender): Promise<(Admissible | Refused)[]> {
-    const elements = elementsOf(text);
+    const elements = elementsOf(text, schemas.BATCH_EVENTS_MAX);
     if (!elements) throw notAnArray(text);
-    const { length } = elements;
-    if (length > schemas.BATCH_EVENTS_MAX) {
-      throw invalid(`The batch has ${length} events, and ${schemas.BATCH_EVENTS_MAX} are the most it may have`);
+    if (elements.length > schemas.BATCH_EVENTS_MAX) {
+      throw invalid(`The batch has more than ${schemas.BATCH_EVENTS_MAX} events, which are the most it may have`);
     }
     const prepared: (Admissible | Refused)[] = [];
     let read = 0;
@@ -227,15 +227,15 @@ const isArray = (text: string): boolean => /^[ \t\r\n]*\[/.test(text);
 
 function elementValue(element: string, text: string): unknown {
   try {
-    return JSON.parse(element);
-  } catch {
-    throw notAnArray(text);
+    return valueOf(element, JSON_LIMITS);
+  } catch (error) {
+    throw error instanceof ApiError && error.code === "BODY_TOO_COMPLEX" ? error : notAnArray(text);
   }
 }
 
 /** Throws with the place in the whole text, where that is no JSON. */
 function notAnArray(text: string): ApiError {
-  valueOf(text);
+  valueOf(text, JSON_LIMITS);
   return invalid("The body must be an array of events");
 }
 

@@ -2,9 +2,9 @@
  * The elements of a JSON array as they are written. An event is kept exactly as it was sent, with the order of its keys and
  * those that come twice, which is lost once a batch has been parsed and its elements are written out again.
  */
+import { endOfString } from "../kernel/json/complexity.ts";
 
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
@@ -13,9 +13,9 @@ const CLOSE_BRACE = 0x7d;
 
 /**
  * Nothing if the text does not begin and end as an array. Otherwise it is a JSON array if, and only if, each of the elements
- * is JSON.
+ * is JSON. Of an array with more than `max` elements, one more is answered, and the text behind it is not looked at.
  */
-export function elementsOf(text: string): string[] | undefined {
+export function elementsOf(text: string, max = Number.POSITIVE_INFINITY): string[] | undefined {
   const begin = endOfSpace(text, 0);
   if (text.charCodeAt(begin) !== OPEN_BRACKET) return undefined;
   const elements: string[] = [];
@@ -33,6 +33,7 @@ export function elementsOf(text: string): string[] | undefined {
       case COMMA:
         if (depth > 1) break;
         elements.push(trimmed(text, start, i));
+        if (elements.length > max) return elements;
         start = i + 1;
         break;
       case CLOSE_BRACKET:
@@ -47,14 +48,6 @@ export function elementsOf(text: string): string[] | undefined {
     }
   }
   return undefined;
-}
-
-/** Where the string that begins at `from` has its closing quote; the end of the text if it has none. */
-function endOfString(text: string, from: number): number {
-  let end = from;
-  do end = text.indexOf('"', end + 1);
-  while (end !== -1 && isEscaped(text, end));
-  return end === -1 ? text.length : end;
 }
 
 /** The first place that holds no white space of JSON, which is less than what `trim` takes for white space. */
@@ -73,10 +66,4 @@ function trimmed(text: string, from: number, to: number): string {
 
 function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let first = at;
-  while (text.charCodeAt(first - 1) === BACKSLASH) first -= 1;
-  return (at - first) % 2 === 1;
 }

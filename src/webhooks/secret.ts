@@ -3,7 +3,7 @@
  * is parsed strictly, since a typo would send every delivery without it; no message ever quotes a part of it.
  */
 import type { ApiError } from "../kernel/errors.ts";
-import { isDeeper } from "../kernel/json/depth.ts";
+import { whyTooComplex } from "../kernel/json/complexity.ts";
 import { isRecord } from "../kernel/json/is-record.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import { webhooksError } from "./catalogue.ts";
@@ -74,6 +74,8 @@ const check: Record<SecretType, (key: string, value: string) => void> = {
 
 /** The fields that a Body secret adds. */
 export function bodyFields(value: string): Record<string, unknown> {
+  const tooComplex = whyTooComplex(value, { depthMax: BODY_DEPTH_MAX, elementsMax: SECRET_LENGTH_MAX });
+  if (tooComplex !== undefined) throw invalid(`its JSON ${tooComplex}`);
   let fields: unknown;
   try {
     fields = JSON.parse(value);
@@ -81,7 +83,6 @@ export function bodyFields(value: string): Record<string, unknown> {
     throw invalid("the value of a Body secret must be JSON"); // The message of the parser would quote the value.
   }
   if (!isRecord(fields)) throw invalid("the value of a Body secret must be a JSON object");
-  if (isDeeper(fields, BODY_DEPTH_MAX)) throw invalid(`its JSON is nested more than ${BODY_DEPTH_MAX} levels deep`);
   if (Object.hasOwn(fields, "__proto__")) throw invalid("its JSON has a field `__proto__`");
   return fields;
 }

@@ -4,6 +4,7 @@ import { storableJson } from "../../kernel/data/storable.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { DryRunQuery, errors } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
+import { parseWithin } from "../../kernel/json/complexity.ts";
 import { isRecord } from "../../kernel/json/is-record.ts";
 import type { Arrivals } from "../arrivals.ts";
 import { readiness } from "../models/readiness.ts";
@@ -154,7 +155,7 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
 
 function dimensionsOf(text: string): Dimensions {
   try {
-    const storable = storableJson(JSON.parse(text)); // The stored dimensions were normalised the same way.
+    const storable = storableJson(parseWithin(text)); // The stored dimensions were normalised the same way.
     if ("copy" in storable && isRecord(storable.copy)) return storable.copy as Dimensions;
   } catch {
     // Answered below, like any other text that is not an object.

@@ -1,6 +1,7 @@
 /** A node that makes one HTTP request and checks the response. Its artifact holds status, headers and body. */
 import { type Static, Type } from "typebox";
 import { compileExpression, type Expression, ExpressionError } from "../../kernel/expressions/cel.ts";
+import { parseWithin } from "../../kernel/json/complexity.ts";
 import { type Outbound, type OutboundAnswer, OutboundRefused, shownUrl } from "../../kernel/net/outbound.ts";
 import { messageOf } from "../../kernel/text/message-of.ts";
 import { oneLine } from "../../kernel/text/sentences.ts";
@@ -115,7 +116,7 @@ function parseBody(contentType = "", text: string, ctx: NodeContext): unknown {
   if (text === "") return null;
   if (!/[/+]json\s*(;|$)/i.test(contentType)) return text;
   try {
-    return JSON.parse(text);
+    return parseWithin(text);
   } catch {
     ctx.log(`the content type is ${contentType}, but the body is not JSON; it is kept as text`, "warn");
     return text;

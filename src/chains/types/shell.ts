@@ -3,6 +3,7 @@
  * still runs as the same user, so the type is only registered if the operator allows it.
  */
 import { Type } from "typebox";
+import { parseWithin } from "../../kernel/json/complexity.ts";
 import { FinalFailure, type NodeContext, nodeType } from "./node-type.ts";
 import { type Output, outputReader } from "./output.ts";
 import { type GroupEnd, type GroupOptions, runInGroup } from "./process-group.ts";
@@ -113,7 +114,7 @@ function artifactOf(wanted: "none" | "json" | "text" | undefined, { text, lastLi
 
 function parsed(json: string): unknown {
   try {
-    return JSON.parse(json);
+    return parseWithin(json);
   } catch {
     return undefined;
   }

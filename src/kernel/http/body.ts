@@ -1,12 +1,11 @@
 /**
- * The parser of JSON bodies. Beyond syntax it refuses what Postgres cannot store (NUL, unpaired surrogates, bytes that are
- * not UTF-8, endless nesting), so that no module has to handle it and no such body causes a 500.
+ * The parser of JSON bodies. Beyond syntax it refuses what would stop the process (endless nesting, too many values) and
+ * what Postgres cannot store (NUL, unpaired surrogates, bytes that are not UTF-8), so that no module has to handle it.
  */
 import { invalid, kernelError } from "../errors.ts";
-import { isDeeper } from "../json/depth.ts";
+import { JSON_LIMITS, type JsonLimits, whyTooComplex } from "../json/complexity.ts";
 
-/** Far more than any real body; both `JSON.stringify` and Postgres fail at some depth. */
-const DEPTH_MAX = 64;
+const BODY_LIMITS: JsonLimits = { ...JSON_LIMITS, depthMax: 64 };
 const NAME_LENGTH_SHOWN = 64;
 const decoder = new TextDecoder("utf-8", { fatal: true });
 /** NUL and unpaired surrogates are possible only as an escape: the parser refuses the one as a byte, the decoder the other. */
@@ -14,8 +13,7 @@ const SUSPICIOUS = /\\u|__proto__/;
 
 export function parseJson(body: Buffer): unknown {
   const text = textOf(body);
-  const value = valueOf(text);
-  if (isDeeper(value, DEPTH_MAX)) throw invalid(`The body is nested more than ${DEPTH_MAX} levels deep`);
+  const value = valueOf(text, BODY_LIMITS);
   if (SUSPICIOUS.test(text)) refuseUnusable(value, "");
   return value;
 }
@@ -29,9 +27,11 @@ export function textOf(body: Buffer): string {
   }
 }
 
-/** Throws MALFORMED_JSON. */
-export function valueOf(text: string): unknown {
+/** Throws MALFORMED_JSON or BODY_TOO_COMPLEX. */
+export function valueOf(text: string, limits: JsonLimits): unknown {
   if (text.trim() === "") throw kernelError("MALFORMED_JSON", {}, { reason: "it is empty" });
+  const reason = whyTooComplex(text, limits);
+  if (reason !== undefined) throw kernelError("BODY_TOO_COMPLEX", {}, { reason });
   try {
     return JSON.parse(text);
   } catch (error) {

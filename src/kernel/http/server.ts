@@ -31,6 +31,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import { endRequestSpan, inSpan, startRequestSpan } from "../telemetry/tracing.ts";
 import { shownRoute } from "./action-path.ts";
 import { parseJson } from "./body.ts";
+import { BYTES_IN_FLIGHT, createBytesInFlight } from "./bytes-in-flight.ts";
 import { isReference, useOpenApi } from "./openapi.ts";
 import { answerBadAddress, answerUnreadable, useProblems } from "./problems.ts";
 import { NoQuery } from "./schemas.ts";
@@ -59,6 +60,10 @@ declare module "fastify" {
   interface FastifyRequest {
     caller: Caller;
     span: Span | undefined;
+    /** What was taken for this request and is given back when it is answered or the caller has disconnected. */
+    givesBack: (() => void)[] | undefined;
+    /** Counts bytes of the body among those in flight until then. Throws TOO_MANY_BYTES. */
+    holdBytes(bytes: number): void;
   }
 }
 
@@ -121,12 +126,24 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
 
   http.setChildLoggerFactory((parent) => parent); // Log lines include the request id themselves; few requests log anything.
   http.removeAllContentTypeParsers();
-  http.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) =>
-    body.length === 0 && needsNoBody(request) ? null : parseJson(body),
+  http.addContentTypeParser(
+    "application/json",
+    { parseAs: "buffer" },
+    async (request: FastifyRequest, body: Buffer) => {
+      if (body.length === 0 && needsNoBody(request)) return null;
+      request.holdBytes(body.length);
+      return parseJson(body);
+    },
   );
   useStrictValidation(http);
   useProblems(http);
 
+  const bytesInFlight = createBytesInFlight(BYTES_IN_FLIGHT);
+  http.decorateRequest("givesBack", undefined);
+  http.decorateRequest("holdBytes", function (this: FastifyRequest, bytes: number): void {
+    if (!this.givesBack) throw new Error("the caller has disconnected");
+    this.givesBack.push(bytesInFlight.take(identityOf(this), bytes));
+  });
   http.decorateRequest("span", undefined);
   http.addHook("onRoute", ({ url, config }) => {
     if (isReference(url)) return;
@@ -139,6 +156,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
   http.addHook("onRoute", closeQuery);
   http.addHook("onRequest", async (request, reply) => {
     // Not `onResponse`, which is not called when the caller disconnects.
+    request.givesBack = [];
     reply.raw.once("close", () => conclude(request, reply));
     reply.header("x-request-id", request.id);
     if (options.isStopping()) throw kernelError("SHUTTING_DOWN", { seconds: RETRY_AFTER_SECONDS });
@@ -155,6 +173,8 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
   });
 
   function conclude(request: FastifyRequest, reply: FastifyReply): void {
+    for (const giveBack of request.givesBack ?? []) giveBack();
+    request.givesBack = undefined;
     const status = reply.raw.writableFinished ? reply.statusCode : CALLER_DISCONNECTED;
     const labels = { method: request.method, route: shownRoute(request.routeOptions.url), status: String(status) };
     metrics.observe("millrace_http_request_seconds", labels, reply.elapsedTime / 1000);
@@ -192,7 +212,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     cache: 10_000,
     allowList: ({ caller, routeOptions: { url, config } }) =>
       config.scope === PUBLIC || isReference(url) || limitOf(caller) === 0,
-    keyGenerator: ({ caller, ip }) => caller.keyId ?? `${caller.name} ${ip}`,
+    keyGenerator: identityOf,
     max: ({ caller }) => limitOf(caller),
     errorResponseBuilder: ({ caller, routeOptions: { config } }, { max, ttl }) =>
       kernelError(
@@ -235,6 +255,11 @@ function closeQuery(route: RouteOptions): void {
 /** Many clients set the content type whether they send a body or not. */
 function needsNoBody({ method, routeOptions }: FastifyRequest): boolean {
   return method === "DELETE" || routeOptions.config.bodyOptional === true;
+}
+
+/** The key that a limit counts for; without a stored key, the name and the address. */
+function identityOf({ caller, ip }: FastifyRequest): string {
+  return caller.keyId ?? `${caller.name} ${ip}`;
 }
 
 /** A stored key may have the same name. */

@@ -2,6 +2,7 @@
  * The semantic layer: metrics, word roots, modifiers, units, value domains and tags. Gravitino's listener writes their
  * attributes as fields of the schema facet, whose `description` is the value.
  */
+import { parseWithin } from "../../kernel/json/complexity.ts";
 import { isRecord } from "../../kernel/json/is-record.ts";
 import type { Attributes } from "../claims.ts";
 import { type AssetName, columnName, tableName } from "../names.ts";
@@ -111,7 +112,7 @@ function referredColumns(
 
 function parsedList(json: string): readonly unknown[] | undefined {
   try {
-    const value: unknown = JSON.parse(json);
+    const value: unknown = parseWithin(json);
     return Array.isArray(value) ? value : undefined;
   } catch {
     return undefined;

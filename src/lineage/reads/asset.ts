@@ -1,5 +1,6 @@
 /** The page of one asset, and lists of assets. */
 import type { Db } from "../../kernel/data/db.ts";
+import { parseWithin } from "../../kernel/json/complexity.ts";
 import { lineageError } from "../catalogue.ts";
 import { type NodeKind, ownName } from "../names.ts";
 import {
@@ -171,7 +172,7 @@ function cursorOf({ kind, indexed_name, id }: ListedRow): string {
 /** Nothing if the text is none of ours. */
 export function afterOf(cursor: string): Page["after"] {
   try {
-    const value: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    const value: unknown = parseWithin(Buffer.from(cursor, "base64url").toString());
     if (!Array.isArray(value) || value.length !== 3) return null;
     const [kind, name, id] = value as unknown[];
     if (typeof kind !== "string" || typeof name !== "string" || typeof id !== "string" || !isId(id)) return null;

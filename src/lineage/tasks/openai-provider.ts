@@ -4,6 +4,7 @@
  */
 
 import { storableText } from "../../kernel/data/storable.ts";
+import { JSON_LIMITS, parseWithin } from "../../kernel/json/complexity.ts";
 import { isRecord } from "../../kernel/json/is-record.ts";
 import { type Outbound, type OutboundAnswer, OutboundRefused } from "../../kernel/net/outbound.ts";
 import { retryAfterMs } from "../../kernel/net/retry-after.ts";
@@ -28,6 +29,8 @@ export interface OpenAiService {
 
 /** 64 vectors of 8,192 numbers with 20 characters each are 10 MB. */
 const ANSWER_LIMIT_BYTES = 32 * 1_048_576;
+/** The vectors of a large batch are millions of numbers. */
+const ANSWER_LIMITS = { ...JSON_LIMITS, elementsMax: Number.POSITIVE_INFINITY };
 const SAID_LENGTH_MAX = 300;
 const WAIT_MAX_MS = 3_600_000;
 const SUMMARY_LENGTH_MAX = 2_000;
@@ -113,7 +116,7 @@ function summaryOf(answer: unknown): Summary {
   const json = content.slice(content.indexOf("{"), content.lastIndexOf("}") + 1);
   let value: unknown;
   try {
-    value = JSON.parse(json);
+    value = parseWithin(json);
   } catch {
     value = undefined;
   }
@@ -170,7 +173,7 @@ async function post(
   }
   if (answer.truncated) throw new ProviderError("BAD_ANSWER", `The answer is larger than ${ANSWER_LIMIT_BYTES} bytes.`);
   try {
-    return JSON.parse(answer.body.toString()) as unknown;
+    return parseWithin(answer.body.toString(), ANSWER_LIMITS);
   } catch {
     throw new ProviderError("BAD_ANSWER", "The model's answer is not JSON.");
   }
@@ -187,7 +190,7 @@ function refusal({ status, body }: OutboundAnswer): string {
   const text = body.toString();
   let said = text;
   try {
-    const { error } = JSON.parse(text) as { error?: unknown };
+    const { error } = parseWithin(text) as { error?: unknown };
     if (isRecord(error) && typeof error["message"] === "string") said = error["message"];
     else if (typeof error === "string") said = error;
   } catch {
