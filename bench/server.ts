@@ -43,6 +43,7 @@ export async function serveBench(
     scopes: CATALOGUE.scopes,
     tags: CATALOGUE.tags,
     anonymousScopes: [],
+    trustedProxies: [],
     bodyLimitBytes: 1_048_576,
     rateLimitPerMinute: 1_000_000_000,
     isStopping: () => false,

@@ -206,6 +206,7 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
     scopes: catalogue.scopes,
     tags: catalogue.tags,
     anonymousScopes: config.anonymousScopes,
+    trustedProxies: config.trustedProxies,
     bodyLimitBytes: config.bodyLimitBytes,
     rateLimitPerMinute: config.rateLimitPerMinute,
     assertions: opened.find(({ assertions }) => assertions)?.assertions,

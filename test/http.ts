@@ -44,6 +44,7 @@ export async function startHttp({ db, routes, ...options }: TestHttpOptions): Pr
   const http = await createHttp({
     version: "0.0.0",
     anonymousScopes: [],
+    trustedProxies: [],
     bodyLimitBytes: 10_000,
     rateLimitPerMinute: 0,
     isStopping: () => false,

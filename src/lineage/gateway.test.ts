@@ -75,6 +75,7 @@ describe("a token of the gateway", () => {
       tenantId: "7",
       source: "COMPUTE_ENGINE",
       rateLimitPerMinute: null,
+      expiresAtMs: expect.any(Number) as number,
     });
     expect(await verify(await edwards.sign({ tenant_id: "12", source: "GRAVITINO" }))).toMatchObject({
       tenantId: "12",
@@ -159,7 +160,9 @@ describe("a token of anyone else", () => {
     for (let n = 0; n < 100; n += 1) await expect(known.verify(expired, ADDRESS)).rejects.toThrow("expired");
     for (let n = 0; n < 60; n += 1) await expect(known.verify("a.b.c", ADDRESS)).rejects.toMatchObject({ status: 401 });
     await expect(known.verify("a.b.c", ADDRESS)).rejects.toMatchObject({ code: "RATE_LIMITED" });
-    expect(await known.verify(good, ADDRESS)).toBeDefined(); // It has been seen to be good.
+    expect(await known.verify(good, ADDRESS)).toBeDefined();
+    const another = await one.sign({ sub: "never seen before" });
+    expect(await known.verify(another, ADDRESS)).toBeDefined();
     await expect(known.verify("a.b.c", "192.0.2.2")).rejects.toMatchObject({ status: 401 });
   });
 });

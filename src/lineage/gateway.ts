@@ -83,11 +83,10 @@ export function createGateway({ settings, env, directory, clock }: GatewayDeps):
       const id = createHash("sha256").update(token).digest("base64");
       const known = remembered.get(id);
       if (known && known.until > clock.now()) return known.caller;
-      unknownTokens.check(address);
       const payload = await payloadOf(token, address);
-      const caller = callerOf(payload, settings);
-      if (remembered.size >= REMEMBERED_MAX) remembered.clear();
       const expiresAt = ((payload.exp ?? 0) + CLOCK_TOLERANCE_SECONDS) * 1000;
+      const caller = { ...callerOf(payload, settings), expiresAtMs: expiresAt };
+      if (remembered.size >= REMEMBERED_MAX) remembered.clear();
       remembered.set(id, { caller, until: Math.min(expiresAt, clock.now() + REMEMBER_MS) });
       return caller;
     },

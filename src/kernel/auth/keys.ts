@@ -1,14 +1,17 @@
 /**
  * API keys: random, shown once, stored as a hash. To avoid a statement for every request, known keys are cached for some
- * seconds; a revocation expires the cache in all processes through a wake-up hint.
+ * seconds; a revocation expires the cache in all processes through a wake-up hint. Look-ups of other keys share statements, of
+ * which one is in flight at a time, so that a flood of unknown keys costs the database little.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Db, Queryable, Tx } from "../data/db.ts";
+import { createGroupCommit } from "../data/group-commit.ts";
 import { statement } from "../data/statement.ts";
 import { kernelError } from "../errors.ts";
 import { systemIds } from "../ids.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Wake } from "../work/wake.ts";
+import { createRevocations, type Revocations } from "./revocations.ts";
 import type { Caller } from "./scopes.ts";
 import { createUnknownKeyLimit } from "./unknown-key-limit.ts";
 
@@ -36,12 +39,14 @@ export interface KeyRow {
 }
 
 export interface Keys {
-  /** The caller with this key, if any. Throws if the address has sent too many unknown keys. */
+  /** The caller with this key, if any. Throws if the key is unknown and the address has sent too many of those. */
   find(key: string, address: string): Promise<Caller | undefined>;
   create(tx: Queryable, key: NewKey, createdBy: string): Promise<KeyRow & { key: string }>;
   list(): Promise<KeyRow[]>;
   /** After the commit, all processes drop the key from their caches. */
   revoke(tx: Tx, id: string): Promise<KeyRow>;
+  /** Calls a function when the key is revoked; returns what ends the watch. */
+  watch: Revocations["watch"];
   /** Creates and returns the first admin key if no key exists. */
   bootstrap(): Promise<string | undefined>;
 }
@@ -57,9 +62,9 @@ const REVOKED_TOPIC = "kernel.keys";
 
 const COLUMNS =
   "id, name, hint, scopes, tenant_id::text, source, rate_limit_per_minute, created_at, created_by, revoked_at";
-const FIND = statement<KeyRow>(
+const FIND = statement<KeyRow & { hash: Buffer }>(
   "kernel.keys.find",
-  `select ${COLUMNS} from kernel.api_key where hash = $1 and revoked_at is null`,
+  `select ${COLUMNS}, hash from kernel.api_key where hash = any($1::bytea[]) and revoked_at is null`,
 );
 const INSERT = statement<KeyRow>(
   "kernel.keys.insert",
@@ -86,12 +91,34 @@ export function createKeys(deps: { db: Db; wake: Wake; clock: Clock; adminKey: s
   const { db, wake, clock } = deps;
   const cache = new Map<string, { caller: Caller; until: number }>();
   const unknownKeys = createUnknownKeyLimit({ clock });
-  let revocations = 0;
-  wake.on(REVOKED_TOPIC, () => {
-    revocations += 1;
-    // Looked up again at their next use, but not subject to the limit of unknown keys.
-    for (const known of cache.values()) known.until = 0;
+  const revocations = createRevocations({ db });
+  /** In progress, so that many requests with one key share a look-up. */
+  const lookups = new Map<string, Promise<KeyRow | undefined>>();
+  const statements = createGroupCommit<Buffer, KeyRow | undefined>({
+    identity: idOf,
+    async write(hashes) {
+      const rows = new Map((await db.rows(FIND, [hashes])).map(({ hash, ...row }) => [idOf(hash), row]));
+      return hashes.map((hash) => rows.get(idOf(hash)));
+    },
   });
+  let hints = 0;
+  wake.on(REVOKED_TOPIC, () => {
+    hints += 1;
+    cache.clear();
+    lookups.clear(); // One in progress may have read the key before it was revoked.
+    revocations.look();
+  });
+
+  function lookUp(id: string, hash: Buffer): Promise<KeyRow | undefined> {
+    const present = lookups.get(id);
+    if (present) return present;
+    const lookup = statements.add(hash).finally(() => {
+      if (lookups.get(id) === lookup) lookups.delete(id);
+    });
+    lookups.set(id, lookup);
+    return lookup;
+  }
+
   const adminHash = deps.adminKey === undefined ? undefined : hashOf(deps.adminKey);
 
   return {
@@ -100,22 +127,23 @@ export function createKeys(deps: { db: Db; wake: Wake; clock: Clock; adminKey: s
       // The key from the environment is never stored, so removing the setting removes the key.
       if (adminHash && timingSafeEqual(hash, adminHash)) return ENVIRONMENT_ADMIN;
       if (!SHAPE.test(key)) return undefined;
-      const id = hash.toString("base64");
+      const id = idOf(hash);
       const known = cache.get(id);
       if (known && known.until > clock.now()) return known.caller;
-      if (!known) unknownKeys.check(address);
-      const revocationsBefore = revocations;
-      const [row] = await db.rows(FIND, [hash]);
+      const hintsBefore = hints;
+      const row = await lookUp(id, hash);
       if (!row) {
-        cache.delete(id);
         unknownKeys.count(address);
         return undefined;
       }
-      if (revocations !== revocationsBefore) return callerOf(row); // This key may have been revoked meanwhile, so it is not cached.
+      const caller = callerOf(row);
+      if (hints !== hintsBefore) return caller; // This key may have been revoked meanwhile, so it is not cached.
       if (cache.size >= CACHED_MAX) cache.clear();
-      cache.set(id, { caller: callerOf(row), until: clock.now() + CACHE_MS });
-      return callerOf(row);
+      cache.set(id, { caller, until: clock.now() + CACHE_MS });
+      return caller;
     },
+
+    watch: revocations.watch,
 
     async create(tx, { name, scopes, tenantId, source, rateLimitPerMinute }, createdBy) {
       const { key, hint } = newKey();
@@ -179,6 +207,11 @@ function callerOf(row: KeyRow): Caller {
 function newKey(): { key: string; hint: string } {
   const key = PREFIX + systemIds.token(KEY_BYTES);
   return { key, hint: key.slice(0, HINT_LENGTH) };
+}
+
+/** A hash as the key of a map. */
+function idOf(hash: Buffer): string {
+  return hash.toString("base64");
 }
 
 /** No slow hash is needed: a key has 256 random bits and cannot be guessed. */

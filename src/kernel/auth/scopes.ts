@@ -20,6 +20,8 @@ export interface Caller {
   tenantId: string | null;
   source: string | null;
   rateLimitPerMinute: number | null;
+  /** When the token of the caller expires; keys do not. */
+  expiresAtMs?: number;
 }
 
 /** Why the caller may not, to follow "This key may not do that: "; undefined if it may. */

@@ -1,4 +1,5 @@
 /** The types of settings: how to parse their text, and how to describe what is accepted. */
+import { isIP } from "node:net";
 import { didYouMean } from "../nearest.ts";
 
 export interface Kind<Value> {
@@ -65,6 +66,23 @@ function listItems(text: string): string[] {
     .split(",")
     .map((item) => item.trim())
     .filter((item) => item !== "");
+}
+
+/** A comma-separated list of IP addresses and networks; it may be empty. */
+export const networks: Kind<readonly string[]> = {
+  accepts: "a comma list of IP addresses and networks, such as 127.0.0.1,10.0.0.0/8",
+  placeholder: "list",
+  parse(text) {
+    const items = listItems(text);
+    return items.every(isNetwork) ? items : undefined;
+  },
+};
+
+function isNetwork(text: string): boolean {
+  const [address = "", bits, ...more] = text.split("/");
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  if (most === -1 || more.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
 }
 
 /** Text that matches a pattern. */

@@ -75,6 +75,7 @@ describe("settings", () => {
       port: 7400,
       roles: ["api", "scheduler", "worker"],
       anonymousScopes: [],
+      trustedProxies: [],
       logLevel: "info",
       dbPoolSize: 10,
       bodyLimitBytes: 1_048_576,

@@ -3,7 +3,7 @@
  * derived from these tables.
  */
 import { parseSecretKey } from "../secrets/encryption-key.ts";
-import { type Kind, matching, oneOf, someOf, url, wholeNumber } from "./kinds.ts";
+import { type Kind, matching, networks, oneOf, someOf, url, wholeNumber } from "./kinds.ts";
 
 export interface Setting {
   readonly env: string;
@@ -82,6 +82,13 @@ export const serverSettings = (scopes: readonly string[]) =>
       kind: someOf(scopes, { none: true }),
       default: "",
       description: "Scopes granted to callers without a key; only for a trusted network.",
+    },
+    trustedProxies: {
+      env: "MILLRACE_TRUSTED_PROXIES",
+      flag: "trusted-proxies",
+      kind: networks,
+      default: "",
+      description: "Addresses and networks of reverse proxies; `X-Forwarded-For` and the like count only from these.",
     },
     configFile: {
       env: "MILLRACE_CONFIG",

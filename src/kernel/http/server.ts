@@ -77,6 +77,8 @@ export interface HttpOptions {
   /** The tags that group routes in the OpenAPI document. */
   tags: Tags;
   anonymousScopes: readonly string[];
+  /** Addresses and networks of the proxies whose `X-Forwarded-*` headers count. */
+  trustedProxies: readonly string[];
   bodyLimitBytes: number;
   /** Requests per minute for each key and process; 0 is no limit. A key may have its own limit. */
   rateLimitPerMinute: number;
@@ -110,6 +112,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }), // Metrics and traces cover requests.
     bodyLimit: options.bodyLimitBytes,
+    trustProxy: options.trustedProxies.length > 0 && [...options.trustedProxies],
     requestTimeout: REQUEST_TIMEOUT_MS,
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     return503OnClosing: false, // The hook below answers with the sentence of the catalogue.
