@@ -18,7 +18,12 @@ export const KERNEL_ERRORS = {
   VALIDATION_FAILED: { status: 400, sentence: "{reason}." },
   UNAUTHENTICATED: { status: 401, sentence: "{reason} Send `Authorization: Bearer <key>`." },
   FORBIDDEN: { status: 403, sentence: "This key may not do that: {because}." },
+  CROSS_SITE: {
+    status: 403,
+    sentence: "A page of another site may not make this call without a key. Send `Authorization: Bearer <key>`.",
+  },
   ROUTE_NOT_FOUND: { status: 404, sentence: "There is no {method} {path} here. {hint}" },
+  METHOD_NOT_ALLOWED: { status: 405, sentence: "{path} does not take {method}. It takes {methods}." },
   BODY_TOO_LARGE: { status: 413, sentence: "The body is larger than the limit of {limit} bytes. Send less at a time." },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, sentence: "The body must be JSON: send `Content-Type: application/json`." },
   RATE_LIMITED: {

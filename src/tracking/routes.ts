@@ -122,14 +122,16 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
         response: { 200: schemas.ClaimReply, ...errors(400) },
       },
     },
-    async ({ params, body: { limit, worker, lease_seconds, wait_seconds } }, reply) => {
-      const stage = queueStage(params.stage);
+    async (request, reply) => {
+      const { limit, worker, lease_seconds, wait_seconds } = request.body;
+      const stage = queueStage(request.params.stage);
       const items = await longPoll.claim(stage, {
         limit,
         worker,
         leaseSeconds: lease_seconds,
         waitSeconds: wait_seconds,
-        signal: disconnectSignal(reply),
+        // What is claimed for it after that is released at once.
+        signal: AbortSignal.any([disconnectSignal(reply), request.accessEnds()]),
       });
       return { stage, items };
     },

@@ -166,10 +166,10 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
         response: { 200: schemas.StreamReply, ...errors(400) },
       },
     },
-    async ({ params }, reply) => {
-      const runId = runIdOf(params);
+    async (request, reply) => {
+      const runId = runIdOf(request.params);
       await reads.get(runId);
-      await streams.send(runId, reply);
+      await streams.send(runId, reply, request.accessEnds());
       return reply;
     },
   );

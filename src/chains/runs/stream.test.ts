@@ -52,6 +52,7 @@ async function watch(url: string): Promise<Stream> {
 }
 
 const watchRun = (runId: string) => watch(`${chains.url}/api/v1/runs/${runId}/stream`);
+const NEVER = new AbortController().signal;
 const last = <Item>(items: readonly Item[]) => items.at(-1);
 
 describe("a client", () => {
@@ -172,7 +173,7 @@ describe("the server", () => {
       db: database.db,
       routes: (routes) =>
         void routes.get("/stream", { config: { scope: "public" } }, async (_request, reply) => {
-          await streams.send(runId, reply);
+          await streams.send(runId, reply, NEVER);
           return reply;
         }),
     });
@@ -239,9 +240,9 @@ test("a client that reads slowly receives nothing more until it has read", async
     write: (text: string) => written.push(text) === 0,
     end: () => {},
   });
-  const reply = { hijack: () => {}, getHeader: () => "", raw } as unknown as FastifyReply;
+  const reply = { hijack: () => {}, getHeaders: () => ({}), raw } as unknown as FastifyReply;
   const streams = createRunStreams({ db: database.db, wake: createWake() });
-  const sending = streams.send(runId, reply);
+  const sending = streams.send(runId, reply, NEVER);
   await until(() => written.length > 0, "the first event");
   await new Promise(setImmediate);
   expect(written).toEqual([expect.stringMatching(/^event: run/)]);

@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
+import type { OutgoingHttpHeaders } from "node:http";
 import { setTimeout as sleepFor } from "node:timers/promises";
 import type { FastifyReply } from "fastify";
 import type { Db } from "../../kernel/data/db.ts";
@@ -22,8 +23,8 @@ import { progressTopic } from "../topics.ts";
 import { type NodeReply, nodeReplies, runReply } from "./view.ts";
 
 export interface RunStreams {
-  /** Sends the run until it has ended or the client disconnects. Resolves when the connection is closed. */
-  send(runId: string, reply: FastifyReply): Promise<void>;
+  /** Sends the run until it has ended, the client disconnects or may no longer see it. Resolves when the connection is closed. */
+  send(runId: string, reply: FastifyReply, accessEnds: AbortSignal): Promise<void>;
   /** Ends all streams, so that a stopping server does not wait for them. */
   stop(): void;
 }
@@ -123,7 +124,7 @@ export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number
   }
 
   return {
-    async send(runId, reply) {
+    async send(runId, reply, accessEnds) {
       if (stopped) throw kernelError("SHUTTING_DOWN", { seconds: RETRY_AFTER_SECONDS });
       if (open.size >= streamsMax) {
         throw kernelError("OVERLOADED", { waiting: open.size, seconds: RETRY_AFTER_SECONDS });
@@ -134,17 +135,21 @@ export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number
       const { raw } = reply;
       raw.on("close", () => control.abort());
       raw.writeHead(200, {
+        ...(reply.getHeaders() as OutgoingHttpHeaders),
         "content-type": "text/event-stream; charset=utf-8",
         "cache-control": "no-store",
         "x-accel-buffering": "no",
         connection: "close", // Nothing follows on it, and a stopping server would wait for a kept-alive connection.
-        "x-request-id": String(reply.getHeader("x-request-id") ?? ""),
       });
       const write = async (event: string, data: unknown) => {
         const text = event === "" ? ": still here\n\n" : `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
         // A slow client gets fewer messages, each with the state of that moment.
         if (!raw.write(text)) await once(raw, "drain", { signal: control.signal });
       };
+      accessEnds.addEventListener("abort", () => {
+        void write("error", { error: "The key was revoked, or the token has expired.", code: "UNAUTHENTICATED" });
+        control.abort();
+      });
       try {
         await follow(runId, write, control.signal);
       } catch (error) {

@@ -70,6 +70,7 @@ export async function useOpenApi(http: Http, { version, tags }: { version: strin
     const unknown = schema?.tags?.find((tag) => !Object.hasOwn(tags, tag));
     if (unknown !== undefined) throw new Error(`route ${url} has the tag ${unknown}, which is in no catalogue`);
     if (schema) completeAnswers(schema, config?.scope === "public");
+    if (schema && config?.scope === "public") schema.security = [];
     if (url === `${REFERENCE}/json`) route.handler = send; // The library would serialise it for each request.
   });
   await http.register(swagger, {

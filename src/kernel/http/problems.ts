@@ -3,8 +3,8 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { isTimedOut, isUnavailable } from "../data/db.ts";
 import { ApiError, kernelError } from "../errors.ts";
-import { nearest } from "../nearest.ts";
-import { shownRoute } from "./action-path.ts";
+import { HEADERS } from "./browser.ts";
+import { knownPaths } from "./known-paths.ts";
 
 const RETRY_AFTER_SECONDS = 2;
 
@@ -18,20 +18,21 @@ export function useProblems(http: FastifyInstance): void {
     return answer(reply, problem);
   });
 
-  const methodsOf = new Map<string, string[]>();
-  http.addHook("onRoute", ({ url, method }) => {
-    const methods = [method].flat().filter((name) => name !== "HEAD");
-    const shown = shownRoute(url);
-    methodsOf.set(shown, [...(methodsOf.get(shown) ?? []), ...methods]);
-  });
+  const paths = knownPaths(http);
   http.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?", 1)[0] ?? "";
-    const near = nearest(path, methodsOf.keys());
-    const hint = near ? `Did you mean ${methodsOf.get(near)?.join(" or ")} ${near}?` : "The reference is at /docs.";
-    return answer(
-      reply,
-      kernelError("ROUTE_NOT_FOUND", {}, { method: request.method, path: path.slice(0, 256), hint }),
-    );
+    const { method } = request;
+    const shownPath = path.slice(0, 256);
+    const methods = paths.methodsAt(path);
+    if (methods) {
+      reply.header("allow", methods.join(", "));
+      return answer(
+        reply,
+        kernelError("METHOD_NOT_ALLOWED", {}, { method, path: shownPath, methods: methods.join(", ") }),
+      );
+    }
+    const hint = paths.nearestTo(path) ?? "The reference is at /docs.";
+    return answer(reply, kernelError("ROUTE_NOT_FOUND", {}, { method, path: shownPath, hint }));
   });
 }
 
@@ -48,7 +49,7 @@ function bodyOf(problem: ApiError): object {
 
 /** Answers a request whose URL is refused before any route or hook. */
 export function answerBadAddress(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  reply.header("x-request-id", request.id);
+  reply.header("x-request-id", request.id).headers(HEADERS);
   const reason =
     error.code === "FST_ERR_MAX_PARAM_LENGTH"
       ? "A part of the path is too long"
@@ -68,6 +69,9 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
     const body = JSON.stringify(bodyOf(kernelError("VALIDATION_FAILED", {}, { reason })));
     socket.write(
       `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json; charset=utf-8\r\n` +
+        Object.entries(HEADERS)
+          .map(([name, value]) => `${name}: ${value}\r\n`)
+          .join("") +
         `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     );
   }

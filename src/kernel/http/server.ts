@@ -29,8 +29,10 @@ import type { Log } from "../telemetry/log.ts";
 import type { KERNEL_METRICS } from "../telemetry/metric-table.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { endRequestSpan, inSpan, startRequestSpan } from "../telemetry/tracing.ts";
+import { systemClock } from "../time/clock.ts";
 import { shownRoute } from "./action-path.ts";
 import { parseJson } from "./body.ts";
+import { HEADERS, isCrossSite, REFERENCE_HEADERS } from "./browser.ts";
 import { BYTES_IN_FLIGHT, createBytesInFlight } from "./bytes-in-flight.ts";
 import { isReference, useOpenApi } from "./openapi.ts";
 import { answerBadAddress, answerUnreadable, useProblems } from "./problems.ts";
@@ -62,6 +64,8 @@ declare module "fastify" {
     span: Span | undefined;
     /** What was taken for this request and is given back when it is answered or the caller has disconnected. */
     givesBack: (() => void)[] | undefined;
+    /** Aborted when the caller's key is revoked or its token expires. For a request that stays open. */
+    accessEnds(): AbortSignal;
     /** Counts bytes of the body among those in flight until then. Throws TOO_MANY_BYTES. */
     holdBytes(bytes: number): void;
   }
@@ -95,6 +99,9 @@ export interface Assertions {
 
 /** The scope of a route that is open to everyone. */
 const PUBLIC = "public";
+/** Methods that change nothing. */
+const READING = new Set(["GET", "HEAD"]);
+const TIMER_MS_MAX = 2 ** 31 - 1;
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const RETRY_AFTER_SECONDS = 2;
@@ -147,6 +154,17 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     if (!this.givesBack) throw new Error("the caller has disconnected");
     this.givesBack.push(bytesInFlight.take(identityOf(this), bytes));
   });
+  http.decorateRequest("accessEnds", function (this: FastifyRequest): AbortSignal {
+    const ended = new AbortController();
+    const end = () => ended.abort();
+    const { keyId, expiresAtMs } = this.caller;
+    if (keyId !== null) this.givesBack?.push(keys.watch(keyId, end));
+    if (expiresAtMs !== undefined) {
+      const timer = setTimeout(end, Math.min(Math.max(0, expiresAtMs - systemClock.now()), TIMER_MS_MAX));
+      this.givesBack?.push(() => clearTimeout(timer));
+    }
+    return ended.signal;
+  });
   http.decorateRequest("span", undefined);
   http.addHook("onRoute", ({ url, config }) => {
     if (isReference(url)) return;
@@ -162,6 +180,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     request.givesBack = [];
     reply.raw.once("close", () => conclude(request, reply));
     reply.header("x-request-id", request.id);
+    reply.headers(isReference(request.routeOptions.url) ? REFERENCE_HEADERS : HEADERS);
     if (options.isStopping()) throw kernelError("SHUTTING_DOWN", { seconds: RETRY_AFTER_SECONDS });
     const route = shownRoute(request.routeOptions.url);
     request.span = startRequestSpan(`${request.method} ${route}`, request.headers, { "http.route": route });
@@ -189,7 +208,11 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     const { authorization } = request.headers;
     const anonymous: Caller = { ...ANONYMOUS, scopes: options.anonymousScopes };
     if (authorization === undefined) {
-      if (scope === PUBLIC || whyNot(anonymous, scope, scopes) === undefined) return anonymous;
+      if (scope === PUBLIC) return anonymous;
+      if (whyNot(anonymous, scope, scopes) === undefined) {
+        if (!READING.has(request.method) && isCrossSite(request)) throw kernelError("CROSS_SITE");
+        return anonymous;
+      }
       throw kernelError("UNAUTHENTICATED", {}, { reason: "This call needs a key." });
     }
     if (scope === PUBLIC) return anonymous; // Health and metrics must answer while the database is unavailable.

@@ -8,6 +8,7 @@ import type { Db } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
 import { kernelError } from "../errors.ts";
 import type { MetricsRegistry } from "../telemetry/metrics.ts";
+import { FRONT_PAGE_POLICY } from "./browser.ts";
 import { cachedFor } from "./cached-for.ts";
 import { type FrontPage, frontPage } from "./front-page.ts";
 import type { Http } from "./server.ts";
@@ -57,7 +58,7 @@ export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegis
   http.get("/", { ...open, schema: { hide: true } }, async (_request, reply) =>
     reply
       .type("text/html; charset=utf-8")
-      .header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'")
+      .header("content-security-policy", FRONT_PAGE_POLICY)
       .send(frontPage(deps.page)),
   );
 }
