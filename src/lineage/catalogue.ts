@@ -88,6 +88,21 @@ export const CATALOGUE = {
       help: "Time of a batch of async tasks from its claim to the commit of its results; failed if a model failed for any of them.",
       labels: ["type", "outcome"],
     },
+    millrace_lineage_neo4j_waiting: {
+      kind: "gauge",
+      help: "Changes of the graph that wait to be written to Neo4j, as of some seconds ago.",
+      labels: [],
+    },
+    millrace_lineage_neo4j_oldest_seconds: {
+      kind: "gauge",
+      help: "For how long the oldest change has waited to be written to Neo4j; 0 if none waits.",
+      labels: [],
+    },
+    millrace_lineage_neo4j_needs_rebuild: {
+      kind: "gauge",
+      help: "1 if the graph in Neo4j lacks changes that only a rebuild brings back, else 0.",
+      labels: [],
+    },
     millrace_lineage_batches_in_flight: {
       kind: "gauge",
       help: "Batches of async tasks that this process works on at the moment.",

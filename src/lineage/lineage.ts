@@ -14,6 +14,7 @@ import type { LineageMetrics } from "./catalogue.ts";
 import { createGate, type Gate } from "./gate.ts";
 import { createIngest, type Ingest } from "./ingest.ts";
 import { mayPass } from "./intake.ts";
+import { measureMirror } from "./neo4j/doctor.ts";
 import { createProjection, GRAPH_TOPIC, type GraphChanged, openDriver, type Projection } from "./neo4j/index.ts";
 import type { Semantic } from "./reads/search.ts";
 import { createRetention } from "./retention.ts";
@@ -106,10 +107,9 @@ export async function createLineage(deps: LineageDeps): Promise<Lineage> {
   };
 }
 
-async function openProjection(
-  { db, log, env }: LineageDeps,
-  settings: NonNullable<LineageSettings["neo4j"]>,
-): Promise<Projection> {
+async function openProjection(deps: LineageDeps, settings: NonNullable<LineageSettings["neo4j"]>): Promise<Projection> {
+  const { db, log, env } = deps;
+  measureMirror(deps);
   return createProjection({ db, log, settings, driver: await openDriver(settings, env) });
 }
 

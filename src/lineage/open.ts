@@ -9,6 +9,7 @@ import type { Outbound } from "../kernel/net/outbound.ts";
 import type { CATALOGUE } from "./catalogue.ts";
 import { lineageChecks } from "./doctor.ts";
 import { createLineage } from "./lineage.ts";
+import { mirrorCheck } from "./neo4j/doctor.ts";
 import type { FileFlow } from "./own/file-events.ts";
 import { type OwnLineage, openOwnLineage } from "./own/own-lineage.ts";
 import { flowsOf, type RunHistory } from "./own/run-flows.ts";
@@ -45,7 +46,7 @@ export async function open(context: Context, modules: LineageNeeds): Promise<Ope
   const assertions = await openGateway(context);
   return {
     api: {},
-    checks: lineageChecks,
+    checks: lineage.projection ? [...lineageChecks, mirrorCheck] : lineageChecks,
     services: { worker: lineage.services },
     routes: (http) => lineageRoutes(http, { ...context, lineage, settings }),
     drain: lineage.ingest.drain,

@@ -82,6 +82,33 @@ test("a rebuild that fails says why, and the next one may begin", async () => {
   expect(await ended()).toMatchObject({ status: "SUCCESS", error: null });
 });
 
+test("what waits, and what Neo4j has refused, is told until a rebuild has made up for it", async () => {
+  expect(await show()).toMatchObject({
+    waiting: 0,
+    oldestSeconds: 0,
+    lastError: null,
+    needsRebuild: false,
+    refused: [],
+  });
+  await database.query(
+    `insert into kernel.outbox (event_id, consumer, topic, payload, created_at, attempt, last_error)
+     values (gen_random_uuid(), 'neo4j', 'lineage.graph', '{}', now() - interval '1 hour', 7, 'no server')`,
+  );
+  await database.query("insert into lineage.mirror_gap (tenant_id, changes, error) values (7, 3, 'not a value')");
+  const { oldestSeconds, ...told } = await show();
+  expect(told).toMatchObject({
+    waiting: 1,
+    lastError: "no server",
+    needsRebuild: true,
+    refused: [{ tenantId: 7, changes: 3, error: "not a value", since: expect.any(String) }],
+  });
+  expect(Math.floor(Number(oldestSeconds) / 100)).toBe(36);
+  await rebuild({ tenantId: 7 });
+  await ended();
+  expect(await show()).toMatchObject({ waiting: 1, needsRebuild: false, refused: [] });
+  await database.query("delete from kernel.outbox");
+});
+
 test("it is for admins", async () => {
   const { key } = await server.keys.create(
     database.db,
@@ -104,6 +131,11 @@ describe("in a whole Millrace", () => {
       configured: false,
       server: null,
       error: null,
+      waiting: 0,
+      oldestSeconds: 0,
+      lastError: null,
+      needsRebuild: false,
+      refused: [],
       rebuild: null,
     });
     expect(await without.api.post("/api/v1/lineage/projection:rebuild", {})).toMatchObject({

@@ -7,7 +7,8 @@ import { actorOf, type Http } from "../kernel/http/server.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import { lineageError } from "./catalogue.ts";
-import type { Projection } from "./neo4j/index.ts";
+import { needsRebuild } from "./neo4j/doctor.ts";
+import { type MirrorState, mirrorState, type Projection } from "./neo4j/index.ts";
 import { createProjectionJob, REBUILD_STATUSES, type Rebuild } from "./projection-job.ts";
 import type { Tenants } from "./tenants.ts";
 
@@ -39,8 +40,32 @@ const ProjectionReply = Type.Object({
   configured: Type.Boolean(),
   server: Nullable(Type.String({ description: "What answers.", examples: ["Neo4j/5.26.12"] })),
   error: Nullable(Type.String({ description: "Why no server answers." })),
+  waiting: Type.Integer({ description: "Changes that wait to be written. They wait as long as it takes." }),
+  oldestSeconds: Type.Number({ description: "For how long the oldest of them has waited." }),
+  lastError: Nullable(Type.String({ description: "Why the last one that was tried is not written yet." })),
+  needsRebuild: Type.Boolean({ description: "Whether changes are missing that only a rebuild brings back." }),
+  refused: Type.Array(
+    Type.Object({
+      tenantId: Type.Integer(),
+      since: ReplyTime,
+      changes: Type.Integer(),
+      error: Type.String({ description: "The last reason." }),
+    }),
+    { description: "Tenants of whose graph Neo4j has refused changes as invalid, up to 100." },
+  ),
   rebuild: Nullable(RebuildReply),
 });
+const NOT_CONFIGURED = {
+  configured: false,
+  server: null,
+  error: null,
+  waiting: 0,
+  oldestSeconds: 0,
+  lastError: null,
+  needsRebuild: false,
+  refused: [],
+  rebuild: null,
+};
 
 /** Under `/api/v1/lineage`. */
 export function projectionRoutes(api: Http, { db, clock, ids, tenants, projection }: ProjectionRoutesDeps): void {
@@ -54,16 +79,23 @@ export function projectionRoutes(api: Http, { db, clock, ids, tenants, projectio
       config: admin,
       schema: {
         tags,
-        summary: "Whether the graph is projected to Neo4j, whether its server answers, and how far a rebuild is",
+        summary:
+          "Whether the graph is projected to Neo4j, whether its server answers, how far it is behind, and how far a rebuild is",
         description: "`rebuild` is the one that is running or the last one, of those that this process has begun.",
         response: { 200: ProjectionReply },
       },
     },
     async () => {
-      if (!projection || !job) return { configured: false, server: null, error: null, rebuild: null };
-      const health = { server: null, error: null, ...(await projection.health()) };
+      if (!projection || !job) return NOT_CONFIGURED;
+      const [answer, state] = await Promise.all([projection.health(), mirrorState(db)]);
       const rebuild = job.last();
-      return { configured: true, ...health, rebuild: rebuild && rebuildReply(rebuild) };
+      return {
+        configured: true,
+        server: "server" in answer ? answer.server : null,
+        error: "error" in answer ? answer.error : null,
+        ...stateReply(state),
+        rebuild: rebuild && rebuildReply(rebuild),
+      };
     },
   );
 
@@ -89,6 +121,22 @@ export function projectionRoutes(api: Http, { db, clock, ids, tenants, projectio
       return reply.code(202).send(rebuildReply(rebuild));
     },
   );
+}
+
+function stateReply(state: MirrorState) {
+  const { backlog, gaps } = state;
+  return {
+    waiting: backlog.waiting,
+    oldestSeconds: backlog.oldest_seconds,
+    lastError: backlog.last_error,
+    needsRebuild: needsRebuild(state),
+    refused: gaps.map(({ tenant_id, first_at, changes, error }) => ({
+      tenantId: Number(tenant_id),
+      since: first_at,
+      changes,
+      error,
+    })),
+  };
 }
 
 function rebuildReply({ tenantId, currentTenantId, ...rebuild }: Rebuild) {

@@ -61,6 +61,24 @@ test("one that fails is exit code 1, with the reason", async () => {
   expect((await millrace("neo4j")).stdout).toContain("could not be rebuilt");
 });
 
+test("what waits and what was refused is shown, and a graph that needs a rebuild is exit code 1", async () => {
+  await database.query(
+    `insert into kernel.outbox (event_id, consumer, topic, payload, attempt, last_error)
+     values (gen_random_uuid(), 'neo4j', 'lineage.graph', '{}', 7, 'no server')`,
+  );
+  const waiting = await millrace("neo4j");
+  expect(waiting.exit).toBe(0);
+  expect(waiting.stdout).toMatch(/^\S+ answers\.\nChanges that wait: 1, the oldest for \d+ s\. no server\n/);
+  await database.query("insert into lineage.mirror_gap (tenant_id, changes, error) values (7, 3, 'not a value')");
+  const { exit, stdout } = await millrace("neo4j");
+  expect(exit).toBe(1);
+  expect(stdout).toMatch(
+    /\nTenant 7: 3 changes refused since \S+Z: not a value\nIts graph is incomplete until `millrace lineage rebuild-neo4j`/,
+  );
+  await database.query("delete from lineage.mirror_gap");
+  await database.query("delete from kernel.outbox");
+});
+
 test("without Neo4j both commands say what to do", async () => {
   const own = cliFor(without);
   expect(await own("lineage", "neo4j")).toMatchObject({

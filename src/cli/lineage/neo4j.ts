@@ -28,6 +28,11 @@ interface Projection {
   configured: boolean;
   server: string | null;
   error: string | null;
+  waiting: number;
+  oldestSeconds: number;
+  lastError: string | null;
+  needsRebuild: boolean;
+  refused: { tenantId: number; since: string; changes: number; error: string }[];
   rebuild: Rebuild | null;
 }
 
@@ -42,22 +47,24 @@ const readProjection = (client: Client) =>
 
 export const neo4j = clientCommand<Projection>({
   summary: "Show the state of the projection to Neo4j, and the last rebuild",
-  details: "The exit code is 1 if Neo4j is configured and does not answer.",
+  details: "The exit code is 1 if Neo4j is configured and does not answer, or if its graph needs a rebuild.",
   args: "",
   flags: [],
   examples: ["millrace lineage neo4j"],
   request: () => ({ method: "GET", path: "api/v1/lineage/projection", waitSeconds: HEALTH_SECONDS }),
-  show({ configured, server, error, rebuild: last }) {
+  show(projection) {
+    const { configured, server, error, rebuild: last } = projection;
     if (!configured) return "The graph is not projected to Neo4j: set `lineage.neo4j` in the configuration file.";
     const health = server === null ? `Neo4j does not answer: ${inOneLine(error)}` : `${printable(server)} answers.`;
-    return last === null ? health : `${health}\n${rebuildInWords(last)}`;
+    return [health, ...stateInWords(projection), ...(last === null ? [] : [rebuildInWords(last)])].join("\n");
   },
-  exitCode: ({ configured, server }) => (configured && server === null ? EXIT.failed : EXIT.ok),
+  exitCode: ({ configured, server, needsRebuild }) =>
+    configured && (server === null || needsRebuild) ? EXIT.failed : EXIT.ok,
 });
 
 export const rebuild = serverCommand<Rebuild>({
   summary: "Rebuild the graph in Neo4j from the one in Postgres",
-  details: `Needed only if Neo4j has lost data: events keep it up to date otherwise. During the rebuild the graph in Neo4j is
+  details: `Needed only if Neo4j has lost data or refused changes: events keep it up to date otherwise. During the rebuild the graph in Neo4j is
 incomplete. Waits for the end of the rebuild, and exits with 1 if it failed; Ctrl-C ends the command, not the rebuild.`,
   args: "",
   flags: [
@@ -82,6 +89,21 @@ incomplete. Waits for the end of the rebuild, and exits with 1 if it failed; Ctr
   show: rebuildInWords,
   exitCode: ({ status }) => (status === "FAILED" ? EXIT.failed : EXIT.ok),
 });
+
+function stateInWords({ waiting, oldestSeconds, lastError, needsRebuild, refused }: Projection): string[] {
+  const lines: string[] = [];
+  if (waiting > 0) {
+    const why = lastError === null ? "" : ` ${inOneLine(lastError)}`;
+    lines.push(`Changes that wait: ${waiting}, the oldest for ${Math.round(oldestSeconds)} s.${why}`);
+  }
+  for (const { tenantId, since, changes, error } of refused) {
+    lines.push(
+      `Tenant ${tenantId}: ${counted(changes, "change")} refused since ${toSeconds(since)}: ${inOneLine(error)}`,
+    );
+  }
+  if (needsRebuild) lines.push("Its graph is incomplete until `millrace lineage rebuild-neo4j` has rebuilt it.");
+  return lines;
+}
 
 async function follow(client: Client, started: Rebuild, progress: Progress): Promise<Rebuild> {
   for (let last = started; ; ) {

@@ -14,6 +14,7 @@ import { storableText } from "../data/storable.ts";
 import { messageOf } from "../text/message-of.ts";
 import { type LeaseSpec, leaseOn, returning } from "./lease.ts";
 import { createLeaseWorker, type LeaseWorker } from "./lease-worker.ts";
+import { createRelayFailures } from "./outbox-failures.ts";
 import { type RetryPolicy, retryDelayMs } from "./retry.ts";
 import type { RunControl } from "./run-control.ts";
 import type { OnRun, ServiceLog } from "./service.ts";
@@ -36,6 +37,8 @@ export interface OutboxConsumer {
   /** For one delivery. One that takes longer has failed, even if it ignores its signal. */
   timeoutMs: number;
   retry: RetryPolicy;
+  /** Whether this failure would meet every event now, as when a server is down. Then they wait, one at a time is tried, and none is given up. */
+  isOutage?(error: unknown): boolean;
 }
 
 export interface Outbox {
@@ -176,22 +179,42 @@ type Delivery = { id: string; fence: string } & (
 /** Claims only the rows of its consumer: others may belong to another version of Millrace. */
 function createRelay(consumer: OutboxConsumer, lease: ConsumerLease, deps: RelayDeps & { reclaims: boolean }): Relay {
   const { db, session, wake, log, onRun } = deps;
+  const failures = createRelayFailures({
+    consumer: consumer.name,
+    log,
+    isOutage: (error) => consumer.isOutage?.(error) ?? false,
+  });
 
   async function deliver(row: Claimed, { signal }: RunControl): Promise<Delivery> {
     const held = { id: row.id, fence: row.fence };
     try {
       const event = { eventId: row.event_id, topic: row.topic, payload: row.payload };
       await inTime(consumer.timeoutMs, signal, (limited) => consumer.deliver(event, limited));
+      failures.delivered();
       return { ...held, outcome: "delivered" };
     } catch (err) {
       if (signal.aborted) throw signal.reason; // It was interrupted, which is not a failure.
       const error = storableText(messageOf(err), ERROR_LENGTH_MAX);
-      const delayMs = retryDelayMs(consumer.retry, row.attempt + 1, Math.random);
+      const delayMs = failures.outageMs(err) ?? retryDelayMs(consumer.retry, row.attempt + 1, Math.random);
       const outcome = delayMs === undefined ? "give_up" : "retry_later";
-      log.warn({ err, eventId: row.event_id, consumer: consumer.name, outcome }, "an outbox event was not delivered");
+      failures.failed(err, { eventId: row.event_id, outcome });
       if (delayMs === undefined) return { ...held, outcome: "give_up", error };
       return { ...held, outcome: "retry_later", error, delay_seconds: delayMs / 1000 };
+    } finally {
+      failures.ended();
     }
+  }
+
+  async function claim(limit: number, holder: string): Promise<Claimed[]> {
+    if (failures.pauseMs() > 0) return [];
+    const claimed = await lease.claim(db, { limit: failures.claimable(limit), holder });
+    failures.claimed(claimed.length);
+    return claimed;
+  }
+
+  async function dueMs(): Promise<number> {
+    const pauseMs = failures.pauseMs();
+    return pauseMs > 0 ? pauseMs : ((await db.rows(NEXT_DUE, [consumer.name]))[0]?.ms ?? Number.POSITIVE_INFINITY);
   }
 
   function settle(deliveries: readonly Delivery[]): Promise<void> {
@@ -223,8 +246,8 @@ function createRelay(consumer: OutboxConsumer, lease: ConsumerLease, deps: Relay
       {
         name: `outbox.${consumer.name}`,
         topics: [OUTBOX_TOPIC],
-        claim: (limit, holder) => lease.claim(db, { limit, holder }),
-        dueMs: async () => (await db.rows(NEXT_DUE, [consumer.name]))[0]?.ms ?? Number.POSITIVE_INFINITY,
+        claim,
+        dueMs,
         claimsAfterEnd: true, // A delivery that failed is due again at a time that no claim has seen.
       },
     ],

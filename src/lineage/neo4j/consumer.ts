@@ -5,11 +5,13 @@
 import { createGroupCommit } from "../../kernel/data/group-commit.ts";
 import type { OutboxConsumer } from "../../kernel/work/outbox.ts";
 import type { EdgeKey } from "../store/projection.ts";
-import { isOutage } from "./driver.ts";
+import { isOutage, isRefusal } from "./driver.ts";
 import { edgeKinds } from "./model.ts";
 import { chunksOf, edgeId, type Writer } from "./writer.ts";
 
 export const GRAPH_TOPIC = "lineage.graph";
+/** Its name in the outbox. */
+export const CONSUMER = "neo4j";
 
 /** Ids of what may have changed, was made, or is gone. */
 export interface GraphChanged {
@@ -34,9 +36,11 @@ export interface ConsumerDeps {
   batchRows: number;
   /** Resolves once constraints and indexes are there. */
   prepared(): Promise<void>;
+  /** Notes that a change of the tenant's graph is missing in Neo4j. */
+  refused(tenantId: string, error: unknown): Promise<void>;
 }
 
-export function createConsumer({ writer, batchRows, prepared }: ConsumerDeps): OutboxConsumer {
+export function createConsumer({ writer, batchRows, prepared, refused }: ConsumerDeps): OutboxConsumer {
   const incoming = createGroupCommit<Waiting, Failure>({
     identity: ({ eventId }) => eventId,
     async write(events) {
@@ -65,14 +69,21 @@ export function createConsumer({ writer, batchRows, prepared }: ConsumerDeps): O
   }
 
   return {
-    name: "neo4j",
+    name: CONSUMER,
     topics: [GRAPH_TOPIC],
     timeoutMs: TIMEOUT_MS,
-    // An event that is given up leaves a difference that only a rebuild mends, so that takes hours of failures.
-    retry: { maxAttempts: 100, baseMs: 1_000, factor: 2, capMs: 300_000, jitter: 0.2 },
+    // An event that is given up leaves a difference that only a rebuild mends, so none is.
+    retry: { maxAttempts: Number.POSITIVE_INFINITY, baseMs: 1_000, factor: 2, capMs: 60_000, jitter: 0.2 },
+    isOutage,
     async deliver({ eventId, payload }, signal) {
-      const failure = await incoming.add({ eventId, changed: payload as GraphChanged, signal });
-      if (failure) throw failure.error;
+      const changed = payload as GraphChanged;
+      try {
+        const failure = await incoming.add({ eventId, changed, signal });
+        if (failure) throw failure.error;
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        await refused(changed.tenantId, error); // Before the event is gone: what is missing must be known until it is mended.
+      }
     },
   };
 }

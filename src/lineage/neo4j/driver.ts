@@ -20,7 +20,7 @@ export interface GraphDriver {
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const ACQUIRE_TIMEOUT_MS = 15_000;
-/** The driver's own retries. What they do not mend is tried again by the outbox, for hours. */
+/** The driver's own retries. What they do not mend is tried again by the outbox, for as long as it takes. */
 const RETRY_MS = 10_000;
 /** Few, because whatever concerns one tenant is written one after the other. */
 const POOL_SIZE = 8;
@@ -46,15 +46,23 @@ export async function openDriver(settings: Neo4jSettings, env: Environment): Pro
   }
 }
 
+const OUTAGE =
+  /^(ServiceUnavailable$|SessionExpired$|ProtocolError$|Neo\.TransientError\.|Neo\.ClientError\.(Cluster|Database)\.|Neo\.ClientError\.Security\.(?!Forbidden))/;
+/** The driver gives no code to this one. */
+const NO_CONNECTION = /^Connection acquisition timed out/;
+
 /**
- * Whether everything would fail in the same way now: no server, wrong credentials, an overload, or no Postgres to read from.
- * `Forbidden` is about one statement.
+ * Whether everything would fail in the same way now: no server or database, wrong credentials, an overload, or no Postgres to
+ * read from. `Forbidden` is about one statement.
  */
 export function isOutage(error: unknown): boolean {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  if (typeof code === "string" && OUTAGE.test(code)) return true;
+  return (typeof message === "string" && NO_CONNECTION.test(message)) || isUnavailable(error);
+}
+
+/** Whether the server has understood the statement and takes it for invalid: the same again would be refused again. */
+export function isRefusal(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
-  if (typeof code !== "string") return isUnavailable(error);
-  return (
-    /^(ServiceUnavailable|SessionExpired|Neo\.TransientError\.|Neo\.ClientError\.Security\.(?!Forbidden))/.test(code) ||
-    isUnavailable(error)
-  );
+  return typeof code === "string" && /^Neo\.ClientError\.(Statement\.(?!AccessMode)|Schema\.|Procedure\.)/.test(code);
 }

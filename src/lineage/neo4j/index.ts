@@ -1,13 +1,18 @@
 /**
  * The graph in Neo4j, for those who query it there: a projection of the one in Postgres, fed by the outbox. When the server is
- * down or slow, events wait; nobody who sends lineage notices.
+ * down or slow, changes wait, as long as it takes; nobody who sends lineage notices. What the server refuses as invalid is
+ * noted for the tenant, whose graph there is incomplete until it is rebuilt.
  */
 import type { Db } from "../../kernel/data/db.ts";
+import { storableText } from "../../kernel/data/storable.ts";
 import { OperatorError } from "../../kernel/errors.ts";
+import { messageOf } from "../../kernel/text/message-of.ts";
 import type { OutboxConsumer } from "../../kernel/work/outbox.ts";
+import { backlogOf, discardDead, type OutboxBacklog } from "../../kernel/work/outbox-backlog.ts";
 import type { ServiceLog } from "../../kernel/work/service.ts";
+import { databaseTime, deleteGap, type Gap, listGaps, noteGap } from "../store/mirror-gaps.ts";
 import { tenantIds } from "../store/projection.ts";
-import { createConsumer } from "./consumer.ts";
+import { CONSUMER, createConsumer } from "./consumer.ts";
 import type { GraphDriver } from "./driver.ts";
 import { type OnProgress, type Rebuilt, rebuildTenant } from "./rebuild.ts";
 import { prepareSchema } from "./schema.ts";
@@ -36,6 +41,20 @@ export interface Projection {
   close(): Promise<void>;
 }
 
+/** How far the graph in Neo4j is behind. Known to Postgres, whether Neo4j answers or not. */
+export interface MirrorState {
+  backlog: OutboxBacklog;
+  /** Tenants that need a rebuild, and why. */
+  gaps: Gap[];
+}
+
+export async function mirrorState(db: Db): Promise<MirrorState> {
+  const [backlog, gaps] = await Promise.all([backlogOf(db, CONSUMER), listGaps(db)]);
+  return { backlog, gaps };
+}
+
+const ERROR_LENGTH_MAX = 2_000;
+
 export function createProjection({ db, log, driver, settings }: ProjectionDeps): Projection {
   const { database, batchRows } = settings;
   const writer = createWriter({ db, driver, settings });
@@ -49,8 +68,14 @@ export function createProjection({ db, log, driver, settings }: ProjectionDeps):
     return preparation;
   }
 
+  async function refused(tenantId: string, err: unknown): Promise<void> {
+    const error = storableText(messageOf(err), ERROR_LENGTH_MAX);
+    if (!(await noteGap(db, tenantId, error))) return;
+    log.warn({ err, tenantId }, "Neo4j refuses a change of the graph; the tenant needs a rebuild there");
+  }
+
   return {
-    consumer: createConsumer({ writer, batchRows, prepared: prepare }),
+    consumer: createConsumer({ writer, batchRows, prepared: prepare, refused }),
     prepare,
     async rebuild(tenantId, onProgress) {
       const all = await tenantIds(db);
@@ -60,7 +85,11 @@ export function createProjection({ db, log, driver, settings }: ProjectionDeps):
       await prepare();
       const rebuilt = new Map<string, Rebuilt>();
       for (const id of tenantId === undefined ? all : [tenantId]) {
+        const begunAt = await databaseTime(db);
         rebuilt.set(id, await rebuildTenant(writer, id, onProgress));
+        // What was refused since it began may be missing again.
+        await deleteGap(db, id, begunAt);
+        await discardDead(db, { consumer: CONSUMER, payload: { tenantId: id }, before: begunAt });
       }
       return rebuilt;
     },
