@@ -10,6 +10,7 @@ import { UUID } from "../kernel/ids.ts";
 import { isRecord } from "../kernel/json/is-record.ts";
 import { timeOf } from "./event-time.ts";
 import { hashUuid } from "./hash-uuid.ts";
+import { isoOf } from "./micros.ts";
 
 export type EventKind = "RUN_EVENT" | "DATASET_EVENT" | "JOB_EVENT";
 export type Facets = Readonly<Record<string, unknown>>;
@@ -49,15 +50,18 @@ const EVENT_TYPE_LENGTH_MAX = 32;
 const PROBLEMS_TOLD_MAX = 10;
 const NO_FACETS: Facets = {};
 
-/** Throws VALIDATION_FAILED, with the path of each thing that is wrong. */
-export function parseEvent(value: unknown): ParsedEvent {
+/**
+ * Throws VALIDATION_FAILED, with the path of each thing that is wrong. An event that tells of a time after `latest`, in
+ * microseconds, is refused too: what it says, a drop for example, would count against every event until then.
+ */
+export function parseEvent(value: unknown, latest = Number.POSITIVE_INFINITY): ParsedEvent {
   if (!isRecord(value)) throw invalid("The event is not an object");
   const problems: string[] = [];
   const kind = kindOf(value);
   const { run, job, dataset, inputs, outputs } = value;
   const event: ParsedEvent = {
     kind,
-    at: eventTimeOf(value["eventTime"], problems),
+    at: eventTimeOf(value["eventTime"], latest, problems),
     eventType: eventTypeOf(value["eventType"], problems),
     runId: kind === "RUN_EVENT" ? runIdOf(run, problems) : null,
     job: kind === "DATASET_EVENT" ? null : namedOf(job, "/job", problems),
@@ -84,13 +88,16 @@ function kindOf({ run, job, dataset }: Record<string, unknown>): EventKind {
   throw invalid("The event has neither /run nor /job nor /dataset");
 }
 
-function eventTimeOf(value: unknown, problems: string[]): number {
+function eventTimeOf(value: unknown, latest: number, problems: string[]): number {
   if (!isGiven(value)) {
     problems.push("/eventTime is missing");
     return 0;
   }
   const at = typeof value === "string" ? timeOf(value) : undefined;
   if (at === undefined) problems.push("/eventTime is not a time like 2026-01-31T23:59:59.123Z, from 1970 to 2255");
+  else if (at > latest) {
+    problems.push(`/eventTime is ${isoOf(at)}, and the latest time that is taken now is ${isoOf(latest)}`);
+  }
   return at ?? 0;
 }
 

@@ -20,6 +20,7 @@ import { createTenants } from "./tenants.ts";
 
 const database = useDatabase();
 const LIMIT = 20_000;
+const TODAY = Date.parse("2026-06-01T00:00:00Z");
 const PATHS = ["/api/openlineage", "/api/v1/lineage"];
 let http: TestHttp;
 let ingest: RecordingIngest;
@@ -72,7 +73,8 @@ beforeAll(async () => {
             rate: createTenantRate({ clock: { now: () => now } }),
             gate: { enter: async ({ caller }) => void entered.push(caller.name) },
             metrics: metrics.define(CATALOGUE.metrics),
-            settings: { eventBytesMax: LIMIT },
+            clock: { now: () => TODAY },
+            settings: { eventBytesMax: LIMIT, futureToleranceSeconds: 3_600 },
           }),
         { prefix: "/api" },
       );
@@ -115,6 +117,48 @@ describe("an event", () => {
       status,
       body: { duplicate: true, state },
     });
+  });
+
+  test("from the future is refused with the path, beyond what a clock may be ahead", async () => {
+    const at = (eventTime: string) => http.send("/api/v1/lineage", { body: event({ eventTime }) });
+    expect((await at("2026-06-01T01:00:00Z")).status).toBe(201);
+    expect(await at("2026-06-01T01:00:00.000001Z")).toMatchObject({
+      status: 400,
+      body: {
+        code: "VALIDATION_FAILED",
+        error:
+          "/eventTime is 2026-06-01T01:00:00.000001Z, and the latest time that is taken now is 2026-06-01T01:00:00.000000Z.",
+      },
+    });
+    expect((await at("2026-06-01T03:00:00.5+02:00")).status).toBe(400);
+    expect((await at("2200-01-01T00:00:00Z")).status).toBe(400);
+    const baseline = event({
+      eventTime: "2200-01-01T00:00:00Z",
+      job: { namespace: "gravitino://tenant/8", name: "x" },
+    });
+    expect((await http.send("/api/v1/lineage/tenants/8/baseline", { body: baseline })).status).toBe(400);
+    expect(ingest.taken).toHaveLength(1);
+  });
+
+  test("is not refused for other times in it, however far ahead they are", async () => {
+    const nominalTime = { nominalStartTime: "2200-01-01T00:00:00Z", nominalEndTime: "2200-01-02T00:00:00Z" };
+    const run = { runId: "0190a000-0000-7000-8000-000000000000", facets: { nominalTime } };
+    expect((await http.send("/api/v1/lineage", { body: event({ run }) })).status).toBe(201);
+  });
+
+  test("of a batch from the future does not hold up the others", async () => {
+    const body = [event(), event({ eventTime: "2200-01-01T00:00:00Z" }), event({ eventTime: "2026-05-01T00:00:00Z" })];
+    expect(await http.send("/api/v1/lineage/batch", { body })).toMatchObject({
+      status: 200,
+      body: {
+        summary: { received: 3, successful: 2, failed: 1, non_retriable: 1 },
+        failed_events: [{ index: 1, reason: expect.stringContaining("/eventTime is 2200-"), retriable: false }],
+      },
+    });
+    expect(ingest.taken.map(({ event: { at } }) => at)).toEqual([
+      Date.parse("2026-01-01") * 1_000,
+      Date.parse("2026-05-01") * 1_000,
+    ]);
   });
 
   test("may be of a dataset or a job alone", async () => {

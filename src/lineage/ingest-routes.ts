@@ -9,6 +9,7 @@ import { valueOf } from "../kernel/http/body.ts";
 import { errors } from "../kernel/http/schemas.ts";
 import type { Http } from "../kernel/http/server.ts";
 import { JSON_LIMITS } from "../kernel/json/complexity.ts";
+import type { Clock } from "../kernel/time/clock.ts";
 import { type LineageMetrics, lineageError } from "./catalogue.ts";
 import { parseEvent } from "./event.ts";
 import type { Gate } from "./gate.ts";
@@ -16,6 +17,7 @@ import type { Ingest, Taken } from "./ingest.ts";
 import { useEventTexts } from "./ingest-body.ts";
 import * as schemas from "./ingest-schemas.ts";
 import { elementsOf } from "./json-elements.ts";
+import { microsOf } from "./micros.ts";
 import type { LineageSettings } from "./settings.ts";
 import { type Credential, credentialOf, introductionOf, resolveTenant } from "./tenancy.ts";
 import type { TenantRate } from "./tenant-rate.ts";
@@ -29,7 +31,8 @@ export interface IngestRoutesDeps {
   rate: TenantRate;
   gate: Gate;
   metrics: LineageMetrics;
-  settings: Pick<LineageSettings, "eventBytesMax">;
+  clock: Clock;
+  settings: Pick<LineageSettings, "eventBytesMax" | "futureToleranceSeconds">;
 }
 
 const RETRY_AFTER_SECONDS = 2;
@@ -40,7 +43,7 @@ const TAKEN_AT_ONCE = 100;
 
 /** Needs a scope of its own under `/api`: all bodies in it are read as text. */
 export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
-  const { ingest, tenants, rate, gate, metrics, settings } = deps;
+  const { ingest, tenants, rate, gate, metrics, clock, settings } = deps;
   const config = { scope: "lineage:write", busyStatus: 503 } as const;
   const ofClients = { ...config, openQuery: true } as const;
   const tags = ["lineage"];
@@ -178,7 +181,7 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
   /** What can be told of an event without asking anybody; of one that tells nothing new, nothing else is held while it waits. */
   function prepare(value: unknown, text: string, as: Sender): Admissible | Refused {
     try {
-      const event = parseEvent(value);
+      const event = parseEvent(value, microsOf(clock.now() + settings.futureToleranceSeconds * 1_000));
       const { tenantId, source } = resolveTenant(event, as);
       const prepared = ingest.prepare(tenantId, { event, body: text, source, baseline: as.baseline });
       return { tenantId, introduction: introductionOf(event), prepared, bytes: Buffer.byteLength(text) };

@@ -47,6 +47,7 @@ async function start(poolSize = 4) {
       waitingBytesMax: 2 ** 30,
       createTenants: false,
       clockToleranceSeconds: 0,
+      futureToleranceSeconds: 86_400,
       keepDays: 90,
       tasks: SETTINGS,
     },

@@ -2,6 +2,9 @@
 
 const MICROS_PER_SECOND = 1_000_000;
 
+/** Of a clock's milliseconds. */
+export const microsOf = (ms: number): number => ms * 1_000;
+
 /** As Postgres and people read it. */
 export function isoOf(at: number): string {
   const seconds = Math.floor(at / MICROS_PER_SECOND);

@@ -101,8 +101,8 @@ async function applyStored(
   stored: readonly StoredEvent[],
   onChange: OnChange,
 ): Promise<Outcome[]> {
-  const incoming = stored.map(({ event: body, source, baseline }) =>
-    incomingOf({ event: parseEvent(JSON.parse(body)), body, source, baseline }),
+  const incoming = stored.map(({ event: body, at, source, baseline }) =>
+    incomingOf({ event: { ...parseEvent(JSON.parse(body)), at: Number(at) }, body, source, baseline }),
   );
   const applied = incoming.map(({ telling }, index) => ({
     id: (stored[index] as StoredEvent).id,

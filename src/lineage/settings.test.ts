@@ -12,7 +12,14 @@ function read(text: string) {
 test("without settings there are defaults, and nothing that has to be chosen", () => {
   expect(read("")).toMatchObject({
     sections: {
-      lineage: { eventBytesMax: 16_777_216, createTenants: false, clockToleranceSeconds: 300, keepDays: 90, tasks: {} },
+      lineage: {
+        eventBytesMax: 16_777_216,
+        createTenants: false,
+        clockToleranceSeconds: 300,
+        futureToleranceSeconds: 86_400,
+        keepDays: 90,
+        tasks: {},
+      },
     },
   });
   for (const name of ["own", "gateway", "neo4j"]) expect(read("")).not.toHaveProperty(`sections.lineage.${name}`);

@@ -19,6 +19,11 @@ export const LineageSettings = Type.Object(
     createTenants: Type.Boolean({ default: false }),
     /** How far the clocks of those who send may be behind: events from so long before a cutover still count. */
     clockToleranceSeconds: Type.Integer({ minimum: 0, maximum: 86_400, default: 300 }),
+    /**
+     * How far the clocks of those who send may be ahead: an event that is dated later is refused. A day by default, because a
+     * client that sends its local time without a zone is up to 14 hours ahead, and whatever it is refused is lost.
+     */
+    futureToleranceSeconds: Type.Integer({ minimum: 0, maximum: 604_800, default: 86_400 }),
     /** How long events are kept. */
     keepDays: Type.Integer({ minimum: 1, maximum: 36_500, default: 90 }),
     /** The tenant that the lineage of Millrace's own runs belongs to. Unset: it is not kept. */

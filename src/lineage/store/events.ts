@@ -111,10 +111,12 @@ export interface StoredEvent {
   id: string;
   /** The exact text. */
   event: string;
+  /** Microseconds. Not always the time in the text: an event from the future counts from its arrival. */
+  at: string;
   source: Source;
   baseline: boolean;
 }
-const STORED = "id::text, event::text, source, baseline";
+const STORED = "id::text, event::text, (extract(epoch from event_time) * 1000000)::int8::text as at, source, baseline";
 // In the order of time, so that what is replayed comes in the order in which it happened.
 const BUFFERED = statement<StoredEvent>(
   "lineage.buffered_events",
