@@ -74,7 +74,7 @@ async function moveEndings(
 }
 
 function underOtherName(row: TakenEnding, from: AssetName, to: AssetName): NewEnding {
-  const { kind, name_kind, path, to_path, columns } = row;
+  const { kind, name_kind, path, to_path, columns, reported, doubt } = row;
   const name = rebase({ kind: name_kind, path }, from, to);
   // A column that was renamed is still one of the same table; a table that was renamed went to a name of its own.
   const target = to_path && ({ kind: name_kind, path: to_path } as AssetName);
@@ -89,5 +89,7 @@ function underOtherName(row: TakenEnding, from: AssetName, to: AssetName): NewEn
     to_key: renamed ? keyOf(renamed) : null,
     columns,
     subject: keyOf(subjectOf(name)),
+    reported,
+    doubt,
   };
 }

@@ -5,6 +5,7 @@
 import type { Queryable } from "../kernel/data/db.ts";
 import { type ChangedAsset, changeNames } from "./name-changes.ts";
 import { keyOf, ownName, parentOf } from "./names.ts";
+import type { JudgedRename } from "./reported-renames.ts";
 import { createSheet, type Sheet, type SheetAsset } from "./sheet.ts";
 import {
   cutOwnedEdges,
@@ -29,6 +30,8 @@ export interface GraphChange {
   edges: EdgeKey[];
   /** The statement or job of each telling. */
   processes: ReadonlyMap<string, string>;
+  /** Renames that engines have reported and that cannot have happened: they were not applied. */
+  doubted: readonly JudgedRename[];
 }
 
 export interface ToldNow extends Told {
@@ -37,7 +40,7 @@ export interface ToldNow extends Told {
 }
 
 export async function apply(tx: Queryable, tenantId: string, told: readonly ToldNow[]): Promise<GraphChange> {
-  if (told.length === 0) return { assets: [], nodes: [], edges: [], processes: new Map() };
+  if (told.length === 0) return { assets: [], nodes: [], edges: [], processes: new Map(), doubted: [] };
   await addTimes(
     tx,
     tenantId,
@@ -62,6 +65,7 @@ export async function apply(tx: Queryable, tenantId: string, told: readonly Told
     nodes: [...new Set([...names.nodes, ...pruned, ...written.assets.map(({ id }) => id)])],
     edges: [...names.edges, ...written.edges],
     processes: written.processes,
+    doubted: names.doubted,
   };
 }
 

@@ -15,7 +15,7 @@ test("a name is followed over tables that were renamed again and again, each of 
     [n, n + 1_000].map((at): NewEnding => {
       const to = table(n + 1);
       const key = keyOf(table(n));
-      const from = { name_kind: "TABLE", path: table(n).path, columns: null } as const;
+      const from = { name_kind: "TABLE", path: table(n).path, columns: null, reported: false, doubt: null } as const;
       return { ...from, key, at, kind: "renamed", to_path: to.path, to_key: keyOf(to), subject: key };
     }),
   );

@@ -12,6 +12,8 @@ export interface LoadedBearings {
   met(): Iterable<AssetName>;
   /** By key of a table's other name. */
   aliases: ReadonlyMap<string, AssetName>;
+  /** By key of the name, in the order of time. */
+  endings: ReadonlyMap<string, readonly Ending[]>;
 }
 
 export function createBearings(tx: Queryable, tenantId: string): LoadedBearings {
@@ -49,9 +51,9 @@ export function createBearings(tx: Queryable, tenantId: string): LoadedBearings 
       endingsOf(tx, tenantId, [...fresh.keys()]),
     ]);
     for (const { key, to_path } of named) aliases.set(key, { kind: "TABLE", path: to_path });
-    for (const { key, at, kind, to_path, columns } of ended) {
+    for (const { key, at, kind, to_path, columns, reported, doubt } of ended) {
       const to = to_path && ({ kind: fresh.get(key)?.kind, path: to_path } as AssetName);
-      const ending = { at: Number(at), kind, to, columns: columns && new Set(columns) };
+      const ending = { at: Number(at), kind, to, columns: columns && new Set(columns), reported, doubt };
       const known = endings.get(key);
       if (known) known.push(ending);
       else endings.set(key, [ending]);
@@ -77,5 +79,6 @@ export function createBearings(tx: Queryable, tenantId: string): LoadedBearings 
     resolve: (name, at) => (endings.size + aliases.size === 0 ? name : resolve(name, at, { endings, aliases })),
     met: () => met.values(),
     aliases,
+    endings,
   };
 }

@@ -73,6 +73,11 @@ export const CATALOGUE = {
       help: "Lineage events that were refused, by the code of the error; the tenant is empty where none could be told.",
       labels: ["tenant", "code"],
     },
+    millrace_lineage_doubted_renames_total: {
+      kind: "counter",
+      help: "Renames that engines reported and that were not applied, by the reason: unknown (nothing had the old name) or taken (a table had the new one).",
+      labels: ["tenant", "reason"],
+    },
     millrace_lineage_tasks: {
       kind: "gauge",
       help: "Async tasks that are not done, by type and status, as of some seconds ago.",

@@ -51,6 +51,8 @@ export interface EndingClaim {
   name: AssetName | LinkName;
   /** The new name, of the same kind; absent for a drop. Everything below it goes along. */
   to?: AssetName;
+  /** Of a rename that an engine reports. It may have failed: it counts only if `name` existed and `to` did not. */
+  reported?: true;
 }
 
 /** `name` is another name of the table `to`. */

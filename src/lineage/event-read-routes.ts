@@ -7,6 +7,7 @@ import * as schemas from "./read-schemas.ts";
 import { eventAfter, eventCursor, eventReply } from "./reads/events.ts";
 import { deadLetters, eventsNaming, storedEvent, storedEvents } from "./reads/stored-events.ts";
 import { readTenant } from "./reads/tenant.ts";
+import { warningsOf } from "./reads/warnings.ts";
 import type { EventFilter, Scanned } from "./store/event-reads.ts";
 
 export function eventReadRoutes(api: Http, db: Db): void {
@@ -76,7 +77,8 @@ export function eventReadRoutes(api: Http, db: Db): void {
     async ({ caller, params: { id }, query: { tenant } }) => {
       const tenantId = await readTenant(db, caller, tenant);
       const row = await storedEvent(db, tenantId, id);
-      return { ...eventReply(row), body: row.body, event: JSON.parse(row.body) as unknown };
+      const warnings = await warningsOf(db, tenantId, row);
+      return { ...eventReply(row), warnings, body: row.body, event: JSON.parse(row.body) as unknown };
     },
   );
 }

@@ -17,6 +17,8 @@ import { mayPass } from "./intake.ts";
 import { measureMirror } from "./neo4j/doctor.ts";
 import { createProjection, GRAPH_TOPIC, type GraphChanged, openDriver, type Projection } from "./neo4j/index.ts";
 import type { Semantic } from "./reads/search.ts";
+import type { JudgedRename } from "./reported-renames.ts";
+import { createReread } from "./reread.ts";
 import { createRetention } from "./retention.ts";
 import type { LineageSettings } from "./settings.ts";
 import { readModel, requeueAll } from "./store/models.ts";
@@ -73,7 +75,16 @@ export async function createLineage(deps: LineageDeps): Promise<Lineage> {
     changed: (tx, tenantId, nodes) => tellMirrors(tx, { tenantId, nodes: [...nodes], edges: [] }),
   });
 
+  function warnOf(tenantId: string, { name, to, doubt }: JudgedRename): void {
+    deps.metrics.count("millrace_lineage_doubted_renames_total", { tenant: tenantId, reason: doubt ?? "" });
+    log.warn(
+      { tenantId, from: name.path.slice(1), to: to.path.slice(1), reason: doubt },
+      "a rename that an engine reported cannot have happened, and was not applied",
+    );
+  }
+
   async function onChange(tx: Tx, tenantId: string, change: GraphChange): Promise<void> {
+    if (change.doubted.length > 0) tx.afterCommit(() => change.doubted.forEach((rename) => warnOf(tenantId, rename)));
     await tellMirrors(tx, { tenantId, nodes: change.nodes, edges: change.edges });
     if (change.assets.length === 0) return;
     // With the transaction's own connection: whoever holds one and asks for another may wait for ever.
@@ -101,7 +112,7 @@ export async function createLineage(deps: LineageDeps): Promise<Lineage> {
     rate: createTenantRate({ clock }),
     semantic: createSemantic({ db, tenants, tasks }),
     projection,
-    services: [...tasks.services, createRetention(deps)],
+    services: [...tasks.services, createRetention(deps), createReread({ ...deps, onChange })],
     prepare: async () => void (await ensureMonths(db)),
     close: async () => projection?.close(),
   };

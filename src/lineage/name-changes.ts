@@ -3,7 +3,8 @@
  *
  * In order, that is easy: a drop takes the asset away, a rename moves it. When newer events under the same names were
  * applied before, they were taken for talk of another asset; then the assets concerned are wiped, and all that was ever
- * told under their names is returned, to be merged once more now that more is known.
+ * told under their names is returned, to be merged once more now that more is known. The same happens when it turns out that
+ * a rename that an engine reported has failed, or has not (reported-renames.ts).
  */
 import type { Queryable } from "../kernel/data/db.ts";
 import { writeAliases } from "./alias-changes.ts";
@@ -11,11 +12,12 @@ import { createBearings } from "./bearings.ts";
 import type { Attributes, EndingClaim } from "./claims.ts";
 import { isoOf } from "./micros.ts";
 import { type AssetName, keyOf, type Name, ownName, parentOf, rebase } from "./names.ts";
+import { type JudgedRename, judgeRenames } from "./reported-renames.ts";
 import { throughAliases } from "./resolve.ts";
-import { addEndings, contestedRenames, endingId, type NewEnding } from "./store/bearings.ts";
+import { addEndings, contestedRenames, endingId, hasReportedRenames, type NewEnding } from "./store/bearings.ts";
 import { cutEdges, deleteNodes, type EdgeKey, moveNodes, nodesBelow, nodesByKey, wipeNodes } from "./store/graph.ts";
 import { rememberTimes, setInFull, tellingsNaming } from "./store/tellings.ts";
-import { connectedKeys, everythingTold, subjectOf, type Told } from "./told.ts";
+import { connectedKeys, everythingTold, subjectOf, type Told, tablesIn } from "./told.ts";
 import { wordsOf } from "./words.ts";
 
 /** An asset with all that is known of it. */
@@ -33,6 +35,8 @@ export interface NameChanges {
   /** Those of them that have another name now. */
   renamed: ChangedAsset[];
   edges: EdgeKey[];
+  /** Reported renames that turn out not to have happened. */
+  doubted: JudgedRename[];
 }
 
 interface TimedEnding extends EndingClaim {
@@ -43,10 +47,12 @@ interface TimedEnding extends EndingClaim {
 }
 
 export async function changeNames(tx: Queryable, tenantId: string, told: readonly Told[]): Promise<NameChanges> {
-  const changes: NameChanges = { again: [], nodes: [], renamed: [], edges: [] };
+  const changes: NameChanges = { again: [], nodes: [], renamed: [], edges: [], doubted: [] };
   const unsettled = await writeAliases(tx, tenantId, told);
   const endings = told.flatMap((one) => [...endingsIn(one), ...listsIn(one)]);
-  const fresh = await writeEndings(tx, tenantId, endings);
+  const { fresh, confirmed } = await writeEndings(tx, tenantId, endings);
+  for (const key of confirmed) unsettled.add(key);
+  const doubted = await judge(tx, tenantId, { told, fresh, unsettled }, changes);
   const contested = await contestedMoments(tx, tenantId, fresh);
   for (const ending of fresh) {
     const subjects = ending.to ? [ending.name, ending.to] : [ending.name];
@@ -67,6 +73,7 @@ export async function changeNames(tx: Queryable, tenantId: string, told: readonl
         tellings.map(({ telling }) => telling),
         isoOf(ending.at),
       );
+      if (doubted.has(renameId(ending))) continue;
       await carryOver(tx, tenantId, ending.name as AssetName, ending.to, changes);
     } else await takeAway(tx, tenantId, ending, changes);
     if (isUnsettled) for (const key of keys) unsettled.add(key);
@@ -74,6 +81,39 @@ export async function changeNames(tx: Queryable, tenantId: string, told: readonl
   if (unsettled.size > 0) await startOver(tx, tenantId, [...unsettled], changes);
   return changes;
 }
+
+/**
+ * Looks at reported renames again, if something was told now of the time before one of them. Answers the ids of those that do
+ * not count; where one counts that did not before, or the other way round, its tables are unsettled.
+ */
+async function judge(
+  tx: Queryable,
+  tenantId: string,
+  { told, fresh, unsettled }: { told: readonly Told[]; fresh: readonly TimedEnding[]; unsettled: Set<string> },
+  changes: NameChanges,
+): Promise<Set<string>> {
+  // Another name of a table may be told of at any time, and holds for all times.
+  const since = unsettled.size > 0 ? 0 : Math.min(...told.map(({ at }) => at));
+  if (!(await hasReportedRenames(tx, tenantId, since))) return new Set();
+  const named = told.flatMap(({ claims }) => [...tablesIn(claims), ...claims.mentions]).map(keyOf);
+  const ended = await concerned(
+    tx,
+    tenantId,
+    fresh.map(({ name }) => keyOf(subjectOf(name))),
+  );
+  const judged = await judgeRenames(tx, tenantId, new Set([...unsettled, ...named, ...ended]), since);
+  const isFresh = new Set(fresh.map(renameId));
+  for (const rename of judged) {
+    const isNew = isFresh.has(renameId(rename));
+    const hasChanged = (rename.doubt === null) !== (rename.was === null);
+    if (rename.doubt !== null && (isNew || hasChanged)) changes.doubted.push(rename);
+    if (!isNew && hasChanged) unsettled.add(keyOf(rename.name)).add(keyOf(rename.to));
+  }
+  return new Set(judged.filter(({ doubt }) => doubt !== null).map(renameId));
+}
+
+const renameId = ({ name, to, at }: Pick<TimedEnding, "name" | "to" | "at">): string =>
+  `${keyOf(name)} ${to ? keyOf(to) : ""} ${at}`;
 
 /** The renames of which only one can hold: everything that was told decides where to. */
 async function contestedMoments(
@@ -120,22 +160,40 @@ function listsIn({ at, telling, claims, baseline }: Told): TimedEnding[] {
   });
 }
 
-/** Those that were not known, in the order of time, under the names that their tables go by. */
-async function writeEndings(tx: Queryable, tenantId: string, endings: readonly TimedEnding[]): Promise<TimedEnding[]> {
-  if (endings.length === 0) return [];
+interface WrittenEndings {
+  /** Those that were not known, in the order of time, under the names that their tables go by. */
+  fresh: TimedEnding[];
+  /** The keys of names of which an engine has reported what is now known to be so. */
+  confirmed: string[];
+}
+
+async function writeEndings(tx: Queryable, tenantId: string, endings: readonly TimedEnding[]): Promise<WrittenEndings> {
+  if (endings.length === 0) return { fresh: [], confirmed: [] };
   const { load, aliases } = createBearings(tx, tenantId);
   await load(endings.flatMap(({ name, to }) => (to ? [name, to] : [name])));
   const named = endings.map((ending): TimedEnding => {
     const settled = { ...ending, name: throughAliases(ending.name, aliases) };
     return ending.to ? { ...settled, to: throughAliases(ending.to, aliases) } : settled;
   });
-  const added = await addEndings(tx, tenantId, named.flatMap(rowsOf));
+  const rows = await addEndings(tx, tenantId, named.flatMap(rowsOf));
+  const added = new Set(rows.filter(({ inserted, kind }) => inserted || kind === "listed").map(endingId));
   const fresh = named.filter((ending) => rowsOf(ending).some((row) => added.has(endingId(row))));
-  // Of one moment, columns before their table: they are named as they were until then.
-  return fresh.sort((a, b) => a.at - b.at || b.name.path.length - a.name.path.length);
+  const changed = rows.filter((row) => !added.has(endingId(row)));
+  const isReport = new Set(
+    named
+      .filter(({ reported }) => reported)
+      .flatMap(rowsOf)
+      .map(endingId),
+  );
+  return {
+    // Of one moment, columns before their table: they are named as they were until then.
+    fresh: fresh.sort((a, b) => a.at - b.at || b.name.path.length - a.name.path.length),
+    confirmed: changed.filter((row) => !isReport.has(endingId(row))).map(({ key }) => key),
+  };
 }
 
-function rowsOf({ name, to, at, columns }: TimedEnding): NewEnding[] {
+function rowsOf({ name, to, at, columns, ...ending }: TimedEnding): NewEnding[] {
+  const reported = ending.reported ?? false;
   const rowOf = (one: Name, kind: NewEnding["kind"]): NewEnding => ({
     key: keyOf(one),
     at,
@@ -146,6 +204,8 @@ function rowsOf({ name, to, at, columns }: TimedEnding): NewEnding[] {
     to_key: null,
     columns: null,
     subject: keyOf(subjectOf(one)),
+    reported,
+    doubt: reported ? "unknown" : null,
   });
   if (columns) return [{ ...rowOf(name, "listed"), columns }];
   if (!to) return [rowOf(name, "dropped")];

@@ -199,6 +199,7 @@ export const EventsReply = Type.Object({
 });
 export const EventReply = Type.Object({
   ...event,
+  warnings: Type.Array(Type.String(), { description: "What was left out of the graph, and why." }),
   body: Type.String({ description: "Exactly as it was sent." }),
   event: Type.Unknown(),
 });

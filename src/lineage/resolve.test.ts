@@ -7,9 +7,30 @@ const [a, b, c] = ["a", "b", "c"].map(table) as [AssetName, AssetName, AssetName
 const file = tableName("external", "file", "", "/w/a");
 const dw = schemaName("gravitino", "hive", "dw");
 
-const dropped = (at: number): Ending => ({ at, kind: "dropped", to: null, columns: null });
-const renamed = (at: number, to: AssetName): Ending => ({ at, kind: "renamed", to, columns: null });
-const replaced = (at: number): Ending => ({ at, kind: "replaced", to: null, columns: null });
+const dropped = (at: number): Ending => ({
+  at,
+  kind: "dropped",
+  to: null,
+  columns: null,
+  reported: false,
+  doubt: null,
+});
+const renamed = (at: number, to: AssetName): Ending => ({
+  at,
+  kind: "renamed",
+  to,
+  columns: null,
+  reported: false,
+  doubt: null,
+});
+const replaced = (at: number): Ending => ({
+  at,
+  kind: "replaced",
+  to: null,
+  columns: null,
+  reported: false,
+  doubt: null,
+});
 
 function bearings(endings: [AssetName, Ending[]][] = [], aliases: [AssetName, AssetName][] = []): Bearings {
   return {

@@ -5,12 +5,19 @@
  */
 import { type AssetName, keyOf, lineOf, type Name, rebase } from "./names.ts";
 
+/** Why a reported rename does not count: nothing had its old name, or another table had the new one. */
+export type Doubt = "unknown" | "taken";
+
 export interface Ending {
   at: number;
   /** `replaced`: another asset was given this name. `listed`: of a table, all columns but `columns` were gone by then. */
   kind: "dropped" | "renamed" | "replaced" | "listed";
   to: AssetName | null;
   columns: ReadonlySet<string> | null;
+  /** Whether an engine reports it, so that it may be in doubt. */
+  reported: boolean;
+  /** One in doubt does not count. */
+  doubt: Doubt | null;
 }
 
 /** What is known of a tenant's names, as far as it concerns those that are to be resolved. */
@@ -24,13 +31,21 @@ export interface Bearings {
 /** Far more renames than one table has seen; and an end to those that go round in circles at one moment. */
 const STEPS_MAX = 1_000;
 
-/** Nothing if that asset is gone. An ending at the very time of use does not count: the use is taken to come after it. */
-export function resolve<N extends Name>(name: N, at: number, bearings: Bearings): N | undefined {
+/**
+ * Nothing if that asset is gone. An ending at the very time of use does not count: the use is taken to come after it. With
+ * `before`, the name that the asset had just before that time.
+ */
+export function resolve<N extends Name>(
+  name: N,
+  at: number,
+  bearings: Bearings,
+  before = Number.POSITIVE_INFINITY,
+): N | undefined {
   let current: Name = throughAliases(name, bearings.aliases);
   let since = at;
   for (let step = 0; step < STEPS_MAX; step += 1) {
     const next = nextEnding(current, since, bearings);
-    if (!next) return current as N;
+    if (!next || next.ending.at >= before) return current as N;
     if (!next.ending.to) return undefined;
     current = throughAliases(rebase(current, next.of, next.ending.to), bearings.aliases);
     since = next.ending.at;
@@ -41,7 +56,9 @@ export function resolve<N extends Name>(name: N, at: number, bearings: Bearings)
 function nextEnding(name: Name, since: number, { endings }: Bearings): { of: AssetName; ending: Ending } | undefined {
   let first: { of: AssetName; ending: Ending } | undefined;
   for (const of of lineOf(name)) {
-    const ending = endings.get(keyOf(of))?.find((one) => one.at > since && concerns(one, name, of));
+    const ending = endings
+      .get(keyOf(of))
+      ?.find((one) => one.at > since && one.doubt === null && concerns(one, name, of));
     // At one and the same moment, what is gone is gone with all in it; but of a column that is renamed together with its
     // table, its own new name is the one that tells where it went.
     const isFirst = ending && (!first || ending.at < first.ending.at || (ending.at === first.ending.at && !ending.to));

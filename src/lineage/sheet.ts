@@ -14,7 +14,7 @@ import type { Attributes, AttributeValue, Claims, OwnedEdgeKind, TagClaim } from
 import { hashUuid } from "./hash-uuid.ts";
 import { type AssetName, keyOf, type LinkName, lineOf, linkName, parentOf } from "./names.ts";
 import { nodesByKey } from "./store/graph.ts";
-import { subjectOf, type Told } from "./told.ts";
+import { namesIn, subjectOf, type Told } from "./told.ts";
 
 export interface SheetAsset {
   /** Null until it is written for the first time. */
@@ -293,14 +293,4 @@ function linkOf({ from, kind, to }: TagClaim): LinkName {
 function textOf(value: AttributeValue | undefined): string {
   if (value === undefined) return "null";
   return typeof value === "object" && value !== null ? canonicalJson(value) : JSON.stringify(value);
-}
-
-function namesIn(claims: Claims): AssetName[] {
-  return [
-    ...claims.nodes.map(({ name }) => name),
-    ...claims.edges.flatMap(({ from, to }) => [from, to]),
-    ...claims.tags.flatMap(({ from, to }) => [from, to]),
-    ...claims.owned.flatMap(({ owner, to }) => [owner, ...to]),
-    ...(claims.execution ? [claims.execution.process] : []),
-  ];
 }

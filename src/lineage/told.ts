@@ -37,6 +37,24 @@ export function mentionKeys(claims: Claims): string[] {
   return [...keys];
 }
 
+/** The tables that claims say exist. */
+export function tablesIn(claims: Claims): AssetName[] {
+  return namesIn(claims)
+    .map(subjectOf)
+    .filter(({ kind }) => kind === "TABLE");
+}
+
+/** The names of everything that claims say exists. */
+export function namesIn(claims: Claims): AssetName[] {
+  return [
+    ...claims.nodes.map(({ name }) => name),
+    ...claims.edges.flatMap(({ from, to }) => [from, to]),
+    ...claims.tags.flatMap(({ from, to }) => [from, to]),
+    ...claims.owned.flatMap(({ owner, to }) => [owner, ...to]),
+    ...(claims.execution ? [claims.execution.process] : []),
+  ];
+}
+
 const READ_AT_ONCE = 200;
 /** Before every event, and after: Postgres knows infinite times. */
 const EVER = { since: "-infinity", before: "infinity" };
@@ -57,7 +75,16 @@ export async function connectedKeys(tx: Queryable, tenantId: string, keys: reado
  * latest time in it: what was told before within the stretch was told of the same asset, or of one that is gone since.
  */
 export async function everythingTold(tx: Queryable, tenantId: string, keys: readonly string[]): Promise<Told[]> {
-  const naming = await tellingsNaming(tx, tenantId, keys);
+  return toldAt(tx, tenantId, await tellingsNaming(tx, tenantId, keys), keys);
+}
+
+/** The same of these tellings alone; `keys` are those of all that they name, and of what is connected with it. */
+export async function toldAt(
+  tx: Queryable,
+  tenantId: string,
+  naming: readonly { telling: string; last_at: string }[],
+  keys: readonly string[],
+): Promise<Told[]> {
   const bounds = await boundsOf(tx, tenantId, keys);
   const told: Told[] = [];
   for (let start = 0; start < naming.length; start += READ_AT_ONCE) {

@@ -50,21 +50,27 @@ function claimDataset(
   claimDatasetLineage(table, dataset.facets, path, reading);
 }
 
-/** A run that failed or has only begun has dropped and renamed nothing. Answers the tables that are no more. */
+/**
+ * A run that failed or has only begun has dropped and renamed nothing. Answers the tables that do not exist: those that were
+ * dropped, and those that are yet to get the name that the event gives them.
+ */
 function claimEndings({ event, identities, draft }: Reading): Set<string> {
   const ended = new Set<string>();
-  if (!hasHappened(event)) return ended;
+  const happened = hasHappened(event);
   for (const dataset of [...event.inputs, ...event.outputs]) {
     const ending = endedBy(dataset.facets);
     if (!ending) continue;
     const { table } = identities.of(dataset);
     if (ending.kind === "DROP") {
+      if (!happened) continue;
       if (!ended.has(textOf(table))) draft.ends(table);
       ended.add(textOf(table));
-    } else {
-      const previous = identities.named(ending.namespace, ending.name);
-      if (textOf(previous) !== textOf(table)) draft.ends(previous, table);
+      continue;
     }
+    const previous = identities.named(ending.namespace, ending.name);
+    if (textOf(previous) === textOf(table)) continue;
+    if (happened) draft.reportsRename(previous, table);
+    else ended.add(textOf(table));
   }
   return ended;
 }

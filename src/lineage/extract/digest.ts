@@ -37,7 +37,7 @@ export function digestOf(event: ParsedEvent, source: Source): string {
     dataset.namespace,
     dataset.name,
     picked(dataset.facets, names),
-    happened && !isOperation ? endedBy(dataset.facets) : undefined,
+    isOperation ? undefined : endingTold(dataset.facets, happened),
   ];
   return hashUuid(
     JSON.stringify([
@@ -55,6 +55,13 @@ export function digestOf(event: ParsedEvent, source: Source): string {
       outputs.map(told),
     ]),
   );
+}
+
+/** Of a drop that has not happened nothing is claimed; of such a rename, that its table is not there yet. */
+function endingTold(facets: Facets, happened: boolean): unknown {
+  const ending = endedBy(facets);
+  if (happened) return ending;
+  return ending?.kind === "RENAME" ? [ending] : undefined;
 }
 
 const picked = (facets: Facets, names: readonly string[]): unknown[] => names.map((name) => facets[name]);

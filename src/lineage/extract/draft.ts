@@ -26,6 +26,8 @@ export interface Draft {
   owns(owner: AssetName, kind: OwnedEdgeKind, to: readonly AssetName[]): void;
   /** A drop, or a rename if there is a new name. */
   ends(name: AssetName | LinkName, to?: AssetName): void;
+  /** A rename that an engine reports, and that may have failed. */
+  reportsRename(name: AssetName, to: AssetName): void;
   alias(name: AssetName, to: AssetName): void;
   ran(process: AssetName, runId: string): void;
   mention(name: AssetName): void;
@@ -65,6 +67,7 @@ export function createDraft(): Draft {
     tag: (kind, from, to) => void tags.push({ kind, from, to }),
     owns: (owner, kind, to) => void owned.push({ owner, kind, to }),
     ends: (name, to) => void endings.push({ name, ...(to && { to }) }),
+    reportsRename: (name, to) => void endings.push({ name, to, reported: true }),
     alias(name, to) {
       const key = textOf(name);
       if (key !== textOf(to)) aliases.set(key, { name, to });

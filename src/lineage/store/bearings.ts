@@ -3,7 +3,7 @@ import { itemsByKey, toArrays } from "../../kernel/data/batch.ts";
 import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import type { Name } from "../names.ts";
-import type { Ending } from "../resolve.ts";
+import type { Doubt, Ending } from "../resolve.ts";
 
 interface EndingRow {
   key: string;
@@ -11,10 +11,13 @@ interface EndingRow {
   kind: Ending["kind"];
   to_path: string[] | null;
   columns: string[] | null;
+  reported: boolean;
+  doubt: Doubt | null;
 }
 const ENDINGS = statement<EndingRow>(
   "lineage.endings",
-  `select e.key, e.at::text, e.kind, e.to_path, e.columns from lineage.ending e
+  `select e.key, e.at::text, e.kind, e.to_path, e.columns, coalesce(e.reported, false) as reported, e.doubt
+   from lineage.ending e
    where e.tenant_id = $1 and e.key = any($2::uuid[]) order by e.at, e.kind, e.to_path`,
 );
 const ALIASES = statement<{ key: string; to_path: string[] }>(
@@ -36,6 +39,9 @@ export interface NewEnding {
   to_key: string | null;
   columns: readonly string[] | null;
   subject: string;
+  /** Whether an engine reports it. Null for one of which that is not known. */
+  reported: boolean | null;
+  doubt: Doubt | null;
 }
 const ENDING_KEY = { key: "uuid", at: "int8", kind: "text" };
 const ENDING_VALUES = {
@@ -45,44 +51,69 @@ const ENDING_VALUES = {
   to_key: "uuid",
   columns: "jsonb",
   subject: "uuid",
+  reported: "bool",
+  doubt: "text",
 };
 // Paths travel as JSON: an array of arrays of different lengths is no Postgres array. Of two lists of one moment, what both name
-// was there before it.
-const ADD_ENDINGS = statement<{ key: string; at: string; kind: Ending["kind"]; to_key: string | null }>(
+// was there before it. A rename that is reported and also told by Gravitino has happened. Only a row that was inserted has no xmax.
+const ADD_ENDINGS = statement<AddedEnding>(
   "lineage.add_endings",
-  `insert into lineage.ending as e (tenant_id, key, at, kind, name_kind, path, to_path, to_key, columns, subject)
-   select $10::int8, i.key, i.at, i.kind, i.name_kind, ${texts("i.path")}, ${texts("i.to_path")}, i.to_key,
-          ${texts("i.columns")}, i.subject
+  `insert into lineage.ending as e
+     (tenant_id, key, at, kind, name_kind, path, to_path, to_key, columns, subject, reported, doubt)
+   select $12::int8, i.key, i.at, i.kind, i.name_kind, ${texts("i.path")}, ${texts("i.to_path")}, i.to_key,
+          ${texts("i.columns")}, i.subject, i.reported, i.doubt
    from ${itemsByKey(ENDING_KEY, ENDING_VALUES)}
    on conflict (tenant_id, key, at, kind, to_key) do update
-   set columns = array(select unnest(e.columns) intersect select unnest(excluded.columns))
-   where e.kind = 'listed' and not e.columns <@ excluded.columns
-   returning e.key, e.at::text, e.kind, e.to_key`,
+   set columns = case when e.kind = 'listed'
+                      then array(select unnest(e.columns) intersect select unnest(excluded.columns)) end,
+       reported = excluded.reported, doubt = case when excluded.reported then e.doubt end
+   where case when e.kind = 'listed' then not e.columns <@ excluded.columns
+              when e.reported is null then excluded.reported
+              else e.reported and not excluded.reported end
+   returning e.key, e.at::text, e.kind, e.to_key, e.xmax = 0 as inserted`,
 );
 function texts(json: string): string {
   return `case when ${json} is not null then array(select jsonb_array_elements_text(${json})) end`;
 }
-/** The ids of those that were not known yet, or say more now. */
-export async function addEndings(tx: Queryable, tenantId: string, endings: readonly NewEnding[]): Promise<Set<string>> {
+export interface AddedEnding {
+  key: string;
+  at: string;
+  kind: Ending["kind"];
+  to_key: string | null;
+  /** False for one that was known and has changed. */
+  inserted: boolean;
+}
+/** Those that were not known yet, or say something else now. */
+export async function addEndings(
+  tx: Queryable,
+  tenantId: string,
+  endings: readonly NewEnding[],
+): Promise<AddedEnding[]> {
   const each = new Map<string, NewEnding>();
   for (const ending of endings) {
     const id = endingId(ending);
-    const known = each.get(id)?.columns;
-    const columns = known ? known.filter((column) => ending.columns?.includes(column)) : ending.columns;
-    each.set(id, { ...ending, columns });
+    const known = each.get(id);
+    const columns = known?.columns?.filter((column) => ending.columns?.includes(column)) ?? ending.columns;
+    each.set(id, { ...(known && !known.reported ? known : ending), columns });
   }
-  if (each.size === 0) return new Set();
+  if (each.size === 0) return [];
   const items = toArrays({ ...ENDING_KEY, ...ENDING_VALUES }, [...each.values()]);
-  const rows = await tx.rows(ADD_ENDINGS, [...items, tenantId]);
-  return new Set(rows.map((row) => endingId({ ...row, at: Number(row.at) })));
+  return tx.rows(ADD_ENDINGS, [...items, tenantId]);
 }
-export const endingId = ({ key, at, kind, to_key }: Pick<NewEnding, "key" | "at" | "kind" | "to_key">): string =>
-  `${key} ${at} ${kind} ${to_key}`;
+export const endingId = ({ key, at, kind, to_key }: EndingKey): string => `${key} ${at} ${kind} ${to_key}`;
+/** Times of rows are text, and those of claims are numbers. */
+interface EndingKey {
+  key: string;
+  at: string | number;
+  kind: Ending["kind"];
+  to_key: string | null;
+}
 
 const CONTESTED = statement<{ key: string; at: string }>(
   "lineage.contested_renames",
   `select e.key, e.at::text from lineage.ending e
-   where e.tenant_id = $1 and e.key = any($2::uuid[]) and e.kind = 'renamed' group by e.key, e.at having count(*) > 1`,
+   where e.tenant_id = $1 and e.key = any($2::uuid[]) and e.kind = 'renamed' and e.doubt is null
+   group by e.key, e.at having count(*) > 1`,
 );
 /** Of the names with these keys: when one was given two others at one moment. */
 export const contestedRenames = (tx: Queryable, tenantId: string, keys: readonly string[]) =>
@@ -127,11 +158,13 @@ export interface TakenEnding {
   to_path: string[] | null;
   columns: string[] | null;
   subject: string;
+  reported: boolean | null;
+  doubt: Doubt | null;
 }
 const TAKE_ENDINGS = statement<TakenEnding>(
   "lineage.take_endings",
   `delete from lineage.ending e where e.tenant_id = $1 and e.subject = any($2::uuid[])
-   returning e.at::text, e.kind, e.name_kind, e.path, e.to_path, e.columns, e.subject`,
+   returning e.at::text, e.kind, e.name_kind, e.path, e.to_path, e.columns, e.subject, e.reported, e.doubt`,
 );
 /** Takes away what is known of these and of what belongs to them, to be written under another name. */
 export const takeEndings = (tx: Queryable, tenantId: string, subjects: readonly string[]): Promise<TakenEnding[]> =>
@@ -145,6 +178,48 @@ const RENAMES = statement<{ at: string }>(
 /** When these, or anything that belongs to them, got another name. */
 export async function timesOfRenames(tx: Queryable, tenantId: string, subjects: readonly string[]): Promise<number[]> {
   return (await tx.rows(RENAMES, [tenantId, subjects])).map(({ at }) => Number(at));
+}
+
+const HAS_REPORTED = statement<{ yes: boolean }>(
+  "lineage.has_reported_renames",
+  "select exists (select from lineage.ending e where e.tenant_id = $1 and e.reported and e.at >= $2) as yes",
+);
+/** Whether engines have reported a rename of this time, in microseconds, or of a later one. Most tenants have none. */
+export const hasReportedRenames = async (tx: Queryable, tenantId: string, since: number): Promise<boolean> =>
+  (await tx.rows(HAS_REPORTED, [tenantId, since]))[0]?.yes ?? false;
+
+export interface ReportedRename {
+  key: string;
+  at: string;
+  path: string[];
+  to_key: string;
+  to_path: string[];
+  doubt: Doubt | null;
+}
+const REPORTED = statement<ReportedRename>(
+  "lineage.reported_renames",
+  `select e.key, e.at::text, e.path, e.to_key, e.to_path, e.doubt from lineage.ending e
+   where e.tenant_id = $1 and e.reported and e.kind = 'renamed'
+     and (e.key = any($2::uuid[]) or e.to_key = any($2::uuid[])) order by e.at, e.key, e.to_key`,
+);
+/** From or to a name with one of these keys, in the order of time. */
+export const reportedRenames = (tx: Queryable, tenantId: string, keys: readonly string[]): Promise<ReportedRename[]> =>
+  tx.rows(REPORTED, [tenantId, keys]);
+
+const DOUBT_KEY = { key: "uuid", at: "int8" };
+const DOUBT_VALUES = { kind: "text", to_key: "uuid", doubt: "text" };
+const SET_DOUBTS = statement(
+  "lineage.set_doubts",
+  `update lineage.ending e set doubt = i.doubt from ${itemsByKey(DOUBT_KEY, DOUBT_VALUES)}
+   where e.tenant_id = $6 and e.key = i.key and e.at = i.at and e.kind = i.kind and e.to_key is not distinct from i.to_key
+     and e.reported and e.doubt is distinct from i.doubt`,
+);
+export async function setDoubts(
+  tx: Queryable,
+  tenantId: string,
+  doubts: readonly Pick<NewEnding, "key" | "at" | "kind" | "to_key" | "doubt">[],
+): Promise<void> {
+  if (doubts.length > 0) await tx.rows(SET_DOUBTS, [...toArrays({ ...DOUBT_KEY, ...DOUBT_VALUES }, doubts), tenantId]);
 }
 
 const BESIDE = statement<{ key: string }>(

@@ -1,0 +1,109 @@
+/**
+ * Decides which of the renames that engines report have happened. Spark reports a failed `alter table a rename to b` as
+ * complete, with an old name that it made up: taken at its word, it would end all that is known of b.
+ *
+ * A reported rename counts if a table had its old name just before it, and none had the new one. Both follow from what was
+ * told of earlier times, so the order of arrival does not matter: whenever something arrives that tells of a time before a
+ * reported rename of the same tables, it is judged again. What Gravitino says of its own tables needs no judgement.
+ */
+import type { Queryable } from "../kernel/data/db.ts";
+import { createBearings, type LoadedBearings } from "./bearings.ts";
+import { type AssetName, keyOf } from "./names.ts";
+import { type Doubt, resolve, throughAliases } from "./resolve.ts";
+import { type ReportedRename, reportedRenames, setDoubts } from "./store/bearings.ts";
+import { connectedKeys, everythingTold, tablesIn } from "./told.ts";
+
+export interface JudgedRename {
+  name: AssetName;
+  to: AssetName;
+  at: number;
+  doubt: Doubt | null;
+  /** Before it was judged. */
+  was: Doubt | null;
+}
+
+/** That something named a table at a time, and so that the table existed. */
+interface Use {
+  table: AssetName;
+  at: number;
+}
+
+/**
+ * Judges the reported renames that concern names with these keys, if one of them is of the time `since` or later; writes down
+ * what has changed and answers all that were judged.
+ */
+export async function judgeRenames(
+  tx: Queryable,
+  tenantId: string,
+  keys: Iterable<string>,
+  since: number,
+): Promise<JudgedRename[]> {
+  const near = await reportedRenames(tx, tenantId, await connectedKeys(tx, tenantId, [...keys]));
+  if (!near.some(({ at }) => Number(at) >= since)) return [];
+  const ends = near.flatMap(({ key, to_key }) => [key, to_key]);
+  const connected = await connectedKeys(tx, tenantId, ends);
+  const renames = (await reportedRenames(tx, tenantId, connected)).map(renameOf);
+  const told = await everythingTold(tx, tenantId, connected);
+  const uses = told.flatMap(({ at, claims }) => tablesIn(claims).map((table): Use => ({ table, at })));
+  const bearings = createBearings(tx, tenantId);
+  await bearings.load([...uses.map(({ table }) => table), ...renames.flatMap(({ name, to }) => [name, to])]);
+
+  // From the first to the last: whether one counts depends on those before it.
+  for (const at of new Set(renames.map((rename) => rename.at))) {
+    const existing = existingBefore(at, uses, bearings);
+    const ofMoment = renames.filter((rename) => rename.at === at);
+    for (const rename of ofMoment) {
+      const [name, to] = [rename.name, rename.to].map((one) => keyOf(throughAliases(one, bearings.aliases)));
+      rename.doubt = !existing.has(name as string) ? "unknown" : existing.has(to as string) ? "taken" : null;
+    }
+    const rows = ofMoment.flatMap((rename) => rowsOf(rename, ofMoment, bearings));
+    for (const row of rows) note(row, bearings);
+    if (ofMoment.some(({ doubt, was }) => doubt !== was)) await setDoubts(tx, tenantId, rows);
+  }
+  return renames;
+}
+
+function renameOf({ path, to_path, at, doubt }: ReportedRename): JudgedRename {
+  return {
+    name: { kind: "TABLE", path },
+    to: { kind: "TABLE", path: to_path },
+    at: Number(at),
+    doubt,
+    was: doubt,
+  };
+}
+
+/** The keys of the tables that existed just before a time. */
+function existingBefore(before: number, uses: readonly Use[], bearings: LoadedBearings): Set<string> {
+  const existing = new Set<string>();
+  for (const { table, at } of uses) {
+    const now = at < before ? resolve(table, at, bearings, before) : undefined;
+    if (now) existing.add(keyOf(now));
+  }
+  return existing;
+}
+
+type Row = Parameters<typeof setDoubts>[2][number];
+
+/** The end of the old name, and of what had the new one until then. */
+function rowsOf(
+  { name, to, at, doubt }: JudgedRename,
+  ofMoment: readonly JudgedRename[],
+  bearings: LoadedBearings,
+): Row[] {
+  const into = ofMoment.filter((rename) => keyOf(rename.to) === keyOf(to));
+  const target = keyOf(throughAliases(to, bearings.aliases));
+  return [
+    { key: keyOf(name), at, kind: "renamed", to_key: keyOf(to), doubt },
+    // One rename that counts gives the name away, whatever becomes of others of that moment.
+    { key: target, at, kind: "replaced", to_key: null, doubt: into.some((one) => one.doubt === null) ? null : doubt },
+  ];
+}
+
+/** For the renames that are judged next. */
+function note({ key, at, kind, to_key, doubt }: Row, { endings }: LoadedBearings): void {
+  const ending = endings
+    .get(key)
+    ?.find((one) => one.at === at && one.kind === kind && (one.to ? keyOf(one.to) : null) === to_key);
+  if (ending?.reported) ending.doubt = doubt;
+}
