@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { columnLineageFacet, dataset, type Json, runEvent } from "../events.fixture.ts";
+import { columnLineageFacet, dataset, type Json, runEvent, symlinksFacet } from "../events.fixture.ts";
 import { toldBy } from "./told.fixture.ts";
 
 const told = (facets: Json) => toldBy(runEvent({ outputs: [dataset("file", "/w/out", facets)] }));
@@ -7,6 +7,39 @@ const from = (column: string, source: string) =>
   `COLUMN external|file||/w/out|${column} DERIVES_FROM COLUMN external|file||/w/a|${source}`;
 
 describe("column lineage", () => {
+  const ofThree = columnLineageFacet({ a: [["file", "/w/a", "x"]], b: [["file", "/w/b", "x"]] }, [
+    ["file", "/w/c", "dt"],
+    ["file", "/w/out", "dt"],
+  ]);
+  const tables = (edges: string[]) => edges.filter((edge) => !edge.includes("COLUMN")).sort();
+
+  test("without inputs tells that the tables of its columns feed the job, as dbt and Dagster mean it", () => {
+    expect(tables(told(ofThree).edges)).toEqual([
+      "JOB spark|daily.load OUTPUT_TO TABLE external|file||/w/out",
+      ...["a", "b", "c"].map((name) => `TABLE external|file||/w/${name} INPUT_OF JOB spark|daily.load`),
+    ]);
+  });
+
+  test("beside inputs adds the tables that these leave out, under the name of their symlink", () => {
+    const inputs = [dataset("file", "/w/a", symlinksFacet(["hive://m:1", "dw.a"]))];
+    const { edges } = toldBy(runEvent({ inputs, outputs: [dataset("file", "/w/out", ofThree)] }));
+    expect(tables(edges).filter((edge) => edge.includes("INPUT_OF"))).toEqual([
+      "TABLE external|file||/w/b INPUT_OF JOB spark|daily.load",
+      "TABLE external|file||/w/c INPUT_OF JOB spark|daily.load",
+      "TABLE external|hive://m:1|dw|a INPUT_OF JOB spark|daily.load",
+    ]);
+  });
+
+  test("that no job tells, or that is told of an input, leads from table to table", () => {
+    const derived = ["a", "b", "c"].map(
+      (name) => `TABLE external|file||/w/out DERIVES_FROM TABLE external|file||/w/${name}`,
+    );
+    const event = { eventTime: "2026-03-01T10:00:00Z", dataset: dataset("file", "/w/out", ofThree) };
+    expect(tables(toldBy(event).edges)).toEqual(derived);
+    const { edges } = toldBy(runEvent({ inputs: [dataset("file", "/w/out", ofThree)] }));
+    expect(tables(edges)).toEqual([...derived, "TABLE external|file||/w/out INPUT_OF JOB spark|daily.load"]);
+  });
+
   test("of version 1-0 has one transformation for each output column", () => {
     const inputFields = [{ namespace: "file", name: "/w/a", field: "x" }];
     const { transformations } = told({
@@ -21,6 +54,7 @@ describe("column lineage", () => {
     });
     expect(transformations).toEqual({
       "JOB spark|daily.load OUTPUT_TO TABLE external|file||/w/out": [],
+      "TABLE external|file||/w/a INPUT_OF JOB spark|daily.load": [],
       [from("same", "x")]: ['{"description":"x","subtype":"IDENTITY","type":"DIRECT"}'],
       [from("masked", "x")]: ['{"masking":true,"subtype":"TRANSFORMATION","type":"DIRECT"}'],
       [from("described", "x")]: ['{"description":"upper(x)","type":"DIRECT"}'],
@@ -67,7 +101,7 @@ describe("column lineage", () => {
   test("is bounded", () => {
     const many = Array.from({ length: 50_010 }, (_, index) => ["file", "/w/a", `x${index}`] as const);
     const { edges, warnings } = told(columnLineageFacet({ a: many }));
-    expect(edges).toHaveLength(50_001);
+    expect(edges).toHaveLength(50_002);
     expect(warnings).toEqual(["/outputs/0/facets/columnLineage names more than 50000 columns; the rest was left out."]);
   });
 });

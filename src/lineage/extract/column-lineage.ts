@@ -1,28 +1,34 @@
 /**
  * The columnLineage facet, in all its versions: 1-0 has one transformation for each output column, 1-1 has several for each
  * input column, and 1-2 adds the columns on which the table as a whole depends, such as those it is filtered by.
+ *
+ * dbt and Dagster list no inputs where they send this facet. So a table whose columns it names is also claimed to feed the
+ * table that has the facet: over the process that writes it, or directly where the event names no such process.
  */
 import { isRecord } from "../../kernel/json/is-record.ts";
 import type { Facets } from "../event.ts";
 import { type AssetName, columnName } from "../names.ts";
-import type { Draft } from "./draft.ts";
+import { textOf } from "./draft.ts";
 import { facet, nameText } from "./facets.ts";
 import type { Identities } from "./identities.ts";
+import type { Reading } from "./lineage-facet.ts";
 import { transformationText, transformationTexts } from "./transformations.ts";
 
 /** Of one facet. A table of a thousand columns, each of which depends on fifty others. */
 const INPUT_FIELDS_MAX = 50_000;
 
+/** `writer` is the process that writes the table, if the event tells of one. */
 export function claimColumnLineage(
   table: AssetName,
   facets: Facets,
   path: string,
-  identities: Identities,
-  draft: Draft,
+  { identities, draft }: Reading,
+  writer: AssetName | undefined,
 ): void {
   const lineage = facet(facets, "columnLineage");
   if (!lineage) return;
   let left = INPUT_FIELDS_MAX;
+  const sources = new Set<AssetName>();
 
   function claim(derived: AssetName, inputFields: unknown, fallback: string | undefined, where: () => string): void {
     if (!Array.isArray(inputFields)) {
@@ -39,8 +45,10 @@ export function claimColumnLineage(
         draft.warn(`${where()}/${index}`, "has no namespace, name or field");
         continue;
       }
+      sources.add(source.table);
       const told = transformationTexts((input as Facets)["transformations"]);
-      draft.edge("DERIVES_FROM", derived, source, told.length === 0 && fallback !== undefined ? [fallback] : told);
+      const transformations = told.length === 0 && fallback !== undefined ? [fallback] : told;
+      draft.edge("DERIVES_FROM", derived, columnName(source.table, source.field), transformations);
     }
   }
 
@@ -56,14 +64,19 @@ export function claimColumnLineage(
     draft.warn(`${path}/columnLineage/fields`, "is not an object");
   }
   if (dataset !== undefined) claim(table, dataset, undefined, () => `${path}/columnLineage/dataset`);
+  for (const source of sources) {
+    if (textOf(source) === textOf(table)) continue;
+    if (writer) draft.edge("INPUT_OF", source, writer);
+    else draft.edge("DERIVES_FROM", table, source);
+  }
 }
 
-function sourceOf(input: Facets, identities: Identities): AssetName | undefined {
+function sourceOf(input: Facets, identities: Identities): { table: AssetName; field: string } | undefined {
   const namespace = nameText(input["namespace"]);
   const name = nameText(input["name"]);
   const field = nameText(input["field"]);
   if (namespace === undefined || name === undefined || field === undefined) return undefined;
-  return columnName(identities.named(namespace, name), field);
+  return { table: identities.named(namespace, name), field };
 }
 
 /** Before 1-1 an output column was an IDENTITY of its inputs, or MASKED. */

@@ -22,31 +22,38 @@ export function claimLineage(event: ParsedEvent, draft: Draft): void {
   for (const [index, dataset] of event.inputs.entries()) {
     const identity = identities.of(dataset);
     if (ended.has(textOf(identity.table))) continue;
-    claimDataset(dataset, identity, null, `/inputs/${index}/facets`, reading);
+    claimDataset(dataset, identity, `/inputs/${index}/facets`, reading, {});
     if (reading.process) draft.edge("INPUT_OF", identity.table, reading.process);
   }
   for (const [index, dataset] of event.outputs.entries()) {
     const identity = identities.of(dataset);
     if (ended.has(textOf(identity.table))) continue;
-    claimDataset(dataset, identity, event.producer, outputPath(event, index), reading);
+    const writer = { producer: event.producer, process: reading.process };
+    claimDataset(dataset, identity, outputPath(event, index), reading, writer);
     if (reading.process) draft.edge("OUTPUT_TO", reading.process, identity.table);
   }
   claimJobLineage(reading);
 }
 
+/** Whoever sends an event about what it writes. */
+interface Writer {
+  producer?: string | null;
+  process?: AssetName | undefined;
+}
+
 function claimDataset(
   dataset: Dataset,
   identity: Identity,
-  producer: string | null,
   path: string,
   reading: Reading,
+  { producer = null, process }: Writer,
 ): void {
-  const { draft, identities } = reading;
+  const { draft } = reading;
   const { table } = identity;
   draft.node(table, tableAttributes(dataset, identity, producer, path, draft));
   claimMetalake(table, [identity.namespace, reading.event.job?.namespace], draft);
   claimColumns(table, schemaColumns(dataset.facets, path, draft), draft);
-  claimColumnLineage(table, dataset.facets, path, identities, draft);
+  claimColumnLineage(table, dataset.facets, path, reading, process);
   claimDatasetLineage(table, dataset.facets, path, reading);
 }
 

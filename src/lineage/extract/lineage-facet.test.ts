@@ -92,3 +92,15 @@ test("the lineage facet of a dataset tells what it comes from, without any job",
   };
   expect(toldBy(ofItsJob).warnings).toEqual(["/dataset/facets/lineage/inputs/0 names no dataset or job."]);
 });
+
+test("the lineage facet of a dataset that tells of columns alone tells of their tables too", () => {
+  const lineage = {
+    fields: { id: { inputs: [{ ...orders, field: "order_id" }] }, copy: { inputs: [{ ...daily, field: "id" }] } },
+  };
+  const event = { eventTime: "2026-03-01T10:00:00Z", dataset: dataset(WAREHOUSE, "public.daily", { lineage }) };
+  expect(toldBy(event).edges).toEqual([
+    `${column("daily", "id")} DERIVES_FROM ${column("orders", "order_id")}`,
+    `${table("daily")} DERIVES_FROM ${table("orders")}`,
+    `${column("daily", "copy")} DERIVES_FROM ${column("daily", "id")}`,
+  ]);
+});

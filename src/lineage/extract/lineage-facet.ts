@@ -2,7 +2,8 @@
  * The explicit `lineage` facet: on a dataset, what it comes from; on a job, entries of targets and what each comes from. It
  * says more than lists of inputs and outputs do, which leave open what of the one went into which of the other.
  *
- *     a table or column from a table or column    DERIVES_FROM, and told by a job also INPUT_OF and OUTPUT_TO it
+ *     a table or column from a table or column    DERIVES_FROM, also between the tables of columns; told by a job instead
+ *                                                 INPUT_OF and OUTPUT_TO it
  *     a table or column from a job                OUTPUT_TO from that job to the table
  *     a job from a table or column                INPUT_OF from the table to that job
  *     a job from a job                            DERIVES_FROM between the two
@@ -10,7 +11,7 @@
 import { isRecord } from "../../kernel/json/is-record.ts";
 import type { Facets, ParsedEvent } from "../event.ts";
 import { type AssetName, columnName } from "../names.ts";
-import type { Draft } from "./draft.ts";
+import { type Draft, textOf } from "./draft.ts";
 import { facet, nameText } from "./facets.ts";
 import type { Identities } from "./identities.ts";
 import { jobName } from "./process.ts";
@@ -110,7 +111,7 @@ function claimInput(
   if (through) {
     draft.edge("INPUT_OF", source, through);
     draft.edge("OUTPUT_TO", through, asset);
-  }
+  } else if (textOf(source) !== textOf(asset)) draft.edge("DERIVES_FROM", asset, source);
 }
 
 /** A job without a name is the event's own. */
