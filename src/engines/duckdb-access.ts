@@ -4,7 +4,7 @@
  * load native code and change the settings of all queries.
  *
  * DuckDB enforces the files and the settings. It has no setting for what this file refuses: functions that change the state
- * of the database for all (`enable_logging` with a folder that is not allowed even ends the process), and functions that
+ * of the database for all (`enable_logging`, given a folder that is not allowed, even ends the process), and functions that
  * run SQL from a string, which would bypass the check of names.
  */
 import { type DuckDBConnection, StatementType } from "@duckdb/node-api";

@@ -105,7 +105,7 @@ test("an event that cannot be read again is left as it is, and the others are re
 });
 
 describe("what an event from the future has told", () => {
-  const SQL = readFileSync(new URL("../../sql/000014_lineage_repairs.sql", import.meta.url), "utf8");
+  const SQL = readFileSync(new URL("../../sql/000011_lineage_repairs.sql", import.meta.url), "utf8");
   /** The part of the migration that is about it, as it ran on what older versions have stored. */
   const repair = SQL.slice(SQL.indexOf("update lineage.lineage_events"), SQL.indexOf("end $$;") + "end $$;".length);
 
