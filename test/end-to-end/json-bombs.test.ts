@@ -18,6 +18,8 @@ const BOMBS: Record<string, string> = {
   "eight million objects": '{"a":'.repeat(BRACKETS / 5),
   "a list of millions of lists": `[${"[],".repeat(BRACKETS / 3)}[]]`,
   "a list of millions of objects": `[${"{},".repeat(BRACKETS / 3)}{}]`,
+  "a million fields": `{${Array.from({ length: 1_000_000 }, (_, n) => `"k${n}":0`).join()}}`,
+  "nearly as many fields as are parsed": `{${Array.from({ length: 499_000 }, (_, n) => `"k${n}":0`).join()}}`,
   "millions of numbers": `[${"0,".repeat(BRACKETS / 2)}0]`,
 };
 
