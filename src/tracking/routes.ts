@@ -125,13 +125,13 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
     async (request, reply) => {
       const { limit, worker, lease_seconds, wait_seconds } = request.body;
       const stage = queueStage(request.params.stage);
+      const disconnected = disconnectSignal(reply);
       const items = await longPoll.claim(stage, {
         limit,
         worker,
         leaseSeconds: lease_seconds,
         waitSeconds: wait_seconds,
-        // What is claimed for it after that is released at once.
-        signal: AbortSignal.any([disconnectSignal(reply), request.accessEnds()]),
+        signal: wait_seconds === 0 ? disconnected : AbortSignal.any([disconnected, request.accessEnds()]),
       });
       return { stage, items };
     },

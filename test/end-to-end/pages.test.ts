@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../database.ts";
-import { useMillrace } from "../millrace.ts";
+import { ADMIN_KEY, useMillrace } from "../millrace.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
 const installed = existsSync(CHROMIUM);
@@ -34,6 +34,8 @@ describe.runIf(installed)("the pages", () => {
     const page = await browser.newPage();
     const problems: string[] = [];
     page.on("pageerror", (error) => problems.push(error.message));
+    // What the content security policy blocks is told there.
+    page.on("console", (message) => void (message.type() === "error" && problems.push(message.text())));
     page.on("requestfailed", (request) => problems.push(`${request.url()} failed`));
     page.on("response", (response) => {
       if (response.status() >= 400) problems.push(`${response.url()} answered ${response.status()}`);
@@ -60,5 +62,25 @@ describe.runIf(installed)("the pages", () => {
     await page.waitForSelector(".live-responses-table tbody .response-col_status");
     expect(await page.textContent(".live-responses-table tbody .response-col_status")).toContain("200");
     expect(problems).toEqual([]);
+  });
+
+  test("the reference calls with the key that is typed there", async () => {
+    const { page, problems } = await open("/docs");
+    await page.locator("button.authorize").first().click();
+    await page.locator(".auth-container input").fill(ADMIN_KEY);
+    await page.locator(".auth-btn-wrapper button.authorize").click();
+    await page.locator(".auth-btn-wrapper button.btn-done").click();
+    await page.locator(".opblock-get", { hasText: "/api/v1/keys" }).locator("button").first().click();
+    await page.locator("button.execute").click();
+    await page.waitForSelector(".live-responses-table tbody .response-col_status");
+    expect(await page.textContent(".live-responses-table tbody .response-col_status")).toContain("200");
+    expect(problems).toEqual([]);
+  });
+
+  test("the reference cannot be shown inside another page", async () => {
+    const page = await browser.newPage();
+    await page.setContent(`<iframe src="${millrace.url}/docs"></iframe>`, { waitUntil: "networkidle" });
+    const shown = await Promise.all(page.frames().map((frame) => frame.locator(".swagger-ui").count()));
+    expect(shown).toEqual(shown.map(() => 0));
   });
 });

@@ -149,7 +149,7 @@ describe("a client", () => {
   test("of an unknown run receives an ordinary error, and HEAD is not supported", async () => {
     const path = "/api/v1/runs/00000000-0000-4000-8000-000000000000/stream";
     expect(await chains.api.get(path)).toMatchObject({ status: 400, body: { code: "RUN_NOT_FOUND" } });
-    expect((await chains.api.send(path, { method: "HEAD" })).status).toBe(404);
+    expect((await chains.api.send(path, { method: "HEAD" })).status).toBe(405);
   });
 });
 

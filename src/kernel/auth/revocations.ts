@@ -39,6 +39,7 @@ export function createRevocations({ db }: { db: Db }): Revocations {
 
   function look(): void {
     clearTimeout(timer);
+    timer = undefined;
     if (watched.size === 0) return;
     timer = setTimeout(look, POLL_MS).unref();
     lookAgain = true;

@@ -6,8 +6,8 @@ import { shownRoute } from "./action-path.ts";
 export interface KnownPaths {
   /** The methods that a path takes, if there is such a path. */
   methodsAt(path: string): string[] | undefined;
-  /** "Did you mean ...?" for a path that resembles a known one. */
-  nearestTo(path: string): string | undefined;
+  /** "Did you mean ...?" for a path that resembles a known one; with a method, one that takes it. */
+  nearestTo(path: string, method?: string): string | undefined;
 }
 
 interface KnownPath {
@@ -37,8 +37,12 @@ export function knownPaths(http: FastifyInstance): KnownPaths {
         .toSorted((a, b) => b.literalLength - a.literalLength);
       return best && [...best.methods].toSorted();
     },
-    nearestTo(path) {
-      const near = nearest(path, paths.keys());
+    nearestTo(path, method) {
+      const meant = [...paths].filter(([, { methods }]) => method === undefined || methods.has(method));
+      const near = nearest(
+        path,
+        meant.map(([shown]) => shown),
+      );
       const methods = [...(paths.get(near ?? "")?.methods ?? [])].filter((name) => name !== "HEAD");
       return near === undefined ? undefined : `Did you mean ${methods.join(" or ")} ${near}?`;
     },

@@ -98,15 +98,22 @@ describe("an unknown path", () => {
   };
 
   test("is answered with the nearest one and its methods", async () => {
-    expect(await hintFor("/files/registre", "POST")).toBe(
-      "There is no POST /files/registre here. Did you mean POST /files/register?",
+    expect(await hintFor("/file/registre", "POST")).toBe(
+      "There is no POST /file/registre here. Did you mean POST /files/register?",
     );
     expect(await hintFor("/confict?x=1")).toBe("There is no GET /confict here. Did you mean GET /conflict?");
     expect(await hintFor("/something/else")).toBe("There is no GET /something/else here. The reference is at /docs.");
   });
 
-  test("with this method is answered with the methods that it has", async () => {
-    expect(await hintFor("/both", "POST")).toBe("There is no POST /both here. Did you mean PUT or DELETE /both?");
+  test("with this method is answered with the methods that it has, and a path that was probably meant", async () => {
+    const send = (path: string) => http.send(path, { method: "POST" });
+    const both = await send("/both");
+    expect(both).toMatchObject({
+      status: 405,
+      body: { code: "METHOD_NOT_ALLOWED", error: "/both takes DELETE, PUT, and not POST." },
+    });
+    expect(both.headers.get("allow")).toBe("DELETE, PUT");
+    expect((await send("/files/registre")).body["error"]).toMatch(/Did you mean POST \/files\/register\?$/);
   });
 
   test("is truncated in the answer", async () => {

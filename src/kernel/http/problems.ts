@@ -28,7 +28,11 @@ export function useProblems(http: FastifyInstance): void {
       reply.header("allow", methods.join(", "));
       return answer(
         reply,
-        kernelError("METHOD_NOT_ALLOWED", {}, { method, path: shownPath, methods: methods.join(", ") }),
+        kernelError(
+          "METHOD_NOT_ALLOWED",
+          {},
+          { method, path: shownPath, methods: methods.join(", "), hint: paths.nearestTo(path, method) ?? "" },
+        ),
       );
     }
     const hint = paths.nearestTo(path) ?? "The reference is at /docs.";

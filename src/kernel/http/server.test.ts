@@ -1,5 +1,6 @@
 /** What the server does for every route: request ids, keys and scopes, limits, and refusals while it stops. */
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { Type } from "typebox";
@@ -330,6 +331,60 @@ describe("a route", () => {
       start({ routes: (server) => void server.get("/oops", { schema }, async () => ({})) });
     await expect(forgetful({})).rejects.toThrow("route /oops names no scope");
     await expect(forgetful({ hide: true })).rejects.toThrow("route /oops names no scope");
+  });
+
+  test("that accepts any query parameter stops the start, unless it says why it does", async () => {
+    const open = (config: { openQuery?: true }, querystring?: object) =>
+      start({
+        routes: (server) =>
+          void server.get(
+            "/oops",
+            { config: { scope: "public", ...config }, schema: querystring ? { querystring } : {} },
+            async () => ({}),
+          ),
+      });
+    const query = Type.Object({ limit: Type.Optional(Type.Integer()) });
+    await expect(open({}, query)).rejects.toThrow("route /oops has an open query schema");
+    for (const [config, schema, status] of [
+      [{ openQuery: true }, query, 200],
+      [{}, undefined, 400],
+    ] as const) {
+      const server = await open(config, schema);
+      expect((await server.send("/oops?x=1")).status).toBe(status);
+      await server.stop();
+    }
+  });
+
+  test("that stays open learns when the key is revoked or the token expires", async () => {
+    let waits = 0;
+    const caller = {
+      name: "x",
+      keyId: null,
+      scopes: ["admin"],
+      tenantId: null,
+      source: null,
+      rateLimitPerMinute: null,
+    };
+    const server = await start({
+      assertions: { verify: async () => ({ ...caller, expiresAtMs: Date.now() + 50 }) },
+      routes: (routed) =>
+        void routed.get("/waits", { config: { scope: "admin" } }, async (request) => {
+          const ended = request.accessEnds();
+          waits += 1;
+          if (!ended.aborted) await once(ended, "abort");
+          return {};
+        }),
+    });
+    try {
+      expect((await server.send("/waits", withKey("a.b.c"))).status).toBe(200);
+      const { id, key } = await server.keys.create(database.db, { name: "waits", scopes: ["admin"] }, "test");
+      const waiting = server.send("/waits", withKey(key));
+      await until(() => waits === 2, "the request to wait");
+      await database.db.tx((tx) => server.keys.revoke(tx, id));
+      expect((await waiting).status).toBe(200);
+    } finally {
+      await server.stop();
+    }
   });
 
   test("is described in /openapi.json unless it is hidden, and /docs shows it", async () => {
