@@ -48,8 +48,9 @@ export function openAiEmbedder(deps: OpenAiDeps, service: OpenAiService, dimensi
   let asked: { dimensions?: number } = {};
   return {
     async embed(texts, signal) {
-      let vectors = await ask(texts, asked, signal);
-      if (!("dimensions" in asked) && isOther(vectors, dimension)) {
+      const sent = asked; // Another batch may find out what to ask for meanwhile.
+      let vectors = await ask(texts, sent, signal);
+      if (!("dimensions" in sent) && isOther(vectors, dimension)) {
         vectors = await ask(texts, { dimensions: dimension }, signal);
         if (!isOther(vectors, dimension)) asked = { dimensions: dimension };
       }
