@@ -149,7 +149,7 @@ export interface TaskResult {
   error: string | null;
   /** When it was due at the claim. */
   due: string;
-  /** Whether nothing was left to do: unless it was asked for again since the claim. */
+  /** Whether nothing was left to do, because of the asset. */
   outdated: boolean;
   attempt_status: "SUCCEEDED" | "FAILED" | "CANCELED";
   error_type: string | null;
@@ -168,7 +168,9 @@ export const finishTasks = guardedUpdate<TaskResult, { id: string; status: TaskS
     due: "text",
     outdated: "bool",
   },
-  set: `status = case when i.outdated and t.next_run_at <> i.due::timestamptz then 'PENDING' else i.status end,
+  // What gave up, because of the asset or of the model, may have looked before it was asked for again.
+  set: `status = case when (i.outdated or i.status = 'CANCELED') and t.next_run_at <> i.due::timestamptz then 'PENDING'
+                      else i.status end,
         next_run_at = case when i.status in ('SUCCEEDED', 'CANCELED') then t.next_run_at
                            else now() + make_interval(secs => i.delay_seconds) end,
         retry_count = t.retry_count + i.retries, claim_token = null, claim_until = null, last_error = i.error,

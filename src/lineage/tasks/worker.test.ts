@@ -5,6 +5,7 @@ import { signal, until } from "../../../test/until.ts";
 import { createOutbound } from "../../kernel/net/outbound.ts";
 import { hang, reset } from "../../webhooks/receiver.fixture.ts";
 import { tableName } from "../names.ts";
+import type { TenantModel } from "./model.ts";
 import { answer, chats, DIMENSION, embeds } from "./model-server.fixture.ts";
 import { type Asset, actor, BUILTIN, KEY, SETTINGS, sqlAsset, type TestTasks, useTasks } from "./tasks.fixture.ts";
 import { MODELS_TOPIC } from "./topics.ts";
@@ -148,6 +149,30 @@ describe("a changed asset", () => {
         async tx(work) {
           await tasks.change("1", first, { description: "one" });
           await queue(process, tenant, [first]);
+          return database.db.tx(work);
+        },
+      },
+    });
+    await run(interrupted);
+    expect(await tasks.rows()).toMatchObject([{ status: "PENDING" }]);
+    await run(process);
+    expect(await embeddings()).toHaveLength(1);
+  });
+
+  test("whose tenant takes its model back while a task gives it up is not forgotten", async () => {
+    const process = tasks.open();
+    const tenant = await tasks.tenant("1", BUILTIN);
+    const asset = await tasks.asset("1", ORDERS);
+    const choose = (model: TenantModel) => database.query("update lineage.tenant set model = $1", [model]);
+    await queue(process, tenant, [asset]);
+    await choose(tasks.served());
+    // The choice of the first model commits between the worker's look and its end.
+    const interrupted = tasks.open({
+      db: {
+        ...database.db,
+        async tx(work) {
+          await choose(BUILTIN);
+          await queue(process, tenant, [asset]);
           return database.db.tx(work);
         },
       },
