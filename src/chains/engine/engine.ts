@@ -42,7 +42,10 @@ export interface Report {
 export interface Engine {
   /** An event of a node, from a worker, a timer or a child run. Returns whether it counted; resolves after COMMIT. */
   report(report: Report): Promise<boolean>;
-  /** Opens a whole run under its lock, passes the book to `change`, and writes the difference unless that returns `dry`. */
+  /**
+   * Opens a whole run under its lock, passes the book to `change`, and writes the difference unless that returns `dry`.
+   * Undefined if there is no such run, or no longer.
+   */
   change<T>(runId: string, change: (book: Book) => Changed<T>): Promise<T | undefined>;
   /**
    * Inserts runs, and admits them in the same transaction if their chain has no limit and they are not too large. The others
@@ -229,6 +232,10 @@ export function createEngine(deps: EngineDeps): Engine {
       return db.tx(async (tx) => {
         await lockRuns(tx, [runId]);
         const open = await openWhole(tx, known, hasArrived);
+        if (!open) {
+          runCache.forget(runId);
+          return undefined;
+        }
         const changed = change(open);
         tx.afterCommit(() => {
           // A claim meanwhile has skipped the nodes that were locked.

@@ -5,7 +5,7 @@ import { readNodeStatuses, readStatus } from "../store/runs.ts";
 import { holdArrivals, readWaits } from "../store/waits.ts";
 import { addNode, type Book, freshBook, type Live, openBook } from "./book.ts";
 import type { KnownRun } from "./run-cache.ts";
-import { ENDED_NODE, type RunStatus } from "./states.ts";
+import { ENDED_NODE } from "./states.ts";
 
 /** Which of these tables have arrived for the opTime. The module `arrivals` implements it. */
 export type HasArrived = (db: Queryable, tables: readonly string[], opTime: string) => Promise<ReadonlySet<string>>;
@@ -38,12 +38,13 @@ export async function openLive(
   return books;
 }
 
-/** The whole run, in any state. */
-export async function openWhole(tx: Queryable, known: KnownRun, hasArrived: HasArrived): Promise<Book> {
+/** The whole run, in any state. Undefined if it was deleted. */
+export async function openWhole(tx: Queryable, known: KnownRun, hasArrived: HasArrived): Promise<Book | undefined> {
   const { facts, graph } = known;
   // Live rows first: once they are locked, no claim can change a status before it is read.
   const live = await readWholeLive(tx, facts.run_id);
-  const status = (await readStatus(tx, facts.run_id)) as RunStatus;
+  const status = await readStatus(tx, facts.run_id);
+  if (status === undefined) return undefined;
   const nodes = await readNodeStatuses(tx, facts.run_id);
   const count = (wanted: string) => nodes.filter((node) => node.status === wanted).length;
   const book = openBook({

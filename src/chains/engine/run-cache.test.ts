@@ -68,6 +68,32 @@ describe("a run that is added when it is inserted", () => {
   });
 });
 
+describe("a run that was deleted after it was cached", () => {
+  test("is left out as soon as its graph is read, and its facts are dropped", async () => {
+    const cache = createRunCache();
+    const [gone, other] = [await addRun(database, { a: [] }), await addRun(database, { a: [] })];
+    cache.add((await Promise.all([gone, other].map((runId) => factsOf(runId)))).flat());
+    await database.query("delete from chains.job_run where run_id = $1", [gone]);
+    expect([...(await cache.get(database.db, [gone, other])).keys()]).toEqual([other]);
+    const db = recording(database.db);
+    expect(await cache.get(db, [gone])).toEqual(new Map());
+    expect(db.asked).toEqual(["chains.run.facts"]);
+  });
+
+  test("is read again after it is forgotten", async () => {
+    const cache = createRunCache();
+    const runId = await addRun(database, { a: [] });
+    await cache.get(database.db, [runId]);
+    cache.forget(runId);
+    const db = recording(database.db);
+    await cache.get(db, [runId]);
+    expect(db.asked).toEqual(["chains.run.facts"]);
+  });
+
+  const factsOf = async (runId: string) =>
+    [...(await createRunCache().get(database.db, [runId])).values()].map(({ facts }) => facts);
+});
+
 describe("a graph", () => {
   test("is shared by the runs of one version, and built again for the next", async () => {
     const db = recording(database.db);

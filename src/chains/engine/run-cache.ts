@@ -1,6 +1,7 @@
 /**
  * A cache of what never changes about a run: its facts and its graph. Runs of one version of a chain share a graph. Facts are
- * bounded by their size, graphs by their nodes; evicted entries are read again.
+ * bounded by their size, graphs by their nodes; evicted entries are read again. Retention deletes runs, in any process: a
+ * cached run may no longer exist, so whoever changes or shows a run reads its row first.
  */
 import type { Queryable } from "../../kernel/data/db.ts";
 import { buildGraph, type Graph } from "../definitions/graph.ts";
@@ -12,10 +13,12 @@ export interface KnownRun {
 }
 
 export interface RunCache {
-  /** In the order of `runIds`. Runs that do not exist are left out. */
+  /** In the order of `runIds`. Runs that do not exist are left out, unless they were cached before they were deleted. */
   get(db: Queryable, runIds: readonly string[]): Promise<Map<string, KnownRun>>;
   /** Adds runs that were just inserted. */
   add(runs: readonly RunFacts[]): void;
+  /** Drops a run that was found deleted. */
+  forget(runId: string): void;
 }
 
 /** Characters of `params`, plus a fixed size for the rest of each run. */
@@ -28,8 +31,11 @@ export function createRunCache(tableName?: (given: string) => string): RunCache 
   const facts = createBounded<RunFacts>(FACTS_SIZE_MAX, ({ params }) => FACTS_SIZE_MIN + JSON.stringify(params).length);
   const graphs = createBounded<Graph>(NODES_MAX, ({ nodes }) => nodes.length);
 
-  async function readGraph(db: Queryable, run: RunFacts): Promise<Graph> {
-    const graph = buildGraph(await readDag(db, run.run_id), tableName);
+  /** Undefined if the run was deleted. */
+  async function readGraph(db: Queryable, run: RunFacts): Promise<Graph | undefined> {
+    const dag = await readDag(db, run.run_id);
+    if (!dag) return undefined;
+    const graph = buildGraph(dag, tableName);
     return graphs.get(graphKey(run)) ?? graphs.add(graphKey(run), graph); // A concurrent call may have added it.
   }
 
@@ -48,13 +54,17 @@ export function createRunCache(tableName?: (given: string) => string): RunCache 
       const found = new Map<string, KnownRun>();
       for (const runId of runIds) {
         const run = known.get(runId);
-        if (run) found.set(runId, { facts: run, graph: graphs.get(graphKey(run)) ?? (await readGraph(db, run)) });
+        if (!run) continue;
+        const graph = graphs.get(graphKey(run)) ?? (await readGraph(db, run));
+        if (graph) found.set(runId, { facts: run, graph });
+        else facts.delete(runId);
       }
       return found;
     },
     add(runs) {
       for (const run of runs) facts.add(run.run_id, run);
     },
+    forget: facts.delete,
   };
 }
 
@@ -66,19 +76,25 @@ function graphKey({ run_id, chain_id, chain_version }: RunFacts): string {
 function createBounded<Value>(sizeMax: number, sizeOf: (value: Value) => number) {
   const entries = new Map<string, { value: Value; size: number }>();
   let size = 0;
+
+  function remove(key: string): void {
+    size -= entries.get(key)?.size ?? 0;
+    entries.delete(key);
+  }
+
   return {
     get: (key: string) => entries.get(key)?.value,
     add(key: string, value: Value): Value {
+      remove(key);
       const entry = { value, size: sizeOf(value) };
-      size += entry.size - (entries.get(key)?.size ?? 0);
-      entries.delete(key);
       entries.set(key, entry);
-      for (const [oldest, old] of entries) {
+      size += entry.size;
+      for (const oldest of entries.keys()) {
         if (size <= sizeMax || oldest === key) break;
-        entries.delete(oldest);
-        size -= old.size;
+        remove(oldest);
       }
       return value;
     },
+    delete: remove,
   };
 }

@@ -56,6 +56,11 @@ describe("a called run", () => {
     expect(end).toMatchObject({ status: "FAILED", reason: expect.stringContaining("n") });
   });
 
+  test("that was deleted is not waited for", async () => {
+    const process = await chains.open({ roles: [] });
+    await expect(process.called.ended(randomUUID(), NEVER)).rejects.toThrow("no longer exists");
+  });
+
   test("is reported to a process that ran none of it", async () => {
     const [works, waits] = [await chains.open(), await chains.open({ roles: [] })];
     const gate = held();

@@ -11,7 +11,7 @@ import type { Runs } from "./runs.ts";
 export interface CalledRuns {
   /** Starts a run, or returns the run that was started with the same key. */
   start(chain: string, request: CallRequest): Promise<string>;
-  /** Resolves when the run has ended. */
+  /** Resolves when the run has ended. Rejects if it was deleted. */
   ended(runId: string, signal: AbortSignal): Promise<CallEnd>;
   /** Stops it in the name of Millrace, when its caller no longer needs it. */
   stop(runId: string, reason: string): Promise<void>;
@@ -39,7 +39,8 @@ export function createCalledRuns(deps: { db: Db; wake: Wake; runs: Runs; runCach
 
   async function endOf(runId: string): Promise<CallEnd | undefined> {
     const status = await readStatus(db, runId);
-    if (status === undefined || !ENDED_RUN.has(status)) return undefined;
+    if (status === undefined) throw new Error(`run ${runId} no longer exists`);
+    if (!ENDED_RUN.has(status)) return undefined;
     const { reason, nodes } = await readOutcome(db, runId);
     const graph = (await runCache.get(db, [runId])).get(runId)?.graph;
     const artifacts = nodes.filter(({ node_id }) => graph?.byId.get(node_id)?.children.length === 0);
@@ -58,12 +59,13 @@ export function createCalledRuns(deps: { db: Db; wake: Wake; runs: Runs; runCach
       for (;;) {
         signal.throwIfAborted();
         const changed = nextChange(wake, runId, signal);
-        const end = await endOf(runId);
-        if (end) {
+        try {
+          const end = await endOf(runId);
+          if (end) return end;
+          await changed.seen;
+        } finally {
           changed.cancel();
-          return end;
         }
-        await changed.seen;
       }
     },
 

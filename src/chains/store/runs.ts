@@ -39,10 +39,8 @@ const DAG_OF_RUN = statement<{ dag: Dag }>(
   "select dag_json as dag from chains.job_run where run_id = $1",
 );
 
-export async function readDag(db: Queryable, runId: string): Promise<Dag> {
-  const [row] = await db.rows(DAG_OF_RUN, [runId]);
-  if (!row) throw new Error(`run ${runId} does not exist`);
-  return row.dag;
+export async function readDag(db: Queryable, runId: string): Promise<Dag | undefined> {
+  return (await db.rows(DAG_OF_RUN, [runId]))[0]?.dag;
 }
 
 const NAMED = statement<{ chain_id: string; enabled: boolean; max_active_runs: number | null; waits: boolean }>(
