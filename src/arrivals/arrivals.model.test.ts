@@ -57,7 +57,7 @@ beforeAll(async () => {
   const { db } = database;
   wake = createWake();
   const outbox = createOutbox([TEST_CONSUMER], wake);
-  events = createEvents({ outbox, ids: systemIds, clock: systemClock });
+  events = createEvents({ outbox, ids: systemIds, clock: systemClock, log: silentLog });
   sessions.push(await newSession(), await newSession());
   arrivals = createArrivals({
     db,

@@ -4,6 +4,7 @@ import type { Tx } from "../kernel/data/db.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import type { Outbox } from "../kernel/work/outbox.ts";
+import type { ServiceLog } from "../kernel/work/service.ts";
 import { describeRun, type ModelEnd, type ModelFlow } from "./runs/model-flow.ts";
 import type { Cause } from "./store/instances.ts";
 
@@ -44,9 +45,12 @@ export interface EventsDeps {
   outbox: Pick<Outbox, "emit">;
   ids: Ids;
   clock: Clock;
+  log: ServiceLog;
 }
 
-export function createEvents({ outbox, ids, clock }: EventsDeps): Events {
+const REASON_LOGGED_MAX = 1_000;
+
+export function createEvents({ outbox, ids, clock, log }: EventsDeps): Events {
   const listeners: OnRunEnded[] = [];
   const eventOf = (topic: string) => (event: object) => ({
     eventId: ids.uuid(),
@@ -55,7 +59,11 @@ export function createEvents({ outbox, ids, clock }: EventsDeps): Events {
   });
   return {
     updated: (tx, event) => outbox.emit(tx, [event].map(eventOf("kpi.updated"))),
-    failed: (tx, event) => outbox.emit(tx, [event].map(eventOf("model.failed"))),
+    failed(tx, event) {
+      const { message, ...run } = event;
+      tx.afterCommit(() => log.warn({ ...run, reason: message.slice(0, REASON_LOGGED_MAX) }, "a model failed"));
+      return outbox.emit(tx, [event].map(eventOf("model.failed")));
+    },
     late: (tx, events) => outbox.emit(tx, events.map(eventOf("deadline.passed"))),
     async runEnded(tx, end) {
       if (listeners.length === 0) return;

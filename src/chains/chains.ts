@@ -105,6 +105,7 @@ export function createChains(deps: ChainsDeps): Chains {
     hasArrived: deps.hasArrived,
     runsEnded: runEndListeners,
     random: Math.random,
+    log,
   });
   const definitions = createDefinitions({ db, registry, ids });
   const stopGraceMs = settings.stopGraceSeconds * 1000;

@@ -2,7 +2,7 @@
 
 import { leaseFinding, stateFinding } from "../kernel/data/invariants.ts";
 import type { DoctorCheck } from "../kernel/doctor.ts";
-import { findViolations, leaseHealth, nodesWithoutPool } from "./store/invariants.ts";
+import { findViolations, leaseHealth, nodesWithoutPool, unservedWork } from "./store/invariants.ts";
 
 const STATE_WORDS = {
   sound: "Runs, nodes, counters and leases agree.",
@@ -24,6 +24,23 @@ export const chainsChecks: DoctorCheck[] = [
         verdict: "broken",
         found: `Ready nodes that cannot run because their pool does not exist: ${nodes}, for example in \`${pool}\`.`,
         advice: `Create the pool: PUT /api/v1/pools/${pool} {"size": 1}, or stop their runs.`,
+      };
+    },
+  },
+  {
+    name: "chain processes",
+    async look(db) {
+      const { ready, due, example } = await unservedWork(db);
+      if (ready + due === 0) return { verdict: "ok", found: "No run waits for a process that is not there." };
+      const waiting = [
+        ...(ready > 0 ? [`nodes that wait for a process with the role \`worker\`: ${ready}`] : []),
+        ...(due > 0 ? [`nodes and runs that wait for a process with the role \`scheduler\`: ${due}`] : []),
+      ];
+      const roles = [...(ready > 0 ? ["worker"] : []), ...(due > 0 ? ["scheduler"] : [])];
+      return {
+        verdict: "broken",
+        found: `None is alive, and there are ${waiting.join(", and ")}, for example of run ${example}.`,
+        advice: `Start one: millrace serve --roles ${roles.join(",")}.`,
       };
     },
   },

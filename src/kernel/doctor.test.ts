@@ -56,16 +56,23 @@ describe("the schema", () => {
 describe("processes", () => {
   test("that are alive are listed with their roles", async () => {
     await session("host:1", "1 minute");
-    expect(await findingOf("processes")).toMatchObject({ verdict: "ok", found: "1 alive: host:1 (api, scheduler)." });
+    expect(await findingOf("processes")).toMatchObject({
+      verdict: "ok",
+      found: "1 alive: host:1 (api, scheduler, worker).",
+    });
   });
 
-  test("without the role `scheduler` are a warning", async () => {
+  test.each([
+    ["{api,worker}", "host:1 (api, worker). None has the role `scheduler`.", ["role `scheduler`."]],
+    ["{api,scheduler}", "host:1 (api, scheduler). None has the role `worker`.", ["role `worker`."]],
+    ["{api}", "host:1 (api). None has the role `scheduler` or `worker`.", ["role `scheduler`.", "role `worker`."]],
+  ])("with only the roles %s are a warning", async (roles, found, advice) => {
     await session("host:1", "1 minute");
-    await database.query("update kernel.session set roles = '{api}'");
-    expect(await findingOf("processes")).toMatchObject({
-      verdict: "warning",
-      found: "1 alive: host:1 (api). None has the role `scheduler`.",
-    });
+    await session("host:2", "-1 minute"); // With all roles, and expired.
+    await database.query("update kernel.session set roles = $1 where process = 'host:1'", [roles]);
+    const finding = await findingOf("processes");
+    expect(finding).toMatchObject({ verdict: "warning", found: `1 alive: ${found}` });
+    for (const words of advice) expect(finding?.advice).toContain(words);
   });
 
   test("that stopped sending heartbeats are a warning", async () => {
@@ -73,7 +80,7 @@ describe("processes", () => {
     await session("host:2", "-1 minute");
     expect(await findingOf("processes")).toMatchObject({
       verdict: "warning",
-      found: "1 alive: host:1 (api, scheduler). 1 process expired in the last hour, without a graceful stop.",
+      found: "1 alive: host:1 (api, scheduler, worker). 1 process expired in the last hour, without a graceful stop.",
     });
   });
 
@@ -81,7 +88,10 @@ describe("processes", () => {
     await session("host:1", "1 minute");
     await session("host:2", "-1 minute");
     await database.query("update kernel.session set closed_at = expires_at where process = 'host:2'");
-    expect(await findingOf("processes")).toMatchObject({ verdict: "ok", found: "1 alive: host:1 (api, scheduler)." });
+    expect(await findingOf("processes")).toMatchObject({
+      verdict: "ok",
+      found: "1 alive: host:1 (api, scheduler, worker).",
+    });
   });
 });
 
@@ -145,7 +155,7 @@ function answers(rows: object[] | (() => object[])): Db {
 function session(process: string, expiresIn: string): Promise<unknown> {
   return database.query(
     `insert into kernel.session (process, roles, version, expires_at)
-     values ($1, '{api,scheduler}', '1.2.3', now() + $2::interval)`,
+     values ($1, '{api,scheduler,worker}', '1.2.3', now() + $2::interval)`,
     [process, expiresIn],
   );
 }

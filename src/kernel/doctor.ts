@@ -204,16 +204,26 @@ const PROCESSES = statement<{ process: string; roles: string[]; expired: boolean
   "kernel.doctor.processes",
   "select process, roles, expires_at <= now() as expired from kernel.session where closed_at is null order by id",
 );
+const WITHOUT_ROLE = {
+  scheduler:
+    "Timers do not run, and nodes and shards of crashed workers stay claimed: start a process with the role `scheduler`.",
+  worker: "Work that is queued is not done: start a process with the role `worker`.",
+};
 const processCheck: DoctorCheck = {
   name: "processes",
   async look(db) {
     const processes = await db.read(PROCESSES);
     const alive = processes.filter(({ expired }) => !expired);
     const found = `${alive.length} alive: ${alive.map(({ process, roles }) => `${process} (${roles.join(", ")})`).join("; ") || "none"}.`;
-    if (alive.length > 0 && !alive.some(({ roles }) => roles.includes("scheduler"))) {
-      const advice =
-        "Timers do not run, and nodes and shards of crashed workers stay claimed: start a process with the role `scheduler`.";
-      return { verdict: "warning", found: `${found} None has the role \`scheduler\`.`, advice };
+    const missing = (["scheduler", "worker"] as const).filter(
+      (role) => !alive.some(({ roles }) => roles.includes(role)),
+    );
+    if (alive.length > 0 && missing.length > 0) {
+      return {
+        verdict: "warning",
+        found: `${found} None has the role ${missing.map((role) => `\`${role}\``).join(" or ")}.`,
+        advice: missing.map((role) => WITHOUT_ROLE[role]).join(" "),
+      };
     }
     const expired = processes.length - alive.length;
     if (expired === 0) return { verdict: "ok", found };

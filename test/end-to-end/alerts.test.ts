@@ -33,7 +33,11 @@ const alertOf = (event: string) =>
 
 test("a run that failed is alerted within seconds, and a child run is not", async () => {
   const { api } = millrace;
-  const nodes = [{ id: "broken", type: "sql", cfg: { sql: "select no_such_column" } }];
+  // It fails before the run ends.
+  const nodes = [
+    { id: "broken", type: "sql", cfg: { sql: "select no_such_column" } },
+    { id: "slow", type: "sleep", cfg: { ms: 500 } },
+  ];
   const { body: chain } = await api.post("/api/v1/chains", { name: "nightly", dagJson: { nodes } });
   const { body: run } = await api.post(`/api/v1/chains/${String(chain["chainId"])}:start`, { opTime: "20251219" });
   const outer = { nodes: [{ id: "inner", type: "chain", cfg: { name: "nightly" } }] };
@@ -41,8 +45,12 @@ test("a run that failed is alerted within seconds, and a child run is not", asyn
   const { body: outerRun } = await api.post(`/api/v1/chains/${String(parent["chainId"])}:start`, {});
   await until(() => receiver.received("/alerts").length >= 2, "both alerts");
   expect(alertOf("RUN_FAILED")).toMatchObject({ runId: run["runId"], name: "nightly", opTime: "20251219" });
-  const ids = receiver.received("/alerts").map(({ body }) => (JSON.parse(body) as { runId: string }).runId);
-  expect(new Set(ids)).toEqual(new Set([run["runId"], outerRun["runId"]]));
+  const alerts = receiver.received("/alerts").map(({ body }) => JSON.parse(body) as { runId: string; reason: string });
+  expect(new Set(alerts.map(({ runId }) => runId))).toEqual(new Set([run["runId"], outerRun["runId"]]));
+  for (const { runId, reason } of alerts) {
+    expect(reason).toContain("no_such_column");
+    expect((await api.get(`/api/v1/runs/${runId}`)).body["reason"]).toBe(reason);
+  }
 });
 
 test("a model that failed is alerted", async () => {

@@ -54,6 +54,9 @@ export interface BookEvent {
   detail: Readonly<Record<string, unknown>>;
 }
 
+/** `failure`: the node that failed first. Its text is made when the book is written, which may not hold that node. */
+export type ReasonChange = { text: string | null } | "failure";
+
 export interface Book {
   readonly runId: string;
   readonly graph: Graph;
@@ -65,8 +68,8 @@ export interface Book {
   timedOut: boolean;
   /** While STOPPING: from now until nodes that still run become STOPPED. */
   graceMs: number | null;
-  /** Why the run ends with its status. With `first`, a reason that is already stored is kept. */
-  reason: { text: string | null; first: boolean } | null;
+  /** The run's new reason; null keeps the stored one. */
+  reason: ReasonChange | null;
   readonly nodes: Map<string, NodeEntry>;
   /** By node id, the tables of its `waitsFor` that have not arrived. */
   readonly missingTables: ReadonlyMap<string, readonly string[]>;

@@ -78,6 +78,7 @@ async function openProcess() {
     hasArrived,
     runsEnded: undefined,
     random: () => 0.5,
+    log,
   });
   const worker = { room: 0, adopted: [] as ClaimedNode[], session: await newSession() };
   real.setLocalWorker({

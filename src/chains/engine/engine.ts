@@ -5,6 +5,7 @@
 import { CommitWith, type Db, type Queryable, type Tx } from "../../kernel/data/db.ts";
 import { createGroupCommit } from "../../kernel/data/group-commit.ts";
 import type { LeaseWorker } from "../../kernel/work/lease-worker.ts";
+import type { ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { type ChainsMetrics, chainsError } from "../catalogue.ts";
 import type { Dag } from "../definitions/dag.ts";
@@ -84,6 +85,7 @@ export interface EngineDeps {
   hasArrived: HasArrived;
   runsEnded: RunsEndedListener | undefined;
   random: () => number;
+  log: ServiceLog;
 }
 
 /**
@@ -148,8 +150,8 @@ export function createEngine(deps: EngineDeps): Engine {
         await notifier.notify(tx, { books, known }, written);
         // The commit is sent together with the last statement, without waiting for its result.
         return new CommitWith(
-          written.then((nodes) => {
-            leased = nodes;
+          written.then((result) => {
+            leased = result.leased;
             return answer;
           }),
         );

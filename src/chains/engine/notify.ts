@@ -1,8 +1,9 @@
 /**
  * Notifications about changed runs. In the transaction: listeners for runs that end, which write outbox events. After the
- * commit: metrics, hints to workers, timers and live views in all processes, and the parent run.
+ * commit: the log of failures, metrics, hints to workers, timers and live views in all processes, and the parent run.
  */
 import type { Tx } from "../../kernel/data/db.ts";
+import type { ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import type { ChainsMetrics } from "../catalogue.ts";
 import type { Progress } from "../runs/progress.ts";
@@ -10,6 +11,7 @@ import { HELD_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC, TIMER_TOPIC } from "../to
 import type { Book } from "./book.ts";
 import type { KnownRun } from "./run-cache.ts";
 import { ENDED_RUN, type RunStatus } from "./states.ts";
+import type { WrittenBooks } from "./write-books.ts";
 
 export interface EndedRun {
   runId: string;
@@ -17,6 +19,7 @@ export interface EndedRun {
   name: string;
   opTime: string | null;
   status: RunStatus;
+  /** As stored with the run. */
   reason: string | null;
   /** The run whose node waits for it. */
   parentRunId: string | null;
@@ -38,9 +41,9 @@ export interface Changes {
 export interface Notifier {
   /**
    * Calls the listener for ended runs in the transaction, and sends hints after its commit. If a run ends, it waits for
-   * `written` first, because the listener reads the rows.
+   * `written` first: the reason is made there, and the listener reads the rows.
    */
-  notify(tx: Tx, changes: Changes, written: Promise<unknown>): Promise<void>;
+  notify(tx: Tx, changes: Changes, written: Promise<WrittenBooks>): Promise<void>;
   /** `listener` is called with each run that ended, after the commit. */
   onEndCommitted(listener: (known: KnownRun, status: RunStatus) => void): void;
 }
@@ -50,22 +53,25 @@ export function createNotifier(deps: {
   progress: Progress;
   metrics: ChainsMetrics;
   runsEnded: RunsEndedListener | undefined;
+  log: ServiceLog;
 }): Notifier {
-  const { wake, progress, metrics, runsEnded } = deps;
+  const { wake, progress, metrics, runsEnded, log } = deps;
   const endedListeners: ((known: KnownRun, status: RunStatus) => void)[] = [];
 
   function isListenedFor({ status, was }: Book): boolean {
     return status !== was.status && (runsEnded?.statuses.has(status) ?? false);
   }
 
-  function afterCommit({ books, known }: Changes): void {
+  function afterCommit({ books, known }: Changes, reasons: WrittenBooks["reasons"]): void {
     const topics = new Set<string>();
     const ended: [KnownRun, RunStatus][] = [];
     for (const book of books) {
       addNodeTopics(book, topics);
       const { status, was } = book;
       const run = known.get(book.runId);
-      if (!run || status === was.status) continue;
+      if (!run) continue;
+      if (book.failed > 0 || status === "FAILED") logFailures(log, book, run, reasons.get(book.runId) ?? null);
+      if (status === was.status) continue;
       addRunTopics(status, run, topics);
       if (was.status === "PENDING" && status === "RUNNING") count("started");
       if (!ENDED_RUN.has(status) || ENDED_RUN.has(was.status)) continue;
@@ -80,11 +86,15 @@ export function createNotifier(deps: {
   return {
     async notify(tx, changes, written) {
       const { books, known } = changes;
-      tx.afterCommit(() => afterCommit(changes));
-      const ended = books.flatMap((book) => (isListenedFor(book) ? endOf(book, known.get(book.runId)) : []));
+      let reasons: WrittenBooks["reasons"] = new Map();
+      tx.afterCommit(() => afterCommit(changes, reasons));
+      const ended = books.filter(isListenedFor);
       if (ended.length === 0 || !runsEnded) return;
-      await written;
-      await runsEnded.onRunsEnded(tx, ended);
+      ({ reasons } = await written);
+      await runsEnded.onRunsEnded(
+        tx,
+        ended.flatMap((book) => endOf(book, known.get(book.runId), reasons)),
+      );
     },
 
     onEndCommitted: (listener) => void endedListeners.push(listener),
@@ -97,7 +107,7 @@ export function createNotifier(deps: {
 
 const OUTCOMES: Partial<Record<RunStatus, string>> = { SUCCESS: "succeeded", FAILED: "failed", STOPPED: "stopped" };
 
-function endOf({ status, reason }: Book, known: KnownRun | undefined): EndedRun[] {
+function endOf({ status }: Book, known: KnownRun | undefined, reasons: WrittenBooks["reasons"]): EndedRun[] {
   if (!known) return [];
   const { run_id, chain_id, name, op_time, parent_run_id } = known.facts;
   return [
@@ -107,10 +117,25 @@ function endOf({ status, reason }: Book, known: KnownRun | undefined): EndedRun[
       name,
       opTime: op_time,
       status,
-      reason: reason?.text ?? null,
+      reason: reasons.get(run_id) ?? null,
       parentRunId: parent_run_id,
     },
   ];
+}
+
+/** Longer errors are stored with their node. */
+const REASON_LOGGED_MAX = 1_000;
+
+/** One line for each node and each run that failed for good. Their errors are stored, so secrets have been replaced in them. */
+function logFailures(log: ServiceLog, { nodes, status, was }: Book, { facts }: KnownRun, reason: string | null): void {
+  const { run_id: runId, chain_id: chainId, name: chain, op_time: opTime, parent_run_id: parentRunId } = facts;
+  const run = { runId, chainId, chain, opTime, parentRunId };
+  const cut = (text: string | null) => text?.slice(0, REASON_LOGGED_MAX) ?? null;
+  for (const { node, status: now, was: before, attempt, error } of nodes.values()) {
+    if (now !== "FAILED" || before.status === "FAILED") continue;
+    log.warn({ ...run, nodeId: node.id, type: node.def.type, attempt, reason: cut(error) }, "a node failed");
+  }
+  if (status === "FAILED" && was.status !== "FAILED") log.warn({ ...run, reason: cut(reason) }, "a run failed");
 }
 
 function addNodeTopics({ nodes }: Book, topics: Set<string>): void {

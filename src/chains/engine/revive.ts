@@ -148,13 +148,9 @@ function continueRun(book: Book): void {
   if (book.status !== "RUNNING") moveRun(book, "RUNNING");
   book.timedOut = false;
   recount(book);
+  // The stored reason may be a node that runs again or was completed, while another is still FAILED.
+  book.reason = book.failed > 0 ? "failure" : { text: null };
   endRunIfDone(book);
-  const stillFailed = entries(book).find(({ status }) => status === "FAILED");
-  // The stored reason of a run that was FAILED may be this node, with its error: keep it.
-  const keepsReason = stillFailed && book.was.status === "FAILED";
-  book.reason = keepsReason
-    ? null
-    : { text: stillFailed ? `node \`${stillFailed.node.id}\` failed` : null, first: false };
 }
 
 /** Recounts the parents of every node that has not ended. The graph lists parents before children, so one pass is enough. */

@@ -33,7 +33,7 @@ describe("a stop", () => {
       graceMs: GRACE_MS,
       open: 2,
       stopped: 4,
-      reason: { text: "stopped by anna", first: false },
+      reason: { text: "stopped by anna" },
       events: [{ kind: "stop asked for", actor: "anna" }],
     });
     expect(entryOf(book, "late").attempt, "the second attempt did not start").toBe(1);

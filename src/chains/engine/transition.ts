@@ -139,7 +139,7 @@ function onWorkerLost(book: Book, entry: NodeEntry, live: Live, lostLimit: numbe
 }
 
 function failForGood(book: Book, entry: NodeEntry, error: string): void {
-  book.reason ??= { text: `node \`${entry.node.id}\` failed: ${error}`, first: true };
+  if (book.failed === 0) book.reason ??= "failure";
   end(book, entry, "FAILED", error);
 }
 
@@ -212,21 +212,31 @@ export function whySkipped(node: GraphNode): string {
 /** Ends the run when its last node has ended. */
 export function endRunIfDone(book: Book): void {
   if (book.open > 0 || (book.status !== "RUNNING" && book.status !== "STOPPING")) return;
-  if (book.timedOut || (book.failed > 0 && book.status === "RUNNING")) moveRun(book, "FAILED");
-  else if (book.stopped > 0) moveRun(book, "STOPPED");
-  else moveRun(book, book.failed > 0 ? "FAILED" : "SUCCESS");
+  if (book.timedOut || (book.failed > 0 && book.status === "RUNNING")) return moveRun(book, "FAILED");
+  if (book.stopped > 0) return stopRun(book);
+  // The stored reason is that of the stop, which did not stop anything.
+  if (book.failed > 0) book.reason = "failure";
+  moveRun(book, book.failed > 0 ? "FAILED" : "SUCCESS");
+}
+
+/** A revived run ends like this if some of its nodes stayed STOPPED. */
+function stopRun(book: Book): void {
+  if (book.status === "RUNNING") {
+    book.reason = book.was.status === "STOPPED" ? null : { text: `nodes that are still STOPPED: ${book.stopped}` };
+  }
+  moveRun(book, "STOPPED");
 }
 
 export function onRunEvent(book: Book, event: RunEvent): void {
   switch (event.kind) {
     case "stop":
       addEvent(book, "stop asked for", { actor: event.actor, detail: { reason: event.reason } });
-      book.reason = { text: event.reason, first: false };
+      book.reason = { text: event.reason };
       return stop(book, event.graceMs);
     case "timed out":
       addEvent(book, "run timed out", { detail: { timeoutMs: event.timeoutMs } });
       book.timedOut = true;
-      book.reason = { text: `the run took longer than its ${event.timeoutMs} ms`, first: false };
+      book.reason = { text: `the run took longer than its ${event.timeoutMs} ms` };
       return stop(book, event.graceMs);
     case "grace expired":
       for (const entry of book.nodes.values()) {

@@ -1,6 +1,6 @@
 /** Writes the difference of open books, in the transaction that holds the runs' locks. */
 import type { Queryable } from "../../kernel/data/db.ts";
-import { keepAttempts, moveRuns, writeEvents } from "../store/history.ts";
+import { keepAttempts, moveRuns, type RunMove, writeEvents } from "../store/history.ts";
 import {
   type ClaimedNode,
   deleteLiveRuns,
@@ -15,8 +15,14 @@ import {
 import { dropWaits, insertWaits } from "../store/waits.ts";
 import type { Book, Live, NodeEntry } from "./book.ts";
 
-/** Returns the nodes that it leased to `worker`. */
-export async function writeBooks(tx: Queryable, books: readonly Book[], worker: string | null): Promise<ClaimedNode[]> {
+export interface WrittenBooks {
+  /** The nodes that were leased to the worker of this process. */
+  leased: ClaimedNode[];
+  /** By run id, the stored reasons of runs whose status or reason changed. */
+  reasons: ReadonlyMap<string, string | null>;
+}
+
+export async function writeBooks(tx: Queryable, books: readonly Book[], worker: string | null): Promise<WrittenBooks> {
   const difference = { deleted: [] as NodeKey[], updated: [] as LiveWrite[], nodes: [] as NodeWrite[] };
   const endedAttempts: EndedAttempt[] = [];
   const inserted: InsertedNode[] = [];
@@ -35,7 +41,7 @@ export async function writeBooks(tx: Queryable, books: readonly Book[], worker: 
     added.map(({ kind, nodeId, actor, detail }) => ({ run_id: runId, kind, node_id: nodeId, actor, detail })),
   );
   // One round trip, in this order: some statements need what earlier ones have written.
-  const [, , leasedUpdated, leasedInserted] = await Promise.all([
+  const [, , leasedUpdated, leasedInserted, , , , movedRuns] = await Promise.all([
     endedAttempts.length > 0 && keepAttempts(tx, endedAttempts),
     started.length > 0 && insertLiveRuns(tx, started.map(runWrite)),
     isNothing ? [] : writeLive(tx, { ...difference, runs: continuing.map(runWrite), worker }),
@@ -47,10 +53,11 @@ export async function writeBooks(tx: Queryable, books: readonly Book[], worker: 
         tx,
         ended.map(({ runId }) => runId),
       ),
-    moved.length > 0 && moveRuns(tx, moved.map(runMove)),
+    moved.length > 0 ? moveRuns(tx, moved.map(runMove)) : [],
     events.length > 0 && writeEvents(tx, events),
   ]);
-  return [...leasedUpdated, ...leasedInserted];
+  const reasons = new Map(movedRuns.map(({ run_id, reason }) => [run_id, reason]));
+  return { leased: [...leasedUpdated, ...leasedInserted], reasons };
 
   // Called for thousands of nodes a second, so it visits each once.
   function collect(book: Book, entry: NodeEntry): void {
@@ -119,12 +126,10 @@ function runWrite({ runId, status, open, failed, stopped, timedOut, graceMs }: B
   return { run_id: runId, status: live, open, failed, stopped, timed_out: timedOut, grace_ms: graceMs };
 }
 
-function runMove({ runId, status, reason }: Book) {
-  return {
-    run_id: runId,
-    status,
-    has_reason: reason !== null,
-    reason: reason?.text ?? null,
-    first: reason?.first ?? false,
-  };
+function runMove({ runId, status, reason }: Book): RunMove {
+  const move = { run_id: runId, status, reason: null };
+  if (reason === null) return { ...move, reason_from: "stored" };
+  return reason === "failure"
+    ? { ...move, reason_from: "failure" }
+    : { ...move, reason_from: "text", reason: reason.text };
 }

@@ -26,6 +26,7 @@ const run: RunRow = {
   ended_at: null,
   active: 0,
   max_active_runs: null,
+  unserved: null,
 };
 const row: NodeRow = {
   node_id: "load",
@@ -46,6 +47,8 @@ const row: NodeRow = {
   due_at: null,
   child_run_id: null,
   missing_tables: null,
+  is_lost: false,
+  unserved: null,
 };
 const reply = nodeReplies(
   dagOf({ extract: [], load: { type: "sql", dependsOn: ["extract"], retry: { maxAttempts: 4 } } }),
@@ -122,6 +125,20 @@ describe("a node", () => {
     ["a free worker", { state: "ready" }],
     ["room in the pool `heavy` and a free worker", { state: "ready", pool: "heavy" }],
     ["its next attempt, due at 2026-03-01T12:00:00.000Z", { state: "delayed", due_at: AT }],
+    ["a process with the role `worker`: none is alive", { state: "ready", unserved: "worker" }],
+    [
+      "room in the pool `heavy` and a process with the role `worker`: none is alive",
+      { state: "ready", pool: "heavy", unserved: "worker" },
+    ],
+    [
+      "its next attempt, due at 2026-03-01T12:00:00.000Z, and a process with the role `scheduler`: none is alive",
+      { state: "delayed", due_at: AT, unserved: "scheduler" },
+    ],
+    ["another worker, since its own is lost", { state: "leased", status: "RUNNING", is_lost: true }],
+    [
+      "another worker, since its own is lost, and a process with the role `scheduler`: none is alive",
+      { state: "leased", status: "RUNNING", is_lost: true, unserved: "scheduler" },
+    ],
     ["run child-1", { state: "parked", child_run_id: "child-1" }],
     [null, { state: "leased", status: "RUNNING" }],
     [null, { state: null, status: "SUCCESS" }],

@@ -1,7 +1,7 @@
 /** Replies for runs and nodes: their rows, their definition and, for a node that does not run, what it waits for. */
 import { counted } from "../../kernel/text/sentences.ts";
 import type { Dag, NodeDef } from "../definitions/dag.ts";
-import type { NodeRow, RunRow } from "../store/reads.ts";
+import type { NodeRow, RunRow, UnservedRole } from "../store/reads.ts";
 
 export function runReply(row: RunRow) {
   return {
@@ -11,7 +11,7 @@ export function runReply(row: RunRow) {
     jobId: row.job_id,
     jobName: row.job_name,
     status: row.status,
-    reason: row.reason ?? whyPending(row),
+    reason: row.reason ?? whyWaiting(row),
     params: row.params,
     paramsBytes: row.params_bytes,
     opTime: row.op_time,
@@ -27,7 +27,8 @@ export function runReply(row: RunRow) {
   };
 }
 
-function whyPending({ status, active, max_active_runs }: RunRow): string | null {
+function whyWaiting({ status, active, max_active_runs, unserved }: RunRow): string | null {
+  if (unserved !== null) return `waits for ${unservedProcess(unserved)}`;
   if (status !== "PENDING" || max_active_runs === null || active < max_active_runs) return null;
   return `waits for its turn: ${active} of at most ${max_active_runs} runs of this chain are active`;
 }
@@ -63,7 +64,12 @@ export function nodeReply(row: NodeRow, def: NodeDef | undefined) {
   };
 }
 
-function waitingFor({ state, waiting, pool, missing_tables, due_at, child_run_id }: NodeRow): string | null {
+function unservedProcess(role: UnservedRole): string {
+  return `a process with the role \`${role}\`: none is alive`;
+}
+
+function waitingFor(row: NodeRow): string | null {
+  const { state, waiting, pool, missing_tables, due_at, child_run_id, is_lost, unserved } = row;
   switch (state) {
     case "waiting": {
       const tables = missing_tables ?? [];
@@ -74,14 +80,21 @@ function waitingFor({ state, waiting, pool, missing_tables, due_at, child_run_id
       ];
       return parts.join(" and ");
     }
-    case "ready":
-      return pool === null ? "a free worker" : `room in the pool \`${pool}\` and a free worker`;
+    case "ready": {
+      const worker = unserved === null ? "a free worker" : unservedProcess(unserved);
+      return pool === null ? worker : `room in the pool \`${pool}\` and ${worker}`;
+    }
     case "delayed":
-      return `its next attempt, due at ${due_at?.toISOString()}`;
+      return withScheduler(`its next attempt, due at ${due_at?.toISOString()}`, unserved);
     case "parked":
       return `run ${child_run_id}`;
     case "leased":
+      return is_lost ? withScheduler("another worker, since its own is lost", unserved) : null;
     case null:
       return null;
   }
+}
+
+function withScheduler(what: string, unserved: UnservedRole | null): string {
+  return unserved === null ? what : `${what}, and ${unservedProcess(unserved)}`;
 }

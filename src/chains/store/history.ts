@@ -135,27 +135,34 @@ export async function writeEvents(tx: Queryable, events: readonly EventWrite[]):
 }
 
 const RUN_KEY = { run_id: "uuid" };
-const RUN_STATUS = { status: "text", has_reason: "bool", reason: "text", first: "bool" };
-const MOVE_RUNS = statement(
+const RUN_STATUS = { status: "text", reason_from: "text", reason: "text" };
+/** Of nodes that failed in one transaction, the first of the definition. */
+const FAILURE = `(select 'node \`' || n.node_id || '\` failed: ' || n.last_error from chains.job_run_node n
+          where n.run_id = t.run_id and n.status = 'FAILED' order by n.ended_at, n.node_no limit 1)`;
+const MOVE_RUNS = statement<{ run_id: string; reason: string | null }>(
   "chains.run.move",
   `update chains.job_run t
    set status = i.status, updated_at = now(),
        started_at = case when i.status = 'RUNNING' then coalesce(t.started_at, now()) else t.started_at end,
        ended_at = case when i.status in ('SUCCESS', 'FAILED', 'STOPPED') then now() end,
-       reason = case when not i.has_reason then t.reason when i.first then coalesce(t.reason, i.reason) else i.reason end
-   from ${itemsByKey(RUN_KEY, RUN_STATUS)} where t.run_id = i.run_id`,
+       reason = case i.reason_from when 'text' then i.reason when 'failure' then ${FAILURE} else t.reason end
+   from ${itemsByKey(RUN_KEY, RUN_STATUS)} where t.run_id = i.run_id
+   returning t.run_id, t.reason`,
 );
 
 export interface RunMove {
   run_id: string;
   status: RunStatus;
-  /** Whether the reason changes. */
-  has_reason: boolean;
+  /** `failure`: from the node that failed first. Whoever names the failure of a run reads this reason. */
+  reason_from: "stored" | "text" | "failure";
+  /** The text. */
   reason: string | null;
-  /** Keeps a reason that is already stored. */
-  first: boolean;
 }
 
-export async function moveRuns(tx: Queryable, runs: readonly RunMove[]): Promise<void> {
-  await tx.rows(MOVE_RUNS, toArrays({ ...RUN_KEY, ...RUN_STATUS }, runs));
+/** Call it after the nodes are written. Returns the reasons that are now stored. */
+export function moveRuns(
+  tx: Queryable,
+  runs: readonly RunMove[],
+): Promise<{ run_id: string; reason: string | null }[]> {
+  return tx.rows(MOVE_RUNS, toArrays({ ...RUN_KEY, ...RUN_STATUS }, runs));
 }

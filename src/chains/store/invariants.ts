@@ -8,6 +8,7 @@ import {
   violationsOf,
 } from "../../kernel/data/invariants.ts";
 import { statement } from "../../kernel/data/statement.ts";
+import { isServed } from "../../kernel/work/session.ts";
 
 // For live nodes only, so that the cost follows the work in flight. Each DAG is unfolded once, not once per node.
 const PARENTS = `chains.live_node n
@@ -101,6 +102,26 @@ export function findViolations(db: Db): Promise<Violation[]> {
 }
 
 export const leaseHealth = leaseHealthOf("chains.invariant.leases", "chains.live_node", "t.state = 'leased'");
+
+const UNSERVED = statement<{ ready: number; due: number; example: string | null }>(
+  "chains.invariant.unserved",
+  `with ready as (
+     select n.run_id from chains.live_node n where n.state = 'ready' and not ${isServed("worker")}
+   ), due as (
+     select n.run_id from chains.live_node n where n.state = 'delayed' and n.due_at <= now() and not ${isServed("scheduler")}
+     union all
+     select r.run_id from chains.job_run r where r.status = 'PENDING' and not ${isServed("scheduler")}
+   )
+   select (select count(*)::int from ready) as ready, (select count(*)::int from due) as due,
+          (select min(run_id::text) from (select * from ready union all select * from due) w) as example`,
+);
+
+/** Work that waits because no process with the role `worker` (ready) or `scheduler` (due) is alive, and a run of it. */
+export async function unservedWork(db: Db) {
+  const [row] = await db.read(UNSERVED);
+  if (!row) throw new Error("the statement for unserved work returned no row");
+  return row;
+}
 
 const WITHOUT_POOL = statement<{ nodes: number; pool: string | null }>(
   "chains.invariant.poolless",

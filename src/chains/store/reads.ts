@@ -2,6 +2,7 @@
 import type { Db } from "../../kernel/data/db.ts";
 import { filtered } from "../../kernel/data/filtered.ts";
 import { statement } from "../../kernel/data/statement.ts";
+import { isServed } from "../../kernel/work/session.ts";
 import type { Dag, NodeDef } from "../definitions/dag.ts";
 import type { LiveState } from "../engine/book.ts";
 import type { NodeStatus, RunStatus } from "../engine/states.ts";
@@ -30,7 +31,11 @@ export interface RunRow {
   /** Of a PENDING run: how many runs of its chain are active, and how many may be. */
   active: number;
   max_active_runs: number | null;
+  unserved: UnservedRole | null;
 }
+
+/** A role that the run or node waits for, although no process with it is alive. */
+export type UnservedRole = "scheduler" | "worker";
 
 const PARAMS_LISTED_BYTES_MAX = 8 * 1024;
 const ARTIFACT_LISTED_BYTES_MAX = 64 * 1024;
@@ -40,9 +45,21 @@ const bytesOf = (document: string, max: number) =>
   `(case when pg_column_size(${document}) > ${max} then pg_column_size(${document}) else octet_length(${document}::text) end)`;
 const upTo = (document: string, max: number) => `case when ${bytesOf(document, max)} <= ${max} then ${document} end`;
 
+/** Of the live row `l`: its worker is lost, and a process with the role `scheduler` has not reclaimed it yet. */
+const IS_LOST = `(l.state = 'leased' and not exists (
+            select from kernel.session s where s.id = l.session_id and s.expires_at > now()))`;
+// The live nodes are read only if a role is missing.
+const UNSERVED = `case
+            when r.status = 'PENDING' and not ${isServed("scheduler")} then 'scheduler'
+            when r.status = 'RUNNING' and not ${isServed("worker")} and exists (
+              select from chains.live_node l where l.run_id = r.run_id and l.state = 'ready') then 'worker'
+            when r.status = 'RUNNING' and not ${isServed("scheduler")} and exists (
+              select from chains.live_node l where l.run_id = r.run_id and (l.state = 'delayed' or ${IS_LOST})) then 'scheduler'
+          end as unserved`;
+
 const columns = (params: string) => `r.run_id, r.chain_id, r.chain_version::float8 as chain_version, r.job_id,
           r.job_name, r.status, r.reason, ${params}, r.op_time, r.priority, r.trigger, r.triggered_by, r.parent_run_id,
-          r.parent_node_id, r.created_at, r.updated_at, r.started_at, r.ended_at, d.max_active_runs,
+          r.parent_node_id, r.created_at, r.updated_at, r.started_at, r.ended_at, d.max_active_runs, ${UNSERVED},
           (select count(*)::int from chains.job_run a
            where r.status = 'PENDING' and a.chain_id = r.chain_id and a.status in ('RUNNING', 'STOPPING')) as active`;
 const WHOLE = columns("r.params, octet_length(r.params::text) as params_bytes");
@@ -148,6 +165,9 @@ export interface NodeRow {
   due_at: Date | null;
   child_run_id: string | null;
   missing_tables: string[] | null;
+  /** Its worker is lost, and it was not reclaimed yet. */
+  is_lost: boolean;
+  unserved: UnservedRole | null;
 }
 
 const nodeColumns = (artifact: string) => `n.node_id, n.status, n.attempt, n.last_error, ${artifact}, n.started_at,
@@ -155,7 +175,10 @@ const nodeColumns = (artifact: string) => `n.node_id, n.status, n.attempt, n.las
           (select c.run_id from chains.job_run c where c.parent_run_id = n.run_id and c.parent_node_id = n.node_id
            order by c.created_at desc limit 1) as child_run_id,
           (select array_agg(w.table_name::text order by w.table_name) from chains.live_wait w
-           where l.waiting > 0 and w.run_id = n.run_id and w.node_id = n.node_id) as missing_tables`;
+           where l.waiting > 0 and w.run_id = n.run_id and w.node_id = n.node_id) as missing_tables,
+          coalesce(${IS_LOST}, false) as is_lost,
+          case when l.state = 'ready' and not ${isServed("worker")} then 'worker'
+               when (l.state = 'delayed' or ${IS_LOST}) and not ${isServed("scheduler")} then 'scheduler' end as unserved`;
 const nodes = (where: string) => `select ${nodeColumns(
   `${upTo("n.artifact_json", ARTIFACT_LISTED_BYTES_MAX)} as artifact,
           ${bytesOf("n.artifact_json", ARTIFACT_LISTED_BYTES_MAX)} as artifact_bytes`,

@@ -10,6 +10,7 @@
  * process opens a new one and calls its own listeners too.
  */
 import { hostname } from "node:os";
+import type { Role } from "../config/settings.ts";
 import { statement } from "../data/statement.ts";
 import type { Pulse } from "./pulse.ts";
 import type { RetryPolicy } from "./retry.ts";
@@ -46,6 +47,11 @@ export interface SessionOptions {
   onRun?: OnRun;
   ttlSeconds?: number;
   heartbeatIntervalMs?: number;
+}
+
+/** A condition for other statements: a process with this role is alive. */
+export function isServed(role: Role): string {
+  return `exists (select from kernel.session served where served.expires_at > now() and '${role}' = any(served.roles))`;
 }
 
 const OPEN = statement<{ id: string }>(
