@@ -13,7 +13,7 @@ const { acts, define, look } = chains;
 const RULES = {
   counters: "the counters of a node equal its unmet, failed and skipped parents",
   running: "a node is RUNNING exactly while it is leased or parked",
-  waiting: "a node is waiting, delayed or ready exactly while it is PENDING or RETRYING",
+  waiting: "a node is waiting, delayed, blocked or ready exactly while it is PENDING or RETRYING",
   liveRuns: "a run is live exactly while it is RUNNING or STOPPING",
   runCounts: "the counters of a live run equal its open, failed and stopped nodes",
   withoutRun: "every live node has a live run",

@@ -90,9 +90,9 @@ async function addLive(chainId: string, busyChainId: string, count: number): Pro
      insert into chains.live_node (run_id, node_id, state, waiting, priority, pool, due_at, child_run_id)
      select run_id, 'n' || no, states[no + 1], 0, random() * 1000000, case when no in (3, 4, 5) then 'pool' || no end,
        case states[no + 1] when 'delayed' then now() + make_interval(secs => random() * 1000 - 1) end,
-       case states[no + 1] when 'parked' then run_id end
+       case when states[no + 1] in ('parked', 'blocked') then run_id end
      from runs, generate_series(0, 9) no, lateral (select array['ready', 'ready', 'ready', 'ready', 'ready', 'ready',
-       'delayed', 'delayed', 'waiting', case when n <= 20 then 'parked' else 'waiting' end]) s(states)`,
+       'delayed', 'delayed', 'waiting', case when n <= 10 then 'blocked' when n <= 20 then 'parked' else 'waiting' end]) s(states)`,
     [chainId, count],
   );
   await database.query(
@@ -178,9 +178,9 @@ const EXPECTED: Record<string, { pages: number; indexes: string[] }> = {
       "job_run_live_children",
       "job_run_pkey",
       "job_run_queue",
+      "live_node_child_run",
       "live_node_due_at",
       "live_node_held",
-      "live_node_parked",
       "live_node_pkey",
       "live_node_pooled",
       "live_node_ready",

@@ -5,7 +5,11 @@
 import type { Graph, GraphNode } from "../definitions/graph.ts";
 import { ENDED_NODE, NODE_NEXT, type NodeStatus, RUN_NEXT, type RunStatus } from "./states.ts";
 
-export type LiveState = "waiting" | "delayed" | "ready" | "leased" | "parked";
+/**
+ * waiting ──▶ ready ──▶ leased ──▶ parked: for parents and tables, for a worker, at work, for its child run. From `leased` and
+ * `parked` the next attempt is `delayed` by its backoff, and `blocked` while the child run of an earlier attempt stops.
+ */
+export type LiveState = "waiting" | "delayed" | "blocked" | "ready" | "leased" | "parked";
 
 /** State and counters of a node that has not ended, shared by the row in `chains.live_node`, the book and the write. */
 export interface LiveCounts {

@@ -12,7 +12,15 @@ import type { Dag } from "../definitions/dag.ts";
 import type { Progress } from "../runs/progress.ts";
 import { saveCheckpoints } from "../store/history.ts";
 import { type ClaimedNode, lockRuns, type NodeKey } from "../store/live.ts";
-import { fullChain, insertChainRuns, insertDagRun, type NewRun, pickAdmissible, stillPending } from "../store/runs.ts";
+import {
+  fullChain,
+  insertChainRuns,
+  insertDagRun,
+  type NewRun,
+  pickAdmissible,
+  stillPending,
+  stoppingRuns,
+} from "../store/runs.ts";
 import { satisfyWaits } from "../store/waits.ts";
 import { HELD_TOPIC, READY_IN_POOL_TOPIC, READY_TOPIC, TIMER_TOPIC } from "../topics.ts";
 import type { Book, Live, NodeEntry } from "./book.ts";
@@ -170,12 +178,16 @@ export function createEngine(deps: EngineDeps): Engine {
     batch: readonly Report[],
     known: ReadonlyMap<string, KnownRun>,
   ): Promise<Draft<boolean[]>> {
-    const open = await openLive(tx, keysOf(batch, known), known);
+    const continued = batch.flatMap((report) => continuedChild(report) ?? []);
+    const open = await openLive(tx, keysOf(batch, known), known, continued);
+    // Read under their locks: a child run is stopped under its lock only if no node waits for it.
+    const stopping = continued.length > 0 ? await stoppingRuns(tx, continued) : NO_RUNS;
     const satisfied = await satisfiedWaits(tx, batch);
     const counted = batch.map((report) => {
       const book = open.get(report.runId);
       if (!book || (report.event.kind === "arrived" && !satisfied.has(keyOf(report)))) return false;
-      return onNodeEvent(book, report.event, random);
+      const isBlocked = stopping.has(continuedChild(report) ?? "");
+      return onNodeEvent(book, isBlocked ? blocked(report.event) : report.event, random);
     });
     const effective = batch.filter((_, index) => counted[index]);
     const checkpoints = effective.flatMap(({ runId, event, checkpoint }) =>
@@ -282,6 +294,17 @@ export function createEngine(deps: EngineDeps): Engine {
   };
 }
 
+const NO_RUNS: ReadonlySet<string> = new Set();
+
+/** The child run of an earlier attempt that the node goes on with. */
+function continuedChild({ event, child }: Report): string | undefined {
+  return event.kind === "parked" && !child ? event.childRunId : undefined;
+}
+
+function blocked(event: NodeEvent): NodeEvent {
+  return event.kind === "parked" ? { ...event, kind: "blocked" } : event;
+}
+
 /** The end of a run's id is random. */
 function laneOf({ runId }: Report): number {
   return Number.parseInt(runId.slice(-2), 16) % REPORT_LANES;
@@ -294,9 +317,11 @@ function keyOf({ runId, event }: Report): string {
 /** The nodes that a batch can change. */
 function keysOf(batch: readonly Report[], known: ReadonlyMap<string, KnownRun>): NodeKey[] {
   const keys = new Map<string, NodeKey>();
-  for (const { runId, event } of batch) {
+  for (const report of batch) {
+    const { runId, event } = report;
     const run = known.get(runId);
-    for (const nodeId of run ? affectedNodes(run.graph, event) : []) {
+    const largest = continuedChild(report) === undefined ? event : blocked(event);
+    for (const nodeId of run ? affectedNodes(run.graph, largest) : []) {
       keys.set(`${runId}/${nodeId}`, { run_id: runId, node_id: nodeId });
     }
   }

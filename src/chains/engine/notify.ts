@@ -145,7 +145,7 @@ function addNodeTopics({ nodes }: Book, topics: Set<string>): void {
     const inPool = node.def.pool !== undefined;
     if (to === "ready") topics.add(inPool ? READY_IN_POOL_TOPIC : READY_TOPIC);
     if (from === "leased" && inPool) topics.add(READY_IN_POOL_TOPIC); // A place in the pool is free.
-    if (to === "delayed" || to === "parked" || from === "parked") topics.add(TIMER_TOPIC);
+    if (to === "delayed" || to === "parked" || to === "blocked" || from === "parked") topics.add(TIMER_TOPIC);
   }
 }
 

@@ -10,14 +10,15 @@ import { ENDED_NODE } from "./states.ts";
 /** Which of these tables have arrived for the opTime. The module `arrivals` implements it. */
 export type HasArrived = (db: Queryable, tables: readonly string[], opTime: string) => Promise<ReadonlySet<string>>;
 
-/** Locks the runs and opens them with only the given nodes. Runs that are not live are left out. */
+/** Locks the runs and opens them with only the given nodes. Runs that are not live are left out; `others` are only locked. */
 export async function openLive(
   tx: Queryable,
   keys: readonly NodeKey[],
   known: ReadonlyMap<string, KnownRun>,
+  others: readonly string[],
 ): Promise<Map<string, Book>> {
   const books = new Map<string, Book>();
-  for (const row of await openLiveRows(tx, [...known.keys()], keys)) {
+  for (const row of await openLiveRows(tx, [...new Set([...known.keys(), ...others])], keys)) {
     const { run_id: runId } = row;
     const graph = known.get(runId)?.graph;
     if (!graph) throw new Error(`run ${runId} has live nodes but does not exist`);

@@ -166,9 +166,10 @@ function recount(book: Book): void {
     live.skipped = parents.filter((status) => status === "SKIPPED").length;
     if (live.state === "leased" || live.state === "parked") continue;
     const decision = decide(entry.node.runWhen, live);
-    if (decision === "run" && live.state === "delayed") continue;
+    if (decision === "run" && (live.state === "delayed" || live.state === "blocked")) continue;
     live.state = decision === "run" ? "ready" : "waiting";
     live.delayMs = null;
+    live.childRunId = null;
     if (decision === "skip") endOne(book, entry, "SKIPPED", whySkipped(entry.node));
   }
 }

@@ -58,11 +58,12 @@ export function createTimers(deps: TimersDeps): Service {
       ["fired", isDue(due.next_fire_ms), async () => (await schedules.fire(AT_ONCE)).fired],
       ["admitted", due.pending || isDue(due.next_fire_ms), () => engine.admit(AT_ONCE)],
       ["released", isDue(due.next_due_ms), releaseDelayed],
+      // Before the time-outs: a child run that has ended is no longer late.
+      ["children_reported", due.ended_children, reportEndedChildren],
       ["children_timed_out", isDue(due.next_due_ms), timeOutChildren],
       ["timed_out", isDue(due.next_deadline_ms), stopOverdueRuns],
       ["children_stopped", due.orphaned_children, stopOrphanedChildren],
       ["given_up", isDue(due.next_grace_ms), stopAfterGrace],
-      ["children_reported", due.ended_children, reportEndedChildren],
       ["arrivals_caught_up", due.waits && performance.now() >= catchUpAtMs, catchUp],
       ["start_keys_deleted", performance.now() >= deleteKeysAtMs, deleteStartKeys],
     ];
@@ -144,7 +145,7 @@ export function createTimers(deps: TimersDeps): Service {
 
   async function stopOrphanedChildren(): Promise<number> {
     const children = await store.orphanedChildren(db, AT_ONCE);
-    for (const runId of children) await runs.stopChild(runId, "no node waits for it anymore");
+    for (const runId of children) await runs.stopOrphan(runId);
     return children.length;
   }
 

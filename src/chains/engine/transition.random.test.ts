@@ -35,7 +35,7 @@ const nodes = fc
 
 /** Claims and successes are more frequent, or few runs would get far. */
 const KINDS =
-  `claim, claim, claim, succeed, succeed, fail, fail for good, skip, release, lose, park, child succeeds, child fails,
+  `claim, claim, claim, succeed, succeed, fail, fail for good, skip, release, lose, park, block, child succeeds, child fails,
    release delayed, stop, timed out, grace expired, end if done, resume, retry node, retry with downstream, retry run, complete`.split(
     /,\s+/,
   );
@@ -76,9 +76,11 @@ function eventOf(kind: string, book: Book, nodeId: string): NodeEvent | undefine
         return { kind: "lost", nodeId, fence, lostLimit: 2 };
       case "park":
         return { kind: "parked", nodeId, fence, childRunId: "child" };
+      case "block":
+        return { kind: "blocked", nodeId, fence, childRunId: "child" };
     }
   }
-  if (live?.state !== "parked") return undefined;
+  if (live?.state !== "parked" && live?.state !== "blocked") return undefined;
   const event = { kind: "child ended", nodeId, childRunId: "child" } as const;
   if (kind === "child succeeds") return { ...event, outcome: { status: "SUCCESS", artifact: 1 } };
   if (kind === "child fails") return { ...event, outcome: { status: "FAILED", error: "no", final: false } };
@@ -162,8 +164,9 @@ function inconsistenciesOf(book: Book): string[] {
       [`${node.id} waits, but its rule says ${decision}`, state !== "waiting" || decision === "wait"],
       [
         `${node.id} is ${state}, but its rule says ${decision}`,
-        !["ready", "delayed"].includes(state) || decision === "run",
+        !["ready", "delayed", "blocked"].includes(state) || decision === "run",
       ],
+      [`${node.id} is ${state} for a run`, (live.childRunId !== null) === (state === "parked" || state === "blocked")],
     );
   }
   return rules.filter(([, holds]) => !holds).map(([message]) => message);

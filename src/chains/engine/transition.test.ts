@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { claim, entryOf, liveOf, type Nodes, newBook, runningBook, statuses } from "./book.fixture.ts";
 import type { Book } from "./book.ts";
-import { affectedNodes, type NodeEvent, onNodeEvent } from "./transition.ts";
+import { affectedNodes, type NodeEvent, onNodeEvent, onRunEvent } from "./transition.ts";
 
 const LOST_LIMIT = 3;
 const unjittered = () => 0;
@@ -297,9 +297,12 @@ describe("the affected nodes", () => {
     expect(of({ kind: "child ended", outcome })).toEqual(["a", "after", "alarm", "b"]);
   });
 
-  test.each<NodeEvent["kind"]>(["failed", "skipped", "lost"])("of an event `%s` are all descendants", (kind) => {
-    expect(of({ kind })).toEqual(["a", "after", "alarm", "b", "c"]);
-  });
+  test.each<NodeEvent["kind"]>(["failed", "skipped", "lost", "blocked"])(
+    "of an event `%s` are all descendants",
+    (kind) => {
+      expect(of({ kind })).toEqual(["a", "after", "alarm", "b", "c"]);
+    },
+  );
 
   test.each<NodeEvent["kind"]>(["parked", "arrived"])("of an event `%s` are only the node itself", (kind) => {
     expect(of({ kind })).toEqual(["a"]);
@@ -307,6 +310,48 @@ describe("the affected nodes", () => {
 
   test("of a node that does not exist are none", () => {
     expect(of({ kind: "failed", nodeId: "ghost" })).toEqual([]);
+  });
+});
+
+describe("a node whose earlier child run is still stopping", () => {
+  const outcome = { status: "STOPPED", error: "it was stopped", final: false } as const;
+  const block = (book: Book, nodeId: string) =>
+    expect(report(book, { kind: "blocked", nodeId, fence: claim(book, nodeId), childRunId: "child-1" })).toBe(true);
+
+  test("is RETRYING without a fence, and the same attempt is ready when that run has ended, however", () => {
+    const book = runningBook({ a: { retry: { maxAttempts: 3, backoffMs: 0 } } });
+    fail(book, "a");
+    block(book, "a");
+    expect(entryOf(book, "a")).toMatchObject({
+      status: "RETRYING",
+      attempt: 2,
+      live: { state: "blocked", fence: null, childRunId: "child-1", attempt: 2, tries: 1 },
+    });
+    expect(report(book, { kind: "child ended", nodeId: "a", childRunId: "child-1", outcome })).toBe(true);
+    expect(liveOf(book, "a")).toMatchObject({ state: "ready", childRunId: null, attempt: 2, tries: 1 });
+  });
+
+  test("does not time out, and does not hear of other runs", () => {
+    const book = runningBook({ a: [] });
+    block(book, "a");
+    expect(report(book, { kind: "child timed out", nodeId: "a", childRunId: "child-1" })).toBe(false);
+    expect(report(book, { kind: "child ended", nodeId: "a", childRunId: "child-2", outcome })).toBe(false);
+    expect(liveOf(book, "a").state).toBe("blocked");
+  });
+
+  test("is STOPPED at once with its run", () => {
+    const book = runningBook({ a: [] });
+    block(book, "a");
+    onRunEvent(book, { kind: "stop", graceMs: 1, actor: "anna", reason: "stopped" });
+    expect(entryOf(book, "a")).toMatchObject({ status: "STOPPED", attempt: 0, live: null });
+  });
+
+  test("is STOPPED instead while its run is STOPPING", () => {
+    const book = runningBook({ a: [] });
+    const fence = claim(book, "a");
+    onRunEvent(book, { kind: "stop", graceMs: 1, actor: "anna", reason: "stopped" });
+    report(book, { kind: "blocked", nodeId: "a", fence, childRunId: "child-1" });
+    expect(entryOf(book, "a")).toMatchObject({ status: "STOPPED", live: null });
   });
 });
 

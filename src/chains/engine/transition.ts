@@ -16,6 +16,7 @@ export type NodeEvent =
   | { kind: "failed"; nodeId: string; fence: string; error: string; final: boolean }
   | { kind: "skipped"; nodeId: string; fence: string; reason: string }
   | { kind: "parked"; nodeId: string; fence: string; childRunId: string }
+  | { kind: "blocked"; nodeId: string; fence: string; childRunId: string }
   | { kind: "released"; nodeId: string; fence: string }
   | { kind: "lost"; nodeId: string; fence: string; lostLimit: number }
   | { kind: "child ended"; nodeId: string; childRunId: string; outcome: ChildOutcome }
@@ -52,6 +53,10 @@ export function onNodeEvent(book: Book, event: NodeEvent, random: () => number):
       if (book.status === "STOPPING") end(book, entry, "STOPPED", "stopped");
       else park(live, event.childRunId, entry.node.def.timeoutMs);
       break;
+    case "blocked":
+      if (book.status === "STOPPING") end(book, entry, "STOPPED", "stopped");
+      else block(book, entry, live, event.childRunId);
+      break;
     case "released":
       live.returned += 1;
       if (book.status === "STOPPING") end(book, entry, "STOPPED", "stopped");
@@ -61,7 +66,8 @@ export function onNodeEvent(book: Book, event: NodeEvent, random: () => number):
       onWorkerLost(book, entry, live, event.lostLimit);
       break;
     case "child ended":
-      if (event.outcome.status === "SUCCESS") succeed(book, entry, event.outcome.artifact);
+      if (live.state === "blocked") Object.assign(live, { state: "ready", childRunId: null } satisfies Partial<Live>);
+      else if (event.outcome.status === "SUCCESS") succeed(book, entry, event.outcome.artifact);
       else fail(book, entry, live, event.outcome, random);
       break;
     case "child timed out":
@@ -85,11 +91,20 @@ export function onNodeEvent(book: Book, event: NodeEvent, random: () => number):
 function isFrom(live: Live, event: NodeEvent): boolean {
   if (event.kind === "arrived") return true;
   if ("fence" in event) return live.state === "leased" && live.fence === event.fence;
-  return live.state === "parked" && live.childRunId === event.childRunId;
+  const waits = live.state === "parked" || (live.state === "blocked" && event.kind === "child ended");
+  return waits && live.childRunId === event.childRunId;
 }
 
 function park(live: Live, childRunId: string, timeoutMs: number | undefined): void {
   Object.assign(live, { state: "parked", fence: null, childRunId, delayMs: timeoutMs ?? null } satisfies Partial<Live>);
+}
+
+/** The attempt has not begun: the child run that it would continue is still stopping. It is made again after that. */
+function block(book: Book, entry: NodeEntry, live: Live, childRunId: string): void {
+  moveNode(book, entry, "RETRYING");
+  entry.error = `run ${childRunId}, which an earlier attempt started, is still stopping`;
+  Object.assign(live, { fence: null, childRunId: null } satisfies Partial<Live>);
+  if (waitAgain(book, entry, live, "blocked")) live.childRunId = childRunId;
 }
 
 /** Leases a node that has just become ready to the session whose report made it ready. */
@@ -155,16 +170,17 @@ function tryAgain(
   entry.error = error;
   live.attempt += 1;
   entry.attempt = live.attempt;
-  // While it ran, a manual retry may have reset its parents.
+  Object.assign(live, { fence: null, childRunId: null } satisfies Partial<Live>);
+  const waits = waitAgain(book, entry, live, delayMs > 0 ? "delayed" : "ready");
+  live.delayMs = waits && delayMs > 0 ? delayMs : null;
+}
+
+/** Returns false if it has to wait for parents, or is skipped: while it ran, a manual retry may have reset them. */
+function waitAgain(book: Book, entry: NodeEntry, live: Live, state: "delayed" | "blocked" | "ready"): boolean {
   const decision = decide(entry.node.runWhen, live);
-  const delayed = decision === "run" && delayMs > 0;
-  Object.assign(live, {
-    state: delayed ? "delayed" : decision === "run" ? "ready" : "waiting",
-    delayMs: delayed ? delayMs : null,
-    fence: null,
-    childRunId: null,
-  } satisfies Partial<Live>);
+  live.state = decision === "run" ? state : "waiting";
   if (decision === "skip") end(book, entry, "SKIPPED", whySkipped(entry.node));
+  return decision === "run";
 }
 
 /** Ends a node and all descendants that are skipped because of it. A loop: with thousands in a row, recursion would overflow. */

@@ -4,6 +4,7 @@ import type { Wake } from "../../kernel/work/wake.ts";
 import { chainsError } from "../catalogue.ts";
 import type { RunCache } from "../engine/run-cache.ts";
 import { ENDED_RUN, type RunStatus } from "../engine/states.ts";
+import { readArtifacts } from "../store/children.ts";
 import { findChainToRun, readOutcome, readStatus } from "../store/runs.ts";
 import { progressTopic } from "../topics.ts";
 import type { Runs } from "./runs.ts";
@@ -41,10 +42,11 @@ export function createCalledRuns(deps: { db: Db; wake: Wake; runs: Runs; runCach
     const status = await readStatus(db, runId);
     if (status === undefined) throw new Error(`run ${runId} no longer exists`);
     if (!ENDED_RUN.has(status)) return undefined;
-    const { reason, nodes } = await readOutcome(db, runId);
+    const { reason } = await readOutcome(db, runId);
     const graph = (await runCache.get(db, [runId])).get(runId)?.graph;
-    const artifacts = nodes.filter(({ node_id }) => graph?.byId.get(node_id)?.children.length === 0);
-    return { status, reason, artifacts: artifacts.map(({ artifact }) => artifact) };
+    const last = graph?.nodes.filter(({ children }) => children.length === 0).map(({ id }) => id) ?? [];
+    const nodes = await readArtifacts(db, runId, last);
+    return { status, reason, artifacts: nodes.map(({ artifact }) => artifact) };
   }
 
   return {

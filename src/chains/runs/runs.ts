@@ -17,6 +17,7 @@ import { ENDED_RUN, type NodeStatus, type RunStatus } from "../engine/states.ts"
 import { endRunIfDone, onRunEvent } from "../engine/transition.ts";
 import { insertChainRuns, type NewRun } from "../store/runs.ts";
 import { takeStartKey } from "../store/starts.ts";
+import { isAwaited } from "../store/timers.ts";
 import { TIMER_TOPIC } from "../topics.ts";
 
 export interface StartRequest {
@@ -46,8 +47,10 @@ export interface Runs {
   resume(runId: string, actor: Actor, options?: DryRun): Promise<RunStatus>;
   retry(runId: string, request: RetryRequest, actor: Actor): Promise<Retried>;
   complete(runId: string, request: CompleteRequest, actor: Actor): Promise<{ status: NodeStatus; attempt: number }>;
-  /** Stops it in the name of Millrace: no node waits for it anymore. */
+  /** Stops it in the name of Millrace. */
   stopChild(runId: string, reason: string): Promise<void>;
+  /** Stops a child run, unless a node waits for it again. */
+  stopOrphan(runId: string): Promise<void>;
   /** Retries it in the name of Millrace, for the next attempt of its parent node. Returns whether there was anything to retry. */
   retryChild(runId: string): Promise<boolean>;
 }
@@ -80,6 +83,9 @@ type Also = NonNullable<Changed<unknown>["also"]>;
 
 /** The chain is disabled or needs an opTime; `whyNotStarted` finds out which. */
 class NotStarted extends Error {}
+
+/** Rolls back the stop of a child run that a node waits for again. */
+class Awaited extends Error {}
 
 export function createRuns(deps: {
   db: Db;
@@ -265,6 +271,16 @@ export function createRuns(deps: {
     async stopChild(runId, reason) {
       await stop(runId, { by: SYSTEM, reason, dryRun: false }).catch((error: unknown) => {
         if (!(error instanceof ApiError)) throw error; // It has ended meanwhile.
+      });
+    },
+
+    async stopOrphan(runId) {
+      const unlessAwaited: Also = async (tx) => {
+        if (await isAwaited(tx, runId)) throw new Awaited();
+      };
+      const reason = "no node waits for it anymore";
+      await stop(runId, { by: SYSTEM, reason, dryRun: false }, unlessAwaited).catch((error: unknown) => {
+        if (!(error instanceof Awaited) && !(error instanceof ApiError)) throw error;
       });
     },
 

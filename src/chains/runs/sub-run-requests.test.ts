@@ -1,4 +1,4 @@
-/** What a node requests as its child run: the same as before, something else, too much, or its own chain. */
+/** What a node requests as its child run: the same as before, something else, or its own chain. */
 import { describe, expect, test } from "vitest";
 import { useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
@@ -63,36 +63,6 @@ describe("the next attempt of a node whose child run has failed", () => {
     const [child = "", ...others] = await childrenOf(runId);
     expect(others).toEqual([]);
     expect((await look(child)).nodes).toMatchObject({ a: { attempt: 2 }, b: { attempt: 1 } });
-  });
-});
-
-describe("artifacts that are too large in total", () => {
-  const LARGE = "x".repeat(400_000);
-  const sentence = /^run \S+ succeeded, but its artifacts have \d{7} bytes in total, more than the 1048576 allowed/;
-
-  test.each(["chain", "map"])("fail a node of type %s for good, and the timers find nothing to do", async (type) => {
-    const process = await chains.open();
-    const child = ["0", "1", "2"].map((id) => ({ id }));
-    for (const { id } of child) acts.set(id, () => ({ artifact: LARGE }));
-    await define(process, child, { name: "large" });
-    const cfg = type === "chain" ? { name: "large" } : { over: [0, 1, 2], node: { type: "act" } };
-    const { runId } = await process.runs.start(await define(process, [{ id: "sub", type, cfg, retry: RETRY }]), BY);
-    const run = await ended(runId);
-    expect(run).toMatchObject({ status: "FAILED", nodes: { sub: { status: "FAILED", attempt: 1 } } });
-    expect(run.nodes["sub"]?.error).toMatch(sentence);
-    const [childId = ""] = await childrenOf(runId);
-    expect((await look(childId)).status).toBe("SUCCESS");
-    expect(Object.values(await process.timers.runOnce()).filter((count) => count > 0)).toEqual([]);
-    const others = process.logged.filter(({ message }) => !/^a (node|run) failed$/.test(message));
-    expect(others).toEqual([]);
-  });
-
-  test("are kept while they fit", async () => {
-    const process = await chains.open();
-    for (const id of ["0", "1"]) acts.set(id, () => ({ artifact: LARGE }));
-    const cfg = { over: [0, 1], node: { type: "act" } };
-    const { runId } = await process.runs.start(await define(process, [{ id: "sub", type: "map", cfg }]), BY);
-    expect((await ended(runId)).nodes["sub"]).toMatchObject({ artifact: { items: [LARGE, LARGE] } });
   });
 });
 

@@ -1,7 +1,8 @@
 /**
  * Child runs: runs that a node starts and waits for. Such a node is parked: it holds no slot and no lease until the child run
  * has ended. The child run is inserted in the transaction that parks the node, so a crash leaves neither without the other.
- * Its end is reported to the node after the commit; if the process dies before that, the timers report it.
+ * Its end is reported to the node after the commit; if the process dies before that, the timers report it. The next attempt
+ * goes on with the child run of the one before, and does only what did not succeed.
  */
 
 import type { Db } from "../../kernel/data/db.ts";
@@ -12,14 +13,18 @@ import type { ChildStart, Engine, Report } from "../engine/engine.ts";
 import type { KnownRun } from "../engine/run-cache.ts";
 import { ENDED_RUN, type RunStatus } from "../engine/states.ts";
 import type { ChildOutcome } from "../engine/transition.ts";
-import { findChainToRun, isAncestor, type NewRun, newestChild, readOutcome } from "../store/runs.ts";
+import { type ChildRow, newestChild } from "../store/children.ts";
+import { findChainToRun, isAncestor, type NewRun, readOutcome } from "../store/runs.ts";
 import { FinalFailure, type SubRun } from "../types/node-type.ts";
-import { ARTIFACT_BYTES_MAX } from "../worker/execute.ts";
 import type { PreparedNode } from "../worker/prepare.ts";
+import { childArtifact } from "./child-artifacts.ts";
 import type { Runs } from "./runs.ts";
 
 export interface SubRuns {
-  /** The report that parks a node for a child run: a new one, or the one of its previous attempt. */
+  /**
+   * The report that parks a node for a child run: a new one, or the one of its previous attempt. If that has succeeded, so has
+   * the node.
+   */
   begin(item: PreparedNode, subRun: SubRun): Promise<Report>;
   /** Reports the end of a child run to its parent node; returns whether that counted. */
   ended(known: KnownRun, status: RunStatus): Promise<boolean>;
@@ -62,25 +67,30 @@ export function createSubRuns(deps: { db: Db; engine: Engine; runs: Runs; ids: I
     return { run: { ...run, chain_id: chain.chain_id } };
   }
 
-  /** The child run of the previous attempt, retried if it failed, provided that the request is still the same. */
-  async function earlierChild(item: PreparedNode, subRun: SubRun): Promise<string | undefined> {
+  /**
+   * The child run of the previous attempt, retried if it failed, provided that the request is still the same. If it is
+   * STOPPING, the engine blocks the node until it has stopped.
+   */
+  async function earlierChild(item: PreparedNode, subRun: SubRun): Promise<ChildRow | undefined> {
     if (item.attempt === 1) return undefined;
     const child = await newestChild(db, item.run_id, item.node_id);
-    if (!child || child.status === "SUCCESS" || child.request !== requestOf(subRun)) return undefined;
-    if (child.status === "STOPPING") throw new Error(`run ${child.run_id} of the previous attempt is still STOPPING`);
-    if (child.status === "FAILED" || child.status === "STOPPED") {
-      return (await runs.retryChild(child.run_id)) ? child.run_id : undefined;
-    }
-    return child.run_id; // It still runs: the worker of the previous attempt was lost.
+    if (!child || child.request !== requestOf(subRun)) return undefined;
+    if (child.status === "SUCCESS") return child.is_used ? undefined : child; // Used: the node is to run once more.
+    const isToRetry = child.status === "FAILED" || child.status === "STOPPED";
+    return isToRetry && !(await runs.retryChild(child.run_id)) ? undefined : child;
   }
 
   return {
     async begin(item, subRun) {
       const { run_id: runId, node_id: nodeId, fence } = item;
       const earlier = await earlierChild(item, subRun);
-      const child = earlier === undefined ? await childStart(item, subRun) : undefined;
-      const childRunId = earlier ?? child?.run.run_id ?? "";
-      return { runId, event: { kind: "parked", nodeId, fence, childRunId }, ...(child ? { child } : {}) };
+      if (earlier?.status === "SUCCESS") {
+        const artifact = await childArtifact(db, earlier.run_id, "chain" in subRun.of ? "artifacts" : "items");
+        return { runId, event: { kind: "succeeded", nodeId, fence, artifact } };
+      }
+      if (earlier) return { runId, event: { kind: "parked", nodeId, fence, childRunId: earlier.run_id } };
+      const child = await childStart(item, subRun);
+      return { runId, event: { kind: "parked", nodeId, fence, childRunId: child.run.run_id }, child };
     },
 
     async ended({ facts }, status) {
@@ -101,20 +111,12 @@ export function createSubRuns(deps: { db: Db; engine: Engine; runs: Runs; ids: I
 }
 
 async function outcomeOf(db: Db, childRunId: string, trigger: string): Promise<ChildOutcome> {
-  const { status, reason, nodes } = await readOutcome(db, childRunId);
+  const { status, reason } = await readOutcome(db, childRunId);
   if (status !== "SUCCESS") {
     const error = `run ${childRunId} ended with ${status}${reason === null ? "" : `: ${reason}`}`;
     return { status: status === "STOPPED" ? "STOPPED" : "FAILED", error, final: false };
   }
-  const withArtifact = nodes.filter(({ artifact }) => artifact !== null);
-  const artifact =
-    trigger === "map"
-      ? { runId: childRunId, items: nodes.map((node) => node.artifact) }
-      : { runId: childRunId, artifacts: Object.fromEntries(withArtifact.map((node) => [node.node_id, node.artifact])) };
-  const bytes = Buffer.byteLength(JSON.stringify(artifact));
-  if (bytes <= ARTIFACT_BYTES_MAX) return { status, artifact };
-  const error = `run ${childRunId} succeeded, but its artifacts have ${bytes} bytes in total, more than the ${ARTIFACT_BYTES_MAX} allowed`;
-  return { status: "FAILED", error, final: true };
+  return { status, artifact: await childArtifact(db, childRunId, trigger === "map" ? "items" : "artifacts") };
 }
 
 /** A digest that is equal for equal requests. */

@@ -139,6 +139,7 @@ describe("a node", () => {
       "another worker, since its own is lost, and a process with the role `scheduler`: none is alive",
       { state: "leased", status: "RUNNING", is_lost: true, unserved: "scheduler" },
     ],
+    ["run child-1, which an earlier attempt started, to stop", { state: "blocked", child_run_id: "child-1" }],
     ["run child-1", { state: "parked", child_run_id: "child-1" }],
     [null, { state: "leased", status: "RUNNING" }],
     [null, { state: null, status: "SUCCESS" }],

@@ -86,6 +86,8 @@ function waitingFor(row: NodeRow): string | null {
     }
     case "delayed":
       return withScheduler(`its next attempt, due at ${due_at?.toISOString()}`, unserved);
+    case "blocked":
+      return `run ${child_run_id}, which an earlier attempt started, to stop`;
     case "parked":
       return `run ${child_run_id}`;
     case "leased":

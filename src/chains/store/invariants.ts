@@ -51,9 +51,9 @@ const RULES: Invariant[] = [
   ),
   invariant(
     "chains.invariant.waiting",
-    "a node is waiting, delayed or ready exactly while it is PENDING or RETRYING",
+    "a node is waiting, delayed, blocked or ready exactly while it is PENDING or RETRYING",
     `select coalesce(n.run_id, l.run_id) || '/' || coalesce(n.node_id, l.node_id) as example
-       from (select * from chains.live_node where state in ('waiting', 'delayed', 'ready')) l
+       from (select * from chains.live_node where state in ('waiting', 'delayed', 'blocked', 'ready')) l
        full join (select n.* from chains.live_run r join chains.job_run_node n on n.run_id = r.run_id
                   where n.status in ('PENDING', 'RETRYING')) n
        on n.run_id = l.run_id and n.node_id = l.node_id

@@ -237,29 +237,23 @@ export async function stillPending(tx: Queryable, runIds: readonly string[]): Pr
   return (await tx.rows(STILL_PENDING, [runIds])).map(({ run_id }) => run_id);
 }
 
-const CHILDREN = statement<{ run_id: string; status: RunStatus; request: string | null }>(
-  "chains.run.children",
-  `select run_id, status, request from chains.job_run where parent_run_id = $1 and parent_node_id = $2
-   order by created_at desc limit 1`,
+const STOPPING = statement<{ run_id: string }>(
+  "chains.run.stopping",
+  "select run_id from chains.job_run where run_id = any($1::uuid[]) and status in ('STOPPING', 'STOPPED')",
 );
 
-/** The newest child run of a node. */
-export async function newestChild(db: Db, runId: string, nodeId: string) {
-  const [row] = await db.rows(CHILDREN, [runId, nodeId]);
-  return row;
+/** Those of the runs that are stopping or have stopped. */
+export async function stoppingRuns(tx: Queryable, runIds: readonly string[]): Promise<Set<string>> {
+  return new Set((await tx.rows(STOPPING, [runIds])).map(({ run_id }) => run_id));
 }
 
-const CHILD_RESULT = statement<{ status: RunStatus; reason: string | null }>(
-  "chains.run.child_result",
+const OUTCOME = statement<{ status: RunStatus; reason: string | null }>(
+  "chains.run.outcome",
   "select status, reason from chains.job_run where run_id = $1",
 );
-const ARTIFACTS = statement<{ node_id: string; artifact: unknown }>(
-  "chains.run.artifacts",
-  `select node_id, artifact_json as artifact from chains.job_run_node where run_id = $1 order by node_no`,
-);
 
-export async function readOutcome(db: Db, runId: string) {
-  const [[run], nodes] = await Promise.all([db.rows(CHILD_RESULT, [runId]), db.rows(ARTIFACTS, [runId])]);
+export async function readOutcome(db: Db, runId: string): Promise<{ status: RunStatus; reason: string | null }> {
+  const [run] = await db.rows(OUTCOME, [runId]);
   if (!run) throw new Error(`run ${runId} does not exist`);
-  return { ...run, nodes };
+  return run;
 }

@@ -28,12 +28,15 @@ const inMs = (time: string) => `extract(epoch from ${time} - now()) * 1000`;
  * Child runs whose node no longer waits for them: it was completed, has ended or timed out, or its own run is STOPPING. A
  * leased node does not count as gone: it may be about to park for the child run of its previous attempt.
  */
-const ORPHANED = `select c.run_id from chains.job_run c
-   where c.parent_run_id is not null and c.status in ('PENDING', 'RUNNING') and not exists (
+const AWAITED = `exists (
      select from chains.live_node n
      where n.run_id = c.parent_run_id and n.node_id = c.parent_node_id and (n.state = 'leased' or n.child_run_id = c.run_id)
        and (select l.status from chains.live_run l where l.run_id = n.run_id) = 'RUNNING'
    )`;
+const ORPHANED = `select c.run_id from chains.job_run c
+   where c.parent_run_id is not null and c.status in ('PENDING', 'RUNNING') and not ${AWAITED}`;
+/** Also for nodes that are blocked by it. */
+const HAS_ENDED_CHILD = `n.child_run_id is not null and ${CHILD_STATUS} in ('SUCCESS', 'FAILED', 'STOPPED')`;
 
 const LOOK = statement<DueWork>(
   "chains.timers.look",
@@ -43,8 +46,7 @@ const LOOK = statement<DueWork>(
           exists (select from chains.live_node where state = 'ready' and pool is not null) as ready_in_pool,
           exists (select from chains.live_node n where n.state = 'leased' and not exists (
             select from kernel.session s where s.id = n.session_id and s.expires_at > now())) as lost,
-          exists (select from chains.live_node n where n.state = 'parked' and ${CHILD_STATUS} in ('SUCCESS', 'FAILED', 'STOPPED'))
-            as ended_children,
+          exists (select from chains.live_node n where ${HAS_ENDED_CHILD}) as ended_children,
           exists (${ORPHANED}) as orphaned_children,
           exists (select from chains.live_wait) as waits,
           (select ${inMs("min(due_at)")} from chains.live_node where due_at is not null)::float8 as next_due_ms,
@@ -99,11 +101,10 @@ export async function runsOutOfGrace(db: Queryable, limit: number): Promise<stri
 
 const ENDED_CHILDREN = statement<{ child_run_id: string }>(
   "chains.timers.ended_children",
-  `select n.child_run_id from chains.live_node n
-   where n.state = 'parked' and ${CHILD_STATUS} in ('SUCCESS', 'FAILED', 'STOPPED') limit $1`,
+  `select n.child_run_id from chains.live_node n where ${HAS_ENDED_CHILD} limit $1`,
 );
 
-/** Child runs that have ended while their node is still parked for them. */
+/** Child runs that have ended while their node still waits for them. */
 export async function endedChildren(db: Queryable, limit: number): Promise<string[]> {
   return (await db.rows(ENDED_CHILDREN, [limit])).map(({ child_run_id }) => child_run_id);
 }
@@ -113,6 +114,16 @@ const ORPHANED_CHILDREN = statement<{ run_id: string }>("chains.timers.forsaken_
 /** Child runs that no node waits for anymore. */
 export async function orphanedChildren(db: Queryable, limit: number): Promise<string[]> {
   return (await db.rows(ORPHANED_CHILDREN, [limit])).map(({ run_id }) => run_id);
+}
+
+const IS_AWAITED = statement<{ awaited: boolean }>(
+  "chains.timers.is_awaited",
+  `select ${AWAITED} as awaited from chains.job_run c where c.run_id = $1`,
+);
+
+/** Whether a node waits for the child run, or is about to. */
+export async function isAwaited(tx: Queryable, runId: string): Promise<boolean> {
+  return (await tx.rows(IS_AWAITED, [runId]))[0]?.awaited ?? false;
 }
 
 const OVERDUE_CHILDREN = statement<NodeKey & { child_run_id: string }>(

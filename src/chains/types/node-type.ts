@@ -55,6 +55,9 @@ export interface NodeContext {
   saveCheckpoint(value: unknown): Promise<void>;
 }
 
+/** As JSON. A checkpoint may have as many. */
+export const ARTIFACT_BYTES_MAX = 1_048_576;
+
 export interface NodeResult {
   /** The result: children read it as `${nodes.<id>.artifact}`. Any JSON. */
   artifact?: unknown;

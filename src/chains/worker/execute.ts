@@ -4,7 +4,14 @@ import { isUnavailable } from "../../kernel/data/db.ts";
 import { storableJson, storableText } from "../../kernel/data/storable.ts";
 import { ExpressionError } from "../../kernel/expressions/cel.ts";
 import { messageOf } from "../../kernel/text/message-of.ts";
-import { FinalFailure, mayRetry, type NodeContext, type NodeResult, type SubRun } from "../types/node-type.ts";
+import {
+  ARTIFACT_BYTES_MAX,
+  FinalFailure,
+  mayRetry,
+  type NodeContext,
+  type NodeResult,
+  type SubRun,
+} from "../types/node-type.ts";
 import type { Registry } from "../types/registry.ts";
 import { type Mask, maskOf, NO_MASK } from "./mask.ts";
 import type { NodeOutput } from "./node-output.ts";
@@ -16,7 +23,6 @@ export type Outcome =
   | { kind: "skipped"; reason: string }
   | { kind: "failed"; error: string; final: boolean };
 
-export const ARTIFACT_BYTES_MAX = 1_048_576;
 const ERROR_LENGTH_MAX = 4_000;
 /** How long a node that timed out may take to end before it is abandoned. */
 const TIMEOUT_GRACE_MS = 5_000;

@@ -1,12 +1,13 @@
 /** Prepares claimed nodes: compiles conditions and templates, and reads parents' results, checkpoints and secrets. */
 
 import type { Db } from "../../kernel/data/db.ts";
-import { compileExpression, type Expression } from "../../kernel/expressions/cel.ts";
+import { compileExpression, type Expression, type Path } from "../../kernel/expressions/cel.ts";
 import { compileTemplate, type Template } from "../../kernel/expressions/template.ts";
 import type { NamedSecrets, OpenedSecret } from "../../kernel/secrets/named-secrets.ts";
 import type { GraphNode } from "../definitions/graph.ts";
-import { VARIABLES } from "../definitions/variables.ts";
+import { ITEM_VARIABLES, VARIABLES } from "../definitions/variables.ts";
 import type { KnownRun, RunCache } from "../engine/run-cache.ts";
+import { READ_BYTES_MAX, readsReference, resolveArtifact } from "../runs/child-artifacts.ts";
 import { readCheckpoints, readResults } from "../store/history.ts";
 import type { ClaimedNode, NodeKey } from "../store/live.ts";
 import { FinalFailure, type NodeType } from "../types/node-type.ts";
@@ -19,6 +20,8 @@ export interface PreparedNode extends ClaimedNode {
   parents: Record<string, { status: string; artifact: unknown }>;
   /** The existing secrets that any node of the same batch names. */
   secrets: ReadonlyMap<string, OpenedSecret>;
+  /** Why it cannot run. */
+  trouble?: string;
 }
 
 /** What `prepare` reads from. */
@@ -35,6 +38,8 @@ interface Compiled {
   /** Fields of `cfg` that are passed as they are; see `unrendered` of a node type. */
   unrendered: Record<string, unknown>;
   needsParents: boolean;
+  /** What its condition and templates read of the parents, those in `unrendered` included. */
+  paths: readonly Path[];
   /** The `cfg` of a node without templates: checked once, frozen, and shared by all attempts. */
   constant: unknown;
 }
@@ -59,6 +64,9 @@ function compile(node: GraphNode, registry: Registry): Compiled {
     template: result.template,
     unrendered,
     needsParents: usesNodes(result.template) || (expression !== undefined && usesNodes(expression)),
+    paths: [result.template, ...(expression ? [expression] : []), ...itemTemplates(unrendered)].flatMap((source) =>
+      source.pathsOf("nodes"),
+    ),
     constant: result.template.isConstant
       ? deepFreeze(completed(registry, type, { ...(result.template.render({}) as object), ...unrendered }))
       : undefined,
@@ -67,11 +75,20 @@ function compile(node: GraphNode, registry: Registry): Compiled {
   return compiled;
 }
 
+/** Those that do not compile are left out: the node type reports them. */
+function itemTemplates(unrendered: Record<string, unknown>): Template[] {
+  const result = compileTemplate(unrendered, ITEM_VARIABLES);
+  return "template" in result ? [result.template] : [];
+}
+
 function usesNodes({ references }: { references: ReadonlySet<string> }): boolean {
   return references.has("nodes");
 }
 
-/** Reads what the nodes need, in at most three statements for any number of nodes, and none if they need nothing. */
+/**
+ * Reads what the nodes need, in at most three statements for any number of nodes, and none if they need nothing. Artifacts that
+ * parents have by reference are read with a few more.
+ */
 export async function prepare(deps: PrepareDeps, claimed: readonly ClaimedNode[]): Promise<PreparedNode[]> {
   const { db, runCache, registry } = deps;
   const known = await runCache.get(db, [...new Set(claimed.map(({ run_id }) => run_id))]);
@@ -101,8 +118,49 @@ export async function prepare(deps: PrepareDeps, claimed: readonly ClaimedNode[]
       const row = resultOf.get(`${item.run_id}/${id}`);
       if (row) item.parents[id] = { status: row.status, artifact: row.artifact };
     }
+    await resolveParents(db, item, registry);
   }
   return prepared;
+}
+
+/** Reads the artifacts that the node reads through references. */
+async function resolveParents(db: Db, item: PreparedNode, registry: Registry): Promise<void> {
+  const named = tryCompile(item.node, registry)?.paths ?? [];
+  const readsAll = registry.get(item.node.def.type)?.readsParents !== false;
+  // Its type may read everything in `ctx.parents`. If that is too much, it gets what its templates name, and the references.
+  if (readsAll && (await resolveAlong(db, item, () => [[]])) === undefined) return;
+  const trouble = await resolveAlong(db, item, (id) => pathsInto(named, id));
+  if (trouble !== undefined) item.trouble = trouble;
+}
+
+/** Returns why it could not, or nothing. */
+async function resolveAlong(
+  db: Db,
+  { run_id, parents }: PreparedNode,
+  pathsOf: (parentId: string) => readonly Path[],
+): Promise<string | undefined> {
+  const room = { bytes: READ_BYTES_MAX };
+  const resolved: Record<string, unknown> = {};
+  try {
+    for (const [id, { artifact }] of Object.entries(parents)) {
+      const paths = pathsOf(id);
+      if (!readsReference(artifact, paths)) continue;
+      resolved[id] = await resolveArtifact(db, { owner: { run_id, node_id: id }, artifact, paths }, room);
+    }
+  } catch (error) {
+    if (!(error instanceof FinalFailure)) throw error;
+    return error.message;
+  }
+  for (const [id, artifact] of Object.entries(resolved)) parents[id] = { status: parents[id]?.status ?? "", artifact };
+  return undefined;
+}
+
+/** Below the artifact of a parent; the empty path is all of it. */
+function pathsInto(paths: readonly Path[], parentId: string): Path[] {
+  return paths.flatMap(([id, field, ...below]) => {
+    if (id === undefined || (id === parentId && field === undefined)) return [[]];
+    return id === parentId && field === "artifact" ? [below] : [];
+  });
 }
 
 function needsParents({ node }: PreparedNode, registry: Registry): boolean {
@@ -133,7 +191,8 @@ interface RenderedNode {
 
 /** Its type and rendered cfg, or the reason why it is skipped. */
 export function render(item: PreparedNode, registry: Registry): RenderedNode | { skippedBecause: string } {
-  const { node, run, parents, attempt } = item;
+  const { node, run, parents, attempt, trouble } = item;
+  if (trouble !== undefined) throw new FinalFailure(trouble);
   const type = registry.get(node.def.type);
   if (!type) {
     const how = registry.howToEnable(node.def.type);

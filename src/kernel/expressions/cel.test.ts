@@ -289,6 +289,23 @@ describe("what an expression uses", () => {
     return { references: [...references], nodes: members && [...members] };
   }
 
+  test.each<[string, string[]]>([
+    ["params.a", []],
+    ["nodes.a.artifact.rows[0].n > 0 || nodes['b-c'].status == 'SUCCESS'", ["a.artifact.rows", "b-c.status"]],
+    ["nodes.a.artifact.artifacts['deep one'].n", ["a.artifact.artifacts.deep one.n"]],
+    ["nodes.a.artifact.items.map(x, x.n + nodes.b.artifact)", ["a.artifact.items", "b.artifact"]],
+    ["nodes.a.artifact[params.which].n", ["a.artifact"]],
+    ["has(nodes.a.artifact.artifacts.b)", ["a.artifact.artifacts.b"]],
+    ["size(nodes)", [""]],
+    ["nodes[params.which].artifact", [""]],
+    ["cel.bind(n, nodes.a.artifact, n.rows)", ["a.artifact"]],
+    ["params.list.map(nodes, nodes.a.b)", []],
+    ["(nodes.a.artifact).rows", ["a.artifact.rows"]],
+  ])("%s reads these paths", (source, paths) => {
+    const read = compileExpression(source, VARIABLES).pathsOf("nodes");
+    expect(read.map((path) => path.join("."))).toEqual(paths);
+  });
+
   test.each<[string, string[], string[] | undefined]>([
     ["1 + 1", [], []],
     ["params.a", ["params"], []],

@@ -8,6 +8,9 @@ import { type ASTNode, TypeError as CheckError, Environment, EvaluationError, Pa
 import { isPlainObject } from "../json/is-plain-object.ts";
 import { didYouMean } from "../nearest.ts";
 
+/** Names of members, from the outermost. */
+export type Path = readonly string[];
+
 export interface Expression {
   readonly source: string;
   /** The variables that it uses. */
@@ -17,6 +20,11 @@ export interface Expression {
    * (`nodes[params.which]`, `size(nodes)`).
    */
   membersOf(variable: string): ReadonlySet<string> | undefined;
+  /**
+   * The paths below `variable` that it reads, each with all that is below it: `["a", "artifact"]` for `nodes.a.artifact[0]`. A
+   * path ends where its members are known only at run time.
+   */
+  pathsOf(variable: string): readonly Path[];
   /** A new JSON value that shares nothing with `values`. Throws an ExpressionError. */
   evaluate(values: Readonly<Record<string, unknown>>): unknown;
 }
@@ -76,7 +84,8 @@ export function compileExpression(source: string, variables: readonly string[]):
   return {
     source,
     references: usage.references,
-    membersOf: (variable) => (usage.opaque.has(variable) ? undefined : (usage.members.get(variable) ?? new Set())),
+    membersOf: (variable) => membersIn(usage.paths.get(variable) ?? []),
+    pathsOf: (variable) => usage.paths.get(variable) ?? [],
     evaluate(values) {
       try {
         return toJson(run(values));
@@ -133,27 +142,34 @@ function parse(source: string, variables: readonly string[], environment: Enviro
 
 interface Usage {
   readonly references: Set<string>;
-  readonly members: Map<string, Set<string>>;
-  /** The variables whose members are known only at run time. */
-  readonly opaque: Set<string>;
+  /** By variable. */
+  readonly paths: Map<string, Path[]>;
   needsTimeLimit: boolean;
 }
 
+/** The first members of the paths; undefined if one of them is the variable itself. */
+export function membersIn(paths: readonly Path[]): ReadonlySet<string> | undefined {
+  const members = paths.map(([first]) => first);
+  return members.every((member) => member !== undefined) ? new Set(members) : undefined;
+}
+
 function usageOf(root: ASTNode, source: string, variables: readonly string[], environment: Environment): Usage {
-  const usage: Usage = { references: new Set(), members: new Map(), opaque: new Set(), needsTimeLimit: false };
+  const usage: Usage = { references: new Set(), paths: new Map(), needsTimeLimit: false };
   visit(root, new Set());
   return usage;
 
-  /** `bound` has the names that macros around `node` bind; they shadow variables. */
-  function visit(node: ASTNode, bound: ReadonlySet<string>): void {
+  /**
+   * `bound` has the names that macros around `node` bind; they shadow variables. `below` is the path that is read of its
+   * value.
+   */
+  function visit(node: ASTNode, bound: ReadonlySet<string>, below: Path = []): void {
     if (node.op === "id") {
-      use(node.args, node, undefined, bound);
+      use(node.args, node, below, bound);
     } else if (node.op === "." || node.op === "[]") {
       const [object, key] = node.args;
       const name = typeof key === "string" ? key : literalText(key);
       allow(name, typeof key === "string" ? node : key);
-      if (object.op === "id") use(object.args, object, name, bound);
-      else visit(object, bound);
+      visit(object, bound, name === undefined ? [] : [name, ...below]);
       if (typeof key !== "string") visit(key, bound);
     } else if (node.op === "rcall") {
       visitMethod(...node.args, bound);
@@ -177,7 +193,7 @@ function usageOf(root: ASTNode, source: string, variables: readonly string[], en
     for (const [index, argument] of rest.entries()) visit(argument, method === "bind" && index === 0 ? bound : inner);
   }
 
-  function use(name: string, node: ASTNode, member: string | undefined, bound: ReadonlySet<string>): void {
+  function use(name: string, node: ASTNode, path: Path, bound: ReadonlySet<string>): void {
     if (bound.has(name)) return;
     if (!variables.includes(name)) {
       if (environment.hasVariable(name)) return; // A name of CEL, such as `int` or `cel`.
@@ -189,8 +205,7 @@ function usageOf(root: ASTNode, source: string, variables: readonly string[], en
       );
     }
     usage.references.add(name);
-    if (member === undefined) usage.opaque.add(name);
-    else usage.members.set(name, (usage.members.get(name) ?? new Set()).add(member));
+    usage.paths.set(name, [...(usage.paths.get(name) ?? []), path]);
   }
 
   function allow(name: string | undefined, node: ASTNode): void {

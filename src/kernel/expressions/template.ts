@@ -10,7 +10,7 @@
  */
 
 import { SECRET_NAME } from "../secrets/named-secrets.ts";
-import { compileExpression, type Expression, ExpressionError, quoted } from "./cel.ts";
+import { compileExpression, type Expression, ExpressionError, membersIn, type Path, quoted } from "./cel.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 type Render = (values: Values) => unknown;
@@ -24,6 +24,8 @@ export interface Template {
   readonly secrets: ReadonlySet<string>;
   /** The members of `variable` that its expressions name, or undefined if they are known only when it is rendered. */
   membersOf(variable: string): ReadonlySet<string> | undefined;
+  /** The paths below `variable` that its expressions read, as in an Expression. */
+  pathsOf(variable: string): readonly Path[];
   /** A new JSON value. Throws an ExpressionError. */
   render(values: Values): unknown;
 }
@@ -113,6 +115,7 @@ function secretNamed(name: string, source: string): Expression {
     source,
     references: new Set(),
     membersOf: () => new Set(),
+    pathsOf: () => [],
     evaluate({ secrets }) {
       const value: unknown = secrets instanceof Map ? secrets.get(name) : undefined;
       if (typeof value === "string") return value;
@@ -122,19 +125,13 @@ function secretNamed(name: string, source: string): Expression {
 }
 
 function templateOf(expressions: readonly Expression[], secrets: ReadonlySet<string>, render: Render): Template {
+  const pathsOf = (variable: string) => expressions.flatMap((expression) => expression.pathsOf(variable));
   return {
     secrets,
     isConstant: expressions.length === 0,
     references: new Set(expressions.flatMap((expression) => [...expression.references])),
-    membersOf(variable) {
-      const members = new Set<string>();
-      for (const expression of expressions) {
-        const named = expression.membersOf(variable);
-        if (named === undefined) return undefined;
-        for (const member of named) members.add(member);
-      }
-      return members;
-    },
+    membersOf: (variable) => membersIn(pathsOf(variable)),
+    pathsOf,
     render,
   };
 }
