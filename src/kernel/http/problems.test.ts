@@ -116,6 +116,13 @@ describe("an unknown path", () => {
     expect((await send("/files/registre")).body["error"]).toMatch(/Did you mean POST \/files\/register\?$/);
   });
 
+  test("is answered before the body is read, whatever it holds", async () => {
+    const text = { headers: { "content-type": "text/plain" }, body: "not JSON" };
+    expect((await http.send("/nowhere", { method: "POST", ...text })).status).toBe(404);
+    expect((await http.send("/both", { method: "POST", ...text })).status).toBe(405);
+    expect((await http.send("/both", { method: "QUERY" })).status).toBe(405);
+  });
+
   test("is truncated in the answer", async () => {
     expect(String(await hintFor(`/${"x".repeat(5_000)}`)).length).toBeLessThan(400);
   });

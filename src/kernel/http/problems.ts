@@ -19,25 +19,23 @@ export function useProblems(http: FastifyInstance): void {
   });
 
   const paths = knownPaths(http);
-  http.setNotFoundHandler((request, reply) => {
-    const path = request.url.split("?", 1)[0] ?? "";
-    const { method } = request;
+  function unrouted({ url, method }: FastifyRequest, reply: FastifyReply): ApiError {
+    const path = url.split("?", 1)[0] ?? "";
     const shownPath = path.slice(0, 256);
-    const methods = paths.methodsAt(path);
-    if (methods) {
-      reply.header("allow", methods.join(", "));
-      return answer(
-        reply,
-        kernelError(
-          "METHOD_NOT_ALLOWED",
-          {},
-          { method, path: shownPath, methods: methods.join(", "), hint: paths.nearestTo(path, method) ?? "" },
-        ),
-      );
+    const methods = paths.methodsAt(path)?.join(", ");
+    if (methods === undefined) {
+      const hint = paths.nearestTo(path) ?? "The reference is at /docs.";
+      return kernelError("ROUTE_NOT_FOUND", {}, { method, path: shownPath, hint });
     }
-    const hint = paths.nearestTo(path) ?? "The reference is at /docs.";
-    return answer(reply, kernelError("ROUTE_NOT_FOUND", {}, { method, path: shownPath, hint }));
-  });
+    reply.header("allow", methods);
+    const hint = paths.nearestTo(path, method) ?? "";
+    return kernelError("METHOD_NOT_ALLOWED", {}, { method, path: shownPath, methods, hint });
+  }
+  // Before the body is read: whatever is wrong with it, there is nobody to take it.
+  http.addHook("preParsing", (request, reply, payload, done) =>
+    request.is404 ? done(unrouted(request, reply)) : done(null, payload),
+  );
+  http.setNotFoundHandler((request, reply) => answer(reply, unrouted(request, reply)));
 }
 
 function answer(reply: FastifyReply, problem: ApiError): FastifyReply {
