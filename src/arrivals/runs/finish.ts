@@ -11,7 +11,7 @@ import type { Events } from "../events.ts";
 import { recompute } from "../kpis/computed.ts";
 import { type ClaimedInstance, endInstance } from "../store/instances.ts";
 import { replaceModelValues, type ValueWrite } from "../store/kpis.ts";
-import { lockModelKpis, type ModelRow } from "../store/models.ts";
+import { dependentsOf, holdModels, lockModelKpis, type ModelRow } from "../store/models.ts";
 import { endTask } from "../store/tasks.ts";
 import { ENDED_TOPIC, READY_TOPIC, TIMER_TOPIC } from "../topics.ts";
 import { type Considered, consider } from "./consider.ts";
@@ -45,6 +45,7 @@ export async function finish(deps: FinishDeps, run: Run, outcome: Outcome): Prom
   const { db, wake } = deps;
   try {
     await db.tx(async (tx) => {
+      await holdConcerned(tx, run.model);
       const { produced, again } = await (outcome.status === "SUCCESS"
         ? succeed(tx, deps, run, outcome)
         : fail(tx, deps, run, outcome.message));
@@ -63,6 +64,12 @@ export async function finish(deps: FinishDeps, run: Run, outcome: Outcome): Prom
     wake.hint(READY_TOPIC); // A claim may have skipped the instance while it was locked here.
     return false;
   }
+}
+
+/** The run's model, and those that depend on the table that it produces. */
+async function holdConcerned(tx: Queryable, { model_id, produces }: ModelRow): Promise<void> {
+  const dependents = produces === null ? [] : await dependentsOf(tx, [produces]);
+  await holdModels(tx, [model_id, ...dependents.map((one) => one.model_id)]);
 }
 
 interface Followed {

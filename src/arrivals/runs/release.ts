@@ -6,7 +6,7 @@ import type { Db, Tx } from "../../kernel/data/db.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import type { Events } from "../events.ts";
 import { type InstanceKey, releaseInstances } from "../store/instances.ts";
-import { findModels } from "../store/models.ts";
+import { findModels, holdModels } from "../store/models.ts";
 import { endLostTasks } from "../store/tasks.ts";
 import { ENDED_TOPIC, READY_TOPIC } from "../topics.ts";
 import { reconsider } from "./consider.ts";
@@ -33,6 +33,10 @@ export function releaseRuns(
 ): Promise<number> {
   const { db, wake, lostLimit } = deps;
   return db.tx(async (tx) => {
+    await holdModels(
+      tx,
+      held.map(({ model_id }) => model_id),
+    );
     const released = await releaseInstances(tx, held, { lost: isLoss, lostLimit });
     await endLostTasks(tx, released, message);
     const failed = released.filter(({ state }) => state === "idle");

@@ -67,12 +67,28 @@ export async function findModels(db: Queryable, modelIds: readonly string[]): Pr
 
 const LOCK = statement<{ state: number; version: number }>(
   "arrivals.model.lock",
-  "select state, version::float8 as version from arrivals.metrics_model where model_id = $1 for update",
+  "select state, version::float8 as version from arrivals.metrics_model where model_id = $1 for no key update",
 );
 
-/** Locks the model against changes until the transaction ends. */
+/**
+ * Locks the model against changes until the transaction ends. Its key does not change, so foreign keys that point to it can
+ * still be checked: with `for update`, a run that ends would wait for this transaction, which waits for the run's indicators.
+ */
 export async function lockModel(tx: Queryable, modelId: string) {
   return (await tx.rows(LOCK, [modelId]))[0];
+}
+
+const HOLD = statement(
+  "arrivals.model.hold",
+  "select from arrivals.metrics_model where model_id = any($1::text[]) order by model_id for key share",
+);
+
+/**
+ * Keeps the models from being deleted until the transaction ends. It comes before the locks on instances, indicators and
+ * values: a delete locks the model first and then those.
+ */
+export async function holdModels(tx: Queryable, modelIds: readonly string[]): Promise<void> {
+  await tx.rows(HOLD, [modelIds]);
 }
 
 const UPSERT = statement<{ created: boolean }>(

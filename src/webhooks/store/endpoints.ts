@@ -93,7 +93,7 @@ const FAILED = statement<{ callback_url: string; disabled_reason: string | null 
      where e.disabled_at is null
        and (e.failing_since is null or i.gone or i.held_seconds > 0
             or e.failing_since <= now() - make_interval(days => $4::int4))
-     order by e.callback_url, e.team_name for update of e
+     order by e.callback_url, e.team_name for no key update of e
    ) update webhooks.endpoint e
      set failing_since = coalesce(e.failing_since, now()),
          held_until = case when j.held_seconds > 0
