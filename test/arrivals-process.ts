@@ -103,8 +103,13 @@ export const SETTINGS: ArrivalsSettings = {
 const gates: (() => void)[] = [];
 const NO_CHAINS: ChainPort = {
   start: () => Promise.reject(new Error("there are no chains here")),
-  ended: () => Promise.reject(new Error("there are no chains here")),
+  outcome: () => Promise.reject(new Error("there are no chains here")),
+  underWay: async () => new Set(),
   stop: async () => {},
+  rootOf: async () => undefined,
+  onChange: () => {},
+  endWait: async () => "gone",
+  stillWaiting: async () => new Set(),
 };
 
 /** A consumer that no relay serves, so that emitted events stay in the outbox where tests read them. */
@@ -133,7 +138,7 @@ export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
     await Promise.all(open.splice(0).map((process) => process.stop()));
     const violations = await findViolations(database.db);
     await database.query(
-      `truncate arrivals.metrics_model, arrivals.metrics_etl_log, arrivals.model_instance, arrivals.metrics_task_log,
+      `truncate arrivals.metrics_model, arrivals.metrics_etl_log, arrivals.model_instance, arrivals.metrics_task_log, arrivals.node_wait,
          arrivals.metrics_kpi, arrivals.metrics_kpi_data, kernel.outbox cascade`,
     );
     expect(violations).toEqual([]);

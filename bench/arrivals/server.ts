@@ -41,7 +41,7 @@ export async function serveArrivals(db: Db, addRoutes?: (http: Http) => void): P
       settings,
       engines,
       outbox: createOutbox([], wake),
-      chains: { start: noChains, ended: noChains, stop: noChains },
+      chains: NO_CHAINS,
       onArrived: () => {},
     });
     made = arrivals;
@@ -63,3 +63,14 @@ export async function serveArrivals(db: Db, addRoutes?: (http: Http) => void): P
 async function noChains(): Promise<never> {
   throw new Error("no model of this benchmark runs a chain");
 }
+
+const NO_CHAINS = {
+  start: noChains,
+  outcome: noChains,
+  underWay: noChains,
+  stop: noChains,
+  rootOf: noChains,
+  onChange: () => {},
+  endWait: noChains,
+  stillWaiting: noChains,
+};

@@ -118,6 +118,8 @@ async function presentStates(tx: Queryable, keys: readonly InstanceKey[]): Promi
     const key = { model_id, op_time };
     switch (state) {
       case "running":
+      case "parked":
+      case "returned":
         return { ...key, generation, verdict: { kind: "ready" } };
       case "ready":
         return { ...key, generation: generation + 1, verdict: { kind: "ready" } };

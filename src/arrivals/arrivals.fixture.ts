@@ -53,6 +53,7 @@ interface TestKpis extends TestMillrace {
   define(modelId: string, fields?: Json): Promise<Json>;
   /** Defines and publishes it. */
   publish(modelId: string, fields?: Json): Promise<void>;
+  /** Its parts are defined first, if they are not. */
   compute(kpiId: string, expression: string): Promise<void>;
   /** Announces a table; the answer must be 200. */
   arrive(table: string, opTime?: string, headers?: Record<string, string>): Promise<ArrivalReply>;
@@ -121,7 +122,9 @@ export function useKpis(database: TestDatabase, options: MillraceOptions = {}): 
 
   const allRunsEnded = () =>
     until(async () => {
-      const busy = await database.query("select from arrivals.model_instance where state in ('ready', 'running')");
+      const busy = await database.query(
+        "select from arrivals.model_instance where state in ('ready', 'running', 'parked', 'returned')",
+      );
       return busy.length === 0;
     }, "all runs to end");
 
@@ -138,7 +141,11 @@ export function useKpis(database: TestDatabase, options: MillraceOptions = {}): 
     },
 
     async compute(kpiId, expression) {
-      done(await kpis.put(`/indicators/${kpiId}`, { type: "COMPUTED", name: kpiId, expression }));
+      const answer = await kpis.put(`/indicators/${kpiId}`, { type: "COMPUTED", name: kpiId, expression });
+      const { problem, name } = (answer.body["details"] ?? {}) as { problem?: string; name?: string };
+      if (problem !== "unknown") return void done(answer);
+      done(await kpis.put(`/indicators/${name}`, { type: "EXTENDED", name }));
+      await kpis.compute(kpiId, expression);
     },
 
     async arrive(table, opTime = TODAY, headers = {}) {

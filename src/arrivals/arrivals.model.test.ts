@@ -69,7 +69,9 @@ beforeAll(async () => {
     onRun: () => {},
     settings: { ...SETTINGS, lostLimit: LOST_LIMIT },
     engines: { names: () => ["duckdb"] } as unknown as Engines,
-    chains: {} as Parameters<typeof createArrivals>[0]["chains"],
+    chains: { onChange: () => {}, stillWaiting: async () => new Set<string>() } as unknown as Parameters<
+      typeof createArrivals
+    >[0]["chains"],
     onArrived: () => {},
   });
 });
@@ -204,7 +206,7 @@ async function claim(model: Model, session: string, limit: number): Promise<void
 function end(no: number, succeeds: boolean): Promise<boolean> {
   const one = runs[no] as Run;
   const value = { kpi_id: kpiOf(one.model_id), dimension_key: "", dimensions: {}, value: no };
-  const deps = { db: database.db, wake, events, onArrived: () => {} };
+  const deps = { db: database.db, wake, events, nodeWaits: arrivals.nodeWaits, onArrived: () => {} };
   if (!succeeds) return finish(deps, one, { status: "FAILED", message: "broke" });
   return finish(deps, one, { status: "SUCCESS", values: [value], computeCount: 1 });
 }

@@ -17,12 +17,13 @@ import { createModels, type Models } from "./models/models.ts";
 import { createRequests, type Requests } from "./models/requests.ts";
 import type { ChainPort } from "./runs/chain-port.ts";
 import { keyOf } from "./runs/decide.ts";
+import { createNodeWaits, type NodeWaits } from "./runs/node-waits.ts";
+import { createParking } from "./runs/parking.ts";
 import { createRunWaiters, type RunWaiters } from "./runs/run-waiters.ts";
 import { createTimers } from "./runs/timers.ts";
 import { createWorker } from "./runs/worker.ts";
 import type { ArrivalsSettings } from "./settings.ts";
 import { findArrivals, type ListArrivals, listArrivals } from "./store/arrivals.ts";
-import { setChainRun } from "./store/tasks.ts";
 import { READY_TOPIC, TIMER_TOPIC } from "./topics.ts";
 
 export interface Arrivals {
@@ -30,6 +31,7 @@ export interface Arrivals {
   indicators: Indicators;
   requests: Requests;
   runWaiters: RunWaiters;
+  nodeWaits: NodeWaits;
   /** Start it in a process with the role `worker`. */
   worker: ReturnType<typeof createWorker>;
   /** Start it in a process with the role `scheduler`. */
@@ -71,6 +73,9 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
   const { db, wake, engines, settings, metrics, onArrived } = deps;
   const tableName = tableNaming(settings);
   const events = createEvents({ ...deps, ids: systemIds, clock: systemClock });
+  const requests = createRequests({ db, wake });
+  const parking = createParking(deps);
+  const nodeWaits = createNodeWaits({ ...deps, ids: systemIds, requests });
 
   function afterAnnounced(announcements: readonly Announcement[], results: readonly Announced[]): void {
     const verdicts = new Set(results.flatMap(({ considered }) => considered.map(({ verdict }) => verdict.kind)));
@@ -104,19 +109,22 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
       engineNames: engines.names,
       tableName,
       timeoutSeconds: settings.timeoutSeconds,
+      onRemoved: (modelId) => nodeWaits.settleSoon({ modelId }),
     }),
     indicators: createIndicators({ db }),
-    requests: createRequests({ db, wake }),
+    requests,
+    nodeWaits,
     runWaiters: createRunWaiters({ db, wake }),
     worker: createWorker({
       ...deps,
       events,
+      parking,
+      nodeWaits,
       rowsMax: settings.rowsMax,
       bytesMax: settings.resultBytesMax,
-      onChainRun: (run, chainRunId) => setChainRun(db, run.taskId, chainRunId),
       name: PROCESS_NAME,
     }),
-    timers: createTimers({ ...deps, events }),
+    timers: createTimers({ ...deps, events, parking, nodeWaits }),
     announce: (announcement) => announcements.add(named(announcement)),
     announceIn: (tx, given) => announceAll(tx, given.map(named)),
     list: ({ table, ...query }) => listArrivals(db, { ...query, table: table === null ? null : tableName(table) }),

@@ -32,7 +32,13 @@ async function newModel(
   ];
   const sql = `select '${kpiId}' as kpi_id, 5 as value`;
   const work = fields["chain"] === undefined ? { sql } : {};
-  const body = { name: modelId, ...work, dependencies: [{ table }], kpis: [kpiId], ...fields };
+  const body = {
+    name: modelId,
+    ...work,
+    dependencies: [{ table }],
+    kpis: fields["chain"] === undefined ? [kpiId] : [],
+    ...fields,
+  };
   expect((await put(`${KPI}/models/${modelId}`, body)).status).toBe(201);
   expect((await post(`${KPI}/models/${modelId}:publish`)).status).toBe(200);
   return { modelId, table, kpiId };
@@ -179,11 +185,7 @@ describe("a node of the type `model`", () => {
     }, "the run to end");
     expect(ended).toMatchObject({ status: "SUCCESS" });
     const done = await tasksOf(modelId, api);
-    expect(done.map(({ status, generation }) => [status, generation])).toEqual([
-      ["FAILED", 1],
-      ["SUCCESS", 1],
-    ]);
-    expect(done[1]?.chainRunId).toBe(done[0]?.chainRunId);
+    expect(done.map(({ status, generation }) => [status, generation])).toEqual([["SUCCESS", 1]]);
     expect(await findViolations(elsewhere.db)).toEqual([]);
   });
 });

@@ -50,7 +50,7 @@ export interface Chains {
   retention: Service;
   /** Reports arrived tables to the nodes that wait for them. Returns how many waits it satisfied. */
   arrived(arrivals: readonly ArrivedTable[]): Promise<number>;
-  /** Runs that another module starts and waits for. */
+  /** Runs that another module starts and waits for, and nodes that wait for it. */
   called: CalledRuns;
   /** Adds node types of another module. Call it before anything is started. */
   addTypes(types: readonly NodeType[]): void;
@@ -143,7 +143,16 @@ export function createChains(deps: ChainsDeps): Chains {
     timers: createTimers({ ...deps, engine, runs, runCache, schedules, subRuns, catchUpWithArrivals }),
     retention: createRetention(deps),
     arrived,
-    called: createCalledRuns({ db, wake, runs, runCache }),
+    called: createCalledRuns({
+      db,
+      wake,
+      ids,
+      runs,
+      engine,
+      runCache,
+
+      onChange: runEndListeners.setCaller,
+    }),
     addTypes: registry.add,
     onRunsEnded: runEndListeners.add,
     history: { runs: runCache.get, nodeEnds: readNodeEnds, reasons: readReasons },

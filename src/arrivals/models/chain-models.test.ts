@@ -1,9 +1,9 @@
 /** Models that run a chain: its last nodes return the values, and the chain runs once whichever process dies. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { ACTOR, arrival, useArrivalProcesses } from "../../../test/arrivals-process.ts";
-import { type ChainProcess, held, useChainProcesses } from "../../../test/chain-process.ts";
+import { type Act, type ChainProcess, held, useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
-import { until } from "../../../test/until.ts";
+import { signal, until } from "../../../test/until.ts";
 
 const database = useDatabase();
 const chains = useChainProcesses(database);
@@ -24,6 +24,13 @@ async function openModel(nodes: readonly object[], fields: object = {}, settings
   await define(process, "m", ["a"], { chain: "work", ...fields });
   return process;
 }
+/** Returns a value after the act. */
+const returningOne =
+  (act: Act): Act =>
+  async (...given) => {
+    await act(...given);
+    return { artifact: rows(1) };
+  };
 const chainRuns = () => database.query<{ run_id: string; status: string }>("select run_id, status from chains.job_run");
 
 describe("a model that runs a chain", () => {
@@ -78,52 +85,62 @@ describe("a model that runs a chain", () => {
     acts.set("n", work.act);
     const process = await openModel([{ id: "n" }], { timeoutSeconds: 1 });
     await process.announce(arrival("a", DAY));
-    expect((await ended("FAILED"))[0]?.message).toBe("Its chain took longer than 1 s.");
-    await until(async () => (await chainRuns())[0]?.status === "STOPPED", "the chain to be stopped");
+    await work.begun();
+    await until(() => work.contexts[0]?.signal.aborted, "the chain to be stopped");
+    work.release();
+    expect((await ended("FAILED"))[0]?.message).toMatch(/ended as STOPPED: Its chain took longer than 1 s\.$/);
+    expect(await chainRuns()).toMatchObject([{ status: "STOPPED" }]);
   });
 });
 
 describe("a run of a chain whose model's process is gone", () => {
-  test("is found again by the next process, and not started twice", async () => {
+  test("is awaited by no process, and any process stores its result", async () => {
     const work = held();
-    acts.set("n", work.act);
+    acts.set("n", returningOne(work.act));
     const gone = await openModel([{ id: "n" }], {}, { roles: ["worker"] });
     await gone.announce(arrival("a", DAY));
     await work.begun();
-    await until(async () => (await tasks())[0]?.chainRunId, "the chain run to be recorded");
+    expect(await state("m", DAY)).toBe("parked");
+    await gone.worker.stop();
+    await open({ chains: chainProcess.called, roles: ["worker"] });
+    work.release();
+    await ended("SUCCESS");
+    expect((await tasks()).map(({ status, generation }) => [status, generation])).toEqual([["SUCCESS", 1]]);
+    expect(work.contexts).toHaveLength(1);
+    expect(await values()).toEqual([`m.K ${DAY} 1 1`]);
+  });
+
+  test("has its result stored by another process if the one that stores it is killed", async () => {
+    acts.set("n", () => ({ artifact: rows(1) }));
+    const begun = signal();
+    const outcome = () => {
+      begun.resolve();
+      return new Promise<never>(() => {});
+    };
+    const gone = await openModel([{ id: "n" }], {}, { chains: { ...chainProcess.called, outcome }, roles: ["worker"] });
+    await gone.announce(arrival("a", DAY));
+    await begun.promise;
     await gone.expireSession();
     const next = await open({ chains: chainProcess.called, roles: ["worker"] });
     await next.worker.reclaimer?.runOnce();
-    await until(async () => (await tasks())[1]?.chainRunId, "the next to have found it");
-    work.release();
-    const [done] = await ended("SUCCESS");
-    expect(await chainRuns()).toMatchObject([{ run_id: done?.chainRunId, status: "SUCCESS" }]);
-    expect((await tasks()).map(({ status, generation }) => [status, generation])).toEqual([
-      ["FAILED", 1],
-      ["SUCCESS", 1],
-    ]);
-    expect(work.contexts).toHaveLength(1);
+    await ended("SUCCESS");
+    expect((await tasks()).map(({ status, generation }) => [status, generation])).toEqual([["SUCCESS", 1]]);
+    expect(await values()).toEqual([`m.K ${DAY} 1 1`]);
   });
 
-  test("is not reused for the next arrival after the model has failed", async () => {
-    const work = held();
-    acts.set("n", work.act);
-    const gone = await openModel([{ id: "n" }], {}, { roles: ["worker"], lostLimit: 1 });
-    await gone.announce(arrival("a", DAY));
-    await work.begun();
-    await gone.expireSession();
-    await gone.worker.reclaimer?.runOnce();
-    expect(await state("m", DAY)).toBe("idle");
-    acts.clear();
-    const next = await open({ chains: chainProcess.called });
-    await next.announce(arrival("a", DAY));
-    const [done] = await ended("SUCCESS");
-    expect(done).toMatchObject({ generation: 2 });
-    expect(await chainRuns()).toHaveLength(2);
-    work.release();
+  test("is found by the timers if its end was not reported", async () => {
+    acts.set("n", () => ({ artifact: rows(1) }));
+    const process = await openModel([{ id: "n" }], {}, { roles: ["worker"] });
+    chainProcess.called.onChange(async () => new Set());
+    await process.announce(arrival("a", DAY));
+    await until(async () => (await chainRuns())[0]?.status === "SUCCESS", "the chain's run to end");
+    expect(await state("m", DAY)).toBe("parked");
+    await process.timers.runOnce();
+    await ended("SUCCESS");
   });
 
   test("is not found by a later model of the same name", async () => {
+    acts.set("n", () => ({ artifact: rows(1) }));
     const process = await openModel([{ id: "n" }]);
     await process.announce(arrival("a", DAY));
     await ended("SUCCESS");
@@ -134,30 +151,105 @@ describe("a run of a chain whose model's process is gone", () => {
     expect(await chainRuns()).toHaveLength(2);
   });
 
-  test("is awaited while the database is briefly unavailable", async () => {
-    const work = held();
-    acts.set("n", work.act);
+  test("is read again when the database was briefly unavailable", async () => {
+    acts.set("n", () => ({ artifact: rows(1) }));
     let away = 0;
     const { called } = chainProcess;
-    const process = await openModel(
-      [{ id: "n" }],
-      {},
-      {
-        chains: {
-          ...called,
-          async ended(runId: string, signal: AbortSignal) {
-            away += 1;
-            if (away === 1) throw new Error("Connection terminated unexpectedly");
-            return called.ended(runId, signal);
-          },
-        },
-      },
-    );
+    const outcome = (runId: string) => {
+      away += 1;
+      if (away === 1) throw new Error("Connection terminated unexpectedly");
+      return called.outcome(runId);
+    };
+    const process = await openModel([{ id: "n" }], {}, { chains: { ...called, outcome } });
     await process.announce(arrival("a", DAY));
-    await work.begun();
-    work.release();
     await ended("SUCCESS");
     expect(await chainRuns()).toHaveLength(1);
     expect(await emitted()).toEqual([`kpi.updated m ${DAY} 1`]);
+  });
+});
+
+describe("a model whose chain's run has failed", () => {
+  /** The run of the chain, after the model has failed with it. */
+  async function failedRun(nodes: readonly object[] = [{ id: "n" }]) {
+    acts.set("n", () => Promise.reject(new Error("not yet")));
+    const process = await openModel(nodes);
+    await process.announce(arrival("a", DAY));
+    await ended("FAILED");
+    const [run] = await chainRuns();
+    return { process, runId: run?.run_id ?? "" };
+  }
+  const retry = { downstream: false, dryRun: false, reason: null };
+  const STORED = [`m.K ${DAY} 1 1`];
+
+  test("continues and succeeds when that run is retried", async () => {
+    const { runId } = await failedRun();
+    const work = held();
+    acts.set("n", returningOne(work.act));
+    await chainProcess.runs.retry(runId, retry, ACTOR);
+    expect(await tasks()).toMatchObject([{ status: "RUNNING", message: null, generation: 1 }]);
+    expect(await state("m", DAY)).toBe("parked");
+    await work.begun();
+    work.release();
+    expect(await ended("SUCCESS")).toHaveLength(1);
+    expect(await values()).toEqual(STORED);
+    expect(await emitted()).toEqual([`model.failed m ${DAY} 1`, `kpi.updated m ${DAY} 1`]);
+  });
+
+  test("fails again with it, and can be continued again", async () => {
+    const { runId } = await failedRun();
+    await chainProcess.runs.retry(runId, retry, ACTOR);
+    await until(async () => (await emitted()).length === 2, "the second failure");
+    expect(await tasks()).toMatchObject([{ status: "FAILED" }]);
+    acts.set("n", () => ({ artifact: rows(1) }));
+    await chainProcess.runs.retry(runId, retry, ACTOR);
+    await ended("SUCCESS");
+  });
+
+  test("succeeds when its node is completed by hand", async () => {
+    const { runId } = await failedRun();
+    await chainProcess.runs.complete(runId, { nodeId: "n", artifact: rows(1), reason: null }, ACTOR);
+    await ended("SUCCESS");
+    expect(await values()).toEqual(STORED);
+  });
+
+  test("succeeds when that run was stopped and is resumed", async () => {
+    const work = held();
+    acts.set("n", work.act);
+    const process = await openModel([{ id: "n" }, { id: "last", dependsOn: ["n"] }]);
+    acts.set("last", () => ({ artifact: rows(1) }));
+    await process.announce(arrival("a", DAY));
+    await work.begun();
+    const runId = (await chainRuns())[0]?.run_id ?? "";
+    await chainProcess.runs.stop(runId, ACTOR, { reason: "maintenance" });
+    work.release();
+    expect((await ended("FAILED"))[0]?.message).toMatch(/ended as STOPPED: maintenance/);
+    await chainProcess.runs.resume(runId, ACTOR);
+    await ended("SUCCESS");
+    expect(await values()).toEqual(STORED);
+  });
+
+  test("stays as it is once a later run has started", async () => {
+    const { process, runId } = await failedRun();
+    acts.set("n", () => ({ artifact: rows(7) }));
+    await process.announce(arrival("a", DAY));
+    await ended("SUCCESS");
+    acts.set("n", () => ({ artifact: rows(1) }));
+    await chainProcess.runs.retry(runId, retry, ACTOR);
+    await chains.ended(runId);
+    expect((await tasks()).map(({ status }) => status)).toEqual(["FAILED", "SUCCESS"]);
+    expect(await values()).toEqual([`m.K ${DAY} 7 2`]);
+  });
+
+  test("runs once more after it was continued if something arrived meanwhile", async () => {
+    const { process, runId } = await failedRun();
+    const work = held();
+    acts.set("n", returningOne(work.act));
+    await chainProcess.runs.retry(runId, retry, ACTOR);
+    await work.begun();
+    expect((await process.announce(arrival("a", DAY))).considered).toMatchObject([
+      { verdict: { kind: "running", followUp: true } },
+    ]);
+    work.release();
+    expect(await ended("SUCCESS", 2)).toMatchObject([{ generation: 1 }, { generation: 2 }]);
   });
 });

@@ -70,11 +70,21 @@ export interface ModelsDeps {
   /** The name under which a table is stored and compared. */
   tableName: (given: string) => string;
   timeoutSeconds: number;
+  /** Called after the commit of a deletion. */
+  onRemoved: (modelId: string) => void;
 }
 
 const TIME_ZONE_DEFAULT = "UTC";
 
-export function createModels({ db, wake, clock, engineNames, tableName, timeoutSeconds }: ModelsDeps): Models {
+export function createModels({
+  db,
+  wake,
+  clock,
+  engineNames,
+  tableName,
+  timeoutSeconds,
+  onRemoved,
+}: ModelsDeps): Models {
   function modelWriteOf(modelId: string, input: ModelInput): store.ModelWrite {
     const isSql = input.sql !== undefined;
     return {
@@ -180,6 +190,7 @@ export function createModels({ db, wake, clock, engineNames, tableName, timeoutS
         await store.deleteModelValues(tx, modelId);
         await endTasksOf(tx, modelId, "the model was deleted");
         await audit(tx, actor, "model.delete", modelId, { name: model.name });
+        tx.afterCommit(() => onRemoved(modelId));
         return model;
       }),
   };

@@ -1,6 +1,6 @@
 /** Runs that a person requests: for one opTime, or for a range. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
-import type { Db } from "../../kernel/data/db.ts";
+import type { Db, Tx } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { listed } from "../../kernel/text/sentences.ts";
@@ -20,9 +20,14 @@ export interface Requests {
     modelId: string,
     request: { opTime: string; force: boolean },
     actor: Actor | null,
-    options?: DryRun,
+    options?: RunOptions,
   ): Promise<{ generation: number }>;
   backfill(modelId: string, request: BackfillRequest, actor: Actor): Promise<BackfillItem[]>;
+}
+
+export interface RunOptions extends DryRun {
+  /** A further write in the transaction that requests the run. */
+  also?: (tx: Tx, generation: number) => Promise<void>;
 }
 
 export interface BackfillRequest extends DryRun {
@@ -65,7 +70,7 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
   }
 
   return {
-    async run(modelId, { opTime, force }, actor, options = FOR_REAL) {
+    async run(modelId, { opTime, force }, actor, { also, ...options } = FOR_REAL) {
       const model = await published(modelId);
       refuseOtherGrain(model, opTime);
       const key = { model_id: modelId, op_time: opTime };
@@ -79,6 +84,7 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
         if (!instance) throw arrivalsError("MODEL_NOT_FOUND", { modelId }); // Deleted since it was read.
         if (!forced) throw arrivalsError("MODEL_RUNNING", { modelId, opTime, generation: instance.generation });
         if (actor) await audit(tx, actor, "model.run", modelId, { opTime, force });
+        await also?.(tx, forced.generation + 1);
         tx.afterCommit(() => wake.hint(READY_TOPIC));
         return { generation: forced.generation + 1 };
       });

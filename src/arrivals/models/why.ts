@@ -10,7 +10,7 @@ import { formulaOf, readParts } from "../kpis/computed.ts";
 import { evaluateFormula } from "../kpis/formula.ts";
 import { decide, keyOf, type Need, type Verdict } from "../runs/decide.ts";
 import { arrivedOf, type KnownModel, knownModels, needsOf } from "../runs/needs.ts";
-import { MODEL_STATES } from "../runs/states.ts";
+import { isUnderWay, MODEL_STATES } from "../runs/states.ts";
 import { findInstances, type InstanceRow } from "../store/instances.ts";
 import { dependingKpis } from "../store/kpis.ts";
 import { findModel } from "../store/models.ts";
@@ -108,10 +108,11 @@ function sentencesOf(
       wouldRun: ["Publish it: later arrivals run it."],
     };
   }
-  if (instance?.state === "running") {
+  if (instance && isUnderWay(instance.state)) {
     const next = rerun === "auto" ? ", so it will run again" : "";
     const more = instance.again ? ` Something arrived meanwhile${next}.` : "";
-    return { verdict: `It is running, as run ${last?.id ?? "?"}.${more}`, wouldRun: [] };
+    const chain = instance.state === "parked" ? `, and waits for run ${last?.chain_run_id ?? "?"} of its chain` : "";
+    return { verdict: `It is running, as run ${last?.id ?? "?"}${chain}.${more}`, wouldRun: [] };
   }
   if (instance?.state === "ready") return { verdict: "It is ready and waits for a free worker.", wouldRun: [] };
   switch (verdict.kind) {

@@ -1,19 +1,31 @@
-/** The port to chains: start one by its name, wait for its end, stop it. The application connects the two modules. */
+/** The port to chains: runs that models wait for, and nodes that wait for models. The application connects the two modules. */
+import type { Queryable, Tx } from "../../kernel/data/db.ts";
 
 export interface ChainPort {
-  /** Starts a run, or finds the one that this key has started before. Throws an ApiError when it cannot be started. */
-  start(chain: string, request: ChainStart): Promise<string>;
-  /** Resolves when the run has ended. */
-  ended(runId: string, signal: AbortSignal): Promise<ChainEnd>;
+  /** Starts a run of the chain with this name in the transaction. Throws an ApiError when it cannot be started. */
+  start(tx: Tx, chain: string, request: ChainStart): Promise<string>;
+  /** How a run ended; undefined while it is under way. */
+  outcome(runId: string): Promise<ChainEnd | undefined>;
+  /** Those of the runs that have not ended. */
+  underWay(runIds: readonly string[]): Promise<Set<string>>;
   /** Asks it to stop. */
   stop(runId: string, reason: string): Promise<void>;
+  /** The run that this run and its ancestors were started for. */
+  rootOf(runId: string): Promise<string | undefined>;
+  /**
+   * Sets the listener for runs that were started here and end, or had ended and go on. It is called in that transaction and
+   * answers those that a model waits for.
+   */
+  onChange(listener: (tx: Tx, changed: readonly ChainRunChange[]) => Promise<ReadonlySet<string>>): void;
+  /** Ends a node that is parked for a run of a model. `early`: it is not parked yet. `gone`: it no longer waits. */
+  endWait(wait: NodeWaitKey, outcome: WaitOutcome): Promise<"counted" | "early" | "gone">;
+  /** The ids of the waits whose node waits, or may be about to. */
+  stillWaiting(db: Queryable, waits: readonly NodeWaitKey[]): Promise<Set<string>>;
 }
 
 export interface ChainStart {
   opTime: string;
   params: Record<string, unknown>;
-  /** The same for every process that takes over the run. */
-  key: string;
   startedBy: string;
 }
 
@@ -23,3 +35,19 @@ export interface ChainEnd {
   /** The artifacts of the last nodes of the DAG. */
   artifacts: unknown[];
 }
+
+export interface ChainRunChange {
+  runId: string;
+  /** RUNNING: it had ended and goes on. */
+  status: string;
+}
+
+interface NodeWaitKey {
+  run_id: string;
+  node_id: string;
+  wait_id: string;
+}
+
+export type WaitOutcome =
+  | { status: "SUCCESS"; artifact: unknown }
+  | { status: "FAILED"; error: string; final: boolean };

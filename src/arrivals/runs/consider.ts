@@ -18,10 +18,10 @@ import {
 import { READY_TOPIC } from "../topics.ts";
 import { decide, type Verdict } from "./decide.ts";
 import { type KnownModel, knownModels, readNeeds } from "./needs.ts";
-import { assertMove, type InstanceState, MODEL_STATES, type Trigger } from "./states.ts";
+import { assertMove, type InstanceState, isUnderWay, MODEL_STATES, type Trigger } from "./states.ts";
 
 export interface Considered extends InstanceKey {
-  /** While it runs: whether another run follows, which `rerun` decides. */
+  /** While a run is under way: whether another run follows, which `rerun` decides. */
   verdict: Verdict | { kind: "running"; followUp: boolean };
   /** Of the run in flight, or of the next one. */
   generation: number;
@@ -50,7 +50,7 @@ export async function consider(
     const { model_id, op_time, state, generation } = instance;
     const model = models.get(model_id);
     if (!model) throw new Error(`model ${model_id} is considered but was not read`);
-    if (state === "running") {
+    if (isUnderWay(state)) {
       running.push({ model_id, op_time, trigger, caused_by: causeOf(instance) });
       const followUp = model.rerun === "auto";
       return { model_id, op_time, generation: generation + 1, verdict: { kind: "running", followUp } };

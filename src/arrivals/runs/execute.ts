@@ -1,4 +1,7 @@
-/** Executes one run: the model's SQL on its engine, or its chain. Answers the outcome; throws only when it is aborted. */
+/**
+ * Executes one run: the model's SQL on its engine, or reads what its chain has returned. Answers the outcome; throws only when
+ * it is aborted.
+ */
 import type { Engines } from "../../engines/index.ts";
 import { isUnavailable } from "../../kernel/data/db.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -9,23 +12,26 @@ import { collectValues, ModelFailure } from "../kpis/values.ts";
 import type { ModelRow } from "../store/models.ts";
 import type { ChainPort } from "./chain-port.ts";
 import type { Outcome, Run } from "./finish.ts";
-import { runKeyOf } from "./model-flow.ts";
 
 export interface ExecuteDeps {
   engines: Engines;
   chains: ChainPort;
   rowsMax: number;
   bytesMax: number;
-  /** Records which chain run does the work. */
-  onChainRun(run: Run, chainRunId: string): Promise<void>;
 }
 
 export async function execute(deps: ExecuteDeps, run: Run, signal: AbortSignal): Promise<Outcome> {
-  const { model } = run;
+  const { model, chain_run_id: chainRunId } = run;
+  if (chainRunId === null && model.sql === null) return { status: "PARKED", chainRunId };
   try {
     const collected = collectValues(model.kpis);
-    if (model.sql !== null) await runSql(deps, model, run.op_time, signal, collected.add);
-    else for (const rows of await retryUnavailable(() => runChain(deps, run, signal), signal)) collected.add(rows);
+    if (chainRunId !== null) {
+      const artifacts = await retryUnavailable(() => artifactsOf(deps, chainRunId), signal);
+      if (artifacts === undefined) return { status: "PARKED", chainRunId };
+      for (const artifact of artifacts) collected.add(rowsIn(artifact));
+    } else {
+      await runSql(deps, model, run.op_time, signal, collected.add);
+    }
     return { status: "SUCCESS", values: collected.values(), computeCount: collected.computed() };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
@@ -47,32 +53,16 @@ async function runSql(
   for await (const rows of engines.get(engine ?? "").stream(sql ?? "", options)) add(rows);
 }
 
-/** The chain continues while the database is briefly unavailable, and is found again by its key. */
 function retryUnavailable<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   return withRetry(work, { policy: OUTLAST_SESSION, retryOn: isUnavailable, signal });
 }
 
-async function runChain(deps: ExecuteDeps, run: Run, signal: AbortSignal): Promise<Row[][]> {
-  const { model, op_time: opTime, generation } = run;
-  const runId = await deps.chains.start(model.chain ?? "", {
-    opTime,
-    params: { modelId: model.model_id, generation },
-    key: runKeyOf(model, opTime, generation),
-    startedBy: `model ${model.model_id}`,
-  });
-  await deps.onChainRun(run, runId);
-  const time = AbortSignal.timeout(model.timeout_seconds * 1000);
-  const { status, reason, artifacts } = await deps.chains
-    .ended(runId, AbortSignal.any([signal, time]))
-    .catch(async (error: unknown) => {
-      if (!time.aborted) throw error;
-      const tooLong = `Its chain took longer than ${model.timeout_seconds} s.`;
-      await deps.chains.stop(runId, tooLong);
-      throw new ModelFailure(tooLong);
-    });
-  if (status !== "SUCCESS")
-    throw new ModelFailure(`Run ${runId} of its chain ended as ${status}: ${reason ?? "no reason given"}`);
-  return artifacts.map(rowsIn);
+/** Undefined if it is under way: it had failed and was continued before this was read. */
+async function artifactsOf({ chains }: ExecuteDeps, chainRunId: string): Promise<unknown[] | undefined> {
+  const end = await chains.outcome(chainRunId);
+  if (end === undefined || end.status === "SUCCESS") return end?.artifacts;
+  const { status, reason } = end;
+  throw new ModelFailure(`Run ${chainRunId} of its chain ended as ${status}: ${reason ?? "no reason given"}`);
 }
 
 /** The artifact of a `sql` node has its rows under `rows`. */

@@ -17,16 +17,19 @@ import { ENDED_TOPIC, READY_TOPIC, TIMER_TOPIC } from "../topics.ts";
 import { type Considered, consider } from "./consider.ts";
 import type { Consumed } from "./decide.ts";
 import { knownModels } from "./needs.ts";
+import type { NodeWaits } from "./node-waits.ts";
 import { MODEL_STATES } from "./states.ts";
 
 /** A claimed instance with what its run needs. */
 export interface Run extends ClaimedInstance {
   taskId: string;
   consumed: Consumed;
+  parkedSeconds: number;
   model: ModelRow;
 }
 
-export type Outcome =
+export type Outcome = Ended | { status: "PARKED" /** Null starts one. */; chainRunId: string | null };
+export type Ended =
   | { status: "SUCCESS"; values: ValueWrite[]; computeCount: number }
   | { status: "FAILED"; message: string };
 
@@ -34,6 +37,7 @@ export interface FinishDeps {
   db: Db;
   wake: Wake;
   events: Events;
+  nodeWaits: NodeWaits;
   /** Called after the commit when the run has produced a table. */
   onArrived: (arrivals: readonly { table: string; opTime: string }[]) => void;
 }
@@ -41,8 +45,8 @@ export interface FinishDeps {
 const MESSAGE_LENGTH_MAX = 2_000;
 
 /** False if the lease was lost: then nothing has changed. */
-export async function finish(deps: FinishDeps, run: Run, outcome: Outcome): Promise<boolean> {
-  const { db, wake } = deps;
+export async function finish(deps: FinishDeps, run: Run, outcome: Ended): Promise<boolean> {
+  const { db, wake, nodeWaits } = deps;
   try {
     await db.tx(async (tx) => {
       await holdConcerned(tx, run.model);
@@ -56,6 +60,7 @@ export async function finish(deps: FinishDeps, run: Run, outcome: Outcome): Prom
         if (verdicts.has("quiet")) wake.hint(TIMER_TOPIC);
         if (produced && run.model.produces) deps.onArrived([{ table: run.model.produces, opTime: run.op_time }]);
         wake.hint(ENDED_TOPIC);
+        nodeWaits.settleSoon({ instance: run });
       });
     });
     return true;
@@ -81,7 +86,7 @@ async function succeed(
   tx: Tx,
   { events }: FinishDeps,
   run: Run,
-  { values, computeCount }: Outcome & { status: "SUCCESS" },
+  { values, computeCount }: Ended & { status: "SUCCESS" },
 ): Promise<Followed> {
   const { model, op_time: opTime, taskId, generation } = run;
   const source = { opTime, taskId, generation, modelId: model.model_id };
@@ -112,12 +117,14 @@ async function succeed(
   return { produced, again };
 }
 
-async function fail(tx: Tx, { events }: FinishDeps, run: Run, reason: string): Promise<Followed> {
+async function fail(tx: Tx, { events, nodeWaits }: FinishDeps, run: Run, reason: string): Promise<Followed> {
   const { model, model_id: modelId, op_time: opTime, generation, taskId } = run;
   const message = storableText(reason, MESSAGE_LENGTH_MAX);
   const again = await end(tx, run, null);
   await endTask(tx, { id: taskId, status: "FAILED", message, computeCount: null, storageCount: null });
-  await events.failed(tx, { modelId, opTime, generation, message });
+  // The node that waits for it fails with it, and the run of that node has its own event.
+  if (!(await nodeWaits.isAwaited(tx, run, generation)))
+    await events.failed(tx, { modelId, opTime, generation, message });
   await events.runEnded(tx, { model, opTime, generation, failure: message, kpis: model.kpis, computed: [] });
   return { produced: undefined, again };
 }

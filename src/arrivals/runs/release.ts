@@ -10,11 +10,13 @@ import { findModels, holdModels } from "../store/models.ts";
 import { endLostTasks } from "../store/tasks.ts";
 import { ENDED_TOPIC, READY_TOPIC } from "../topics.ts";
 import { reconsider } from "./consider.ts";
+import type { NodeWaits } from "./node-waits.ts";
 
 export interface ReleaseDeps {
   db: Db;
   wake: Wake;
   events: Events;
+  nodeWaits: NodeWaits;
   lostLimit: number;
 }
 
@@ -31,14 +33,15 @@ export function releaseRuns(
   held: readonly (InstanceKey & { fence: string })[],
   { isLoss, message }: Release,
 ): Promise<number> {
-  const { db, wake, lostLimit } = deps;
+  const { db, wake, nodeWaits, lostLimit } = deps;
   return db.tx(async (tx) => {
     await holdModels(
       tx,
       held.map(({ model_id }) => model_id),
     );
     const released = await releaseInstances(tx, held, { lost: isLoss, lostLimit });
-    await endLostTasks(tx, released, message);
+    const ended = released.filter(({ state }) => state !== "returned"); // Its chain has done the work; that run goes on.
+    await endLostTasks(tx, ended, message);
     const failed = released.filter(({ state }) => state === "idle");
     if (failed.length > 0) await emitFailed(tx, deps, failed);
     // The run has failed, but what arrived during it still needs one.
@@ -53,6 +56,7 @@ export function releaseRuns(
       // locked rows.
       if (held.length > 0) wake.hint(READY_TOPIC);
       if (failed.length > 0) wake.hint(ENDED_TOPIC);
+      for (const instance of failed) nodeWaits.settleSoon({ instance });
     });
     return released.length;
   });
@@ -60,13 +64,15 @@ export function releaseRuns(
 
 async function emitFailed(
   tx: Tx,
-  { events, lostLimit }: ReleaseDeps,
+  { events, nodeWaits, lostLimit }: ReleaseDeps,
   failed: readonly (InstanceKey & { generation: number })[],
 ): Promise<void> {
   const message = `processes lost in a row while they ran it: ${lostLimit}`;
   const models = await findModels(tx, [...new Set(failed.map(({ model_id }) => model_id))]);
   for (const { model_id: modelId, op_time: opTime, generation } of failed) {
-    await events.failed(tx, { modelId, opTime, generation, message });
+    const key = { model_id: modelId, op_time: opTime };
+    if (!(await nodeWaits.isAwaited(tx, key, generation)))
+      await events.failed(tx, { modelId, opTime, generation, message });
     const model = models.get(modelId);
     if (!model) continue; // Deleted meanwhile.
     await events.runEnded(tx, { model, opTime, generation, failure: message, kpis: model.kpis, computed: [] });

@@ -1,5 +1,5 @@
 /**
- * Requests and nodes that wait for the end of a run, whichever process executes it. One query serves all of them: after a
+ * Requests that wait for the end of a run, whichever process executes it. One query serves all of them: after a
  * hint that a run has ended, and every 2 s in case a hint was lost.
  */
 import { setMaxListeners } from "node:events";
@@ -9,6 +9,7 @@ import type { Wake } from "../../kernel/work/wake.ts";
 import { findInstances, type InstanceKey } from "../store/instances.ts";
 import { type TaskRow, tasksOf } from "../store/tasks.ts";
 import { ENDED_TOPIC } from "../topics.ts";
+import { isUnderWay } from "./states.ts";
 
 export interface RunWaiters {
   /**
@@ -66,7 +67,7 @@ export function createRunWaiters({ db, wake }: { db: Db; wake: Wake }): RunWaite
       const isOver =
         !instance || // The model was deleted.
         instance.generation > one.generation ||
-        (instance.generation === one.generation && instance.state !== "running") ||
+        (instance.generation === one.generation && !isUnderWay(instance.state)) ||
         (instance.generation < one.generation && instance.state === "idle");
       if (isOver) one.resolve(tasks.get(textOf(one, one.generation)));
     }

@@ -6,12 +6,14 @@ const database = useDatabase();
 
 /** Repeated here, so that nobody adds a move by accident. */
 const MOVES: Record<InstanceState, string> = {
-  idle: "waiting quiet asking ready",
-  waiting: "idle quiet asking ready",
-  quiet: "idle waiting asking ready",
-  asking: "idle waiting quiet ready",
+  idle: "waiting quiet asking ready parked returned",
+  waiting: "idle quiet asking ready parked returned",
+  quiet: "idle waiting asking ready parked returned",
+  asking: "idle waiting quiet ready parked returned",
   ready: "running idle",
-  running: "idle ready",
+  running: "idle ready parked returned",
+  parked: "returned",
+  returned: "running",
 };
 
 describe("an instance", () => {

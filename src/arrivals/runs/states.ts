@@ -4,25 +4,47 @@
  *                  ┌──────────── a table is missing ◀───────────┐
  *                  ▼                                            │
  *     idle ──▶ waiting ──▶ quiet ──▶ ready ──claim──▶ running ──┴──▶ idle
- *                 └──────────┴────▶ asking ──:run──▶ ready
+ *                 └──────────┴────▶ asking ──:run──▶ ready  │ ▲
+ *                                                           ▼ │ claim
+ *                                   its chain runs       parked ──▶ returned
  *
  * - `waiting`: tables that it needs have not arrived.
  * - `quiet`: all have arrived, but one so recently that it may arrive again.
  * - `asking`: it has succeeded, something newer has arrived, and a person must start the rerun.
  * - `ready`: to be claimed by a worker.
  * - `running`: leased. An arrival sets `again`, and the instance is considered again when the run ends.
+ * - `parked`: the run of its chain does the work, and no slot is held. When that run ends, the instance is `returned` in the
+ *   same transaction. If it failed and is retried, resumed or completed by hand, the instance is parked again: the model's
+ *   run continues.
+ * - `returned`: the run of its chain has ended; a worker claims the instance to store the result.
  * - `idle`: nothing to do. It has used everything, its last run failed, or its rerun policy is `ignore`.
  */
 const INSTANCE_NEXT = {
-  idle: ["waiting", "quiet", "asking", "ready"],
-  waiting: ["idle", "quiet", "asking", "ready"],
-  quiet: ["idle", "waiting", "asking", "ready"],
-  asking: ["idle", "waiting", "quiet", "ready"],
+  idle: ["waiting", "quiet", "asking", "ready", "parked", "returned"],
+  waiting: ["idle", "quiet", "asking", "ready", "parked", "returned"],
+  quiet: ["idle", "waiting", "asking", "ready", "parked", "returned"],
+  asking: ["idle", "waiting", "quiet", "ready", "parked", "returned"],
   ready: ["running", "idle"],
-  running: ["idle", "ready"],
+  running: ["idle", "ready", "parked", "returned"],
+  parked: ["returned"],
+  returned: ["running"],
 } as const satisfies Record<InstanceState, readonly InstanceState[]>;
-export const INSTANCE_STATES = ["idle", "waiting", "quiet", "asking", "ready", "running"] as const;
+export const INSTANCE_STATES = [
+  "idle",
+  "waiting",
+  "quiet",
+  "asking",
+  "ready",
+  "running",
+  "parked",
+  "returned",
+] as const;
 export type InstanceState = (typeof INSTANCE_STATES)[number];
+
+/** Whether a run of it is under way: it has started and not ended. */
+export function isUnderWay(state: InstanceState): state is "running" | "parked" | "returned" {
+  return state === "running" || state === "parked" || state === "returned";
+}
 
 /** A decision that breaks this table is a bug. Claims and requests are guarded by their statements. */
 export function assertMove(from: InstanceState, to: InstanceState): void {
@@ -30,7 +52,7 @@ export function assertMove(from: InstanceState, to: InstanceState): void {
   if (!legal.includes(to)) throw new Error(`an instance cannot move from ${from} to ${to}`);
 }
 
-/** A run starts as RUNNING and ends once. */
+/** A run starts as RUNNING and ends once, or again after its FAILED chain was continued. */
 export const TASK_STATUSES = ["RUNNING", "SUCCESS", "FAILED"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 

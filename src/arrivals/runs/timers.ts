@@ -1,5 +1,6 @@
 /**
- * The timers of arrivals: ends quiet periods and handles passed deadlines. One statement finds out whether anything is due;
+ * The timers of arrivals: ends quiet periods, handles passed deadlines, stops chains that take too long, and finds waits whose
+ * end was not reported. One statement finds out whether anything is due;
  * then the loop sleeps until the next timer or hint.
  */
 import type { Db } from "../../kernel/data/db.ts";
@@ -13,20 +14,26 @@ import { READY_TOPIC, TIMER_TOPIC } from "../topics.ts";
 import { reconsider } from "./consider.ts";
 import { keyOf } from "./decide.ts";
 import { arrivedOf, needsOf } from "./needs.ts";
+import type { NodeWaits } from "./node-waits.ts";
+import type { Parking } from "./parking.ts";
 
 export interface TimersDeps {
   db: Db;
   wake: Wake;
   events: Events;
+  parking: Parking;
+  nodeWaits: NodeWaits;
   log: ServiceLog;
   onRun: OnRun;
 }
 
-const INTERVAL_MS = 30_000;
+const INTERVAL_MS = 20_000;
+const CATCH_UP_INTERVAL_MS = 20_000;
 const AT_ONCE = 200;
 
-export function createTimers({ db, wake, events, log, onRun }: TimersDeps): Service {
+export function createTimers({ db, wake, events, parking, nodeWaits, log, onRun }: TimersDeps): Service {
   let nextDueMs: number | undefined;
+  let catchUpAtMs = 0;
 
   async function runOnce(): Promise<Counts> {
     const timers = await readTimers(db);
@@ -34,9 +41,17 @@ export function createTimers({ db, wake, events, log, onRun }: TimersDeps): Serv
     if (timers.ready) wake.hint(READY_TOPIC);
     const quietened = due(timers.next_due_ms) ? await endQuietPeriods() : 0;
     const late = due(timers.next_deadline_ms) ? await handlePassedDeadlines() : 0;
-    const times = [timers.next_due_ms, timers.next_deadline_ms].filter((ms) => ms !== null);
+    const stopped = due(timers.next_timeout_ms) ? await parking.stopOverdue() : 0;
+    const caughtUp = timers.waits && performance.now() >= catchUpAtMs ? await catchUp() : 0;
+    const times = [timers.next_due_ms, timers.next_deadline_ms, timers.next_timeout_ms].filter((ms) => ms !== null);
     nextDueMs = times.length > 0 ? Math.min(...times) : undefined;
-    return { quietened, late };
+    return { quietened, late, stopped, caught_up: caughtUp };
+  }
+
+  /** The process that ended a run may have died before it reported that. */
+  async function catchUp(): Promise<number> {
+    catchUpAtMs = performance.now() + CATCH_UP_INTERVAL_MS;
+    return (await parking.catchUp()) + (await nodeWaits.settle());
   }
 
   async function endQuietPeriods(): Promise<number> {

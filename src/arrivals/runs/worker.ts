@@ -1,9 +1,10 @@
 /**
- * The worker that runs models: claims ready instances up to its slots and records how each run ended. The claim reads the
+ * The worker that runs models: claims ready instances up to its slots and records how each run ended, or parks it. The claim reads the
  * arrivals that the run will use under the lock of the instance, so anything that arrives later counts as new.
  */
 
 import type { Db, Queryable } from "../../kernel/data/db.ts";
+import { ApiError } from "../../kernel/errors.ts";
 import { createLeaseWorker, type LeaseWorker } from "../../kernel/work/lease-worker.ts";
 import { LeaseLost, type RunControl } from "../../kernel/work/run-control.ts";
 import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
@@ -12,15 +13,17 @@ import type { ArrivalsMetrics } from "../catalogue.ts";
 import type { ArrivalsSettings } from "../settings.ts";
 import { type ClaimedInstance, claimInstances, type InstanceKey, instanceLease } from "../store/instances.ts";
 import { findModels } from "../store/models.ts";
-import { beginTasks } from "../store/tasks.ts";
+import { beginTasks, tasksUnderWay } from "../store/tasks.ts";
 import { READY_TOPIC } from "../topics.ts";
 import { type Consumed, consumedNow } from "./decide.ts";
 import { type ExecuteDeps, execute } from "./execute.ts";
 import { type FinishDeps, finish, type Outcome, type Run } from "./finish.ts";
 import { knownModels, readNeeds } from "./needs.ts";
+import type { Parking } from "./parking.ts";
 import { releaseRuns } from "./release.ts";
 
 export interface WorkerDeps extends ExecuteDeps, FinishDeps {
+  parking: Parking;
   session: Session;
   settings: ArrivalsSettings;
   metrics: ArrivalsMetrics;
@@ -34,6 +37,8 @@ export interface WorkerDeps extends ExecuteDeps, FinishDeps {
 interface Task {
   taskId: string;
   consumed: Consumed;
+  /** How long it was parked with its chain before this claim. */
+  parkedSeconds: number;
 }
 type ClaimedRun = ClaimedInstance & Task;
 type Held = InstanceKey & { fence: string };
@@ -51,7 +56,7 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<ClaimedRun> {
 
   async function run(item: Run, control: RunControl): Promise<EndedRun> {
     const startedAt = performance.now();
-    const seconds = () => (performance.now() - startedAt) / 1000;
+    const seconds = () => item.parkedSeconds + (performance.now() - startedAt) / 1000;
     try {
       const outcome = await execute(deps, item, control.signal);
       return { run: item, outcome, seconds: seconds() };
@@ -66,10 +71,21 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<ClaimedRun> {
   }
 
   async function record({ run: ended, outcome, seconds }: EndedRun): Promise<void> {
+    if (outcome.status === "PARKED") return park(ended, outcome.chainRunId, seconds);
     const counted = await finish(deps, ended, outcome);
     observe(counted ? outcome.status : "taken away", seconds);
     const { model_id: modelId, op_time: opTime } = ended;
     if (!counted) log.warn({ modelId, opTime }, "a model's run ended after its lease was lost; its result is dropped");
+  }
+
+  async function park(parked: Run, chainRunId: string | null, seconds: number): Promise<void> {
+    try {
+      await deps.parking.park(parked, chainRunId);
+    } catch (error) {
+      if (error instanceof LeaseLost) return observe("taken away", seconds);
+      if (!(error instanceof ApiError)) throw error;
+      await record({ run: parked, outcome: { status: "FAILED", message: error.message }, seconds });
+    }
   }
 
   const worker = createLeaseWorker<ClaimedRun, Run, EndedRun, Held>({
@@ -133,21 +149,30 @@ export async function withModels(db: Db, claimed: readonly ClaimedRun[]): Promis
   });
 }
 
-/** Inserts a log row for each in the transaction of the claim, with the arrivals that it uses. By fence. */
+/**
+ * Inserts a log row for each in the transaction of the claim, with the arrivals that it uses; a run whose chain has done the
+ * work has its row. By fence.
+ */
 async function beginRuns(tx: Queryable, claimed: readonly ClaimedInstance[], worker: string) {
   const models = await knownModels(
     tx,
     claimed.map(({ model_id }) => model_id),
   );
-  const { needs, arrived } = await readNeeds(tx, claimed, models);
-  const fresh = claimed.map((instance) => ({
+  const ready = claimed.filter(({ chain_run_id }) => chain_run_id === null);
+  const returned = claimed.filter(({ chain_run_id }) => chain_run_id !== null);
+  const { needs, arrived } = await readNeeds(tx, ready, models);
+  const fresh = ready.map((instance) => ({
     ...instance,
     consumed: consumedNow(needs.get(instance) ?? [], arrived),
   }));
-  const rows = await beginTasks(tx, fresh, worker);
-  return fresh.map(({ model_id, op_time, fence, consumed }): [string, Task] => {
-    const row = rows.find((task) => task.model_id === model_id && task.op_time === op_time);
+  const begun = await beginTasks(tx, fresh, worker);
+  const tasks = [
+    ...begun.map((row) => ({ ...row, parkedSeconds: 0 })),
+    ...(returned.length > 0 ? await tasksUnderWay(tx, returned) : []),
+  ];
+  return claimed.map(({ model_id, op_time, fence }): [string, Task] => {
+    const row = tasks.find((task) => task.model_id === model_id && task.op_time === op_time);
     if (!row) throw new Error(`the run of ${model_id} for ${op_time} has no row in the log`);
-    return [fence, { taskId: row.id, consumed }];
+    return [fence, { taskId: row.id, consumed: row.consumed, parkedSeconds: row.parkedSeconds }];
   });
 }

@@ -48,16 +48,28 @@ export function dueDeadlines(tx: Queryable, limit: number): Promise<DueDeadline[
   return tx.rows(DUE, [limit]);
 }
 
-const TIMERS = statement<{ next_due_ms: number | null; next_deadline_ms: number | null; ready: boolean }>(
+export interface Timers {
+  ready: boolean;
+  /** An instance is parked with a run of a chain, or a node with a run of a model. */
+  waits: boolean;
+  /** Of quiet periods, deadlines of tables, and time-outs of parked models. */
+  next_due_ms: number | null;
+  next_deadline_ms: number | null;
+  next_timeout_ms: number | null;
+}
+const TIMERS = statement<Timers>(
   "arrivals.timers.look",
-  `select exists (select from arrivals.model_instance where state = 'ready') as ready,
+  `select exists (select from arrivals.model_instance where state in ('ready', 'returned')) as ready,
+          exists (select from arrivals.model_instance where state = 'parked') or exists (select from arrivals.node_wait) as waits,
+          (select extract(epoch from min(due_at) - now()) * 1000 from arrivals.model_instance where state = 'parked')::float8
+            as next_timeout_ms,
           (select extract(epoch from min(due_at) - now()) * 1000 from arrivals.model_instance where state = 'quiet')::float8
             as next_due_ms,
           (select extract(epoch from min(due_at) - now()) * 1000 from arrivals.model_deadline)::float8 as next_deadline_ms`,
 );
 
 /** When the next timers are due, in one query, so that an idle system costs little. */
-export async function readTimers(db: Queryable) {
+export async function readTimers(db: Queryable): Promise<Timers> {
   const [row] = await db.rows(TIMERS);
   if (!row) throw new Error("the query of the timers returned no row");
   return row;

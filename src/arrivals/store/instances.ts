@@ -26,6 +26,7 @@ export interface InstanceRow extends InstanceKey {
 }
 
 const KEY = { model_id: "text", op_time: "text" } as const;
+const UNDER_WAY = "t.state in ('running', 'parked', 'returned')";
 const COLUMNS = `t.model_id, t.op_time, t.state, t.generation, t.again, t.consumed, t.due_at,
    extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`;
 
@@ -61,7 +62,7 @@ export function findInstances(db: Queryable, keys: readonly InstanceKey[]): Prom
 }
 
 export interface InstanceMove extends InstanceKey {
-  state: Exclude<InstanceState, "running">;
+  state: Exclude<InstanceState, "running" | "parked" | "returned">;
   /** When a `quiet` one is due. */
   due_at: Date | null;
   /** What triggers the next run; null keeps the present trigger. */
@@ -76,7 +77,7 @@ const MOVE = statement(
        trigger = coalesce(i.trigger, t.trigger), caused_by = case when i.trigger is null then t.caused_by else i.caused_by end,
        updated_at = now()
    from ${itemsByKey(KEY, MOVE_VALUES)}
-   where t.model_id = i.model_id and t.op_time = i.op_time and t.state <> 'running'`,
+   where t.model_id = i.model_id and t.op_time = i.op_time and not ${UNDER_WAY}`,
 );
 
 export async function moveInstances(tx: Queryable, moves: readonly InstanceMove[]): Promise<void> {
@@ -90,7 +91,7 @@ const AGAIN = statement(
   `update arrivals.model_instance t
    set again = true, trigger = coalesce(i.trigger, t.trigger), caused_by = case when i.trigger is null then t.caused_by else i.caused_by end
    from ${itemsByKey(KEY, AGAIN_VALUES)}
-   where t.model_id = i.model_id and t.op_time = i.op_time and t.state = 'running' and not t.again`,
+   where t.model_id = i.model_id and t.op_time = i.op_time and ${UNDER_WAY} and not t.again`,
 );
 
 /** Something arrived during a run. The run keeps its own cause in its log row; its end considers the instance again. */
@@ -105,19 +106,25 @@ export interface ClaimedInstance extends InstanceKey {
   caused_by: Cause | null;
   /** Whether it has succeeded before. */
   rerun: boolean;
+  /** The run of its chain that has ended, if it is claimed to store the result of that. */
+  chain_run_id: string | null;
 }
 export const instanceLease = leaseOn({
   name: "arrivals.instance",
   table: "arrivals.model_instance",
   key: KEY,
-  state: { column: "state", ready: ["ready"], leased: "running", dead: "idle" },
+  state: { column: "state", ready: ["ready", "returned"], leased: "running", dead: "idle" },
   orderBy: "t.ready_at, t.model_id, t.op_time",
   fence: "fence",
   hold: { by: "session", session: "session_id" },
   lost: { column: "lost_count" },
-  onClaim: { generation: "t.generation + 1", ready_at: "null", updated_at: "now()" },
+  onClaim: {
+    generation: "case t.state when 'ready' then t.generation + 1 else t.generation end",
+    ready_at: "null",
+    updated_at: "now()",
+  },
   returning: returning<Omit<ClaimedInstance, keyof InstanceKey | "fence">>(
-    "t.generation, t.trigger, t.caused_by, t.consumed is not null as rerun",
+    "t.generation, t.trigger, t.caused_by, t.consumed is not null as rerun, t.chain_run_id",
   ),
   outcomes: {},
 });
@@ -140,8 +147,8 @@ const END = statement<InstanceKey & { again: boolean }>(
      where t.state = 'running' and t.fence = i.fence for update of t
    )
    update arrivals.model_instance t
-   set state = 'idle', session_id = null, fence = null, again = false, lost_count = 0, updated_at = now(),
-       consumed = coalesce(held.consumed, t.consumed)
+   set state = 'idle', session_id = null, fence = null, chain_run_id = null, again = false, lost_count = 0,
+       updated_at = now(), consumed = coalesce(held.consumed, t.consumed)
    from held where t.model_id = held.model_id and t.op_time = held.op_time
    returning t.model_id, t.op_time, held.again`,
 );
@@ -154,6 +161,7 @@ export async function endInstance(
   return (await tx.rows(END, toArrays({ ...KEY, ...END_VALUES }, [held])))[0];
 }
 
+const IS_DEAD = "(t.lost_count + $4 >= $5)";
 const RELEASE = statement<InstanceKey & { state: InstanceState; generation: number; again: boolean }>(
   "arrivals.instance.give_back",
   `with held as (
@@ -162,20 +170,21 @@ const RELEASE = statement<InstanceKey & { state: InstanceState; generation: numb
      where t.state = 'running' and t.fence = i.fence for update of t
    )
    update arrivals.model_instance t
-   set state = case when t.lost_count + $4 >= $5 then 'idle' else 'ready' end,
-       ready_at = case when t.lost_count + $4 >= $5 then null else now() end,
-       generation = case when t.lost_count + $4 >= $5 then t.generation else t.generation - 1 end,
-       lost_count = case when t.lost_count + $4 >= $5 then 0 else t.lost_count + $4 end,
-       session_id = null, fence = null, again = false, updated_at = now()
+   set state = case when ${IS_DEAD} then 'idle' when t.chain_run_id is null then 'ready' else 'returned' end,
+       ready_at = case when ${IS_DEAD} then null else now() end,
+       generation = case when ${IS_DEAD} or t.chain_run_id is not null then t.generation else t.generation - 1 end,
+       lost_count = case when ${IS_DEAD} then 0 else t.lost_count + $4 end,
+       chain_run_id = case when ${IS_DEAD} then null else t.chain_run_id end,
+       session_id = null, fence = null, again = t.again and t.chain_run_id is not null and not ${IS_DEAD}, updated_at = now()
    from held where t.model_id = held.model_id and t.op_time = held.op_time
    returning t.model_id, t.op_time, t.state, held.again,
-             case t.state when 'idle' then t.generation else t.generation + 1 end as generation`,
+             case t.state when 'ready' then t.generation + 1 else t.generation end as generation`,
 );
 
 /**
  * Releases runs whose session expired (`lost`), or that a process returns when it stops. The next claim has the same
- * generation, so a chain run that was started under it is found again, and it reads what has arrived meanwhile. A run that
- * was lost too often has failed, and the next one gets a new generation.
+ * generation and reads what has arrived meanwhile; if the run of a chain had done the work, it stores that result. A run
+ * that was lost too often has failed, and the next one gets a new generation.
  */
 export function releaseInstances(
   tx: Queryable,
@@ -191,7 +200,7 @@ const WITHDRAW = statement(
    where model_id = $1 and state in ('waiting', 'quiet', 'asking', 'ready')`,
 );
 
-/** Makes the instances of an unpublished model idle, except those that are running. */
+/** Makes the instances of an unpublished model idle, except those that have a run under way. */
 export async function withdrawInstances(tx: Queryable, modelId: string): Promise<void> {
   await tx.rows(WITHDRAW, [modelId]);
 }
@@ -210,11 +219,11 @@ const FORCE = statement<InstanceKey & { generation: number }>(
   `update arrivals.model_instance t
    set state = 'ready', due_at = null, ready_at = coalesce(t.ready_at, now()), trigger = $3, caused_by = null, updated_at = now()
    from ${itemsByKey(KEY)}
-   where t.model_id = i.model_id and t.op_time = i.op_time and t.state <> 'running'
+   where t.model_id = i.model_id and t.op_time = i.op_time and not ${UNDER_WAY}
    returning t.model_id, t.op_time, t.generation`,
 );
 
-/** Makes instances ready on request; answers those that were not running. */
+/** Makes instances ready on request; answers those that had no run under way. */
 export function forceInstances(tx: Queryable, keys: readonly InstanceKey[], trigger: Trigger) {
   return tx.rows(FORCE, [...toArrays(KEY, keys), trigger]);
 }

@@ -19,9 +19,9 @@ const EXAMPLE = "i.model_id || ' ' || i.op_time as example";
 const RULES: Invariant[] = [
   invariant(
     "arrivals.invariant.running",
-    "an instance is running exactly while one of its runs is RUNNING, with the same generation",
+    "an instance is running, parked or returned exactly while one of its runs is RUNNING, with the same generation",
     `select coalesce(t.model_id, i.model_id) || ' ' || coalesce(t.op_time, i.op_time) as example
-       from (select * from arrivals.model_instance where state = 'running') i
+       from (select * from arrivals.model_instance where state in ('running', 'parked', 'returned')) i
        full join (select * from arrivals.metrics_task_log where status = 'RUNNING') t
        on t.model_id = i.model_id and t.op_time = i.op_time
        where t.id is null or i.model_id is null or t.generation <> i.generation`,
@@ -31,6 +31,14 @@ const RULES: Invariant[] = [
     "no two running instances share a fence",
     `select min(model_id || ' ' || op_time) as example from arrivals.model_instance where state = 'running'
        group by fence having count(*) > 1`,
+  ),
+  invariant(
+    "arrivals.invariant.parked",
+    "an instance is parked with the chain run of its run",
+    `select i.model_id || ' ' || i.op_time as example from arrivals.model_instance i
+       where i.chain_run_id is not null and not exists (
+         select from arrivals.metrics_task_log t where t.model_id = i.model_id and t.op_time = i.op_time
+           and t.status = 'RUNNING' and t.chain_run_id = i.chain_run_id)`,
   ),
   invariant(
     "arrivals.invariant.values",
@@ -67,8 +75,9 @@ export const leaseHealth = leaseHealthOf("arrivals.invariant.leases", "arrivals.
 
 const WAITING = statement<{ ready: number; oldest_seconds: number; workers: number }>(
   "arrivals.invariant.ready",
-  `select (select count(*)::int from arrivals.model_instance where state = 'ready') as ready,
-          coalesce((select extract(epoch from now() - min(ready_at)) from arrivals.model_instance where state = 'ready'), 0)::float8
+  `select (select count(*)::int from arrivals.model_instance where state in ('ready', 'returned')) as ready,
+          coalesce((select extract(epoch from now() - min(ready_at)) from arrivals.model_instance
+                    where state in ('ready', 'returned')), 0)::float8
             as oldest_seconds,
           (select count(*)::int from kernel.session where expires_at > now() and 'worker' = any(roles)) as workers`,
 );

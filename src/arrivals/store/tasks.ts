@@ -21,11 +21,11 @@ export interface NewTask extends InstanceKey {
   caused_by: Cause | null;
   consumed: Consumed;
 }
-const BEGIN = statement<InstanceKey & { id: string }>(
+const BEGIN = statement<InstanceKey & { id: string; consumed: Consumed }>(
   "arrivals.task.begin",
   `insert into arrivals.metrics_task_log (model_id, op_time, generation, trigger, caused_by, consumed, worker)
    select i.*, $${Object.keys(NEW).length + 1} from ${unnest(NEW, "i")}
-   returning id::text as id, model_id, op_time`,
+   returning id::text as id, model_id, op_time, consumed`,
 );
 
 export function beginTasks(tx: Queryable, tasks: readonly NewTask[], worker: string) {
@@ -76,13 +76,17 @@ export async function endTasksOf(tx: Queryable, modelId: string, message: string
   await tx.rows(END_OF_MODEL, [modelId, message]);
 }
 
-const SET_CHAIN_RUN = statement(
-  "arrivals.task.set_chain_run",
-  "update arrivals.metrics_task_log set chain_run_id = $2 where id = $1::bigint",
+const UNDER_WAY = statement<InstanceKey & { id: string; consumed: Consumed; parkedSeconds: number }>(
+  "arrivals.task.under_way",
+  `select t.id::text as id, t.model_id, t.op_time, t.consumed,
+          extract(epoch from now() - t.start_time)::float8 as "parkedSeconds"
+   from ${itemsByKey({ model_id: "text", op_time: "text" })}
+   join arrivals.metrics_task_log t on t.model_id = i.model_id and t.op_time = i.op_time where t.status = 'RUNNING'`,
 );
 
-export async function setChainRun(db: Queryable, id: string, runId: string): Promise<void> {
-  await db.rows(SET_CHAIN_RUN, [id, runId]);
+/** The runs of these instances that have not ended. */
+export function tasksUnderWay(tx: Queryable, keys: readonly InstanceKey[]) {
+  return tx.rows(UNDER_WAY, toArrays({ model_id: "text", op_time: "text" }, keys));
 }
 
 export interface TaskRow extends InstanceKey {

@@ -18,12 +18,18 @@ export interface EndedRun {
   chainId: string | null;
   name: string;
   opTime: string | null;
+  /** RUNNING only for a called run that had ended and goes on. */
   status: RunStatus;
   /** As stored with the run. */
   reason: string | null;
   /** The run whose node waits for it. */
   parentRunId: string | null;
+  /** What started it. */
+  trigger: string;
 }
+
+/** The trigger of runs that another module has started and waits for. */
+export const CALLED_TRIGGER = "arrival";
 
 /** Called with runs that end, in the transaction that ends them. */
 export interface RunsEndedListener {
@@ -58,8 +64,10 @@ export function createNotifier(deps: {
   const { wake, progress, metrics, runsEnded, log } = deps;
   const endedListeners: ((known: KnownRun, status: RunStatus) => void)[] = [];
 
-  function isListenedFor({ status, was }: Book): boolean {
-    return status !== was.status && (runsEnded?.statuses.has(status) ?? false);
+  function isListenedFor({ status, was }: Book, run: KnownRun | undefined): boolean {
+    if (status === was.status) return false;
+    const isCalled = run?.facts.trigger === CALLED_TRIGGER && (ENDED_RUN.has(status) || ENDED_RUN.has(was.status));
+    return isCalled || (runsEnded?.statuses.has(status) ?? false);
   }
 
   function afterCommit({ books, known }: Changes, reasons: WrittenBooks["reasons"]): void {
@@ -88,7 +96,7 @@ export function createNotifier(deps: {
       const { books, known } = changes;
       let reasons: WrittenBooks["reasons"] = new Map();
       tx.afterCommit(() => afterCommit(changes, reasons));
-      const ended = books.filter(isListenedFor);
+      const ended = books.filter((book) => isListenedFor(book, known.get(book.runId)));
       if (ended.length === 0 || !runsEnded) return;
       ({ reasons } = await written);
       await runsEnded.onRunsEnded(
@@ -109,7 +117,7 @@ const OUTCOMES: Partial<Record<RunStatus, string>> = { SUCCESS: "succeeded", FAI
 
 function endOf({ status }: Book, known: KnownRun | undefined, reasons: WrittenBooks["reasons"]): EndedRun[] {
   if (!known) return [];
-  const { run_id, chain_id, name, op_time, parent_run_id } = known.facts;
+  const { run_id, chain_id, name, op_time, parent_run_id, trigger } = known.facts;
   return [
     {
       runId: run_id,
@@ -119,6 +127,7 @@ function endOf({ status }: Book, known: KnownRun | undefined, reasons: WrittenBo
       status,
       reason: reasons.get(run_id) ?? null,
       parentRunId: parent_run_id,
+      trigger,
     },
   ];
 }

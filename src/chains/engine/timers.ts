@@ -12,6 +12,7 @@ import type { SubRuns } from "../runs/sub-runs.ts";
 import type { Schedules } from "../schedules/schedules.ts";
 import type { ChainsSettings } from "../settings.ts";
 import { lostNodes } from "../store/live.ts";
+import { stoppedWaits } from "../store/node-waits.ts";
 import { readStatus } from "../store/runs.ts";
 import { deleteOldStartKeys } from "../store/starts.ts";
 import * as store from "../store/timers.ts";
@@ -63,6 +64,7 @@ export function createTimers(deps: TimersDeps): Service {
       ["children_timed_out", isDue(due.next_due_ms), timeOutChildren],
       ["timed_out", isDue(due.next_deadline_ms), stopOverdueRuns],
       ["children_stopped", due.orphaned_children, stopOrphanedChildren],
+      ["waits_stopped", due.stopped_waits, stopWaits],
       ["given_up", isDue(due.next_grace_ms), stopAfterGrace],
       ["arrivals_caught_up", due.waits && performance.now() >= catchUpAtMs, catchUp],
       ["start_keys_deleted", performance.now() >= deleteKeysAtMs, deleteStartKeys],
@@ -147,6 +149,17 @@ export function createTimers(deps: TimersDeps): Service {
     const children = await store.orphanedChildren(db, AT_ONCE);
     for (const runId of children) await runs.stopOrphan(runId);
     return children.length;
+  }
+
+  async function stopWaits(): Promise<number> {
+    const waits = await stoppedWaits(db, AT_ONCE);
+    const outcome = { status: "STOPPED", error: "stopped", final: true } as const;
+    const counted = await Promise.all(
+      waits.map(({ run_id: runId, node_id: nodeId, wait_id: childRunId }) =>
+        engine.report({ runId, event: { kind: "child ended", nodeId, childRunId, outcome } }),
+      ),
+    );
+    return counted.filter(Boolean).length;
   }
 
   function catchUp(): Promise<number> {

@@ -1,39 +1,51 @@
-/** Runs that another module starts by chain name: one per key, and the caller always learns of their end. */
+/** Runs that another module starts by chain name in its own transaction, and is told of in the one that ends them. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { ACTOR, type ChainProcess, held, useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
+import { until } from "../../../test/until.ts";
 
 const database = useDatabase();
 const chains = useChainProcesses(database);
 const { acts, begun, define, ended, look } = chains;
-const NEVER = new AbortController().signal;
-const request = (key: string) => ({ opTime: "20250101", params: { modelId: "m" }, key, startedBy: "model m" });
+const REQUEST = { opTime: "20250101", params: { modelId: "m" }, startedBy: "model m" };
 
 async function defineNamed(process: ChainProcess, nodes: readonly object[]): Promise<string> {
   const name = `called ${randomUUID()}`;
   await define(process, nodes, { name });
   return name;
 }
+const start = ({ called }: ChainProcess, name: string) => database.db.tx((tx) => called.start(tx, name, REQUEST));
+/** Records what the caller is told, in the order of the commits. */
+function listen({ called }: ChainProcess): string[] {
+  const told: string[] = [];
+  called.onChange(async (tx, changed) => {
+    tx.afterCommit(() => told.push(...changed.map(({ status }) => status)));
+    return new Set();
+  });
+  return told;
+}
 
 describe("a called run", () => {
-  test("is one run per key, for any number of callers and calls", async () => {
-    const [one, other] = [await chains.open(), await chains.open()];
-    const name = await defineNamed(one, [{ id: "n" }]);
-    const asked = [one, other, one, other].map(({ called }) => called.start(name, request("k1")));
-    expect(new Set(await Promise.all(asked)).size).toBe(1);
-    const [runId] = await Promise.all(asked);
-    expect(await one.called.start(name, request("k2"))).not.toBe(runId);
-    await ended(runId as string);
-    expect(await other.called.start(name, request("k1"))).toBe(runId); // Also after it has ended.
+  test("is started with the transaction of its caller, or not at all", async () => {
+    const process = await chains.open();
+    const name = await defineNamed(process, [{ id: "n" }]);
+    const failed = database.db.tx(async (tx) => {
+      await process.called.start(tx, name, REQUEST);
+      throw new Error("the caller has changed its mind");
+    });
+    await expect(failed).rejects.toThrow("changed its mind");
+    expect(await database.query("select from chains.job_run")).toEqual([]);
+    await ended(await start(process, name));
   });
 
   test("has its opTime and params", async () => {
     const process = await chains.open();
     acts.set("n", ({ opTime, params }) => ({ artifact: { opTime, params } }));
-    const runId = await process.called.start(await defineNamed(process, [{ id: "n" }]), request("k"));
-    const { artifacts } = await process.called.ended(runId, NEVER);
-    expect(artifacts).toEqual([{ opTime: "20250101", params: { modelId: "m" } }]);
+    const runId = await start(process, await defineNamed(process, [{ id: "n" }]));
+    await ended(runId);
+    const end = await process.called.outcome(runId);
+    expect(end?.artifacts).toEqual([{ opTime: "20250101", params: { modelId: "m" } }]);
   });
 
   test("returns the artifacts of its last nodes only", async () => {
@@ -44,71 +56,70 @@ describe("a called run", () => {
       { id: "left", dependsOn: ["first"] },
       { id: "right", dependsOn: ["first"] },
     ]);
-    const end = await process.called.ended(await process.called.start(name, request("k")), NEVER);
-    expect(end).toEqual({ status: "SUCCESS", reason: null, artifacts: ["left", "right"] });
+    const runId = await start(process, name);
+    await ended(runId);
+    expect(await process.called.outcome(runId)).toEqual({
+      status: "SUCCESS",
+      reason: null,
+      artifacts: ["left", "right"],
+    });
   });
 
-  test("returns the reason of a failure", async () => {
+  test("returns the reason of a failure, or that it no longer exists", async () => {
     const process = await chains.open();
     acts.set("n", () => Promise.reject(new Error("the disk is full")));
-    const runId = await process.called.start(await defineNamed(process, [{ id: "n" }]), request("k"));
-    const end = await process.called.ended(runId, NEVER);
+    const runId = await start(process, await defineNamed(process, [{ id: "n" }]));
+    await ended(runId);
+    const end = await process.called.outcome(runId);
     expect(end).toMatchObject({ status: "FAILED", reason: expect.stringContaining("n") });
+    expect(await process.called.outcome(randomUUID())).toMatchObject({ reason: "it no longer exists" });
   });
 
-  test("that was deleted is not waited for", async () => {
-    const process = await chains.open({ roles: [] });
-    await expect(process.called.ended(randomUUID(), NEVER)).rejects.toThrow("no longer exists");
-  });
-
-  test("is reported to a process that ran none of it", async () => {
-    const [works, waits] = [await chains.open(), await chains.open({ roles: [] })];
-    const gate = held();
-    acts.set("n", gate.act);
-    const runId = await waits.called.start(await defineNamed(works, [{ id: "n" }]), request("k"));
-    const end = waits.called.ended(runId, NEVER);
-    await gate.begun();
-    gate.release();
-    expect(await end).toMatchObject({ status: "SUCCESS" });
-  });
-
-  test("is reported although no hint was sent", async () => {
-    const process = await chains.open({ roles: [] });
-    const runId = await process.called.start(await defineNamed(process, [{ id: "n" }]), request("k"));
-    const end = process.called.ended(runId, NEVER);
-    await database.query("update chains.job_run set status = 'STOPPED', ended_at = now() where run_id = $1", [runId]);
-    await database.query("update chains.job_run_node set status = 'STOPPED', ended_at = now() where run_id = $1", [
-      runId,
-    ]);
-    expect(await end).toMatchObject({ status: "STOPPED" });
-  });
-
-  test("continues when nobody waits for it, and stops on request", async () => {
+  test("is under way until it has ended, and stops on request", async () => {
     const process = await chains.open();
     const gate = held();
     acts.set("n", gate.act);
-    const runId = await process.called.start(await defineNamed(process, [{ id: "n" }]), request("k"));
+    const runId = await start(process, await defineNamed(process, [{ id: "n" }]));
     await gate.begun();
-    const enough = new AbortController();
-    const end = process.called.ended(runId, enough.signal);
-    enough.abort(new Error("waited long enough"));
-    await expect(end).rejects.toThrow("waited long enough");
+    expect(await process.called.outcome(runId)).toBeUndefined();
+    expect(await process.called.underWay([runId, randomUUID()])).toEqual(new Set([runId]));
     expect((await look(runId)).status).toBe("RUNNING");
     await process.called.stop(runId, "it took too long");
     expect(await ended(runId)).toMatchObject({
       status: "STOPPED",
       reason: expect.stringContaining("it took too long"),
     });
+    expect(await process.called.underWay([runId])).toEqual(new Set());
     expect(begun).toHaveLength(1);
+  });
+
+  test("tells its caller that it failed, goes on, and succeeds", async () => {
+    const process = await chains.open();
+    const told = listen(process);
+    acts.set("n", () => Promise.reject(new Error("not yet")));
+    const runId = await start(process, await defineNamed(process, [{ id: "n" }]));
+    await ended(runId);
+    acts.clear();
+    await process.runs.retry(runId, { downstream: false, dryRun: false, reason: null }, ACTOR);
+    await until(() => told.length === 3, "the caller to be told three times");
+    expect(told).toEqual(["FAILED", "RUNNING", "SUCCESS"]);
+  });
+
+  test("is the only kind of run that a caller is told of", async () => {
+    const process = await chains.open();
+    const told = listen(process);
+    const { runId } = await process.runs.start(await define(process, [{ id: "n" }]), { by: "test" });
+    await ended(runId);
+    expect(told).toEqual([]);
   });
 
   test("needs an enabled chain of that name", async () => {
     const process = await chains.open();
-    await expect(process.called.start("unknown", request("k"))).rejects.toMatchObject({ code: "CHAIN_NOT_FOUND" });
+    await expect(start(process, "unknown")).rejects.toMatchObject({ code: "CHAIN_NOT_FOUND" });
     const name = `called ${randomUUID()}`;
     const chainId = await define(process, [{ id: "n" }], { name });
     await process.definitions.setEnabled(chainId, false, ACTOR);
-    await expect(process.called.start(name, request("k"))).rejects.toMatchObject({ code: "CHAIN_DISABLED" });
+    await expect(start(process, name)).rejects.toMatchObject({ code: "CHAIN_DISABLED" });
     expect(begun).toEqual([]);
   });
 });

@@ -1,27 +1,45 @@
-/** Runs that another module starts by chain name and waits for. */
-import type { Db } from "../../kernel/data/db.ts";
+/**
+ * The port for a module whose work waits for runs, and whose runs nodes wait for. A run is started in the transaction of the
+ * caller; the caller is told in the transaction that ends the run, so neither end of the wait can be lost.
+ */
+import type { Db, Queryable, Tx } from "../../kernel/data/db.ts";
+import type { Ids } from "../../kernel/ids.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { chainsError } from "../catalogue.ts";
+import type { CallerListener } from "../engine/ended.ts";
+import type { Engine } from "../engine/engine.ts";
+import { CALLED_TRIGGER } from "../engine/notify.ts";
 import type { RunCache } from "../engine/run-cache.ts";
 import { ENDED_RUN, type RunStatus } from "../engine/states.ts";
+import type { ChildOutcome } from "../engine/transition.ts";
 import { readArtifacts } from "../store/children.ts";
-import { findChainToRun, readOutcome, readStatus } from "../store/runs.ts";
-import { progressTopic } from "../topics.ts";
+import { rootOf, stillWaiting } from "../store/node-waits.ts";
+import { findChainToRun, insertChainRuns, readOutcome, readStatus, runsUnderWay } from "../store/runs.ts";
+import { TIMER_TOPIC } from "../topics.ts";
 import type { Runs } from "./runs.ts";
 
 export interface CalledRuns {
-  /** Starts a run, or returns the run that was started with the same key. */
-  start(chain: string, request: CallRequest): Promise<string>;
-  /** Resolves when the run has ended. Rejects if it was deleted. */
-  ended(runId: string, signal: AbortSignal): Promise<CallEnd>;
-  /** Stops it in the name of Millrace, when its caller no longer needs it. */
+  /** Starts a run of the chain with this name. */
+  start(tx: Tx, chain: string, request: CallRequest): Promise<string>;
+  /** How the run ended; undefined while it is under way. */
+  outcome(runId: string): Promise<CallEnd | undefined>;
+  /** Those of the runs that have not ended. */
+  underWay(runIds: readonly string[]): Promise<Set<string>>;
+  /** Stops it in the name of Millrace. */
   stop(runId: string, reason: string): Promise<void>;
+  /** The run that this run and its ancestors were started for. */
+  rootOf(runId: string): Promise<string | undefined>;
+  /** Sets the listener that is called in the transaction that ends called runs, or continues ended ones. */
+  onChange(listener: CallerListener): void;
+  /** Ends a node that is parked for this. `early`: it is not parked yet. `gone`: it no longer waits. */
+  endWait(wait: NodeWait, outcome: ChildOutcome): Promise<"counted" | "early" | "gone">;
+  /** Those whose node waits, or may be about to. */
+  stillWaiting(db: Queryable, waits: readonly NodeWait[]): Promise<Set<string>>;
 }
 
 export interface CallRequest {
   opTime: string;
   params: Record<string, unknown>;
-  key: string;
   startedBy: string;
 }
 
@@ -32,65 +50,73 @@ export interface CallEnd {
   artifacts: unknown[];
 }
 
-/** A hint announces the end; the poll covers a lost hint. */
-const POLL_MS = 5_000;
-
-export function createCalledRuns(deps: { db: Db; wake: Wake; runs: Runs; runCache: RunCache }): CalledRuns {
-  const { db, wake, runs, runCache } = deps;
-
-  async function endOf(runId: string): Promise<CallEnd | undefined> {
-    const status = await readStatus(db, runId);
-    if (status === undefined) throw new Error(`run ${runId} no longer exists`);
-    if (!ENDED_RUN.has(status)) return undefined;
-    const { reason } = await readOutcome(db, runId);
-    const graph = (await runCache.get(db, [runId])).get(runId)?.graph;
-    const last = graph?.nodes.filter(({ children }) => children.length === 0).map(({ id }) => id) ?? [];
-    const nodes = await readArtifacts(db, runId, last);
-    return { status, reason, artifacts: nodes.map(({ artifact }) => artifact) };
-  }
-
-  return {
-    async start(chain, { opTime, params, key, startedBy }) {
-      const found = await findChainToRun(db, chain);
-      if (!found) throw chainsError("CHAIN_NOT_FOUND", { chainId: `named \`${chain}\`` });
-      const request = { opTime, params, by: startedBy, trigger: "arrival", idempotencyKey: key } as const;
-      return (await runs.start(found.chain_id, request)).runId;
-    },
-
-    async ended(runId, signal) {
-      for (;;) {
-        signal.throwIfAborted();
-        const changed = nextChange(wake, runId, signal);
-        try {
-          const end = await endOf(runId);
-          if (end) return end;
-          await changed.seen;
-        } finally {
-          changed.cancel();
-        }
-      }
-    },
-
-    stop: (runId, reason) => runs.stopChild(runId, reason),
-  };
+/** A node that is parked for something else than a run. */
+export interface NodeWait {
+  run_id: string;
+  node_id: string;
+  wait_id: string;
 }
 
-/** Resolves at the next hint about the run, after POLL_MS, or when the signal aborts. */
-function nextChange(wake: Wake, runId: string, signal: AbortSignal) {
-  let cancel = () => {};
-  const seen = new Promise<void>((resolve) => {
-    const timer = setTimeout(() => cancel(), POLL_MS);
-    const unlisten = wake.on(progressTopic(runId), () => cancel());
-    signal.addEventListener("abort", cancelOnce, { once: true });
-    function cancelOnce(): void {
-      cancel();
-    }
-    cancel = () => {
-      clearTimeout(timer);
-      unlisten();
-      signal.removeEventListener("abort", cancelOnce);
-      resolve();
-    };
-  });
-  return { seen, cancel: () => cancel() };
+export interface CalledRunsDeps {
+  db: Db;
+  wake: Wake;
+  ids: Ids;
+  runs: Runs;
+  engine: Engine;
+  runCache: RunCache;
+  onChange: CalledRuns["onChange"];
+}
+
+export function createCalledRuns(deps: CalledRunsDeps): CalledRuns {
+  const { db, wake, ids, runs, engine, runCache } = deps;
+  return {
+    async start(tx, chain, { opTime, params, startedBy }) {
+      const found = await findChainToRun(tx, chain);
+      if (!found) throw chainsError("CHAIN_NOT_FOUND", { chainId: `named \`${chain}\`` });
+      if (!found.enabled) throw chainsError("CHAIN_DISABLED", { chainId: found.chain_id, name: chain });
+      const run = {
+        run_id: ids.uuid(),
+        chain_id: found.chain_id,
+        job_id: null,
+        params,
+        op_time: opTime,
+        priority: 0,
+        trigger: CALLED_TRIGGER,
+        triggered_by: startedBy,
+        parent_run_id: null,
+        parent_node_id: null,
+        depth: 0,
+        request: null,
+      };
+      const made = await insertChainRuns(tx, [run]);
+      if (made.length === 0) throw chainsError("CHAIN_DISABLED", { chainId: found.chain_id, name: chain });
+      tx.afterCommit(() => wake.hint(TIMER_TOPIC));
+      return run.run_id;
+    },
+
+    async outcome(runId) {
+      const status = await readStatus(db, runId);
+      if (status === undefined) return { status: "STOPPED", reason: "it no longer exists", artifacts: [] };
+      if (!ENDED_RUN.has(status)) return undefined;
+      const { reason } = await readOutcome(db, runId);
+      const graph = (await runCache.get(db, [runId])).get(runId)?.graph;
+      const last = graph?.nodes.filter(({ children }) => children.length === 0).map(({ id }) => id) ?? [];
+      const nodes = await readArtifacts(db, runId, last);
+      return { status, reason, artifacts: nodes.map(({ artifact }) => artifact) };
+    },
+
+    underWay: (runIds) => runsUnderWay(db, runIds),
+    stop: (runId, reason) => runs.stopChild(runId, reason),
+    rootOf: (runId) => rootOf(db, runId),
+    onChange: deps.onChange,
+
+    async endWait(wait, outcome) {
+      const { run_id: runId, node_id: nodeId, wait_id: childRunId } = wait;
+      const counted = await engine.report({ runId, event: { kind: "child ended", nodeId, childRunId, outcome } });
+      if (counted) return "counted";
+      return (await stillWaiting(db, [wait])).size > 0 ? "early" : "gone";
+    },
+
+    stillWaiting,
+  };
 }

@@ -89,7 +89,7 @@ function waitingFor(row: NodeRow): string | null {
     case "blocked":
       return `run ${child_run_id}, which an earlier attempt started, to stop`;
     case "parked":
-      return `run ${child_run_id}`;
+      return child_run_id === null ? "the end of what it started" : `run ${child_run_id}`;
     case "leased":
       return is_lost ? withScheduler("another worker, since its own is lost", unserved) : null;
     case null:

@@ -78,6 +78,17 @@ export async function readStatus(db: Queryable, runId: string): Promise<RunStatu
   return row?.status;
 }
 
+const UNDER_WAY = statement<{ run_id: string }>(
+  "chains.run.under_way",
+  `select run_id from chains.job_run
+   where run_id = any($1::uuid[]) and status in ('PENDING', 'RUNNING', 'STOPPING')`,
+);
+
+/** Those of the runs that have not ended. */
+export async function runsUnderWay(db: Queryable, runIds: readonly string[]): Promise<Set<string>> {
+  return new Set((await db.rows(UNDER_WAY, [runIds])).map(({ run_id }) => run_id));
+}
+
 const NODES = statement<{ node_id: string; status: NodeStatus; attempt: number }>(
   "chains.run.nodes",
   "select node_id, status, attempt from chains.job_run_node where run_id = $1",

@@ -2,6 +2,7 @@
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import type { NodeKey } from "./live.ts";
+import { STOPPED_WAITS } from "./node-waits.ts";
 
 export interface DueWork {
   now_ms: number;
@@ -11,6 +12,8 @@ export interface DueWork {
   lost: boolean;
   ended_children: boolean;
   orphaned_children: boolean;
+  /** A node of a run that is STOPPING is parked for something else than a run. */
+  stopped_waits: boolean;
   /** A node waits for a table. */
   waits: boolean;
   /** Of delayed nodes, and of parked nodes with a time-out. */
@@ -48,6 +51,7 @@ const LOOK = statement<DueWork>(
             select from kernel.session s where s.id = n.session_id and s.expires_at > now())) as lost,
           exists (select from chains.live_node n where ${HAS_ENDED_CHILD}) as ended_children,
           exists (${ORPHANED}) as orphaned_children,
+          exists (${STOPPED_WAITS}) as stopped_waits,
           exists (select from chains.live_wait) as waits,
           (select ${inMs("min(due_at)")} from chains.live_node where due_at is not null)::float8 as next_due_ms,
           (select ${inMs("min(deadline_at)")} from chains.live_run where deadline_at is not null and status = 'RUNNING')::float8

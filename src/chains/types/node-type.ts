@@ -65,6 +65,15 @@ export interface NodeResult {
   checkpoint?: unknown;
   /** A child run to start and wait for. The node holds no slot meanwhile, and ends with the status of that run. */
   subRun?: SubRun;
+  /** Something else to wait for. The node holds no slot meanwhile, and whoever does the work ends the wait. */
+  wait?: Wait;
+}
+
+export interface Wait {
+  /** A UUID. The same when the attempt is repeated because its worker was lost. */
+  id: string;
+  /** Called when the node is parked: the work may have ended before that. */
+  onParked(): void;
 }
 
 export interface SubRun {

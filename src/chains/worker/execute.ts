@@ -11,6 +11,7 @@ import {
   type NodeContext,
   type NodeResult,
   type SubRun,
+  type Wait,
 } from "../types/node-type.ts";
 import type { Registry } from "../types/registry.ts";
 import { type Mask, maskOf, NO_MASK } from "./mask.ts";
@@ -20,6 +21,7 @@ import { type PreparedNode, render } from "./prepare.ts";
 export type Outcome =
   | { kind: "succeeded"; artifact: unknown; checkpoint?: unknown }
   | { kind: "sub-run"; subRun: SubRun }
+  | { kind: "wait"; wait: Wait }
   | { kind: "skipped"; reason: string }
   | { kind: "failed"; error: string; final: boolean };
 
@@ -102,7 +104,8 @@ function contextOf(deps: ExecuteDeps, item: PreparedNode, mask: Mask, signal: ()
   };
 }
 
-function outcomeOf({ artifact, checkpoint, subRun }: NodeResult, mask: Mask): Outcome {
+function outcomeOf({ artifact, checkpoint, subRun, wait }: NodeResult, mask: Mask): Outcome {
+  if (wait) return { kind: "wait", wait };
   if (subRun) return { kind: "sub-run", subRun: withoutSecrets(copyOf(subRun, "run").copy, mask) as SubRun };
   return {
     kind: "succeeded",

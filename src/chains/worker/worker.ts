@@ -89,7 +89,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     await output.flush();
     const made = await reportOf(item, outcome);
     try {
-      await report(made);
+      if ((await report(made)) && outcome.kind === "wait") outcome.wait.onParked();
     } catch (error) {
       if (isUnavailable(error) || isTimedOut(error)) throw error;
       // The database would reject the same values again, so the node fails.
@@ -110,6 +110,8 @@ export function createWorker(deps: WorkerDeps): Worker {
         return { runId, event: { kind: "skipped", nodeId, fence, reason: outcome.reason } };
       case "failed":
         return { runId, event: { ...failed(item, outcome.error), final: outcome.final } };
+      case "wait":
+        return { runId, event: { kind: "parked", nodeId, fence, childRunId: outcome.wait.id } };
       case "sub-run":
         try {
           return await deps.subRuns.begin(item, outcome.subRun);
@@ -121,10 +123,12 @@ export function createWorker(deps: WorkerDeps): Worker {
     }
   }
 
-  async function report(made: Report): Promise<void> {
-    if (await engine.report(made)) return;
+  /** Whether it counted. */
+  async function report(made: Report): Promise<boolean> {
+    if (await engine.report(made)) return true;
     const { runId, event } = made;
     log.info({ runId, nodeId: event.nodeId, event: event.kind }, "the result of a node came too late and was dropped");
+    return false;
   }
 
   function reportAll(nodes: readonly HeldKey[], event: { kind: "released" } | { kind: "lost"; lostLimit: number }) {

@@ -22,12 +22,15 @@ const ARRIVED: Mark = { sign: "✓", style: "green", meaning: "arrived" };
 const AGAIN: Mark = { sign: "↻", style: "green", meaning: "arrived more than once" };
 const DONE: Mark = { sign: "✓", style: "green", meaning: "succeeded" };
 const FAILED: Mark = { sign: "✗", style: "red", meaning: "failed" };
+const RUNS: Mark = { sign: "●", style: "cyan", meaning: "runs" };
 const BY_STATE: Readonly<Record<string, Mark>> = {
   waiting: { sign: "…", style: "yellow", meaning: "waits for tables" },
   quiet: { sign: "◔", style: "yellow", meaning: "waits in case a table comes again" },
   asking: { sign: "?", style: "yellow", meaning: "has something new, and asks before it runs again" },
   ready: { sign: "○", style: "cyan", meaning: "waits for a free worker" },
-  running: { sign: "●", style: "cyan", meaning: "runs" },
+  running: RUNS,
+  parked: RUNS,
+  returned: RUNS,
 };
 
 const WIDTH_DEFAULT = 120;
