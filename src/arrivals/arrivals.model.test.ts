@@ -205,10 +205,10 @@ async function claim(model: Model, session: string, limit: number): Promise<void
 /** Each run stores its own number as its value, so a check can see which run the values are from. */
 function end(no: number, succeeds: boolean): Promise<boolean> {
   const one = runs[no] as Run;
-  const value = { kpi_id: kpiOf(one.model_id), dimension_key: "", dimensions: {}, value: no };
+  const value = { kpi_id: kpiOf(one.model_id), dimension_key: "", dimensions: {}, value: String(no) };
   const deps = { db: database.db, wake, events, nodeWaits: arrivals.nodeWaits, onArrived: () => {} };
   if (!succeeds) return finish(deps, one, { status: "FAILED", message: "broke" });
-  return finish(deps, one, { status: "SUCCESS", values: [value], computeCount: 1 });
+  return finish(deps, one, { status: "SUCCESS", values: [value], computeCount: 1, warnings: [] });
 }
 
 async function runTimers(model: Model): Promise<void> {

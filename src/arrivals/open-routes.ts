@@ -108,12 +108,13 @@ function replyTo({ isUsed, considered, unpublished }: Announced, runs: ReadonlyM
 /** The fields of an answer that describe how a run ended. */
 export function endOf(task: TaskRow | undefined): Omit<schemas.Triggered, "modelId" | "opTime"> {
   if (!task || task.status === "RUNNING") return { status: "RUNNING" };
-  const { status, generation, compute_count, storage_count, message } = task;
+  const { status, generation, compute_count, storage_count, message, warnings } = task;
   return {
     status,
     generation,
     ...(compute_count === null ? {} : { computeCount: compute_count }),
     ...(storage_count === null ? {} : { storageCount: storage_count }),
     ...(message === null ? {} : { message }),
+    ...(warnings.length === 0 ? {} : { warnings }),
   };
 }

@@ -40,7 +40,7 @@ async function useHotPath(session: string, round: number): Promise<void> {
   await findInstances(db, [run]);
   await tasksOf(db, [run]);
   const source = { opTime: run.op_time, modelId: run.model_id, taskId: run.taskId, generation: run.generation };
-  const value = { kpi_id: run.model.kpis[0] ?? "", dimension_key: "", dimensions: {}, value: 1 };
+  const value = { kpi_id: run.model.kpis[0] ?? "", dimension_key: "", dimensions: {}, value: "1" };
   await db.tx(async (tx) => {
     await replaceModelValues(tx, [value], source);
     await replaceKpiValues(tx, ["computed"], [{ ...value, kpi_id: "computed" }], { ...source, modelId: null });
@@ -50,7 +50,7 @@ async function useHotPath(session: string, round: number): Promise<void> {
   for (const { model_id, op_time, fence, taskId, consumed } of [run, ...others]) {
     await db.tx(async (tx) => {
       await endInstance(tx, { model_id, op_time, fence, consumed });
-      const counts = { computeCount: 1, storageCount: 1 };
+      const counts = { computeCount: 1, storageCount: 1, warnings: [] };
       await endTask(tx, { id: taskId, status: "SUCCESS", message: null, ...counts });
     });
   }

@@ -1,16 +1,18 @@
 /** Rows as the API shows them. */
+import { numberOf } from "./kpis/exact-value.ts";
 import type { ArrivalListed } from "./store/arrivals.ts";
 import type { KpiRow, ValueListed } from "./store/kpis.ts";
 import type { ModelRow } from "./store/models.ts";
 import type { TaskRow } from "./store/tasks.ts";
 
 export function modelReply(row: ModelRow) {
-  const { model_id, time_zone, timeout_seconds, created_at, updated_at, dependencies, ...same } = row;
+  const { model_id, time_zone, timeout_seconds, allow_empty, created_at, updated_at, dependencies, ...same } = row;
   return {
     ...same,
     modelId: model_id,
     timeZone: time_zone,
     timeoutSeconds: timeout_seconds,
+    allowEmpty: allow_empty,
     createdAt: created_at,
     updatedAt: updated_at,
     dependencies: dependencies.map(({ dependency_table_name, optional, quiet_seconds, deadline, grain, shift }) => ({
@@ -35,8 +37,16 @@ export function kpiReply({ kpi_id, depends_on, model_id, created_at, updated_at,
   };
 }
 
-export function valueReply({ kpi_id, op_time, model_id, updated_at, ...same }: ValueListed) {
-  return { ...same, kpiId: kpi_id, opTime: op_time, modelId: model_id, updatedAt: updated_at };
+export function valueReply({ kpi_id, op_time, model_id, updated_at, value, ...same }: ValueListed) {
+  return {
+    ...same,
+    value: numberOf(value),
+    valueText: value,
+    kpiId: kpi_id,
+    opTime: op_time,
+    modelId: model_id,
+    updatedAt: updated_at,
+  };
 }
 
 export function taskReply(row: TaskRow) {

@@ -45,6 +45,7 @@ export const TriggeredReply = Type.Object({
   computeCount: Type.Optional(Type.Integer()),
   storageCount: Type.Optional(Type.Integer()),
   message: Type.Optional(Type.String()),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: "Checks that failed and only warn." })),
   generation: Type.Optional(Type.Integer()),
   followUp: Type.Optional(Type.Boolean({ description: "It runs again as soon as the present run has ended." })),
 });
@@ -82,6 +83,26 @@ const Dependency = Body({
   grain: Type.Optional(GrainName),
   offset: Type.Optional(Type.Integer({ description: "In periods of the model: -1 is the one before." })),
 });
+const Count = Type.Integer({ minimum: 0, maximum: 2_147_483_647 });
+const Expect = Body(
+  {
+    rows: Type.Optional(Body({ min: Type.Optional(Count), max: Type.Optional(Count) }, "How many rows it returns.")),
+    kpis: Type.Optional(oneOf(["all"], "Every KPI that the model declares has a value, also with `allowEmpty`.")),
+    that: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 4_096 }), {
+        maxItems: 100,
+        description:
+          "Conditions in CEL over `count` (rows returned), `kpis` (by id: `count`, `sum`, `min`, `max` of its values) and " +
+          "`rows` (`kpi_id`, `value`, `dimensions`).",
+        examples: [['kpis["KD1001"].min >= 0.0']],
+      }),
+    ),
+    onFail: Type.Optional(
+      oneOf(["fail", "warn"], "`fail` stores nothing and tells no subscriber; `warn` only shows what failed."),
+    ),
+  },
+  "Checks of the result, before anything is stored.",
+);
 const modelFields = Body({
   name: Name,
   description: Type.Optional(Nullable(Type.String({ maxLength: 10_000 }))),
@@ -95,6 +116,10 @@ const modelFields = Body({
   produces: Type.Optional(Nullable(Table)),
   rerun: Type.Optional(oneOf(RERUN_POLICIES)),
   timeoutSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+  expect: Type.Optional(Nullable(Expect)),
+  allowEmpty: Type.Optional(
+    Type.Boolean({ description: "No rows, and KPIs without a value, are fine. Otherwise such a run is FAILED." }),
+  ),
 });
 /** Without an example the reference page generates one with both `sql` and `chain`, which is refused. */
 export const ModelBody = Object.assign(modelFields, {
@@ -137,6 +162,15 @@ export const ModelReply = Type.Object({
   produces: Nullable(Type.String()),
   rerun: oneOf(RERUN_POLICIES),
   timeoutSeconds: Type.Integer(),
+  expect: Nullable(
+    Type.Object({
+      rows: Type.Optional(Type.Object({ min: Type.Optional(Type.Integer()), max: Type.Optional(Type.Integer()) })),
+      kpis: Type.Optional(oneOf(["all"])),
+      that: Type.Optional(Type.Array(Type.String())),
+      onFail: Type.Optional(oneOf(["fail", "warn"])),
+    }),
+  ),
+  allowEmpty: Type.Boolean(),
   version: Type.Integer(),
   createdAt: ReplyTime,
   updatedAt: ReplyTime,
@@ -201,7 +235,8 @@ export const DataReply = Page(
   Type.Object({
     kpiId: Type.String(),
     opTime: Type.String(),
-    value: Type.Number(),
+    value: Nullable(Type.Number({ description: "Null if a double does not hold it exactly." })),
+    valueText: Type.String({ description: "The exact decimal, without an exponent.", examples: ["9007199254740993"] }),
     dimensions: Type.Record(Type.String(), Dimension),
     modelId: Nullable(Type.String()),
     generation: Type.Integer(),
@@ -226,6 +261,7 @@ const TaskReply = Type.Object({
   message: Nullable(Type.String()),
   computeCount: Nullable(Type.Integer()),
   storageCount: Nullable(Type.Integer()),
+  warnings: Type.Array(Type.String(), { description: "Checks that failed and only warn." }),
   generation: Type.Integer(),
   trigger: Type.String(),
   causedBy: Nullable(Cause),

@@ -10,6 +10,7 @@ import {
   type ValueSource,
   valuesOf,
 } from "../store/kpis.ts";
+import { decimalOf } from "./exact-value.ts";
 import { compileFormula, evaluateFormula, type Formula, type KpiValue } from "./formula.ts";
 import { createIndicatorGraph, type Indicator } from "./indicator-graph.ts";
 
@@ -34,20 +35,29 @@ export async function recompute(tx: Queryable, changedIds: readonly string[], so
       kpi_id: kpiId,
       dimension_key: fingerprint(dimensions),
       dimensions,
-      value,
+      value: decimalFrom(kpiId, value),
     }));
   });
   await replaceKpiValues(tx, order, results, { ...source, modelId: null });
   return order;
 }
 
+/** Throws on a value that is not finite, which is a bug: a formula gives no such value. */
+function decimalFrom(kpiId: string, value: number): string {
+  const decimal = decimalOf(value);
+  if (decimal === undefined) throw new Error(`the formula of ${kpiId} gives ${value}`);
+  return decimal;
+}
+
+/** The values in doubles, in which formulas compute. */
 export async function readParts(
   db: Queryable,
   opTime: string,
   kpiIds: readonly string[],
 ): Promise<Map<string, KpiValue[]>> {
   const parts = new Map<string, KpiValue[]>();
-  for (const { kpi_id, dimensions, value } of await valuesOf(db, opTime, [...new Set(kpiIds)])) {
+  for (const { kpi_id, dimensions, value: decimal } of await valuesOf(db, opTime, [...new Set(kpiIds)])) {
+    const value = Number(decimal);
     const known = parts.get(kpi_id);
     if (known) known.push({ dimensions, value });
     else parts.set(kpi_id, [{ dimensions, value }]);

@@ -4,6 +4,7 @@ import { storableText } from "../../kernel/data/storable.ts";
 import { fingerprint } from "../../kernel/json/canonical.ts";
 import { listed } from "../../kernel/text/sentences.ts";
 import type { ValueWrite } from "../store/kpis.ts";
+import { DIGITS_MAX, decimalOf } from "./exact-value.ts";
 import type { Dimensions } from "./formula.ts";
 
 /** The rows of a model are not valid; running it again would not change that. */
@@ -62,16 +63,28 @@ function partsOf(row: Readonly<Record<string, unknown>>, number: number) {
     const columns = Object.keys(row).join(", ");
     throw new ModelFailure(`Row ${number} has no text in a column \`kpi_id\`; its columns are ${columns}.`);
   }
-  return { kpiId, value: numberOf(value, number), dimensions: Object.fromEntries(dimensions) };
+  return { kpiId, value: decimalIn(value, number), dimensions: Object.fromEntries(dimensions) };
 }
 
-function numberOf(value: unknown, number: number): number | null {
+/** Engines return a number that a double cannot hold exactly as text. */
+function decimalIn(value: unknown, number: number): string | null {
   if (value === null) return null;
-  // Engines return a number that a double cannot hold exactly as text; a KPI stores the nearest double.
-  const parsed = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
-  if (typeof parsed === "number" && Number.isFinite(parsed)) return parsed;
-  const shown = value === undefined ? "no column `value`" : `\`${JSON.stringify(value)?.slice(0, 40)}\` as its value`;
-  throw new ModelFailure(`Row ${number} has ${shown}; it must be a number, or null for none.`);
+  const decimal = typeof value === "string" || typeof value === "number" ? decimalOf(value) : undefined;
+  if (decimal !== undefined) return decimal;
+  const shown = value === undefined ? "no column `value`" : `\`${shownAs(value)}\` as its value`;
+  const rule = isLong(value)
+    ? `it has at most ${DIGITS_MAX} digits before and after the point`
+    : "it must be a number, or null for none";
+  throw new ModelFailure(`Row ${number} has ${shown}; ${rule}.`);
+}
+
+function isLong(value: unknown): boolean {
+  return typeof value === "string" && /\d/.test(value) && !Number.isNaN(Number(value));
+}
+
+/** JSON has no NaN and no infinities. */
+function shownAs(value: unknown): string {
+  return (typeof value === "number" ? String(value) : (JSON.stringify(value) ?? "")).slice(0, 40);
 }
 
 function dimensionOf(cell: unknown): Dimensions[string] {

@@ -40,6 +40,8 @@ describe("defining a model", () => {
       produces: null,
       rerun: "auto",
       timeoutSeconds: 3600,
+      expect: null,
+      allowEmpty: false,
       version: 1,
       createdAt: expect.any(String),
       updatedAt: expect.any(String),

@@ -10,6 +10,7 @@ import type { Grain } from "../../kernel/time/op-time.ts";
 import { wrongTimeZone } from "../../kernel/time/time-zone.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { arrivalsError } from "../catalogue.ts";
+import { type Expect, problemOfExpect } from "../kpis/checks.ts";
 import { MODEL_STATES, type RerunPolicy } from "../runs/states.ts";
 import { dropDeadlines, setDeadlines } from "../store/deadlines.ts";
 import { withdrawInstances } from "../store/instances.ts";
@@ -44,6 +45,8 @@ export interface ModelInput {
   produces?: string | null;
   rerun?: RerunPolicy;
   timeoutSeconds?: number;
+  expect?: Expect | null;
+  allowEmpty?: boolean;
 }
 
 export interface Models {
@@ -99,6 +102,8 @@ export function createModels({
       produces: input.produces ? tableName(input.produces) : null,
       rerun: input.rerun ?? "auto",
       timeout_seconds: input.timeoutSeconds ?? timeoutSeconds,
+      expect: input.expect ?? null,
+      allow_empty: input.allowEmpty ?? false,
     };
   }
 
@@ -209,7 +214,7 @@ function dependencyRow(dependency: DependencyInput) {
 
 /** The first problem of a model, as a sentence without its full stop. */
 function problemOf(
-  { sql, chain, engine, grain, timeZone, dependencies }: ModelInput,
+  { sql, chain, engine, grain, timeZone, dependencies, expect }: ModelInput,
   engines: string[],
 ): string | undefined {
   if ((sql === undefined) === (chain === undefined)) return "A model has either `sql` or a `chain`, and not both";
@@ -219,6 +224,8 @@ function problemOf(
   }
   const zoneProblem = timeZone === undefined ? undefined : wrongTimeZone(timeZone);
   if (zoneProblem !== undefined) return zoneProblem;
+  const checkProblem = expect ? problemOfExpect(expect) : undefined;
+  if (checkProblem !== undefined) return checkProblem;
   const seen = new Set<string>();
   for (const [index, { table, deadline, grain: own, offset = 0 }] of dependencies.entries()) {
     const where = `The field \`dependencies[${index}]\` (${table})`;

@@ -143,7 +143,8 @@ function sentencesOf(
     case "nothing new": {
       const success = runs.find(({ status }) => status === "SUCCESS");
       return {
-        verdict: `It has used everything that has arrived, in run ${success?.id ?? "?"}. ${failure}`.trimEnd(),
+        verdict:
+          `It has used everything that has arrived, in run ${success?.id ?? "?"}. ${failure || warningOf(success)}`.trimEnd(),
         wouldRun: [rerun === "auto" ? "Any of its tables arriving again." : "", `${byHand}.`].filter(Boolean),
       };
     }
@@ -158,6 +159,10 @@ function sentencesOf(
             wouldRun: ["Any of its tables arriving again.", `${byHand}, or :backfill for a range.`],
           };
   }
+}
+
+function warningOf(success: TaskRow | undefined): string {
+  return success && success.warnings.length > 0 ? `That run has warnings: ${success.warnings.join(" ")}` : "";
 }
 
 /** If only optional tables are missing, the model runs without them after their deadlines. */

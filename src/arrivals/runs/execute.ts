@@ -8,7 +8,9 @@ import { ApiError } from "../../kernel/errors.ts";
 import { isRecord } from "../../kernel/json/is-record.ts";
 import { withRetry } from "../../kernel/work/retry.ts";
 import { OUTLAST_SESSION } from "../../kernel/work/session.ts";
+import { failedChecks } from "../kpis/checks.ts";
 import { collectValues, ModelFailure } from "../kpis/values.ts";
+import type { ValueWrite } from "../store/kpis.ts";
 import type { ModelRow } from "../store/models.ts";
 import type { ChainPort } from "./chain-port.ts";
 import type { Outcome, Run } from "./finish.ts";
@@ -32,11 +34,18 @@ export async function execute(deps: ExecuteDeps, run: Run, signal: AbortSignal):
     } else {
       await runSql(deps, model, run.op_time, signal, collected.add);
     }
-    return { status: "SUCCESS", values: collected.values(), computeCount: collected.computed() };
+    return checked(model, { values: collected.values(), computed: collected.computed() });
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     return { status: "FAILED", message: sentenceOf(error) };
   }
+}
+
+/** A result that fails its checks is not stored, unless they only warn. */
+function checked(model: ModelRow, { values, computed }: { values: ValueWrite[]; computed: number }): Outcome {
+  const problems = failedChecks(model, { values, computed });
+  if (problems.length > 0 && model.expect?.onFail !== "warn") return { status: "FAILED", message: problems.join(" ") };
+  return { status: "SUCCESS", values, computeCount: computed, warnings: problems };
 }
 
 type Row = Record<string, unknown>;

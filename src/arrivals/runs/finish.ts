@@ -30,7 +30,7 @@ export interface Run extends ClaimedInstance {
 
 export type Outcome = Ended | { status: "PARKED" /** Null starts one. */; chainRunId: string | null };
 export type Ended =
-  | { status: "SUCCESS"; values: ValueWrite[]; computeCount: number }
+  | { status: "SUCCESS"; values: ValueWrite[]; computeCount: number; warnings: readonly string[] }
   | { status: "FAILED"; message: string };
 
 export interface FinishDeps {
@@ -86,7 +86,7 @@ async function succeed(
   tx: Tx,
   { events }: FinishDeps,
   run: Run,
-  { values, computeCount }: Ended & { status: "SUCCESS" },
+  { values, computeCount, warnings }: Ended & { status: "SUCCESS" },
 ): Promise<Followed> {
   const { model, op_time: opTime, taskId, generation } = run;
   const source = { opTime, taskId, generation, modelId: model.model_id };
@@ -107,6 +107,7 @@ async function succeed(
     message: null,
     computeCount,
     storageCount: stored.length,
+    warnings: warnings.map((warning) => storableText(warning, MESSAGE_LENGTH_MAX)),
   });
   const affectedKpiIds = [...kpis, ...computed];
   if (affectedKpiIds.length > 0) {
@@ -121,7 +122,7 @@ async function fail(tx: Tx, { events, nodeWaits }: FinishDeps, run: Run, reason:
   const { model, model_id: modelId, op_time: opTime, generation, taskId } = run;
   const message = storableText(reason, MESSAGE_LENGTH_MAX);
   const again = await end(tx, run, null);
-  await endTask(tx, { id: taskId, status: "FAILED", message, computeCount: null, storageCount: null });
+  await endTask(tx, { id: taskId, status: "FAILED", message, computeCount: null, storageCount: null, warnings: [] });
   // The node that waits for it fails with it, and the run of that node has its own event.
   if (!(await nodeWaits.isAwaited(tx, run, generation)))
     await events.failed(tx, { modelId, opTime, generation, message });

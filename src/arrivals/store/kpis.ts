@@ -154,9 +154,10 @@ export interface ValueWrite {
   kpi_id: string;
   dimension_key: string;
   dimensions: Dimensions;
-  value: number;
+  /** A decimal, exact. */
+  value: string;
 }
-const VALUE = { kpi_id: "text", dimension_key: "text", dimensions: "jsonb", value: "float8" };
+const VALUE = { kpi_id: "text", dimension_key: "text", dimensions: "jsonb", value: "numeric" };
 const AFTER = Object.keys(VALUE).length;
 
 const CLEAR_MODEL = statement(
@@ -238,9 +239,10 @@ const LOCK_COMPUTED = statement(
   "arrivals.value.lock_computed",
   "select pg_advisory_xact_lock(hashtextextended('arrivals.computed ' || $1, 0))",
 );
-const OF_KPIS = statement<{ kpi_id: string; dimensions: Dimensions; value: number }>(
+const OF_KPIS = statement<{ kpi_id: string; dimensions: Dimensions; value: string }>(
   "arrivals.value.of_kpis",
-  "select kpi_id, dimensions, value from arrivals.metrics_kpi_data where op_time = $1 and kpi_id = any($2::text[])",
+  `select kpi_id, dimensions, value::text as value from arrivals.metrics_kpi_data
+   where op_time = $1 and kpi_id = any($2::text[])`,
 );
 
 /** Serialises computation per opTime: two models that end concurrently would each miss the values of the other. */
@@ -255,7 +257,8 @@ export function valuesOf(db: Queryable, opTime: string, kpiIds: readonly string[
 export interface ValueListed extends InstanceKey {
   kpi_id: string;
   dimensions: Dimensions;
-  value: number;
+  /** A decimal, exact. */
+  value: string;
   generation: number;
   updated_at: Date;
 }
@@ -263,7 +266,7 @@ const VALUE_FILTER = `($1::text is null or kpi_id = $1) and ($2::text is null or
      and ($3::text is null or op_time >= $3) and ($4::text is null or op_time <= $4) and ($5::jsonb is null or dimensions @> $5)`;
 const LIST_VALUES = statement<ValueListed>(
   "arrivals.value.list",
-  `select kpi_id, op_time, dimensions, value, model_id, generation, updated_at from arrivals.metrics_kpi_data
+  `select kpi_id, op_time, dimensions, trim_scale(value)::text as value, model_id, generation, updated_at from arrivals.metrics_kpi_data
    where ${VALUE_FILTER} order by kpi_id, op_time, dimension_key limit $6 offset $7`,
 );
 const COUNT_VALUES = statement<{ total: number }>(

@@ -3,6 +3,7 @@ import { toArrays, unnest } from "../../kernel/data/batch.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import type { Grain } from "../../kernel/time/op-time.ts";
+import type { Expect } from "../kpis/checks.ts";
 import type { RerunPolicy } from "../runs/states.ts";
 
 export interface DependencyRow {
@@ -28,6 +29,8 @@ export interface ModelWrite {
   produces: string | null;
   rerun: RerunPolicy;
   timeout_seconds: number;
+  expect: Expect | null;
+  allow_empty: boolean;
 }
 
 export interface ModelRow extends ModelWrite {
@@ -40,7 +43,7 @@ export interface ModelRow extends ModelWrite {
 }
 
 const COLUMNS = `m.model_id, m.name, m.description, m.state, m.engine, m.sql, m.chain, m.grain, m.time_zone, m.produces, m.rerun,
-          m.timeout_seconds, m.version::float8 as version, m.created_at, m.updated_at,
+          m.timeout_seconds, m.expect, m.allow_empty, m.version::float8 as version, m.created_at, m.updated_at,
           coalesce((select jsonb_agg(to_jsonb(d) - 'id' - 'model_id' order by d.id)
                     from arrivals.metrics_model_dependency d where d.model_id = m.model_id), '[]') as dependencies,
           coalesce((select array_agg(k.kpi_id order by k.kpi_id)
@@ -94,12 +97,13 @@ export async function holdModels(tx: Queryable, modelIds: readonly string[]): Pr
 const UPSERT = statement<{ created: boolean }>(
   "arrivals.model.upsert",
   `insert into arrivals.metrics_model as m
-     (model_id, name, description, engine, sql, chain, grain, time_zone, produces, rerun, timeout_seconds)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+     (model_id, name, description, engine, sql, chain, grain, time_zone, produces, rerun, timeout_seconds, expect, allow_empty)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
    on conflict (model_id) do update
    set name = excluded.name, description = excluded.description, engine = excluded.engine, sql = excluded.sql,
        chain = excluded.chain, grain = excluded.grain, time_zone = excluded.time_zone, produces = excluded.produces,
-       rerun = excluded.rerun, timeout_seconds = excluded.timeout_seconds, version = m.version + 1, updated_at = now()
+       rerun = excluded.rerun, timeout_seconds = excluded.timeout_seconds, expect = excluded.expect,
+       allow_empty = excluded.allow_empty, version = m.version + 1, updated_at = now()
    returning (xmax = 0) as created`,
 );
 
@@ -117,6 +121,8 @@ export async function upsertModel(tx: Queryable, model: ModelWrite): Promise<boo
     model.produces,
     model.rerun,
     model.timeout_seconds,
+    model.expect && JSON.stringify(model.expect),
+    model.allow_empty,
   ]);
   return row?.created ?? false;
 }

@@ -65,7 +65,7 @@ const CONTINUE = statement<{ chain_run_id: string }>(
      returning f.id, f.chain_run_id
    )
    update arrivals.metrics_task_log l
-   set status = 'RUNNING', end_time = null, message = null from moved where l.id = moved.id
+   set status = 'RUNNING', end_time = null, message = null, warnings = '[]' from moved where l.id = moved.id
    returning moved.chain_run_id`,
 );
 

@@ -38,19 +38,20 @@ export interface TaskEnd {
   message: string | null;
   computeCount: number | null;
   storageCount: number | null;
+  warnings: readonly string[];
 }
 const END = statement(
   "arrivals.task.end",
   `update arrivals.metrics_task_log
-   set status = $2, message = $3, compute_count = $4, storage_count = $5, end_time = now()
+   set status = $2, message = $3, compute_count = $4, storage_count = $5, warnings = $6, end_time = now()
    where id = $1::bigint and status = 'RUNNING'`,
 );
 
 export async function endTask(
   tx: Queryable,
-  { id, status, message, computeCount, storageCount }: TaskEnd,
+  { id, status, message, computeCount, storageCount, warnings }: TaskEnd,
 ): Promise<void> {
-  await tx.rows(END, [id, status, message, computeCount, storageCount]);
+  await tx.rows(END, [id, status, message, computeCount, storageCount, JSON.stringify(warnings)]);
 }
 
 const END_LOST = statement(
@@ -97,6 +98,7 @@ export interface TaskRow extends InstanceKey {
   message: string | null;
   compute_count: number | null;
   storage_count: number | null;
+  warnings: string[];
   generation: number;
   trigger: Trigger;
   caused_by: Cause | null;
@@ -105,7 +107,7 @@ export interface TaskRow extends InstanceKey {
   chain_run_id: string | null;
 }
 const COLUMNS = `t.id::text as id, t.model_id, t.op_time, t.status, t.start_time, t.end_time, t.message, t.compute_count,
-          t.storage_count, t.generation, t.trigger, t.caused_by, t.consumed, t.worker, t.chain_run_id`;
+          t.storage_count, t.warnings, t.generation, t.trigger, t.caused_by, t.consumed, t.worker, t.chain_run_id`;
 
 const RUN_KEY = { model_id: "text", op_time: "text", generation: "int4" };
 const OF_RUNS = statement<TaskRow & { wanted: number }>(

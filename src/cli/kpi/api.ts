@@ -10,6 +10,8 @@ export interface Triggered {
   computeCount?: number;
   storageCount?: number;
   message?: string;
+  /** Checks that failed and only warn. */
+  warnings?: string[];
   generation?: number;
   followUp?: boolean;
 }
@@ -48,6 +50,8 @@ export interface Model {
   produces: string | null;
   rerun: string;
   timeoutSeconds: number;
+  expect: object | null;
+  allowEmpty: boolean;
   version: number;
 }
 
@@ -83,7 +87,13 @@ export interface Task {
   message: string | null;
   computeCount: number | null;
   storageCount: number | null;
+  warnings: string[];
   generation: number;
   trigger: string;
   causedBy: { table: string; opTime: string } | null;
+}
+
+/** The message of a run and its warnings, for one line. */
+export function remarksOf({ message, warnings = [] }: { message?: string | null; warnings?: readonly string[] }) {
+  return [message ?? "", ...warnings.map((warning) => `Warning: ${warning}`)].filter((one) => one !== "").join(" ");
 }

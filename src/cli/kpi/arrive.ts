@@ -5,7 +5,7 @@ import { clientCommand } from "../common/client-command.ts";
 import type { Given } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import { type Cell, printable, table } from "../common/output.ts";
-import type { Arrival, Triggered } from "./api.ts";
+import { type Arrival, remarksOf, type Triggered } from "./api.ts";
 
 /** The maximum of `arrivals.waitSeconds`. */
 const WAIT_SECONDS_MAX = 300;
@@ -64,7 +64,7 @@ function rowsOf({ triggeredModels, waitingModels, skippedModels }: Arrival): Cel
       one.status,
       one.computeCount,
       one.storageCount,
-      one.followUp ? "it is running, and runs again after that" : inOneLine(one.message ?? null),
+      one.followUp ? "it is running, and runs again after that" : inOneLine(remarksOf(one)),
     ]),
     ...waitingModels.map((modelId) => [modelId, "", "WAITING"]),
     ...skippedModels.map((modelId) => [modelId, "", "SKIPPED"]),

@@ -6,7 +6,7 @@ import { pathTo } from "../common/client.ts";
 import { clientCommand } from "../common/client-command.ts";
 import type { Command } from "../common/command.ts";
 import { printable, table } from "../common/output.ts";
-import type { Model, Triggered } from "./api.ts";
+import { type Model, remarksOf, type Triggered } from "./api.ts";
 import { exitCodeOf, waiting } from "./arrive.ts";
 
 const run = clientCommand<Triggered>({
@@ -29,10 +29,10 @@ exit code is 1 if the run failed.`,
   exitCode: (triggered) => exitCodeOf([triggered]),
 });
 
-function endInWords({ status, computeCount, storageCount, message }: Triggered): string {
+function endInWords({ status, computeCount, storageCount, message, warnings }: Triggered): string {
   switch (status) {
     case "SUCCESS":
-      return `SUCCESS, ${computeCount} computed, ${storageCount} stored.`;
+      return `SUCCESS, ${computeCount} computed, ${storageCount} stored. ${inOneLine(remarksOf({ warnings: warnings ?? [] })) ?? ""}`.trimEnd();
     case "FAILED":
       return `FAILED: ${inOneLine(message ?? null)}`;
     case "RUNNING":

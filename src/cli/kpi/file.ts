@@ -27,6 +27,17 @@ const DependencyEntry = Type.Object(
   },
   closed,
 );
+const ExpectEntry = Type.Object(
+  {
+    rows: Type.Optional(
+      Type.Object({ min: Type.Optional(Type.Integer()), max: Type.Optional(Type.Integer()) }, closed),
+    ),
+    kpis: Type.Optional(oneOf(["all"])),
+    that: Type.Optional(Type.Array(Text)),
+    onFail: Type.Optional(oneOf(["fail", "warn"])),
+  },
+  closed,
+);
 const ModelEntry = Type.Object(
   {
     name: Text,
@@ -41,6 +52,8 @@ const ModelEntry = Type.Object(
     produces: Type.Optional(Nullable(Text)),
     rerun: Type.Optional(oneOf(["auto", "ask", "ignore"])),
     timeoutSeconds: Type.Optional(Type.Integer()),
+    expect: Type.Optional(Nullable(ExpectEntry)),
+    allowEmpty: Type.Optional(Type.Boolean()),
     publish: Type.Optional(Type.Boolean()),
   },
   closed,

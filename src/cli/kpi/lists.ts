@@ -8,7 +8,7 @@ import type { Flag, Given } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import { table, toSeconds } from "../common/output.ts";
 import { listing, PAGE_FLAGS, type Page, pageOf } from "../common/paging.ts";
-import type { Model, Task } from "./api.ts";
+import { type Model, remarksOf, type Task } from "./api.ts";
 
 const OP_TIME: Flag = { usage: "--op-time <time>", description: "Only this opTime." };
 
@@ -59,7 +59,7 @@ const NAMES_SHOWN = 3;
 interface Value {
   kpiId: string;
   opTime: string;
-  value: number;
+  valueText: string;
   dimensions: Record<string, string | number | boolean | null>;
   modelId: string | null;
   generation: number;
@@ -96,13 +96,13 @@ const data = clientCommand<Page<Value>>({
     listing(page, "value", () =>
       table(
         ["KPI", "OPTIME", "DIMENSIONS", "VALUE", "MODEL", "GENERATION", "UPDATED"],
-        page.items.map(({ kpiId, opTime, dimensions, value, modelId, generation, updatedAt }) => [
+        page.items.map(({ kpiId, opTime, dimensions, valueText, modelId, generation, updatedAt }) => [
           kpiId,
           opTime,
           Object.entries(dimensions)
             .map(([name, one]) => `${name}=${one}`)
             .join(" "),
-          value,
+          valueText,
           modelId ?? "computed",
           generation,
           toSeconds(updatedAt),
@@ -155,7 +155,7 @@ export function runTable(tasks: readonly Task[]): string {
       task.computeCount ?? undefined,
       task.storageCount ?? undefined,
       task.causedBy === null ? task.trigger : `${task.causedBy.table} ${task.causedBy.opTime}`,
-      inOneLine(task.message),
+      inOneLine(remarksOf(task)),
     ]),
   );
 }

@@ -35,7 +35,15 @@ export interface PlanOptions {
 }
 
 /** The defaults of a model. Only the server knows that of `timeoutSeconds`. */
-const MODEL_DEFAULTS = { description: null, grain: null, timeZone: "UTC", produces: null, rerun: "auto" };
+const MODEL_DEFAULTS = {
+  description: null,
+  grain: null,
+  timeZone: "UTC",
+  produces: null,
+  rerun: "auto",
+  expect: null,
+  allowEmpty: false,
+};
 const DEPENDENCY_DEFAULTS = { optional: false, quietSeconds: 0, deadline: null, grain: null, offset: 0 };
 const ENGINE_DEFAULT = "duckdb";
 const CALLS_AT_ONCE = 8;
