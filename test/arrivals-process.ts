@@ -102,6 +102,7 @@ export const SETTINGS: ArrivalsSettings = {
 /** Releases every held act after the test, so that no process waits for it when it stops. */
 const gates: (() => void)[] = [];
 const NO_CHAINS: ChainPort = {
+  chains: { existing: async (names) => names, all: async () => [] },
   start: () => Promise.reject(new Error("there are no chains here")),
   outcome: () => Promise.reject(new Error("there are no chains here")),
   underWay: async () => new Set(),

@@ -65,6 +65,7 @@ async function noChains(): Promise<never> {
 }
 
 const NO_CHAINS = {
+  chains: { existing: noChains, all: noChains },
   start: noChains,
   outcome: noChains,
   underWay: noChains,

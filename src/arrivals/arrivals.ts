@@ -15,7 +15,7 @@ import { createEvents, type OnRunEnded } from "./events.ts";
 import { createIndicators, type Indicators } from "./kpis/indicators.ts";
 import { createModels, type Models } from "./models/models.ts";
 import { createRequests, type Requests } from "./models/requests.ts";
-import type { ChainPort } from "./runs/chain-port.ts";
+import type { ChainPort, Names } from "./runs/chain-port.ts";
 import { keyOf } from "./runs/decide.ts";
 import { createNodeWaits, type NodeWaits } from "./runs/node-waits.ts";
 import { createParking } from "./runs/parking.ts";
@@ -24,6 +24,8 @@ import { createTimers } from "./runs/timers.ts";
 import { createWorker } from "./runs/worker.ts";
 import type { ArrivalsSettings } from "./settings.ts";
 import { findArrivals, type ListArrivals, listArrivals } from "./store/arrivals.ts";
+import { allKpiIds, kpiTypes } from "./store/kpis.ts";
+import { allModelIds, existingModels } from "./store/models.ts";
 import { READY_TOPIC, TIMER_TOPIC } from "./topics.ts";
 
 export interface Arrivals {
@@ -32,6 +34,10 @@ export interface Arrivals {
   requests: Requests;
   runWaiters: RunWaiters;
   nodeWaits: NodeWaits;
+  /** The models that nodes can name. */
+  modelNames: Names;
+  /** The indicators that subscriptions can name. */
+  kpiNames: Names;
   /** Start it in a process with the role `worker`. */
   worker: ReturnType<typeof createWorker>;
   /** Start it in a process with the role `scheduler`. */
@@ -107,6 +113,7 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
       wake,
       clock: systemClock,
       engineNames: engines.names,
+      chains: deps.chains.chains,
       tableName,
       timeoutSeconds: settings.timeoutSeconds,
       onRemoved: (modelId) => nodeWaits.settleSoon({ modelId }),
@@ -114,6 +121,11 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
     indicators: createIndicators({ db }),
     requests,
     nodeWaits,
+    modelNames: { existing: (names) => existingModels(db, names), all: () => allModelIds(db) },
+    kpiNames: {
+      existing: async (names) => (await kpiTypes(db, names)).map(({ kpi_id }) => kpi_id),
+      all: () => allKpiIds(db),
+    },
     runWaiters: createRunWaiters({ db, wake }),
     worker: createWorker({
       ...deps,

@@ -34,13 +34,17 @@ export function arriveType({ announce }: Pick<Arrivals, "announce">): NodeType<t
   });
 }
 
-export function modelType({ nodeWaits }: Pick<Arrivals, "nodeWaits">): NodeType<typeof ModelCfg> {
+export function modelType({
+  nodeWaits,
+  modelNames,
+}: Pick<Arrivals, "nodeWaits" | "modelNames">): NodeType<typeof ModelCfg> {
   return nodeType({
     type: "model",
     readsParents: false,
     storesCfg: true,
     summary: "Runs a model for an opTime and waits for its end, without holding a slot.",
     cfg: ModelCfg,
+    references: [{ field: "modelId", what: "model", ...modelNames }],
     async execute({ key, runId, nodeId, ...ctx }, { modelId, force, ...cfg }) {
       const instance = { model_id: modelId, op_time: opTimeOf(cfg.opTime, ctx.opTime) };
       // After a failure the node has another key, and the model runs again.

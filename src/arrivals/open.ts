@@ -13,7 +13,7 @@ import { kpiRoutes } from "./kpis/routes.ts";
 import { modelRoutes } from "./models/routes.ts";
 import { arriveType, modelType } from "./node-types.ts";
 import { openRoutes } from "./open-routes.ts";
-import type { ChainPort } from "./runs/chain-port.ts";
+import type { ChainPort, Names } from "./runs/chain-port.ts";
 import { ArrivalsSettings } from "./settings.ts";
 
 export { ArrivalsSettings as section };
@@ -27,6 +27,10 @@ export interface ArrivalsNeeds {
     connectTables(tables: Tables): void;
     /** Continues the nodes that wait for these tables. */
     arrived(tables: readonly ArrivedTable[]): Promise<unknown>;
+  };
+  webhooks: {
+    /** Connects the indicators that subscriptions can name. */
+    connectKpis(kpis: Names): void;
   };
 }
 interface Tables {
@@ -42,7 +46,7 @@ export type ArrivalsApi = Pick<Arrivals, "onRunEnded" | "tableName"> & Files;
 
 export async function open(
   context: ModuleContext<typeof CATALOGUE, ArrivalsSettings>,
-  { engines, chains }: ArrivalsNeeds,
+  { engines, chains, webhooks }: ArrivalsNeeds,
 ): Promise<Opened<ArrivalsApi>> {
   const { db, section: settings, log } = context;
   const arrivals = createArrivals({
@@ -53,6 +57,7 @@ export async function open(
     onArrived: (tables) => notifyChains(chains, tables, log),
   });
   chains.connectTables(arrivals);
+  webhooks.connectKpis(arrivals.kpiNames);
   chains.addTypes([arriveType(arrivals), modelType(arrivals)]);
   const { runWaiters, worker, timers, onRunEnded, tableName } = arrivals;
   return {

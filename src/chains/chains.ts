@@ -26,10 +26,11 @@ import { createPools, type Pools } from "./schedules/pools.ts";
 import { createSchedules, type Schedules } from "./schedules/schedules.ts";
 import type { ChainsSettings } from "./settings.ts";
 import { readNodeEnds, readReasons } from "./store/history.ts";
+import { chainNames, existingChains } from "./store/runs.ts";
 import { type ArrivedTable, awaitedTables, findWaiting } from "./store/waits.ts";
 import { chain } from "./types/chain.ts";
 import { map } from "./types/map.ts";
-import type { NodeType } from "./types/node-type.ts";
+import type { NodeType, Reference } from "./types/node-type.ts";
 import { noop } from "./types/noop.ts";
 import { createRegistry } from "./types/registry.ts";
 import { sleep } from "./types/sleep.ts";
@@ -75,7 +76,7 @@ export interface ChainsDeps {
   onRun: OnRun;
   settings: ChainsSettings;
   /** The values of `${secrets.NAME}` in nodes. */
-  secrets: Pick<NamedSecrets, "open">;
+  secrets: Pick<NamedSecrets, "open" | "list">;
   /** Node types in addition to `noop`, `sleep`, `chain` and `map`. */
   types: readonly NodeType[];
   /** By node type that is disabled here: how to enable it. */
@@ -91,7 +92,14 @@ const AWAITED_AT_ONCE = 5_000;
 
 export function createChains(deps: ChainsDeps): Chains {
   const { db, wake, metrics, settings, log, tableName = (given) => given } = deps;
-  const registry = createRegistry([noop, sleep, chain, map, ...deps.types], deps.disabledTypes);
+  const chainNamed: Reference = {
+    field: "name",
+    what: "chain",
+    existing: (names) => existingChains(db, names),
+    all: () => chainNames(db),
+  };
+  const chainType = { ...chain, references: [chainNamed] };
+  const registry = createRegistry([noop, sleep, chainType, map, ...deps.types], deps.disabledTypes);
   const runCache = createRunCache(tableName);
   const ids = systemIds;
   const progress = createProgress(wake);
@@ -107,7 +115,7 @@ export function createChains(deps: ChainsDeps): Chains {
     random: Math.random,
     log,
   });
-  const definitions = createDefinitions({ db, registry, ids });
+  const definitions = createDefinitions({ db, registry, ids, secrets: deps.secrets });
   const stopGraceMs = settings.stopGraceSeconds * 1000;
   const runs = createRuns({ db, wake, engine, definitions, ids, stopGraceMs });
   const schedules = createSchedules({ db, wake, clock: systemClock, ids, definitions, log });
@@ -150,7 +158,7 @@ export function createChains(deps: ChainsDeps): Chains {
       runs,
       engine,
       runCache,
-
+      chainNamed,
       onChange: runEndListeners.setCaller,
     }),
     addTypes: registry.add,

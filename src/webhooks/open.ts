@@ -6,6 +6,7 @@ import { CATALOGUE } from "./catalogue.ts";
 import { webhookChecks } from "./doctor.ts";
 import { webhookRoutes } from "./routes.ts";
 import { WebhooksSettings } from "./settings.ts";
+import type { KpiNames } from "./subscriptions.ts";
 import { createWebhooks } from "./webhooks.ts";
 
 export { WebhooksSettings as section };
@@ -13,6 +14,8 @@ export { WebhooksSettings as section };
 export interface WebhooksApi {
   /** Calls addresses that users gave, if the settings allow them. */
   outbound: Outbound;
+  /** Connects the module that knows the indicators: subscriptions to others are refused. */
+  connectKpis(kpis: KpiNames): void;
 }
 
 export async function open(context: ModuleContext<typeof CATALOGUE, WebhooksSettings>): Promise<Opened<WebhooksApi>> {
@@ -23,7 +26,7 @@ export async function open(context: ModuleContext<typeof CATALOGUE, WebhooksSett
   const webhooks = createWebhooks({ ...context, outbound, secrets: box, settings: section });
   outbox.consume(webhooks.consumer);
   return {
-    api: { outbound },
+    api: { outbound, connectKpis: webhooks.subscriptions.connectKpis },
     checks: webhookChecks,
     services: { worker: webhooks.services },
     routes: (http) => under(http, "/api/v1", (api) => webhookRoutes(api, { webhooks })),

@@ -2,7 +2,9 @@
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../kernel/data/dry-run.ts";
+import { kernelError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
+import { nearest } from "../kernel/nearest.ts";
 import { webhooksError } from "./catalogue.ts";
 import { testPayload } from "./events.ts";
 import type { SealedSecrets } from "./sealed-secrets.ts";
@@ -44,7 +46,17 @@ export interface Saved {
   signingKey: string | null;
 }
 
+/** The indicators that exist. */
+export interface KpiNames {
+  /** Those of the names that exist. */
+  existing(names: readonly string[]): Promise<readonly string[]>;
+  /** All names, to find a similar one. */
+  all(): Promise<readonly string[]>;
+}
+
 export interface Subscriptions {
+  /** Without it, the indicators of subscriptions are not checked. */
+  connectKpis(kpis: KpiNames): void;
   create(input: NewSubscription, actor: Actor, options?: DryRun): Promise<Saved>;
   update(id: number, input: SubscriptionInput, actor: Actor, options?: DryRun): Promise<Saved>;
   get(id: number): Promise<SubscriptionView>;
@@ -65,6 +77,15 @@ export interface SubscriptionsDeps extends SendDeps {
 
 export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
   const { db, ids, sealedSecrets, settings, clock } = deps;
+  let kpis: KpiNames | undefined;
+
+  async function refuseUnknown(kpiId: string): Promise<void> {
+    if (!kpis || (await kpis.existing([kpiId])).length > 0) return;
+    const similar = nearest(kpiId, await kpis.all());
+    const hint = similar === undefined ? "" : ` (did you mean \`${similar}\`?)`;
+    const reason = `The field \`kpiId\`: there is no indicator \`${kpiId}\`${hint}`;
+    throw kernelError("VALIDATION_FAILED", { problem: "unknown", what: "indicator", name: kpiId }, { reason });
+  }
 
   async function get(queryable: Queryable, id: number): Promise<SubscriptionView> {
     const row = await readSubscription(queryable, id);
@@ -89,6 +110,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
   return {
     async create(input, actor, options = FOR_REAL) {
       checkCallbackUrl(input.callbackUrl);
+      await refuseUnknown(input.kpiId);
       const id = await nextSubscriptionId(db);
       const fields: SubscriptionFields = {
         kpi_id: input.kpiId,
@@ -110,6 +132,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
 
     async update(id, input, actor, options = FOR_REAL) {
       if (input.callbackUrl !== undefined) checkCallbackUrl(input.callbackUrl);
+      if (input.kpiId !== undefined) await refuseUnknown(input.kpiId);
       const secret = input.secret === undefined ? {} : secretFields(id, input.secret);
       return transact(db, options, async (tx) => {
         const before = await lockSubscription(tx, id);
@@ -137,6 +160,9 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       });
     },
 
+    connectKpis: (connected) => {
+      kpis = connected;
+    },
     get: (id) => get(db, id),
     list: (filter, page) => listSubscriptions(db, filter, page),
 

@@ -5,6 +5,7 @@ import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { invalid, kernelError } from "../../kernel/errors.ts";
 import { arrivalsError } from "../catalogue.ts";
 import * as store from "../store/kpis.ts";
+import { unknownName } from "../unknown-name.ts";
 import { indicatorOf } from "./computed.ts";
 import { compileFormula } from "./formula.ts";
 import { createIndicatorGraph } from "./indicator-graph.ts";
@@ -49,6 +50,7 @@ export function createIndicators({ db }: { db: Db }): Indicators {
         if (present?.model_id && kpi.type === "COMPUTED") {
           throw arrivalsError("KPI_FED_ALREADY", { kpiId, modelId: present.model_id });
         }
+        await refuseUnknown(tx, kpi.depends_on);
         const graph = createIndicatorGraph((await store.computedKpis(tx)).map(indicatorOf));
         const cycle = graph.cycleWith(indicatorOf(kpi));
         if (cycle !== undefined) {
@@ -74,6 +76,13 @@ export function createIndicators({ db }: { db: Db }): Indicators {
         return kpi;
       }),
   };
+}
+
+async function refuseUnknown(tx: Queryable, parts: readonly string[]): Promise<void> {
+  const known = new Set((await store.kpiTypes(tx, parts)).map(({ kpi_id }) => kpi_id));
+  const missing = parts.find((kpiId) => !known.has(kpiId));
+  if (missing === undefined) return;
+  throw unknownName({ field: "expression", what: "indicator", name: missing }, await store.allKpiIds(tx));
 }
 
 function kpiWriteOf(kpiId: string, { type, name, expression, dependsOn }: IndicatorInput): store.KpiWrite {

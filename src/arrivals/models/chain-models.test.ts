@@ -72,7 +72,10 @@ describe("a model that runs a chain", () => {
 
   test("fails when the chain does not exist, or returns an indicator of another model", async () => {
     const process = await openModel([{ id: "n" }]);
+    const chainId = await chains.define(chainProcess, [{ id: "n" }], { name: "nowhere" });
     await define(process, "lost", ["b"], { chain: "nowhere" });
+    const { dag, version } = await chainProcess.definitions.get(chainId);
+    await chainProcess.definitions.update(chainId, { name: "renamed", dagJson: dag, version }, ACTOR);
     await process.announce(arrival("b", DAY));
     expect((await ended("FAILED"))[0]?.message).toMatch(/nowhere/);
     acts.set("n", () => ({ artifact: [{ kpi_id: "other", value: 1 }] }));

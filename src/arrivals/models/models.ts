@@ -11,6 +11,7 @@ import { wrongTimeZone } from "../../kernel/time/time-zone.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { arrivalsError } from "../catalogue.ts";
 import { type Expect, problemOfExpect } from "../kpis/checks.ts";
+import type { Names } from "../runs/chain-port.ts";
 import { MODEL_STATES, type RerunPolicy } from "../runs/states.ts";
 import { dropDeadlines, setDeadlines } from "../store/deadlines.ts";
 import { withdrawInstances } from "../store/instances.ts";
@@ -19,6 +20,7 @@ import type { ProducingModel } from "../store/models.ts";
 import * as store from "../store/models.ts";
 import { endTasksOf, type ListTasks, listTasks } from "../store/tasks.ts";
 import { TIMER_TOPIC } from "../topics.ts";
+import { unknownName } from "../unknown-name.ts";
 import { nextDeadline, parseDeadline } from "./deadline.ts";
 import { checkMapping } from "./mapping.ts";
 import { cycleProblem } from "./table-cycles.ts";
@@ -70,6 +72,7 @@ export interface ModelsDeps {
   clock: Clock;
   /** The configured engines. */
   engineNames: () => string[];
+  chains: Names;
   /** The name under which a table is stored and compared. */
   tableName: (given: string) => string;
   timeoutSeconds: number;
@@ -84,6 +87,7 @@ export function createModels({
   wake,
   clock,
   engineNames,
+  chains,
   tableName,
   timeoutSeconds,
   onRemoved,
@@ -136,6 +140,7 @@ export function createModels({
       const input = { ...given, dependencies: named };
       const problem = problemOf(input, engineNames());
       if (problem !== undefined) throw invalid(problem);
+      if (input.chain !== undefined) await refuseUnknownChain(input.chain, chains);
       const model = modelWriteOf(modelId, input);
       const dependencies = input.dependencies.map(dependencyRow);
       return transact(db, options, async (tx) => {
@@ -239,6 +244,11 @@ function problemOf(
     if ("problem" in parsed) return `${where}: ${parsed.problem}`;
   }
   return undefined;
+}
+
+async function refuseUnknownChain(chain: string, chains: Names): Promise<void> {
+  if ((await chains.existing([chain])).length > 0) return;
+  throw unknownName({ field: "chain", what: "chain", name: chain }, await chains.all());
 }
 
 async function refuseComputed(tx: Queryable, kpiIds: readonly string[]): Promise<void> {

@@ -2,6 +2,8 @@
 import type { Queryable, Tx } from "../../kernel/data/db.ts";
 
 export interface ChainPort {
+  /** The chains that models can name. */
+  chains: Names;
   /** Starts a run of the chain with this name in the transaction. Throws an ApiError when it cannot be started. */
   start(tx: Tx, chain: string, request: ChainStart): Promise<string>;
   /** How a run ended; undefined while it is under way. */
@@ -21,6 +23,14 @@ export interface ChainPort {
   endWait(wait: NodeWaitKey, outcome: WaitOutcome): Promise<"counted" | "early" | "gone">;
   /** The ids of the waits whose node waits, or may be about to. */
   stillWaiting(db: Queryable, waits: readonly NodeWaitKey[]): Promise<Set<string>>;
+}
+
+/** Things that definitions name. */
+export interface Names {
+  /** Those of the names that exist. */
+  existing(names: readonly string[]): Promise<readonly string[]>;
+  /** All names, to find a similar one. */
+  all(): Promise<readonly string[]>;
 }
 
 export interface ChainStart {

@@ -77,6 +77,7 @@ describe("with one slot for models and one for nodes", () => {
 
 describe("a model that a chain of its own would run", () => {
   test.each([["outer"], ["between"]])("fails at once instead of waiting for itself (through %s)", async (through) => {
+    for (const modelId of ["outer", "between"]) await define(process, modelId, ["z"]); // Their chains name them.
     await defineOuter("outer", through === "outer" ? "outer" : "between");
     await defineOuter("between", "outer", "z");
     await process.announce(arrival("a", DAY));

@@ -109,6 +109,17 @@ export function kpiTypes(db: Queryable, kpiIds: readonly string[]) {
   return db.rows(TYPES, [kpiIds]);
 }
 
+const IDS_READ_MAX = 10_000;
+const IDS = statement<{ kpi_id: string }>(
+  "arrivals.kpi.ids",
+  `select kpi_id from arrivals.metrics_kpi order by kpi_id limit ${IDS_READ_MAX}`,
+);
+
+/** The ids of indicators, to find a similar one. */
+export async function allKpiIds(db: Queryable): Promise<string[]> {
+  return (await db.rows(IDS)).map(({ kpi_id }) => kpi_id);
+}
+
 const DELETE_VALUES = statement(
   "arrivals.kpi.delete_values",
   "delete from arrivals.metrics_kpi_data where kpi_id = $1",

@@ -81,6 +81,25 @@ export async function lockModel(tx: Queryable, modelId: string) {
   return (await tx.rows(LOCK, [modelId]))[0];
 }
 
+const EXISTING = statement<{ model_id: string }>(
+  "arrivals.model.existing",
+  "select model_id from arrivals.metrics_model where model_id = any($1::text[])",
+);
+const IDS_READ_MAX = 10_000;
+const IDS = statement<{ model_id: string }>(
+  "arrivals.model.ids",
+  `select model_id from arrivals.metrics_model order by model_id limit ${IDS_READ_MAX}`,
+);
+
+export async function existingModels(db: Queryable, modelIds: readonly string[]): Promise<string[]> {
+  return (await db.rows(EXISTING, [modelIds])).map(({ model_id }) => model_id);
+}
+
+/** The ids of models, to find a similar one. */
+export async function allModelIds(db: Queryable): Promise<string[]> {
+  return (await db.rows(IDS)).map(({ model_id }) => model_id);
+}
+
 const HOLD = statement(
   "arrivals.model.hold",
   "select from arrivals.metrics_model where model_id = any($1::text[]) order by model_id for key share",

@@ -10,7 +10,7 @@ const chains = useChains(useDatabase());
 /** A DAG whose JSON has exactly that many bytes, nearly all of them quotes: as JSON text it is twice as long. */
 function dagOf(bytes: number) {
   const withText = (text: string) => ({
-    nodes: [{ id: "a", type: "chain", cfg: { name: "other", params: { text } } }],
+    nodes: [{ id: "a", type: "chain", cfg: { name: "${params.other}", params: { text } } }],
   });
   const room = bytes - JSON.stringify(withText("")).length;
   return withText('"'.repeat(Math.floor(room / 2)) + "x".repeat(room % 2));

@@ -5,12 +5,15 @@ import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { parseJson } from "../../kernel/http/body.ts";
 import type { Ids } from "../../kernel/ids.ts";
+import type { NamedSecrets } from "../../kernel/secrets/named-secrets.ts";
 import { chainsError } from "../catalogue.ts";
 import * as store from "../store/definitions.ts";
 import { map } from "../types/map.ts";
+import type { Reference } from "../types/node-type.ts";
 import type { Registry } from "../types/registry.ts";
 import type { Dag, DagProblem } from "./dag.ts";
-import { validateDag } from "./validate.ts";
+import { unknownReferences } from "./references.ts";
+import { PROBLEMS_MAX, validateDag } from "./validate.ts";
 
 export interface ChainInput {
   name: string;
@@ -35,17 +38,33 @@ export interface Definitions {
   /** Newest first, before version `before` if it is given. */
   versions(chainId: string, page: { before: number | null; limit: number }): Promise<store.VersionRow[]>;
   version(chainId: string, version: number): Promise<store.VersionRow & { dag: Dag }>;
-  /** Returns the DAG, or throws everything that is wrong with it. */
-  check(dagJson: string | object): Promise<Dag>;
+  /** Returns the DAG, or throws everything that is wrong with it. `ownName` is the name of its chain. */
+  check(dagJson: string | object, ownName?: string): Promise<Dag>;
 }
 
-export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }): Definitions {
-  const { db, registry, ids } = deps;
+export interface DefinitionsDeps {
+  db: Db;
+  registry: Registry;
+  ids: Ids;
+  secrets: Pick<NamedSecrets, "list">;
+}
 
-  async function check(dagJson: string | object): Promise<Dag> {
+export function createDefinitions(deps: DefinitionsDeps): Definitions {
+  const { db, registry, ids } = deps;
+  const secretNames = async () => (await deps.secrets.list()).map(({ name }) => name);
+  const secrets: Reference = {
+    what: "secret",
+    existing: secretNames,
+    all: secretNames,
+    hint: "Create it with `millrace secrets set` or PUT /api/v1/secrets/{name}.",
+  };
+
+  async function check(dagJson: string | object, ownName?: string): Promise<Dag> {
     const value = typeof dagJson === "string" ? parseDag(dagJson) : dagJson;
     const checked = validateDag(value, { registry, pools: await store.poolNames(db) });
     if ("problems" in checked) throw invalid(checked.problems);
+    const unknown = await unknownReferences(checked.dag, { registry, secrets, ownName });
+    if (unknown.length > 0) throw invalid(unknown.slice(0, PROBLEMS_MAX));
     return checked.dag;
   }
 
@@ -76,7 +95,7 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
     check,
 
     async create(input, actor) {
-      const dag = await check(input.dagJson);
+      const dag = await check(input.dagJson, input.name);
       return db.tx(async (tx) => {
         await ensurePools(tx, dag);
         const chainId = ids.uuid();
@@ -94,7 +113,7 @@ export function createDefinitions(deps: { db: Db; registry: Registry; ids: Ids }
     },
 
     async update(chainId, input, actor, options = FOR_REAL) {
-      const dag = await check(input.dagJson);
+      const dag = await check(input.dagJson, input.name);
       try {
         return await transact(db, options, async (tx) => {
           await ensurePools(tx, dag);

@@ -7,7 +7,7 @@ import { DAG_BYTES_MAX, type Dag, type DagProblem, NODES_MAX } from "./dag.ts";
 import { cut, type KnownNames, nodeProblems, parentsOf } from "./validate-node.ts";
 
 /** A longer list would not help; this also bounds the work for a body full of errors. */
-const PROBLEMS_MAX = 100;
+export const PROBLEMS_MAX = 100;
 
 /** Returns the DAG, or its problems. */
 export function validateDag(value: unknown, known: KnownNames): { dag: Dag } | { problems: DagProblem[] } {

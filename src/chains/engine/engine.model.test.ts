@@ -100,7 +100,12 @@ async function openProcess() {
     },
   };
   const ids = systemIds;
-  const definitions = createDefinitions({ db, registry: createRegistry([noop]), ids });
+  const definitions = createDefinitions({
+    db,
+    registry: createRegistry([noop]),
+    ids,
+    secrets: { list: async () => [] },
+  });
   const runs = createRuns({ db, wake, engine, definitions, ids, stopGraceMs: NEVER_MS });
   const subRuns = createSubRuns({ db, engine, runs, ids, log });
   const schedules = createSchedules({ db, wake, clock: systemClock, ids, definitions, log });

@@ -16,9 +16,12 @@ import { readArtifacts } from "../store/children.ts";
 import { rootOf, stillWaiting } from "../store/node-waits.ts";
 import { findChainToRun, insertChainRuns, readOutcome, readStatus, runsUnderWay } from "../store/runs.ts";
 import { TIMER_TOPIC } from "../topics.ts";
+import type { Reference } from "../types/node-type.ts";
 import type { Runs } from "./runs.ts";
 
 export interface CalledRuns {
+  /** The chains that can be called. */
+  chains: Reference;
   /** Starts a run of the chain with this name. */
   start(tx: Tx, chain: string, request: CallRequest): Promise<string>;
   /** How the run ended; undefined while it is under way. */
@@ -64,12 +67,15 @@ export interface CalledRunsDeps {
   runs: Runs;
   engine: Engine;
   runCache: RunCache;
+  chainNamed: Reference;
   onChange: CalledRuns["onChange"];
 }
 
 export function createCalledRuns(deps: CalledRunsDeps): CalledRuns {
   const { db, wake, ids, runs, engine, runCache } = deps;
   return {
+    chains: deps.chainNamed,
+
     async start(tx, chain, { opTime, params, startedBy }) {
       const found = await findChainToRun(tx, chain);
       if (!found) throw chainsError("CHAIN_NOT_FOUND", { chainId: `named \`${chain}\`` });

@@ -1,6 +1,6 @@
 /** What a node requests as its child run: the same as before, something else, or its own chain. */
 import { describe, expect, test } from "vitest";
-import { useChainProcesses } from "../../../test/chain-process.ts";
+import { ACTOR, useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { useSubRuns } from "./sub-runs.fixture.ts";
 
@@ -80,8 +80,10 @@ describe("a chain with maxActiveRuns", () => {
     ],
   ])("that %s fails with a reason instead of waiting forever", async (_what, nodes, depth) => {
     const process = await chains.open();
+    const chainId = await define(process, [{ id: "a" }], { name: "narrow", maxActiveRuns: 1 });
     await define(process, [runs("narrow")], { name: "between" });
-    const chainId = await define(process, nodes, { name: "narrow", maxActiveRuns: 1 });
+    const dagJson = { nodes: nodes.map((node) => ({ ...node })) };
+    await process.definitions.update(chainId, { name: "narrow", dagJson, version: 1 }, ACTOR);
     const { runId } = await process.runs.start(chainId, BY);
     const run = await ended(runId);
     expect(run.status).toBe("FAILED");

@@ -87,7 +87,7 @@ describe("a chain node", () => {
   });
 
   test.each([
-    ["is unknown", { cfg: { name: "unknown" } }, "there is no chain named `unknown`"],
+    ["is unknown", { cfg: { name: "${'unknown'}" } }, "there is no chain named `unknown`"],
     ["is disabled", { cfg: { name: "disabled" } }, "chain `disabled` is disabled"],
     [
       "waits for tables, without an opTime",

@@ -53,6 +53,26 @@ export async function findChainToRun(db: Queryable, name: string) {
   return (await db.rows(NAMED, [name]))[0];
 }
 
+const EXISTING = statement<{ name: string }>(
+  "chains.run.chains_named",
+  "select name from chains.job_chain_definition where name = any($1::text[])",
+);
+const NAMES_READ_MAX = 10_000;
+const NAMES = statement<{ name: string }>(
+  "chains.run.chain_names",
+  `select name from chains.job_chain_definition order by name limit ${NAMES_READ_MAX}`,
+);
+
+/** The chains with these names that exist. */
+export async function existingChains(db: Queryable, names: readonly string[]): Promise<string[]> {
+  return (await db.rows(EXISTING, [names])).map(({ name }) => name);
+}
+
+/** The names of the chains, to find a similar one. */
+export async function chainNames(db: Queryable): Promise<string[]> {
+  return (await db.rows(NAMES)).map(({ name }) => name);
+}
+
 const IS_ANCESTOR = statement<{ above: boolean }>(
   "chains.run.is_above",
   `with recursive above(run_id, chain_id, parent_run_id) as (

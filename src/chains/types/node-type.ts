@@ -21,11 +21,27 @@ export interface NodeType<Cfg extends TSchema = TSchema> {
    * secret. `unrendered` fields may: the items of a map get their secrets when they run.
    */
   readonly storesCfg?: true;
+  /** Names in `cfg` that must exist when a chain is defined, unless they are templates. */
+  readonly references?: readonly Reference[];
   /**
    * Does the work. After a crash it may be called again with the same input, so an effect that must not happen twice needs an
    * idempotency key: `ctx.key`.
    */
   execute(ctx: NodeContext, cfg: Static<Cfg>): Promise<NodeResult>;
+}
+
+/** Something that definitions name. */
+export interface Reference {
+  /** The field of `cfg`. */
+  field?: string;
+  /** A noun: `chain`, `engine`. */
+  what: string;
+  /** Those of the names that exist. */
+  existing(names: readonly string[]): Promise<readonly string[]>;
+  /** All names, to find a similar one. */
+  all(): Promise<readonly string[]>;
+  /** A sentence on how to create it, if none is similar. */
+  hint?: string;
 }
 
 /** The input of an execution, beside its `cfg`. */

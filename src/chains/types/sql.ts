@@ -47,6 +47,9 @@ export function sqlType(engines: Engines): NodeType<typeof Cfg> {
     readsParents: false,
     summary: "Runs SQL on an engine; the artifact holds its rows.",
     cfg: Cfg,
+    references: [
+      { field: "engine", what: "engine", existing: async () => engines.names(), all: async () => engines.names() },
+    ],
     async execute({ signal, log }, { engine, sql, params, expectRows, ...cfg }) {
       const rowsMax = Math.max(cfg.rowsMax, expectRows); // Only rows that are fetched can be counted.
       const artifact = await refusalsAreFinal(() =>

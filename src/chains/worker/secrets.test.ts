@@ -48,12 +48,16 @@ interface Ended {
   nodes: { nodeId: string; status: string; lastError: string | null; artifact: unknown }[];
 }
 
-async function start(nodes: NodeDef[]): Promise<string> {
+async function create(nodes: NodeDef[]): Promise<{ chainId: string }> {
   const name = `chain ${nodes[0]?.id} ${Math.random()}`;
-  const { chainId } = (await millrace.api.post<{ chainId: string }>("/api/v1/chains", { name, dagJson: { nodes } }))
-    .body;
+  return (await millrace.api.post<{ chainId: string }>("/api/v1/chains", { name, dagJson: { nodes } })).body;
+}
+
+async function startRun(chainId: string): Promise<string> {
   return (await millrace.api.post<{ runId: string }>(`/api/v1/chains/${chainId}:start`, {})).body.runId;
 }
+
+const start = async (nodes: NodeDef[]) => startRun((await create(nodes)).chainId);
 
 async function ended(runId: string): Promise<Ended> {
   const status = await until(async () => {
@@ -116,8 +120,9 @@ test("each item of a map gets it when it runs, and no run contains it", async ()
 });
 
 test("a node whose secret is missing fails with the reason, and a retry uses the one that was set meanwhile", async () => {
+  const { chainId } = await create([{ ...call("/"), retry: { maxAttempts: 5 } }]);
   await millrace.api.send("/api/v1/secrets/TOKEN", { method: "DELETE" });
-  const runId = await start([{ ...call("/"), retry: { maxAttempts: 5 } }]);
+  const runId = await startRun(chainId);
   expect((await ended(runId)).nodes).toMatchObject([
     {
       status: "FAILED",

@@ -200,6 +200,20 @@ test("an indicator that another model keeps is refused, also beside one that it 
   expect(await get(`/models/M${own}`)).toMatchObject({ version: 1, kpis: [`A${own}`] });
 });
 
+test("names that neither the file nor the server has are refused at their place, before anything is changed", async () => {
+  const wrong = ORDERS.replace("expression: C$ / 2", "expression: X$ / 2").replace("kpiId: A$", "kpiId: Y$");
+  const { exit, stderr } = await apply(wrong);
+  expect(exit).toBe(2);
+  expect(stderr.replaceAll(own, "$")).toMatch(
+    /indicators\.D\$\.expression: The field `expression`: there is no indicator `X\$`.*\n.*subscriptions\[0\]\.kpiId: There is no indicator `Y\$`.*\nNothing was changed/,
+  );
+  const chain = "models:\n  N$: { name: N, chain: no such chain, dependencies: [{ table: T }] }\n";
+  expect((await apply(chain)).stderr.replaceAll(own, "$")).toMatch(
+    /models\.N\$\.chain: The field `chain`: there is no chain `no such chain`/,
+  );
+  expect((await server.api.get(`/api/v1/kpi/models/M${own}`)).status).toBe(404);
+});
+
 test("the status of a subscription may be text, as in the API", async () => {
   const off = ORDERS.replace("teamName: growth", 'teamName: growth\n    status: "0"');
   expect((await apply(off)).exit).toBe(0);

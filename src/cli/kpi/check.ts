@@ -3,11 +3,12 @@
  * would leave the file half applied. The server does not know the rest of the file, so this file accounts for it.
  */
 import { drawCycle, findCycle } from "../../kernel/cycle.ts";
-import { type Client, Refusal, type Request } from "../common/client.ts";
+import { didYouMean } from "../../kernel/nearest.ts";
+import { type Client, pathTo, Refusal, type Request } from "../common/client.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import type { Indicator, Model } from "./api.ts";
 import type { KpiFile } from "./file.ts";
-import { type Change, inTurns } from "./plan.ts";
+import { type Change, computedIn, inTurns } from "./plan.ts";
 
 /** A definition that the server refuses. */
 export interface Refused {
@@ -18,7 +19,8 @@ export interface Refused {
   body: object;
 }
 
-type Checked = { refused: Refused } | { model: Model } | { indicator: Indicator } | undefined;
+type Parts = Pick<Indicator, "kpiId" | "dependsOn">;
+type Checked = { refused: Refused } | { model: Model } | { indicator: Parts } | undefined;
 
 /** Fields that can create or break a cycle. */
 const CYCLE_FIELDS = new Set(["type", "expression", "produces", "dependencies"]);
@@ -34,6 +36,8 @@ export async function refusalsOf(client: Client, changes: readonly Change[], fil
     } catch (error) {
       if (!(error instanceof Refusal) || !isFileError(error)) throw error;
       if (isResolvedByFile(error, change, definitions, released)) return undefined;
+      // The other problems of an indicator are found when it is applied; its parts are known from the file.
+      if (isDefinedIn(file, error)) return { indicator: indicatorOf(change, file) };
       return { refused: { path: placeOf(error, change, file), sentence: error.message, body: error.body as object } };
     }
   });
@@ -43,7 +47,41 @@ export async function refusalsOf(client: Client, changes: readonly Change[], fil
     cycleOfIndicators(found.flatMap((one) => ("indicator" in one ? one.indicator : []))),
     cycleOfModels(found.flatMap((one) => ("model" in one ? one.model : []))),
   ];
-  return [...refused, ...cycles.filter((cycle) => cycle !== undefined)];
+  return [...refused, ...cycles.filter((cycle) => cycle !== undefined), ...(await unknownKpis(client, changes, file))];
+}
+
+/** Whether the server refuses a name only because the file has not created it yet. */
+function isDefinedIn(file: KpiFile, { body }: Refusal): boolean {
+  const { problem, what, name } = detailsOf(body);
+  return problem === "unknown" && what === "indicator" && kpisOf(file).includes(name as string);
+}
+
+/** The indicators that the file creates. */
+function kpisOf({ indicators, models }: KpiFile): string[] {
+  return [...Object.keys(indicators), ...Object.values(models).flatMap(({ kpis = [] }) => kpis)];
+}
+
+function indicatorOf({ name }: Change, file: KpiFile): Parts {
+  return { kpiId: name, dependsOn: computedIn(file.indicators[name], file) };
+}
+
+/** Subscriptions to indicators that neither the file nor the server has. The server checks the rest when it creates them. */
+async function unknownKpis(client: Client, changes: readonly Change[], file: KpiFile): Promise<Refused[]> {
+  const known = kpisOf(file);
+  const created = changes.filter(({ kind, action }) => kind === "subscription" && action === "create");
+  const found = await inTurns(created, async ({ path }): Promise<Refused[]> => {
+    const { kpiId = "" } = file.subscriptions[Number(path[1])] ?? {};
+    if (known.includes(kpiId)) return [];
+    try {
+      await client.call({ method: "GET", path: pathTo`api/v1/kpi/indicators/${kpiId}` });
+      return [];
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.exitCode !== EXIT.notFound) throw error;
+      const sentence = `${error.message}${didYouMean(kpiId, known)}`;
+      return [{ path: [...path, "kpiId"], sentence, body: error.body as object }];
+    }
+  });
+  return found.flat();
 }
 
 /** Whether the file is at fault, and not the key or the network. */
@@ -102,7 +140,7 @@ function detailsOf(body: unknown): Record<string, unknown> {
 }
 
 /** A cycle among definitions that are each valid on their own. */
-function cycleOfIndicators(indicators: readonly Indicator[]): Refused | undefined {
+function cycleOfIndicators(indicators: readonly Parts[]): Refused | undefined {
   const cycle = findCycle(new Map(indicators.map(({ kpiId, dependsOn }) => [kpiId, dependsOn])));
   const [first] = cycle ?? [];
   if (cycle === undefined || first === undefined) return undefined;

@@ -70,7 +70,7 @@ export async function planOf(client: Client, file: KpiFile, options: PlanOptions
     ...publications.filter(({ action }) => action === "unpublish"),
     ...idsOf("EXTENDED").map(indicatorChange),
     ...definitions,
-    ...inOrder(idsOf("COMPUTED"), (id) => mentioned(file.indicators[id], file)).map(indicatorChange),
+    ...inOrder(idsOf("COMPUTED"), (id) => computedIn(file.indicators[id], file)).map(indicatorChange),
     ...publications.filter(({ action }) => action === "publish"),
     ...file.subscriptions.map((entry, index) => ofSubscription(entry, index, subscriptions[index], options)),
   ];
@@ -169,8 +169,8 @@ function donorsOf(id: string, file: KpiFile, models: ReadonlyMap<string, Model>)
     .map(({ modelId }) => modelId);
 }
 
-/** The indicators of the file that a formula names, as a word or as a quoted key of `kpi`. */
-function mentioned(entry: IndicatorEntry | undefined, { indicators }: KpiFile): string[] {
+/** The COMPUTED indicators of the file that a formula names, as a word or as a quoted key of `kpi`. */
+export function computedIn(entry: IndicatorEntry | undefined, { indicators }: KpiFile): string[] {
   const words = [...(entry?.expression ?? "").matchAll(/"([^"]*)"|'([^']*)'|\w+/g)];
   return words
     .map(([word, double, single]) => double ?? single ?? word)
