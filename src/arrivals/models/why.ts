@@ -1,16 +1,18 @@
 /** Explains why a model ran for an opTime or has not: what it needs, what arrived when, which run used it, what would make it run. */
 
+import type { Role } from "../../kernel/config/settings.ts";
 import type { Db } from "../../kernel/data/db.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { listed } from "../../kernel/text/sentences.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { grainOf } from "../../kernel/time/op-time.ts";
+import { servedRoles } from "../../kernel/work/session.ts";
 import { arrivalsError } from "../catalogue.ts";
 import { formulaOf, readParts } from "../kpis/computed.ts";
 import { evaluateFormula } from "../kpis/formula.ts";
 import { decide, keyOf, type Need, type Verdict } from "../runs/decide.ts";
 import { arrivedOf, type KnownModel, knownModels, needsOf } from "../runs/needs.ts";
-import { isUnderWay, MODEL_STATES } from "../runs/states.ts";
+import { type InstanceState, isUnderWay, MODEL_STATES } from "../runs/states.ts";
 import { findInstances, type InstanceRow } from "../store/instances.ts";
 import { dependingKpis } from "../store/kpis.ts";
 import { findModel } from "../store/models.ts";
@@ -81,10 +83,21 @@ export async function explain(db: Db, clock: Clock, modelId: string, opTime: str
     opTime,
     state: instance?.state ?? "idle",
     ...sentencesOf(model, instance, isTimed(verdict, instance) ? verdict : { kind: "ready" }, runs),
+    ...(await unserved(db, instance)),
     tables,
     runs,
     computed: await missingComputed(db, row.kpis, opTime),
   };
+}
+
+const ROLE_OF_STATE: Partial<Record<InstanceState, Role>> = { ready: "worker", quiet: "scheduler" };
+
+/** The verdict on an instance that waits for a process with a role that none has. */
+async function unserved(db: Db, instance: InstanceRow | undefined): Promise<{ verdict?: string }> {
+  const role = instance && ROLE_OF_STATE[instance.state];
+  if (role === undefined || (await servedRoles(db)).has(role)) return {};
+  const ready = role === "worker" ? "It is ready" : "All tables have arrived";
+  return { verdict: `${ready}; it waits for a process with the role \`${role}\`: none is alive.` };
 }
 
 /** Only an instance in the state `quiet` has a timer: tables that arrived before the model was published set none. */

@@ -117,9 +117,9 @@ describe("an unknown path", () => {
   });
 
   test("is answered before the body is read, whatever it holds", async () => {
-    const text = { headers: { "content-type": "text/plain" }, body: "not JSON" };
-    expect((await http.send("/nowhere", { method: "POST", ...text })).status).toBe(404);
-    expect((await http.send("/both", { method: "POST", ...text })).status).toBe(405);
+    const noJson = { headers: { "content-type": "text/plain" }, body: "not JSON" };
+    expect((await http.send("/nowhere", { method: "POST", ...noJson })).status).toBe(404);
+    expect((await http.send("/both", { method: "POST", ...noJson })).status).toBe(405);
     expect((await http.send("/both", { method: "QUERY" })).status).toBe(405);
   });
 

@@ -11,6 +11,7 @@
  */
 import { hostname } from "node:os";
 import type { Role } from "../config/settings.ts";
+import type { Db } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
 import type { Pulse } from "./pulse.ts";
 import type { RetryPolicy } from "./retry.ts";
@@ -52,6 +53,16 @@ export interface SessionOptions {
 /** A condition for other statements: a process with this role is alive. */
 export function isServed(role: Role): string {
   return `exists (select from kernel.session served where served.expires_at > now() and '${role}' = any(served.roles))`;
+}
+
+const SERVED = statement<{ role: Role }>(
+  "kernel.session.served",
+  "select distinct unnest(roles) as role from kernel.session where expires_at > now()",
+);
+
+/** The roles of the processes that are alive. */
+export async function servedRoles(db: Db): Promise<ReadonlySet<Role>> {
+  return new Set((await db.read(SERVED)).map(({ role }) => role));
 }
 
 const OPEN = statement<{ id: string }>(
