@@ -159,7 +159,8 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
     const asked = nodes.filter(({ def, status }) => {
       return (nodeId === undefined || def.id === nodeId) && (status === "FAILED" || status === "STOPPED");
     });
-    if (run.status === "STOPPING" || asked.length === 0) return refusal;
+    const timedOutWhenDone = nodeId === undefined && run.status === "FAILED";
+    if (run.status === "STOPPING" || (asked.length === 0 && !timedOutWhenDone)) return refusal;
     const again = new Set(asked);
     for (const node of nodes.toReversed()) {
       if (!again.has(node)) continue;

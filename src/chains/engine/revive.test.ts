@@ -272,6 +272,16 @@ describe("a retry of a run", () => {
     expect(book.events.at(-1)).toMatchObject({ kind: "run retried", nodeId: null });
   });
 
+  test("ends it with SUCCESS if it timed out while its last node succeeded", () => {
+    const book = runningBook({ a: [] });
+    const fence = claim(book, "a");
+    onRunEvent(book, { kind: "timed out", graceMs: 1, timeoutMs: 1 });
+    onNodeEvent(book, { kind: "succeeded", nodeId: "a", fence, artifact: 1 }, unjittered);
+    expect(book.status).toBe("FAILED");
+    expect(again(book)).toBeUndefined();
+    expect(book).toMatchObject({ status: "SUCCESS", reason: { text: null } });
+  });
+
   test("is refused if there are none", () => {
     const book = runningBook({ a: [] });
     succeed(book, "a");

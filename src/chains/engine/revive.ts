@@ -40,8 +40,9 @@ export function retry(book: Book, { nodeId, downstream, actor, reason }: RetryRe
   if (book.status === "STOPPING") return { because: "the run is STOPPING; wait until it is STOPPED" };
   const targets = nodeId === undefined ? entries(book).filter(isRetryable) : [entryOf(book, nodeId)];
   const [first] = targets;
-  if (!first) return { because: "none of its nodes is FAILED or STOPPED" };
-  if (nodeId !== undefined && !isRetryable(first)) {
+  // A run that timed out while its last nodes succeeded is FAILED with nothing left to run: it ends with SUCCESS.
+  if (!first && book.status !== "FAILED") return { because: "none of its nodes is FAILED or STOPPED" };
+  if (first && nodeId !== undefined && !isRetryable(first)) {
     return { because: `node \`${nodeId}\` is ${first.status}, and only a FAILED or STOPPED node can be retried` };
   }
   const asked = new Set(targets.map(({ node }) => node));
@@ -58,7 +59,7 @@ export function retry(book: Book, { nodeId, downstream, actor, reason }: RetryRe
   });
   continueRun(book);
   // A node that was named and would be skipped is refused instead.
-  if (nodeId !== undefined && first.status === "SKIPPED") {
+  if (nodeId !== undefined && first?.status === "SKIPPED") {
     return { because: `node \`${nodeId}\` would be skipped: ${first.error}. Retry its parents` };
   }
   return undefined;

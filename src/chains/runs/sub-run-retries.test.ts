@@ -64,6 +64,22 @@ describe("a child run that has succeeded", () => {
   });
 });
 
+test("a child run that timed out while its last node succeeded is not repeated", async () => {
+  const process = await chains.open();
+  const { act, begun, release } = held({ ignoresAbort: true });
+  acts.set("a", act);
+  await define(process, [{ id: "a" }], { name: "child", runTimeoutMs: 300 });
+  const sub = { id: "sub", type: "chain", cfg: { name: "child" }, retry: { maxAttempts: 2, backoffMs: 0 } };
+  const { runId } = await process.runs.start(await define(process, [sub]), BY);
+  await begun();
+  const childId = await childOf(runId);
+  await until(async () => (await look(childId)).status === "STOPPING", "the time-out");
+  release();
+  expect(await ended(runId)).toMatchObject({ status: "SUCCESS", nodes: { sub: { attempt: 2 } } });
+  expect(await childrenOf(runId)).toEqual([childId]);
+  expect(begunNodes()).toEqual(["a"]);
+});
+
 describe("while the child run of an earlier attempt is stopping, the next attempt", () => {
   /** A run whose node has timed out, while its child run does not react to the stop. */
   async function stuck(process: ChainProcess, type: "chain" | "map" = "chain") {
