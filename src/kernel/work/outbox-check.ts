@@ -55,7 +55,8 @@ export const outboxCheck: DoctorCheck = {
       return {
         verdict: "warning",
         found: `${found} One for \`${health.overdue_consumer}\` has been due for ${seconds(health.overdue_seconds)}.`,
-        advice: "Check that a process runs with the role `worker`, and that it has this consumer configured.",
+        advice:
+          "Check that a process runs with the role `worker`, that it has this consumer configured, and that what it delivers to answers.",
       };
     }
     if (health.dead === 0) return { verdict: "ok", found };
