@@ -3,9 +3,10 @@
  * the table; and what had an asset of its own under that name has to be told of the table.
  */
 import type { Queryable } from "../kernel/data/db.ts";
-import { createBearings } from "./bearings.ts";
+import { createNameHistory } from "./name-history.ts";
 import { type AssetName, keyOf, rebase } from "./names.ts";
 import { throughAliases } from "./resolve.ts";
+import { nodesByKey } from "./store/graph.ts";
 import {
   addAliases,
   addEndings,
@@ -13,8 +14,7 @@ import {
   type NewEnding,
   type TakenEnding,
   takeEndings,
-} from "./store/bearings.ts";
-import { nodesByKey } from "./store/graph.ts";
+} from "./store/name-history.ts";
 import { subjectOf, type Told } from "./told.ts";
 
 /** The keys of the tables that have to be looked at again. */
@@ -25,9 +25,9 @@ export async function writeAliases(tx: Queryable, tenantId: string, told: readon
   const changed = await addAliases(tx, tenantId, rows);
   if (changed.length === 0) return unsettled;
   const names = new Map(changed.map(({ key }) => [key, (earliest.get(key) as Earliest).name]));
-  const bearings = createBearings(tx, tenantId);
-  await bearings.load([...names.values()]);
-  const now = (name: AssetName) => throughAliases(name, bearings.aliases);
+  const history = createNameHistory(tx, tenantId);
+  await history.load([...names.values()]);
+  const now = (name: AssetName) => throughAliases(name, history.aliases);
   for (const key of await moveEndings(tx, tenantId, names, now)) unsettled.add(key);
   for (const { key } of await nodesByKey(tx, tenantId, [...names.keys()])) {
     unsettled.add(key).add(keyOf(now(names.get(key) as AssetName)));

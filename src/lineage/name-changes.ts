@@ -8,14 +8,14 @@
  */
 import type { Queryable } from "../kernel/data/db.ts";
 import { writeAliases } from "./alias-changes.ts";
-import { createBearings } from "./bearings.ts";
 import type { Attributes, EndingClaim } from "./claims.ts";
 import { isoOf } from "./micros.ts";
+import { createNameHistory } from "./name-history.ts";
 import { type AssetName, keyOf, type Name, ownName, parentOf, rebase } from "./names.ts";
 import { type JudgedRename, judgeRenames } from "./reported-renames.ts";
 import { throughAliases } from "./resolve.ts";
-import { addEndings, contestedRenames, endingId, hasReportedRenames, type NewEnding } from "./store/bearings.ts";
 import { cutEdges, deleteNodes, type EdgeKey, moveNodes, nodesBelow, nodesByKey, wipeNodes } from "./store/graph.ts";
+import { addEndings, contestedRenames, endingId, hasReportedRenames, type NewEnding } from "./store/name-history.ts";
 import { rememberTimes, setInFull, tellingsNaming } from "./store/tellings.ts";
 import { connectedKeys, everythingTold, subjectOf, type Told, tablesIn } from "./told.ts";
 import { wordsOf } from "./words.ts";
@@ -169,7 +169,7 @@ interface WrittenEndings {
 
 async function writeEndings(tx: Queryable, tenantId: string, endings: readonly TimedEnding[]): Promise<WrittenEndings> {
   if (endings.length === 0) return { fresh: [], confirmed: [] };
-  const { load, aliases } = createBearings(tx, tenantId);
+  const { load, aliases } = createNameHistory(tx, tenantId);
   await load(endings.flatMap(({ name, to }) => (to ? [name, to] : [name])));
   const named = endings.map((ending): TimedEnding => {
     const settled = { ...ending, name: throughAliases(ending.name, aliases) };

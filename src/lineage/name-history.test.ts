@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
-import { createBearings } from "./bearings.ts";
+import { createNameHistory } from "./name-history.ts";
 import { columnName, keyOf, tableName } from "./names.ts";
-import { addEndings, type NewEnding } from "./store/bearings.ts";
+import { addEndings, type NewEnding } from "./store/name-history.ts";
 
 const database = useDatabase();
 const TENANT = "1";
@@ -28,9 +28,9 @@ test("a name is followed over tables that were renamed again and again, each of 
       return database.db.rows(statement, values);
     },
   };
-  const bearings = createBearings(counting, TENANT);
-  await bearings.load([columnName(table(0), "x"), table(0)]);
-  expect(bearings.resolve(columnName(table(0), "x"), 999)).toEqual(columnName(table(STEPS), "x"));
-  expect(bearings.resolve(table(0), 1_001)).toEqual(table(0));
+  const history = createNameHistory(counting, TENANT);
+  await history.load([columnName(table(0), "x"), table(0)]);
+  expect(history.resolve(columnName(table(0), "x"), 999)).toEqual(columnName(table(STEPS), "x"));
+  expect(history.resolve(table(0), 1_001)).toEqual(table(0));
   expect(asked).toBe(2 * (STEPS + 1));
 });

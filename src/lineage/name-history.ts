@@ -2,24 +2,24 @@
 import type { Queryable } from "../kernel/data/db.ts";
 import { type AssetName, keyOf, lineOf, type Name, rebase } from "./names.ts";
 import { type Ending, resolve } from "./resolve.ts";
-import { aliasesOf, endingsOf } from "./store/bearings.ts";
+import { aliasesOf, endingsOf } from "./store/name-history.ts";
 
-export interface LoadedBearings {
+export interface LoadedNameHistory {
   /** Call it before `resolve`, with every name that will be asked for. */
   load(names: readonly Name[]): Promise<void>;
   resolve<N extends Name>(name: N, at: number): N | undefined;
   /** The assets that a loaded name has led to. */
-  met(): Iterable<AssetName>;
+  reached(): Iterable<AssetName>;
   /** By key of a table's other name. */
   aliases: ReadonlyMap<string, AssetName>;
   /** By key of the name, in the order of time. */
   endings: ReadonlyMap<string, readonly Ending[]>;
 }
 
-export function createBearings(tx: Queryable, tenantId: string): LoadedBearings {
+export function createNameHistory(tx: Queryable, tenantId: string): LoadedNameHistory {
   const endings = new Map<string, Ending[]>();
   const aliases = new Map<string, AssetName>();
-  const met = new Map<string, AssetName>();
+  const reached = new Map<string, AssetName>();
   const loaded = new Set<string>();
   const followed = new Set<string>();
 
@@ -68,7 +68,7 @@ export function createBearings(tx: Queryable, tenantId: string): LoadedBearings 
       return targets.flatMap((to) => {
         if (!to) return [];
         const next = rebase(name, one as AssetName, to);
-        if (next.kind !== "LINK") met.set(keyOf(next), next);
+        if (next.kind !== "LINK") reached.set(keyOf(next), next);
         return [next];
       });
     });
@@ -77,7 +77,7 @@ export function createBearings(tx: Queryable, tenantId: string): LoadedBearings 
   return {
     load,
     resolve: (name, at) => (endings.size + aliases.size === 0 ? name : resolve(name, at, { endings, aliases })),
-    met: () => met.values(),
+    reached: () => reached.values(),
     aliases,
     endings,
   };

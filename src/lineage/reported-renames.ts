@@ -7,10 +7,10 @@
  * reported rename of the same tables, it is judged again. What Gravitino says of its own tables needs no judgement.
  */
 import type { Queryable } from "../kernel/data/db.ts";
-import { createBearings, type LoadedBearings } from "./bearings.ts";
+import { createNameHistory, type LoadedNameHistory } from "./name-history.ts";
 import { type AssetName, keyOf } from "./names.ts";
 import { type Doubt, resolve, throughAliases } from "./resolve.ts";
-import { type ReportedRename, reportedRenames, setDoubts } from "./store/bearings.ts";
+import { type ReportedRename, reportedRenames, setDoubts } from "./store/name-history.ts";
 import { connectedKeys, everythingTold, tablesIn } from "./told.ts";
 
 export interface JudgedRename {
@@ -45,19 +45,19 @@ export async function judgeRenames(
   const renames = (await reportedRenames(tx, tenantId, connected)).map(renameOf);
   const told = await everythingTold(tx, tenantId, connected);
   const uses = told.flatMap(({ at, claims }) => tablesIn(claims).map((table): Use => ({ table, at })));
-  const bearings = createBearings(tx, tenantId);
-  await bearings.load([...uses.map(({ table }) => table), ...renames.flatMap(({ name, to }) => [name, to])]);
+  const history = createNameHistory(tx, tenantId);
+  await history.load([...uses.map(({ table }) => table), ...renames.flatMap(({ name, to }) => [name, to])]);
 
   // From the first to the last: whether one counts depends on those before it.
   for (const at of new Set(renames.map((rename) => rename.at))) {
-    const existing = existingBefore(at, uses, bearings);
+    const existing = existingBefore(at, uses, history);
     const ofMoment = renames.filter((rename) => rename.at === at);
     for (const rename of ofMoment) {
-      const [name, to] = [rename.name, rename.to].map((one) => keyOf(throughAliases(one, bearings.aliases)));
+      const [name, to] = [rename.name, rename.to].map((one) => keyOf(throughAliases(one, history.aliases)));
       rename.doubt = !existing.has(name as string) ? "unknown" : existing.has(to as string) ? "taken" : null;
     }
-    const rows = ofMoment.flatMap((rename) => rowsOf(rename, ofMoment, bearings));
-    for (const row of rows) note(row, bearings);
+    const rows = ofMoment.flatMap((rename) => rowsOf(rename, ofMoment, history));
+    for (const row of rows) note(row, history);
     if (ofMoment.some(({ doubt, was }) => doubt !== was)) await setDoubts(tx, tenantId, rows);
   }
   return renames;
@@ -74,10 +74,10 @@ function renameOf({ path, to_path, at, doubt }: ReportedRename): JudgedRename {
 }
 
 /** The keys of the tables that existed just before a time. */
-function existingBefore(before: number, uses: readonly Use[], bearings: LoadedBearings): Set<string> {
+function existingBefore(before: number, uses: readonly Use[], history: LoadedNameHistory): Set<string> {
   const existing = new Set<string>();
   for (const { table, at } of uses) {
-    const now = at < before ? resolve(table, at, bearings, before) : undefined;
+    const now = at < before ? resolve(table, at, history, before) : undefined;
     if (now) existing.add(keyOf(now));
   }
   return existing;
@@ -89,10 +89,10 @@ type Row = Parameters<typeof setDoubts>[2][number];
 function rowsOf(
   { name, to, at, doubt }: JudgedRename,
   ofMoment: readonly JudgedRename[],
-  bearings: LoadedBearings,
+  history: LoadedNameHistory,
 ): Row[] {
   const into = ofMoment.filter((rename) => keyOf(rename.to) === keyOf(to));
-  const target = keyOf(throughAliases(to, bearings.aliases));
+  const target = keyOf(throughAliases(to, history.aliases));
   return [
     { key: keyOf(name), at, kind: "renamed", to_key: keyOf(to), doubt },
     // One rename that counts gives the name away, whatever becomes of others of that moment.
@@ -101,7 +101,7 @@ function rowsOf(
 }
 
 /** For the renames that are judged next. */
-function note({ key, at, kind, to_key, doubt }: Row, { endings }: LoadedBearings): void {
+function note({ key, at, kind, to_key, doubt }: Row, { endings }: LoadedNameHistory): void {
   const ending = endings
     .get(key)
     ?.find((one) => one.at === at && one.kind === kind && (one.to ? keyOf(one.to) : null) === to_key);

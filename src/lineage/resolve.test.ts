@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type AssetName, columnName, keyOf, linkName, schemaName, tableName } from "./names.ts";
-import { type Bearings, type Ending, resolve, throughAliases } from "./resolve.ts";
+import { type Ending, type NameHistory, resolve, throughAliases } from "./resolve.ts";
 
 const table = (name: string) => tableName("gravitino", "hive", "dw", name);
 const [a, b, c] = ["a", "b", "c"].map(table) as [AssetName, AssetName, AssetName];
@@ -32,7 +32,7 @@ const replaced = (at: number): Ending => ({
   doubt: null,
 });
 
-function bearings(endings: [AssetName, Ending[]][] = [], aliases: [AssetName, AssetName][] = []): Bearings {
+function history(endings: [AssetName, Ending[]][] = [], aliases: [AssetName, AssetName][] = []): NameHistory {
   return {
     endings: new Map(endings.map(([name, list]) => [keyOf(name), list])),
     aliases: new Map(aliases.map(([name, to]) => [keyOf(name), to])),
@@ -41,24 +41,24 @@ function bearings(endings: [AssetName, Ending[]][] = [], aliases: [AssetName, As
 
 describe("a name", () => {
   test("of which nothing is known means itself, at any time", () => {
-    expect(resolve(a, 0, bearings())).toEqual(a);
+    expect(resolve(a, 0, history())).toEqual(a);
   });
 
   test("means nothing before a drop, and itself from that moment on", () => {
-    const known = bearings([[a, [dropped(10)]]]);
+    const known = history([[a, [dropped(10)]]]);
     expect(resolve(a, 9, known)).toBeUndefined();
     expect(resolve(a, 10, known)).toEqual(a);
     expect(resolve(a, 11, known)).toEqual(a);
   });
 
   test("leads to the new one before a rename, and means another asset after it", () => {
-    const known = bearings([[a, [renamed(10, b)]]]);
+    const known = history([[a, [renamed(10, b)]]]);
     expect(resolve(a, 9, known)).toEqual(b);
     expect(resolve(a, 10, known)).toEqual(a);
   });
 
   test("is followed through all that has become of it since", () => {
-    const known = bearings([
+    const known = history([
       [a, [renamed(10, b)]],
       [b, [dropped(5), renamed(20, c)]],
       [c, [dropped(15)]],
@@ -69,7 +69,7 @@ describe("a name", () => {
   });
 
   test("that was given to another asset means nothing before that", () => {
-    const known = bearings([
+    const known = history([
       [a, [renamed(10, b)]],
       [b, [replaced(10)]],
     ]);
@@ -78,7 +78,7 @@ describe("a name", () => {
   });
 
   test("of a column goes with its table, and so does a tag on it", () => {
-    const known = bearings([[a, [renamed(10, b)]]]);
+    const known = history([[a, [renamed(10, b)]]]);
     expect(resolve(columnName(a, "x"), 9, known)).toEqual(columnName(b, "x"));
     expect(resolve(linkName(columnName(a, "x"), "HAS_TAG", "pii"), 9, known)).toEqual(
       linkName(columnName(b, "x"), "HAS_TAG", "pii"),
@@ -86,13 +86,13 @@ describe("a name", () => {
   });
 
   test("is gone with the schema that it lay in", () => {
-    const known = bearings([[dw, [dropped(10)]]]);
+    const known = history([[dw, [dropped(10)]]]);
     expect(resolve(columnName(a, "x"), 9, known)).toBeUndefined();
     expect(resolve(columnName(a, "x"), 10, known)).toEqual(columnName(a, "x"));
   });
 
   test("is gone when its schema was dropped at the moment of its own rename", () => {
-    const known = bearings([
+    const known = history([
       [a, [renamed(10, b)]],
       [dw, [dropped(10)]],
     ]);
@@ -100,7 +100,7 @@ describe("a name", () => {
   });
 
   test("that goes round in circles comes to an end", () => {
-    const known = bearings([
+    const known = history([
       [a, [renamed(10, b), renamed(30, b)]],
       [b, [renamed(20, a)]],
     ]);
@@ -110,13 +110,13 @@ describe("a name", () => {
 
 describe("another name of a table", () => {
   test("stands for the table, with its columns", () => {
-    const known = bearings([], [[file, a]]);
+    const known = history([], [[file, a]]);
     expect(resolve(file, 0, known)).toEqual(a);
     expect(resolve(columnName(file, "x"), 0, known)).toEqual(columnName(a, "x"));
   });
 
   test("is followed before and after each rename", () => {
-    const known = bearings(
+    const known = history(
       [[a, [renamed(10, table("old"))]]],
       [
         [file, a],
@@ -128,7 +128,7 @@ describe("another name of a table", () => {
   });
 
   test("leads on over others, to the same table wherever a circle is entered", () => {
-    const circle = bearings(
+    const circle = history(
       [],
       [
         [a, b],
@@ -141,7 +141,7 @@ describe("another name of a table", () => {
   });
 
   test("does not concern what is no table", () => {
-    const known = bearings([], [[file, a]]);
+    const known = history([], [[file, a]]);
     expect(resolve(dw, 0, known)).toBe(dw);
   });
 });

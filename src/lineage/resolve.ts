@@ -21,7 +21,7 @@ export interface Ending {
 }
 
 /** What is known of a tenant's names, as far as it concerns those that are to be resolved. */
-export interface Bearings {
+export interface NameHistory {
   /** By key of the name, in the order of time. */
   endings: ReadonlyMap<string, readonly Ending[]>;
   /** By key of a table's other name. */
@@ -38,22 +38,26 @@ const STEPS_MAX = 1_000;
 export function resolve<N extends Name>(
   name: N,
   at: number,
-  bearings: Bearings,
+  history: NameHistory,
   before = Number.POSITIVE_INFINITY,
 ): N | undefined {
-  let current: Name = throughAliases(name, bearings.aliases);
+  let current: Name = throughAliases(name, history.aliases);
   let since = at;
   for (let step = 0; step < STEPS_MAX; step += 1) {
-    const next = nextEnding(current, since, bearings);
+    const next = nextEnding(current, since, history);
     if (!next || next.ending.at >= before) return current as N;
     if (!next.ending.to) return undefined;
-    current = throughAliases(rebase(current, next.of, next.ending.to), bearings.aliases);
+    current = throughAliases(rebase(current, next.of, next.ending.to), history.aliases);
     since = next.ending.at;
   }
   return undefined;
 }
 
-function nextEnding(name: Name, since: number, { endings }: Bearings): { of: AssetName; ending: Ending } | undefined {
+function nextEnding(
+  name: Name,
+  since: number,
+  { endings }: NameHistory,
+): { of: AssetName; ending: Ending } | undefined {
   let first: { of: AssetName; ending: Ending } | undefined;
   for (const of of lineOf(name)) {
     const ending = endings
@@ -78,7 +82,7 @@ function isLinkOfColumn({ kind, path }: Name): boolean {
 }
 
 /** Of a table, or of a column or link below one. Two names that are told to stand for each other stand for the lesser key. */
-export function throughAliases<N extends Name>(name: N, aliases: Bearings["aliases"]): N {
+export function throughAliases<N extends Name>(name: N, aliases: NameHistory["aliases"]): N {
   if (aliases.size === 0) return name;
   const table = lineOf(name).find(({ kind }) => kind === "TABLE") as AssetName | undefined;
   if (!table) return name;

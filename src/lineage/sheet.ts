@@ -9,9 +9,9 @@
 
 import type { Queryable } from "../kernel/data/db.ts";
 import { canonicalJson } from "../kernel/json/canonical.ts";
-import { createBearings } from "./bearings.ts";
 import type { Attributes, AttributeValue, Claims, OwnedEdgeKind, TagClaim } from "./claims.ts";
 import { hashUuid } from "./hash-uuid.ts";
+import { createNameHistory } from "./name-history.ts";
 import { type AssetName, keyOf, type LinkName, lineOf, linkName, parentOf } from "./names.ts";
 import { nodesByKey } from "./store/graph.ts";
 import { namesIn, subjectOf, type Told } from "./told.ts";
@@ -65,7 +65,7 @@ const STANDING = "(standing)";
 const FOREVER = Number.MAX_SAFE_INTEGER;
 
 export function createSheet(tx: Queryable, tenantId: string): Sheet {
-  const bearings = createBearings(tx, tenantId);
+  const history = createNameHistory(tx, tenantId);
   const assets = new Map<string, SheetAsset>();
   const edges = new Map<string, SheetEdge>();
   const owned = new Map<string, { owner: SheetAsset; kind: OwnedEdgeKind; to: readonly SheetAsset[]; at: number }>();
@@ -188,8 +188,8 @@ export function createSheet(tx: Queryable, tenantId: string): Sheet {
     sayings.set(telling, said);
     if (baseline || dependsOnWhen(claims)) outdated.add(telling);
     const find = (name: AssetName): AssetName | undefined => {
-      const now = bearings.resolve(name, at);
-      if (!now || !sameName(now, bearings.resolve(name, FOREVER))) outdated.add(telling);
+      const now = history.resolve(name, at);
+      if (!now || !sameName(now, history.resolve(name, FOREVER))) outdated.add(telling);
       return now;
     };
     for (const { name, attributes } of claims.nodes) {
@@ -202,7 +202,7 @@ export function createSheet(tx: Queryable, tenantId: string): Sheet {
       if (from && to) join(edge.kind, from, to, edge.transformations ?? [], at);
     }
     for (const tag of claims.tags) {
-      const link = bearings.resolve(linkOf(tag), at);
+      const link = history.resolve(linkOf(tag), at);
       const [asset, target] = [tag.from, tag.to]
         .map((name) => find(name))
         .map((now) => now && standing(claim(now), at));
@@ -233,9 +233,9 @@ export function createSheet(tx: Queryable, tenantId: string): Sheet {
     async merge(told) {
       if (told.length === 0) return;
       const named = told.flatMap(({ claims }) => namesIn(claims));
-      await bearings.load([...named, ...told.flatMap(({ claims }) => claims.tags.map(linkOf))]);
-      // What a name means at any time is a name that bearings have met by now.
-      await load([...named, ...bearings.met()]);
+      await history.load([...named, ...told.flatMap(({ claims }) => claims.tags.map(linkOf))]);
+      // What a name means at any time is one of the names that the history has reached by now.
+      await load([...named, ...history.reached()]);
       for (const one of told) mergeOne(one);
     },
     takeDisputed() {

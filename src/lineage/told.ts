@@ -5,7 +5,7 @@ import { parseEvent } from "./event.ts";
 import { claimsOf } from "./extract/index.ts";
 import { isoOf } from "./micros.ts";
 import { type AssetName, keyOf, lineOf, type Name, parentOf } from "./names.ts";
-import { namesBeside, timesOfRenames } from "./store/bearings.ts";
+import { namesBeside, timesOfRenames } from "./store/name-history.ts";
 import { latestWithin, readTellings, rememberedTimes, tellingsNaming } from "./store/tellings.ts";
 
 export interface Told {

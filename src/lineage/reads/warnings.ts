@@ -1,9 +1,9 @@
 /** What was left out of the graph when an event was applied, and why. Found from the event itself, as it was then. */
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { createBearings } from "../bearings.ts";
 import { type ParsedEvent, parseEvent } from "../event.ts";
 import { claimsOf, type Source } from "../extract/index.ts";
+import { createNameHistory } from "../name-history.ts";
 import { type AssetName, keyOf } from "../names.ts";
 import { type Doubt, throughAliases } from "../resolve.ts";
 import { fullName } from "./shown.ts";
@@ -23,14 +23,13 @@ export async function warningsOf(db: Db, tenantId: string, { body, at, source }:
   const reported = endings.filter((ending) => ending.reported);
   if (reported.length === 0) return [...warnings];
   const reader: Queryable = { rows: (statement, values) => db.read(statement, values) };
-  const bearings = createBearings(reader, tenantId);
-  await bearings.load(reported.flatMap(({ name, to }) => (to ? [name, to] : [name])));
+  const history = createNameHistory(reader, tenantId);
+  await history.load(reported.flatMap(({ name, to }) => (to ? [name, to] : [name])));
   const doubted = reported.flatMap(({ name, to }) => {
-    const known = bearings.endings.get(keyOf(throughAliases(name, bearings.aliases)));
-    const target = to && keyOf(throughAliases(to, bearings.aliases));
+    const known = history.endings.get(keyOf(throughAliases(name, history.aliases)));
+    const target = to && keyOf(throughAliases(to, history.aliases));
     const doubt = known?.find(
-      (ending) =>
-        ending.at === Number(at) && ending.to && keyOf(throughAliases(ending.to, bearings.aliases)) === target,
+      (ending) => ending.at === Number(at) && ending.to && keyOf(throughAliases(ending.to, history.aliases)) === target,
     )?.doubt;
     return to && doubt ? [sentence(name as AssetName, to, doubt)] : [];
   });

@@ -1,4 +1,4 @@
-/** Nodes and edges of one tenant. Whoever writes here holds the tenant's graph alone (bearings.ts), so rows need no locks. */
+/** Nodes and edges of one tenant. Whoever writes here holds the tenant's graph alone (store/graph-lock.ts), so rows need no locks. */
 import { itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
 import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
