@@ -6,7 +6,6 @@ import type { Queryable } from "../kernel/data/db.ts";
 import { type ChangedAsset, changeNames } from "./name-changes.ts";
 import { keyOf, ownName, parentOf } from "./names.ts";
 import type { JudgedRename } from "./reported-renames.ts";
-import { createSheet, type Sheet, type SheetAsset } from "./sheet.ts";
 import {
   cutOwnedEdges,
   type EdgeKey,
@@ -21,6 +20,7 @@ import {
 import { addTimes, setInFull, setProcess } from "./store/tellings.ts";
 import { connectedKeys, everythingTold, type Told } from "./told.ts";
 import { wordsOf } from "./words.ts";
+import { createWorkingGraph, type WorkingAsset, type WorkingGraph } from "./working-graph.ts";
 
 /** What a change of the graph means to others: to those who embed assets, and to those who mirror the graph. */
 export interface GraphChange {
@@ -47,18 +47,18 @@ export async function apply(tx: Queryable, tenantId: string, told: readonly Told
     told.filter(({ known }) => known).map(({ telling, at }) => ({ key: telling, at })),
   );
   const names = await changeNames(tx, tenantId, told);
-  const sheet = createSheet(tx, tenantId);
-  await sheet.merge([...names.again, ...told.filter(({ known }) => !known)]);
-  await settle(tx, tenantId, sheet);
+  const working = createWorkingGraph(tx, tenantId);
+  await working.merge([...names.again, ...told.filter(({ known }) => !known)]);
+  await settle(tx, tenantId, working);
   // One that is known and is applied again, and is in dispute even so, goes to and fro with another.
-  await sheet.merge(told.filter(({ known }) => known));
-  await settle(tx, tenantId, sheet, (asset) => {
+  await working.merge(told.filter(({ known }) => known));
+  await settle(tx, tenantId, working, (asset) => {
     asset.contested = true;
     asset.changed = true;
   });
-  const written = await write(tx, tenantId, sheet);
+  const written = await write(tx, tenantId, working);
   const pruned = await pruneAbove(tx, tenantId, names.nodes);
-  await setAttention(tx, tenantId, sheet);
+  await setAttention(tx, tenantId, working);
   const isWritten = new Set(written.assets.map(({ id }) => id));
   return {
     assets: [...written.assets, ...names.renamed.filter(({ id }) => !isWritten.has(id))],
@@ -73,23 +73,23 @@ export async function apply(tx: Queryable, tenantId: string, told: readonly Told
 async function settle(
   tx: Queryable,
   tenantId: string,
-  sheet: Sheet,
-  note: (asset: SheetAsset) => void = () => {},
+  working: WorkingGraph,
+  note: (asset: WorkingAsset) => void = () => {},
 ): Promise<void> {
-  for (let found = sheet.takeDisputed(); found.subjects.length > 0; found = sheet.takeDisputed()) {
+  for (let found = working.takeDisputed(); found.subjects.length > 0; found = working.takeDisputed()) {
     const keys = found.subjects.map(keyOf);
-    await sheet.merge(await everythingTold(tx, tenantId, await connectedKeys(tx, tenantId, keys)));
+    await working.merge(await everythingTold(tx, tenantId, await connectedKeys(tx, tenantId, keys)));
     for (const asset of found.assets) note(asset);
   }
 }
 
-async function write(tx: Queryable, tenantId: string, sheet: Sheet) {
-  const changed = [...sheet.assets()].filter((asset) => asset.changed);
+async function write(tx: Queryable, tenantId: string, working: WorkingGraph) {
+  const changed = [...working.assets()].filter((asset) => asset.changed);
   const fresh = changed.filter(({ id }) => id === null);
   const ids = fresh.length > 0 ? await nextNodeIds(tx, fresh.length) : [];
   for (const [index, asset] of fresh.entries()) asset.id = ids[index] ?? null;
-  const idByKey = new Map([...sheet.assets()].map(({ key, id }) => [key, id]));
-  const row = (asset: SheetAsset): WrittenNode => {
+  const idByKey = new Map([...working.assets()].map(({ key, id }) => [key, id]));
+  const row = (asset: WorkingAsset): WrittenNode => {
     const parent = parentOf(asset.name);
     return {
       ...asset,
@@ -102,8 +102,8 @@ async function write(tx: Queryable, tenantId: string, sheet: Sheet) {
     };
   };
   const isFresh = new Set(fresh);
-  const owned = [...sheet.owned()];
-  const edges: NewEdge[] = [...sheet.edges()].map(({ kind, from, to, transformations, at }) => ({
+  const owned = [...working.owned()];
+  const edges: NewEdge[] = [...working.edges()].map(({ kind, from, to, transformations, at }) => ({
     src: idOf(from),
     kind,
     dst: idOf(to),
@@ -128,18 +128,18 @@ async function write(tx: Queryable, tenantId: string, sheet: Sheet) {
   return {
     assets: changed.map((asset) => ({ id: idOf(asset), name: asset.name, attributes: asset.attributes })),
     edges: [...cut, ...joined],
-    processes: new Map([...sheet.processes()].map(([telling, asset]) => [telling, idOf(asset)])),
+    processes: new Map([...working.processes()].map(([telling, asset]) => [telling, idOf(asset)])),
   };
 }
 
-function idOf({ id, name }: SheetAsset): string {
+function idOf({ id, name }: WorkingAsset): string {
   if (id === null) throw new Error(`${name.kind} ${name.path.join(".")} was never written`);
   return id;
 }
 
 /** A telling that the graph agrees with need not be applied when it is told again. */
-async function setAttention(tx: Queryable, tenantId: string, sheet: Sheet): Promise<void> {
-  const verdicts = [...sheet.verdicts()];
+async function setAttention(tx: Queryable, tenantId: string, working: WorkingGraph): Promise<void> {
+  const verdicts = [...working.verdicts()];
   const keys = (agrees: boolean) => verdicts.filter(([, verdict]) => verdict === agrees).map(([telling]) => telling);
   await Promise.all([
     setInFull(tx, tenantId, keys(true), false),
@@ -147,7 +147,7 @@ async function setAttention(tx: Queryable, tenantId: string, sheet: Sheet): Prom
     setProcess(
       tx,
       tenantId,
-      [...sheet.processes()].map(([key, asset]) => ({ key, process_id: idOf(asset) })),
+      [...working.processes()].map(([key, asset]) => ({ key, process_id: idOf(asset) })),
     ),
   ]);
 }

@@ -4,7 +4,7 @@
  *
  * An attribute belongs to the newest event that sets it. A telling that says nothing new is not merged again when it is
  * told again, so its times here may be too old: where two tellings disagree, `disputed` names the asset, and everything that
- * was ever told of it has to be merged too before the sheet is right.
+ * was ever told of it has to be merged too before the working graph is right.
  */
 
 import type { Queryable } from "../kernel/data/db.ts";
@@ -16,7 +16,7 @@ import { type AssetName, keyOf, type LinkName, lineOf, linkName, parentOf } from
 import { nodesByKey } from "./store/graph.ts";
 import { namesIn, subjectOf, type Told } from "./told.ts";
 
-export interface SheetAsset {
+export interface WorkingAsset {
   /** Null until it is written for the first time. */
   id: string | null;
   name: AssetName;
@@ -29,33 +29,33 @@ export interface SheetAsset {
   changed: boolean;
 }
 
-export interface SheetEdge {
+export interface WorkingEdge {
   kind: string;
-  from: SheetAsset;
-  to: SheetAsset;
+  from: WorkingAsset;
+  to: WorkingAsset;
   transformations: readonly string[];
   at: number;
 }
 
 /** What one telling says of an attribute, to see afterwards whether the graph agrees. */
 interface Saying {
-  asset: SheetAsset;
+  asset: WorkingAsset;
   attribute: string;
   text: string;
 }
 
-export interface Sheet {
+export interface WorkingGraph {
   merge(told: readonly Told[]): Promise<void>;
   /** The assets that tellings have disagreed about since the last call, and the subjects that these belong to. */
-  takeDisputed(): { subjects: AssetName[]; assets: ReadonlySet<SheetAsset> };
-  assets(): Iterable<SheetAsset>;
-  edges(): Iterable<SheetEdge>;
+  takeDisputed(): { subjects: AssetName[]; assets: ReadonlySet<WorkingAsset> };
+  assets(): Iterable<WorkingAsset>;
+  edges(): Iterable<WorkingEdge>;
   /** Edges that replace all others of their kind that leave the same asset. */
-  owned(): Iterable<{ owner: SheetAsset; kind: OwnedEdgeKind; to: readonly SheetAsset[]; at: number }>;
+  owned(): Iterable<{ owner: WorkingAsset; kind: OwnedEdgeKind; to: readonly WorkingAsset[]; at: number }>;
   /** Tellings that were merged, and whether the graph says what they say, and would if they were told again now. */
   verdicts(): Map<string, boolean>;
   /** The statement or job of each telling. */
-  processes(): Map<string, SheetAsset>;
+  processes(): Map<string, WorkingAsset>;
 }
 
 /** Told by every event that names the asset, and differently by each who does: of these the lesser text stays, for good. */
@@ -64,16 +64,19 @@ const UNDISPUTED = new Set(["metalake", "producer"]);
 const STANDING = "(standing)";
 const FOREVER = Number.MAX_SAFE_INTEGER;
 
-export function createSheet(tx: Queryable, tenantId: string): Sheet {
+export function createWorkingGraph(tx: Queryable, tenantId: string): WorkingGraph {
   const history = createNameHistory(tx, tenantId);
-  const assets = new Map<string, SheetAsset>();
-  const edges = new Map<string, SheetEdge>();
-  const owned = new Map<string, { owner: SheetAsset; kind: OwnedEdgeKind; to: readonly SheetAsset[]; at: number }>();
+  const assets = new Map<string, WorkingAsset>();
+  const edges = new Map<string, WorkingEdge>();
+  const owned = new Map<
+    string,
+    { owner: WorkingAsset; kind: OwnedEdgeKind; to: readonly WorkingAsset[]; at: number }
+  >();
   const sayings = new Map<string, Saying[]>();
   const outdated = new Set<string>();
-  const processes = new Map<string, SheetAsset>();
+  const processes = new Map<string, WorkingAsset>();
   let disputed = new Map<string, AssetName>();
-  let inDispute = new Set<SheetAsset>();
+  let inDispute = new Set<WorkingAsset>();
   const settled = new Set<string>();
 
   async function load(names: Iterable<AssetName>): Promise<void> {
@@ -105,7 +108,7 @@ export function createSheet(tx: Queryable, tenantId: string): Sheet {
   }
 
   /** It exists, and so does all above it. */
-  function claim(name: AssetName): SheetAsset {
+  function claim(name: AssetName): WorkingAsset {
     for (let at: AssetName | undefined = name; at; at = parentOf(at)) {
       const asset = assetOf(at);
       if (asset.absent) asset.changed = true;
@@ -115,7 +118,7 @@ export function createSheet(tx: Queryable, tenantId: string): Sheet {
   }
 
   /** It was told of itself, and not only because of something below it: it stays when nothing is left below. */
-  function standing(asset: SheetAsset, at: number): SheetAsset {
+  function standing(asset: WorkingAsset, at: number): WorkingAsset {
     if (asset.times[STANDING] === undefined) {
       asset.times[STANDING] = at;
       asset.changed = true;
@@ -123,13 +126,13 @@ export function createSheet(tx: Queryable, tenantId: string): Sheet {
     return asset;
   }
 
-  function assetOf(name: AssetName): SheetAsset {
+  function assetOf(name: AssetName): WorkingAsset {
     const asset = assets.get(keyOf(name));
     if (!asset) throw new Error(`${name.kind} ${name.path.join(".")} was not loaded`);
     return asset;
   }
 
-  function set(asset: SheetAsset, attributes: Attributes, at: number, said: Saying[]): void {
+  function set(asset: WorkingAsset, attributes: Attributes, at: number, said: Saying[]): void {
     for (const [attribute, value] of Object.entries(attributes)) {
       const text = textOf(value);
       if (UNDISPUTED.has(attribute)) {
@@ -152,11 +155,11 @@ export function createSheet(tx: Queryable, tenantId: string): Sheet {
   }
 
   /** Everything that was told of it is being merged, or has been: from then on its times are the right ones. */
-  function isSettled({ name }: SheetAsset): boolean {
+  function isSettled({ name }: WorkingAsset): boolean {
     return settled.size > 0 && settled.has(keyOf(subjectOf(name)));
   }
 
-  function keepLesser(asset: SheetAsset, attribute: string, value: AttributeValue, text: string, at: number): void {
+  function keepLesser(asset: WorkingAsset, attribute: string, value: AttributeValue, text: string, at: number): void {
     if (asset.times[attribute] !== undefined && textOf(asset.attributes[attribute]) <= text) return;
     asset.times[attribute] = at;
     asset.attributes[attribute] = value;
@@ -164,7 +167,7 @@ export function createSheet(tx: Queryable, tenantId: string): Sheet {
   }
 
   /** Whether the edges that are told now are the ones to have. Of those of one moment, the ones with the greater rank are. */
-  function takes(asset: SheetAsset, kind: OwnedEdgeKind, at: number, rank: number): boolean {
+  function takes(asset: WorkingAsset, kind: OwnedEdgeKind, at: number, rank: number): boolean {
     const [since, former] = [asset.times[kind] ?? Number.NEGATIVE_INFINITY, asset.times[`(${kind})`] ?? 0];
     if (since > at || (since === at && former > rank)) return false;
     if (since !== at || former !== rank) {
@@ -175,7 +178,7 @@ export function createSheet(tx: Queryable, tenantId: string): Sheet {
     return true;
   }
 
-  function dispute(asset: SheetAsset): void {
+  function dispute(asset: WorkingAsset): void {
     const subject = subjectOf(asset.name);
     const key = keyOf(subject);
     if (settled.has(key) || asset.contested) return;
@@ -222,7 +225,13 @@ export function createSheet(tx: Queryable, tenantId: string): Sheet {
     }
   }
 
-  function join(kind: string, from: SheetAsset, to: SheetAsset, transformations: readonly string[], at: number): void {
+  function join(
+    kind: string,
+    from: WorkingAsset,
+    to: WorkingAsset,
+    transformations: readonly string[],
+    at: number,
+  ): void {
     const id = `${from.key} ${kind} ${to.key}`;
     const known = edges.get(id);
     const all = known ? [...new Set([...known.transformations, ...transformations])].sort() : transformations;
