@@ -9,6 +9,7 @@ import { createGroupCommit, type GroupCommit } from "../kernel/data/group-commit
 import type { Clock } from "../kernel/time/clock.ts";
 import { type LineageMetrics, lineageError } from "./catalogue.ts";
 import { cutoverOf } from "./cutover.ts";
+import { createGraphSlots } from "./graph-slots.ts";
 import { createGuesses } from "./guesses.ts";
 import { hashUuid } from "./hash-uuid.ts";
 import {
@@ -37,7 +38,6 @@ import {
 import { lockGraph } from "./store/graph-lock.ts";
 import { type TenantNow, tenantNow } from "./store/tenants.ts";
 import type { Tenant } from "./tenants.ts";
-import { createTurns } from "./turns.ts";
 import { createWaitingRoom } from "./waiting-room.ts";
 
 export interface Taken {
@@ -90,7 +90,7 @@ interface Item extends Prepared {
 /** Enough for one commit to be cheap, few enough that another tenant's batch does not wait long for its turn. */
 const BATCH_EVENTS_MAX = 100;
 /** Transactions on graphs at a time in one process, of different tenants. */
-const TURNS_AT_ONCE = 4;
+const GRAPH_SLOTS = 4;
 
 /** Thrown within a transaction that rests on a wrong guess, to take its events alone. */
 class WrongGuess extends Error {
@@ -107,11 +107,11 @@ export function createIngest(deps: IngestDeps): Ingest {
   const lanes = new Map<string, GroupCommit<Item, Taken>>();
   const recent = createRecentEvents();
   const waiting = createWaitingRoom(settings);
-  const turns = createTurns(TURNS_AT_ONCE);
+  const slots = createGraphSlots(GRAPH_SLOTS);
   const guesses = createGuesses();
   /** As the last transaction found them. */
   const tenantsSeen = new Map<string, TenantNow>();
-  const replay = createReplay({ ...deps, turns });
+  const replay = createReplay({ ...deps, slots });
 
   function laneOf(tenantId: string): GroupCommit<Item, Taken> {
     const known = lanes.get(tenantId);
@@ -120,7 +120,7 @@ export function createIngest(deps: IngestDeps): Ingest {
       identity: ({ key }) => key,
       itemsMax: BATCH_EVENTS_MAX,
       waitingMax: settings.waitingMax,
-      write: (items) => turns.take(tenantId, () => write(items)),
+      write: (items) => slots.take(tenantId, () => write(items)),
     });
     lanes.set(tenantId, lane);
     return lane;

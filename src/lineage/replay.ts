@@ -8,13 +8,13 @@ import type { Clock } from "../kernel/time/clock.ts";
 import { lineageError } from "./catalogue.ts";
 import { cutoverOf } from "./cutover.ts";
 import { parseEvent } from "./event.ts";
+import type { GraphSlots } from "./graph-slots.ts";
 import { applyIncoming, deadLetters, incomingOf, type OnChange, type Outcome } from "./intake.ts";
 import { isoOf } from "./micros.ts";
 import type { LineageSettings } from "./settings.ts";
 import { bufferedEvents, deadEvent, type StoredEvent, settleEvents, skipEvents } from "./store/events.ts";
 import { lockGraph } from "./store/graph-lock.ts";
 import { moveTenant, tenantNow } from "./store/tenants.ts";
-import type { Turns } from "./turns.ts";
 
 export interface Replayed {
   applied: number;
@@ -35,7 +35,7 @@ export interface Replay {
 export interface ReplayDeps {
   db: Db;
   clock: Clock;
-  turns: Turns;
+  slots: GraphSlots;
   settings: Pick<LineageSettings, "clockToleranceSeconds">;
   onChange: OnChange;
 }
@@ -44,7 +44,7 @@ const STEP_EVENTS = 200;
 /** Well below the time after which clients and what is between give a request up. */
 const REQUEST_MS_MAX = 20_000;
 
-export function createReplay({ db, clock, turns, settings, onChange }: ReplayDeps): Replay {
+export function createReplay({ db, clock, slots, settings, onChange }: ReplayDeps): Replay {
   /** Runs `work` in the tenant's turn, with its graph for itself. */
   function alone<T>(tenantId: string, work: (tx: Tx) => Promise<T>): Promise<T> {
     const transaction = () =>
@@ -52,7 +52,7 @@ export function createReplay({ db, clock, turns, settings, onChange }: ReplayDep
         await lockGraph(tx, tenantId, "alone");
         return work(tx);
       });
-    return turns.take(tenantId, transaction);
+    return slots.take(tenantId, transaction);
   }
 
   const step = (tenantId: string) =>

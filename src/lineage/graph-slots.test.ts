@@ -1,16 +1,16 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { signal } from "../../test/until.ts";
-import { createTurns } from "./turns.ts";
+import { createGraphSlots } from "./graph-slots.ts";
 
 /** Work that ends when the test says so, and who is at it. */
 function workshop(max: number) {
-  const turns = createTurns(max);
+  const slots = createGraphSlots(max);
   const busy: { name: string; end: () => void }[] = [];
   return {
     async begin(...tenants: string[]) {
       for (const name of tenants) {
-        void turns.take(name, async () => {
+        void slots.take(name, async () => {
           const ended = signal();
           const own = { name, end: ended.resolve };
           busy.push(own);
@@ -41,7 +41,7 @@ test("a tenant has one turn at a time, and those of it that wait keep no other t
 });
 
 test("work that fails gives its turn back", async () => {
-  const turns = createTurns(1);
-  await expect(turns.take("a", () => Promise.reject(new Error("no")))).rejects.toThrow("no");
-  expect(await turns.take("a", async () => "done")).toBe("done");
+  const slots = createGraphSlots(1);
+  await expect(slots.take("a", () => Promise.reject(new Error("no")))).rejects.toThrow("no");
+  expect(await slots.take("a", async () => "done")).toBe("done");
 });

@@ -4,13 +4,13 @@
  */
 import { createSlots, type Slots } from "../kernel/work/slots.ts";
 
-export interface Turns {
+export interface GraphSlots {
   take<T>(tenantId: string, work: () => Promise<T>): Promise<T>;
 }
 
 const NEVER = new AbortController().signal;
 
-export function createTurns(max: number): Turns {
+export function createGraphSlots(max: number): GraphSlots {
   const inAll = createSlots(max);
   const tenants = new Map<string, { slot: Slots; wanted: number }>();
 
