@@ -38,7 +38,7 @@ import {
 import { lockGraph } from "./store/graph-lock.ts";
 import { type TenantNow, tenantNow } from "./store/tenants.ts";
 import type { Tenant } from "./tenants.ts";
-import { createWaitingRoom } from "./waiting-room.ts";
+import { createWaitingLimit } from "./waiting-limit.ts";
 
 export interface Taken {
   id: string;
@@ -106,7 +106,7 @@ export function createIngest(deps: IngestDeps): Ingest {
   const { db, metrics, settings } = deps;
   const lanes = new Map<string, GroupCommit<Item, Taken>>();
   const recent = createRecentEvents();
-  const waiting = createWaitingRoom(settings);
+  const waiting = createWaitingLimit(settings);
   const slots = createGraphSlots(GRAPH_SLOTS);
   const guesses = createGuesses();
   /** As the last transaction found them. */

@@ -5,7 +5,7 @@
 import { kernelError } from "../kernel/errors.ts";
 import type { LineageSettings } from "./settings.ts";
 
-export interface WaitingRoom {
+export interface WaitingLimit {
   /** Returns what gives the place back. Throws OVERLOADED. */
   enter(tenantId: string, bytes: number): () => void;
 }
@@ -17,7 +17,7 @@ interface Waiting {
 
 const RETRY_AFTER_SECONDS = 1;
 
-export function createWaitingRoom(settings: Pick<LineageSettings, "waitingMax" | "waitingBytesMax">): WaitingRoom {
+export function createWaitingLimit(settings: Pick<LineageSettings, "waitingMax" | "waitingBytesMax">): WaitingLimit {
   const { waitingMax, waitingBytesMax } = settings;
   const all: Waiting = { events: 0, bytes: 0 };
   const tenants = new Map<string, Waiting>();
