@@ -58,7 +58,7 @@ export async function apply(tx: Queryable, tenantId: string, told: readonly Told
   });
   const written = await write(tx, tenantId, working);
   const pruned = await pruneAbove(tx, tenantId, names.nodes);
-  await setAttention(tx, tenantId, working);
+  await setInFullFlags(tx, tenantId, working);
   const isWritten = new Set(written.assets.map(({ id }) => id));
   return {
     assets: [...written.assets, ...names.renamed.filter(({ id }) => !isWritten.has(id))],
@@ -138,7 +138,7 @@ function idOf({ id, name }: WorkingAsset): string {
 }
 
 /** A telling that the graph agrees with need not be applied when it is told again. */
-async function setAttention(tx: Queryable, tenantId: string, working: WorkingGraph): Promise<void> {
+async function setInFullFlags(tx: Queryable, tenantId: string, working: WorkingGraph): Promise<void> {
   const verdicts = [...working.verdicts()];
   const keys = (agrees: boolean) => verdicts.filter(([, verdict]) => verdict === agrees).map(([telling]) => telling);
   await Promise.all([

@@ -38,7 +38,7 @@ export interface WorkingEdge {
 }
 
 /** What one telling says of an attribute, to see afterwards whether the graph agrees. */
-interface Saying {
+interface Assertion {
   asset: WorkingAsset;
   attribute: string;
   text: string;
@@ -72,7 +72,7 @@ export function createWorkingGraph(tx: Queryable, tenantId: string): WorkingGrap
     string,
     { owner: WorkingAsset; kind: OwnedEdgeKind; to: readonly WorkingAsset[]; at: number }
   >();
-  const sayings = new Map<string, Saying[]>();
+  const assertions = new Map<string, Assertion[]>();
   const outdated = new Set<string>();
   const processes = new Map<string, WorkingAsset>();
   let disputed = new Map<string, AssetName>();
@@ -132,14 +132,14 @@ export function createWorkingGraph(tx: Queryable, tenantId: string): WorkingGrap
     return asset;
   }
 
-  function set(asset: WorkingAsset, attributes: Attributes, at: number, said: Saying[]): void {
+  function set(asset: WorkingAsset, attributes: Attributes, at: number, asserted: Assertion[]): void {
     for (const [attribute, value] of Object.entries(attributes)) {
       const text = textOf(value);
       if (UNDISPUTED.has(attribute)) {
         keepLesser(asset, attribute, value, text, at);
         continue;
       }
-      said.push({ asset, attribute, text });
+      asserted.push({ asset, attribute, text });
       const since = asset.times[attribute];
       const current = textOf(asset.attributes[attribute]);
       if (since !== undefined && text !== current) dispute(asset);
@@ -187,8 +187,8 @@ export function createWorkingGraph(tx: Queryable, tenantId: string): WorkingGrap
   }
 
   function mergeOne({ telling, at, claims, baseline }: Told): void {
-    const said = sayings.get(telling) ?? [];
-    sayings.set(telling, said);
+    const asserted = assertions.get(telling) ?? [];
+    assertions.set(telling, asserted);
     if (baseline || dependsOnWhen(claims)) outdated.add(telling);
     const find = (name: AssetName): AssetName | undefined => {
       const now = history.resolve(name, at);
@@ -197,7 +197,7 @@ export function createWorkingGraph(tx: Queryable, tenantId: string): WorkingGrap
     };
     for (const { name, attributes } of claims.nodes) {
       const now = find(name);
-      if (now) set(standing(claim(now), at), attributes, at, said);
+      if (now) set(standing(claim(now), at), attributes, at, asserted);
     }
     for (const edge of claims.edges) {
       // Each end is there whether the other one is or not.
@@ -259,10 +259,10 @@ export function createWorkingGraph(tx: Queryable, tenantId: string): WorkingGrap
     owned: () => owned.values(),
     verdicts: () =>
       new Map(
-        [...sayings].map(([telling, said]) => [
+        [...assertions].map(([telling, asserted]) => [
           telling,
           !outdated.has(telling) &&
-            said.every(
+            asserted.every(
               ({ asset, attribute, text }) => !asset.contested && textOf(asset.attributes[attribute]) === text,
             ),
         ]),
