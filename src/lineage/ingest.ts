@@ -10,7 +10,6 @@ import type { Clock } from "../kernel/time/clock.ts";
 import { type LineageMetrics, lineageError } from "./catalogue.ts";
 import { cutoverOf } from "./cutover.ts";
 import { createGraphSlots } from "./graph-slots.ts";
-import { createGuesses } from "./guesses.ts";
 import { hashUuid } from "./hash-uuid.ts";
 import {
   applyIncoming,
@@ -27,6 +26,7 @@ import { isoOf } from "./micros.ts";
 import { createRecentEvents } from "./recent-events.ts";
 import { createReplay, type Replayed } from "./replay.ts";
 import type { LineageSettings } from "./settings.ts";
+import { createSettledTellings } from "./settled-tellings.ts";
 import {
   type ApplyState,
   type NewEvent,
@@ -93,7 +93,7 @@ const BATCH_EVENTS_MAX = 100;
 const GRAPH_SLOTS = 4;
 
 /** Thrown within a transaction that rests on a wrong guess, to take its events alone. */
-class WrongGuess extends Error {
+class NotSettled extends Error {
   readonly tellings: ReadonlySet<string>;
 
   constructor(tellings: ReadonlySet<string> = new Set()) {
@@ -108,7 +108,7 @@ export function createIngest(deps: IngestDeps): Ingest {
   const recent = createRecentEvents();
   const waiting = createWaitingLimit(settings);
   const slots = createGraphSlots(GRAPH_SLOTS);
-  const guesses = createGuesses();
+  const settled = createSettledTellings();
   /** As the last transaction found them. */
   const tenantsSeen = new Map<string, TenantNow>();
   const replay = createReplay({ ...deps, slots });
@@ -133,14 +133,14 @@ export function createIngest(deps: IngestDeps): Ingest {
       if (one.state === "APPLIED") recent.add(tenant.id, (items[index] as Item).key, one.id);
       count(tenant.id, one);
     }
-    guesses.wereApplied(items.filter((_, index) => taken[index]?.state === "APPLIED").map(guessOf));
+    settled.wereApplied(items.filter((_, index) => taken[index]?.state === "APPLIED").map(settledKeyOf));
     return taken;
   }
 
   /** Nothing if they need the graph alone, or may. */
   async function takeBeside(tenant: TakingTenant, items: readonly Item[]): Promise<Taken[] | undefined> {
     const seen = tenantsSeen.get(tenant.id);
-    if (!seen || !guesses.areSettled(items.map(guessOf))) return undefined;
+    if (!seen || !settled.areSettled(items.map(settledKeyOf))) return undefined;
     const states = items.map((item) => stateOf(item, seen));
     const due = items.filter((_, index) => states[index] === "APPLIED");
     try {
@@ -153,15 +153,15 @@ export function createIngest(deps: IngestDeps): Ingest {
           recall(tx, tenant.id, due),
           takeEvents(tx, tenant, newEvents(items, states)),
         ]);
-        if (now?.state !== seen.state || now.cutover_at !== seen.cutover_at) throw new WrongGuess();
-        if (known.callForWork.size > 0) throw new WrongGuess(known.callForWork);
+        if (now?.state !== seen.state || now.cutover_at !== seen.cutover_at) throw new NotSettled();
+        if (known.callForWork.size > 0) throw new NotSettled(known.callForWork);
         const toPass = due.filter(({ key }) => fresh.has(key));
         await passOver(tx, tenant.id, toPass, known);
         return answers(tx, items, states, fresh);
       });
     } catch (error) {
-      if (!(error instanceof WrongGuess)) throw error;
-      guesses.wereWrong(items.filter(({ telling }) => error.tellings.has(telling)).map(guessOf));
+      if (!(error instanceof NotSettled)) throw error;
+      settled.wereWrong(items.filter(({ telling }) => error.tellings.has(telling)).map(settledKeyOf));
       return undefined;
     }
   }
@@ -203,7 +203,7 @@ export function createIngest(deps: IngestDeps): Ingest {
       const again = recent.find(tenantId, key);
       if (again !== undefined) return { again };
       const incoming = incomingOf(read);
-      const isSettled = guesses.areSettled([guessAt(tenantId, incoming)]);
+      const isSettled = settled.areSettled([settledKeyAt(tenantId, incoming)]);
       return { ...(isSettled ? withoutWhole(incoming) : incoming), key };
     },
 
@@ -234,8 +234,8 @@ export function createIngest(deps: IngestDeps): Ingest {
   };
 }
 
-const guessAt = (tenantId: string, { telling }: Incoming): string => `${tenantId} ${telling}`;
-const guessOf = (item: Item): string => guessAt(item.tenant.id, item);
+const settledKeyAt = (tenantId: string, { telling }: Incoming): string => `${tenantId} ${telling}`;
+const settledKeyOf = (item: Item): string => settledKeyAt(item.tenant.id, item);
 
 /** Of those that were taken before, what became of them then. */
 async function answers(

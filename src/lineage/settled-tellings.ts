@@ -2,7 +2,7 @@
  * Which tellings the graph says already, as far as this process remembers: a guess, which the transaction looks into. A wrong
  * one costs a transaction, so a telling for which it was wrong once is not guessed again for as long as that is remembered.
  */
-export interface Guesses {
+export interface SettledTellings {
   /** Whether all of them are worth the try. */
   areSettled(tellings: readonly string[]): boolean;
   wereApplied(tellings: readonly string[]): void;
@@ -11,7 +11,7 @@ export interface Guesses {
 
 const REMEMBERED_MAX = 100_000;
 
-export function createGuesses(): Guesses {
+export function createSettledTellings(): SettledTellings {
   const settled = new Map<string, boolean>();
 
   function remember(telling: string, isSettled: boolean): void {

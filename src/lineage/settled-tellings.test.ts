@@ -2,27 +2,27 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { openDb } from "../kernel/data/db.ts";
 import { gravitinoEvent, gravitinoFacet } from "./events.fixture.ts";
-import { createGuesses } from "./guesses.ts";
 import { testLineage } from "./lineage.fixture.ts";
+import { createSettledTellings } from "./settled-tellings.ts";
 
 const database = useDatabase();
 const lineage = testLineage(database);
 
 test("what was applied is guessed to be settled, and a batch only if all of it is", () => {
-  const guesses = createGuesses();
-  guesses.wereApplied(["a", "b"]);
-  expect([guesses.areSettled(["a", "b"]), guesses.areSettled(["a", "c"])]).toEqual([true, false]);
+  const settled = createSettledTellings();
+  settled.wereApplied(["a", "b"]);
+  expect([settled.areSettled(["a", "b"]), settled.areSettled(["a", "c"])]).toEqual([true, false]);
 });
 
 test("what was guessed wrong is not guessed again when it has been applied, until all is forgotten", () => {
-  const guesses = createGuesses();
-  guesses.wereApplied(["a"]);
-  guesses.wereWrong(["a"]);
-  guesses.wereApplied(["a"]);
-  expect(guesses.areSettled(["a"])).toBe(false);
-  guesses.wereApplied(Array.from({ length: 100_000 }, (_, n) => `other ${n}`));
-  guesses.wereApplied(["a"]);
-  expect(guesses.areSettled(["a"])).toBe(true);
+  const settled = createSettledTellings();
+  settled.wereApplied(["a"]);
+  settled.wereWrong(["a"]);
+  settled.wereApplied(["a"]);
+  expect(settled.areSettled(["a"])).toBe(false);
+  settled.wereApplied(Array.from({ length: 100_000 }, (_, n) => `other ${n}`));
+  settled.wereApplied(["a"]);
+  expect(settled.areSettled(["a"])).toBe(true);
 });
 
 describe("the guess that an event tells nothing new", () => {
