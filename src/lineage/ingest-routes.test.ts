@@ -71,7 +71,7 @@ beforeAll(async () => {
             },
             tenants,
             rate: createTenantRate({ clock: { now: () => now } }),
-            gate: { enter: async ({ caller }) => void entered.push(caller.name) },
+            admission: { enter: async ({ caller }) => void entered.push(caller.name) },
             metrics: metrics.define(CATALOGUE.metrics),
             clock: { now: () => TODAY },
             settings: { eventBytesMax: LIMIT, futureToleranceSeconds: 3_600 },

@@ -10,9 +10,9 @@ import { errors } from "../kernel/http/schemas.ts";
 import type { Http } from "../kernel/http/server.ts";
 import { JSON_LIMITS } from "../kernel/json/complexity.ts";
 import type { Clock } from "../kernel/time/clock.ts";
+import type { Admission } from "./admission.ts";
 import { type LineageMetrics, lineageError } from "./catalogue.ts";
 import { parseEvent } from "./event.ts";
-import type { Gate } from "./gate.ts";
 import type { Ingest, Taken } from "./ingest.ts";
 import { useEventTexts } from "./ingest-body.ts";
 import * as schemas from "./ingest-schemas.ts";
@@ -29,7 +29,7 @@ export interface IngestRoutesDeps {
   ingest: Ingest;
   tenants: Tenants;
   rate: TenantRate;
-  gate: Gate;
+  admission: Admission;
   metrics: LineageMetrics;
   clock: Clock;
   settings: Pick<LineageSettings, "eventBytesMax" | "futureToleranceSeconds">;
@@ -43,7 +43,7 @@ const TAKEN_AT_ONCE = 100;
 
 /** Needs a scope of its own under `/api`: all bodies in it are read as text. */
 export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
-  const { ingest, tenants, rate, gate, metrics, clock, settings } = deps;
+  const { ingest, tenants, rate, admission, metrics, clock, settings } = deps;
   const config = { scope: "lineage:write", busyStatus: 503 } as const;
   const ofClients = { ...config, openQuery: true } as const;
   const tags = ["lineage"];
@@ -55,7 +55,7 @@ export function ingestRoutes(api: Http, deps: IngestRoutesDeps): void {
   }
   useEventTexts(api, limitOf);
   // Before the body is read: one tenant's flood waits outside, and not in memory.
-  api.addHook("preParsing", async (request, reply) => gate.enter(request, reply, await limitOf(request)));
+  api.addHook("preParsing", async (request, reply) => admission.enter(request, reply, await limitOf(request)));
 
   for (const path of ["/openlineage", "/v1/lineage"]) {
     api.post(

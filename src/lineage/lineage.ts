@@ -9,9 +9,9 @@ import type { Clock } from "../kernel/time/clock.ts";
 import type { Outbox } from "../kernel/work/outbox.ts";
 import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";
 import type { Wake } from "../kernel/work/wake.ts";
+import { type Admission, createAdmission } from "./admission.ts";
 import type { GraphChange } from "./apply.ts";
 import type { LineageMetrics } from "./catalogue.ts";
-import { createGate, type Gate } from "./gate.ts";
 import { createIngest, type Ingest } from "./ingest.ts";
 import { mayPass } from "./intake.ts";
 import { measureMirror } from "./neo4j/doctor.ts";
@@ -32,7 +32,7 @@ export interface Lineage {
   tenants: Tenants;
   ingest: Ingest;
   tasks: Tasks;
-  gate: Gate;
+  admission: Admission;
   rate: TenantRate;
   semantic: Semantic;
   /** Where Neo4j is configured. */
@@ -108,7 +108,7 @@ export async function createLineage(deps: LineageDeps): Promise<Lineage> {
     tenants,
     ingest,
     tasks,
-    gate: createGate({ clock }),
+    admission: createAdmission({ clock }),
     rate: createTenantRate({ clock }),
     semantic: createSemantic({ db, tenants, tasks }),
     projection,

@@ -8,7 +8,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { kernelError } from "../kernel/errors.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 
-export interface Gate {
+export interface Admission {
   /** Resolves when it is this request's turn; its place is free again when it has been answered. */
   enter(request: FastifyRequest, reply: FastifyReply, bodyLimitBytes: number): Promise<void>;
 }
@@ -26,47 +26,47 @@ const RETRY_AFTER_SECONDS = 1;
 /** Who has sent something so recently is counted among those who share the room. */
 const RECENT_MS = 1_000;
 
-interface Guest {
+interface Sender {
   inside: number;
   bytes: number;
   line: { bytes: number; letIn: () => void }[];
   seenAt: number;
 }
 
-export function createGate({ clock }: { clock: Clock }): Gate {
-  const guests = new Map<string, Guest>();
+export function createAdmission({ clock }: { clock: Clock }): Admission {
+  const senders = new Map<string, Sender>();
   let bytesInside = 0;
 
   function share(): number {
     const since = clock.now() - RECENT_MS;
     let sharing = 0;
-    for (const [name, guest] of guests) {
-      if (guest.inside > 0 || guest.line.length > 0 || guest.seenAt > since) sharing += 1;
-      else guests.delete(name);
+    for (const [name, sender] of senders) {
+      if (sender.inside > 0 || sender.line.length > 0 || sender.seenAt > since) sharing += 1;
+      else senders.delete(name);
     }
     return Math.max(SHARE_MIN, Math.floor(ROOM / Math.max(1, sharing)));
   }
 
-  function fits(guest: Guest, bytes: number, most: number): boolean {
-    if (guest.inside >= most) return false;
-    if (guest.inside === 0 && bytes <= SMALL_BYTES) return true;
+  function fits(sender: Sender, bytes: number, most: number): boolean {
+    if (sender.inside >= most) return false;
+    if (sender.inside === 0 && bytes <= SMALL_BYTES) return true;
     // One that is larger than all the room comes in when nothing else is there.
-    return bytesInside === 0 || guest.bytes + bytes <= ROOM_BYTES - bytesInside;
+    return bytesInside === 0 || sender.bytes + bytes <= ROOM_BYTES - bytesInside;
   }
 
-  function letIn(guest: Guest, bytes: number): void {
-    guest.inside += 1;
-    guest.bytes += bytes;
+  function letIn(sender: Sender, bytes: number): void {
+    sender.inside += 1;
+    sender.bytes += bytes;
     bytesInside += bytes;
   }
 
-  function leave(guest: Guest, bytes: number): void {
-    guest.inside -= 1;
-    guest.bytes -= bytes;
+  function leave(sender: Sender, bytes: number): void {
+    sender.inside -= 1;
+    sender.bytes -= bytes;
     bytesInside -= bytes;
     const most = share();
     // Whoever leaves may have made room for any of them.
-    for (const other of guests.values()) {
+    for (const other of senders.values()) {
       for (let next = other.line[0]; next && fits(other, next.bytes, most); next = other.line[0]) {
         letIn(other, next.bytes); // Before it goes on: others may leave in the same moment.
         other.line.shift();
@@ -79,19 +79,19 @@ export function createGate({ clock }: { clock: Clock }): Gate {
     async enter({ caller, headers }, reply, bodyLimitBytes) {
       const name = caller.tenantId ?? caller.keyId ?? caller.name;
       const bytes = weightOf(headers, bodyLimitBytes);
-      const guest = guests.get(name) ?? { inside: 0, bytes: 0, line: [], seenAt: 0 };
-      guests.set(name, guest);
-      guest.seenAt = clock.now();
-      if (guest.line.length === 0 && fits(guest, bytes, share())) {
-        letIn(guest, bytes);
+      const sender = senders.get(name) ?? { inside: 0, bytes: 0, line: [], seenAt: 0 };
+      senders.set(name, sender);
+      sender.seenAt = clock.now();
+      if (sender.line.length === 0 && fits(sender, bytes, share())) {
+        letIn(sender, bytes);
       } else {
-        if (guest.line.length >= WAITING_MAX) {
-          throw kernelError("OVERLOADED", { waiting: guest.line.length, seconds: RETRY_AFTER_SECONDS });
+        if (sender.line.length >= WAITING_MAX) {
+          throw kernelError("OVERLOADED", { waiting: sender.line.length, seconds: RETRY_AFTER_SECONDS });
         }
-        await new Promise<void>((resolve) => guest.line.push({ bytes, letIn: resolve }));
+        await new Promise<void>((resolve) => sender.line.push({ bytes, letIn: resolve }));
       }
-      if (reply.raw.destroyed || reply.raw.closed) leave(guest, bytes);
-      else reply.raw.once("close", () => leave(guest, bytes));
+      if (reply.raw.destroyed || reply.raw.closed) leave(sender, bytes);
+      else reply.raw.once("close", () => leave(sender, bytes));
     },
   };
 }
