@@ -92,7 +92,7 @@ const BATCH_EVENTS_MAX = 100;
 /** Transactions on graphs at a time in one process, of different tenants. */
 const GRAPH_SLOTS = 4;
 
-/** Thrown within a transaction that rests on a wrong guess, to take its events alone. */
+/** Thrown within a transaction that took tellings for settled that are not, to take its events alone. */
 class NotSettled extends Error {
   readonly tellings: ReadonlySet<string>;
 
@@ -145,7 +145,7 @@ export function createIngest(deps: IngestDeps): Ingest {
     const due = items.filter((_, index) => states[index] === "APPLIED");
     try {
       return await db.tx(async (tx) => {
-        // All in one go: the answers tell whether the guess was right. They are given under the lock, since the tenant, and what
+        // All in one go: the answers tell whether all of it is settled. They are given under the lock, since the tenant, and what
         // a name means in it, may have changed a moment ago.
         const [, now, known, fresh] = await Promise.all([
           lockGraph(tx, tenant.id, "shared"),

@@ -8,13 +8,13 @@ import { createSettledTellings } from "./settled-tellings.ts";
 const database = useDatabase();
 const lineage = testLineage(database);
 
-test("what was applied is guessed to be settled, and a batch only if all of it is", () => {
+test("what was applied counts as settled, and a batch only if all of it is", () => {
   const settled = createSettledTellings();
   settled.wereApplied(["a", "b"]);
   expect([settled.areSettled(["a", "b"]), settled.areSettled(["a", "c"])]).toEqual([true, false]);
 });
 
-test("what was guessed wrong is not guessed again when it has been applied, until all is forgotten", () => {
+test("what was wrong once does not count again when it has been applied, until all is forgotten", () => {
   const settled = createSettledTellings();
   settled.wereApplied(["a"]);
   settled.wereWrong(["a"]);
@@ -25,7 +25,7 @@ test("what was guessed wrong is not guessed again when it has been applied, unti
   expect(settled.areSettled(["a"])).toBe(true);
 });
 
-describe("the guess that an event tells nothing new", () => {
+describe("an event that seems to tell nothing new", () => {
   /** A process that notes how it locks graphs. */
   function noting() {
     const db = openDb({

@@ -1,6 +1,7 @@
 /**
- * Which tellings the graph says already, as far as this process remembers: a guess, which the transaction looks into. A wrong
- * one costs a transaction, so a telling for which it was wrong once is not guessed again for as long as that is remembered.
+ * Which tellings need no work, because the graph says already what they say, as far as this process remembers. The transaction
+ * checks it. To be wrong costs a transaction, so a telling for which it was wrong once does not count as settled again for as
+ * long as that is remembered.
  */
 export interface SettledTellings {
   /** Whether all of them are worth the try. */
