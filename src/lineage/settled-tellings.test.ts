@@ -42,14 +42,14 @@ describe("an event that seems to tell nothing new", () => {
       facets: gravitinoFacet({ description }),
     });
 
-  test("is made of what was applied, and is right nearly always", async () => {
+  test("takes the shared lock once its telling was applied", async () => {
     const { one, locks } = noting();
     const tenant = await lineage.tenant();
     for (const second of [1, 2, 3]) await one.tell(tenant, described("one", second));
     expect(locks).toEqual(["alone", "shared", "shared"]);
   });
 
-  test("is wrong once for each of two that contradict each other, and not made again", async () => {
+  test("takes it at most once for each of two tellings that contradict each other", async () => {
     const { one, locks } = noting();
     const tenant = await lineage.tenant();
     for (let second = 0; second < 10; second += 1) {
@@ -58,7 +58,7 @@ describe("an event that seems to tell nothing new", () => {
     expect(locks.filter((how) => how === "shared").length).toBeLessThanOrEqual(2);
   });
 
-  test("is not made of what was only kept", async () => {
+  test("does not take it for a telling that was only kept", async () => {
     const { one, locks } = noting();
     const waiting = await lineage.tenant("NEW");
     await one.tell(waiting, described("one", 1));
