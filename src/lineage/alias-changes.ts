@@ -15,10 +15,14 @@ import {
   type TakenEnding,
   takeEndings,
 } from "./store/name-history.ts";
-import { subjectOf, type Told } from "./told.ts";
+import { subjectOf, type TimedTelling } from "./timed-tellings.ts";
 
 /** The keys of the tables that have to be looked at again. */
-export async function writeAliases(tx: Queryable, tenantId: string, told: readonly Told[]): Promise<Set<string>> {
+export async function writeAliases(
+  tx: Queryable,
+  tenantId: string,
+  told: readonly TimedTelling[],
+): Promise<Set<string>> {
   const earliest = earliestOf(told);
   const unsettled = new Set<string>();
   const rows = [...earliest.values()].map(({ alias }) => alias);
@@ -41,7 +45,7 @@ interface Earliest {
   alias: NewAlias;
 }
 
-function earliestOf(told: readonly Told[]): Map<string, Earliest> {
+function earliestOf(told: readonly TimedTelling[]): Map<string, Earliest> {
   const earliest = new Map<string, Earliest>();
   for (const { at, claims } of told) {
     for (const { name, to } of claims.aliases) {

@@ -18,7 +18,7 @@ import {
   type WrittenNode,
 } from "./store/graph.ts";
 import { addTimes, setInFull, setProcess } from "./store/tellings.ts";
-import { connectedKeys, everythingTold, type Told } from "./told.ts";
+import { allTellingsNaming, connectedKeys, type TimedTelling } from "./timed-tellings.ts";
 import { wordsOf } from "./words.ts";
 import { createWorkingGraph, type WorkingAsset, type WorkingGraph } from "./working-graph.ts";
 
@@ -34,12 +34,12 @@ export interface GraphChange {
   doubted: readonly JudgedRename[];
 }
 
-export interface ToldNow extends Told {
+export interface TellingNow extends TimedTelling {
   /** Whether this telling was applied before. */
   known: boolean;
 }
 
-export async function apply(tx: Queryable, tenantId: string, told: readonly ToldNow[]): Promise<GraphChange> {
+export async function apply(tx: Queryable, tenantId: string, told: readonly TellingNow[]): Promise<GraphChange> {
   if (told.length === 0) return { assets: [], nodes: [], edges: [], processes: new Map(), doubted: [] };
   await addTimes(
     tx,
@@ -78,7 +78,7 @@ async function settle(
 ): Promise<void> {
   for (let found = working.takeDisputed(); found.subjects.length > 0; found = working.takeDisputed()) {
     const keys = found.subjects.map(keyOf);
-    await working.merge(await everythingTold(tx, tenantId, await connectedKeys(tx, tenantId, keys)));
+    await working.merge(await allTellingsNaming(tx, tenantId, await connectedKeys(tx, tenantId, keys)));
     for (const asset of found.assets) note(asset);
   }
 }

@@ -2,7 +2,7 @@
 import { isTimedOut, isUnavailable, type Queryable, sqlState, type Tx } from "../kernel/data/db.ts";
 import { guarded } from "../kernel/data/savepoint.ts";
 import { storableText } from "../kernel/data/storable.ts";
-import { apply, type GraphChange, type ToldNow } from "./apply.ts";
+import { apply, type GraphChange, type TellingNow } from "./apply.ts";
 import type { Claims } from "./claims.ts";
 import { type EventHead, type ParsedEvent, parseEvent } from "./event.ts";
 import { claimsOf, digestOf, type Source } from "./extract/index.ts";
@@ -10,7 +10,7 @@ import { hashUuid } from "./hash-uuid.ts";
 import type { ApplyState } from "./store/events.ts";
 import { countExecutions } from "./store/executions.ts";
 import { addMentions, addTellings, knownTellings, tellAgain } from "./store/tellings.ts";
-import { mentionKeys } from "./told.ts";
+import { mentionKeys } from "./timed-tellings.ts";
 
 export interface ReadEvent {
   event: ParsedEvent;
@@ -114,7 +114,7 @@ async function applyAll(tx: Queryable, tenantId: string, incoming: readonly Inco
   const claimed = new Map<string, Claims>();
   const told = incoming
     .filter(({ telling }) => known.callForWork.has(telling))
-    .map(({ event, whole, source, telling, baseline }): ToldNow => {
+    .map(({ event, whole, source, telling, baseline }): TellingNow => {
       const claims = claimed.get(telling) ?? claimsOf(whole(), source);
       claimed.set(telling, claims);
       return { telling, at: event.at, claims, baseline, known: known.processes.has(telling) };
@@ -143,7 +143,7 @@ async function addFresh(
   tx: Queryable,
   tenantId: string,
   incoming: readonly Incoming[],
-  told: readonly ToldNow[],
+  told: readonly TellingNow[],
 ): Promise<void> {
   const fresh = new Map(told.filter(({ known }) => !known).map(({ telling, claims }) => [telling, claims]));
   const first = new Map(incoming.map((one) => [one.telling, one]));

@@ -17,7 +17,7 @@ import { throughAliases } from "./resolve.ts";
 import { cutEdges, deleteNodes, type EdgeKey, moveNodes, nodesBelow, nodesByKey, wipeNodes } from "./store/graph.ts";
 import { addEndings, contestedRenames, endingId, hasReportedRenames, type NewEnding } from "./store/name-history.ts";
 import { rememberTimes, setInFull, tellingsNaming } from "./store/tellings.ts";
-import { connectedKeys, everythingTold, subjectOf, type Told, tablesIn } from "./told.ts";
+import { allTellingsNaming, connectedKeys, subjectOf, type TimedTelling, tablesIn } from "./timed-tellings.ts";
 import { wordsOf } from "./words.ts";
 
 /** An asset with all that is known of it. */
@@ -29,7 +29,7 @@ export interface ChangedAsset {
 
 export interface NameChanges {
   /** To be merged beside what has just arrived. */
-  again: Told[];
+  again: TimedTelling[];
   /** Nodes whose name, or being there at all, has changed. */
   nodes: string[];
   /** Those of them that have another name now. */
@@ -46,7 +46,11 @@ interface TimedEnding extends EndingClaim {
   columns?: readonly string[];
 }
 
-export async function changeNames(tx: Queryable, tenantId: string, told: readonly Told[]): Promise<NameChanges> {
+export async function changeNames(
+  tx: Queryable,
+  tenantId: string,
+  told: readonly TimedTelling[],
+): Promise<NameChanges> {
   const changes: NameChanges = { again: [], nodes: [], renamed: [], edges: [], doubted: [] };
   const unsettled = await writeAliases(tx, tenantId, told);
   const endings = told.flatMap((one) => [...endingsIn(one), ...listsIn(one)]);
@@ -89,7 +93,7 @@ export async function changeNames(tx: Queryable, tenantId: string, told: readonl
 async function judge(
   tx: Queryable,
   tenantId: string,
-  { told, fresh, unsettled }: { told: readonly Told[]; fresh: readonly TimedEnding[]; unsettled: Set<string> },
+  { told, fresh, unsettled }: { told: readonly TimedTelling[]; fresh: readonly TimedEnding[]; unsettled: Set<string> },
   changes: NameChanges,
 ): Promise<Set<string>> {
   // Another name of a table may be told of at any time, and holds for all times.
@@ -141,12 +145,12 @@ function isAfter({ telling, last_at }: { telling: string; last_at: string }, end
   return Number(last_at) > ending.at || (Number(last_at) === ending.at && telling !== ending.telling);
 }
 
-function endingsIn({ at, telling, claims }: Told): TimedEnding[] {
+function endingsIn({ at, telling, claims }: TimedTelling): TimedEnding[] {
   return claims.endings.map((ending) => ({ ...ending, at, telling }));
 }
 
 /** A full sync lists all columns of a table. Those that it leaves out are gone. */
-function listsIn({ at, telling, claims, baseline }: Told): TimedEnding[] {
+function listsIn({ at, telling, claims, baseline }: TimedTelling): TimedEnding[] {
   if (!baseline) return [];
   const columns = new Map<string, string[]>();
   for (const { name } of claims.nodes) {
@@ -309,5 +313,5 @@ async function startOver(
     rows.map(({ id }) => id),
     changes,
   );
-  changes.again.push(...(await everythingTold(tx, tenantId, keys)));
+  changes.again.push(...(await allTellingsNaming(tx, tenantId, keys)));
 }

@@ -11,7 +11,7 @@ import { createNameHistory, type LoadedNameHistory } from "./name-history.ts";
 import { type AssetName, keyOf } from "./names.ts";
 import { type Doubt, resolve, throughAliases } from "./resolve.ts";
 import { type ReportedRename, reportedRenames, setDoubts } from "./store/name-history.ts";
-import { connectedKeys, everythingTold, tablesIn } from "./told.ts";
+import { allTellingsNaming, connectedKeys, tablesIn } from "./timed-tellings.ts";
 
 export interface JudgedRename {
   name: AssetName;
@@ -43,7 +43,7 @@ export async function judgeRenames(
   const ends = near.flatMap(({ key, to_key }) => [key, to_key]);
   const connected = await connectedKeys(tx, tenantId, ends);
   const renames = (await reportedRenames(tx, tenantId, connected)).map(renameOf);
-  const told = await everythingTold(tx, tenantId, connected);
+  const told = await allTellingsNaming(tx, tenantId, connected);
   const uses = told.flatMap(({ at, claims }) => tablesIn(claims).map((table): Use => ({ table, at })));
   const history = createNameHistory(tx, tenantId);
   await history.load([...uses.map(({ table }) => table), ...renames.flatMap(({ name, to }) => [name, to])]);

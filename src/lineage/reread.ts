@@ -8,7 +8,7 @@ import { apply } from "./apply.ts";
 import { mayPass, type OnChange } from "./intake.ts";
 import { lockGraph } from "./store/graph-lock.ts";
 import { keysNamedBy, moveReread, nextReread, rereadAfter, type StoredTime, tellingsAfter } from "./store/reread.ts";
-import { connectedKeys, toldAt } from "./told.ts";
+import { connectedKeys, timedTellings } from "./timed-tellings.ts";
 
 export interface RereadDeps {
   db: Db;
@@ -62,7 +62,7 @@ export function createReread({ db, log, onRun, onChange }: RereadDeps): Service 
       tenantId,
       page.map(({ telling }) => telling),
     );
-    const told = await toldAt(tx, tenantId, page, await connectedKeys(tx, tenantId, named));
+    const told = await timedTellings(tx, tenantId, page, await connectedKeys(tx, tenantId, named));
     const change = await apply(
       tx,
       tenantId,

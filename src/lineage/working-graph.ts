@@ -14,7 +14,7 @@ import { hashUuid } from "./hash-uuid.ts";
 import { createNameHistory } from "./name-history.ts";
 import { type AssetName, keyOf, type LinkName, lineOf, linkName, parentOf } from "./names.ts";
 import { nodesByKey } from "./store/graph.ts";
-import { namesIn, subjectOf, type Told } from "./told.ts";
+import { namesIn, subjectOf, type TimedTelling } from "./timed-tellings.ts";
 
 export interface WorkingAsset {
   /** Null until it is written for the first time. */
@@ -45,7 +45,7 @@ interface Assertion {
 }
 
 export interface WorkingGraph {
-  merge(told: readonly Told[]): Promise<void>;
+  merge(told: readonly TimedTelling[]): Promise<void>;
   /** The assets that tellings have disagreed about since the last call, and the subjects that these belong to. */
   takeDisputed(): { subjects: AssetName[]; assets: ReadonlySet<WorkingAsset> };
   assets(): Iterable<WorkingAsset>;
@@ -58,7 +58,7 @@ export interface WorkingGraph {
   processes(): Map<string, WorkingAsset>;
 }
 
-/** Told by every event that names the asset, and differently by each who does: of these the lesser text stays, for good. */
+/** Set by every event that names the asset, and differently by each who does: of these the lesser text stays, for good. */
 const UNDISPUTED = new Set(["metalake", "producer"]);
 /** Among the times of an asset: no attribute is named like this. */
 const STANDING = "(standing)";
@@ -186,7 +186,7 @@ export function createWorkingGraph(tx: Queryable, tenantId: string): WorkingGrap
     inDispute.add(asset);
   }
 
-  function mergeOne({ telling, at, claims, baseline }: Told): void {
+  function mergeOne({ telling, at, claims, baseline }: TimedTelling): void {
     const asserted = assertions.get(telling) ?? [];
     assertions.set(telling, asserted);
     if (baseline || dependsOnWhen(claims)) outdated.add(telling);

@@ -120,7 +120,7 @@ function matchesOf(row: HitRow, words: readonly string[]): Match[] {
     const lower = text.toLowerCase();
     const here = [...open].filter((word) => lower.includes(word));
     if (here.length === 0) continue;
-    for (const word of here) open.delete(word); // Told once, where it counts most.
+    for (const word of here) open.delete(word); // Counted once, where it counts most.
     matches.push({ field, snippet: snippetOf(text, lower.indexOf(here[0] ?? "")) });
     if (matches.length === MATCHES_MAX) break;
   }

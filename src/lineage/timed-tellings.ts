@@ -8,7 +8,7 @@ import { type AssetName, keyOf, lineOf, type Name, parentOf } from "./names.ts";
 import { namesBeside, timesOfRenames } from "./store/name-history.ts";
 import { latestWithin, readTellings, rememberedTimes, tellingsNaming } from "./store/tellings.ts";
 
-export interface Told {
+export interface TimedTelling {
   telling: string;
   at: number;
   claims: Claims;
@@ -74,19 +74,23 @@ export async function connectedKeys(tx: Queryable, tenantId: string, keys: reado
  * Everything that was ever told under these names. A telling counts once for each stretch between two renames, with the
  * latest time in it: what was told before within the stretch was told of the same asset, or of one that is gone since.
  */
-export async function everythingTold(tx: Queryable, tenantId: string, keys: readonly string[]): Promise<Told[]> {
-  return toldAt(tx, tenantId, await tellingsNaming(tx, tenantId, keys), keys);
+export async function allTellingsNaming(
+  tx: Queryable,
+  tenantId: string,
+  keys: readonly string[],
+): Promise<TimedTelling[]> {
+  return timedTellings(tx, tenantId, await tellingsNaming(tx, tenantId, keys), keys);
 }
 
 /** The same of these tellings alone; `keys` are those of all that they name, and of what is connected with it. */
-export async function toldAt(
+export async function timedTellings(
   tx: Queryable,
   tenantId: string,
   naming: readonly { telling: string; last_at: string }[],
   keys: readonly string[],
-): Promise<Told[]> {
+): Promise<TimedTelling[]> {
   const bounds = await boundsOf(tx, tenantId, keys);
-  const told: Told[] = [];
+  const told: TimedTelling[] = [];
   for (let start = 0; start < naming.length; start += READ_AT_ONCE) {
     const some = naming.slice(start, start + READ_AT_ONCE);
     const ids = some.map(({ telling }) => telling);
