@@ -271,22 +271,22 @@ describe("a query", () => {
 
 describe("an unknown route", () => {
   test.each([
-    ["GET", ARRIVE],
-    ["PUT", ARRIVE],
-    ["POST", `${BASE}/models`],
-    ["PATCH", `${BASE}/models/M`],
-    ["POST", `${BASE}/models/M`],
-    ["GET", `${BASE}/models/M:run`],
-    ["POST", `${BASE}/models/M:publishx`],
-    ["POST", `${BASE}/models/M:`],
-    ["POST", `${BASE}/models/:run`],
-    ["DELETE", `${BASE}/models/M/why`],
-    ["POST", `${BASE}/indicators/KD1`],
-    ["DELETE", `${BASE}/data`],
-    ["POST", `${BASE}/readiness`],
-    ["PUT", `${BASE}/arrivals`],
-  ])("%s %s", async (method, path) => {
-    expect(refused(await kpis.api.send(path, { method }))[0]).toBe(404);
+    ["GET", ARRIVE, 405],
+    ["PUT", ARRIVE, 405],
+    ["POST", `${BASE}/models`, 405],
+    ["PATCH", `${BASE}/models/M`, 405],
+    ["POST", `${BASE}/models/M`, 405],
+    ["GET", `${BASE}/models/M:run`, 404],
+    ["POST", `${BASE}/models/M:publishx`, 404],
+    ["POST", `${BASE}/models/M:`, 404],
+    ["POST", `${BASE}/models/:run`, 404],
+    ["DELETE", `${BASE}/models/M/why`, 405],
+    ["POST", `${BASE}/indicators/KD1`, 405],
+    ["DELETE", `${BASE}/data`, 405],
+    ["POST", `${BASE}/readiness`, 405],
+    ["PUT", `${BASE}/arrivals`, 405],
+  ])("%s %s is answered with %d", async (method, path, status) => {
+    expect(refused(await kpis.api.send(path, { method }))[0]).toBe(status);
   });
 });
 

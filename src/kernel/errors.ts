@@ -23,7 +23,7 @@ export const KERNEL_ERRORS = {
     sentence: "A page of another site may not make this call without a key. Send `Authorization: Bearer <key>`.",
   },
   ROUTE_NOT_FOUND: { status: 404, sentence: "There is no {method} {path} here. {hint}" },
-  METHOD_NOT_ALLOWED: { status: 405, sentence: "{path} takes {methods}, and not {method}. {hint}" },
+  METHOD_NOT_ALLOWED: { status: 405, sentence: "There is no {method} {path} here. It takes {methods}. {hint}" },
   BODY_TOO_LARGE: { status: 413, sentence: "The body is larger than the limit of {limit} bytes. Send less at a time." },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, sentence: "The body must be JSON: send `Content-Type: application/json`." },
   RATE_LIMITED: {

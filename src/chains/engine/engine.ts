@@ -257,8 +257,8 @@ export function createEngine(deps: EngineDeps): Engine {
           wake.hint(READY_IN_POOL_TOPIC);
           if (!changed.dry) wake.hint(HELD_TOPIC); // A person or a timer may have revoked leases.
         });
-        if (changed.dry) return changed.answer;
         await refuseIfFull(tx, open, known);
+        if (changed.dry) return changed.answer;
         const written = writeBooks(tx, [open], null);
         await notifier.notify(tx, { books: [open], known: new Map([[runId, known]]) }, written);
         await written;

@@ -109,7 +109,9 @@ describe("a run in any state", () => {
   test("that is STOPPED can be resumed only when its chain has room", async () => {
     await post(`/runs/${runs.PENDING}:stop`);
     for (const action of ["resume", "retry"]) {
-      expect(refusal(await post(`/runs/${runs.PENDING}:${action}`))).toEqual([409, "CHAIN_FULL"]);
+      for (const query of ["", "?dryRun=true"]) {
+        expect(refusal(await post(`/runs/${runs.PENDING}:${action}${query}`))).toEqual([409, "CHAIN_FULL"]);
+      }
     }
     expect(await statusOf(runs.PENDING)).toBe("STOPPED");
     await post(`/runs/${runs.RUNNING}/nodes/work:complete`);

@@ -110,7 +110,7 @@ describe("an unknown path", () => {
     const both = await send("/both");
     expect(both).toMatchObject({
       status: 405,
-      body: { code: "METHOD_NOT_ALLOWED", error: "/both takes DELETE, PUT, and not POST." },
+      body: { code: "METHOD_NOT_ALLOWED", error: "There is no POST /both here. It takes DELETE, PUT." },
     });
     expect(both.headers.get("allow")).toBe("DELETE, PUT");
     expect((await send("/files/registre")).body["error"]).toMatch(/Did you mean POST \/files\/register\?$/);
