@@ -265,7 +265,7 @@ export const NodeReply = Type.Object({
 export const NodesReply = Type.Array(NodeReply);
 export const StreamReply = {
   description: "`run` is a run of the list with its `counts`, `nodes` is an array of nodes, `end` is `{ status }`.",
-  content: { "text/event-stream": { schema: Type.String() } },
+  content: { "text/event-stream": { schema: Type.Unknown() } }, // OpenAPI 3.1 cannot describe the events of a stream.
 };
 
 export const RunStatusReply = Type.Object({ runId: Type.String(), status: Type.Enum(RUN_STATUSES) });

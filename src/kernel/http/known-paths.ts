@@ -3,6 +3,9 @@ import type { FastifyInstance } from "fastify";
 import { nearest } from "../nearest.ts";
 import { shownRoute } from "./action-path.ts";
 
+/** A path that may end in an action, `/runs/1:stop`. */
+export const ACTION = /:[^/]*$/;
+
 export interface KnownPaths {
   /** The methods that a path takes, if there is such a path. */
   methodsAt(path: string): string[] | undefined;
@@ -31,7 +34,7 @@ export function knownPaths(http: FastifyInstance): KnownPaths {
 
   return {
     methodsAt(path) {
-      const isAction = /:[^/]*$/.test(path);
+      const isAction = ACTION.test(path);
       const [best] = [...paths.values()]
         .filter(({ pattern, endsInParameter }) => pattern.test(path) && !(isAction && endsInParameter))
         .toSorted((a, b) => b.literalLength - a.literalLength);

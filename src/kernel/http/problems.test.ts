@@ -9,6 +9,7 @@ import { startHttp, type TestHttp } from "../../../test/http.ts";
 import { until } from "../../../test/until.ts";
 import { openDb } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
+import { actionPath } from "./action-path.ts";
 import type { Http } from "./server.ts";
 
 const SLEEP = statement("test.problems.sleep", "select pg_sleep(60) /* to be interrupted */");
@@ -38,6 +39,8 @@ function routes(server: Http): void {
   });
   server.get("/files/:filename", { config }, async ({ params }) => params);
   server.post("/files/register", { config }, async () => ({}));
+  server.put("/things/:id", { config }, async () => ({}));
+  server.post(actionPath("/things/:id", "run"), { config }, async () => ({}));
   server.route({ url: "/both", method: ["PUT", "DELETE"], config, handler: async () => ({}) });
 }
 
@@ -114,6 +117,14 @@ describe("an unknown path", () => {
     });
     expect(both.headers.get("allow")).toBe("DELETE, PUT");
     expect((await send("/files/registre")).body["error"]).toMatch(/Did you mean POST \/files\/register\?$/);
+  });
+
+  test("of an action is not taken for the id of a thing", async () => {
+    expect((await http.send("/things/1:run", { method: "POST" })).status).toBe(200);
+    const put = await http.send("/things/1:run", { method: "PUT" });
+    expect([put.status, put.headers.get("allow")]).toEqual([405, "POST"]);
+    expect((await http.send("/things/1:other", { method: "PUT" })).status).toBe(200);
+    expect((await http.send("/things/1%3Arun", { method: "PUT" })).status).toBe(200);
   });
 
   test("is answered before the body is read, whatever it holds", async () => {

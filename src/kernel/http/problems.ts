@@ -4,7 +4,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { isTimedOut, isUnavailable } from "../data/db.ts";
 import { ApiError, kernelError } from "../errors.ts";
 import { HEADERS } from "./browser.ts";
-import { knownPaths } from "./known-paths.ts";
+import { ACTION, knownPaths } from "./known-paths.ts";
 
 const RETRY_AFTER_SECONDS = 2;
 
@@ -19,8 +19,13 @@ export function useProblems(http: FastifyInstance): void {
   });
 
   const paths = knownPaths(http);
+  /** Otherwise `PUT /models/M:run` would be taken for a model with the id `M:run`. */
+  function isOtherMethodOfAction({ url, method }: FastifyRequest): boolean {
+    const methods = ACTION.test(pathIn(url)) ? paths.methodsAt(pathIn(url)) : undefined;
+    return methods !== undefined && !methods.includes(method);
+  }
   function unrouted({ url, method }: FastifyRequest, reply: FastifyReply): ApiError {
-    const path = url.split("?", 1)[0] ?? "";
+    const path = pathIn(url);
     const shownPath = path.slice(0, 256);
     const methods = paths.methodsAt(path)?.join(", ");
     if (methods === undefined) {
@@ -33,9 +38,13 @@ export function useProblems(http: FastifyInstance): void {
   }
   // Before the body is read: whatever is wrong with it, there is nobody to take it.
   http.addHook("preParsing", (request, reply, payload, done) =>
-    request.is404 ? done(unrouted(request, reply)) : done(null, payload),
+    request.is404 || isOtherMethodOfAction(request) ? done(unrouted(request, reply)) : done(null, payload),
   );
   http.setNotFoundHandler((request, reply) => answer(reply, unrouted(request, reply)));
+}
+
+function pathIn(url: string): string {
+  return url.split("?", 1)[0] ?? "";
 }
 
 function answer(reply: FastifyReply, problem: ApiError): FastifyReply {
