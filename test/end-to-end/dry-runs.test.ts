@@ -69,6 +69,7 @@ const BODIES: Record<string, Json> = {
   [`${API}/kpi/models/{modelId}`]: MODEL,
   [`${API}/kpi/models/{modelId}:run`]: { opTime: OP_TIME, force: true },
   [`${API}/lineage/tenants/{tenantId}/model`]: { summary: { provider: "builtin", model: "rules-v1" } },
+  [`${API}/kpi/subscriptions`]: { kpiId: "K1", callbackUrl: "https://example.org/another" },
   [`${API}/lineage/tenants`]: { id: 8, code: "eight", name: "Eight" },
 };
 
