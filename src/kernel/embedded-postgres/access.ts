@@ -1,5 +1,6 @@
 /**
- * Who may connect through the socket: only the system user that runs Millrace, as the operating system reports it (`peer`).
+ * Who may connect through the socket: only the system user that runs Millrace, as the operating system reports it (`peer`),
+ * in any role.
  * The private folder of the socket does not suffice, because a Millrace started by root runs Postgres as `nobody`, and every
  * process of `nobody` can enter that folder. The files are beside the cluster, where only the user of Millrace can write.
  */
@@ -8,7 +9,7 @@ import { chmod, readFile, rename, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { OperatorError } from "../errors.ts";
-import { type Cluster, STAGING_PREFIX, SUPERUSER, type Transport } from "./cluster.ts";
+import { type Cluster, STAGING_PREFIX, type Transport } from "./cluster.ts";
 import { absentIsUndefined, explained } from "./failure.ts";
 
 const HBA_FILE = "postgres.hba.conf";
@@ -25,7 +26,7 @@ export async function writeAccess({ dataDir, transport }: Cluster): Promise<void
   if (transport !== "socket") return;
   await explained(dataDir, async () => {
     await writeIfChanged(dataDir, HBA_FILE, `local all all peer map=${MAP}\n`);
-    await writeIfChanged(dataDir, IDENT_FILE, `${MAP} "${ownName()}" ${SUPERUSER}\n`);
+    await writeIfChanged(dataDir, IDENT_FILE, `${MAP} "${ownName()}" all\n`);
   });
 }
 
