@@ -180,8 +180,9 @@ describe("a process whose session expires", () => {
 
     await definer.announce(arrival("a", DAY));
     await loseOne();
-    expect(await state("m", DAY)).toBe("ready");
-    // The run after a failure has another generation. A lost process may have opened a new session and claimed it again.
+    // A lost process may have opened a new session and claimed it again.
+    expect(await state("m", DAY)).toBeOneOf(["ready", "running"]);
+    // The run after a failure has another generation.
     expect((await outcomes()).slice(0, 3)).toEqual(["FAILED 1", "FAILED 1", "FAILED 2"]);
   });
 
