@@ -208,6 +208,28 @@ describe("a model whose chain's run has failed", () => {
     await ended("SUCCESS");
   });
 
+  test("waits for it also if it fails again before a worker has seen the first failure", async () => {
+    const work = held();
+    acts.set("n", work.act);
+    let onChange: Parameters<ChainProcess["called"]["onChange"]>[0] = async () => new Set();
+    const { called } = chainProcess;
+    const listening = { ...called, onChange: (listener: typeof onChange) => void (onChange = listener) };
+    const process = await openModel([{ id: "n" }], {}, { chains: listening });
+    await process.announce(arrival("a", DAY));
+    await work.begun();
+    await process.worker.stop();
+    const runId = (await chainRuns())[0]?.run_id ?? "";
+    const change = { runId, chainId: null, name: "", opTime: DAY, reason: null, parentRunId: null, trigger: "arrival" };
+    const told = (status: "FAILED" | "RUNNING") => database.db.tx((tx) => onChange(tx, [{ ...change, status }]));
+    expect(await told("FAILED")).toEqual(new Set([runId]));
+    expect(await state("m", DAY)).toBe("returned");
+    await told("RUNNING");
+    expect(await told("FAILED")).toEqual(new Set([runId]));
+    work.release();
+    await chains.ended(runId);
+    expect(await state("m", DAY)).toBe("returned");
+  });
+
   test("succeeds when its node is completed by hand", async () => {
     const { runId } = await failedRun();
     await chainProcess.runs.complete(runId, { nodeId: "n", artifact: rows(1), reason: null }, ACTOR);

@@ -33,13 +33,17 @@ const RETURN = statement<{ chain_run_id: string }>(
   `with parked as (
      select model_id, op_time from arrivals.model_instance
      where state = 'parked' and chain_run_id = any($1::uuid[]) order by model_id, op_time for update
+   ), moved as (
+     update arrivals.model_instance t set state = 'returned', ready_at = now(), due_at = null, updated_at = now()
+     from parked p where t.model_id = p.model_id and t.op_time = p.op_time
    )
-   update arrivals.model_instance t set state = 'returned', ready_at = now(), due_at = null, updated_at = now()
-   from parked p where t.model_id = p.model_id and t.op_time = p.op_time
-   returning t.chain_run_id`,
+   select chain_run_id from arrivals.model_instance where chain_run_id = any($1::uuid[])`,
 );
 
-/** Makes the instances that are parked with these runs claimable; answers the runs that had one. */
+/**
+ * Makes the instances that are parked with these runs claimable. Answers the runs that have an instance, also one that was
+ * made claimable before: a run that failed may have been continued and failed again before the model was claimed.
+ */
 export async function returnParked(tx: Queryable, chainRunIds: readonly string[]): Promise<string[]> {
   return (await tx.rows(RETURN, [chainRunIds])).map(({ chain_run_id }) => chain_run_id);
 }
