@@ -7,6 +7,6 @@ export type { EndedRun, RunsEndedListener } from "./engine/notify.ts";
 export type { KnownRun } from "./engine/run-cache.ts";
 export type { NodeStatus } from "./engine/states.ts";
 export type { NodeEnd } from "./store/history.ts";
-export { FinalFailure, type NodeType, nodeType, type Reference } from "./types/node-type.ts";
+export { FinalFailure, type NodeType, nodeType } from "./types/node-type.ts";
 
 export const chains = { ...CATALOGUE, load: () => import("./open.ts") } as const satisfies Module;

@@ -36,7 +36,7 @@ export interface IndicatorFlow {
 }
 
 /** Has the creation time, because the generations of a model that was deleted and created again restart at 1. */
-export function runKeyOf({ model_id, created_at }: ModelRow, opTime: string, generation: number): string {
+function runKeyOf({ model_id, created_at }: ModelRow, opTime: string, generation: number): string {
   return `model ${model_id} ${opTime} ${generation} ${created_at.getTime()}`;
 }
 

@@ -24,11 +24,15 @@ export async function stillWaiting(db: Queryable, waits: readonly NodeWaitKey[])
   return new Set(rows.map(({ wait_id }) => wait_id));
 }
 
-/** A run that is STOPPING has a `grace_at`, and only such a run. */
+/**
+ * A run that is STOPPING has a `grace_at`, and only such a run. Lookups per row: a join whose plan was cached on a small
+ * database could scan all of history.
+ */
 export const STOPPED_WAITS = `select n.run_id, n.node_id, n.child_run_id as wait_id
-   from chains.live_run r join chains.live_node n on n.run_id = r.run_id
-   where r.grace_at is not null and n.state = 'parked'
-     and not exists (select from chains.job_run c where c.run_id = n.child_run_id)`;
+   from chains.live_run r, lateral (
+     select * from chains.live_node l where l.run_id = r.run_id and l.state = 'parked' offset 0
+   ) n
+   where r.grace_at is not null and (select c.status from chains.job_run c where c.run_id = n.child_run_id) is null`;
 
 const STOPPED = statement<NodeWaitKey>("chains.node_wait.stopped", `${STOPPED_WAITS} limit $1`);
 
