@@ -276,7 +276,7 @@ describe("an unknown route", () => {
     ["POST", `${BASE}/models`, 405],
     ["PATCH", `${BASE}/models/M`, 405],
     ["POST", `${BASE}/models/M`, 405],
-    ["GET", `${BASE}/models/M:run`, 404],
+    ["GET", `${BASE}/models/M:run`, 405],
     ["POST", `${BASE}/models/M:publishx`, 404],
     ["POST", `${BASE}/models/M:`, 404],
     ["POST", `${BASE}/models/:run`, 404],
