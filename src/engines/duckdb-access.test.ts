@@ -22,7 +22,8 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 function open(settings: Partial<DuckDbSettings> = {}): Engines {
-  const engines = createEngines({ duckdb: { kind: "duckdb", ...settings } }, { lakeDir });
+  const databaseDir = join(folder, "duckdb");
+  const engines = createEngines({ duckdb: { kind: "duckdb", ...settings } }, { lakeDir, databaseDir });
   onTestFinished(() => engines.close());
   return engines;
 }
@@ -56,7 +57,7 @@ describe("by default SQL", () => {
     const refused = expect(rowsOf(engines, sql())).rejects;
     await refused.toThrow(EngineRefusal);
     await expect(rowsOf(engines, sql())).rejects.toThrow(
-      `SQL may use only files in ${lakeDir}; \`directories\` of the engine in millrace.yaml names more.`,
+      `disabled by configuration. SQL may use only files in ${lakeDir}; \`directories\` of the engine in millrace.yaml names more.`,
     );
     expect(await readdir(join(folder, "exports"))).toEqual([]);
   });
@@ -105,7 +106,11 @@ describe("by default SQL", () => {
     "call enable_profiling(format = 'json')",
     "import database 'LAKE'",
     "pragma import_database('LAKE')",
+    "from query€$$('select 1') t€$$",
+    "select 1 as €$$, * from query('select * from ena'||'ble_logging()') t€$$",
     'detach "lake/tables"',
+    "attach ':memory:' as o; use o; detach duckdb",
+    "begin; attach ':memory:' as o; use o; commit; detach \"DuckDB\"",
     'select 1; detach database if exists "LAKE/TABLES"',
   ])("changes nothing for the others: %s", async (sql) => {
     const engines = open();
@@ -116,6 +121,31 @@ describe("by default SQL", () => {
     expect(await rowsOf(engines, state)).toEqual(before);
     expect(await rowsOf(engines, "from t")).toEqual([{ a: 1 }]);
   });
+
+  test("cannot write over the database or its log, whatever its path", async () => {
+    const engines = open();
+    await rowsOf(engines, "create table t as select 1 as a");
+    for (const name of ["duckdb.duckdb", "duckdb.duckdb.wal"]) {
+      for (const option of ["format csv", "format csv, use_tmp_file false", "format csv, USE_TMP_FILE false"]) {
+        const path = join(folder, "duckdb", name);
+        await expect(rowsOf(engines, `copy (select 1 as a) to '${path}' (${option})`)).rejects.toThrow(EngineRefusal);
+      }
+    }
+    await engines.close();
+    expect(await rowsOf(open(), "from t")).toEqual([{ a: 1 }]);
+  });
+
+  test.each(["drop view orders", 'create or replace view "lake/tables".main.orders as select 8 as a'])(
+    "does not change the lake's tables for the next query: %s",
+    async (sql) => {
+      const engines = open();
+      await mkdir(join(lakeDir, "tables", "orders"), { recursive: true });
+      await rowsOf(engines, `copy (select 7 as a) to '${join(lakeDir, "tables", "orders", "a.parquet")}'`);
+      expect(await rowsOf(engines, "from orders")).toEqual([{ a: 7 }]);
+      await rowsOf(engines, sql);
+      expect(await rowsOf(engines, "from orders")).toEqual([{ a: 7 }]);
+    },
+  );
 
   test("may use a refused name for a column, and settings of its own query", async () => {
     const engines = open();
@@ -134,6 +164,21 @@ test("with `directories` SQL uses the files there, and still no others", async (
   await expect(rowsOf(engines, `from read_text('${join(folder, "secret.key")}')`)).rejects.toThrow(EngineRefusal);
 });
 
+test("`directories` that are no directories are named", async () => {
+  const engines = open({ directories: [join(folder, "secret.key")] });
+  await expect(rowsOf(engines, "select 1")).rejects.toThrow(`${join(folder, "secret.key")}, which is not a directory`);
+});
+
+test("a database that an earlier version kept in the lake is moved, with its log", async () => {
+  await rm(join(folder, "duckdb"), { recursive: true, force: true });
+  const earlier = createEngines({ duckdb: { kind: "duckdb", path: join(lakeDir, "duckdb.duckdb") } }, { lakeDir });
+  await rowsOf(earlier, "create table kept as select 5 as a");
+  await earlier.close();
+  await writeFile(join(lakeDir, "duckdb.duckdb.wal"), "");
+  expect(await rowsOf(open(), "from kept")).toEqual([{ a: 5 }]);
+  expect(await readdir(lakeDir)).toEqual([]);
+});
+
 test("with `unrestricted` SQL uses every file and setting", async () => {
   const engines = open({ unrestricted: true });
   expect(await rowsOf(engines, `select content from read_text('${join(folder, "secret.key")}')`)).toEqual([
@@ -143,9 +188,9 @@ test("with `unrestricted` SQL uses every file and setting", async () => {
   expect(await rowsOf(engines, "from query('select 4 as a')")).toEqual([{ a: 4 }]);
 });
 
-test("the lake and its database are closed to other users, also where an earlier version left them open", async () => {
-  await rm(lakeDir, { recursive: true });
-  const path = join(lakeDir, "duckdb.duckdb");
+test("the lake and the database are closed to other users, also where an earlier version left them open", async () => {
+  const path = join(folder, "duckdb", "duckdb.duckdb");
+  await chmod(lakeDir, 0o755);
   const modes = async () => [await stat(lakeDir), await stat(path)].map(({ mode }) => (mode & 0o777).toString(8));
   const first = open();
   await rowsOf(first, "create table t as select 1 as a");

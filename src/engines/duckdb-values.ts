@@ -7,8 +7,11 @@ import {
   DuckDBBlobValue,
   DuckDBDecimalValue,
   DuckDBListValue,
+  DuckDBListVector,
   DuckDBMapValue,
+  DuckDBMapVector,
   DuckDBStructValue,
+  DuckDBStructVector,
   DuckDBTimestampMillisecondsValue,
   DuckDBTimestampNanosecondsValue,
   DuckDBTimestampSecondsValue,
@@ -17,13 +20,16 @@ import {
   type DuckDBType,
   DuckDBUnionValue,
   type DuckDBValue,
+  type DuckDBVector,
   LIST,
   listValue,
   SQLNULL,
   VARCHAR,
 } from "@duckdb/node-api";
 import { exactNumber } from "./exact-number.ts";
+import { jsonValue } from "./json-value.ts";
 import { kindOfItems } from "./params.ts";
+import type { ResultSize } from "./result-size.ts";
 
 const TIMESTAMPS = [
   DuckDBTimestampValue,
@@ -32,10 +38,45 @@ const TIMESTAMPS = [
   DuckDBTimestampNanosecondsValue,
 ];
 
-/** `type` is the column's: DuckDB returns JSON as text. */
-export function toJson(value: DuckDBValue | undefined, type?: DuckDBType): unknown {
-  if (value === null || value === undefined) return null;
-  if (typeof value === "string") return type?.alias === "JSON" ? JSON.parse(value) : value;
+/**
+ * The value of a row as JSON; `type` is the column's, because DuckDB returns JSON as text. Lists and maps are converted item by
+ * item and counted first: one value can have millions of items.
+ */
+export function jsonAt(vector: DuckDBVector, row: number, size: ResultSize, type?: DuckDBType): unknown {
+  if (vector instanceof DuckDBListVector) return itemsAt(vector, row, size, (items, at) => jsonAt(items, at, size));
+  if (vector instanceof DuckDBMapVector) {
+    const { listVector } = vector as unknown as { listVector: DuckDBListVector }; // The only way to its length.
+    const entries = itemsAt(listVector, row, size, (items, at) => {
+      const [key, value] = [0, 1].map((index) => (items as DuckDBStructVector).entryVectorAt(index));
+      return [String(key?.getItem(at)), value && jsonAt(value, at, size)];
+    });
+    return entries && Object.fromEntries(entries);
+  }
+  if (vector instanceof DuckDBStructVector) {
+    if (!vector.isItemValid(row)) return null;
+    const { entryNames } = vector.type;
+    return Object.fromEntries(entryNames.map((name, index) => [name, jsonAt(vector.entryVectorAt(index), row, size)]));
+  }
+  const value = vector.getItem(row);
+  if (typeof value !== "string") return toJson(value);
+  size.reserve(value.length);
+  return type?.alias === "JSON" ? jsonValue(value) : value;
+}
+
+function itemsAt<T>(
+  vector: DuckDBListVector,
+  row: number,
+  size: ResultSize,
+  itemAt: (items: DuckDBVector, at: number) => T,
+): T[] | null {
+  const items = vector.getItemVector(row);
+  if (!items) return null;
+  size.reserveItems(items.itemCount);
+  return Array.from({ length: items.itemCount }, (_, at) => itemAt(items, at));
+}
+
+function toJson(value: DuckDBValue | undefined): unknown {
+  if (value === null || value === undefined || typeof value === "string") return value ?? null;
   if (typeof value === "boolean") return value;
   if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
   if (typeof value === "bigint" || value instanceof DuckDBDecimalValue) return exactNumber(String(value));

@@ -22,7 +22,8 @@ afterEach(async () => {
 });
 
 function open(settings: EnginesSettings = {}, lake: string | null = lakeDir): Engines {
-  const engines = createEngines(settings, { lakeDir: lake ?? undefined });
+  const databaseDir = lake === null ? undefined : join(lake, "databases");
+  const engines = createEngines(settings, { lakeDir: lake ?? undefined, databaseDir });
   opened.push(engines);
   return engines;
 }
@@ -32,13 +33,13 @@ async function rowsOf(engines: Engines, sql: string, name = "duckdb") {
 }
 
 describe("the database", () => {
-  test("is a file in the lake directory, created at the first query and kept across restarts", async () => {
+  test("is a file in the directory of databases, created at the first query and kept across restarts", async () => {
     const lake = join(lakeDir, "deeper");
     const first = open({}, lake);
     expect(await readdir(lakeDir)).toEqual([]);
     await rowsOf(first, "create table kept as select 1 as a");
     await first.close();
-    expect(await readdir(lake)).toEqual(["duckdb.duckdb"]);
+    expect(await readdir(join(lake, "databases"))).toEqual(["duckdb.duckdb"]);
     expect(await rowsOf(open({}, lake), "select a from kept")).toEqual([{ a: 1 }]);
   });
 
@@ -47,7 +48,7 @@ describe("the database", () => {
     const engines = open({ small: { kind: "duckdb" }, big: { kind: "duckdb", path } });
     await rowsOf(engines, "create table a as select 1 as a", "small");
     await rowsOf(engines, "create table b as select 1 as b", "big");
-    expect((await readdir(lakeDir)).toSorted()).toContain("small.duckdb");
+    expect(await readdir(join(lakeDir, "databases"))).toContain("small.duckdb");
     await access(path);
     await expect(rowsOf(engines, "from a", "big")).rejects.toThrow(EngineRefusal);
   });

@@ -11,10 +11,10 @@ import {
   ResultReturnType,
   StatementType,
 } from "@duckdb/node-api";
-import { adviceFor, refuseChanges, refuseStatement, restrict } from "./duckdb-access.ts";
-import { bindable, toJson } from "./duckdb-values.ts";
+import { refuseChanges, refuseStatement, restrict, withAdvice } from "./duckdb-access.ts";
+import { bindable, jsonAt } from "./duckdb-values.ts";
 import { BATCH, type Driver, type DriverOptions, type DriverResult, EngineRefusal, type Row } from "./engine.ts";
-import { globLiteral, type LakeViews, openLakeViews } from "./lake-views.ts";
+import { globLiteral, LAKE_CATALOG, type LakeViews, openLakeViews } from "./lake-views.ts";
 import { named, usedNames } from "./params.ts";
 import type { DuckDbSettings } from "./settings.ts";
 import { sqlTokens } from "./sql-tokens.ts";
@@ -32,6 +32,7 @@ export async function openDuckDb(settings: DuckDbSettings, lakeDir: string | und
   const directories = [...(lakeDir === undefined ? [] : [lakeDir]), ...(settings.directories ?? [])].map((each) =>
     resolve(each),
   );
+  for (const directory of settings.directories ?? []) await refuseNoDirectory(directory);
   if (path !== IN_MEMORY) await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   if (lakeDir !== undefined) await closeToOthers(lakeDir, 0o700);
   const instance = await DuckDBInstance.create(path, {
@@ -45,13 +46,17 @@ export async function openDuckDb(settings: DuckDbSettings, lakeDir: string | und
   });
   if (path !== IN_MEMORY) await closeToOthers(path, 0o600);
   const lake = lakeDir === undefined ? undefined : await openLakeViews(instance, lakeDir);
+  const [home] = await onConnection(instance, async (connection) =>
+    (await connection.run("select current_database()")).getColumns(),
+  );
+  const databases = new Set([LAKE_CATALOG, String(home?.[0]).toLowerCase()]);
   // DuckDB compares paths as text, and a glob is one too.
   const paths = [...directories, ...directories.map(globLiteral)];
   if (!unrestricted) await onConnection(instance, (connection) => restrict(connection, paths));
 
   return {
     async run(sql, options) {
-      if (!unrestricted) refuseChanges(sql);
+      if (!unrestricted) refuseChanges(sql, databases);
       // A connection for each query (80 us to open), so that no session state reaches the next one.
       return onConnection(instance, async (connection) => {
         const stopInterrupting = interruptOnAbort(connection, options.signal);
@@ -74,6 +79,12 @@ export async function openDuckDb(settings: DuckDbSettings, lakeDir: string | und
   };
 }
 
+async function refuseNoDirectory(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (!found?.isDirectory())
+    throw new EngineRefusal(`The \`directories\` of the engine name ${resolve(path)}, which is not a directory.`);
+}
+
 async function onConnection<T>(
   instance: DuckDBInstance,
   work: (connection: DuckDBConnection) => Promise<T>,
@@ -86,7 +97,7 @@ async function onConnection<T>(
   }
 }
 
-/** Members of its group keep their access, since the operator may share it with them. */
+/** What is closed to others already, such as 0770 for a group, stays as it is. */
 async function closeToOthers(path: string, mode: number): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found && (found.mode & 0o007) !== 0) await chmod(path, mode);
@@ -223,9 +234,13 @@ async function passRows(result: DuckDBMaterializedResult, options: DriverOptions
   let bytes = 0;
   for (let index = 0, left = rowsMax; index < result.chunkCount && left > 0; index += 1) {
     const chunk = result.getChunk(index);
-    const vectors = columns.map((_, column) => chunk.getColumnVector(column));
+    const vectors = columns.map((name, column) => ({
+      name,
+      vector: chunk.getColumnVector(column),
+      type: types[column],
+    }));
     const rowOf = (at: number): Row =>
-      Object.fromEntries(columns.map((name, column) => [name, toJson(vectors[column]?.getItem(at), types[column])]));
+      Object.fromEntries(vectors.map(({ name, vector, type }) => [name, jsonAt(vector, at, size, type)]));
     for (let at = 0; at < chunk.rowCount && left > 0; at += 1, left -= 1) {
       const row = rowOf(at);
       rows.push(row);
@@ -251,5 +266,5 @@ function explained(error: unknown, lake: LakeViews | undefined, directories: rea
   // Not a refusal: the file may still arrive.
   if (unreadable) return new Error(`The table ${table} of the lake cannot be read. ${unreadable}`, { cause: error });
   if (TRANSIENT.test(message)) return error;
-  return new EngineRefusal([message, adviceFor(message, directories)].join(" ").trim(), { cause: error });
+  return new EngineRefusal(withAdvice(message, directories), { cause: error });
 }

@@ -1,5 +1,6 @@
 /** Creates the configured engines, and the built-in engine `duckdb`. */
-import { join } from "node:path";
+import { access, mkdir, rename } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { didYouMean } from "../kernel/nearest.ts";
 import type { Environment } from "../kernel/secrets/environment-references.ts";
 import { createSlots } from "../kernel/work/slots.ts";
@@ -18,18 +19,20 @@ const REMOTE_QUERIES_MAX = 4;
 
 export interface EnginesDeps {
   lakeDir: string | undefined;
+  /** For the files of DuckDB engines without a `path`. Not in the lake, where SQL could write over them. Unset: in memory. */
+  databaseDir?: string | undefined;
   /** The value of `${env.NAME}` in the settings. */
   env?: Environment;
 }
 
 export function createEngines(settings: EnginesSettings, deps: EnginesDeps): Engines {
-  const { lakeDir, env = process.env } = deps;
+  const { env = process.env } = deps;
   const duckDbSlots = createSlots(DUCKDB_QUERIES_MAX);
   const configured: EnginesSettings = { [ENGINE_DEFAULT]: { kind: "duckdb" }, ...withCredentials(settings, env) };
   const engines = new Map(
     Object.entries(configured).map(([name, setting]): [string, Engine] => {
       const slots = setting.kind === "duckdb" ? duckDbSlots : createSlots(REMOTE_QUERIES_MAX);
-      const open = () => openDriver(name, setting, lakeDir);
+      const open = () => openDriver(name, setting, deps);
       return [name, lazyEngine({ name, kind: setting.kind, slots, open })];
     }),
   );
@@ -51,11 +54,11 @@ export function createEngines(settings: EnginesSettings, deps: EnginesDeps): Eng
 }
 
 /** Imports a driver when it is used: DuckDB is 50 MB of native code that most processes never need. */
-async function openDriver(name: string, setting: EngineSettings, lakeDir: string | undefined): Promise<Driver> {
+async function openDriver(name: string, setting: EngineSettings, deps: EnginesDeps): Promise<Driver> {
   switch (setting.kind) {
     case "duckdb": {
       const { openDuckDb } = await import("./duckdb.ts");
-      return openDuckDb({ ...setting, ...defaultPath(name, lakeDir, setting.path) }, lakeDir);
+      return openDuckDb({ ...setting, ...(await defaultPath(name, setting.path, deps)) }, deps.lakeDir);
     }
     case "postgres": {
       const { openPostgres } = await import("./postgres.ts");
@@ -69,6 +72,28 @@ async function openDriver(name: string, setting: EngineSettings, lakeDir: string
   }
 }
 
-function defaultPath(name: string, lakeDir: string | undefined, path: string | undefined): { path?: string } {
-  return path === undefined && lakeDir !== undefined ? { path: join(lakeDir, `${name}.duckdb`) } : {};
+async function defaultPath(
+  name: string,
+  path: string | undefined,
+  { databaseDir, lakeDir = "" }: EnginesDeps,
+): Promise<{ path?: string }> {
+  if (path !== undefined || databaseDir === undefined) return {};
+  const file = join(databaseDir, `${name}.duckdb`);
+  await moveFromLake(join(lakeDir, `${name}.duckdb`), file);
+  return { path: file };
+}
+
+/** Earlier versions kept the file in the lake. Its log is moved first: a file without its log would lose what is in it. */
+async function moveFromLake(earlier: string, file: string): Promise<void> {
+  if (!(await exists(earlier)) || (await exists(file))) return;
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  if (await exists(`${earlier}.wal`)) await rename(`${earlier}.wal`, `${file}.wal`);
+  await rename(earlier, file);
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
 }

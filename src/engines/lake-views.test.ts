@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 function open(settings: EnginesSettings = {}, lake = lakeDir): Engines {
-  const engines = createEngines(settings, { lakeDir: lake });
+  const engines = createEngines(settings, { lakeDir: lake, databaseDir: join(root, "duckdb") });
   opened.push(engines);
   return engines;
 }

@@ -11,6 +11,7 @@ import { literal, quoted } from "./sql-text.ts";
 export const LAKE_CATALOG = "lake/tables";
 /** Jobs write unfinished files into folders such as `_temporary` and `.staging`. */
 const HIDDEN = /^[._]/;
+const LAKE_VIEWS = "select view_name, sql from duckdb_views() where database_name = $catalog";
 /** The SQL of stored views and macros may name tables of the lake as well. */
 const STORED_SQL =
   "select sql from duckdb_views() where not internal union all select macro_definition from duckdb_functions() where not internal";
@@ -27,6 +28,8 @@ export async function openLakeViews(instance: DuckDBInstance, lakeDir: string): 
   const folder = join(lakeDir, "tables");
   /** Created, or being created. */
   const views = new Map<string, Promise<void>>();
+  /** The definition of each view, as DuckDB shows it. */
+  const definitions = new Map<string, string>();
   /** The tables that any SQL has named so far. */
   const named = new Set<string>();
   const failures = new Map<string, string>();
@@ -46,7 +49,15 @@ export async function openLakeViews(instance: DuckDBInstance, lakeDir: string): 
     for (const table of [...views.keys(), ...failures.keys()]) if (!tables.includes(table)) await drop(table);
     const text = `${sql}\n${stored}`.toLowerCase();
     for (const table of tables) if (text.includes(quoted(table).slice(1, -1).toLowerCase())) named.add(table);
+    if (views.size > 0) await forgetChanged();
     await Promise.all(tables.filter((table) => named.has(table)).map(ensure));
+  }
+
+  /** SQL can drop or replace a view, which must not concern the next query. */
+  async function forgetChanged(): Promise<void> {
+    await Promise.all(views.values());
+    const present = await definitionsOf(own);
+    for (const [table, definition] of definitions) if (present.get(table) !== definition) await drop(table);
   }
 
   /** Concurrent queries that name the table wait for the same view. */
@@ -62,7 +73,8 @@ export async function openLakeViews(instance: DuckDBInstance, lakeDir: string): 
     // become 7.
     const options = "union_by_name = true, hive_partitioning = true, hive_types_autocast = false";
     try {
-      await own.run(`create view ${viewName(table)} as from read_parquet(${files}, ${options})`);
+      await own.run(`create or replace view ${viewName(table)} as from read_parquet(${files}, ${options})`);
+      definitions.set(table, (await definitionsOf(own)).get(table) ?? "");
       failures.delete(table);
     } catch (error) {
       const [firstLine = ""] = (error as Error).message.split("\n");
@@ -74,6 +86,7 @@ export async function openLakeViews(instance: DuckDBInstance, lakeDir: string): 
   async function drop(table: string): Promise<void> {
     await own.run(`drop view if exists ${viewName(table)}`);
     views.delete(table);
+    definitions.delete(table);
     failures.delete(table);
   }
 
@@ -88,6 +101,11 @@ export async function openLakeViews(instance: DuckDBInstance, lakeDir: string): 
     },
     close: () => own.closeSync(),
   };
+}
+
+async function definitionsOf(connection: DuckDBConnection): Promise<Map<string, string>> {
+  const rows = await (await connection.run(LAKE_VIEWS, { catalog: LAKE_CATALOG })).getRows();
+  return new Map(rows.map(([name, sql]) => [String(name), String(sql)]));
 }
 
 /** Undefined if the folder cannot be read at the moment, which is no reason to drop existing views. */

@@ -11,7 +11,8 @@ export { EnginesSettings as section };
 
 export async function open(context: ModuleContext<typeof CATALOGUE, EnginesSettings>): Promise<Opened<Engines>> {
   const { section, dataDir, env, onClose } = context;
-  const engines = createEngines(section, { lakeDir: dataDir && join(dataDir, "lake"), env });
+  const directories = dataDir && { lakeDir: join(dataDir, "lake"), databaseDir: join(dataDir, "duckdb") };
+  const engines = createEngines(section, { lakeDir: undefined, ...directories, env });
   onClose("engines", engines.close);
   return { api: engines, checks: engineChecks(engines) };
 }

@@ -1,11 +1,11 @@
 /** Converts Postgres's values to JSON. engine.ts has the rules. */
 import pg from "pg";
 import { exactNumber } from "./exact-number.ts";
+import { jsonValue } from "./json-value.ts";
 
 type Parser = (text: string) => unknown;
 
 const asNumber: Parser = (text) => (Number.isFinite(Number(text)) ? Number(text) : text);
-const asJson: Parser = (text) => JSON.parse(text);
 const asIso: Parser = (text) => text.replace(" ", "T");
 const { BOOL, BYTEA, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, JSON: JSON_TYPE, JSONB, NUMERIC, OID } = pg.types.builtins;
 const { TIMESTAMP, TIMESTAMPTZ, TEXT, UUID, VARCHAR } = pg.types.builtins;
@@ -20,8 +20,8 @@ const SCALARS: Readonly<Record<number, Parser>> = {
   [FLOAT4]: asNumber,
   [FLOAT8]: asNumber,
   [NUMERIC]: exactNumber,
-  [JSON_TYPE]: asJson,
-  [JSONB]: asJson,
+  [JSON_TYPE]: jsonValue,
+  [JSONB]: jsonValue,
   [TIMESTAMP]: asIso,
   [TIMESTAMPTZ]: (text) =>
     String(asIso(text)).replace(/([+-]\d\d)$/, (offset) => (offset === "+00" ? "Z" : `${offset}:00`)),

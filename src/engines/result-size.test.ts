@@ -24,3 +24,16 @@ test("tells when the sum is above the limit, and starts again after a reset", ()
   size.add(row);
   expect(exceeded).toBe(1);
 });
+
+test("refuses a part of a row before it is converted, counted with the rows so far", () => {
+  let exceeded = 0;
+  const size = limitSize(100, () => {
+    exceeded += 1;
+  });
+  size.reserveItems(10);
+  size.add({ list: "x".repeat(40) });
+  size.reserveItems(6);
+  expect(exceeded).toBe(0);
+  expect(() => size.reserve(10)).toThrow("too large");
+  expect(exceeded).toBe(1);
+});

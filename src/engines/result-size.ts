@@ -11,21 +11,38 @@ const SCALAR_BYTES = 8;
 export interface ResultSize {
   /** Adds a row and answers its size. Calls `onExceeded` when the sum is above the limit. */
   add(row: Row): number;
+  /** Counts a part of the next row before it is converted. Calls `onExceeded` and throws when the sum is above the limit. */
+  reserve(bytes: number): void;
+  /** As `reserve`, for the items of a list. */
+  reserveItems(count: number): void;
   /** Starts again from zero, where the rows so far are not the result. */
   reset(): void;
 }
 
 export function limitSize(bytesMax: number, onExceeded: () => void): ResultSize {
   let total = 0;
+  let reserved = 0;
+
+  function reserve(bytes: number): void {
+    reserved += bytes;
+    if (total + reserved <= bytesMax) return;
+    onExceeded();
+    throw new Error("a row of the result is too large");
+  }
+
   return {
     add(row) {
       const bytes = bytesOf(row);
       total += bytes;
+      reserved = 0;
       if (total > bytesMax) onExceeded();
       return bytes;
     },
+    reserve,
+    reserveItems: (count) => reserve(count * SCALAR_BYTES),
     reset() {
       total = 0;
+      reserved = 0;
     },
   };
 }

@@ -4,7 +4,7 @@ import { type Static, Type } from "typebox";
 const DuckDbSettings = Type.Object(
   {
     kind: Type.Literal("duckdb"),
-    /** The database file. Unset: `<name>.duckdb` in the lake directory, or in memory where there is none. */
+    /** The database file. Unset: `<name>.duckdb` in `duckdb/` of the data directory, or in memory where there is none. */
     path: Type.Optional(Type.String({ minLength: 1, maxLength: 4096 })),
     /** Queries that need more memory spill to disk. */
     memoryLimit: Type.Optional(Type.String({ pattern: "^[0-9]+(\\.[0-9]+)? ?([KMGT]i?B)$" })),

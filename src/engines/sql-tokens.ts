@@ -8,10 +8,13 @@ export interface Token {
   text: string;
 }
 
-const NAME = "[\\p{L}_][\\p{L}\\p{N}_]*";
+/** DuckDB also skips the zero-width space and the word joiner. */
+const SPACE = "\\s\\u200b\\u2060";
+/** In a name, any character beyond ASCII that is not a space. */
+const LETTER = `[A-Za-z_]|[^\\x00-\\x7f${SPACE}]`;
+const NAME = `(?:${LETTER})(?:${LETTER}|[0-9])*`;
 const TOKENS = [
-  // DuckDB also skips the zero-width space and the word joiner.
-  ["blank", "[\\s\\u200b\\u2060]+|--[^\\n\\r]*"],
+  ["blank", `[${SPACE}]+|--[^\\n\\r]*`],
   ["comment", "/\\*"],
   ["dollarQuote", `\\$(?:${NAME})?\\$`],
   ["parameter", `\\$(?:${NAME}|\\d+)`],
@@ -19,7 +22,7 @@ const TOKENS = [
   // Strings and quoted names, where a doubled quote is an escape; in E'...' a backslash is one too.
   ["quoted", "[eE]'[^'\\\\]*(?:(?:''|\\\\[^])[^'\\\\]*)*'?|'[^']*(?:''[^']*)*'?|\"[^\"]*(?:\"\"[^\"]*)*\"?"],
   // A whole word: it may contain a dollar sign.
-  ["other", "[\\p{L}\\p{N}_][\\p{L}\\p{N}_$]*|[^]"],
+  ["other", `(?:${LETTER}|[0-9])(?:${LETTER}|[0-9$])*|[^]`],
 ] as const;
 const TOKEN = new RegExp(TOKENS.map(([kind, pattern]) => `(?<${kind}>${pattern})`).join("|"), "uy");
 

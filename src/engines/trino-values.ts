@@ -1,5 +1,7 @@
 /** Converts Trino's values to JSON. engine.ts has the rules. */
+
 import { exactNumber } from "./exact-number.ts";
+import { jsonValue } from "./json-value.ts";
 import { uniqueNames } from "./unique-names.ts";
 
 /** Trino's description of a type: `array(decimal(10,2))` is an `array` whose one argument is another type. */
@@ -39,7 +41,7 @@ const SCALARS: Readonly<Record<string, Parser>> = {
   decimal: asExact,
   real: asDouble,
   double: asDouble,
-  json: (value) => JSON.parse(String(value)),
+  json: (value) => jsonValue(String(value)),
   time: (value) => withoutZeros(String(value)),
   timestamp: (value) => withoutZeros(String(value).replace(" ", "T")),
   "timestamp with time zone": (value) => instant(String(value)),
