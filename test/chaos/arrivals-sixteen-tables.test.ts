@@ -80,7 +80,9 @@ test(`a model runs once when its 16 tables arrive at the same moment, ${ROUNDS} 
     used: TABLES.map((table) => `${table} ${opTime}`),
   }));
   expect(await allEnded()).toEqual(once);
-  const values = await database.query("select op_time, value from arrivals.metrics_kpi_data order by op_time");
+  const values = await database.query(
+    "select op_time, value::float8 as value from arrivals.metrics_kpi_data order by op_time",
+  );
   expect(values).toEqual(opTimes.map((opTime) => ({ op_time: opTime, value: Number(opTime) })));
 
   // The number of runs depends on timing: each uses what has arrived when it starts, and the last one uses everything.

@@ -116,9 +116,12 @@ describe("a run of a chain whose model's process is gone", () => {
   test("has its result stored by another process if the one that stores it is killed", async () => {
     acts.set("n", () => ({ artifact: rows(1) }));
     const begun = signal();
-    const outcome = () => {
+    let reads = 0;
+    // Later reads work: the process lives on here and may claim the model again under another session.
+    const outcome = (runId: string) => {
       begun.resolve();
-      return new Promise<never>(() => {});
+      reads += 1;
+      return reads === 1 ? new Promise<never>(() => {}) : chainProcess.called.outcome(runId);
     };
     const gone = await openModel([{ id: "n" }], {}, { chains: { ...chainProcess.called, outcome }, roles: ["worker"] });
     await gone.announce(arrival("a", DAY));
