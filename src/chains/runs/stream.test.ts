@@ -231,18 +231,23 @@ test("a client receives a change of waitingFor although the node itself does not
   expect(nodes()["child"]).toMatchObject({ status: "SUCCESS", waitingFor: null });
 });
 
-test("a client that reads slowly receives nothing more until it has read", async () => {
-  const runId = await chains.run([scripted("work", holds)]);
-  await chains.nodeReaches(runId, "work", "RUNNING");
+/** A stream to a client that reads everything at once, or nothing until `drain`. */
+function sendTo(client: "fast" | "slow", runId: string, accessEnds: AbortSignal = NEVER) {
   const written: string[] = [];
   const raw = Object.assign(new EventEmitter(), {
     writeHead: () => {},
-    write: (text: string) => written.push(text) === 0,
-    end: () => {},
+    write: (text: string) => written.push(text) > 0 && client === "fast",
+    end: () => void written.push("(end)"),
   });
   const reply = { hijack: () => {}, getHeaders: () => ({}), raw } as unknown as FastifyReply;
   const streams = createRunStreams({ db: database.db, wake: createWake() });
-  const sending = streams.send(runId, reply, NEVER);
+  return { raw, written, streams, sending: streams.send(runId, reply, accessEnds) };
+}
+
+test("a client that reads slowly receives nothing more until it has read", async () => {
+  const runId = await chains.run([scripted("work", holds)]);
+  await chains.nodeReaches(runId, "work", "RUNNING");
+  const { raw, written, streams, sending } = sendTo("slow", runId);
   await until(() => written.length > 0, "the first event");
   await new Promise(setImmediate);
   expect(written).toEqual([expect.stringMatching(/^event: run/)]);
@@ -251,4 +256,27 @@ test("a client that reads slowly receives nothing more until it has read", async
   expect(written[1]).toMatch(/^event: nodes/);
   streams.stop();
   await sending;
+});
+
+describe("a client whose key is revoked", () => {
+  test("is told so while it reads slowly, and the server goes on", async () => {
+    const runId = await chains.run([scripted("work", holds)]);
+    const access = new AbortController();
+    const { written, sending } = sendTo("slow", runId, access.signal);
+    await until(() => written.length > 0, "the first event");
+    access.abort();
+    await sending;
+    await new Promise(setImmediate); // An unhandled rejection, which ends a server, fails this run of Vitest now.
+    expect(written.slice(1)).toEqual([expect.stringMatching(/^event: error\n.*UNAUTHENTICATED/), "(end)"]);
+  });
+
+  test("receives nothing after the end of the stream", async () => {
+    const runId = await chains.run([{ id: "only", type: "noop" }]);
+    await chains.reaches(runId, "SUCCESS");
+    const access = new AbortController();
+    const { written, sending } = sendTo("fast", runId, access.signal);
+    await sending;
+    access.abort();
+    expect(written.at(-1)).toBe("(end)");
+  });
 });

@@ -141,22 +141,25 @@ export function createRunStreams(deps: { db: Db; wake: Wake; streamsMax?: number
         "x-accel-buffering": "no",
         connection: "close", // Nothing follows on it, and a stopping server would wait for a kept-alive connection.
       });
+      const put = (event: string, data: unknown): boolean =>
+        raw.write(event === "" ? ": still here\n\n" : `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
       const write = async (event: string, data: unknown) => {
-        const text = event === "" ? ": still here\n\n" : `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
         // A slow client gets fewer messages, each with the state of that moment.
-        if (!raw.write(text)) await once(raw, "drain", { signal: control.signal });
+        if (!put(event, data)) await once(raw, "drain", { signal: control.signal });
       };
-      accessEnds.addEventListener("abort", () => {
-        void write("error", { error: "The key was revoked, or the token has expired.", code: "UNAUTHENTICATED" });
+      const endAccess = () => {
+        put("error", { error: "The key was revoked, or the token has expired.", code: "UNAUTHENTICATED" });
         control.abort();
-      });
+      };
+      accessEnds.addEventListener("abort", endAccess);
       try {
         await follow(runId, write, control.signal);
       } catch (error) {
         if (control.signal.aborted) return;
-        void write("error", { error: "The stream failed. Connect again.", code: "INTERNAL" }).catch(() => {});
+        put("error", { error: "The stream failed. Connect again.", code: "INTERNAL" });
         throw error;
       } finally {
+        accessEnds.removeEventListener("abort", endAccess); // A write after the end would be an error that nobody handles.
         open.delete(control);
         raw.end();
       }
