@@ -13,7 +13,7 @@ import type { Reference } from "../types/node-type.ts";
 import type { Registry } from "../types/registry.ts";
 import type { Dag, DagProblem } from "./dag.ts";
 import { unknownReferences } from "./references.ts";
-import { PROBLEMS_MAX, validateDag } from "./validate.ts";
+import { validateDag } from "./validate.ts";
 
 export interface ChainInput {
   name: string;
@@ -64,7 +64,7 @@ export function createDefinitions(deps: DefinitionsDeps): Definitions {
     const checked = validateDag(value, { registry, pools: await store.poolNames(db) });
     if ("problems" in checked) throw invalid(checked.problems);
     const unknown = await unknownReferences(checked.dag, { registry, secrets, ownName });
-    if (unknown.length > 0) throw invalid(unknown.slice(0, PROBLEMS_MAX));
+    if (unknown.length > 0) throw invalid(unknown);
     return checked.dag;
   }
 

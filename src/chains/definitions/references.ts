@@ -9,13 +9,15 @@ import { map } from "../types/map.ts";
 import type { Reference } from "../types/node-type.ts";
 import type { Registry } from "../types/registry.ts";
 import type { Dag, DagProblem } from "./dag.ts";
+import { PROBLEMS_MAX } from "./validate.ts";
 import { ITEM_VARIABLES, VARIABLES } from "./variables.ts";
 
 /** A name at its place in the DAG. */
 interface Named {
   reference: Reference;
   name: string;
-  path: string;
+  /** A function, because to find a secret takes a search of the whole `cfg`. */
+  path: () => string;
   nodeId: string;
 }
 
@@ -26,32 +28,39 @@ export interface ReferenceDeps {
   ownName: string | undefined;
 }
 
-/** A problem for each name that does not exist. */
+/** Looking for a similar name takes milliseconds in which nothing else runs, so only the first of the unknown names get one. */
+const SIMILAR_MAX = 10;
+
+/** A problem for each name that does not exist, up to PROBLEMS_MAX. */
 export async function unknownReferences({ nodes }: Dag, deps: ReferenceDeps): Promise<DagProblem[]> {
   const named = nodes.flatMap((node, index) => namedIn(node, `nodes[${index}]`, node.id, deps));
-  const references = [...new Set(named.map(({ reference }) => reference))];
-  const problems = await Promise.all(
-    references.map((one) =>
-      unknown(
-        one,
-        named.filter(({ reference }) => reference === one),
-        deps,
-      ),
-    ),
-  );
-  return problems.flat();
+  const problems: DagProblem[] = [];
+  for (const one of new Set(named.map(({ reference }) => reference))) {
+    const missing = await withoutExisting(
+      one,
+      named.filter(({ reference }) => reference === one),
+      deps,
+    );
+    problems.push(...(await describe(one, missing.slice(0, PROBLEMS_MAX - problems.length))));
+  }
+  return problems;
 }
 
-async function unknown(reference: Reference, named: readonly Named[], { ownName }: ReferenceDeps) {
+async function withoutExisting(reference: Reference, named: readonly Named[], { ownName }: ReferenceDeps) {
   const names = [...new Set(named.map(({ name }) => name))];
   const existing = new Set(await reference.existing(names));
   if (ownName !== undefined && reference.what === "chain") existing.add(ownName);
-  const missing = named.filter(({ name }) => !existing.has(name));
+  return named.filter(({ name }) => !existing.has(name));
+}
+
+async function describe(reference: Reference, missing: readonly Named[]): Promise<DagProblem[]> {
   if (missing.length === 0) return [];
   const all = await reference.all();
-  return missing.map(({ name, path, nodeId }): DagProblem => {
-    const hint = didYouMean(name, all) || (reference.hint === undefined ? "" : ` ${reference.hint}`);
-    return { path, nodeId, message: `there is no ${reference.what} \`${name}\`.${hint}` };
+  const names = [...new Set(missing.map(({ name }) => name))].slice(0, SIMILAR_MAX);
+  const similar = new Map(names.map((name) => [name, didYouMean(name, all)]));
+  return missing.map(({ name, path, nodeId }) => {
+    const hint = similar.get(name) || (reference.hint === undefined ? "" : ` ${reference.hint}`);
+    return { path: path(), nodeId, message: `there is no ${reference.what} \`${name}\`.${hint}` };
   });
 }
 
@@ -68,7 +77,7 @@ function namedIn(
     const name = cfg[reference.field ?? ""];
     // A template is known only when the node runs.
     if (typeof name !== "string" || name.includes("${")) return [];
-    return [{ reference, name, path: `${path}.cfg.${reference.field}`, nodeId }];
+    return [{ reference, name, path: () => `${path}.cfg.${reference.field}`, nodeId }];
   });
   const inner = type === map.type && isRecord(cfg["node"]) ? cfg["node"] : undefined;
   const own = inner ? { ...cfg, node: null } : cfg;
@@ -79,7 +88,7 @@ function namedIn(
     ...secrets.map((name) => ({
       reference: deps.secrets,
       name,
-      path: placeOf(name, own, `${path}.cfg`) ?? `${path}.cfg`,
+      path: () => placeOf(name, own, `${path}.cfg`) ?? `${path}.cfg`,
       nodeId,
     })),
     ...(inner ? namedIn(inner as { type: string }, `${path}.cfg.node`, nodeId, deps, ITEM_VARIABLES) : []),
