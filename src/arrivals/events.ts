@@ -10,7 +10,8 @@ import type { Cause } from "./store/instances.ts";
 
 export interface Events {
   updated(tx: Tx, event: KpiUpdated): Promise<void>;
-  failed(tx: Tx, event: ModelFailed): Promise<void>;
+  /** Always leaves a line in the log. No event if a node waits for the run: that fails with it, and its run has its own event. */
+  failed(tx: Tx, event: ModelFailed, options: { isAwaited: boolean }): Promise<void>;
   late(tx: Tx, events: readonly DeadlinePassed[]): Promise<void>;
   /** Calls the listeners, which record lineage; without one it reads nothing. */
   runEnded(tx: Tx, end: ModelEnd): Promise<void>;
@@ -59,10 +60,10 @@ export function createEvents({ outbox, ids, clock, log }: EventsDeps): Events {
   });
   return {
     updated: (tx, event) => outbox.emit(tx, [event].map(eventOf("kpi.updated"))),
-    failed(tx, event) {
+    async failed(tx, event, { isAwaited }) {
       const { message, ...run } = event;
       tx.afterCommit(() => log.warn({ ...run, reason: message.slice(0, REASON_LOGGED_MAX) }, "a model failed"));
-      return outbox.emit(tx, [event].map(eventOf("model.failed")));
+      if (!isAwaited) await outbox.emit(tx, [event].map(eventOf("model.failed")));
     },
     late: (tx, events) => outbox.emit(tx, events.map(eventOf("deadline.passed"))),
     async runEnded(tx, end) {

@@ -123,9 +123,8 @@ async function fail(tx: Tx, { events, nodeWaits }: FinishDeps, run: Run, reason:
   const message = storableText(reason, MESSAGE_LENGTH_MAX);
   const again = await end(tx, run, null);
   await endTask(tx, { id: taskId, status: "FAILED", message, computeCount: null, storageCount: null, warnings: [] });
-  // The node that waits for it fails with it, and the run of that node has its own event.
-  if (!(await nodeWaits.isAwaited(tx, run, generation)))
-    await events.failed(tx, { modelId, opTime, generation, message });
+  const isAwaited = await nodeWaits.isAwaited(tx, run, generation);
+  await events.failed(tx, { modelId, opTime, generation, message }, { isAwaited });
   await events.runEnded(tx, { model, opTime, generation, failure: message, kpis: model.kpis, computed: [] });
   return { produced: undefined, again };
 }

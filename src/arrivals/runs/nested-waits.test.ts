@@ -147,5 +147,6 @@ describe("a node that is parked for a model", () => {
     expect((await chains.ended(runId)).reason).toMatch(/Model `m` failed for 20250101: .*the source is gone/);
     expect(await emitted()).toEqual([]);
     expect(await statuses()).toEqual(["m FAILED"]);
+    await until(() => process.logged.some(({ message }) => message === "a model failed"), "its line in the log");
   });
 });

@@ -71,8 +71,8 @@ async function emitFailed(
   const models = await findModels(tx, [...new Set(failed.map(({ model_id }) => model_id))]);
   for (const { model_id: modelId, op_time: opTime, generation } of failed) {
     const key = { model_id: modelId, op_time: opTime };
-    if (!(await nodeWaits.isAwaited(tx, key, generation)))
-      await events.failed(tx, { modelId, opTime, generation, message });
+    const isAwaited = await nodeWaits.isAwaited(tx, key, generation);
+    await events.failed(tx, { modelId, opTime, generation, message }, { isAwaited });
     const model = models.get(modelId);
     if (!model) continue; // Deleted meanwhile.
     await events.runEnded(tx, { model, opTime, generation, failure: message, kpis: model.kpis, computed: [] });
