@@ -20,9 +20,9 @@ export interface ChainPort {
    */
   onChange(listener: (tx: Tx, changed: readonly ChainRunChange[]) => Promise<ReadonlySet<string>>): void;
   /** Ends a node that is parked for a run of a model. `early`: it is not parked yet. `gone`: it no longer waits. */
-  endWait(wait: NodeWaitKey, outcome: WaitOutcome): Promise<"counted" | "early" | "gone">;
+  endWait(wait: NodeWait, outcome: WaitOutcome): Promise<"counted" | "early" | "gone">;
   /** The ids of the waits whose node waits, or may be about to. */
-  stillWaiting(db: Queryable, waits: readonly NodeWaitKey[]): Promise<Set<string>>;
+  stillWaiting(db: Queryable, waits: readonly NodeWait[]): Promise<Set<string>>;
 }
 
 /** Things that definitions name. */
@@ -52,10 +52,12 @@ export interface ChainRunChange {
   status: string;
 }
 
-interface NodeWaitKey {
+interface NodeWait {
   run_id: string;
   node_id: string;
   wait_id: string;
+  /** The idempotency key of the attempt that waits. */
+  key: string;
 }
 
 export type WaitOutcome =

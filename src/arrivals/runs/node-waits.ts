@@ -68,6 +68,12 @@ export function createNodeWaits(deps: {
     }
   }
 
+  /** Those whose node still waits. */
+  async function stillWaiting(reader: Queryable, waits: readonly store.NodeWaitRow[]): Promise<store.NodeWaitRow[]> {
+    const still = await chains.stillWaiting(reader, waits);
+    return waits.filter(({ wait_id }) => still.has(wait_id));
+  }
+
   /** Whether the run under way of the model waits, through chains and other models, for this node. */
   async function waitsForItself({ run_id, model_id, op_time }: store.NodeWaitRow): Promise<boolean> {
     const open = [run_id];
@@ -76,7 +82,7 @@ export function createNodeWaits(deps: {
       const caller = root === undefined ? undefined : await store.instanceWithChainRun(db, root);
       if (!caller) continue;
       if (caller.model_id === model_id && caller.op_time === op_time) return true;
-      const above = await store.waitsOfRun(db, caller, caller.generation);
+      const above = await stillWaiting(db, await store.waitsForEnd(db, caller, caller.generation));
       open.push(...above.map((wait) => wait.run_id).filter((id) => !open.includes(id)));
       if (open.length > NESTED_MAX) return true;
     }
@@ -87,7 +93,9 @@ export function createNodeWaits(deps: {
     let outcome: WaitOutcome;
     try {
       if (wait.generation === null) {
-        await request(wait);
+        // A node that was stopped or timed out meanwhile needs no run.
+        if ((await stillWaiting(db, [wait])).length > 0) await request(wait);
+        else await store.deleteNodeWait(db, wait.wait_id);
         return false;
       }
       const [task] = await tasksOf(db, [{ ...wait, generation: wait.generation }]);
@@ -112,8 +120,8 @@ export function createNodeWaits(deps: {
     settle,
 
     async begin(key, { run_id, node_id, model_id, op_time, force }) {
-      const fresh = { wait_id: ids.uuid(), run_id, node_id, model_id, op_time, force };
-      const wait = await store.insertNodeWait(db, key, fresh);
+      const fresh = { wait_id: ids.uuid(), key, run_id, node_id, model_id, op_time, force };
+      const wait = await store.insertNodeWait(db, fresh);
       try {
         if (wait.generation === null) await request(wait);
       } catch (error) {
@@ -133,8 +141,7 @@ export function createNodeWaits(deps: {
     },
 
     async isAwaited(reader, key, generation) {
-      const waits = await store.waitsOfRun(reader, key, generation);
-      return (await chains.stillWaiting(reader, waits)).size > 0;
+      return (await stillWaiting(reader, await store.waitsForRun(reader, key, generation))).length > 0;
     },
   };
 }

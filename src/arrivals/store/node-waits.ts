@@ -5,13 +5,15 @@ import type { InstanceKey } from "./instances.ts";
 
 export interface NodeWaitRow extends InstanceKey {
   wait_id: string;
+  /** The idempotency key of the attempt that waits. */
+  key: string;
   run_id: string;
   node_id: string;
   force: boolean;
   /** Of the run that it waits for; null if that is still to be requested. */
   generation: number | null;
 }
-const COLUMNS = "w.wait_id, w.run_id, w.node_id, w.model_id, w.op_time, w.force, w.generation";
+const COLUMNS = "w.wait_id, w.key, w.run_id, w.node_id, w.model_id, w.op_time, w.force, w.generation";
 
 const INSERT = statement(
   "arrivals.node_wait.insert",
@@ -24,12 +26,8 @@ const BY_KEY = statement<NodeWaitRow>(
 );
 
 /** Inserts the wait, or returns the one that has the same key. */
-export async function insertNodeWait(
-  db: Queryable,
-  key: string,
-  wait: Omit<NodeWaitRow, "generation">,
-): Promise<NodeWaitRow> {
-  const { wait_id, run_id, node_id, model_id, op_time, force } = wait;
+export async function insertNodeWait(db: Queryable, wait: Omit<NodeWaitRow, "generation">): Promise<NodeWaitRow> {
+  const { wait_id, key, run_id, node_id, model_id, op_time, force } = wait;
   await db.rows(INSERT, [wait_id, key, run_id, node_id, model_id, op_time, force]);
   return (await db.rows(BY_KEY, [key]))[0] ?? { ...wait, generation: null };
 }
@@ -50,14 +48,25 @@ export async function deleteNodeWait(db: Queryable, waitId: string): Promise<voi
   await db.rows(DELETE, [waitId]);
 }
 
-const OF_RUN = statement<NodeWaitRow>(
-  "arrivals.node_wait.of_run",
+const FOR_RUN = statement<NodeWaitRow>(
+  "arrivals.node_wait.for_run",
   `select ${COLUMNS} from arrivals.node_wait w where w.model_id = $1 and w.op_time = $2 and w.generation = $3`,
 );
 
 /** The waits for one run of a model. */
-export function waitsOfRun(db: Queryable, { model_id, op_time }: InstanceKey, generation: number) {
-  return db.rows(OF_RUN, [model_id, op_time, generation]);
+export function waitsForRun(db: Queryable, { model_id, op_time }: InstanceKey, generation: number) {
+  return db.rows(FOR_RUN, [model_id, op_time, generation]);
+}
+
+const FOR_END = statement<NodeWaitRow>(
+  "arrivals.node_wait.for_end",
+  `select ${COLUMNS} from arrivals.node_wait w
+   where w.model_id = $1 and w.op_time = $2 and (w.generation = $3 or w.generation is null)`,
+);
+
+/** The waits that go on at the end of this run: those for it, and those that can request theirs then. */
+export function waitsForEnd(db: Queryable, { model_id, op_time }: InstanceKey, generation: number) {
+  return db.rows(FOR_END, [model_id, op_time, generation]);
 }
 
 // Outside of `in_flight` the run of that generation has ended, or was withdrawn before it started.

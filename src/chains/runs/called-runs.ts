@@ -13,7 +13,7 @@ import type { RunCache } from "../engine/run-cache.ts";
 import { ENDED_RUN, type RunStatus } from "../engine/states.ts";
 import type { ChildOutcome } from "../engine/transition.ts";
 import { readArtifacts } from "../store/children.ts";
-import { rootOf, stillWaiting } from "../store/node-waits.ts";
+import { type NodeWait, rootOf, stillWaiting } from "../store/node-waits.ts";
 import { findChainToRun, insertChainRuns, readOutcome, readStatus, runsUnderWay } from "../store/runs.ts";
 import { TIMER_TOPIC } from "../topics.ts";
 import type { Reference } from "../types/node-type.ts";
@@ -51,13 +51,6 @@ export interface CallEnd {
   reason: string | null;
   /** The artifacts of the nodes without children. */
   artifacts: unknown[];
-}
-
-/** A node that is parked for something else than a run. */
-export interface NodeWait {
-  run_id: string;
-  node_id: string;
-  wait_id: string;
 }
 
 export interface CalledRunsDeps {

@@ -7,19 +7,26 @@ import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import type { NodeKey } from "./live.ts";
 
-const WAIT = { run_id: "uuid", node_id: "text", wait_id: "uuid" };
 export type NodeWaitKey = NodeKey & { wait_id: string };
+/** `key` is the idempotency key of the attempt that waits. */
+export type NodeWait = NodeWaitKey & { key: string };
+const WAIT = { run_id: "uuid", node_id: "text", wait_id: "uuid", key: "text" };
 
+// The key is made as in worker/execute.ts.
 const STILL_WAITING = statement<{ wait_id: string }>(
   "chains.node_wait.still",
   `select i.wait_id from ${unnest(WAIT, "i")}
    join chains.live_node n on n.run_id = i.run_id and n.node_id = i.node_id
    join chains.live_run r on r.run_id = i.run_id
-   where r.status = 'RUNNING' and (n.state = 'leased' or n.child_run_id = i.wait_id)`,
+   where r.status = 'RUNNING' and (n.child_run_id = i.wait_id
+     or (n.state <> 'parked' and i.key = n.run_id || '/' || n.node_id || '/' || (n.attempt - n.returned)))`,
 );
 
-/** The waits whose node is parked for them, or runs and may be about to park. */
-export async function stillWaiting(db: Queryable, waits: readonly NodeWaitKey[]): Promise<Set<string>> {
+/**
+ * The waits whose node is parked for them, or runs the attempt that began them and may be about to park. If the worker of that
+ * attempt is lost, the node is ready, and the next attempt has the same key and parks for the same wait.
+ */
+export async function stillWaiting(db: Queryable, waits: readonly NodeWait[]): Promise<Set<string>> {
   const rows = waits.length > 0 ? await db.rows(STILL_WAITING, toArrays(WAIT, waits)) : [];
   return new Set(rows.map(({ wait_id }) => wait_id));
 }

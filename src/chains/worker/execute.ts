@@ -84,7 +84,8 @@ function contextOf(deps: ExecuteDeps, item: PreparedNode, mask: Mask, signal: ()
     runId: run_id,
     nodeId: node_id,
     attempt,
-    // Attempts without a result do not count, so that their effects are repeated under the same key.
+    // Attempts without a result do not count, so that their effects are repeated under the same key. Also in
+    // store/node-waits.ts.
     key: `${run_id}/${node_id}/${attempt - item.returned}`,
     opTime: run.facts.op_time,
     params: run.facts.params,
