@@ -6,6 +6,7 @@ import type { Wake } from "../kernel/work/wake.ts";
 import { webhooksError } from "./catalogue.ts";
 import type { AttemptRow } from "./store/deliveries.ts";
 import {
+  countRecoverable,
   type DeliveryFilter,
   type DeliveryRow,
   databaseTime,
@@ -24,7 +25,7 @@ export interface Deliveries {
   /** Sends it again under the same id, with all its retries. */
   redeliver(id: string, actor: Actor, options?: DryRun): Promise<DeliveryRow>;
   /** Sends again what failed since a time; answers the number. */
-  recover(request: { since: string; callbackUrl: string | null }, actor: Actor): Promise<number>;
+  recover(request: { since: string; callbackUrl: string | null }, actor: Actor, options?: DryRun): Promise<number>;
 }
 
 const ATTEMPTS_SHOWN = 100;
@@ -52,9 +53,10 @@ export function createDeliveries({ db, wake }: { db: Db; wake: Wake }): Deliveri
         return present;
       }),
 
-    async recover({ since, callbackUrl }, actor) {
-      await audit(db, actor, "delivery.recover", callbackUrl ?? "all", { since });
+    async recover({ since, callbackUrl }, actor, { dryRun } = FOR_REAL) {
       const before = await databaseTime(db);
+      if (dryRun) return countRecoverable(db, { since, before, callbackUrl });
+      await audit(db, actor, "delivery.recover", callbackUrl ?? "all", { since });
       let recovered = 0;
       for (;;) {
         const batch = await recover(db, { since, before, callbackUrl, limit: RECOVER_BATCH });

@@ -309,6 +309,7 @@ describe("deliveries", () => {
     expect((await post(`${DELIVERIES}:recover`, { since, callbackUrl: "https://other.example" })).body).toEqual({
       recovered: 0,
     });
+    expect((await post(`${DELIVERIES}:recover?dryRun=true`, { since })).body).toEqual({ recovered: 2 });
     expect((await post(`${DELIVERIES}:recover`, { since })).body).toEqual({ recovered: 2 });
     await webhooks.ended(3);
     const seen = webhooks.receiver.received("/right").map(({ json }) => json["opTime"]);

@@ -221,14 +221,17 @@ function deliveryRoutes(http: Http, { deliveries }: Webhooks): void {
       config: write,
       schema: {
         tags,
-        summary: "Send again all deliveries that failed since a time",
+        summary: "Send again all deliveries that failed since a time; with `dryRun`, only count them",
+        querystring: DryRunQuery,
         body: schemas.RecoverBody,
         response: { 200: schemas.RecoverReply, ...errors(400) },
       },
     },
     async (request) => {
       const { since, callbackUrl = null } = request.body;
-      return { recovered: await deliveries.recover({ since: timeOf(since), callbackUrl }, actorOf(request)) };
+      return {
+        recovered: await deliveries.recover({ since: timeOf(since), callbackUrl }, actorOf(request), request.query),
+      };
     },
   );
 }

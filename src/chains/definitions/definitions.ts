@@ -25,7 +25,7 @@ export interface ChainInput {
 }
 
 export interface Definitions {
-  create(input: ChainInput & { enabled?: boolean | null }, actor: Actor): Promise<store.ChainRow>;
+  create(input: ChainInput & { enabled?: boolean | null }, actor: Actor, options?: DryRun): Promise<store.ChainRow>;
   update(
     chainId: string,
     input: ChainInput & { version: number },
@@ -94,9 +94,9 @@ export function createDefinitions(deps: DefinitionsDeps): Definitions {
   return {
     check,
 
-    async create(input, actor) {
+    async create(input, actor, options = FOR_REAL) {
       const dag = await check(input.dagJson, input.name);
-      return db.tx(async (tx) => {
+      return transact(db, options, async (tx) => {
         await ensurePools(tx, dag);
         const chainId = ids.uuid();
         const row = await store.insertChain(tx, {

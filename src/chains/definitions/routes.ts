@@ -36,8 +36,8 @@ export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
     },
     async (request) => {
       const { body, query } = request;
-      if (query.dryRun) return { valid: true, nodes: (await definitions.check(body.dagJson)).nodes.length };
-      return chainReply(await definitions.create(body, actorOf(request)));
+      const chain = await definitions.create(body, actorOf(request), query);
+      return query.dryRun ? { valid: true, nodes: chain.dag.nodes.length } : chainReply(chain);
     },
   );
 

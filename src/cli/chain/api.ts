@@ -22,7 +22,7 @@ export interface ChainDetail {
   description: string | null;
   enabled: boolean;
   version: number;
-  dag: unknown;
+  dag: { nodes: readonly unknown[] };
   maxActiveRuns: number | null;
   runTimeoutMs: number | null;
 }

@@ -116,10 +116,13 @@ describe("apply", () => {
     expect({ exit, stdout }).toEqual({ exit: 0, stdout: "daily is unchanged, version 3.\n" });
   });
 
-  test("only checks with --dry-run", async () => {
-    const { apply, changes } = await setUp({});
+  test.each([
+    ["creation", undefined, "POST /api/v1/chains?dryRun=true"],
+    ["update", {}, "PUT /api/v1/chains/c-1?dryRun=true"],
+  ])("only checks the %s with --dry-run", async (_, present, call) => {
+    const { apply, changes } = await setUp(present);
     expect((await apply(await fileWith(DAILY), "--dry-run")).stdout).toBe("daily is valid: 2 nodes.\n");
-    expect(changes().map(([method, url]) => [method, url])).toEqual([["POST", "/api/v1/chains?dryRun=true"]]);
+    expect(changes().map(([method, url]) => `${method} ${url}`)).toEqual([call]);
   });
 
   test("prints each problem of the DAG with its line", async () => {

@@ -59,14 +59,23 @@ Applying the same file again changes nothing. Each problem is printed on one lin
   },
 });
 
-async function check(client: Client, { name, settings, dag }: ChainFile): Promise<Applied> {
-  const { nodes } = await client.call<{ nodes: number }>({
-    method: "POST",
-    path: "api/v1/chains",
-    query: { dryRun: true },
-    body: { name, ...settings, dagJson: dag },
-  });
-  return { outcome: "valid", name, nodes };
+async function check(client: Client, file: ChainFile): Promise<Applied> {
+  const { name } = file;
+  const found = await findChainByName(client, name);
+  const query = { dryRun: true };
+  if (!found) {
+    const body = bodyOf(file);
+    const { nodes } = await client.call<{ nodes: number }>({ method: "POST", path: "api/v1/chains", query, body });
+    return { outcome: "valid", name, nodes };
+  }
+  const path = pathTo`api/v1/chains/${found.chainId}`;
+  const { version } = await client.call<ChainDetail>({ method: "GET", path });
+  const { dag } = await client.call<ChainDetail>({ method: "PUT", path, query, body: { ...bodyOf(file), version } });
+  return { outcome: "valid", name, nodes: dag.nodes.length };
+}
+
+function bodyOf({ name, settings, dag }: ChainFile): Record<string, unknown> {
+  return { name, ...settings, dagJson: dag };
 }
 
 async function createOrUpdate(client: Client, { name, settings, enabled, dag }: ChainFile): Promise<Applied> {

@@ -20,7 +20,8 @@ const PING_TIMEOUT_MS = 5_000;
 const RETRY_AFTER_SECONDS = 2;
 
 export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegistry; page: FrontPage }): void {
-  const open = { config: { scope: "public" } as const };
+  // A load balancer may add a parameter against caches, and a link to the page may carry one.
+  const open = { config: { scope: "public", openQuery: true } as const };
   const ready = cachedFor(KEEP_MS, () => ping(deps.db));
   const metrics = cachedFor(KEEP_MS, () => deps.metrics.render());
   const Alive = Type.Object({ status: Type.String() });

@@ -104,13 +104,18 @@ export async function redeliver(tx: Queryable, id: string): Promise<boolean> {
 
 const NOW = statement<{ now: string }>("webhooks.delivery.now", "select now()::text as now");
 // Deliveries that fail again meanwhile end after `before` and are left out, so that the loop of the caller ends.
+const RECOVERABLE = `d.status = 'FAILED' and d.created_at >= $1::timestamptz and d.ended_at <= $2::timestamptz
+       and ($3::text is null or d.callback_url = $3)
+       and (cardinality(d.subscription_ids) = 0 or ${PRESENT_URL} is not null)`;
+const COUNT_RECOVERABLE = statement<{ count: number }>(
+  "webhooks.delivery.recoverable",
+  `select count(*)::int as count from webhooks.delivery d where ${RECOVERABLE}`,
+);
 const RECOVER = statement<{ id: string }>(
   "webhooks.delivery.recover",
   `with picked as materialized (
      select d.id, ${PRESENT_URL} as url from webhooks.delivery d
-     where d.status = 'FAILED' and d.created_at >= $1::timestamptz and d.ended_at <= $2::timestamptz
-       and ($3::text is null or d.callback_url = $3)
-       and (cardinality(d.subscription_ids) = 0 or ${PRESENT_URL} is not null)
+     where ${RECOVERABLE}
      order by d.created_at limit $4 for update of d skip locked
    ) update webhooks.delivery t ${AGAIN} from picked p where t.id = p.id returning t.id`,
 );
@@ -126,6 +131,12 @@ export interface Recovery {
   before: string;
   callbackUrl: string | null;
   limit: number;
+}
+
+/** How many `recover` would send again, over all its batches. */
+export async function countRecoverable(db: Queryable, which: Omit<Recovery, "limit">): Promise<number> {
+  const [row] = await db.rows(COUNT_RECOVERABLE, [which.since, which.before, which.callbackUrl]);
+  return row?.count ?? 0;
 }
 
 /** Answers how many will be sent again. */
