@@ -77,9 +77,8 @@ function rowProblems({ min, max }: NonNullable<Expect["rows"]>, computed: number
   return [];
 }
 
-/** None if there is no value at all: that has its own sentence, or is allowed. */
-function missingKpis({ kpis }: Checked, { values }: Result): string[] {
-  if (values.length === 0) return [];
+function missingKpis({ kpis, allow_empty }: Checked, { values }: Result): string[] {
+  if (values.length === 0 && !allow_empty) return []; // That has its own sentence.
   const present = new Set(values.map(({ kpi_id }) => kpi_id));
   const missing = kpis.filter((kpiId) => !present.has(kpiId));
   if (missing.length === 0) return [];
