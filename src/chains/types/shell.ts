@@ -4,6 +4,7 @@
  */
 import { Type } from "typebox";
 import { parseWithin } from "../../kernel/json/complexity.ts";
+import { withoutTrailing } from "../../kernel/text/without-trailing.ts";
 import { FinalFailure, type NodeContext, nodeType } from "./node-type.ts";
 import { type Output, outputReader } from "./output.ts";
 import { type GroupEnd, type GroupOptions, runInGroup } from "./process-group.ts";
@@ -101,7 +102,7 @@ function artifactOf(wanted: "none" | "json" | "text" | undefined, { text, lastLi
       return undefined;
     case "text":
       if (text === undefined) throw new FinalFailure("The output is too long for an artifact; write it to a file.");
-      return text.replace(/\n+$/, "");
+      return withoutTrailing(text, "\n");
     case "json": {
       const value = parsed(lastLine);
       if (value !== undefined) return value;
