@@ -235,8 +235,17 @@ export const DataReply = Page(
   Type.Object({
     kpiId: Type.String(),
     opTime: Type.String(),
-    value: Nullable(Type.Number({ description: "Null if a double does not hold it exactly." })),
-    valueText: Type.String({ description: "The exact decimal, without an exponent.", examples: ["9007199254740993"] }),
+    value: Nullable(
+      Type.Number({
+        description:
+          "Rounded to a double. Null beyond 2^53 if a double does not hold it exactly, and where it would be rounded to 0.",
+        examples: [0.3333333333333333],
+      }),
+    ),
+    valueText: Type.String({
+      description: "The exact decimal, without an exponent.",
+      examples: ["0.33333333333333333333"],
+    }),
     dimensions: Type.Record(Type.String(), Dimension),
     modelId: Nullable(Type.String()),
     generation: Type.Integer(),

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { DIGITS_MAX, decimalOf, numberOf } from "./exact-value.ts";
+import { DIGITS_MAX, decimalOf, numberOf, TEXT_LENGTH_MAX } from "./exact-value.ts";
 
 describe("a decimal", () => {
   test.each([
@@ -42,6 +42,11 @@ describe("a decimal", () => {
     expect(decimalOf(given)).toBeUndefined();
   });
 
+  test("may end with as many zeros as Postgres writes after the point", () => {
+    expect(decimalOf(`0.5${"0".repeat(16_382)}`)).toBe("0.5");
+    expect(decimalOf(`0.5${"0".repeat(TEXT_LENGTH_MAX)}`)).toBeUndefined();
+  });
+
   test("has at most so many digits on each side of the point", () => {
     expect(decimalOf(`1e${DIGITS_MAX - 1}`)).toHaveLength(DIGITS_MAX);
     expect(decimalOf(`1e-${DIGITS_MAX}`)).toHaveLength(DIGITS_MAX + 2);
@@ -54,7 +59,13 @@ describe("a JSON number", () => {
     ["9007199254740992", 9007199254740992],
     ["0.1", 0.1],
     ["0.30000000000000004", 0.30000000000000004],
-    ["0.1234567890123456789", null],
+    ["0.1234567890123456789", 0.12345678901234568],
+    ["0.33333333333333333333", 1 / 3],
+    ["-1234567.66666666666666666667", -1234567.6666666667],
+    ["9007199254740990.9", 9007199254740991],
+    ["9007199254740992.5", null],
+    ["12345678901234567.89", null],
+    [`0.${"0".repeat(399)}1`, null],
     [`1${"0".repeat(300)}`, 1e300],
     [`1${"0".repeat(399)}`, null],
   ])("of %s is %s", (decimal, number) => {

@@ -1,7 +1,10 @@
-/** Values of KPIs as exact decimals: their text, and the JSON number where a double holds it. Formulas compute in doubles. */
+/** Values of KPIs as exact decimals: their text, and a JSON number beside it. Formulas compute in doubles. */
+import { withoutTrailing } from "../../kernel/text/without-trailing.ts";
 
 /** Before and after the point. Every double fits: the smallest has 324 digits after it, and up to 17 significant ones. */
 export const DIGITS_MAX = 400;
+/** Postgres writes up to 16,383 digits after the point; most may be zeros. */
+export const TEXT_LENGTH_MAX = 20_000;
 const EXPONENT_LENGTH_MAX = 6;
 
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
@@ -11,11 +14,13 @@ const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
  * decimal, or has more digits than a value may have.
  */
 export function decimalOf(value: number | string): string | undefined {
-  const [, sign = "", whole = "", fraction = "", exponent = "0"] = DECIMAL.exec(String(value).trim()) ?? [];
+  const text = String(value);
+  if (text.length > TEXT_LENGTH_MAX) return undefined;
+  const [, sign = "", whole = "", fraction = "", exponent = "0"] = DECIMAL.exec(text.trim()) ?? [];
   if (whole + fraction === "" || exponent.length > EXPONENT_LENGTH_MAX) return undefined;
   const digits = (whole + fraction).replace(/^0+/, "");
   if (digits === "") return "0";
-  const trimmed = digits.replace(/0+$/, "");
+  const trimmed = withoutTrailing(digits, "0");
   /** How many of the trimmed digits are before the point; negative for 0.00... */
   const point = digits.length - fraction.length + Number(exponent);
   if (point > DIGITS_MAX || trimmed.length - point > DIGITS_MAX) return undefined;
@@ -25,8 +30,12 @@ export function decimalOf(value: number | string): string | undefined {
   return `${minus}${trimmed.slice(0, point)}.${trimmed.slice(point)}`;
 }
 
-/** The number that reads back as the same decimal; null if there is none. */
+/**
+ * The nearest double. Null if that would mislead: beyond 2^53, where it may be another integer, only an exact one will do, and
+ * what is not 0 is not rounded to 0.
+ */
 export function numberOf(decimal: string): number | null {
   const nearest = Number(decimal);
+  if (nearest !== 0 && Math.abs(nearest) <= Number.MAX_SAFE_INTEGER) return nearest;
   return decimalOf(nearest) === decimal ? nearest : null;
 }

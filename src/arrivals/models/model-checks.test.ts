@@ -95,6 +95,13 @@ describe("a value beyond the doubles", () => {
     ]);
   });
 
+  test("is rounded as a JSON number if it is a fraction, and exact as text", async () => {
+    await kpis.publish("M", { engine: "warehouse", sql: "select 'KD1001' as kpi_id, 1::numeric / 3 as value" });
+    await kpis.arrive("T");
+    const { body } = await kpis.get<{ items: object[] }>("/data");
+    expect(body.items).toMatchObject([{ value: 1 / 3, valueText: "0.33333333333333333333" }]);
+  });
+
   test.each([["'NaN'::double"], ["'Infinity'::double"], ["1e308::double * 10"]])("%s fails the run", async (sql) => {
     await kpis.publish("M", { sql: `select 'KD1001' as kpi_id, ${sql} as value` });
     const [failed] = (await kpis.arrive("T")).triggeredModels;
