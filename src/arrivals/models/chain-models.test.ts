@@ -57,6 +57,19 @@ describe("a model that runs a chain", () => {
     });
   });
 
+  test("fails if the last nodes return more bytes together than a result may have", async () => {
+    const text = "x".repeat(500);
+    for (const id of ["left", "right"]) {
+      acts.set(id, () => ({ artifact: [{ kpi_id: "m.K", value: 1, id, text }] }));
+    }
+    const process = await openModel([{ id: "left" }, { id: "right" }], {}, { resultBytesMax: 1_000 });
+    await process.announce(arrival("a", DAY));
+    expect((await ended("FAILED"))[0]?.message).toMatch(
+      /^The last nodes of run \S+ return 1[01]\d\d bytes, more than the 1000 that `arrivals.resultBytesMax` allows/,
+    );
+    expect(await values()).toEqual([]);
+  });
+
   test("fails with it, and keeps the values that it has", async () => {
     acts.set("n", () => ({ artifact: rows(1) }));
     const process = await openModel([{ id: "n" }]);
@@ -161,10 +174,10 @@ describe("a run of a chain whose model's process is gone", () => {
     acts.set("n", () => ({ artifact: rows(1) }));
     let away = 0;
     const { called } = chainProcess;
-    const outcome = (runId: string) => {
+    const outcome: typeof called.outcome = (...run) => {
       away += 1;
       if (away === 1) throw new Error("Connection terminated unexpectedly");
-      return called.outcome(runId);
+      return called.outcome(...run);
     };
     const process = await openModel([{ id: "n" }], {}, { chains: { ...called, outcome } });
     await process.announce(arrival("a", DAY));

@@ -7,7 +7,7 @@ export interface ChainPort {
   /** Starts a run of the chain with this name in the transaction. Throws an ApiError when it cannot be started. */
   start(tx: Tx, chain: string, request: ChainStart): Promise<string>;
   /** How a run ended; undefined while it is under way. */
-  outcome(runId: string): Promise<ChainEnd | undefined>;
+  outcome(runId: string, artifactBytesMax: number): Promise<ChainEnd | undefined>;
   /** Those of the runs that have not ended. */
   underWay(runIds: readonly string[]): Promise<Set<string>>;
   /** Asks it to stop. */
@@ -42,8 +42,9 @@ export interface ChainStart {
 export interface ChainEnd {
   status: string;
   reason: string | null;
-  /** The artifacts of the last nodes of the DAG. */
-  artifacts: unknown[];
+  /** Of a run that has succeeded, the artifacts of the last nodes of the DAG. Null if they exceed the limit together. */
+  artifacts: unknown[] | null;
+  artifactBytes: number;
 }
 
 export interface ChainRunChange {

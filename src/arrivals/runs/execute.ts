@@ -67,11 +67,16 @@ function retryUnavailable<T>(work: () => Promise<T>, signal: AbortSignal): Promi
 }
 
 /** Undefined if it is under way: it had failed and was continued before this was read. */
-async function artifactsOf({ chains }: ExecuteDeps, chainRunId: string): Promise<unknown[] | undefined> {
-  const end = await chains.outcome(chainRunId);
-  if (end === undefined || end.status === "SUCCESS") return end?.artifacts;
-  const { status, reason } = end;
-  throw new ModelFailure(`Run ${chainRunId} of its chain ended as ${status}: ${reason ?? "no reason given"}`);
+async function artifactsOf({ chains, bytesMax }: ExecuteDeps, chainRunId: string): Promise<unknown[] | undefined> {
+  const end = await chains.outcome(chainRunId, bytesMax);
+  if (end === undefined) return undefined;
+  const { status, reason, artifacts, artifactBytes } = end;
+  if (status !== "SUCCESS") {
+    throw new ModelFailure(`Run ${chainRunId} of its chain ended as ${status}: ${reason ?? "no reason given"}`);
+  }
+  if (artifacts !== null) return artifacts;
+  const returned = `The last nodes of run ${chainRunId} return ${artifactBytes} bytes`;
+  throw new ModelFailure(`${returned}, more than the ${bytesMax} that \`arrivals.resultBytesMax\` allows.`);
 }
 
 /** The artifact of a `sql` node has its rows under `rows`. */

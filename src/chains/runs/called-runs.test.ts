@@ -9,6 +9,7 @@ const database = useDatabase();
 const chains = useChainProcesses(database);
 const { acts, begun, define, ended, look } = chains;
 const REQUEST = { opTime: "20250101", params: { modelId: "m" }, startedBy: "model m" };
+const BYTES_MAX = 1_000;
 
 async function defineNamed(process: ChainProcess, nodes: readonly object[]): Promise<string> {
   const name = `called ${randomUUID()}`;
@@ -44,7 +45,7 @@ describe("a called run", () => {
     acts.set("n", ({ opTime, params }) => ({ artifact: { opTime, params } }));
     const runId = await start(process, await defineNamed(process, [{ id: "n" }]));
     await ended(runId);
-    const end = await process.called.outcome(runId);
+    const end = await process.called.outcome(runId, BYTES_MAX);
     expect(end?.artifacts).toEqual([{ opTime: "20250101", params: { modelId: "m" } }]);
   });
 
@@ -58,11 +59,13 @@ describe("a called run", () => {
     ]);
     const runId = await start(process, name);
     await ended(runId);
-    expect(await process.called.outcome(runId)).toEqual({
+    expect(await process.called.outcome(runId, BYTES_MAX)).toEqual({
       status: "SUCCESS",
       reason: null,
       artifacts: ["left", "right"],
+      artifactBytes: 13,
     });
+    expect(await process.called.outcome(runId, 12)).toMatchObject({ artifacts: null, artifactBytes: 13 });
   });
 
   test("returns the reason of a failure, or that it no longer exists", async () => {
@@ -70,9 +73,9 @@ describe("a called run", () => {
     acts.set("n", () => Promise.reject(new Error("the disk is full")));
     const runId = await start(process, await defineNamed(process, [{ id: "n" }]));
     await ended(runId);
-    const end = await process.called.outcome(runId);
+    const end = await process.called.outcome(runId, BYTES_MAX);
     expect(end).toMatchObject({ status: "FAILED", reason: expect.stringContaining("n") });
-    expect(await process.called.outcome(randomUUID())).toMatchObject({ reason: "it no longer exists" });
+    expect(await process.called.outcome(randomUUID(), BYTES_MAX)).toMatchObject({ reason: "it no longer exists" });
   });
 
   test("is under way until it has ended, and stops on request", async () => {
@@ -81,7 +84,7 @@ describe("a called run", () => {
     acts.set("n", gate.act);
     const runId = await start(process, await defineNamed(process, [{ id: "n" }]));
     await gate.begun();
-    expect(await process.called.outcome(runId)).toBeUndefined();
+    expect(await process.called.outcome(runId, BYTES_MAX)).toBeUndefined();
     expect(await process.called.underWay([runId, randomUUID()])).toEqual(new Set([runId]));
     expect((await look(runId)).status).toBe("RUNNING");
     await process.called.stop(runId, "it took too long");

@@ -12,7 +12,7 @@ import { CALLED_TRIGGER } from "../engine/notify.ts";
 import type { RunCache } from "../engine/run-cache.ts";
 import { ENDED_RUN, type RunStatus } from "../engine/states.ts";
 import type { ChildOutcome } from "../engine/transition.ts";
-import { readArtifacts } from "../store/children.ts";
+import { artifactBytes, readArtifacts } from "../store/children.ts";
 import { type NodeWait, rootOf, stillWaiting } from "../store/node-waits.ts";
 import { findChainToRun, insertChainRuns, readOutcome, readStatus, runsUnderWay } from "../store/runs.ts";
 import { TIMER_TOPIC } from "../topics.ts";
@@ -25,7 +25,7 @@ export interface CalledRuns {
   /** Starts a run of the chain with this name. */
   start(tx: Tx, chain: string, request: CallRequest): Promise<string>;
   /** How the run ended; undefined while it is under way. */
-  outcome(runId: string): Promise<CallEnd | undefined>;
+  outcome(runId: string, artifactBytesMax: number): Promise<CallEnd | undefined>;
   /** Those of the runs that have not ended. */
   underWay(runIds: readonly string[]): Promise<Set<string>>;
   /** Stops it in the name of Millrace. */
@@ -49,8 +49,9 @@ export interface CallRequest {
 export interface CallEnd {
   status: RunStatus;
   reason: string | null;
-  /** The artifacts of the nodes without children. */
-  artifacts: unknown[];
+  /** Of a run that has succeeded, the artifacts of the nodes without children. Null if they exceed the limit together. */
+  artifacts: unknown[] | null;
+  artifactBytes: number;
 }
 
 export interface CalledRunsDeps {
@@ -93,15 +94,19 @@ export function createCalledRuns(deps: CalledRunsDeps): CalledRuns {
       return run.run_id;
     },
 
-    async outcome(runId) {
+    async outcome(runId, artifactBytesMax) {
       const status = await readStatus(db, runId);
-      if (status === undefined) return { status: "STOPPED", reason: "it no longer exists", artifacts: [] };
+      const none = { artifacts: [], artifactBytes: 0 };
+      if (status === undefined) return { status: "STOPPED", reason: "it no longer exists", ...none };
       if (!ENDED_RUN.has(status)) return undefined;
       const { reason } = await readOutcome(db, runId);
+      if (status !== "SUCCESS") return { status, reason, ...none };
       const graph = (await runCache.get(db, [runId])).get(runId)?.graph;
       const last = graph?.nodes.filter(({ children }) => children.length === 0).map(({ id }) => id) ?? [];
-      const nodes = await readArtifacts(db, runId, last);
-      return { status, reason, artifacts: nodes.map(({ artifact }) => artifact) };
+      const bytes = await artifactBytes(db, runId, last, artifactBytesMax);
+      if (bytes > artifactBytesMax) return { status, reason, artifacts: null, artifactBytes: bytes };
+      const artifacts = (await readArtifacts(db, runId, last)).map(({ artifact }) => artifact);
+      return { status, reason, artifacts, artifactBytes: bytes };
     },
 
     underWay: (runIds) => runsUnderWay(db, runIds),
