@@ -131,10 +131,10 @@ describe("a run of a chain whose model's process is gone", () => {
     const begun = signal();
     let reads = 0;
     // Later reads work: the process lives on here and may claim the model again under another session.
-    const outcome = (runId: string) => {
+    const outcome = (runId: string, bytesMax: number) => {
       begun.resolve();
       reads += 1;
-      return reads === 1 ? new Promise<never>(() => {}) : chainProcess.called.outcome(runId);
+      return reads === 1 ? new Promise<never>(() => {}) : chainProcess.called.outcome(runId, bytesMax);
     };
     const gone = await openModel([{ id: "n" }], {}, { chains: { ...chainProcess.called, outcome }, roles: ["worker"] });
     await gone.announce(arrival("a", DAY));
