@@ -30,13 +30,16 @@ export const chainsChecks: DoctorCheck[] = [
   {
     name: "chain processes",
     async look(db) {
-      const { ready, due, example } = await unservedWork(db);
-      if (ready + due === 0) return { verdict: "ok", found: "No run waits for a process that is not there." };
+      const { for_worker: forWorker, for_scheduler: forScheduler, example } = await unservedWork(db);
+      if (forWorker + forScheduler === 0)
+        return { verdict: "ok", found: "No run waits for a process that is not there." };
       const waiting = [
-        ...(ready > 0 ? [`nodes that wait for a process with the role \`worker\`: ${ready}`] : []),
-        ...(due > 0 ? [`nodes and runs that wait for a process with the role \`scheduler\`: ${due}`] : []),
+        ...(forWorker > 0 ? [`nodes that wait for a process with the role \`worker\`: ${forWorker}`] : []),
+        ...(forScheduler > 0
+          ? [`nodes and runs that wait for a process with the role \`scheduler\`: ${forScheduler}`]
+          : []),
       ];
-      const roles = [...(ready > 0 ? ["worker"] : []), ...(due > 0 ? ["scheduler"] : [])];
+      const roles = [...(forWorker > 0 ? ["worker"] : []), ...(forScheduler > 0 ? ["scheduler"] : [])];
       return {
         verdict: "broken",
         found: `None is alive, and there are ${waiting.join(", and ")}, for example of run ${example}.`,

@@ -9,6 +9,7 @@ import {
 } from "../../kernel/data/invariants.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import { isServed } from "../../kernel/work/session.ts";
+import { WAITS_FOR_SCHEDULER, WAITS_FOR_WORKER } from "./unserved.ts";
 
 // For live nodes only, so that the cost follows the work in flight. Each DAG is unfolded once, not once per node.
 const PARENTS = `chains.live_node n
@@ -103,20 +104,20 @@ export function findViolations(db: Db): Promise<Violation[]> {
 
 export const leaseHealth = leaseHealthOf("chains.invariant.leases", "chains.live_node", "t.state = 'leased'");
 
-const UNSERVED = statement<{ ready: number; due: number; example: string | null }>(
+const UNSERVED = statement<{ for_worker: number; for_scheduler: number; example: string | null }>(
   "chains.invariant.unserved",
-  `with ready as (
-     select n.run_id from chains.live_node n where n.state = 'ready' and not ${isServed("worker")}
-   ), due as (
-     select n.run_id from chains.live_node n where n.state = 'delayed' and n.due_at <= now() and not ${isServed("scheduler")}
+  `with for_worker as (
+     select l.run_id from chains.live_node l where ${WAITS_FOR_WORKER} and not ${isServed("worker")}
+   ), for_scheduler as (
+     select l.run_id from chains.live_node l where ${WAITS_FOR_SCHEDULER} and not ${isServed("scheduler")}
      union all
      select r.run_id from chains.job_run r where r.status = 'PENDING' and not ${isServed("scheduler")}
    )
-   select (select count(*)::int from ready) as ready, (select count(*)::int from due) as due,
-          (select min(run_id::text) from (select * from ready union all select * from due) w) as example`,
+   select (select count(*)::int from for_worker) as for_worker, (select count(*)::int from for_scheduler) as for_scheduler,
+          (select min(run_id::text) from (select * from for_worker union all select * from for_scheduler) w) as example`,
 );
 
-/** Work that waits because no process with the role `worker` (ready) or `scheduler` (due) is alive, and a run of it. */
+/** Work that waits because no process with the role `worker` or `scheduler` is alive, and a run of it. */
 export async function unservedWork(db: Db) {
   const [row] = await db.read(UNSERVED);
   if (!row) throw new Error("the statement for unserved work returned no row");

@@ -6,6 +6,7 @@ import { isServed } from "../../kernel/work/session.ts";
 import type { Dag, NodeDef } from "../definitions/dag.ts";
 import type { LiveState } from "../engine/book.ts";
 import type { NodeStatus, RunStatus } from "../engine/states.ts";
+import { IS_LOST, WAITS_FOR_SCHEDULER, WAITS_FOR_WORKER } from "./unserved.ts";
 
 export interface RunRow {
   run_id: string;
@@ -45,16 +46,13 @@ const bytesOf = (document: string, max: number) =>
   `(case when pg_column_size(${document}) > ${max} then pg_column_size(${document}) else octet_length(${document}::text) end)`;
 const upTo = (document: string, max: number) => `case when ${bytesOf(document, max)} <= ${max} then ${document} end`;
 
-/** Of the live row `l`: its worker is lost, and a process with the role `scheduler` has not reclaimed it yet. */
-const IS_LOST = `(l.state = 'leased' and not exists (
-            select from kernel.session s where s.id = l.session_id and s.expires_at > now()))`;
 // The live nodes are read only if a role is missing.
 const UNSERVED = `case
             when r.status = 'PENDING' and not ${isServed("scheduler")} then 'scheduler'
             when r.status = 'RUNNING' and not ${isServed("worker")} and exists (
-              select from chains.live_node l where l.run_id = r.run_id and l.state = 'ready') then 'worker'
+              select from chains.live_node l where l.run_id = r.run_id and ${WAITS_FOR_WORKER}) then 'worker'
             when r.status = 'RUNNING' and not ${isServed("scheduler")} and exists (
-              select from chains.live_node l where l.run_id = r.run_id and (l.state = 'delayed' or ${IS_LOST})) then 'scheduler'
+              select from chains.live_node l where l.run_id = r.run_id and ${WAITS_FOR_SCHEDULER}) then 'scheduler'
           end as unserved`;
 
 const columns = (params: string) => `r.run_id, r.chain_id, r.chain_version::float8 as chain_version, r.job_id,
@@ -177,8 +175,8 @@ const nodeColumns = (artifact: string) => `n.node_id, n.status, n.attempt, n.las
           (select array_agg(w.table_name::text order by w.table_name) from chains.live_wait w
            where l.waiting > 0 and w.run_id = n.run_id and w.node_id = n.node_id) as missing_tables,
           coalesce(${IS_LOST}, false) as is_lost,
-          case when l.state = 'ready' and not ${isServed("worker")} then 'worker'
-               when (l.state = 'delayed' or ${IS_LOST}) and not ${isServed("scheduler")} then 'scheduler' end as unserved`;
+          case when ${WAITS_FOR_WORKER} and not ${isServed("worker")} then 'worker'
+               when ${WAITS_FOR_SCHEDULER} and not ${isServed("scheduler")} then 'scheduler' end as unserved`;
 const nodes = (where: string) => `select ${nodeColumns(
   `${upTo("n.artifact_json", ARTIFACT_LISTED_BYTES_MAX)} as artifact,
           ${bytesOf("n.artifact_json", ARTIFACT_LISTED_BYTES_MAX)} as artifact_bytes`,
