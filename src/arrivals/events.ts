@@ -2,6 +2,7 @@
 
 import type { Tx } from "../kernel/data/db.ts";
 import type { Ids } from "../kernel/ids.ts";
+import { loggedReason } from "../kernel/telemetry/logged-reason.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import type { Outbox } from "../kernel/work/outbox.ts";
 import type { ServiceLog } from "../kernel/work/service.ts";
@@ -49,8 +50,6 @@ export interface EventsDeps {
   log: ServiceLog;
 }
 
-const REASON_LOGGED_MAX = 1_000;
-
 export function createEvents({ outbox, ids, clock, log }: EventsDeps): Events {
   const listeners: OnRunEnded[] = [];
   const eventOf = (topic: string) => (event: object) => ({
@@ -62,7 +61,7 @@ export function createEvents({ outbox, ids, clock, log }: EventsDeps): Events {
     updated: (tx, event) => outbox.emit(tx, [event].map(eventOf("kpi.updated"))),
     async failed(tx, event, { isAwaited }) {
       const { message, ...run } = event;
-      tx.afterCommit(() => log.warn({ ...run, reason: message.slice(0, REASON_LOGGED_MAX) }, "a model failed"));
+      tx.afterCommit(() => log.warn({ ...run, reason: loggedReason(message) }, "a model failed"));
       if (!isAwaited) await outbox.emit(tx, [event].map(eventOf("model.failed")));
     },
     late: (tx, events) => outbox.emit(tx, events.map(eventOf("deadline.passed"))),

@@ -2,9 +2,8 @@
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../kernel/data/dry-run.ts";
-import { kernelError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
-import { nearest } from "../kernel/nearest.ts";
+import { unknownName } from "../kernel/unknown-name.ts";
 import { webhooksError } from "./catalogue.ts";
 import { testPayload } from "./events.ts";
 import type { SealedSecrets } from "./sealed-secrets.ts";
@@ -81,10 +80,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
 
   async function refuseUnknown(kpiId: string): Promise<void> {
     if (!kpis || (await kpis.existing([kpiId])).length > 0) return;
-    const similar = nearest(kpiId, await kpis.all());
-    const hint = similar === undefined ? "" : ` (did you mean \`${similar}\`?)`;
-    const reason = `The field \`kpiId\`: there is no indicator \`${kpiId}\`${hint}`;
-    throw kernelError("VALIDATION_FAILED", { problem: "unknown", what: "indicator", name: kpiId }, { reason });
+    throw unknownName({ field: "kpiId", what: "indicator", name: kpiId }, await kpis.all());
   }
 
   async function get(queryable: Queryable, id: number): Promise<SubscriptionView> {

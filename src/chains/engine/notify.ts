@@ -3,6 +3,7 @@
  * commit: the log of failures, metrics, hints to workers, timers and live views in all processes, and the parent run.
  */
 import type { Tx } from "../../kernel/data/db.ts";
+import { loggedReason } from "../../kernel/telemetry/logged-reason.ts";
 import type { ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import type { ChainsMetrics } from "../catalogue.ts";
@@ -132,14 +133,11 @@ function endOf({ status }: Book, known: KnownRun | undefined, reasons: WrittenBo
   ];
 }
 
-/** Longer errors are stored with their node. */
-const REASON_LOGGED_MAX = 1_000;
-
 /** One line for each node and each run that failed for good. Their errors are stored, so secrets have been replaced in them. */
 function logFailures(log: ServiceLog, { nodes, status, was }: Book, { facts }: KnownRun, reason: string | null): void {
   const { run_id: runId, chain_id: chainId, name: chain, op_time: opTime, parent_run_id: parentRunId } = facts;
   const run = { runId, chainId, chain, opTime, parentRunId };
-  const cut = (text: string | null) => text?.slice(0, REASON_LOGGED_MAX) ?? null;
+  const cut = (text: string | null) => (text === null ? null : loggedReason(text));
   for (const { node, status: now, was: before, attempt, error } of nodes.values()) {
     if (now !== "FAILED" || before.status === "FAILED") continue;
     log.warn({ ...run, nodeId: node.id, type: node.def.type, attempt, reason: cut(error) }, "a node failed");

@@ -1,6 +1,6 @@
 /** The refusal of a definition that names something that does not exist. */
-import { type ApiError, kernelError } from "../kernel/errors.ts";
-import { nearest } from "../kernel/nearest.ts";
+import { type ApiError, kernelError } from "./errors.ts";
+import { nearest } from "./nearest.ts";
 
 /** `millrace kpi apply` reads the details: another definition of its file may create it. */
 export function unknownName(
