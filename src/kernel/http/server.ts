@@ -37,6 +37,7 @@ import { BYTES_IN_FLIGHT, createBytesInFlight } from "./bytes-in-flight.ts";
 import { isReference, useOpenApi } from "./openapi.ts";
 import { answerBadAddress, answerUnreadable, useProblems } from "./problems.ts";
 import { NoQuery } from "./schemas.ts";
+import { closeUnusedOnStop } from "./unused-connections.ts";
 import { useStrictValidation } from "./validation.ts";
 import { whenUsed } from "./when-used.ts";
 
@@ -135,6 +136,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
   }).withTypeProvider<TypeBoxTypeProvider>();
 
   http.setChildLoggerFactory((parent) => parent); // Log lines include the request id themselves; few requests log anything.
+  closeUnusedOnStop(http);
   http.removeAllContentTypeParsers();
   http.addContentTypeParser(
     "application/json",
