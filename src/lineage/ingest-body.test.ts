@@ -18,7 +18,7 @@ test("a caller that hangs up while it waits for its turn is let go", async () =>
     waits.resolve();
     await new Promise((resolve) => raw.once("close", resolve));
   });
-  http.decorateRequest("holdBytes", () => {});
+  http.decorateRequest("holdBytes", () => () => {});
   useEventTexts(http, async () => 1_000);
   http.post("/", async () => "taken");
   await http.listen({ host: "127.0.0.1", port: 0 });
@@ -28,5 +28,5 @@ test("a caller that hangs up while it waits for its turn is let go", async () =>
   await waits.promise;
   caller.destroy();
   await failed.promise;
-  expect(failure).toMatchObject({ message: "the caller hung up before the whole body had come" });
+  expect(failure).toMatchObject({ message: "the caller disconnected before the body was complete" });
 });

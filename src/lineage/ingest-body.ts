@@ -8,6 +8,7 @@ import { gunzip } from "node:zlib";
 import type { FastifyRequest } from "fastify";
 import { invalid, kernelError } from "../kernel/errors.ts";
 import { textOf } from "../kernel/http/body.ts";
+import { readBody } from "../kernel/http/read-body.ts";
 import type { Http } from "../kernel/http/server.ts";
 import { lineageError } from "./catalogue.ts";
 
@@ -28,33 +29,12 @@ export function useEventTexts(scope: Http, limitOf: (request: FastifyRequest) =>
       throw lineageError("UNSUPPORTED_ENCODING", {}, { encoding: encoding.slice(0, 64) });
     }
     const limit = await limitOf(request);
-    const received = await collect(payload, limit);
+    const received = await readBody(payload, { limit });
     request.holdBytes(received.length);
-    return textOf(isGzip ? await inflated(received, limit, (bytes) => request.holdBytes(bytes)) : received);
+    return textOf(isGzip ? await inflated(received, limit, (bytes) => void request.holdBytes(bytes)) : received);
   });
   const inherited = scope.validatorCompiler;
   scope.setValidatorCompiler((part) => (part.httpPart === "body" || !inherited ? () => true : inherited(part)));
-}
-
-/** By its events, which cost less than an async iterator: it runs for every event, and nearly all come in one piece. */
-function collect(payload: Readable, limit: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const hungUp = () => reject(new Error("the caller hung up before the whole body had come"));
-    if (payload.destroyed) return hungUp(); // While it waited for its turn. No event tells of it any more.
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const add = (chunk: Buffer) => {
-      size += chunk.length;
-      if (size <= limit) return void chunks.push(chunk);
-      // No longer read; its socket stays, for the refusal to go out on.
-      payload.off("data", add).pause();
-      reject(kernelError("BODY_TOO_LARGE", { limit }));
-    };
-    payload.on("data", add);
-    payload.once("end", () => resolve(Buffer.concat(chunks, size)));
-    payload.once("error", reject);
-    payload.once("close", hungUp);
-  });
 }
 
 /**

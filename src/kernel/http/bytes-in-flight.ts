@@ -5,7 +5,7 @@
 import { kernelError } from "../errors.ts";
 
 export interface BytesInFlight {
-  /** Returns what gives them back. Throws TOO_MANY_BYTES. */
+  /** Returns what gives them back, once. Throws TOO_MANY_BYTES. */
   take(key: string, bytes: number): () => void;
 }
 
@@ -36,7 +36,10 @@ export function createBytesInFlight({ keyBytesMax, bytesMax }: BytesInFlightLimi
       refuseMore(inAll, bytes, bytesMax, "all callers together");
       keys.set(key, own + bytes);
       inAll += bytes;
+      let isHeld = true;
       return () => {
+        if (!isHeld) return;
+        isHeld = false;
         inAll -= bytes;
         const left = (keys.get(key) ?? 0) - bytes;
         if (left > 0) keys.set(key, left);

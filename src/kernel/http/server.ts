@@ -36,6 +36,7 @@ import { HEADERS, isCrossSite, REFERENCE_HEADERS } from "./browser.ts";
 import { BYTES_IN_FLIGHT, createBytesInFlight } from "./bytes-in-flight.ts";
 import { isReference, useOpenApi } from "./openapi.ts";
 import { answerBadAddress, answerUnreadable, useProblems } from "./problems.ts";
+import { readBody } from "./read-body.ts";
 import { NoQuery } from "./schemas.ts";
 import { closeUnusedOnStop } from "./unused-connections.ts";
 import { useStrictValidation } from "./validation.ts";
@@ -67,8 +68,8 @@ declare module "fastify" {
     givesBack: (() => void)[] | undefined;
     /** Aborted when the caller's key is revoked or its token expires. For a request that stays open. */
     accessEnds(): AbortSignal;
-    /** Counts bytes of the body among those in flight until then. Throws TOO_MANY_BYTES. */
-    holdBytes(bytes: number): void;
+    /** Counts bytes of the body among those in flight until then, or until what it returns is called. Throws TOO_MANY_BYTES. */
+    holdBytes(bytes: number): () => void;
   }
 }
 
@@ -138,23 +139,25 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
   http.setChildLoggerFactory((parent) => parent); // Log lines include the request id themselves; few requests log anything.
   closeUnusedOnStop(http);
   http.removeAllContentTypeParsers();
-  http.addContentTypeParser(
-    "application/json",
-    { parseAs: "buffer" },
-    async (request: FastifyRequest, body: Buffer) => {
-      if (body.length === 0 && needsNoBody(request)) return null;
-      request.holdBytes(body.length);
-      return parseJson(body);
-    },
-  );
+  http.addContentTypeParser("application/json", async (request: FastifyRequest, payload: IncomingMessage) => {
+    const length = request.headers["content-length"];
+    const body = await readBody(payload, {
+      limit: request.routeOptions.bodyLimit,
+      declared: length === undefined ? undefined : Number(length),
+      hold: (bytes) => request.holdBytes(bytes),
+    });
+    return body.length === 0 && needsNoBody(request) ? null : parseJson(body);
+  });
   useStrictValidation(http);
   useProblems(http);
 
   const bytesInFlight = createBytesInFlight(BYTES_IN_FLIGHT);
   http.decorateRequest("givesBack", undefined);
-  http.decorateRequest("holdBytes", function (this: FastifyRequest, bytes: number): void {
+  http.decorateRequest("holdBytes", function (this: FastifyRequest, bytes: number): () => void {
     if (!this.givesBack) throw new Error("the caller has disconnected");
-    this.givesBack.push(bytesInFlight.take(identityOf(this), bytes));
+    const giveBack = bytesInFlight.take(identityOf(this), bytes);
+    this.givesBack.push(giveBack);
+    return giveBack;
   });
   http.decorateRequest("accessEnds", function (this: FastifyRequest): AbortSignal {
     const ended = new AbortController();
