@@ -122,7 +122,7 @@ describe("apply", () => {
   ])("only checks the %s with --dry-run", async (_, present, call) => {
     const { apply, changes } = await setUp(present);
     expect((await apply(await fileWith(DAILY), "--dry-run")).stdout).toBe("daily is valid: 2 nodes.\n");
-    expect(changes().map(([method, url]) => `${method} ${url}`)).toEqual([call]);
+    expect(changes().map(([method, url]) => [method, url].join(" "))).toEqual([call]);
   });
 
   test("prints each problem of the DAG with its line", async () => {
