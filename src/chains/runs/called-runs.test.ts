@@ -9,7 +9,7 @@ const database = useDatabase();
 const chains = useChainProcesses(database);
 const { acts, begun, define, ended, look } = chains;
 const REQUEST = { opTime: "20250101", params: { modelId: "m" }, startedBy: "model m" };
-const BYTES_MAX = 1_000;
+const BYTES_MAX = 17_179_869_184; // The largest `arrivals.resultBytesMax`.
 
 async function defineNamed(process: ChainProcess, nodes: readonly object[]): Promise<string> {
   const name = `called ${randomUUID()}`;

@@ -43,7 +43,7 @@ const OF_NODES = "run_id = $1 and artifact_json is not null and ($2::text[] is n
 const STORED_FACTOR = 8;
 const BYTES = statement<{ bytes: number }>(
   "chains.child.artifact_bytes",
-  `select (case when stored > $3 * ${STORED_FACTOR} then stored else (
+  `select (case when stored > $3::float8 * ${STORED_FACTOR} then stored else (
      select coalesce(sum(octet_length(artifact_json::text)), 0) from chains.job_run_node where ${OF_NODES}
    ) end)::float8 as bytes
    from (
