@@ -45,6 +45,11 @@ async function runningModel() {
 }
 const waits = () => database.query("select generation from arrivals.node_wait");
 const noWaits = () => until(async () => (await waits()).length === 0, "the waits to be deleted");
+/** Ends the time-out of a parked node, or the delay of one that is tried again. */
+async function due(state: "parked" | "delayed"): Promise<void> {
+  await database.query("update chains.live_node set due_at = now() where state = $1", [state]);
+  await chainProcess.timers.runOnce();
+}
 const parked = (runId: string) =>
   until(
     async () =>
@@ -66,8 +71,12 @@ describe("a node that waits until a model can run once more", () => {
 
   test("does not run it if each of its attempts took too long", async () => {
     const work = await runningModel();
-    const runId = await start({ timeoutMs: 50, retry: { maxAttempts: 2, backoffMs: 1 } });
-    expect((await chains.ended(runId)).reason).toMatch(/took longer than its 50 ms/);
+    const runId = await start({ timeoutMs: 60_000, retry: { maxAttempts: 2, backoffMs: 1 } });
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
+      await parked(runId);
+      await due("parked");
+    }
+    expect((await chains.ended(runId)).reason).toMatch(/took longer than its 60000 ms/);
     expect(await waits()).toHaveLength(2);
     work.release();
     await noWaits();
@@ -76,12 +85,13 @@ describe("a node that waits until a model can run once more", () => {
 
   test("runs it once, however many of its attempts took too long before", async () => {
     const work = await runningModel();
-    const runId = await start({ timeoutMs: 50, retry: { maxAttempts: 2, backoffMs: 60_000, jitter: 0 } });
-    await until(async () => (await chains.look(runId)).nodes["run"]?.status === "RETRYING", "the time-out");
+    const runId = await start({ timeoutMs: 60_000, retry: { maxAttempts: 2, backoffMs: 60_000 } });
+    await parked(runId);
+    await due("parked");
+    expect((await chains.look(runId)).nodes["run"]?.status).toBe("RETRYING");
     work.release();
     await noWaits();
-    await database.query("update chains.live_node set due_at = now() where state = 'delayed'");
-    await chainProcess.timers.runOnce();
+    await due("delayed");
     expect((await chains.ended(runId)).status).toBe("SUCCESS");
     expect(await tasks()).toHaveLength(2);
   });
