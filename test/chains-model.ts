@@ -270,6 +270,13 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
       propagate();
     },
 
+    /** A stopping run does not wait for what its nodes are parked for. (In the model that is never a run, which would be stopped.) */
+    stopWaits(): void {
+      const parked = nodes.filter(({ child }) => run.status === "STOPPING" && child !== null);
+      for (const node of parked) end(node, "STOPPED");
+      if (parked.length > 0) propagate();
+    },
+
     expireGrace(): void {
       if (run.status !== "STOPPING") return;
       for (const node of nodes) if (node.status === "RUNNING") end(node, "STOPPED");

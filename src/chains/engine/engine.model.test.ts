@@ -287,10 +287,12 @@ async function runTimers(
   due: Model["nodes"][number] | string | undefined,
   room: number,
 ): Promise<void> {
+  const wasStopping = model.rows().run === "STOPPING";
   model.reclaim();
   const begins = model.admit();
   if (typeof due === "object") model.due(due);
   if (due === "the deadline" && !begins) model.timeOut();
+  if (wasStopping) model.stopWaits();
   if (due === "the grace") model.expireGrace();
   worker.room = room;
   await timers.runOnce();
