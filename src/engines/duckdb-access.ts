@@ -17,7 +17,7 @@ import { sqlTokens } from "./sql-tokens.ts";
  */
 const REFUSED_NAMES =
   /\b(?:(?:enable|disable)_(?:logging|profiling)|truncate_duckdb_logs|use_tmp_file|query_table|json_execute_serialized_sql|import_database)\b/i;
-const RUNS_SQL = new Set(["query", "query_table", "json_execute_serialized_sql", "import_database"]);
+const RUNS_SQL = new Set(["query_table", "json_execute_serialized_sql", "import_database"]);
 const REFUSED_STATEMENTS: ReadonlyMap<StatementType, string> = new Map([
   [StatementType.LOAD, "INSTALL and LOAD"],
   [StatementType.PRAGMA, "A pragma that changes DuckDB"],

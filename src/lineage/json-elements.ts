@@ -2,14 +2,15 @@
  * The elements of a JSON array as they are written. An event is kept exactly as it was sent, with the order of its keys and
  * those that come twice, which is lost once a batch has been parsed and its elements are written out again.
  */
-import { endOfString } from "../kernel/json/complexity.ts";
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COMMA,
+  endOfString,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from "../kernel/json/complexity.ts";
 
 /**
  * Nothing if the text does not begin and end as an array. Otherwise it is a JSON array if, and only if, each of the elements

@@ -18,13 +18,13 @@ export interface JsonLimits {
  */
 export const JSON_LIMITS: JsonLimits = { depthMax: 256, elementsMax: 500_000 };
 
-const QUOTE = 0x22;
+export const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
+export const COMMA = 0x2c;
+export const OPEN_BRACKET = 0x5b;
+export const CLOSE_BRACKET = 0x5d;
+export const OPEN_BRACE = 0x7b;
+export const CLOSE_BRACE = 0x7d;
 
 /** What is too much, to follow "it"; undefined if the text is within the limits. It need not be JSON. */
 export function whyTooComplex(text: string, { depthMax, elementsMax }: JsonLimits): string | undefined {
