@@ -3,8 +3,9 @@ import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config
 import { type Project, testFiles } from "./test/projects.ts";
 
 const files = testFiles();
-/** Starts the Postgres of the run and builds the product. Pure tests need neither, and do not wait for them. */
-const globalSetup = ["test/global-setup.ts"];
+/** Each test waits for what it needs only: pure ones for nothing, and those of one process not for a build. */
+const postgres = ["test/postgres-setup.ts"];
+const postgresAndBuild = ["test/build-setup.ts", ...postgres];
 
 /** Workers are more than the cores of a small machine: most tests wait for Postgres, and processes for each other. */
 const together = { maxWorkers: 3, sequence: { groupOrder: 0 } };
@@ -15,13 +16,14 @@ export default defineConfig({
     // Real servers and processes on a busy machine: a test that needs longer than this hangs.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
     // Not threads: their stack is four times as large as that of the product, and some tests meet with its end.
     pool: "forks",
     projects: [
       project("pure", { ...together, isolate: false }),
-      project("database", { ...together, isolate: false, globalSetup }),
-      project("isolated", { ...together, globalSetup }),
-      project("processes", { ...afterwards, isolate: false, globalSetup }),
+      project("database", { ...together, isolate: false, globalSetup: postgres }),
+      project("isolated", { ...together, globalSetup: postgresAndBuild }),
+      project("processes", { ...afterwards, isolate: false, globalSetup: postgresAndBuild }),
     ],
   },
 });

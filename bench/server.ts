@@ -1,5 +1,6 @@
 /** The real HTTP server on a given database, for one admin key: a suite adds the routes that it measures. */
 import type { AddressInfo } from "node:net";
+import { createConsoleAccess } from "../src/kernel/auth/console-access.ts";
 import { createKeys } from "../src/kernel/auth/keys.ts";
 import type { Db } from "../src/kernel/data/db.ts";
 import { createHttp, type Http } from "../src/kernel/http/server.ts";
@@ -10,6 +11,7 @@ import { systemClock } from "../src/kernel/time/clock.ts";
 import { openPulse, type Pulse } from "../src/kernel/work/pulse.ts";
 import { createWake, type Wake } from "../src/kernel/work/wake.ts";
 import { CATALOGUE } from "../src/modules.ts";
+import { noHints } from "../test/no-hints.ts";
 
 export interface BenchParts {
   log: Log;
@@ -38,14 +40,17 @@ export async function serveBench(
   const http = await createHttp({
     log,
     metrics: registry.define(KERNEL_METRICS),
-    keys: createKeys({ db, wake, clock: systemClock, adminKey: key }),
+    keys: createKeys({ db, wake, hints: noHints, clock: systemClock, adminKey: key }),
+    sessions: createConsoleAccess({ db, wake, clock: systemClock, adminKey: key }).sessions,
     version: "bench",
+    roles: ["api"],
     scopes: CATALOGUE.scopes,
     tags: CATALOGUE.tags,
     anonymousScopes: [],
     trustedProxies: [],
     bodyLimitBytes: 1_048_576,
     rateLimitPerMinute: 1_000_000_000,
+    rev: () => 0n,
     isStopping: () => false,
   });
   const stopRoutes = await addRoutes({ log, registry, pulse, wake, http });

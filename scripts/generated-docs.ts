@@ -4,17 +4,21 @@
  */
 import { instanceLease } from "../src/arrivals/store/instances.ts";
 import { nodeLeases } from "../src/chains/store/live.ts";
+import { taskLease } from "../src/harvest/store/tasks.ts";
 import { settingsAsMarkdown } from "../src/kernel/config/index.ts";
 import { leaseOf } from "../src/kernel/work/outbox.ts";
 import { CATALOGUE } from "../src/modules.ts";
 import { stageStores } from "../src/tracking/store.ts";
 import { deliveryLease } from "../src/webhooks/store/deliveries.ts";
+import { sourceFields } from "./source-fields.ts";
 
 export const GENERATED: { file: string; part: string; make: () => string }[] = [
   { file: "docs/errors.md", part: "errors", make: errorsTable },
   { file: "docs/events.md", part: "metrics", make: metricsTable },
+  { file: "docs/events.md", part: "hints", make: hintsTable },
   { file: "docs/operating.md", part: "settings", make: () => settingsAsMarkdown(CATALOGUE.settings) },
   { file: "docs/leases.md", part: "leases", make: leaseStatements },
+  { file: "docs/sources.md", part: "fields", make: sourceFields },
 ];
 
 /** The file's text with the part between its marks replaced. */
@@ -39,10 +43,17 @@ function metricsTable(): string {
   return ["| metric | kind | labels | what it tells |", "|---|---|---|---|", ...rows].join("\n");
 }
 
+function hintsTable(): string {
+  const rows = Object.entries(CATALOGUE.hints).map(
+    ([kind, { scope, id, help }]) => `| \`${kind}\` | ${id} | \`${scope}\` | ${help} |`,
+  );
+  return ["| kind | id | scope | when |", "|---|---|---|---|", ...rows].join("\n");
+}
+
 function leaseStatements(): string {
   const stages = Object.values(stageStores).map(({ lease }) => lease);
   // The outbox has a lease for each consumer; one stands for all.
-  return [leaseOf("webhooks"), ...stages, ...Object.values(nodeLeases), instanceLease, deliveryLease]
+  return [leaseOf("webhooks"), ...stages, ...Object.values(nodeLeases), instanceLease, deliveryLease, taskLease]
     .map(({ name, statements }) => {
       const shown = statements.map((one) => `-- ${one.name}\n${outdented(one.text)};`);
       return `## ${name}\n\n\`\`\`sql\n${shown.join("\n\n")}\n\`\`\``;

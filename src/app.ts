@@ -1,8 +1,12 @@
 /** Opens a list of modules on one database and one HTTP server, starts them in order, and stops them in the reverse order. */
 import type { AddressInfo } from "node:net";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { historyRetention } from "./kernel/auth/audit-retention.ts";
+import { createConsoleAccess } from "./kernel/auth/console-access.ts";
+import type { NewLink } from "./kernel/auth/console-links.ts";
 import { createKeys } from "./kernel/auth/keys.ts";
 import { mergeCatalogues } from "./kernel/catalogue.ts";
+import type { SettingInForce } from "./kernel/config/in-force.ts";
 import { loadConfig, type ServerConfig } from "./kernel/config/index.ts";
 import type { Environment, Flags } from "./kernel/config/read-settings.ts";
 import type { ServerSettings } from "./kernel/config/settings.ts";
@@ -11,11 +15,22 @@ import { migrate } from "./kernel/data/migrate.ts";
 import { kernelChecks } from "./kernel/doctor.ts";
 import { resolveDataDir, startEmbeddedPostgres } from "./kernel/embedded-postgres/index.ts";
 import { OperatorError } from "./kernel/errors.ts";
+import { gateRoutes } from "./kernel/gate/gate-routes.ts";
+import { createGates } from "./kernel/gate/gates.ts";
+import { openHints } from "./kernel/hints/hints.ts";
+import { hintRoutes } from "./kernel/hints/routes.ts";
+import { createHintStreams } from "./kernel/hints/stream.ts";
 import { adminSurfaces } from "./kernel/http/admin.ts";
+import { serveConsole } from "./kernel/http/console-files.ts";
 import { createHttp, type Http, under } from "./kernel/http/server.ts";
-import { publicSurfaces } from "./kernel/http/surfaces.ts";
+import { sessionRoutes } from "./kernel/http/session-routes.ts";
+import { frontPageRoutes, publicSurfaces } from "./kernel/http/surfaces.ts";
 import { systemIds } from "./kernel/ids.ts";
+import { createInUse } from "./kernel/in-use.ts";
 import { type Loaded, loadModules, type Module, type ModuleContext, type Opened } from "./kernel/module.ts";
+import { needChecks } from "./kernel/overview/doctor.ts";
+import { overviewRoutes } from "./kernel/overview/routes.ts";
+import { PACKAGE_ROOT } from "./kernel/package-root.ts";
 import { createSecretBox } from "./kernel/secrets/cipher.ts";
 import { loadSecretKey } from "./kernel/secrets/encryption-key.ts";
 import { createNamedSecrets, secretsCheck } from "./kernel/secrets/named-secrets.ts";
@@ -39,6 +54,7 @@ export type Config = ServerConfig<LoadedModules>;
 type AnyConfig = ServerSettings & {
   readonly sections: Readonly<Record<string, unknown>>;
   readonly settings: Readonly<Record<string, object>>;
+  readonly inForce: readonly SettingInForce[];
 };
 type KernelMetrics = Metrics<typeof KERNEL_METRICS>;
 
@@ -55,8 +71,12 @@ export async function configure(sources: Sources): Promise<Config> {
 export interface Millrace {
   /** Where it listens. */
   url: string;
+  /** Without `api` it answers for its health and metrics only. */
+  roles: readonly string[];
   /** Created by the first start, and shown only this once. */
   firstAdminKey: string | undefined;
+  /** A new link for whoever reads the output of this process; undefined without the role `api`, or without an admin key. */
+  newConsoleLink(): Promise<NewLink | undefined>;
   http: Http;
   registry: MetricsRegistry;
   /** Finishes what is in flight and stops everything that was started. */
@@ -70,9 +90,13 @@ export interface StartOptions {
   print: (line: string) => void;
   /** The modules that the configuration was read for. */
   modules?: readonly Module[];
+  /** Where the built page of the console is. */
+  consoleDir?: string;
 }
 
-export async function start({ config, cwd, print, modules = MODULES }: StartOptions): Promise<Millrace> {
+const CONSOLE_DIR = join(PACKAGE_ROOT, "dist/console");
+
+export async function start({ config, cwd, print, ...options }: StartOptions): Promise<Millrace> {
   const log = createLog({ level: config.logLevel });
   const registry = createMetrics();
   const metrics = registry.define(KERNEL_METRICS);
@@ -84,7 +108,9 @@ export async function start({ config, cwd, print, modules = MODULES }: StartOpti
     const database = await openDatabase({ config, cwd, print, log, metrics });
     cleanup.add("database", database.close);
     await migrate(database.db);
-    return await serve({ config, cwd, log, registry, metrics, cleanup, database, modules: await loadModules(modules) });
+    const modules = await loadModules(options.modules ?? MODULES);
+    const consoleDir = options.consoleDir ?? CONSOLE_DIR;
+    return await serve({ config, cwd, log, registry, metrics, cleanup, database, modules, consoleDir });
   } catch (error) {
     await cleanup.run();
     throw error;
@@ -152,6 +178,7 @@ interface OpenProcess {
   cleanup: Cleanup;
   database: Database;
   modules: readonly Loaded[];
+  consoleDir: string;
 }
 
 async function serve(deps: OpenProcess): Promise<Millrace> {
@@ -173,7 +200,9 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   const pulse = await openPulse({ db, log });
   cleanup.add("pulse", pulse.stop);
   const wake = createWake({ pulse, log });
-  cleanup.add("hints", wake.stop);
+  cleanup.add("wake-ups", wake.stop);
+  const { hints, received, stop: stopHints } = await openHints({ pulse, log });
+  cleanup.add("hints of changes", stopHints);
   const onRun: OnRun = (service, outcome, counts) => {
     metrics.count("millrace_service_runs_total", { service, outcome });
     for (const [kind, n] of Object.entries(counts)) metrics.count("millrace_service_items_total", { service, kind }, n);
@@ -181,18 +210,22 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   const session = await openSession({ pulse, log, onRun, version: VERSION, roles: config.roles });
   session.service.start(); // Stopped by closing the session, after the last item in flight was released.
   cleanup.add("session", session.close);
-  const keys = createKeys({ db, wake, clock: systemClock, adminKey: config.adminKey });
+  const keys = createKeys({ db, wake, hints, clock: systemClock, adminKey: config.adminKey });
+  const access = createConsoleAccess({ db, wake, clock: systemClock, adminKey: config.adminKey });
   const box = createSecretBox(await loadSecretKey({ configured: config.secretKey, dataDir }));
-  const secrets = createNamedSecrets({ db, box });
+  const inUse = createInUse();
+  const secrets = createNamedSecrets({ db, box, hints, inUse });
   const secretsFinding = await secretsCheck(secrets).look(db);
   if (secretsFinding.verdict !== "ok") log.warn(`${secretsFinding.found} ${secretsFinding.advice}`);
   const outbox = createOutbox([], wake);
+  const gates = createGates({ db, session, wake, hints, log, metrics });
 
-  const opened = await openModules(deps, { db, wake, session, outbox, box, secrets, onRun });
+  const opened = await openModules(deps, { db, wake, hints, session, outbox, box, secrets, gates, inUse, onRun });
   for (const { name, drain } of opened) if (drain) cleanup.add(`writes in flight of ${name}`, drain);
   const relays = config.roles.includes("worker") ? outbox.relays({ db, session, wake, log, onRun }) : [];
   const services = opened.flatMap(({ services: byRole }) => config.roles.flatMap((role) => byRole?.[role] ?? []));
-  for (const service of [...services, ...relays]) {
+  const history = config.roles.includes("scheduler") ? historyRetention({ ...config, db, log, onRun }) : [];
+  for (const service of [...services, ...relays, ...history]) {
     service.start();
     cleanup.add(service.name, service.stop);
   }
@@ -201,8 +234,11 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
     log,
     metrics,
     keys,
+    sessions: access.sessions,
     isStopping,
+    rev: received.rev,
     version: VERSION,
+    roles: config.roles,
     scopes: catalogue.scopes,
     tags: catalogue.tags,
     anonymousScopes: config.anonymousScopes,
@@ -211,14 +247,25 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
     rateLimitPerMinute: config.rateLimitPerMinute,
     assertions: opened.find(({ assertions }) => assertions)?.assertions,
   });
-  const page = { version: VERSION, roles: config.roles, database: description, startedAt: new Date() };
-  publicSurfaces(http, { db, metrics: registry, page });
-  if (config.roles.includes("api")) {
+  const hintStreams = createHintStreams({ received, kinds: catalogue.hints, scopes: catalogue.scopes });
+  publicSurfaces(http, { db, metrics: registry });
+  const isApi = config.roles.includes("api");
+  if (!(isApi && (await serveConsole(http, deps.consoleDir)))) {
+    const page = { version: VERSION, roles: config.roles, database: description, startedAt: new Date() };
+    frontPageRoutes(http, { ...page, lacksConsole: isApi });
+  }
+  if (isApi) {
     const moduleChecks = opened.flatMap(({ checks = [] }) => checks);
-    const checks = [...kernelChecks({ version: VERSION, dataDir }), secretsCheck(secrets), ...moduleChecks];
+    const parts = opened.flatMap(({ overview = [] }) => overview);
+    const ownChecks = [...kernelChecks({ version: VERSION, dataDir }), secretsCheck(secrets)];
+    const checks = [...ownChecks, ...moduleChecks, ...needChecks(parts)];
     await under(http, "/api/v1", (api) => {
-      adminSurfaces(api, { db, keys, checks, catalogue });
+      adminSurfaces(api, { db, keys, checks, catalogue, settings: config.inForce });
+      sessionRoutes(api, { db, keys, ...access });
       secretRoutes(api, { db, secrets });
+      gateRoutes(api, { db, gates });
+      hintRoutes(api, hintStreams);
+      overviewRoutes(api, { db, clock: systemClock, scopes: catalogue.scopes, parts });
     });
     for (const { routes } of opened) await routes?.(http);
   }
@@ -230,13 +277,16 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
 
   return {
     url,
+    roles: config.roles,
     firstAdminKey,
+    newConsoleLink: async () => (isApi ? access.links.forOperator() : undefined),
     http,
     registry,
     async stop() {
       if (stopping) return;
       stopping = true;
       // First: a request that waits for work or watches a run would keep the server open.
+      hintStreams.stop();
       for (const { endWaits } of opened) endWaits?.();
       await cleanup.run();
       log.info({}, "millrace has stopped");
@@ -244,7 +294,10 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   };
 }
 
-type Kernel = Pick<ModuleContext<never, never>, "db" | "wake" | "session" | "outbox" | "box" | "secrets" | "onRun">;
+type Kernel = Pick<
+  ModuleContext<never, never>,
+  "db" | "wake" | "hints" | "session" | "outbox" | "box" | "secrets" | "gates" | "inUse" | "onRun"
+>;
 
 /** Opens each module with the APIs of those before it. The compiler has checked the list (`moduleList`). */
 async function openModules(deps: OpenProcess, kernel: Kernel): Promise<(Opened & { name: string })[]> {

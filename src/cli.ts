@@ -16,6 +16,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | Family>>> = {
   demo: async () => (await import("./cli/demo.ts")).demo,
   serve: async () => (await import("./cli/serve.ts")).serve,
   migrate: async () => (await import("./cli/migrate.ts")).migrate,
+  console: async () => (await import("./cli/console.ts")).consoleLink,
   keys: async () => (await import("./cli/keys.ts")).keys,
   secrets: async () => (await import("./cli/secrets.ts")).secrets,
   doctor: async () => (await import("./cli/doctor.ts")).doctor,
@@ -23,7 +24,9 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | Family>>> = {
   chain: async () => (await import("./cli/chain/index.ts")).chain,
   arrive: async () => (await import("./cli/kpi/arrive.ts")).arrive,
   kpi: async () => (await import("./cli/kpi/index.ts")).kpi,
+  harvest: async () => (await import("./cli/harvest/index.ts")).harvest,
   lineage: async () => (await import("./cli/lineage/index.ts")).lineage,
+  simulate: async () => (await import("./cli/simulate.ts")).simulate,
 };
 
 async function main([word, ...rest]: readonly string[]): Promise<number> {

@@ -5,13 +5,14 @@
 import { arrivals } from "./arrivals/index.ts";
 import { chains } from "./chains/index.ts";
 import { engines } from "./engines/index.ts";
+import { harvest } from "./harvest/index.ts";
 import { mergeCatalogues } from "./kernel/catalogue.ts";
 import { moduleList } from "./kernel/module.ts";
 import { lineage } from "./lineage/index.ts";
 import { tracking } from "./tracking/index.ts";
 import { webhooks } from "./webhooks/index.ts";
 
-export const MODULES = moduleList(engines, webhooks, chains, arrivals, tracking, lineage);
+export const MODULES = moduleList(engines, webhooks, chains, arrivals, tracking, harvest, lineage);
 
 /** The merged catalogue of the kernel and all modules. */
 export const CATALOGUE = mergeCatalogues(MODULES);

@@ -4,6 +4,8 @@
  */
 import type { InstanceState, RerunPolicy, TaskStatus } from "../src/arrivals/runs/states.ts";
 
+const WAITING: ReadonlySet<InstanceState> = new Set(["waiting", "quiet", "asking"]);
+
 export interface ModelDef {
   id: string;
   tables: readonly { table: string; optional: boolean; quiet: boolean }[];
@@ -233,6 +235,9 @@ export function createModel(given: readonly ModelDef[], { lostLimit }: { lostLim
     setRerun(id: string, rerun: RerunPolicy): void {
       const model = models.get(id);
       if (model) model.def = { ...model.def, rerun };
+      // A change of the model judges again what waits.
+      const waits = all().filter(({ model: of, state }) => of === id && WAITING.has(state));
+      for (const instance of waits) consider(instance);
     },
 
     run(id: string, opTime: string, forced: boolean): number | Refusal {

@@ -18,6 +18,7 @@ import { openSession } from "../src/kernel/work/session.ts";
 import { createWake } from "../src/kernel/work/wake.ts";
 import type { TestDatabase } from "./database.ts";
 import { type LogLine, recordingLog } from "./log.ts";
+import { noHints } from "./no-hints.ts";
 import { signal, until } from "./until.ts";
 
 export const ACTOR = {
@@ -97,6 +98,8 @@ export const SETTINGS: ArrivalsSettings = {
   opTimePattern: ".",
   tableCase: "as-given",
   lostLimit: 5,
+  keepDays: 1_095,
+  runsKeepDays: 365,
   files: [],
 };
 /** Releases every held act after the test, so that no process waits for it when it stops. */
@@ -199,6 +202,7 @@ export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
       const arrivals = createArrivals({
         db,
         wake,
+        hints: noHints,
         session,
         log,
         chains,

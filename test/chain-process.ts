@@ -20,6 +20,7 @@ import { openSession } from "../src/kernel/work/session.ts";
 import { createWake } from "../src/kernel/work/wake.ts";
 import type { TestDatabase } from "./database.ts";
 import { type LogLine, recordingLog } from "./log.ts";
+import { noHints } from "./no-hints.ts";
 import { signal, until } from "./until.ts";
 
 export const ACTOR = {
@@ -151,12 +152,13 @@ export function useChainProcesses(database: TestDatabase): ChainProcesses {
       const chains = createChains({
         db,
         wake,
+        hints: noHints,
         session,
         log,
         metrics: createMetrics().define(CATALOGUE.metrics),
         onRun: () => {},
         settings: { ...SETTINGS, ...settings },
-        secrets: createNamedSecrets({ db, box: createSecretBox(undefined) }),
+        secrets: createNamedSecrets({ db, hints: noHints, box: createSecretBox(undefined) }),
         types: [act],
         outbox: createOutbox([], wake),
         async hasArrived(_tx, tables, opTime) {

@@ -132,9 +132,10 @@ export function canHaveEffect(model: Model, command: Command): boolean {
     case "resume":
       return status === "STOPPED";
     case "retry":
+      return status !== "STOPPING" && (some("FAILED", "STOPPED") || model.delayed().length > 0);
     case "retry run":
       return status !== "STOPPING" && some("FAILED", "STOPPED");
     case "complete":
-      return some("FAILED", "STOPPED", "RUNNING");
+      return some("FAILED", "STOPPED", "RUNNING", "RETRYING");
   }
 }

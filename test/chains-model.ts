@@ -156,6 +156,11 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
 
   function retry({ nodeId, downstream }: Asked): Refusal | undefined {
     const refusal = nodeId === undefined ? "RUN_WRONG_STATE" : "NODE_WRONG_STATE";
+    const backingOff = nodes.find(({ def, delayed }) => delayed && def.id === nodeId);
+    if (backingOff && run.status !== "STOPPING") {
+      Object.assign(backingOff, { delayed: false, tries: 0 });
+      return undefined;
+    }
     const asked = nodes.filter(({ def, status }) => {
       return (nodeId === undefined || def.id === nodeId) && (status === "FAILED" || status === "STOPPED");
     });
@@ -305,7 +310,7 @@ export function createModel(defs: readonly NodeDef[], options: { lostLimit: numb
     complete(nodeId: string): NodeStatus | Refusal {
       const node = get(nodeId);
       if (node.status === "SUCCESS") return node.status;
-      if (!["FAILED", "STOPPED", "RUNNING"].includes(node.status)) return "NODE_WRONG_STATE";
+      if (!["FAILED", "STOPPED", "RUNNING", "RETRYING"].includes(node.status)) return "NODE_WRONG_STATE";
       end(node, "SUCCESS");
       if (run.status !== "STOPPING") {
         resetDescendants(new Set([node]), false);

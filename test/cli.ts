@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { ADMIN_KEY } from "./millrace.ts";
 
-const CLI = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+const CLI = fileURLToPath(new URL("../dist/bin/millrace.js", import.meta.url));
 
 export interface Ended {
   /** Its exit code, or the signal that ended it. */

@@ -1,6 +1,7 @@
 /** Those who send lineage, as engines and Gravitino do: they post events over HTTP until they are acknowledged. */
+
+import { sourceOf } from "../src/lineage/graph/stories.fixture.ts";
 import type { GraphInNames, TestLineage } from "../src/lineage/lineage.fixture.ts";
-import { sourceOf } from "../src/lineage/stories.fixture.ts";
 import type { Answer, Api, Json } from "./client.ts";
 import type { TestDatabase } from "./database.ts";
 import { until } from "./until.ts";
@@ -152,6 +153,6 @@ export async function contradictions(
 /** The graph of a new tenant that is told these events one by one, in the order of time. */
 export async function graphOf(lineage: TestLineage, events: readonly Json[]): Promise<GraphInNames> {
   const tenant = await lineage.tenant();
-  for (const event of events) await lineage.tell(tenant, event, { source: sourceOf(event) });
+  for (const event of events) await lineage.send(tenant, event, { source: sourceOf(event) });
   return lineage.graph(tenant);
 }

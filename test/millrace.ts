@@ -14,6 +14,8 @@ export interface TestMillrace {
 }
 
 export interface MillraceOptions {
+  /** Where the built page of the console is. */
+  consoleDir?: string;
   env?: Record<string, string>;
   tracking?: Partial<Config["sections"]["tracking"]>;
   chains?: Partial<Config["sections"]["chains"]>;
@@ -51,6 +53,12 @@ export async function startMillrace(database: TestDatabase, options: MillraceOpt
     webhooks: { ...config.sections.webhooks, ...options.webhooks },
     lineage: { ...config.sections.lineage, ...options.lineage },
   };
-  const app = await start({ config: { ...config, sections }, cwd: import.meta.dirname, print: () => {} });
+  const { consoleDir } = options;
+  const app = await start({
+    config: { ...config, sections },
+    cwd: import.meta.dirname,
+    print: () => {},
+    ...(consoleDir === undefined ? {} : { consoleDir }),
+  });
   return { app, url: app.url, api: api(app.url, ADMIN_KEY) };
 }

@@ -37,6 +37,13 @@ export async function explain(db: Db, call: string): Promise<PlanFacts> {
   };
 }
 
+const CUSTOM_PLANS = statement("test.custom_plans", "set plan_cache_mode = force_custom_plan");
+
+/** Plans every statement for its values, as the connections for lists do. `db` must have a single connection. */
+export async function planForValues(db: Queryable): Promise<void> {
+  await db.rows(CUSTOM_PLANS);
+}
+
 const GENERIC_PLANS = statement<{ n: number }>(
   "test.generic_plans",
   "select generic_plans::int as n from pg_prepared_statements where name = $1",

@@ -11,7 +11,7 @@ export type Project = "isolated" | "processes" | "database" | "pure";
 const RULES: readonly { project: Project; has: RegExp }[] = [
   // `vi` replaces modules, clocks and the environment, also for other files in the same worker.
   { project: "isolated", has: importOf("vi", "vitest") },
-  { project: "processes", has: /^import [^;]*from "node:child_process"/m },
+  { project: "processes", has: /^import [^;]*from "(?:node:child_process|playwright-core)"/m },
   // `inject` gives the shared Postgres of the run.
   { project: "database", has: importOf("inject", "vitest") },
 ];
@@ -51,7 +51,7 @@ function readIfThere(path: string): string | undefined {
 /** Every test file of each project. */
 export function testFiles(): Record<Project, string[]> {
   const files: Record<Project, string[]> = { isolated: [], processes: [], database: [], pure: [] };
-  for (const folder of ["src", "test", "bench"]) {
+  for (const folder of ["src", "test", "bench", "console"]) {
     const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
     for (const name of names) {
       const path = join(folder, name);

@@ -1,4 +1,5 @@
 /** Randomness from a seed, so that a failed run can be repeated: set MILLRACE_TEST_SEED to the one that it printed. */
+import { mulberry32 } from "../src/kernel/mulberry32.ts";
 
 export interface Random {
   /** For the message of a failure. */
@@ -10,14 +11,7 @@ export interface Random {
 
 export function seededRandom(): Random {
   const seed = Number(process.env["MILLRACE_TEST_SEED"] ?? Math.trunc(Math.random() * 2 ** 31));
-  let state = seed;
-  // mulberry32
-  function next(): number {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  }
+  const next = mulberry32(seed);
   return {
     seed,
     between: (min, max) => min + Math.floor(next() * (max - min + 1)),

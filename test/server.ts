@@ -7,7 +7,7 @@ import { onTestFinished } from "vitest";
 import { type Api, api } from "./client.ts";
 import { ADMIN_KEY } from "./millrace.ts";
 
-const CLI = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+const CLI = fileURLToPath(new URL("../dist/bin/millrace.js", import.meta.url));
 
 export interface ServerOptions {
   /** The Postgres to use, or the data directory of an embedded one. */

@@ -150,13 +150,73 @@ describe("the tree", () => {
       expect(readFileSync(join("sql", name), "utf8"), name).toMatch(/^-- \w.*\.\n/);
   });
 
+  test("migrations are numbered one after the other, each with a number of its own", () => {
+    const numbers = readdirSync("sql").map((name) => Number(name.slice(0, 6)));
+    expect(numbers.toSorted((one, other) => one - other)).toEqual(numbers.map((_, index) => index + 1));
+  });
+
   test("dependencies are pinned and the lock file names no download address", () => {
     const { dependencies, devDependencies, optionalDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
     const versions = Object.values<string>({ ...dependencies, ...devDependencies, ...optionalDependencies });
     expect(versions.filter((version) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
     expect(readFileSync("package-lock.json", "utf8")).not.toContain('"resolved"');
   });
+
+  test("every package of the lock file has its hash, except those that no registry had when it was written", () => {
+    const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8")) as {
+      packages: Record<string, { version: string; integrity?: string }>;
+    };
+    const unhashed = Object.entries(packages)
+      .filter(([path, { integrity }]) => path !== "" && integrity === undefined)
+      .map(([path, { version }]) => `${path.replace(/^.*node_modules\//, "")} ${version}`);
+    expect(unhashed.sort()).toEqual(WITHOUT_HASH.sort());
+  });
+
+  test("an index on a table of an earlier migration is built concurrently, unless the table is rewritten or scanned there anyway", () => {
+    const migrations = readdirSync("sql").map((name) => ({ name, text: readFileSync(join("sql", name), "utf8") }));
+    const planted = { name: "999999_planted.sql", text: "-- Planted.\ncreate index a on kernel.audit_log (actor);\n" };
+    expect(blockingIndexes([planted])).toEqual(["999999_planted.sql: kernel.audit_log"]);
+    expect(blockingIndexes(migrations)).toEqual([]);
+  });
 });
+
+/** Releases for other platforms, of which the registry had older versions only. An upgrade that brings them shortens the list. */
+const WITHOUT_HASH = Object.entries({
+  "@biomejs/cli-* 2.6.6": "android-arm64 android-x64 darwin-arm64 darwin-x64 win32-arm64 win32-x64",
+  "@duckdb/node-bindings-* 1.5.6-r.1": "darwin-arm64 darwin-x64 linux-arm64 linux-arm64-musl win32-arm64 win32-x64",
+  "@oxc-parser/binding-* 0.155.0":
+    "android-arm-eabi android-arm64 darwin-arm64 darwin-x64 freebsd-x64 linux-arm-gnueabihf linux-arm-musleabihf " +
+    "linux-ppc64-gnu linux-riscv64-gnu linux-riscv64-musl linux-s390x-gnu openharmony-arm64 win32-arm64-msvc " +
+    "win32-ia32-msvc win32-x64-msvc",
+  "@oxlint-tsgolint/* 7.0.2006": "darwin-arm64 darwin-x64 win32-arm64 win32-x64",
+  "@oxlint/binding-* 1.93.0":
+    "android-arm-eabi android-arm64 darwin-arm64 darwin-x64 freebsd-x64 linux-arm-gnueabihf linux-arm-musleabihf " +
+    "linux-ppc64-gnu linux-riscv64-gnu linux-riscv64-musl linux-s390x-gnu openharmony-arm64 win32-arm64-msvc " +
+    "win32-ia32-msvc win32-x64-msvc",
+  "@rolldown/binding-* 1.2.19":
+    "android-arm-eabi android-arm64 darwin-arm64 darwin-x64 freebsd-x64 linux-arm-gnueabihf linux-ppc64-gnu " +
+    "linux-s390x-gnu openharmony-arm64 wasm32-wasi win32-arm64-msvc win32-x64-msvc",
+}).flatMap(([family, platforms]) => platforms.split(" ").map((platform) => family.replace("*", platform)));
+
+/** The last migration of a version that is in use: what is in a table of a later one came with that one. */
+const RELEASED = 14;
+/** Holds what is not delivered yet. */
+const SHORT_TABLES = ["kernel.outbox"];
+
+function blockingIndexes(files: readonly { name: string; text: string }[]): string[] {
+  const later = files.filter(({ name }) => Number(name.slice(0, 6)) > RELEASED);
+  const created = new Set(
+    later.flatMap(({ text }) => [...text.matchAll(/^create table (\S+)/gm)].map(([, name]) => name)),
+  );
+  return later.flatMap(({ name, text }) =>
+    [...text.matchAll(/^create (?:unique )?index (?!concurrently)\S+ on (\S+)/gm)]
+      .map(([, table = ""]) => table)
+      .filter((table) => !created.has(table))
+      .filter((table) => !new RegExp(`^(create|alter) table ${table.replace(".", "\\.")}\\b`, "m").test(text))
+      .filter((table) => !SHORT_TABLES.includes(table))
+      .map((table) => `${name}: ${table}`),
+  );
+}
 
 describe("the vitest project of a test file", () => {
   const tree: Record<string, string> = {

@@ -1,7 +1,6 @@
 /** The Postgres behind the test Trino: runs a statement, and returns types and values in the format of Trino. */
-import { randomUUID } from "node:crypto";
 import pg from "pg";
-import { sqlTokens } from "../src/engines/sql-tokens.ts";
+import { sqlTokens } from "../src/engines/sql/tokens.ts";
 import type { Connection } from "../src/kernel/data/db.ts";
 
 export interface TrinoOutcome {
@@ -36,13 +35,16 @@ export function createTrinoBackend(connection: Connection): TrinoBackend {
       const { processID } = client as unknown as { processID: number };
       begun(() => pool.query("select pg_cancel_backend($1)", [processID]));
       try {
-        for (const preparation of preparationsOf(statement)) await client.query(preparation);
         const query = { text: executableOf(statement), rowMode: "array", types: { getTypeParser: () => String } };
         return outcomeOf(await client.query(query as pg.QueryArrayConfig));
       } catch (error) {
-        const { message, code = "" } = error as pg.DatabaseError;
+        const { message, code = "", position } = error as pg.DatabaseError;
         if (code.startsWith("57")) return { rows: [], error: userError("Query was canceled", "USER_CANCELED") };
-        return { rows: [], error: userError(message, code === "42P01" ? "TABLE_NOT_FOUND" : "GENERIC_USER_ERROR") };
+        const place = position === undefined ? "" : `${placeOf(statement, Number(position))}: `;
+        return {
+          rows: [],
+          error: userError(place + message, code === "42P01" ? "TABLE_NOT_FOUND" : "GENERIC_USER_ERROR"),
+        };
       } finally {
         client.release(true);
       }
@@ -55,29 +57,24 @@ function userError(message: string, errorName: string): NonNullable<TrinoOutcome
   return { message, errorCode: 0, errorName, errorType: "USER_ERROR" };
 }
 
-/** Trino accepts one statement without a semicolon, and transactions only from clients that announce support. */
-function refusalOf(statement: string): string | undefined {
-  if ([...sqlTokens(statement)].some(({ kind }) => kind === "semicolon")) return "mismatched input ';'";
-  return /^\s*(begin|start)\b/i.test(statement) ? "Client does not support transactions" : undefined;
+/** Postgres counts from the beginning of the text, Trino by lines. */
+function placeOf(statement: string, position: number): string {
+  const lines = Array.from(statement)
+    .slice(0, position - 1)
+    .join("")
+    .split("\n");
+  return `line ${lines.length}:${Array.from(lines.at(-1) ?? "").length + 1}`;
 }
 
-const IMMEDIATE = /^execute immediate '((?:[^']|'')*)'(?: using (.*))?$/s;
-const PREPARED = `s_${randomUUID().slice(0, 8)}`;
-
-function preparationsOf(statement: string): string[] {
-  const [, quoted] = IMMEDIATE.exec(statement) ?? [];
-  if (quoted === undefined) return [];
-  let parameters = 0;
-  const numbered = [...sqlTokens(quoted.replaceAll("''", "'"))].map(({ text }) =>
-    text === "?" ? `$${++parameters}` : text,
-  );
-  return [`prepare ${PREPARED} as ${numbered.join("")}`];
+/** Trino accepts one statement without a semicolon, and transactions only from clients that announce support. */
+function refusalOf(statement: string): string | undefined {
+  if ([...sqlTokens(statement, "trino")].some(({ kind }) => kind === "semicolon")) return "mismatched input ';'";
+  return /^\s*(begin|start)\b/i.test(statement) ? "Client does not support transactions" : undefined;
 }
 
 /** Postgres needs the type of an empty array, Trino does not. */
 function executableOf(statement: string): string {
-  const [, quoted, values = ""] = IMMEDIATE.exec(statement) ?? [];
-  return quoted === undefined ? statement : `execute ${PREPARED}(${values.replaceAll("array[]", "'{}'")})`;
+  return statement.replaceAll("array[]", "'{}'");
 }
 
 function outcomeOf({ fields, rows, command, rowCount }: pg.QueryArrayResult): TrinoOutcome {

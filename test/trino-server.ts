@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -38,6 +39,9 @@ interface Options {
   connection: Connection;
   /** The required `authorization` header; unset, none is required. */
   authorization?: string;
+  /** Unset: a free one. */
+  port?: number;
+  tls?: { cert: string; key: string };
 }
 
 interface Query {
@@ -56,7 +60,7 @@ interface Query {
 const ROWS_PER_PAGE = 1_500;
 const LONG_POLL_MS = 20;
 
-export async function startTrino({ connection, authorization }: Options): Promise<TestTrino> {
+export async function startTrino({ connection, authorization, port = 0, tls }: Options): Promise<TestTrino> {
   const backend = createTrinoBackend(connection);
   const queries = new Map<string, Query>();
   const requests: TrinoRequest[] = [];
@@ -65,21 +69,25 @@ export async function startTrino({ connection, authorization }: Options): Promis
   let rewrite = (uri: string) => uri;
   let url = "";
 
-  const server = createServer((request, response) => {
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
     answer(request, response).catch((error: unknown) => response.destroy(error as Error));
-  });
+  };
+  const server = tls ? createTlsServer(tls, listener) : createServer(listener);
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
     const { method = "", url: path = "", headers } = request;
     requests.push({ method, path, headers, body: await text(request) });
     const disturbance = faults.findIndex((fault) => fault.method === method);
     if (disturbance >= 0) return faults.splice(disturbance, 1)[0]?.fault(response);
-    if (authorization !== undefined && headers.authorization !== authorization) return response.writeHead(401).end();
+    if (authorization !== undefined && headers.authorization !== authorization) {
+      return response.writeHead(401, { "content-type": "text/plain" }).end("Access Denied: Invalid credentials\n");
+    }
     if (method === "POST" && path === "/v1/statement") return submit(requests.at(-1), response);
     const [, phase, id = "", slug, token] =
       /^\/v1\/statement\/(queued|executing)\/(\w+)\/(\w+)\/(\d+)$/.exec(path) ?? [];
     const query = queries.get(id);
-    if (!query || query.slug !== slug) return response.writeHead(404).end();
+    if (!query || query.slug !== slug)
+      return response.writeHead(404, { "content-type": "text/plain" }).end("Query not found");
     if (method === "DELETE") return end(query, response);
     // The client may not have received the last page.
     if (Number(token) === query.token - 1 && query.lastPage !== "") return reply(response, query.lastPage);
@@ -161,8 +169,8 @@ export async function startTrino({ connection, authorization }: Options): Promis
     return rewrite(`${url}/v1/statement/${phase}/${id}/${slug}/${token}`);
   }
 
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  url = `${tls ? "https" : "http"}://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     url,
     requests,

@@ -7,6 +7,7 @@ import type { Db } from "../../src/kernel/data/db.ts";
 import type { Http } from "../../src/kernel/http/server.ts";
 import { createOutbox } from "../../src/kernel/work/outbox.ts";
 import { openSession } from "../../src/kernel/work/session.ts";
+import { noHints } from "../../test/no-hints.ts";
 import { type BenchServer, serveBench } from "../server.ts";
 
 export interface ArrivalsServer extends BenchServer {
@@ -29,11 +30,14 @@ export async function serveArrivals(db: Db, addRoutes?: (http: Http) => void): P
       opTimePattern: ".*",
       tableCase: "as-given" as const,
       lostLimit: 5,
+      keepDays: 1_095,
+      runsKeepDays: 365,
       files: [],
     };
     const arrivals = createArrivals({
       db,
       wake,
+      hints: noHints,
       session,
       metrics,
       log,
@@ -46,7 +50,7 @@ export async function serveArrivals(db: Db, addRoutes?: (http: Http) => void): P
     });
     made = arrivals;
     arrivals.worker.start();
-    await http.register(async (scope) => openRoutes(scope as Http, { arrivals, settings }), {
+    await http.register(async (scope) => openRoutes(scope as Http, { db, arrivals, settings }), {
       prefix: "/api/open/kpi",
     });
     addRoutes?.(http);

@@ -17,6 +17,7 @@ import { openSession } from "../../src/kernel/work/session.ts";
 import { createWake } from "../../src/kernel/work/wake.ts";
 import { CATALOGUE } from "../../src/webhooks/catalogue.ts";
 import { createWebhooks } from "../../src/webhooks/webhooks.ts";
+import { noHints } from "../../test/no-hints.ts";
 import { atMost, printMarkdown, times, withGoal } from "../chains/report.ts";
 import { type Contender, formatNumber, interleave, median } from "../measure.ts";
 
@@ -97,6 +98,7 @@ async function deliver(db: Db, endpoints: readonly string[]): Promise<{ p95: num
   const webhooks = createWebhooks({
     db,
     wake,
+    hints: noHints,
     session,
     outbound,
     secrets: createSecretBox(randomBytes(32)),

@@ -16,6 +16,7 @@ import { openPulse } from "../../src/kernel/work/pulse.ts";
 import { openSession } from "../../src/kernel/work/session.ts";
 import { createWake } from "../../src/kernel/work/wake.ts";
 import { silentLog } from "../../test/log.ts";
+import { noHints } from "../../test/no-hints.ts";
 import { type Engine, keepInFlight } from "./engine.ts";
 import { watchRunEnds } from "./run-ends.ts";
 import type { Shape } from "./shapes.ts";
@@ -40,10 +41,11 @@ async function openChains(db: Db, type: NodeType) {
   const settings = { slots: SLOTS, stopGraceSeconds: 30, drainSeconds: 5, lostLimit: 5, keepDays: 365, nodeTypes: [] };
   const hasArrived = async () => new Set<string>();
   const outbox = createOutbox([], wake);
-  const secrets = createNamedSecrets({ db, box: createSecretBox(undefined) });
+  const secrets = createNamedSecrets({ db, hints: noHints, box: createSecretBox(undefined) });
   const chains = createChains({
     db,
     wake,
+    hints: noHints,
     session,
     metrics,
     log,

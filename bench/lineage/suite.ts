@@ -15,6 +15,7 @@ import { CATALOGUE } from "../../src/lineage/catalogue.ts";
 import { createLineage } from "../../src/lineage/lineage.ts";
 import { lineageRoutes } from "../../src/lineage/routes.ts";
 import { LineageSettings } from "../../src/lineage/settings.ts";
+import { noHints } from "../../test/no-hints.ts";
 import { atLeast, atMost, printMarkdown, times, withGoal } from "../chains/report.ts";
 import { type Contender, formatNumber, interleave, median, percentile, perSecond } from "../measure.ts";
 import { type BenchPostgres, withPostgres } from "../postgres.ts";
@@ -54,6 +55,7 @@ async function serveLineage(db: Db): Promise<BenchServer> {
     const lineage = await createLineage({
       db,
       wake,
+      hints: noHints,
       outbound,
       metrics,
       log,
@@ -76,7 +78,7 @@ async function serveLineage(db: Db): Promise<BenchServer> {
 /** A tenant that is ready, and a key for it. */
 async function makeTenant({ db, sql }: BenchPostgres, id: number): Promise<string> {
   await sql(`insert into lineage.tenant (id, code, name, state) values (${id}, 't${id}', 'Tenant ${id}', 'READY')`);
-  const keys = createKeys({ db, wake: NO_WAKE, clock: systemClock, adminKey: undefined });
+  const keys = createKeys({ db, wake: NO_WAKE, hints: noHints, clock: systemClock, adminKey: undefined });
   const made = await keys.create(
     db,
     { name: `t${id}`, scopes: ["lineage:write"], tenantId: id, source: "COMPUTE_ENGINE", rateLimitPerMinute: 1e9 },

@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { buildIfStale } from "../../scripts/build-if-stale.js";
 import { formatNumber, median, printTable } from "../measure.ts";
 
-const CLI = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
+const CLI = fileURLToPath(new URL("../../dist/bin/millrace.js", import.meta.url));
 const PORT = 17_400;
 const URL_BASE = `http://127.0.0.1:${PORT}`;
 const IDLE_SECONDS = 60;

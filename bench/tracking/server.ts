@@ -5,6 +5,7 @@ import { CATALOGUE } from "../../src/tracking/catalogue.ts";
 import { createLongPoll } from "../../src/tracking/long-poll.ts";
 import { trackingRoutes } from "../../src/tracking/routes.ts";
 import { createTracking, type Tracking } from "../../src/tracking/tracking.ts";
+import { noHints } from "../../test/no-hints.ts";
 import { type BenchServer, serveBench } from "../server.ts";
 
 export interface TrackingServer extends BenchServer {
@@ -16,7 +17,13 @@ export async function serveTracking(db: Db, addRoutes?: (http: Http) => void): P
   let made: Tracking | undefined;
   const server = await serveBench(db, async ({ registry, wake, http }) => {
     const metrics = registry.define(CATALOGUE.metrics);
-    const tracking = createTracking({ db, wake, metrics, settings: { stageTimeoutSeconds: {}, lostLimit: 10 } });
+    const tracking = createTracking({
+      db,
+      wake,
+      hints: noHints,
+      metrics,
+      settings: { stageTimeoutSeconds: {}, keepDays: 365, lostLimit: 10 },
+    });
     made = tracking;
     const longPoll = createLongPoll({ tracking, wake });
     await http.register(async (scope) => trackingRoutes(scope as Http, { db, tracking, longPoll }), {

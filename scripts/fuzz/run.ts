@@ -40,7 +40,7 @@ if (installed.status !== 0) {
 const folder = await mkdtemp(join(tmpdir(), "millrace-fuzz-"));
 await chmod(folder, 0o711); // Started as root, Postgres runs as another user.
 const adminKey = randomBytes(32).toString("base64url");
-const server = spawn(process.execPath, ["--import", join(HERE, "loopback-only.js"), "dist/cli.js", "serve"], {
+const server = spawn(process.execPath, ["--import", join(HERE, "loopback-only.js"), "dist/bin/millrace.js", "serve"], {
   cwd: ROOT,
   stdio: ["ignore", "ignore", "pipe"], // The log is written to stderr.
   env: {

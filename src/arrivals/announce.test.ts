@@ -191,6 +191,7 @@ describe("grains", () => {
     expect(await kpis.arrive("T", "2025-12-19")).toEqual({
       status: "SUCCESS",
       message: "The arrival is recorded, but no model that depends on this table has an opTime of this form.",
+      hint: "`T` arrives for days (yyyyMMdd), which `2025-12-19` is not (did you mean `20251219`?).",
       triggeredModels: [],
       waitingModels: [],
       skippedModels: [],

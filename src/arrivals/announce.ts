@@ -8,7 +8,7 @@ import { type Considered, consider, type Why } from "./runs/consider.ts";
 import { keyOf } from "./runs/decide.ts";
 import { knownModels, mappingOf } from "./runs/needs.ts";
 import { MODEL_STATES } from "./runs/states.ts";
-import { type ArrivalRow, recordArrivals } from "./store/arrivals.ts";
+import { type ArrivalKey, type ArrivalRow, recordArrivals } from "./store/arrivals.ts";
 import { type Cause, findInstances, type InstanceKey, lockInstances } from "./store/instances.ts";
 import { dependentsOf, type FactsWithDependency } from "./store/models.ts";
 
@@ -17,6 +17,8 @@ export interface Announcement {
   opTime: string;
   /** Repeats of a request with the same key are one arrival. */
   idempotencyKey: string | null;
+  /** Who announces it: the name of a key, a node of a run, a model or a file. */
+  by?: string;
 }
 
 /** What was decided for the models that depend on the table. */
@@ -41,10 +43,11 @@ export async function announce(
 ): Promise<Announced[]> {
   const recorded = await recordArrivals(
     tx,
-    announcements.map(({ table, opTime, idempotencyKey }) => ({
+    announcements.map(({ table, opTime, idempotencyKey, by }) => ({
       table_name: table,
       op_time: opTime,
       idempotency_key: idempotencyKey,
+      announced_by: by ?? null,
     })),
   );
   const rows = new Map(recorded.map((row) => [keyOf({ table: row.table_name, opTime: row.op_time }), row]));
@@ -95,7 +98,7 @@ function groupedByTable(dependents: readonly FactsWithDependency[]): Map<string,
 }
 
 /** The instances of published models that need this opTime of the table. */
-function instancesOf(dependents: readonly FactsWithDependency[], opTime: string): InstanceKey[] {
+export function instancesOf(dependents: readonly FactsWithDependency[], opTime: string): InstanceKey[] {
   const keys = new Map<string, InstanceKey>();
   for (const one of dependents) {
     if (!isPublished(one)) continue;
@@ -105,6 +108,12 @@ function instancesOf(dependents: readonly FactsWithDependency[], opTime: string)
     }
   }
   return [...keys.values()];
+}
+
+/** For each arrival, the instances of published models that need it. */
+export async function instancesConcerned(tx: Queryable, arrivals: readonly ArrivalKey[]): Promise<InstanceKey[][]> {
+  const byTable = groupedByTable(await dependentsOf(tx, [...new Set(arrivals.map(({ table_name }) => table_name))]));
+  return arrivals.map(({ table_name, op_time }) => instancesOf(byTable.get(table_name) ?? [], op_time));
 }
 
 function isPublished({ state }: FactsWithDependency): boolean {
@@ -120,6 +129,7 @@ async function presentStates(tx: Queryable, keys: readonly InstanceKey[]): Promi
       case "running":
       case "parked":
       case "returned":
+      case "retrying":
         return { ...key, generation, verdict: { kind: "ready" } };
       case "ready":
         return { ...key, generation: generation + 1, verdict: { kind: "ready" } };

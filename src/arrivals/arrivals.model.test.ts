@@ -10,6 +10,7 @@ import { createModel, type Model, type ModelDef } from "../../test/arrivals-mode
 import { ACTOR, kpiOf, SETTINGS, TEST_CONSUMER } from "../../test/arrivals-process.ts";
 import { useDatabase } from "../../test/database.ts";
 import { silentLog } from "../../test/log.ts";
+import { noHints } from "../../test/no-hints.ts";
 import type { Engines } from "../engines/engine.ts";
 import { statement } from "../kernel/data/statement.ts";
 import { ApiError } from "../kernel/errors.ts";
@@ -62,6 +63,7 @@ beforeAll(async () => {
   arrivals = createArrivals({
     db,
     wake,
+    hints: noHints,
     outbox,
     log: silentLog,
     session: { id: () => "", onExpiry: () => {} } as unknown as Parameters<typeof createArrivals>[0]["session"],
@@ -206,8 +208,8 @@ async function claim(model: Model, session: string, limit: number): Promise<void
 function end(no: number, succeeds: boolean): Promise<boolean> {
   const one = runs[no] as Run;
   const value = { kpi_id: kpiOf(one.model_id), dimension_key: "", dimensions: {}, value: String(no) };
-  const deps = { db: database.db, wake, events, nodeWaits: arrivals.nodeWaits, onArrived: () => {} };
-  if (!succeeds) return finish(deps, one, { status: "FAILED", message: "broke" });
+  const deps = { db: database.db, wake, hints: noHints, events, nodeWaits: arrivals.nodeWaits, onArrived: () => {} };
+  if (!succeeds) return finish(deps, one, { status: "FAILED", isFinal: true, message: "broke" });
   return finish(deps, one, { status: "SUCCESS", values: [value], computeCount: 1, warnings: [] });
 }
 

@@ -1,20 +1,25 @@
 /** Wires the parts of the module for one process: its use cases, the worker and the timers. */
 
 import type { Engines } from "../engines/index.ts";
+import type { Actor } from "../kernel/auth/audit.ts";
 import type { Db, Queryable, Tx } from "../kernel/data/db.ts";
+import type { DryRun } from "../kernel/data/dry-run.ts";
 import { createGroupCommit } from "../kernel/data/group-commit.ts";
 import { systemIds } from "../kernel/ids.ts";
+import type { InUse } from "../kernel/in-use.ts";
 import { systemClock } from "../kernel/time/clock.ts";
 import type { Outbox } from "../kernel/work/outbox.ts";
 import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";
 import { PROCESS_NAME, type Session } from "../kernel/work/session.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import { type Announced, type Announcement, announce } from "./announce.ts";
-import type { ArrivalsMetrics } from "./catalogue.ts";
+import type { ArrivalsHints, ArrivalsMetrics } from "./catalogue.ts";
 import { createEvents, type OnRunEnded } from "./events.ts";
+import { arrivalId, instanceId } from "./hint-ids.ts";
 import { createIndicators, type Indicators } from "./kpis/indicators.ts";
 import { createModels, type Models } from "./models/models.ts";
 import { createRequests, type Requests } from "./models/requests.ts";
+import { type RetractedArrival, retract } from "./retract.ts";
 import type { ChainPort, Names } from "./runs/chain-port.ts";
 import { keyOf } from "./runs/decide.ts";
 import { createNodeWaits, type NodeWaits } from "./runs/node-waits.ts";
@@ -25,7 +30,7 @@ import { createWorker } from "./runs/worker.ts";
 import type { ArrivalsSettings } from "./settings.ts";
 import { findArrivals, type ListArrivals, listArrivals } from "./store/arrivals.ts";
 import { allKpiIds, kpiTypes } from "./store/kpis.ts";
-import { allModelIds, existingModels } from "./store/models.ts";
+import { allModelIds, existingModels, modelOfChain } from "./store/models.ts";
 import { READY_TOPIC, TIMER_TOPIC } from "./topics.ts";
 
 export interface Arrivals {
@@ -48,6 +53,8 @@ export interface Arrivals {
   announceIn(tx: Tx, announcements: readonly Announcement[]): Promise<Announced[]>;
   /** Tables that have arrived, the newest first. */
   list(query: ListArrivals): ReturnType<typeof listArrivals>;
+  /** Takes an arrival back. */
+  retract(arrival: { table: string; opTime: string }, actor: Actor, options: DryRun): Promise<RetractedArrival>;
   /** The name under which a table is stored. */
   tableName(given: string): string;
   /** Which of the tables have arrived for the opTime. */
@@ -61,6 +68,7 @@ export interface Arrivals {
 export interface ArrivalsDeps {
   db: Db;
   wake: Wake;
+  hints: ArrivalsHints;
   session: Session;
   metrics: ArrivalsMetrics;
   log: ServiceLog;
@@ -69,6 +77,7 @@ export interface ArrivalsDeps {
   engines: Engines;
   outbox: Pick<Outbox, "emit">;
   chains: ChainPort;
+  inUse?: InUse;
   /** Called after the commit, for chains whose nodes wait for tables. */
   onArrived: (arrivals: readonly { table: string; opTime: string }[]) => void;
 }
@@ -76,12 +85,22 @@ export interface ArrivalsDeps {
 const ANNOUNCEMENTS_AT_ONCE = 200;
 
 export function createArrivals(deps: ArrivalsDeps): Arrivals {
-  const { db, wake, engines, settings, metrics, onArrived } = deps;
+  const { db, wake, hints, engines, settings, metrics, onArrived } = deps;
   const tableName = tableNaming(settings);
+  deps.inUse?.add(async (tx, what, name) => {
+    const model = what === "chain" ? await modelOfChain(tx, name) : undefined;
+    return model === undefined ? undefined : `model \`${model}\` runs it`;
+  });
   const events = createEvents({ ...deps, ids: systemIds, clock: systemClock });
-  const requests = createRequests({ db, wake });
+  const requests = createRequests({
+    db,
+    wake,
+    hints,
+    chains: deps.chains,
+    onStopped: (instance) => nodeWaits.settleSoon({ instance }),
+  });
   const parking = createParking(deps);
-  const nodeWaits = createNodeWaits({ ...deps, ids: systemIds, requests });
+  const nodeWaits: NodeWaits = createNodeWaits({ ...deps, ids: systemIds, requests });
 
   function afterAnnounced(announcements: readonly Announcement[], results: readonly Announced[]): void {
     const verdicts = new Set(results.flatMap(({ considered }) => considered.map(({ verdict }) => verdict.kind)));
@@ -96,6 +115,13 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
   async function announceAll(tx: Tx, announcements: readonly Announcement[]): Promise<Announced[]> {
     const results = await announce(tx, announcements);
     tx.afterCommit(() => afterAnnounced(announcements, results));
+    const isNew = (_: unknown, index: number) => results[index]?.isNew;
+    hints.changed(tx, "arrival", announcements.filter(isNew).map(arrivalId));
+    hints.changed(
+      tx,
+      "model",
+      results.flatMap(({ considered }) => considered.map(instanceId)),
+    );
     return results;
   }
 
@@ -111,14 +137,16 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
     models: createModels({
       db,
       wake,
+      hints,
       clock: systemClock,
       engineNames: engines.names,
       chains: deps.chains.chains,
       tableName,
       timeoutSeconds: settings.timeoutSeconds,
+      userOf: deps.inUse?.by,
       onRemoved: (modelId) => nodeWaits.settleSoon({ modelId }),
     }),
-    indicators: createIndicators({ db }),
+    indicators: createIndicators({ db, hints, userOf: deps.inUse?.by }),
     requests,
     nodeWaits,
     modelNames: { existing: (names) => existingModels(db, names), all: () => allModelIds(db) },
@@ -140,6 +168,8 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
     announce: (announcement) => announcements.add(named(announcement)),
     announceIn: (tx, given) => announceAll(tx, given.map(named)),
     list: ({ table, ...query }) => listArrivals(db, { ...query, table: table === null ? null : tableName(table) }),
+    retract: ({ table, opTime }, actor, options) =>
+      retract({ db, hints }, { table: tableName(table), opTime }, actor, options),
     tableName,
     async hasArrived(reader, tables, opTime) {
       const given = new Map(tables.map((table) => [tableName(table), table]));

@@ -259,7 +259,7 @@ describe("a query", () => {
     for (const path of [
       "/models?q=%25",
       "/indicators?q=%5C",
-      "/task-logs?modelId=%27",
+      "/task-logs?opTime=never",
       "/arrivals?table=%25",
       "/data?page=10000",
       ...unstorable,

@@ -13,6 +13,8 @@ export interface Events {
   updated(tx: Tx, event: KpiUpdated): Promise<void>;
   /** Always leaves a line in the log. No event if a node waits for the run: that fails with it, and its run has its own event. */
   failed(tx: Tx, event: ModelFailed, options: { isAwaited: boolean }): Promise<void>;
+  /** Leaves a line in the log. Only the last attempt has an event. */
+  retried(tx: Tx, event: ModelFailed & { attempt: number; delayMs: number }): void;
   late(tx: Tx, events: readonly DeadlinePassed[]): Promise<void>;
   /** Calls the listeners, which record lineage; without one it reads nothing. */
   runEnded(tx: Tx, end: ModelEnd): Promise<void>;
@@ -63,6 +65,11 @@ export function createEvents({ outbox, ids, clock, log }: EventsDeps): Events {
       const { message, ...run } = event;
       tx.afterCommit(() => log.warn({ ...run, reason: loggedReason(message) }, "a model failed"));
       if (!isAwaited) await outbox.emit(tx, [event].map(eventOf("model.failed")));
+    },
+    retried(tx, { message, ...run }) {
+      tx.afterCommit(() =>
+        log.warn({ ...run, reason: loggedReason(message) }, "an attempt of a model failed; it is tried again"),
+      );
     },
     late: (tx, events) => outbox.emit(tx, events.map(eventOf("deadline.passed"))),
     async runEnded(tx, end) {

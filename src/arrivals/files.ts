@@ -32,9 +32,14 @@ export function createFiles(deps: {
     completion: {
       isArrival: (filename) => arrivalOf(filename) !== undefined,
       async complete(tx, filenames) {
-        const found = filenames.flatMap((filename) => arrivalOf(filename) ?? []);
+        const found = filenames.flatMap((filename) => {
+          const arrival = arrivalOf(filename);
+          return arrival ? [{ ...arrival, filename }] : [];
+        });
         const files = found.map((file) => ({ ...file, table: arrivals.tableName(file.table) }));
-        const named = files.map(({ table, opTime }) => ({ table, opTime, idempotencyKey: null }));
+        const named = files.map(({ table, opTime, filename }) => {
+          return { table, opTime, idempotencyKey: null, by: `file ${filename}` };
+        });
         const announcements = [...new Map(named.map((one) => [`${one.table} ${one.opTime}`, one])).values()];
         await arrivals.announceIn(tx, announcements);
         for (const listener of listeners) await listener(tx, files);

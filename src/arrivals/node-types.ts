@@ -25,9 +25,14 @@ export function arriveType({ announce }: Pick<Arrivals, "announce">): NodeType<t
     storesCfg: true,
     summary: "Announces that a table has arrived for an opTime.",
     cfg: ArriveCfg,
-    async execute({ key, ...ctx }, { table, ...cfg }) {
+    async execute({ key, runId, nodeId, ...ctx }, { table, ...cfg }) {
       const opTime = opTimeOf(cfg.opTime, ctx.opTime);
-      const { considered, isNew: isNews } = await announce({ table, opTime, idempotencyKey: key });
+      const { considered, isNew: isNews } = await announce({
+        table,
+        opTime,
+        idempotencyKey: key,
+        by: `run ${runId} node ${nodeId}`,
+      });
       const triggered = considered.filter(({ verdict }) => verdict.kind === "ready").map(({ model_id }) => model_id);
       return { artifact: { table, opTime, isNews, triggeredModels: triggered } };
     },

@@ -1,5 +1,6 @@
 /** The announcement of a table with the paths, fields and answers of the KPI library, word for word. */
 import type { IncomingMessage } from "node:http";
+import type { Db } from "../kernel/data/db.ts";
 import { invalid } from "../kernel/errors.ts";
 import { errors } from "../kernel/http/schemas.ts";
 import type { Http } from "../kernel/http/server.ts";
@@ -10,17 +11,20 @@ import type { Considered } from "./runs/consider.ts";
 import * as schemas from "./schemas.ts";
 import { type ArrivalsSettings, patternOf } from "./settings.ts";
 import type { TaskRow } from "./store/tasks.ts";
+import { createArrivalHints } from "./unknown-names.ts";
 
 const NO_MODEL_DEPENDS = "无模型依赖此表";
 const NO_OP_TIME_FITS = "The arrival is recorded, but no model that depends on this table has an opTime of this form.";
 const RUNNING_ALREADY = "任务正在执行中";
 
 export interface OpenRoutesDeps {
+  db: Db;
   arrivals: Arrivals;
   settings: ArrivalsSettings;
 }
 
-export function openRoutes(http: Http, { arrivals, settings }: OpenRoutesDeps): void {
+export function openRoutes(http: Http, { db, arrivals, settings }: OpenRoutesDeps): void {
+  const hints = createArrivalHints(db);
   const pattern = patternOf(`^(?:${settings.opTimePattern})$`, "arrivals.opTimePattern");
 
   http.post(
@@ -38,16 +42,24 @@ export function openRoutes(http: Http, { arrivals, settings }: OpenRoutesDeps): 
         response: { 200: schemas.ArrivalReply, ...errors(400) },
       },
     },
-    async ({ body: { srcTableName: table, opTime }, headers, raw, signal }) => {
+    async ({ body: { srcTableName: table, opTime }, headers, raw, signal, caller }) => {
       if (!isOpTime(opTime) || !pattern.test(opTime)) {
         const reason = `The opTime \`${opTime.slice(0, 64)}\` does not have the form that is accepted here: ${settings.opTimePattern}`;
         throw invalid(reason);
       }
-      const announced = await arrivals.announce({ table, opTime, idempotencyKey: headers["idempotency-key"] ?? null });
+      const idempotencyKey = headers["idempotency-key"] ?? null;
+      const announced = await arrivals.announce({ table, opTime, idempotencyKey, by: `key ${caller.name}` });
       const waitMs = prefersAsync(raw) ? 0 : settings.waitSeconds * 1000;
-      return replyTo(announced, await runsOf(announced, waitMs, signal));
+      const reply = replyTo(announced, await runsOf(announced, waitMs, signal));
+      const hint = await hintFor(announced, arrivals.tableName(table), opTime);
+      return hint === undefined ? reply : { ...reply, hint };
     },
   );
+
+  async function hintFor(announced: Announced, table: string, opTime: string): Promise<string | undefined> {
+    if (!announced.isUsed) return hints.ofTable(table);
+    return announced.considered.length === 0 ? hints.ofOpTime(table, opTime) : undefined;
+  }
 
   /** Waits for the runs that an announcement has triggered; a run that has not ended in time is undefined. */
   async function runsOf({ considered }: Announced, waitMs: number, disconnected: AbortSignal) {

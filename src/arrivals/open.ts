@@ -1,10 +1,13 @@
 /** Opens arrivals in a process: its routes, services and checks, and the ports that connect it to chains. */
+
 import type { NodeType } from "../chains/index.ts";
 import type { Engines } from "../engines/index.ts";
 import type { Queryable } from "../kernel/data/db.ts";
 import { under } from "../kernel/http/server.ts";
 import type { ModuleContext, Opened } from "../kernel/module.ts";
+import { createRetention } from "../kernel/work/retention.ts";
 import type { ServiceLog } from "../kernel/work/service.ts";
+import { instancesConcerned } from "./announce.ts";
 import { type Arrivals, createArrivals } from "./arrivals.ts";
 import type { CATALOGUE } from "./catalogue.ts";
 import { arrivalsChecks } from "./doctor.ts";
@@ -13,8 +16,10 @@ import { kpiRoutes } from "./kpis/routes.ts";
 import { modelRoutes } from "./models/routes.ts";
 import { arriveType, modelType } from "./node-types.ts";
 import { openRoutes } from "./open-routes.ts";
+import { createOverview } from "./overview.ts";
 import type { ChainPort, Names } from "./runs/chain-port.ts";
 import { ArrivalsSettings } from "./settings.ts";
+import { deletesArrivals, deletesRuns } from "./store/retention.ts";
 
 export { ArrivalsSettings as section };
 
@@ -42,7 +47,7 @@ interface ArrivedTable {
   opTime: string;
 }
 
-export type ArrivalsApi = Pick<Arrivals, "onRunEnded" | "tableName"> & Files;
+export type ArrivalsApi = Pick<Arrivals, "announceIn" | "onRunEnded" | "tableName"> & Files;
 
 export async function open(
   context: ModuleContext<typeof CATALOGUE, ArrivalsSettings>,
@@ -59,13 +64,29 @@ export async function open(
   chains.connectTables(arrivals);
   webhooks.connectKpis(arrivals.kpiNames);
   chains.addTypes([arriveType(arrivals), modelType(arrivals)]);
-  const { runWaiters, worker, timers, onRunEnded, tableName } = arrivals;
+  const { runWaiters, worker, timers, announceIn, onRunEnded, tableName } = arrivals;
   return {
-    api: { onRunEnded, tableName, ...createFiles({ settings, arrivals }) },
+    api: { announceIn, onRunEnded, tableName, ...createFiles({ settings, arrivals }) },
     checks: arrivalsChecks,
-    services: { scheduler: [timers], worker: [worker] },
+    overview: createOverview(context),
+    services: {
+      scheduler: [
+        timers,
+        createRetention({
+          ...context,
+          name: "arrivals.retention",
+          deleteBatch: deletesArrivals(settings.keepDays, instancesConcerned),
+        }),
+        createRetention({
+          ...context,
+          name: "arrivals.runs_retention",
+          deleteBatch: deletesRuns(settings.runsKeepDays),
+        }),
+      ],
+      worker: [worker],
+    },
     async routes(http) {
-      await under(http, "/api/open/kpi", (api) => openRoutes(api, { arrivals, settings }));
+      await under(http, "/api/open/kpi", (api) => openRoutes(api, { db, arrivals, settings }));
       await under(http, "/api/v1/kpi", (api) => {
         modelRoutes(api, { db, arrivals, settings });
         kpiRoutes(api, { db, arrivals });

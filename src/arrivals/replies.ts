@@ -50,8 +50,9 @@ export function valueReply({ kpi_id, op_time, model_id, updated_at, value, ...sa
 }
 
 export function taskReply(row: TaskRow) {
-  const { model_id, op_time, start_time, end_time, compute_count, storage_count, caused_by, chain_run_id, ...same } =
+  const { model_id, op_time, start_time, end_time, compute_count, storage_count, caused_by, chain_run_id, ...others } =
     row;
+  const { retry_at, ...same } = others;
   return {
     ...same,
     modelId: model_id,
@@ -62,10 +63,22 @@ export function taskReply(row: TaskRow) {
     storageCount: storage_count,
     causedBy: caused_by,
     chainRunId: chain_run_id,
+    retryAt: retry_at,
   };
 }
 
-export function arrivalReply({ table_name, op_time, arrival_time, first_time, arrivals, sequence }: ArrivalListed) {
+export function arrivalReply(row: ArrivalListed) {
+  const {
+    table_name,
+    op_time,
+    arrival_time,
+    first_time,
+    arrivals,
+    sequence,
+    announced_by,
+    retracted_at,
+    retracted_by,
+  } = row;
   return {
     table: table_name,
     opTime: op_time,
@@ -73,5 +86,8 @@ export function arrivalReply({ table_name, op_time, arrival_time, first_time, ar
     firstTime: first_time,
     arrivals,
     sequence,
+    announcedBy: announced_by,
+    retractedAt: retracted_at,
+    retractedBy: retracted_by,
   };
 }

@@ -2,14 +2,16 @@
 import { type Static, Type } from "typebox";
 import { Body, Nullable, Page, PageQuery, ReplyTime } from "../kernel/http/schemas.ts";
 import { GRAINS, OP_TIME_PATTERN } from "../kernel/time/op-time.ts";
+import { RetryFields } from "../kernel/work/retry-fields.ts";
 import { RERUN_POLICIES, TASK_STATUSES } from "./runs/states.ts";
+import { VALUE_ORDERS } from "./store/kpis.ts";
 
-const oneOf = <Value extends string>(values: readonly Value[], description?: string) =>
+export const oneOf = <Value extends string>(values: readonly Value[], description?: string) =>
   Type.Unsafe<Value>({ type: "string", enum: [...values], ...(description ? { description } : {}) });
 
 const NO_CONTROLS = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
-const Table = Type.String({ minLength: 1, maxLength: 255, pattern: NO_CONTROLS, examples: ["DW_FACT_ORDER_D"] });
-const OpTime = Type.String({
+export const Table = Type.String({ minLength: 1, maxLength: 255, pattern: NO_CONTROLS, examples: ["DW_FACT_ORDER_D"] });
+export const OpTime = Type.String({
   pattern: OP_TIME_PATTERN,
   examples: ["20251219"],
   description: "An opTime has 1 to 255 of `A-Z a-z 0-9 _ . : -`.",
@@ -21,7 +23,7 @@ const ModelId = Type.String({
   examples: ["MODEL-01"],
   description: "A model's id has 1 to 255 of `A-Z a-z 0-9 _ . -`.",
 });
-const KpiId = Type.String({
+export const KpiId = Type.String({
   minLength: 1,
   maxLength: 64,
   pattern: "^[A-Za-z0-9_.-]+$",
@@ -29,7 +31,7 @@ const KpiId = Type.String({
   description: "An indicator's id has 1 to 64 of `A-Z a-z 0-9 _ . -`.",
 });
 const Name = Type.String({ minLength: 1, maxLength: 255, pattern: NO_CONTROLS });
-const GrainName = oneOf(GRAINS, "The period that an opTime stands for: `yyyyMMddHH`, `yyyyMMdd`, `yyyyMM`.");
+export const GrainName = oneOf(GRAINS, "The period that an opTime stands for: `yyyyMMddHH`, `yyyyMMdd`, `yyyyMM`.");
 /** A path accepts any text: one that is not a valid id is answered like an unknown id. */
 const AnyId = Type.String({ minLength: 1, maxLength: 512 });
 const SQL_LENGTH_MAX = 1_000_000;
@@ -53,6 +55,9 @@ export type Triggered = Static<typeof TriggeredReply>;
 export const ArrivalReply = Type.Object({
   status: oneOf(["SUCCESS", "IGNORED"]),
   message: Type.Optional(Type.String()),
+  hint: Type.Optional(
+    Type.String({ description: "The table or opTime that was probably meant, if no model uses the announced one." }),
+  ),
   triggeredModels: Type.Array(TriggeredReply),
   waitingModels: Type.Array(Type.String()),
   skippedModels: Type.Array(Type.String()),
@@ -116,6 +121,7 @@ const modelFields = Body({
   produces: Type.Optional(Nullable(Table)),
   rerun: Type.Optional(oneOf(RERUN_POLICIES)),
   timeoutSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+  retry: Type.Optional(Nullable(RetryFields)),
   expect: Type.Optional(Nullable(Expect)),
   allowEmpty: Type.Optional(
     Type.Boolean({ description: "No rows, and KPIs without a value, are fine. Otherwise such a run is FAILED." }),
@@ -162,6 +168,7 @@ export const ModelReply = Type.Object({
   produces: Nullable(Type.String()),
   rerun: oneOf(RERUN_POLICIES),
   timeoutSeconds: Type.Integer(),
+  retry: Nullable(RetryFields),
   expect: Nullable(
     Type.Object({
       rows: Type.Optional(Type.Object({ min: Type.Optional(Type.Integer()), max: Type.Optional(Type.Integer()) })),
@@ -181,7 +188,19 @@ export const RunBody = Body({
   opTime: OpTime,
   force: Type.Boolean({ default: false, description: "Run it even if tables are missing." }),
 });
-export const BackfillBody = Body({ from: OpTime, to: OpTime, dryRun: Type.Boolean({ default: false }) });
+export const BackfillBody = Body({
+  from: Type.Optional(OpTime),
+  to: Type.Optional(OpTime),
+  opTimes: Type.Optional(
+    Type.Array(OpTime, {
+      minItems: 1,
+      maxItems: 1_000,
+      uniqueItems: true,
+      description: "Exactly these, instead of a range.",
+    }),
+  ),
+  dryRun: Type.Boolean({ default: false }),
+});
 export const BackfillReply = Type.Object({
   dryRun: Type.Boolean(),
   runs: Type.Integer({ description: "The number of opTimes that run, or would run." }),
@@ -216,7 +235,7 @@ export const KpiReply = Type.Object({
 });
 export const KpisReply = Page(KpiReply);
 
-const Dimension = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
+export const Dimension = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 export const DataQuery = Body({
   ...PageQuery,
   kpiId: Type.Optional(KpiId),
@@ -229,6 +248,12 @@ export const DataQuery = Body({
       description: "A JSON object; only values with these dimensions.",
       examples: ['{"region":"EU"}'],
     }),
+  ),
+  order: Type.Optional(
+    oneOf(
+      VALUE_ORDERS,
+      "Of indicator and opTime: `asc` unless it is given. `desc` has the newest opTime of an indicator first.",
+    ),
   ),
 });
 export const DataReply = Page(
@@ -272,6 +297,7 @@ const TaskReply = Type.Object({
   storageCount: Nullable(Type.Integer()),
   warnings: Type.Array(Type.String(), { description: "Checks that failed and only warn." }),
   generation: Type.Integer(),
+  attempt: Type.Integer({ description: "1 for the first of its generation; see `retry` of models." }),
   trigger: Type.String(),
   causedBy: Nullable(Cause),
   consumed: Type.Record(Type.String(), Type.String(), {
@@ -279,9 +305,22 @@ const TaskReply = Type.Object({
   }),
   worker: Type.String(),
   chainRunId: Nullable(Type.String()),
+  retryAt: Nullable(
+    Type.Unsafe<Date>({
+      type: "string",
+      format: "date-time",
+      description: "When it is tried again, if it has failed and its next attempt has not begun.",
+    }),
+  ),
 });
 export const TasksReply = Page(TaskReply);
 
+export const AnnouncedBy = Nullable(
+  Type.String({
+    description: "Who announced it last: `key <name>`, `run <id> node <id>`, `model <id>`, `file <name>` or `harvest`.",
+    examples: ["key loader"],
+  }),
+);
 export const ArrivalsQuery = Body({ ...PageQuery, table: Type.Optional(Table), opTime: Type.Optional(OpTime) });
 export const ArrivalsReply = Page(
   Type.Object({
@@ -291,9 +330,20 @@ export const ArrivalsReply = Page(
     firstTime: ReplyTime,
     arrivals: Type.Integer(),
     sequence: Type.String(),
+    announcedBy: AnnouncedBy,
+    retractedAt: Nullable(ReplyTime),
+    retractedBy: Nullable(Type.String()),
   }),
 );
 
+export const UsualAt = Nullable(
+  Type.Unsafe<Date>({
+    type: "string",
+    format: "date-time",
+    description:
+      "When it usually arrives: the median of the 14 opTimes before it, counted from the end of the period, without those that came together or more than 7 periods later. Null if none is left.",
+  }),
+);
 export const WhyQuery = Body({ opTime: OpTime });
 export const WhyReply = Type.Object({
   modelId: Type.String(),
@@ -309,8 +359,18 @@ export const WhyReply = Type.Object({
       deadline: Nullable(ReplyTime),
       arrivedAt: Nullable(ReplyTime),
       sequence: Nullable(Type.String()),
+      announcedBy: AnnouncedBy,
+      retractedAt: Nullable(ReplyTime),
+      retractedBy: Nullable(Type.String()),
+      usualAt: UsualAt,
       consumedBy: Nullable(Type.Object({ taskId: Type.String(), generation: Type.Integer() })),
     }),
+  ),
+  retry: Nullable(
+    Type.Object(
+      { attempt: Type.Integer(), maxAttempts: Type.Integer(), at: ReplyTime },
+      { description: "The next attempt of a run that has failed." },
+    ),
   ),
   runs: Type.Array(TaskReply),
   wouldRun: Type.Array(Type.String()),

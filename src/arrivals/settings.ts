@@ -33,6 +33,10 @@ export const ArrivalsSettings = Type.Object(
     tableCase: Type.Union([Type.Literal("as-given"), Type.Literal("ignore")], { default: "as-given" }),
     /** A run is FAILED after this many processes in a row were lost while they ran it. */
     lostLimit: Type.Integer({ minimum: 1, maximum: 1_000, default: 5 }),
+    /** How long arrivals are kept; those of opTimes that a model still waits for stay. */
+    keepDays: Type.Integer({ minimum: 1, maximum: 36_500, default: 1_095 }),
+    /** How long the log of runs is kept. The newest success of a model and opTime stays. */
+    runsKeepDays: Type.Integer({ minimum: 1, maximum: 36_500, default: 365 }),
     /** Files that count as arrivals once the last stage of all their shards is done. */
     files: Type.Array(FileRule, { default: [], maxItems: 1_000 }),
   },

@@ -6,3 +6,5 @@ export const READY_TOPIC = "arrivals.ready";
 export const ENDED_TOPIC = "arrivals.ended";
 /** A timer was set or changed. */
 export const TIMER_TOPIC = "arrivals.timer";
+/** A run was stopped, and whoever runs it aborts it. */
+export const HELD_TOPIC = "arrivals.held";

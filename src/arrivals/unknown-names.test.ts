@@ -116,3 +116,77 @@ describe("over the API", () => {
     expect((await millrace.api.get(path)).body).toMatchObject({ kpiId: "KD1001" });
   });
 });
+
+describe("what is asked for and does not exist is named, with what was probably meant:", () => {
+  const KPI = "There is no indicator `KD1O01`. Did you mean `KD1001`?";
+  const NAMED = "There is no model `ORDER-DAY`. Did you mean `ORDERS-DAY`?";
+  const DAY = "The opTimes of model `ORDERS-DAY` are days, which";
+  beforeAll(async () => {
+    await millrace.api.put("/api/v1/kpi/models/ORDERS-DAY", { ...MODEL, grain: "day" });
+    await millrace.api.post("/api/v1/kpi/models/ORDERS-DAY:publish");
+  });
+
+  test.each([
+    [404, "/kpi/data?kpiId=KD1O01", KPI],
+    [404, "/kpi/series?kpiId=KD1O01&from=20251101&to=20251102", KPI],
+    [404, "/kpi/indicators/KD1O01", KPI],
+    [404, "/kpi/series?modelId=ORDER-DAY&from=20251101&to=20251102", NAMED],
+    [404, "/kpi/task-logs?modelId=ORDER-DAY", NAMED],
+    [404, "/kpi/models/ORDER-DAY", NAMED],
+    [404, "/kpi/models/ORDER-DAY/why?opTime=20251101", NAMED],
+    [400, "/kpi/models/ORDERS-DAY/why?opTime=2025-11-01", `${DAY} \`2025-11-01\` is not (did you mean \`20251101\`?).`],
+    [404, "/kpi/data?kpiId=SOMETHING-ELSE", "There is no indicator `SOMETHING-ELSE`."],
+  ])("%i GET %s", async (status, path, error) => {
+    expect(await millrace.api.get(`/api/v1${path}`)).toMatchObject({ status, body: { error } });
+  });
+
+  test.each([
+    ["/kpi/models/ORDER-DAY:run", { opTime: "20251101" }, 404, NAMED],
+    ["/kpi/models/ORDER-DAY:publish", undefined, 404, NAMED],
+    [
+      "/kpi/models/ORDERS-DAY:run",
+      { opTime: "20251131" },
+      400,
+      `${DAY} \`20251131\` is not (did you mean \`20251130\`?).`,
+    ],
+    [
+      "/kpi/models/ORDERS-DAY:backfill",
+      { from: "20250101", to: "20250229" },
+      400,
+      "The range's `to` must be a valid day like yyyyMMdd, not `20250229` (did you mean `20250228`?).",
+    ],
+  ])("POST %s %j", async (path, body, status, error) => {
+    expect(await millrace.api.post(`/api/v1${path}`, body)).toMatchObject({ status, body: { error } });
+  });
+
+  const arrive = async (srcTableName: string, opTime: string) =>
+    (await millrace.api.post("/api/open/kpi/srcTableComplete", { srcTableName, opTime })).body;
+
+  test("a table that no model depends on, beside the message of the specification", async () => {
+    await millrace.api.put("/api/v1/kpi/models/REFUNDS", {
+      ...MODEL,
+      kpis: [],
+      dependencies: [{ table: "DW_REFUND_D" }],
+    });
+    expect(await arrive("DW_REFUNDD", "20251101")).toMatchObject({
+      status: "IGNORED",
+      message: "无模型依赖此表",
+      hint: "No model depends on `DW_REFUNDD`. Did you mean `DW_REFUND_D`?",
+    });
+    expect(await arrive("ANOTHER_TABLE", "20251101")).not.toHaveProperty("hint");
+  });
+
+  test.each([
+    ["20261131", " (did you mean `20261130`?)"],
+    ["2026-11-01", " (did you mean `20261101`?)"],
+    ["2026110100", " (did you mean `20261101`?)"],
+    ["202611", ""],
+    ["yesterday", ""],
+  ])("the opTime %s of a table that arrives by days", async (opTime, meant) => {
+    const { hint, status } = await arrive("T", opTime);
+    expect({ hint, status }).toEqual({
+      hint: `\`T\` arrives for days (yyyyMMdd), which \`${opTime}\` is not${meant}.`,
+      status: "SUCCESS",
+    });
+  });
+});

@@ -1,9 +1,10 @@
 /**
- * The settings, errors, metrics, scopes and tags of chains. It imports no package, because the command line reads it too.
+ * The settings, errors, metrics, scopes, hints and tags of chains. It imports no package, because the command line reads it too.
  */
 import type { Catalogue } from "../kernel/catalogue.ts";
 import { trueOrFalse } from "../kernel/config/kinds.ts";
 import { errorsOf } from "../kernel/errors.ts";
+import type { Hints } from "../kernel/hints/hints.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 
 export const CATALOGUE = {
@@ -25,6 +26,7 @@ export const CATALOGUE = {
       sentence: "There is already a chain named `{name}`. Choose another name or update it.",
     },
     DAG_INVALID: { status: 400, sentence: "{reason}." },
+    CHAIN_IN_USE: { status: 409, sentence: "Chain `{name}` cannot be deleted: {because}. Disable it instead." },
     CHAIN_DISABLED: { status: 409, sentence: "The chain is disabled: enable `{name}` first." },
     CHAIN_FULL: {
       status: 409,
@@ -40,6 +42,11 @@ export const CATALOGUE = {
     NODE_NOT_FOUND: { status: 400, sentence: "Run {runId} has no node `{nodeId}`.{hint}" },
     RUN_WRONG_STATE: { status: 409, sentence: "Cannot {verb} run {runId}: {because}." },
     NODE_WRONG_STATE: { status: 409, sentence: "Cannot {verb} node `{nodeId}` of run {runId}: {because}." },
+    RUN_CHANGED: {
+      status: 409,
+      sentence:
+        "Run {runId} has changed since the preview, and this would now do something else. Look at a new preview.",
+    },
     OP_TIME_NEEDED: {
       status: 400,
       sentence: "Chain `{name}` waits for tables ({tables}), so a run of it needs an `opTime`.",
@@ -66,12 +73,26 @@ export const CATALOGUE = {
     },
     millrace_chains_node_seconds: {
       kind: "histogram",
-      help: "Time from the claim of a node to its end, by type and outcome.",
+      help: "Time from the claim of a node to its end, with the run that it waits for, by type and outcome.",
       labels: ["type", "outcome"],
     },
     millrace_chains_nodes_in_flight: { kind: "gauge", help: "Nodes that this process is running.", labels: [] },
   },
   scopes: { "chain:read": {}, "chain:write": {}, "run:read": {}, "run:write": {}, "run:control": {} },
+  hints: {
+    chain: { scope: "chain:read", id: "`chainId`", help: "It was created, changed, enabled or disabled." },
+    run: {
+      scope: "run:read",
+      id: "`runId`",
+      help: "It or one of its nodes was started, moved on or reported progress; `*` also when old runs were deleted.",
+    },
+    schedule: {
+      scope: "chain:read",
+      id: "`scheduleId`",
+      help: "It was created, changed, paused or deleted, or it fired.",
+    },
+    pool: { scope: "chain:read", id: "`name`", help: "It was created, resized or deleted. Its use changes with runs." },
+  },
   tags: {
     chains: "Definitions of chains, their schedules and pools",
     runs: "Runs of chains and their nodes",
@@ -79,4 +100,5 @@ export const CATALOGUE = {
 } as const satisfies Catalogue;
 
 export const chainsError = errorsOf(CATALOGUE.errors);
+export type ChainsHints = Hints<typeof CATALOGUE.hints>;
 export type ChainsMetrics = Metrics<typeof CATALOGUE.metrics>;

@@ -2,13 +2,14 @@
 
 import type { Db } from "../kernel/data/db.ts";
 import { systemIds } from "../kernel/ids.ts";
+import type { InUse } from "../kernel/in-use.ts";
 import type { NamedSecrets } from "../kernel/secrets/named-secrets.ts";
 import { systemClock } from "../kernel/time/clock.ts";
 import type { Outbox } from "../kernel/work/outbox.ts";
 import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";
 import { PROCESS_NAME, type Session } from "../kernel/work/session.ts";
 import type { Wake } from "../kernel/work/wake.ts";
-import type { ChainsMetrics } from "./catalogue.ts";
+import type { ChainsHints, ChainsMetrics } from "./catalogue.ts";
 import { createDefinitions, type Definitions } from "./definitions/definitions.ts";
 import { createRunEndListeners } from "./engine/ended.ts";
 import { createEngine } from "./engine/engine.ts";
@@ -25,9 +26,10 @@ import { createSubRuns } from "./runs/sub-runs.ts";
 import { createPools, type Pools } from "./schedules/pools.ts";
 import { createSchedules, type Schedules } from "./schedules/schedules.ts";
 import type { ChainsSettings } from "./settings.ts";
-import { readNodeEnds, readReasons } from "./store/history.ts";
+import { readNodeEnds } from "./store/history.ts";
 import { chainNames, existingChains } from "./store/runs.ts";
 import { type ArrivedTable, awaitedTables, findWaiting } from "./store/waits.ts";
+import { createTiming, type Timing } from "./timing/timing.ts";
 import { chain } from "./types/chain.ts";
 import { map } from "./types/map.ts";
 import type { NodeType, Reference } from "./types/node-type.ts";
@@ -41,6 +43,8 @@ export interface Chains {
   runs: Runs;
   /** Reads of runs for the API. */
   reads: RunReads;
+  /** How long runs and nodes took. */
+  timing: Timing;
   schedules: Schedules;
   pools: Pools;
   /** Start it in a process with the role `worker`. */
@@ -64,12 +68,12 @@ export interface Chains {
 export interface History {
   runs: RunCache["get"];
   nodeEnds: typeof readNodeEnds;
-  reasons: typeof readReasons;
 }
 
 export interface ChainsDeps {
   db: Db;
   wake: Wake;
+  hints: ChainsHints;
   session: Session;
   metrics: ChainsMetrics;
   log: ServiceLog;
@@ -84,6 +88,7 @@ export interface ChainsDeps {
   /** Which tables arrived before a run started to wait for them. */
   hasArrived: HasArrived;
   outbox: Pick<Outbox, "emit">;
+  inUse?: InUse;
   /** The stored name of a table, where it differs from the given one. */
   tableName?: (given: string) => string;
 }
@@ -91,7 +96,7 @@ export interface ChainsDeps {
 const AWAITED_AT_ONCE = 5_000;
 
 export function createChains(deps: ChainsDeps): Chains {
-  const { db, wake, metrics, settings, log, tableName = (given) => given } = deps;
+  const { db, wake, hints, metrics, settings, log, tableName = (given) => given } = deps;
   const chainNamed: Reference = {
     field: "name",
     what: "chain",
@@ -102,11 +107,12 @@ export function createChains(deps: ChainsDeps): Chains {
   const registry = createRegistry([noop, sleep, chainType, map, ...deps.types], deps.disabledTypes);
   const runCache = createRunCache(tableName);
   const ids = systemIds;
-  const progress = createProgress(wake);
+  const progress = createProgress({ db, wake, hints });
   const runEndListeners = createRunEndListeners({ outbox: deps.outbox, clock: systemClock, ids });
   const engine = createEngine({
     db,
     wake,
+    hints,
     progress,
     metrics,
     runCache,
@@ -115,10 +121,10 @@ export function createChains(deps: ChainsDeps): Chains {
     random: Math.random,
     log,
   });
-  const definitions = createDefinitions({ db, registry, ids, secrets: deps.secrets });
+  const definitions = createDefinitions({ ...deps, registry, ids });
   const stopGraceMs = settings.stopGraceSeconds * 1000;
-  const runs = createRuns({ db, wake, engine, definitions, ids, stopGraceMs });
-  const schedules = createSchedules({ db, wake, clock: systemClock, ids, definitions, log });
+  const runs = createRuns({ db, wake, hints, engine, definitions, ids, stopGraceMs });
+  const schedules = createSchedules({ db, wake, hints, clock: systemClock, ids, definitions, log });
   const subRuns = createSubRuns({ db, engine, runs, ids, log });
   engine.onEndCommitted((run, status) => void subRuns.ended(run, status));
 
@@ -145,8 +151,9 @@ export function createChains(deps: ChainsDeps): Chains {
     definitions,
     runs,
     reads: createRunReads({ db }),
+    timing: createTiming({ db, runCache, definitions }),
     schedules,
-    pools: createPools({ db, wake }),
+    pools: createPools({ db, wake, hints }),
     worker: createWorker({ ...deps, progress, engine, runCache, registry, subRuns, name: PROCESS_NAME }),
     timers: createTimers({ ...deps, engine, runs, runCache, schedules, subRuns, catchUpWithArrivals }),
     retention: createRetention(deps),
@@ -154,6 +161,7 @@ export function createChains(deps: ChainsDeps): Chains {
     called: createCalledRuns({
       db,
       wake,
+      hints,
       ids,
       runs,
       engine,
@@ -163,6 +171,6 @@ export function createChains(deps: ChainsDeps): Chains {
     }),
     addTypes: registry.add,
     onRunsEnded: runEndListeners.add,
-    history: { runs: runCache.get, nodeEnds: readNodeEnds, reasons: readReasons },
+    history: { runs: runCache.get, nodeEnds: readNodeEnds },
   };
 }

@@ -6,6 +6,7 @@ export type { Graph, GraphNode } from "./definitions/graph.ts";
 export type { EndedRun, RunsEndedListener } from "./engine/notify.ts";
 export type { KnownRun } from "./engine/run-cache.ts";
 export type { NodeStatus } from "./engine/states.ts";
+export type { ChainDetail, LogLine, Run, RunNode, RunStatus } from "./replies.ts";
 export type { NodeEnd } from "./store/history.ts";
 export { FinalFailure, type NodeType, nodeType } from "./types/node-type.ts";
 

@@ -7,11 +7,13 @@ import { CATALOGUE } from "./catalogue.ts";
 import { type Chains, createChains } from "./chains.ts";
 import { chainRoutes } from "./definitions/routes.ts";
 import { chainsChecks } from "./doctor.ts";
+import { chainsOverview } from "./overview.ts";
 import { runRoutes } from "./runs/routes.ts";
 import { createRunStreams } from "./runs/stream.ts";
 import { poolRoutes, scheduleRoutes } from "./schedules/routes.ts";
 import { ChainsSettings } from "./settings.ts";
 import { createTables, type Tables } from "./tables.ts";
+import { timingRoutes } from "./timing/routes.ts";
 import { httpType } from "./types/http.ts";
 import { shell } from "./types/shell.ts";
 import { sqlType } from "./types/sql.ts";
@@ -35,20 +37,26 @@ export async function open(
   context: ModuleContext<typeof CATALOGUE, ChainsSettings>,
   { engines, webhooks: { outbound } }: ChainsNeeds,
 ): Promise<Opened<ChainsApi>> {
-  const { db, wake, section, settings, configDir } = context;
+  const { db, wake, gates, clock, section, settings, configDir } = context;
   const userTypes = await loadUserTypes(section.nodeTypes, configDir);
   const tables = createTables();
   const chains = createChains({
     ...context,
     ...tables,
     settings: section,
-    types: [httpType(outbound), sqlType(engines), ...(settings.allowShell ? [shell] : []), ...userTypes],
+    types: [
+      httpType({ outbound, gates, clock }),
+      sqlType(engines),
+      ...(settings.allowShell ? [shell] : []),
+      ...userTypes,
+    ],
     disabledTypes: settings.allowShell ? {} : { shell: `it is disabled; ${ALLOW_SHELL}=true enables it` },
   });
   const streams = createRunStreams({ db, wake });
   return {
     api: { ...chains, connectTables: tables.connect },
     checks: chainsChecks,
+    overview: chainsOverview,
     services: {
       scheduler: [chains.timers, chains.retention],
       worker: [{ name: "nodes in flight", ...chains.worker }],
@@ -59,6 +67,7 @@ export async function open(
         scheduleRoutes(api, { chains });
         poolRoutes(api, chains);
         runRoutes(api, { chains, streams });
+        timingRoutes(api, chains.timing);
       }),
     endWaits: streams.stop,
   };

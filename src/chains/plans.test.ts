@@ -189,6 +189,7 @@ const EXPECTED: Record<string, { pages: number; indexes: string[] }> = {
       "live_run_pkey",
       "live_wait_arrival",
       "schedule_due",
+      "schedule_retry",
       "session_pkey",
     ],
   },
@@ -205,7 +206,7 @@ const EXPECTED: Record<string, { pages: number; indexes: string[] }> = {
   // A function, whose plan is not shown: only its pages are checked.
   "chains.live.open": { pages: 250, indexes: [] },
   "chains.live.write": { pages: 800, indexes: ["job_run_node_pkey", "live_node_pkey", "live_run_pkey"] },
-  "chains.timers.ripen": { pages: 400, indexes: ["live_node_due_at", "live_node_pkey"] },
+  "chains.timers.release_delayed": { pages: 400, indexes: ["live_node_due_at", "live_node_pkey"] },
   "chains.timers.overdue": { pages: 120, indexes: ["job_run_pkey", "live_run_deadline"] },
   "chains.timers.out_of_grace": { pages: 20, indexes: ["live_run_grace_at"] },
   "chains.wait.find": { pages: 20, indexes: ["live_wait_arrival"] },

@@ -1,18 +1,18 @@
 /** The bodies of chains and runs, with the field names of the JobChain API. */
 import { type Static, Type } from "typebox";
-import { Body, Nullable, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
+import { Body, DryRunQuery, Nullable, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
 import { GRAINS, OP_TIME_PATTERN } from "../kernel/time/op-time.ts";
+import { RUN_WHEN } from "./definitions/dag.ts";
 import { NODE_STATUSES, RUN_STATUSES } from "./engine/states.ts";
 
 const PRIORITY_MAX = 1_000_000;
 const RUN_TIMEOUT_MS_MAX = 30 * 86_400_000;
-const OFFSET_MAX = 10_000;
 const VERSION_MAX = 2 ** 53 - 1;
 
 /** A path accepts any text: text that is not an id is answered like an unknown id. */
-const AnyId = Type.String({ minLength: 1, maxLength: 256 });
+export const AnyId = Type.String({ minLength: 1, maxLength: 256 });
 
-const Name = Type.String({
+export const Name = Type.String({
   minLength: 1,
   maxLength: 128,
   pattern: "^(?=.*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]+$",
@@ -48,8 +48,9 @@ const Priority = Type.Integer({
   description: "Smaller goes first; 0 by default.",
 });
 const Reason = Nullable(Type.String({ maxLength: 2_000 }));
-const AnyJson = Type.Unknown({ description: "Any JSON." });
+export const AnyJson = Type.Unknown({ description: "Any JSON." });
 
+export const DeletedChain = Type.Object({ chainId: Type.String(), name: Type.String(), dryRun: Type.Boolean() });
 export const ChainParams = Body({ chainId: AnyId });
 export const VersionParams = Body({ chainId: AnyId, version: Type.Integer({ minimum: 1, maximum: VERSION_MAX }) });
 
@@ -96,6 +97,40 @@ export const ChainsReply = Page(
   }),
 );
 
+export const ChainSummariesQuery = Body({
+  page: PageQuery.page,
+  size: Type.Integer({ minimum: 1, maximum: 200, default: 100 }),
+  keyword: Type.Optional(Type.String({ maxLength: 128, description: "Part of the name or the description." })),
+});
+export const ChainSummariesReply = Page(
+  Type.Object({
+    chainId: Type.String(),
+    name: Type.String(),
+    description: Nullable(Type.String()),
+    enabled: Type.Boolean(),
+    version: Type.Integer(),
+    nodeCount: Type.Integer(),
+    runs: Type.Array(
+      Type.Object({
+        runId: Type.String(),
+        status: Type.String(),
+        reason: Nullable(Type.String()),
+        opTime: Nullable(Type.String()),
+        createdAt: Type.String(),
+        startedAt: Nullable(Type.String()),
+        endedAt: Nullable(Type.String()),
+      }),
+      { description: "The last 20, newest first." },
+    ),
+    next: Nullable(
+      Type.Object({ at: ReplyTime, name: Type.String() }, { description: "The schedule that fires next." }),
+    ),
+    waitsFor: Type.Array(Type.String(), { description: "Tables that its nodes wait for, 20 at most." }),
+    p50Ms: Nullable(Type.Number({ description: "Of those of the last 100 runs that succeeded." })),
+    p95Ms: Nullable(Type.Number()),
+  }),
+);
+
 const Version = {
   version: Type.Integer(),
   name: Type.String(),
@@ -112,7 +147,7 @@ export const VersionsQuery = Body({
 export const VersionReply = Type.Object({ ...Version, dagJson: Type.String(), dag: AnyJson });
 export const VersionsReply = Type.Object({ items: Type.Array(Type.Object(Version)), next: Nullable(Type.Integer()) });
 
-const startFields = {
+export const startFields = {
   params: Type.Optional(Params),
   priority: Type.Optional(Priority),
 };
@@ -133,62 +168,10 @@ export const BackfillReply = Type.Object({
   runs: Type.Array(Type.Object({ opTime: Type.String(), runId: Type.String() })),
 });
 
-export const ScheduleParams = Body({ chainId: AnyId, scheduleId: AnyId });
-const timeZone = { minLength: 1, maxLength: 64, examples: ["Asia/Shanghai"] };
-const MISSED = ["skip", "last", "all"] as const;
-const missed = { description: "Which of the times missed while no server ran still start a run." };
-const scheduleFields = {
-  name: Name,
-  cron: Type.String({ minLength: 1, maxLength: 128, examples: ["0 3 * * *"] }),
-  opTime: Type.Optional(
-    Nullable(
-      Body({
-        grain: Type.Enum(GRAINS),
-        offset: Type.Integer({ minimum: -OFFSET_MAX, maximum: OFFSET_MAX, default: 0 }),
-      }),
-    ),
-  ),
-  ...startFields,
-  paused: Type.Optional(Type.Boolean()),
-};
-export const ScheduleBody = Body({
-  ...scheduleFields,
-  timeZone: Type.String({ ...timeZone, default: "UTC" }),
-  missed: Type.Enum(MISSED, { ...missed, default: "last" }),
-});
-export const ScheduleChangeBody = Body({
-  ...scheduleFields,
-  timeZone: Type.Optional(Type.String(timeZone)),
-  missed: Type.Optional(Type.Enum(MISSED, missed)),
-});
-export const ScheduleReply = Type.Object({
-  scheduleId: Type.String(),
-  chainId: Type.String(),
-  name: Type.String(),
-  cron: Type.String(),
-  timeZone: Type.String(),
-  missed: Type.String(),
-  opTime: Nullable(Type.Object({ grain: Type.String(), offset: Type.Integer() })),
-  params: AnyJson,
-  priority: Type.Integer(),
-  paused: Type.Boolean(),
-  nextAt: Nullable(ReplyTime),
-  lastAt: Nullable(ReplyTime),
-  lastRunId: Nullable(Type.String()),
-  createdAt: ReplyTime,
-  updatedAt: ReplyTime,
-});
-export const SchedulesReply = Type.Object({ items: Type.Array(ScheduleReply) });
-
-export const PoolParams = Body({ name: Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$" }) });
-export const PoolBody = Body({ size: Type.Integer({ minimum: 0, maximum: 1_000_000 }) });
-const Pool = { name: Type.String(), size: Type.Integer() };
-export const PoolReply = Type.Object(Pool);
-export const PoolsReply = Type.Object({
-  items: Type.Array(Type.Object({ ...Pool, running: Type.Integer(), ready: Type.Integer() })),
-});
-
 // Runs
+
+const TRIGGERS = ["api", "schedule", "backfill", "arrival", "chain", "map"] as const;
+const NodeStatus = Type.Enum(NODE_STATUSES);
 
 export const RunParams = Body({ runId: AnyId });
 export const NodeParams = Body({ runId: AnyId, nodeId: AnyId });
@@ -218,8 +201,14 @@ const RunSummary = Type.Object(Run);
 export const RunDetail = Type.Object({
   ...Run,
   counts: Type.Record(Type.String(), Type.Integer()),
-  dagJson: Type.String(),
-  dag: AnyJson,
+  previous: Nullable(
+    Type.Object(
+      { runId: Type.String(), chainVersion: Nullable(Type.Integer()) },
+      { description: "The run of its chain that was made before it." },
+    ),
+  ),
+  dagJson: Type.Optional(Type.String()),
+  dag: Type.Optional(AnyJson),
 });
 export const RunsQuery = Body({
   ...PageQuery,
@@ -231,17 +220,40 @@ export const RunsQuery = Body({
   q: Type.Optional(
     Type.String({ maxLength: 128, description: "Part of the chain's name, or the start of a run's id." }),
   ),
+  id: Type.Optional(
+    Type.String({
+      pattern: "^[0-9A-Fa-f]{8}[0-9A-Fa-f-]{0,28}$",
+      description: "The beginning of a run's id: at least 8 of its characters.",
+    }),
+  ),
   parentRunId: Type.Optional(AnyId),
   jobId: Type.Optional(AnyId),
+  trigger: Type.Optional(Type.Enum(TRIGGERS)),
+  triggeredBy: Type.Optional(Type.String({ maxLength: 256, description: "The key or the schedule that started it." })),
+  after: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 256, description: "The `next` of the previous page, in place of `page`." }),
+  ),
 });
 export type RunsQuery = Static<typeof RunsQuery>;
-export const RunsReply = Page(RunSummary);
+export const RunsReply = Type.Object({ ...Page(RunSummary).properties, next: Nullable(Type.String()) });
+export const RunQuery = Body({
+  dag: Type.Boolean({ default: true, description: "Whether to answer the DAG, which may have 4 MB." }),
+});
+export const NodesQuery = Body({
+  artifacts: Type.Boolean({ default: true, description: "Whether to answer artifacts; else they are null." }),
+  since: Type.Optional(
+    Type.String({
+      format: "date-time",
+      description: "Only nodes that changed at that time or later, or that are in work.",
+    }),
+  ),
+});
 
-const NodeStatus = Type.Enum(NODE_STATUSES);
 export const NodeReply = Type.Object({
   nodeId: Type.String(),
   type: Type.String(),
   dependsOn: Type.Array(Type.String()),
+  runWhen: Type.Enum(RUN_WHEN),
   status: NodeStatus,
   attempt: Type.Integer(),
   maxAttempts: Type.Integer(),
@@ -261,6 +273,7 @@ export const NodeReply = Type.Object({
   progressNote: Nullable(Type.String()),
   worker: Nullable(Type.String()),
   childRunId: Nullable(Type.String()),
+  updatedAt: ReplyTime,
 });
 export const NodesReply = Type.Array(NodeReply);
 export const StreamReply = {
@@ -268,13 +281,21 @@ export const StreamReply = {
   content: { "text/event-stream": { schema: Type.Unknown() } }, // OpenAPI 3.1 cannot describe the events of a stream.
 };
 
-export const RunStatusReply = Type.Object({ runId: Type.String(), status: Type.Enum(RUN_STATUSES) });
 const Move = Type.Object({ nodeId: Type.String(), from: NodeStatus, to: NodeStatus });
+const Revision = Type.String({
+  pattern: "^[0-9a-f]{64}$",
+  description: "Of a preview: with it, the action is 409 if it would do anything else by now.",
+});
+/** Of a preview. */
+const Effect = { nodes: Type.Optional(Type.Array(Move)), revision: Type.Optional(Revision) };
+export const ActionQuery = Body({ ...DryRunQuery.properties, revision: Type.Optional(Revision) });
+export const RunStatusReply = Type.Object({ runId: Type.String(), status: Type.Enum(RUN_STATUSES), ...Effect });
 export const RunRetryReply = Type.Object({
   runId: Type.String(),
   status: Type.Enum(RUN_STATUSES),
   dryRun: Type.Boolean(),
   nodes: Type.Array(Move),
+  revision: Type.Optional(Revision),
 });
 export const StopBody = Nullable(Body({ reason: Type.Optional(Reason) }));
 export const NodeActionBody = Nullable(
@@ -287,6 +308,7 @@ export type NodeActionBody = Static<typeof NodeActionBody>;
 export const RetryQuery = Body({
   downstream: Type.Boolean({ default: false, description: "Also run descendants again that have succeeded." }),
   dryRun: Type.Boolean({ default: false, description: "Only list the changes." }),
+  revision: Type.Optional(Revision),
 });
 const NodeAction = {
   runId: Type.String(),
@@ -294,8 +316,13 @@ const NodeAction = {
   status: NodeStatus,
   attempt: Type.Integer(),
 };
-export const NodeActionReply = Type.Object(NodeAction);
-export const NodeRetryReply = Type.Object({ ...NodeAction, dryRun: Type.Boolean(), nodes: Type.Array(Move) });
+export const NodeActionReply = Type.Object({ ...NodeAction, ...Effect });
+export const NodeRetryReply = Type.Object({
+  ...NodeAction,
+  dryRun: Type.Boolean(),
+  nodes: Type.Array(Move),
+  revision: Type.Optional(Revision),
+});
 
 export const AttemptsReply = Type.Array(
   Type.Object({

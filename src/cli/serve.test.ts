@@ -30,6 +30,15 @@ function postmasterOf(server: Server): number {
   return pid;
 }
 
+/** It asks for the lock of migrations again and again. */
+async function asksForLock(client: pg.Client): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `select from pg_stat_activity
+     where query like '%pg_try_advisory_lock%' and datname = current_database() and pid <> pg_backend_pid()`,
+  );
+  return rowCount !== 0;
+}
+
 async function serverIsBlocked(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query(
     "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
@@ -72,7 +81,9 @@ describe("the ready message", () => {
     const options = { database: { url: database.url }, env: { MILLRACE_ADMIN_KEY: "" } };
     const first = await startServer(options);
     const key = await until(() => /Admin key +(mlr_\S+)/.exec(first.output())?.[1], "the admin key");
-    expect(first.output()).toContain(`Console        ${first.url}/\n`);
+    const linkOf = (server: Server) => /Console +(\S+)/.exec(server.output())?.[1] ?? "";
+    expect(linkOf(first)).toMatch(new RegExp(`^${first.url}/login#k[\\w-]{43}$`));
+    expect(first.output()).toContain("The link to the console signs in once, within 15 minutes.");
     expect(first.output()).toContain(`API reference  ${first.url}/docs\n`);
     expect(first.output()).toContain("it is shown only this once");
     expect(first.output()).toContain(`export MILLRACE_URL=${first.url}\n  export MILLRACE_KEY=${key}\n`);
@@ -85,6 +96,8 @@ describe("the ready message", () => {
     await until(() => second.output().includes(`${second.url}/docs`), "the ready message");
     expect(second.output()).not.toContain("dmin key");
     expect(second.output()).not.toContain(key);
+    expect(linkOf(second)).toMatch(new RegExp(`^${second.url}/login#k[\\w-]{43}$`));
+    expect(linkOf(second).split("#")[1]).not.toBe(linkOf(first).split("#")[1]);
     expect(await second.stop()).toBe(0);
   });
 
@@ -114,7 +127,7 @@ describe("the ready message", () => {
     server.kill("SIGINT");
     const { exit, stdout, stderr } = await server.ended;
     expect(exit).toBe(0);
-    expect(stdout).toMatch(/^\nMillrace \S+ is ready\.\n\n {2}Console .*\n {2}API reference .*\n\n/);
+    expect(stdout).toMatch(/^\nMillrace \S+ is ready\.\n\n {2}Console .*\n {2}API reference .*\n\nThe link /);
     expect(stdout).toContain("Stopping when the work in flight is done.");
     expect(stdout.trim().endsWith("Stopped.")).toBe(true);
     const lines = stderr.trim().split("\n");
@@ -125,7 +138,25 @@ describe("the ready message", () => {
   test("shows a usable address if the server listens on all addresses", async () => {
     const server = await startServer({ database: { url: database.url }, env: { MILLRACE_HOST: "0.0.0.0" } });
     const link = await until(() => /Console +(\S+)/.exec(server.output())?.[1], "the link");
-    expect(link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
+    expect(link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/login#e[\w-]{43}$/);
+  });
+
+  test("of a process without the role api shows its roles and no links to what it does not have", async () => {
+    const server = await startServer({ database: { url: database.url }, env: { MILLRACE_ROLES: "worker" } });
+    await until(() => server.output().includes("/metrics"), "the ready message");
+    expect(server.output()).toContain("Roles    worker; console and API are at a process with the role api\n");
+    expect(server.output()).toContain(`Health   ${server.url}/readyz\n`);
+    expect(server.output()).not.toMatch(/Console|login#|API reference/);
+    const { exit, stderr } = await startCli(["chain", "ls"], {
+      MILLRACE_URL: server.url,
+      MILLRACE_KEY: server.adminKey,
+    }).ended;
+    expect({ exit, stderr }).toEqual({
+      exit: 1,
+      stderr:
+        "This process only has the role worker and does not take GET /api/v1/chains. " +
+        "Call a process with the role api, or add it to --roles. [ROLE_MISSING]\n",
+    });
   });
 });
 
@@ -143,7 +174,7 @@ describe("stopping", () => {
     const server = await database.db.exclusive(async (client) => {
       await client.query("select pg_advisory_lock(7400001)"); // The start waits here, as for a migration of another process.
       const starting = startCli(["serve", "--port", "0"], { DATABASE_URL: database.url, ...env });
-      await until(() => serverIsBlocked(client), "the start to wait");
+      await until(() => asksForLock(client), "the start to wait");
       starting.kill("SIGTERM");
       await until(() => starting.stdout().includes("Stopping"), "the signal to arrive");
       return starting;

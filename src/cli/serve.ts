@@ -1,4 +1,4 @@
-/** `millrace serve`: runs the server until a signal, and prints its address and the first key. */
+/** `millrace serve`: runs the server until a signal, and prints its address, a link to the console and the first key. */
 import type { Config, Millrace } from "../app.ts";
 import { environmentHelp, flagHelp } from "../kernel/config/describe.ts";
 import { CLIENT_SETTINGS } from "../kernel/config/settings.ts";
@@ -17,8 +17,9 @@ const FLUSH_MS = 500;
 
 export const serve: Command = {
   summary: "Run the server, with its own Postgres unless DATABASE_URL is set",
-  details: `The first start prints an admin key, once. The console is at /, the API reference at /docs and metrics are
-at /metrics. On Ctrl-C or SIGTERM the server finishes the work in flight and stops; a second signal stops it
+  details: `The first start prints an admin key, once. Each start of a process with the role api prints a link that signs in
+to the console, once and within 15 minutes; millrace console prints another. The console is at /, the API
+reference at /docs and metrics are at /metrics. On Ctrl-C or SIGTERM the server finishes the work in flight and stops; a second signal stops it
 at once.
 
 Links go to standard output, the structured log to standard error. On a terminal only warnings are logged,
@@ -47,7 +48,9 @@ docs/operating.md.`,
       throw explainDatabaseError(error, config.databaseUrl);
     });
     // A new key is printed even if the start was interrupted, because no later start prints it.
-    if (!stopping.aborted || millrace.firstAdminKey !== undefined) print(readyMessage(millrace));
+    if (!stopping.aborted || millrace.firstAdminKey !== undefined) {
+      print(readyMessage(millrace, await consolePath(millrace)));
+    }
     if (!stopping.aborted) await new Promise((resolve) => stopping.addEventListener("abort", resolve));
     const overdue = disconnectAfterGrace(millrace, config);
     await millrace.stop();
@@ -64,14 +67,29 @@ function quietOnTerminal(): { "log-level"?: string } {
   return process.stderr.isTTY && !process.env["MILLRACE_LOG_LEVEL"] ? { "log-level": "warn" } : {};
 }
 
-function readyMessage({ url, firstAdminKey }: Millrace): string {
-  const links: [string, string][] = [
-    ["Console", `${reachable(url)}/`],
-    ["API reference", `${reachable(url)}/docs`],
-  ];
-  if (firstAdminKey === undefined) return `\nMillrace ${VERSION} is ready.\n\n${pairs(links)}\n`;
+/** The path of a link that signs in. Without one the console asks for a key, so a failure is no reason to hide the first key. */
+async function consolePath(millrace: Millrace): Promise<string> {
+  const link = await millrace.newConsoleLink().catch(() => undefined);
+  return link ? `/login#${link.code}` : "/";
+}
+
+function readyMessage({ url, roles, firstAdminKey }: Millrace, path: string): string {
+  const isApi = roles.includes("api");
+  const links: [string, string][] = isApi
+    ? [
+        ["Console", `${reachable(url)}${path}`],
+        ["API reference", `${reachable(url)}/docs`],
+      ]
+    : [
+        ["Roles", `${roles.join(", ")}; console and API are at a process with the role api`],
+        ["Health", `${reachable(url)}/readyz`],
+        ["Metrics", `${reachable(url)}/metrics`],
+      ];
+  const once = path === "/" ? "" : "\nThe link to the console signs in once, within 15 minutes.\n";
+  if (firstAdminKey === undefined) return `\nMillrace ${VERSION} is ready.\n\n${pairs(links)}\n${once}`;
   // Commands call the default port of this machine unless MILLRACE_URL is set.
-  const elsewhere = reachable(url) === CLIENT_SETTINGS.url.default ? [] : [`export MILLRACE_URL=${reachable(url)}`];
+  const elsewhere =
+    !isApi || reachable(url) === CLIENT_SETTINGS.url.default ? [] : [`export MILLRACE_URL=${reachable(url)}`];
   const exports = [...elsewhere, `export MILLRACE_KEY=${firstAdminKey}`];
   // `npm start` from a checkout does not put the command on the PATH of other terminals.
   const command = process.env["npm_lifecycle_event"] ? "npx millrace" : "millrace";
@@ -79,7 +97,7 @@ function readyMessage({ url, firstAdminKey }: Millrace): string {
 Millrace ${VERSION} is ready.
 
 ${pairs([...links, ["Admin key", firstAdminKey]])}
-
+${once}
 Keep the admin key in a safe place: it is shown only this once. Commands take it from the environment:
 
 ${indent([...exports, `${command} doctor`])}

@@ -1,8 +1,11 @@
 /** The checks of the scenario: expected results beside those that the API returns. */
-import type { Api } from "./api.ts";
+import { newestOf, opTimeOf } from "./days.ts";
+import { harvested, runsOfDays, totalOfDays, valueCount } from "./harvest-readings.ts";
+import { columnsAbove, LINEAGE_PATHS, sourcesAbove, sparkStates, tenantStates } from "./lineage.ts";
+import { REPORT } from "./lineage-events.ts";
 import * as read from "./readings.ts";
-import type { Observed } from "./scenario.ts";
-import type { Subscribers } from "./subscribers.ts";
+import type { Observed, ScenarioContext } from "./scenario.ts";
+import { SOURCE_NAMES, SOURCES } from "./sources.ts";
 
 export interface Check {
   what: string;
@@ -16,31 +19,113 @@ export function holds({ found, expected }: Check): boolean {
   return found === expected;
 }
 
-export async function checkScenario(api: Api, observed: Observed, subscribers: Subscribers): Promise<Check[]> {
+type Row = [what: string, found: string, expected: string, path: string];
+
+export async function checkScenario(context: ScenarioContext, observed: Observed): Promise<Check[]> {
+  const rows = [
+    ...(await harvestRows(context, observed)),
+    ...(await shopRows(context, observed)),
+    ...(await lineageRows(context)),
+    ...(await personRows(context, observed)),
+  ];
+  return rows.map(([what, found, expected, path]) => ({
+    what,
+    found,
+    expected,
+    source: path === "" ? "the subscriber itself" : `GET /${path}`,
+  }));
+}
+
+async function harvestRows({ api, sources, days, subscribers }: ScenarioContext, { plans }: Observed): Promise<Row[]> {
+  const { PATHS } = read;
+  const newest = newestOf(days.story);
+  const expected = (source: (typeof SOURCE_NAMES)[number], window: { from?: string }) =>
+    sources.get(source).records({ ...window, to: days.later[0] }).length;
+  const rows: Row[] = [];
+  for (const source of SOURCE_NAMES) {
+    const count = days.story.length;
+    const wanted = `${expected(source, {})} records, ${count} days landed, 0 gaps`;
+    rows.push([`harvested from ${source}`, await harvested(api, plans[source]), wanted, PATHS.plan("{planId}")]);
+  }
+  const ofNewest = SOURCE_NAMES.map((source) => `${SOURCES[source].label} ${expected(source, { from: newest })}`);
+  const all = SOURCE_NAMES.reduce((sum, source) => sum + expected(source, {}), 0);
+  const tables = SOURCE_NAMES.map((source) => SOURCES[source].table);
+  const arrivals = await read.arrivalCounts(api, opTimeOf(newest), tables);
+  const research = await read.deliveriesTo(api, subscribers.callbackUrl("research"));
+  const verified = new Set(subscribers.received().map(({ id }) => id));
+  return [
+    ...rows,
+    ["arrivals of what landed", arrivals, "arxiv_records 1, crossref_works 1, pubmed_articles 1", PATHS.arrivals],
+    ["runs of WORKS", await runsOfDays(api, "WORKS"), "7 SUCCESS, 1 for each day", PATHS.taskLogs],
+    [
+      "KD1003 Works, newest day",
+      await read.values(api, "KD1003", opTimeOf(newest)),
+      read.sortedList(ofNewest),
+      PATHS.data,
+    ],
+    ["KD1003 Works, all days", await totalOfDays(api, "KD1003"), `${all} in 7 days`, PATHS.data],
+    ["delivered to research", deliveredAndVerified(research, verified), "7 of 7, 7 verified", PATHS.deliveries],
+  ];
+}
+
+async function lineageRows({ api, sources }: ScenarioContext): Promise<Row[]> {
+  const { graph, columns, tenants, events } = LINEAGE_PATHS;
+  const all = "arxiv, crossref, pubmed";
+  return [
+    ["events of Spark", await sparkStates(api), "8 APPLIED", events],
+    ["APIs above the KPI KD1003", await sourcesAbove(api, sources, "KD1003"), all, graph],
+    ["APIs above the report", await sourcesAbove(api, sources, REPORT), all, graph],
+    [
+      "columns up to the API",
+      await columnsAbove(api, sources, "crossref"),
+      "DOI -> doi -> doi -> doi -> works",
+      columns,
+    ],
+    ["tenants of lineage", await tenantStates(api), "acme READY, globex NEW, millrace READY", tenants],
+  ];
+}
+
+/** What is left for a person is part of the story: it must be there. */
+async function personRows({ api, days, subscribers }: ScenarioContext, { chains }: Observed): Promise<Row[]> {
+  const { PATHS } = read;
+  const audit = await read.deliveriesTo(api, subscribers.callbackUrl("audit"));
+  const waiting = audit.filter(({ status }) => status === "PENDING" || status === "SENDING");
+  const missing = (await read.why(api, "APPROVED", opTimeOf(newestOf(days.story)))).missing;
+  return [
+    ["APPROVED waits for", missing, "SIGN_OFF", PATHS.why("APPROVED")],
+    ["KD1004 Works signed off", await valueCount(api, "KD1004"), "6 days", PATHS.data],
+    ["runs of the chain export", await read.runStatuses(api, chains.export), "FAILED", PATHS.runs],
+    ["deliveries that wait for audit", `${waiting.length} of ${audit.length}`, "7 of 7", PATHS.deliveries],
+  ];
+}
+
+async function shopRows({ api, days, subscribers }: ScenarioContext, observed: Observed): Promise<Row[]> {
+  const opTime = opTimeOf(newestOf(days.story));
   const { PATHS } = read;
   const finance = await read.deliveriesTo(api, subscribers.callbackUrl("finance"));
   const growth = await read.deliveriesTo(api, subscribers.callbackUrl("growth"));
   const deliveries = [...finance, ...growth];
   const verified = new Set(subscribers.received().map(({ id }) => id));
 
-  const rows: [what: string, found: string, expected: string, path: string][] = [
+  const arrivals = await read.arrivalCounts(api, opTime, ["ORDERS", "REGIONS", "VISITS"]);
+  return [
     ["files through all stages", await read.shardsDone(api), "5 of 5 shards", PATHS.summary],
-    ["arrivals of each table", await read.arrivalCounts(api), "ORDERS 2, REGIONS 1, VISITS 1", PATHS.arrivals],
+    ["arrivals of each table", arrivals, "ORDERS 2, REGIONS 1, VISITS 1", PATHS.arrivals],
     ["SALES waited for", observed.waitedFor.SALES, "REGIONS", PATHS.why("SALES")],
     ["TRAFFIC waited for", observed.waitedFor.TRAFFIC, "REGIONS", PATHS.why("TRAFFIC")],
-    ["runs of the chain orders", await read.runStatuses(api, observed.chainId), "SUCCESS, SUCCESS", PATHS.runs],
+    ["runs of the chain orders", await read.runStatuses(api, observed.chains.orders), "SUCCESS, SUCCESS", PATHS.runs],
     [
       "attempts of its node fetch",
       await read.attempts(api, observed.firstRunId, "fetch"),
       "1 FAILED, 2 SUCCESS",
       PATHS.attempts("{runId}", "fetch"),
     ],
-    ["generations of SALES", await read.generations(api, "SALES"), "1 SUCCESS, 2 SUCCESS", PATHS.taskLogs],
-    ["generations of TRAFFIC", await read.generations(api, "TRAFFIC"), "1 SUCCESS", PATHS.taskLogs],
+    ["generations of SALES", await read.generations(api, "SALES", opTime), "1 SUCCESS, 2 SUCCESS", PATHS.taskLogs],
+    ["generations of TRAFFIC", await read.generations(api, "TRAFFIC", opTime), "1 SUCCESS", PATHS.taskLogs],
     ["KD1001 Revenue, first run", observed.firstRevenue, "America 80, Europe 180", PATHS.data],
-    ["KD1001 Revenue, rerun", await read.values(api, "KD1001"), "America 180, Europe 180", PATHS.data],
-    ["KD1002 Visits", await read.values(api, "KD1002"), "America 4, Europe 6", PATHS.data],
-    ["KC2001 Revenue per visit", await read.values(api, "KC2001"), "America 45, Europe 30", PATHS.data],
+    ["KD1001 Revenue, rerun", await read.values(api, "KD1001", opTime), "America 180, Europe 180", PATHS.data],
+    ["KD1002 Visits", await read.values(api, "KD1002", opTime), "America 4, Europe 6", PATHS.data],
+    ["KC2001 Revenue per visit", await read.values(api, "KC2001", opTime), "America 45, Europe 30", PATHS.data],
     [
       "finance was notified of",
       await read.contentOf(api, finance),
@@ -61,12 +146,6 @@ export async function checkScenario(api: Api, observed: Observed, subscribers: S
     ],
     ["status of a forged delivery", observed.forgeryStatus, "401", ""],
   ];
-  return rows.map(([what, found, expected, path]) => ({
-    what,
-    found,
-    expected,
-    source: path === "" ? "the subscriber itself" : `GET /${path}`,
-  }));
 }
 
 function deliveredAndVerified(deliveries: readonly read.Delivery[], verified: ReadonlySet<string>): string {

@@ -1,6 +1,5 @@
-/** The definitions and data of the scenario: a shop's revenue and visits of one day, by region. */
-
-export const OP_TIME = "20251219";
+/** The definitions and data of the scenario: a shop's revenue and visits of a day, by region, and the works that sources list. */
+import { SOURCES } from "./sources.ts";
 
 /** A file that has passed all stages counts as the arrival of a table. */
 export const ARRIVING_FILES = [{ pattern: "visits-(\\d{8})\\.jsonl", table: "VISITS", opTime: "$1" }];
@@ -11,10 +10,20 @@ const VISITS = [
   ["EU", "US", "US"],
   ["EU", "EU", "EU", "US"],
 ] as const;
-export const VISITS_FILE = { filename: `visits-${OP_TIME}.jsonl`, shards: VISITS.map((_, shard) => shard) };
-/** Tracked, but not the arrival of a table. */
-const CLICKS_FILE = { filename: `clicks-${OP_TIME}.jsonl`, shards: [0, 1] };
-export const FILES = [VISITS_FILE, CLICKS_FILE];
+
+export interface TrackedFile {
+  filename: string;
+  shards: number[];
+}
+
+export function visitsFile(opTime: string): TrackedFile {
+  return { filename: `visits-${opTime}.jsonl`, shards: VISITS.map((_, shard) => shard) };
+}
+
+/** Tracked, but not the arrival of a table. `part` tells several of one day apart. */
+export function clicksFile(opTime: string, part = ""): TrackedFile {
+  return { filename: `clicks-${opTime}${part}.jsonl`, shards: [0, 1] };
+}
 
 export function visitsOf(shard: number): readonly string[] {
   return VISITS[shard] ?? [];
@@ -93,9 +102,20 @@ export const REGIONS_CHAIN = {
   },
 };
 
+/** Its only node is refused, and needs a person: no retry helps. */
+export function exportChain(shopUrl: string) {
+  const upload = { id: "upload", type: "http", cfg: { url: `${shopUrl}/export?day=\${opTime}` } };
+  return { name: "export", dagJson: { nodes: [upload] } };
+}
+
+/** A person announces it for each day that was looked at. It has no data. */
+export const SIGN_OFF = "SIGN_OFF";
+
 export const INDICATORS = {
   KD1001: { type: "EXTENDED", name: "Revenue" },
   KD1002: { type: "EXTENDED", name: "Visits" },
+  KD1003: { type: "EXTENDED", name: "Works" },
+  KD1004: { type: "EXTENDED", name: "Works signed off" },
   KC2001: { type: "COMPUTED", name: "Revenue per visit", expression: "KD1001 / KD1002" },
 } as const;
 export type KpiId = keyof typeof INDICATORS;
@@ -119,6 +139,26 @@ export const MODELS = {
       "from VISITS v join REGIONS r on r.code = v.region where v.op_time = $op_time group by r.name",
     ),
   },
+  WORKS: {
+    name: "Works of a day by source",
+    grain: "day",
+    dependencies: Object.values(SOURCES).map(({ table }) => ({ table })),
+    kpis: ["KD1003"],
+    sql: lines(
+      "select 'KD1003' as kpi_id, count(*) as value, 'Crossref' as source from crossref_works where op_time = $op_time",
+      "union all",
+      "select 'KD1003', count(*), 'PubMed' from pubmed_articles where op_time = $op_time",
+      "union all",
+      "select 'KD1003', count(*), 'arXiv' from arxiv_records where op_time = $op_time",
+    ),
+  },
+  APPROVED: {
+    name: "Works of a day that a person has signed off",
+    grain: "day",
+    dependencies: [{ table: "crossref_works" }, { table: SIGN_OFF }],
+    kpis: ["KD1004"],
+    sql: "select 'KD1004' as kpi_id, count(*) as value from crossref_works where op_time = $op_time",
+  },
 } as const;
 export type ModelId = keyof typeof MODELS;
 
@@ -127,6 +167,9 @@ export const SUBSCRIPTIONS = [
   { kpiId: "KD1001", team: "finance" },
   { kpiId: "KD1002", team: "growth" },
   { kpiId: "KC2001", team: "growth" },
+  { kpiId: "KD1003", team: "research" },
+  // Many retries, because this team is down for a while.
+  { kpiId: "KD1003", team: "audit", retryNum: 20 },
 ] as const;
 
 function lines(...texts: string[]): string {

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { configure, type Millrace, start } from "../app.ts";
 import { removeFolder, startCleanupProcess } from "./cleanup-process.ts";
 import { ARRIVING_FILES } from "./definitions.ts";
+import { OWN_TENANT } from "./lineage.ts";
 
 export interface DemoServer {
   url: string;
@@ -22,9 +23,11 @@ export interface DemoServer {
 export interface DemoServerOptions {
   printLine: (line: string) => void;
   logLevel: string;
+  /** `host:port` of the sources, which listen on this machine. */
+  privateHosts: readonly string[];
 }
 
-export async function openDemoServer({ printLine, logLevel }: DemoServerOptions): Promise<DemoServer> {
+export async function openDemoServer({ printLine, logLevel, privateHosts }: DemoServerOptions): Promise<DemoServer> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-demo-"));
   const cleanup = startCleanupProcess(folder);
   let millrace: Millrace | undefined;
@@ -38,8 +41,12 @@ export async function openDemoServer({ printLine, logLevel }: DemoServerOptions)
   try {
     const tablesDir = join(folder, "lake", "tables");
     await mkdir(tablesDir, { recursive: true });
-    // JSON is valid YAML.
-    await writeFile(join(folder, "millrace.yaml"), JSON.stringify({ arrivals: { files: ARRIVING_FILES } }));
+    const settings = {
+      arrivals: { files: ARRIVING_FILES },
+      harvest: { allowPrivate: privateHosts },
+      lineage: { own: OWN_TENANT },
+    };
+    await writeFile(join(folder, "millrace.yaml"), JSON.stringify(settings)); // JSON is valid YAML.
     const env = {
       MILLRACE_PORT: "0",
       MILLRACE_DATA_DIR: folder,

@@ -11,6 +11,7 @@ export interface Incoming {
 
 export interface Outgoing {
   status: number;
+  headers?: Readonly<Record<string, string>>;
   body?: unknown;
 }
 
@@ -23,8 +24,8 @@ export async function startLocalServer(answer: (request: Incoming) => Outgoing):
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const url = new URL(request.url ?? "/", "http://localhost");
-      const { status, body } = answer({ url, headers: request.headers, body: await text(request) });
-      response.writeHead(status, { "content-type": "application/json" });
+      const { status, headers = {}, body } = answer({ url, headers: request.headers, body: await text(request) });
+      response.writeHead(status, { "content-type": "application/json", ...headers });
       response.end(body === undefined ? "" : JSON.stringify(body));
     } catch {
       response.destroy(); // The caller disconnected, or the request cannot be parsed.

@@ -1,8 +1,8 @@
 /** What the scenario and its checks read through the API: each reading is one line of text, to show and compare. */
 import type { Api } from "./api.ts";
-import { type KpiId, type ModelId, OP_TIME } from "./definitions.ts";
+import type { KpiId, ModelId } from "./definitions.ts";
 
-interface Items<Item> {
+export interface Items<Item> {
   items: Item[];
 }
 
@@ -13,6 +13,7 @@ export const PATHS = {
   data: "api/v1/kpi/data",
   deliveries: "api/v1/kpi/deliveries",
   runs: "api/v1/runs",
+  plan: (planId: string) => `api/v1/harvest/plans/${planId}`,
   events: (runId: string) => `api/v1/runs/${runId}/events`,
   attempts: (runId: string, nodeId: string) => `api/v1/runs/${runId}/nodes/${nodeId}/attempts`,
   why: (modelId: ModelId) => `api/v1/kpi/models/${modelId}/why`,
@@ -43,37 +44,39 @@ export async function shardsDone(api: Api): Promise<string> {
   return `${by_shard.reduce((sum, { done }) => sum + done, 0)} of ${total} shards`;
 }
 
-/** `ORDERS 2, REGIONS 1`: how often each table has arrived. */
-export async function arrivalCounts(api: Api): Promise<string> {
-  const { items } = await api.get<Items<{ table: string; arrivals: number }>>(PATHS.arrivals, { opTime: OP_TIME });
-  return sortedList(items.map(({ table, arrivals }) => `${table} ${arrivals}`));
+/** `ORDERS 2, REGIONS 1`: how often each of these tables has arrived. */
+export async function arrivalCounts(api: Api, opTime: string, tables: readonly string[]): Promise<string> {
+  const { items } = await api.get<Items<{ table: string; arrivals: number }>>(PATHS.arrivals, { opTime });
+  return sortedList(
+    items.filter(({ table }) => tables.includes(table)).map(({ table, arrivals }) => `${table} ${arrivals}`),
+  );
 }
 
 /** Why a model has run or not, and the tables that it waits for. */
-export async function why(api: Api, modelId: ModelId): Promise<{ verdict: string; missing: string }> {
+export async function why(api: Api, modelId: ModelId, opTime: string): Promise<{ verdict: string; missing: string }> {
   const { verdict, tables } = await api.get<{ verdict: string; tables: { table: string; missing: boolean }[] }>(
     PATHS.why(modelId),
-    { opTime: OP_TIME },
+    { opTime },
   );
   return { verdict, missing: sortedList(tables.filter(({ missing }) => missing).map(({ table }) => table)) };
 }
 
 /** `1 SUCCESS, 2 SUCCESS`: the generations of a model. */
-export async function generations(api: Api, modelId: ModelId): Promise<string> {
+export async function generations(api: Api, modelId: ModelId, opTime: string): Promise<string> {
   const { items } = await api.get<Items<{ generation: number; status: string }>>(PATHS.taskLogs, {
     modelId,
-    opTime: OP_TIME,
+    opTime,
   });
   return sortedList(items.map(({ generation, status }) => `${generation} ${status}`));
 }
 
-/** `America 80, Europe 180`. */
-export async function values(api: Api, kpiId: KpiId): Promise<string> {
-  const { items } = await api.get<Items<{ value: number; dimensions: { region?: string } }>>(PATHS.data, {
+/** `America 80, Europe 180`: the values of a KPI, by its dimension. */
+export async function values(api: Api, kpiId: KpiId, opTime: string): Promise<string> {
+  const { items } = await api.get<Items<{ value: number; dimensions: Record<string, string> }>>(PATHS.data, {
     kpiId,
-    opTime: OP_TIME,
+    opTime,
   });
-  return sortedList(items.map(({ value, dimensions }) => `${dimensions.region ?? "?"} ${value}`));
+  return sortedList(items.map(({ value, dimensions }) => `${Object.values(dimensions).join(" ")} ${value}`));
 }
 
 /** `SUCCESS, SUCCESS`: how the runs of a chain ended. */
@@ -114,6 +117,6 @@ export async function contentOf(api: Api, deliveries: readonly Delivery[]): Prom
 }
 
 /** Sorted, so that the text does not depend on the order of the reply. */
-function sortedList(texts: readonly string[]): string {
+export function sortedList(texts: readonly string[]): string {
   return texts.toSorted().join(", ") || "none";
 }

@@ -2,7 +2,7 @@
 import { indent, pairs } from "../cli/common/help.ts";
 import { paint, printable, table } from "../cli/common/output.ts";
 import { type Check, holds } from "./checks.ts";
-import { OP_TIME } from "./definitions.ts";
+import type { Link } from "./links.ts";
 
 export function report(checks: readonly Check[], seconds: number): string {
   const rows = checks.map((check) => [holds(check) ? "✓" : "✗", check.what, check.found, check.source]);
@@ -27,14 +27,25 @@ export function reportJson(checks: readonly Check[], seconds: number, server: ob
 }
 
 /** Printed when the demo stays up. */
-export function nextSteps({ url, key }: { url: string; key: string }): string {
+export interface NextSteps {
+  url: string;
+  key: string;
+  links: readonly Link[];
+  /** The newest day of the scenario. */
+  opTime: string;
+}
+
+export function nextSteps({ url, key, links, opTime }: NextSteps): string {
   // `npm run demo` from a checkout does not put the command on the PATH of other terminals.
   const command = process.env["npm_lifecycle_event"] ? "npx millrace" : "millrace";
   return `
-This Millrace runs until Ctrl-C and then removes all that it created.
+This Millrace runs until Ctrl-C and then removes all that it created. Days that follow are loaded and harvested meanwhile.
+
+Links into the console, each of which signs in once, within 15 minutes:
+
+${pairs(links.map((link) => [link.name, link.url]))}
 
 ${pairs([
-  ["Console", `${url}/`],
   ["API reference", `${url}/docs`],
   ["Admin key", key],
 ])}
@@ -43,9 +54,9 @@ Three things to try in another terminal:
 
 ${indent([
   `export MILLRACE_URL=${url} MILLRACE_KEY=${key}`,
-  `${command} arrive ORDERS ${OP_TIME}                        # SALES runs again, and both teams are notified`,
-  `${command} kpi why SALES ${OP_TIME}                        # which run used which arrival, and what would start another`,
-  `${command} chain start orders --op-time ${OP_TIME} --watch # fetch, load and announce, shown live`,
+  `${command} arrive ORDERS ${opTime}                        # SALES runs again, and both teams are notified`,
+  `${command} kpi why SALES ${opTime}                        # which run used which arrival, and what would start another`,
+  `${command} chain start orders --op-time ${opTime} --watch # fetch, load and announce, shown live`,
 ])}
 `;
 }

@@ -3,36 +3,46 @@ import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import type { Api } from "../../test/client.ts";
 import { useDatabase } from "../../test/database.ts";
-import { ADMIN_KEY, useMillrace } from "../../test/millrace.ts";
+import { ADMIN_KEY, startMillrace } from "../../test/millrace.ts";
 import { ARRIVING_FILES } from "./definitions.ts";
+import { OWN_TENANT } from "./lineage.ts";
 import { type DemoOptions, runDemo } from "./run-demo.ts";
 
+const database = useDatabase();
 const dataDir = mkdtempSync(join(tmpdir(), "millrace-play-"));
 afterAll(() => rm(dataDir, { recursive: true }));
 
-const millrace = useMillrace(useDatabase(), {
-  env: {
-    MILLRACE_ROLES: "api,scheduler,worker",
-    MILLRACE_SECRET_KEY: "0".repeat(64),
-    MILLRACE_WEBHOOKS_ALLOW_PRIVATE: "true",
-    MILLRACE_DATA_DIR: dataDir,
-  },
-  arrivals: { files: ARRIVING_FILES },
-});
-
-/** Runs the demo on the Millrace of this test. */
-async function run(options: Partial<DemoOptions> = {}) {
+/** Runs the demo on a Millrace of this process. */
+async function run({ before, ...options }: Partial<DemoOptions> & { before?: (api: Api) => Promise<unknown> } = {}) {
   const printed: string[] = [];
   let closed = 0;
   const tablesDir = join(dataDir, "lake", "tables");
   await mkdir(tablesDir, { recursive: true });
-  const close = async () => void (closed += 1);
   const code = await runDemo({
-    open: async () => ({ url: millrace.url, key: ADMIN_KEY, tablesDir, close }),
+    async open({ privateHosts }) {
+      const millrace = await startMillrace(database, {
+        env: {
+          MILLRACE_ROLES: "api,scheduler,worker",
+          MILLRACE_SECRET_KEY: "0".repeat(64),
+          MILLRACE_WEBHOOKS_ALLOW_PRIVATE: "true",
+          MILLRACE_DATA_DIR: dataDir,
+          MILLRACE_HARVEST_ALLOW_PRIVATE: privateHosts.join(","),
+        },
+        arrivals: { files: ARRIVING_FILES },
+        lineage: { own: { enabled: true, ...OWN_TENANT } },
+      });
+      await before?.(millrace.api);
+      async function close() {
+        await millrace.app.stop();
+        closed += 1;
+      }
+      return { url: millrace.url, key: ADMIN_KEY, tablesDir, close };
+    },
     once: true,
     json: false,
-    print: (text) => void printed.push(text),
+    output: { print: (text) => void printed.push(text), draw: undefined, columns: () => 80 },
     stopping: new AbortController().signal,
     ...options,
   });
@@ -49,10 +59,12 @@ test("the error of a server that cannot start is thrown", async () => {
 });
 
 test("a check that fails is listed, and the demo exits with 1", async () => {
-  await millrace.api.post("/api/v1/pipeline/files/register", { filename: "another file", shards: [0] });
-  const { code, closed, printed } = await run();
+  const another = { filename: "another file", shards: [0] };
+  const { code, closed, printed } = await run({
+    before: (api) => api.post("/api/v1/pipeline/files/register", another),
+  });
   expect(printed).toMatch(/^✗ {2}files through all stages +5 of 6 shards/m);
-  expect(printed).toContain("\n1 of 16 checks failed:\n  files through all stages: 5 of 5 shards expected, 5 of 6");
+  expect(printed).toContain("\n1 of 33 checks failed:\n  files through all stages: 5 of 5 shards expected, 5 of 6");
   expect({ code, closed }).toEqual({ code: 1, closed: 1 });
 });
 

@@ -1,20 +1,27 @@
 /** Runs the demo: starts the servers, runs the scenario, checks the results, and stays up until Ctrl-C unless `once` is set. */
 import { EXIT } from "../cli/common/exit-codes.ts";
 import { OperatorError } from "../kernel/errors.ts";
-import { type Api, createApi } from "./api.ts";
+import { systemClock } from "../kernel/time/clock.ts";
+import { createApi } from "./api.ts";
 import { type Check, checkScenario, holds } from "./checks.ts";
+import { daysBefore, newestOf, opTimeOf } from "./days.ts";
 import type { DemoServer } from "./demo-server.ts";
+import { goOn } from "./life.ts";
+import { createLinks } from "./links.ts";
+import type { DemoOutput } from "./output.ts";
 import { nextSteps, report, reportJson } from "./report.ts";
-import { runScenario, type ScenarioContext } from "./scenario.ts";
+import { type Observed, runScenario, type ScenarioContext } from "./scenario.ts";
 import { startShop } from "./shop.ts";
+import { startSources } from "./sources.ts";
 import { startSubscribers } from "./subscribers.ts";
 
 export interface DemoOptions {
-  open: (printLine: (line: string) => void) => Promise<DemoServer>;
+  /** `privateHosts` are those of the simulators, which the server may call. */
+  open: (options: { printLine: (line: string) => void; privateHosts: readonly string[] }) => Promise<DemoServer>;
   /** Exits after the checks instead of staying up. */
   once: boolean;
   json: boolean;
-  print: (text: string) => void;
+  output: DemoOutput;
   /** Ctrl-C. */
   stopping: AbortSignal;
 }
@@ -23,32 +30,55 @@ export interface DemoOptions {
 const INTERRUPTED = 130;
 
 /** Returns the exit code: 0 only if every check holds. */
-export async function runDemo({ open, once, json, print, stopping }: DemoOptions): Promise<number> {
+export async function runDemo({ open, once, json, output, stopping }: DemoOptions): Promise<number> {
   const startedAt = performance.now();
   const seconds = () => (performance.now() - startedAt) / 1000;
-  const printLine = (line: string) => (json ? undefined : print(`${seconds().toFixed(1).padStart(5)} s  ${line}`));
+  const printLine = (line: string) =>
+    json ? undefined : output.print(`${seconds().toFixed(1).padStart(5)} s  ${line}`);
   const toClose: (() => Promise<void>)[] = [];
   try {
     const shop = await startShop();
     toClose.push(shop.close);
+    const days = daysBefore(systemClock);
+    const sources = await startSources(days);
+    toClose.push(sources.close);
     const subscribers = await startSubscribers({
-      onReceived: ({ team, modelId, generation, rerun }) =>
+      onReceived: ({ team, modelId, opTime, generation, rerun }) =>
         printLine(
-          `${team} receives ${modelId}, generation ${generation}${rerun ? ", a rerun" : ""}; its signature is valid`,
+          `${team} receives ${modelId} ${opTime}, generation ${generation}${rerun ? ", a rerun" : ""}; its signature is valid`,
         ),
     });
     toClose.push(subscribers.close);
-    const server = await open(printLine);
+    const server = await open({ printLine, privateHosts: sources.hosts });
     toClose.push(server.close); // Closed before the others, because it calls them.
     stopping.throwIfAborted();
     printLine(`Millrace listens at ${server.url}`);
 
+    const { url, key, tablesDir } = server;
     const api = createApi(server, stopping);
-    const checks = await checksOf(api, { api, shopUrl: shop.url, subscribers, tablesDir: server.tablesDir, printLine });
-    const { url, key } = server;
-    print(json ? reportJson(checks, seconds(), once ? {} : { url, key }) : report(checks, seconds()));
-    if (!once) {
-      if (!json) print(nextSteps(server));
+    const context: ScenarioContext = {
+      api,
+      access: { url, key },
+      days,
+      sources,
+      shop,
+      subscribers,
+      tablesDir,
+      output: json ? { ...output, draw: undefined } : output,
+      printLine,
+      signal: stopping,
+    };
+    const { checks, observed } = await checksOf(context);
+    const took = seconds();
+    if (once) {
+      output.print(json ? reportJson(checks, took, {}) : report(checks, took));
+    } else {
+      const links = observed ? await createLinks(api, url, observed.firstRunId) : [];
+      const more = { url, key, links, opTime: opTimeOf(newestOf(days.story)) };
+      output.print(
+        json ? reportJson(checks, took, { url, key, links }) : `${report(checks, took)}\n${nextSteps(more)}`,
+      );
+      if (observed) await goOn(context, observed.chains);
       await aborted(stopping);
     }
     return checks.every(holds) ? EXIT.ok : EXIT.failed;
@@ -60,13 +90,14 @@ export async function runDemo({ open, once, json, print, stopping }: DemoOptions
   }
 }
 
-async function checksOf(api: Api, context: ScenarioContext): Promise<Check[]> {
+async function checksOf(context: ScenarioContext): Promise<{ checks: Check[]; observed?: Observed }> {
   try {
-    return await checkScenario(api, await runScenario(context), context.subscribers);
+    const observed = await runScenario(context);
+    return { checks: await checkScenario(context, observed), observed };
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
     // A call was refused, so the rest of the scenario did not run.
-    return [{ what: "the scenario", found: error.message, expected: "no refused call", source: "" }];
+    return { checks: [{ what: "the scenario", found: error.message, expected: "no refused call", source: "" }] };
   }
 }
 

@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from "vitest";
-import { signatureHeaders } from "../webhooks/signing.ts";
+import { signatureHeaders } from "../webhooks/secrets/signing.ts";
 import { type Received, type Subscribers, startSubscribers } from "./subscribers.ts";
 
 const KEY = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
 const OTHER_KEY = `whsec_${Buffer.alloc(32, 2).toString("base64")}`;
-const BODY = JSON.stringify({ event: "KPI_UPDATED", modelId: "SALES", generation: 2, rerun: true });
+const BODY = JSON.stringify({ event: "KPI_UPDATED", modelId: "SALES", opTime: "20251219", generation: 2, rerun: true });
 const now = () => Math.floor(Date.now() / 1000);
 
 let subscribers: Subscribers;
@@ -25,7 +25,9 @@ async function deliver({ id = "1", timestamp = now(), keys = [KEY], token = "kno
 test("a valid delivery counts once, however often it is sent", async () => {
   expect(await deliver()).toBe(204);
   expect(await deliver()).toBe(204);
-  expect(received).toEqual([{ team: "finance", id: "1", modelId: "SALES", generation: 2, rerun: true }]);
+  expect(received).toEqual([
+    { team: "finance", id: "1", modelId: "SALES", opTime: "20251219", generation: 2, rerun: true },
+  ]);
   expect(subscribers.received()).toEqual(received);
 });
 
@@ -36,7 +38,7 @@ test("one of several signatures is enough, as during a rotation", async () => {
 test.each([
   ["with another key", { keys: [OTHER_KEY] }],
   ["without a signature", { keys: [] }],
-  ["with another body", { body: BODY.replace("2", "3") }],
+  ["with another body", { body: BODY.replace(":2,", ":3,") }],
   ["of an hour ago", { timestamp: now() - 3_600 }],
   ["without the secret", { token: "guessed" }],
 ])("a delivery %s is refused", async (_, fields) => {
@@ -48,4 +50,17 @@ test("a team without a key accepts no delivery", async () => {
   const url = `${subscribers.callbackUrl("growth")}?token=known-to-growth`;
   const headers = signatureHeaders({ id: "1", timestamp: now(), body: BODY }, [KEY]);
   expect((await fetch(url, { method: "POST", headers, body: BODY })).status).toBe(401);
+});
+
+test("a team that is down refuses with the time to wait, until it recovers", async () => {
+  subscribers.trust("audit", KEY);
+  const call = () => {
+    const headers = signatureHeaders({ id: "1", timestamp: now(), body: BODY }, [KEY]);
+    const url = `${subscribers.callbackUrl("audit")}?token=known-to-audit`;
+    return fetch(url, { method: "POST", headers, body: BODY });
+  };
+  const refused = await call();
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "30"]);
+  subscribers.recover("audit");
+  expect((await call()).status).toBe(204);
 });

@@ -1,10 +1,10 @@
-/** The subscribers of the scenario: two teams that accept only deliveries with their secret and a valid signature. */
+/** The subscribers of the scenario: teams that accept only deliveries with their secret and a valid signature. One is down at first. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { isRecord } from "../kernel/json/is-record.ts";
 import { type Incoming, type LocalServer, startLocalServer } from "./local-server.ts";
 
-export const TEAMS = ["finance", "growth"] as const;
+export const TEAMS = ["finance", "growth", "research", "audit"] as const;
 export type Team = (typeof TEAMS)[number];
 
 /** A delivery that a team accepted. */
@@ -13,6 +13,7 @@ export interface Received {
   /** The same for all attempts of a delivery. */
   id: string;
   modelId: string;
+  opTime: string;
   generation: number;
   rerun: boolean;
 }
@@ -23,11 +24,15 @@ export interface Subscribers extends LocalServer {
   secret(team: Team): string;
   /** Accepts deliveries signed with this key. */
   trust(team: Team, signingKey: string): void;
+  /** Ends the outage of a team. */
+  recover(team: Team): void;
   /** Each accepted delivery once. */
   received(): Received[];
 }
 
 const TOLERANCE_SECONDS = 300;
+/** How long a team that is down asks callers to wait. */
+const RETRY_AFTER_SECONDS = 30;
 
 export async function startSubscribers({
   onReceived,
@@ -35,10 +40,15 @@ export async function startSubscribers({
   onReceived: (delivery: Received) => void;
 }): Promise<Subscribers> {
   const keys = new Map<Team, string>();
+  const down = new Set<Team>(["audit"]);
   const received = new Map<string, Received>();
   const server = await startLocalServer((request) => {
     const team = TEAMS.find((name) => request.url.pathname === pathOf(name));
     if (team === undefined) return { status: 404 };
+    if (down.has(team)) {
+      const headers = { "retry-after": String(RETRY_AFTER_SECONDS) };
+      return { status: 503, headers, body: { error: `The service of ${team} is down for maintenance.` } };
+    }
     const key = keys.get(team);
     if (key === undefined || !hasSecret(team, request) || !hasValidSignature(request, key)) return { status: 401 };
     const id = String(request.headers["webhook-id"]);
@@ -53,6 +63,7 @@ export async function startSubscribers({
     callbackUrl: (team) => server.url + pathOf(team),
     secret: (team) => (team === "finance" ? `Header,Authorization,${tokenOf(team)}` : `Query,token,${tokenOf(team)}`),
     trust: (team, signingKey) => void keys.set(team, signingKey),
+    recover: (team) => void down.delete(team),
     received: () => [...received.values()],
   };
 }
@@ -88,8 +99,8 @@ function hasValidSignature(
     .some((one) => one.length === expected.length && timingSafeEqual(one, expected));
 }
 
-function fieldsOf(body: string): Pick<Received, "modelId" | "generation" | "rerun"> {
+function fieldsOf(body: string): Pick<Received, "modelId" | "opTime" | "generation" | "rerun"> {
   const payload: unknown = JSON.parse(body);
-  const { modelId, generation, rerun } = isRecord(payload) ? payload : {};
-  return { modelId: String(modelId), generation: Number(generation), rerun: rerun === true };
+  const { modelId, opTime, generation, rerun } = isRecord(payload) ? payload : {};
+  return { modelId: String(modelId), opTime: String(opTime), generation: Number(generation), rerun: rerun === true };
 }

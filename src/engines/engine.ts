@@ -8,14 +8,14 @@
  *   one statement.
  * - Parameters are an object (`$op_time`) or a list (`$1`); unused ones are ignored. (In DuckDB each statement counts from `$1`,
  *   and `?` works too.) A list of values of one type is sent as an array; an object, or any other list, as JSON text.
- * - Values are returned as JSON. A whole or decimal number is a number if a double holds it exactly, else text, so that nothing
- *   is rounded silently. Dates and times are ISO 8601 text, with `Z` for instants; NaN and the infinities are text, since
- *   JSON has none; bytes are base64.
+ * - Values are returned as JSON, the same from every kind (same-json.test.ts). A whole or decimal number is a number if a double
+ *   holds it exactly, else text, so that nothing is rounded silently, also inside of JSON. Dates, times and intervals are ISO 8601
+ *   text, with `Z` for instants; NaN and the infinities are text, since JSON has none; bytes are base64.
  * - A few queries run at a time and the others wait in a queue (engines.ts). The time limit of a query starts when it leaves the
  *   queue and ends with its last row. A stream holds its slot until then, so a query on the same engine inside the loop
  *   can deadlock.
  */
-import type { ResultSize } from "./result-size.ts";
+import type { ResultSize } from "./result/size.ts";
 
 export interface Engine {
   readonly name: string;
@@ -48,7 +48,7 @@ export interface QueryOptions {
   /** Cancels the query, also on the server; the promise then rejects with the signal's reason. */
   signal: AbortSignal;
   rowsMax: number;
-  /** A larger result fails, since half of it would be wrong. Counted as in result-size.ts; unset: 256 MB. */
+  /** A larger result fails, since half of it would be wrong. Counted as in result/size.ts; unset: 256 MB. */
   bytesMax?: number | undefined;
   /** Unset: no limit. */
   timeoutMs?: number | undefined;
@@ -84,6 +84,8 @@ export interface Driver {
 export interface DriverOptions {
   params: Params | undefined;
   signal: AbortSignal;
+  /** Whether to wait for a server that restarts. A health check does not: it wants to know. */
+  waits: boolean;
   /** Further rows are dropped. */
   rowsMax: number;
   /** Counts each row as soon as it is converted, before the next one is. */

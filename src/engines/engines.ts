@@ -6,6 +6,7 @@ import type { Environment } from "../kernel/secrets/environment-references.ts";
 import { createSlots } from "../kernel/work/slots.ts";
 import { withCredentials } from "./credentials.ts";
 import { type Driver, ENGINE_DEFAULT, type Engine, EngineRefusal, type Engines } from "./engine.ts";
+import { createEngineTables, type EngineTables } from "./engine-tables.ts";
 import { lazyEngine } from "./lazy-engine.ts";
 import type { EngineSettings, EnginesSettings } from "./settings.ts";
 
@@ -25,7 +26,7 @@ export interface EnginesDeps {
   env?: Environment;
 }
 
-export function createEngines(settings: EnginesSettings, deps: EnginesDeps): Engines {
+export function createEngines(settings: EnginesSettings, deps: EnginesDeps): Engines & { tables: EngineTables } {
   const { env = process.env } = deps;
   const duckDbSlots = createSlots(DUCKDB_QUERIES_MAX);
   const configured: EnginesSettings = { [ENGINE_DEFAULT]: { kind: "duckdb" }, ...withCredentials(settings, env) };
@@ -37,17 +38,22 @@ export function createEngines(settings: EnginesSettings, deps: EnginesDeps): Eng
     }),
   );
 
+  function get(name: string): Engine {
+    const engine = engines.get(name);
+    if (engine) return engine;
+    const names = [...engines.keys()];
+    throw new EngineRefusal(
+      `There is no engine \`${name}\`.${didYouMean(name, names)} Known: ${names.join(", ")}. Others are named under \`engines\` in millrace.yaml.`,
+    );
+  }
+  const tables = createEngineTables(configured, get);
+
   return {
-    get(name) {
-      const engine = engines.get(name);
-      if (engine) return engine;
-      const names = [...engines.keys()];
-      throw new EngineRefusal(
-        `There is no engine \`${name}\`.${didYouMean(name, names)} Known: ${names.join(", ")}. Others are named under \`engines\` in millrace.yaml.`,
-      );
-    },
+    get,
     names: () => [...engines.keys()],
+    tables,
     async close() {
+      await tables.close();
       await Promise.all([...engines.values()].map((engine) => engine.close()));
     },
   };
@@ -57,17 +63,17 @@ export function createEngines(settings: EnginesSettings, deps: EnginesDeps): Eng
 async function openDriver(name: string, setting: EngineSettings, deps: EnginesDeps): Promise<Driver> {
   switch (setting.kind) {
     case "duckdb": {
-      const { openDuckDb } = await import("./duckdb.ts");
+      const { openDuckDb } = await import("./duckdb/duckdb.ts");
       return openDuckDb({ ...setting, ...(await defaultPath(name, setting.path, deps)) }, deps.lakeDir);
     }
     case "postgres": {
-      const { openPostgres } = await import("./postgres.ts");
+      const { openPostgres } = await import("./postgres/postgres.ts");
       // One more for the health check of a busy engine.
       return openPostgres(setting, { name, connectionsMax: REMOTE_QUERIES_MAX + 1 });
     }
     case "trino": {
-      const { openTrino } = await import("./trino.ts");
-      return openTrino(setting);
+      const { openTrino } = await import("./trino/trino.ts");
+      return openTrino(name, setting);
     }
   }
 }

@@ -6,5 +6,6 @@ import type { Module } from "../kernel/module.ts";
 import { CATALOGUE } from "./catalogue.ts";
 
 export { ENGINE_DEFAULT, EngineRefusal, type Engines } from "./engine.ts";
+export type { Lake, LakeColumn, LakeRow, Partition, TableStore } from "./lake/lake.ts";
 
 export const engines = { ...CATALOGUE, load: () => import("./open.ts") } as const satisfies Module;

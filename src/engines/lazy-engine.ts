@@ -16,8 +16,8 @@ import {
   type QueryOptions,
   type Row,
 } from "./engine.ts";
-import { limitSize } from "./result-size.ts";
-import { sqlTokens } from "./sql-tokens.ts";
+import { limitSize } from "./result/size.ts";
+import { type Dialect, dialectOf, sqlTokens } from "./sql/tokens.ts";
 
 const BATCH_ROWS_MAX = 2_000;
 const RESULT_BYTES_MAX = 256 * 1024 * 1024;
@@ -35,6 +35,7 @@ interface Work extends QueryOptions {
   sql: string;
   stop: AbortController;
   queue: Slots;
+  waits: boolean;
   onRows: DriverOptions["onRows"];
 }
 
@@ -56,7 +57,7 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
     const { sql, stop, signal } = work;
     signal.throwIfAborted();
     closing.signal.throwIfAborted();
-    if (isBlank(sql)) throw new EngineRefusal("The SQL contains no statement.");
+    if (isBlank(sql, dialectOf(kind))) throw new EngineRefusal("The SQL contains no statement.");
     // Not AbortSignal.any: `closing` lives as long as the process and would keep a reference to every query.
     const follow = () => stop.abort(signal.reason);
     signal.addEventListener("abort", follow, { once: true });
@@ -73,7 +74,7 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
   }
 
   async function runInTurn(work: Work): Promise<DriverResult> {
-    const { sql, params, rowsMax, bytesMax = RESULT_BYTES_MAX, timeoutMs, stop, queue, onRows } = work;
+    const { sql, params, rowsMax, bytesMax = RESULT_BYTES_MAX, timeoutMs, stop, queue, waits, onRows } = work;
     const { signal } = stop;
     const size = limitSize(bytesMax, () => stop.abort(tooLarge(bytesMax)));
     const release = await queue.take(signal);
@@ -82,7 +83,7 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
       const ready = await opened();
       signal.throwIfAborted();
       // One row over the limit shows that there are more.
-      return await ready.run(sql, { params, signal, rowsMax: rowsMax + 1, size, onRows });
+      return await ready.run(sql, { params, signal, waits, rowsMax: rowsMax + 1, size, onRows });
     } finally {
       clearTimeout(timer);
       release();
@@ -98,7 +99,7 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
       const onRows = async (batch: Row[]) => {
         for (const row of batch) rows.push(row);
       };
-      const work = { ...options, sql, onRows, stop: new AbortController(), queue: slots };
+      const work = { ...options, sql, onRows, stop: new AbortController(), queue: slots, waits: true };
       const { columns, rowsChanged } = await begin(work);
       const truncated = rows.length > rowsMax;
       if (truncated) rows.length = rowsMax;
@@ -118,7 +119,7 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
           if (!batches.write(rows.slice(at, at + BATCH_ROWS_MAX))) await once(batches, "drain", { signal });
         }
       };
-      const working = begin({ ...options, sql, onRows, stop, queue: slots }).finally(() => batches.end());
+      const working = begin({ ...options, sql, onRows, stop, queue: slots, waits: true }).finally(() => batches.end());
       working.catch(() => {}); // The await below reports it, if the caller still iterates.
       try {
         yield* batches as AsyncIterable<Row[]>;
@@ -131,7 +132,7 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
     async health() {
       const options = { signal: closing.signal, rowsMax: 1, timeoutMs: HEALTH_TIMEOUT_MS };
       const stop = new AbortController();
-      await begin({ ...options, sql: "select 1", stop, queue: healthQueue, onRows: async () => {} });
+      await begin({ ...options, sql: "select 1", stop, queue: healthQueue, waits: false, onRows: async () => {} });
     },
     async close() {
       closing.abort(new Error(`The engine \`${name}\` is closed.`));
@@ -146,8 +147,8 @@ export function lazyEngine({ name, kind, slots, open }: LazyEngineOptions): Engi
 }
 
 /** DuckDB would fail without a message, and Postgres would succeed. */
-function isBlank(sql: string): boolean {
-  return [...sqlTokens(sql)].every(({ kind }) => kind === "blank" || kind === "semicolon");
+function isBlank(sql: string, dialect: Dialect): boolean {
+  return [...sqlTokens(sql, dialect)].every(({ kind }) => kind === "blank" || kind === "semicolon");
 }
 
 function tooMany(rowsMax: number): EngineRefusal {

@@ -23,7 +23,7 @@ test("allow any name for an engine", async () => {
       warehouse: { kind: postgres, url: "postgres://me:pw@db:5432/dw?sslmode=require" }
       big one: { kind: duckdb, path: /data/big.duckdb, memoryLimit: 2GB, threads: 2 }
       duckdb: { kind: duckdb }
-      lakehouse: { kind: trino, url: "https://trino:8443", user: etl, catalog: hive, schema: kpi, password: "\${env.PW}" }
+      lakehouse: { kind: trino, url: "https://trino:8443", user: etl, catalog: hive, schema: kpi, password: "\${env.PW}", ca: ca.pem, session: { a: 30m, hive.b: true } }
       reports: { kind: postgres, url: "\${env.REPORTS_URL}" }
     `,
   );
@@ -38,6 +38,8 @@ test("allow any name for an engine", async () => {
       catalog: "hive",
       schema: "kpi",
       password: "${env.PW}",
+      ca: "ca.pem",
+      session: { a: "30m", "hive.b": true },
     },
     reports: { kind: "postgres", url: "${env.REPORTS_URL}" },
   });
@@ -57,6 +59,8 @@ test.each([
   "{ kind: trino, url: https://trino, password: SECRET }",
   "{ kind: trino, url: ftp://trino/SECRET, user: me }",
   "{ kind: trino, url: https://trino, user: me, secret: SECRET }",
+  "{ kind: trino, url: https://trino, user: me, session: { a=SECRET: b } }",
+  "{ kind: trino, url: https://trino, user: me, session: { a: [SECRET] } }",
   "{ kind: duckdb, threads: 0, path: SECRET }",
   "postgres://me:SECRET@db/x",
   "[SECRET]",

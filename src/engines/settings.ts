@@ -23,7 +23,7 @@ const PostgresSettings = Type.Object(
   {
     kind: Type.Literal("postgres"),
     /** May contain `${env.NAME}`, or be one reference (credentials.ts). */
-    url: Type.String({ pattern: "^(postgres(ql)?://|\\$\\{)", maxLength: 4096 }),
+    url: Type.String({ pattern: "^(postgres(ql)?://|\\$\\{)", maxLength: 4096, secret: true }),
   },
   { additionalProperties: false },
 );
@@ -31,6 +31,9 @@ export type PostgresSettings = Static<typeof PostgresSettings>;
 
 /** Sent as a header, unescaped. */
 const HEADER = { pattern: "^[ -~]+$", maxLength: 1024 };
+
+/** Sent percent-encoded. */
+const VALUE = { minLength: 1, maxLength: 1024 };
 
 const TrinoSettings = Type.Object(
   {
@@ -41,9 +44,22 @@ const TrinoSettings = Type.Object(
     /** The default catalog and schema of table names. */
     catalog: Type.Optional(Type.String(HEADER)),
     schema: Type.Optional(Type.String(HEADER)),
-    password: Type.Optional(Type.String({ minLength: 1, maxLength: 4096 })),
+    password: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, secret: true })),
     /** Instead of a password, such as a JSON Web Token. */
-    token: Type.Optional(Type.String({ minLength: 1, maxLength: 65536 })),
+    token: Type.Optional(Type.String({ minLength: 1, maxLength: 65536, secret: true })),
+    /** Session properties by name; those of a catalog have its name and a dot before them. */
+    session: Type.Optional(
+      Type.Record(
+        Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_-]*(\\.[A-Za-z_][A-Za-z0-9_]*)?$" }),
+        Type.Union([Type.String(VALUE), Type.Number(), Type.Boolean()]),
+        {
+          additionalProperties: false,
+          maxProperties: 100,
+        },
+      ),
+    ),
+    /** A PEM file of certificates to trust beside those that come with Node: that of a private authority. */
+    ca: Type.Optional(Type.String({ minLength: 1, maxLength: 4096 })),
   },
   { additionalProperties: false },
 );

@@ -1,11 +1,12 @@
 /**
- * Catalogues: the settings, error codes, metrics, scopes and API tags that Millrace shows to its callers and operators. The
- * kernel and each module have one, and they are merged here. This file loads no package, because the CLI reads catalogues
- * too.
+ * Catalogues: the settings, error codes, metrics, scopes, kinds of hints and API tags that Millrace shows to its callers and
+ * operators. The kernel and each module have one, and they are merged here. This file loads no package, because the CLI
+ * reads catalogues too.
  */
 import { KERNEL_SCOPES, type ScopeTable } from "./auth/scopes.ts";
 import { CLIENT_SETTINGS, type Setting, type SettingTable, serverSettings } from "./config/settings.ts";
 import { type ErrorTable, KERNEL_ERRORS } from "./errors.ts";
+import { type HintTable, KERNEL_HINTS } from "./hints/kinds.ts";
 import { KERNEL_METRICS, type MetricTable } from "./telemetry/metric-table.ts";
 
 export interface Catalogue {
@@ -16,6 +17,7 @@ export interface Catalogue {
   readonly errors?: ErrorTable;
   readonly metrics?: MetricTable;
   readonly scopes?: ScopeTable;
+  readonly hints?: HintTable;
   /** Groups of routes in the OpenAPI document, with their descriptions. */
   readonly tags?: Tags;
   /** Sources that a key can be bound to. */
@@ -33,6 +35,7 @@ export interface MergedCatalogue {
   readonly errors: ErrorTable;
   readonly metrics: MetricTable;
   readonly scopes: ScopeTable;
+  readonly hints: HintTable;
   readonly tags: Tags;
   readonly keySources: readonly string[];
 }
@@ -42,15 +45,24 @@ const KERNEL = {
   errors: KERNEL_ERRORS,
   metrics: KERNEL_METRICS,
   scopes: KERNEL_SCOPES,
-  tags: { admin: "Keys, the audit log and the doctor", server: "Health and metrics, open to everyone" },
+  hints: KERNEL_HINTS,
+  tags: {
+    admin: "Keys, secrets, rate gates, the audit log, the doctor and the settings in force",
+    server: "Health and metrics, open to everyone",
+  },
 } as const satisfies Catalogue;
 
-/** Throws if two catalogues declare the same name. */
+/** Throws if two catalogues declare the same name, or a hint needs a scope that none declares. */
 export function mergeCatalogues(modules: readonly Catalogue[]): MergedCatalogue {
   const scopes = merged(modules.map((module) => module.scopes).concat(KERNEL.scopes));
   const settings = serverSettings(Object.keys(scopes));
   const all: readonly Catalogue[] = [{ ...KERNEL, settings: { ...settings, ...CLIENT_SETTINGS } }, ...modules];
   for (const [what, namesOf] of Object.entries(NAMES)) refuseDuplicates(what, all, namesOf);
+  const hints = merged(all.map((catalogue) => catalogue.hints));
+  for (const [kind, { scope }] of Object.entries(hints)) {
+    if (!Object.hasOwn(scopes, scope))
+      throw new Error(`the hint ${kind} names the scope ${scope}, which is in no catalogue`);
+  }
   return {
     settings: {
       server: [settings, ...modules.map((module) => module.settings ?? {})].flatMap((table) => settingsIn(table)),
@@ -59,6 +71,7 @@ export function mergeCatalogues(modules: readonly Catalogue[]): MergedCatalogue 
     errors: merged(all.map(({ errors }) => errors)),
     metrics: merged(all.map(({ metrics }) => metrics)),
     scopes,
+    hints,
     tags: merged(modules.map(({ tags }) => tags).concat(KERNEL.tags)),
     keySources: modules.flatMap(({ keySources = [] }) => keySources),
   };
@@ -74,6 +87,7 @@ const NAMES: Readonly<Record<string, (catalogue: Catalogue) => readonly string[]
   error: ({ errors = {} }) => Object.keys(errors),
   metric: ({ metrics = {} }) => Object.keys(metrics),
   scope: ({ scopes = {} }) => Object.keys(scopes),
+  hint: ({ hints = {} }) => Object.keys(hints),
   tag: ({ tags = {} }) => Object.keys(tags),
   "key source": ({ keySources = [] }) => keySources,
 };

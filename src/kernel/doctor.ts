@@ -8,19 +8,12 @@ import { type Db, sqlState } from "./data/db.ts";
 import { latestVersion } from "./data/migrate.ts";
 import { statement } from "./data/statement.ts";
 import { nodeAdvice } from "./node-version.ts";
+import type { Finding } from "./replies.ts";
 import { messageOf } from "./text/message-of.ts";
 import { counted } from "./text/sentences.ts";
 import { outboxCheck } from "./work/outbox-check.ts";
 
-export interface Finding {
-  /** The name of the check. */
-  check: string;
-  verdict: "ok" | "warning" | "broken";
-  /** The result, as a sentence. */
-  found: string;
-  /** What to do about it, unless the verdict is `ok`. */
-  advice?: string;
-}
+export type { Finding };
 
 export interface DoctorCheck {
   name: string;

@@ -18,17 +18,29 @@ export const KERNEL_ERRORS = {
   VALIDATION_FAILED: { status: 400, sentence: "{reason}." },
   UNAUTHENTICATED: { status: 401, sentence: "{reason} Send `Authorization: Bearer <key>`." },
   FORBIDDEN: { status: 403, sentence: "This key may not do that: {because}." },
+  SESSION_EXPIRED: { status: 401, sentence: "This session has ended. Sign in again." },
+  SIGN_IN_REFUSED: { status: 401, sentence: "{reason}" },
   CROSS_SITE: {
     status: 403,
-    sentence: "A page of another site may not make this call without a key. Send `Authorization: Bearer <key>`.",
+    sentence:
+      "A page of another site may not make this call without a key{unless}. Send `Authorization: Bearer <key>`.",
   },
   ROUTE_NOT_FOUND: { status: 404, sentence: "There is no {method} {path} here. {hint}" },
+  ROLE_MISSING: {
+    status: 421,
+    sentence:
+      "This process only has the {roles} and does not take {method} {path}. Call a process with the role api, or add it to --roles.",
+  },
   METHOD_NOT_ALLOWED: { status: 405, sentence: "There is no {method} {path} here. It takes {methods}. {hint}" },
   BODY_TOO_LARGE: { status: 413, sentence: "The body is larger than the limit of {limit} bytes. Send less at a time." },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, sentence: "The body must be JSON: send `Content-Type: application/json`." },
   RATE_LIMITED: {
     status: 429,
     sentence: "{who} made more than {limit} {what} in a minute. Try again in {seconds} s.",
+  },
+  TOO_MANY_STREAMS: {
+    status: 429,
+    sentence: "{who} has {limit} streams of hints open already. Close one, or let several pages share one.",
   },
   SENDING_TOO_FAST: {
     status: 503,
@@ -49,13 +61,20 @@ export const KERNEL_ERRORS = {
     sentence: "The server failed to handle the request. Its log has the details under request {requestId}.",
   },
 
-  // Keys and secrets
+  // Keys, secrets and gates
   KEY_NOT_FOUND: { status: 404, sentence: "There is no key with the id {id}." },
   SECRET_NOT_FOUND: { status: 404, sentence: "There is no secret `{name}`." },
+  SECRET_IN_USE: {
+    status: 409,
+    sentence:
+      "Secret `{name}` cannot be deleted: {because}. Change that first; PUT /api/v1/secrets/{name} replaces its value.",
+  },
   SECRETS_FULL: {
     status: 409,
     sentence: "There are {limit} secrets already. Delete those that are no longer used.",
   },
+  GATE_NOT_FOUND: { status: 404, sentence: "There is no gate `{key}`." },
+  GATES_FULL: { status: 409, sentence: "There are {limit} gates already. Delete those that are no longer used." },
   SECRETS_UNAVAILABLE: { status: 503, sentence: "{reason}" },
 } as const satisfies ErrorTable;
 

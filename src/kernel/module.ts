@@ -12,8 +12,14 @@ import type { SectionSchema } from "./config/sections.ts";
 import type { Role, SettingTable, SettingValues } from "./config/settings.ts";
 import type { Db } from "./data/db.ts";
 import type { DoctorCheck } from "./doctor.ts";
-import type { Assertions, Http } from "./http/server.ts";
+import type { Gates } from "./gate/gates.ts";
+import type { Hints } from "./hints/hints.ts";
+import type { HintTable } from "./hints/kinds.ts";
+import type { Assertions } from "./http/authenticate.ts";
+import type { Http } from "./http/server.ts";
 import type { Ids } from "./ids.ts";
+import type { InUse } from "./in-use.ts";
+import type { OverviewPart } from "./overview/part.ts";
 import type { SecretBox } from "./secrets/cipher.ts";
 import type { NamedSecrets } from "./secrets/named-secrets.ts";
 import type { Log } from "./telemetry/log.ts";
@@ -45,12 +51,17 @@ export interface ModuleContext<Words extends Catalogue, Section> {
   readonly settings: SettingValues<TableOf<Words, "settings", SettingTable>>;
   /** Writes the metrics in its catalogue. */
   readonly metrics: Metrics<TableOf<Words, "metrics", MetricTable>>;
+  /** Tells pages of changes, in the kinds of its catalogue. */
+  readonly hints: Hints<TableOf<Words, "hints", HintTable>>;
   readonly db: Db;
   readonly wake: Wake;
   readonly session: Session;
   readonly outbox: Outbox;
   readonly box: SecretBox;
   readonly secrets: NamedSecrets;
+  readonly gates: Gates;
+  /** Who names what is about to be deleted. */
+  readonly inUse: InUse;
   readonly log: Log;
   readonly onRun: OnRun;
   readonly clock: Clock;
@@ -77,6 +88,8 @@ export interface Opened<Api = unknown> {
   readonly api: Api;
   /** For the doctor. */
   readonly checks?: readonly DoctorCheck[];
+  /** For the overview, which is the first page that people see. */
+  readonly overview?: OverviewPart;
   /** Adds its routes, in a process with the role `api`. */
   routes?(http: Http): Promise<void>;
   /** Started in this order in a process that has the role, and stopped in the reverse order once requests have ended. */

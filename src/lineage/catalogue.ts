@@ -1,9 +1,7 @@
-/**
- * What lineage adds to the catalogues of Millrace: events of many tenants, and the graph of their assets. It loads no package, since
- * commands read it too.
- */
+/** The errors, metrics, scopes, hints and tags of lineage. It loads no package, because the CLI reads it too. */
 import type { Catalogue } from "../kernel/catalogue.ts";
 import { errorsOf } from "../kernel/errors.ts";
+import type { Hints } from "../kernel/hints/hints.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 
 export const CATALOGUE = {
@@ -11,7 +9,7 @@ export const CATALOGUE = {
   errors: {
     TENANT_UNRESOLVED: {
       status: 403,
-      sentence: "It cannot be told which tenant the event belongs to: {reason}. {advice}",
+      sentence: "The tenant of the event cannot be determined: {reason}. {advice}",
     },
     TENANT_CONFLICT: {
       status: 403,
@@ -59,7 +57,7 @@ export const CATALOGUE = {
     REBUILD_RUNNING: {
       status: 409,
       sentence:
-        "The graph in Neo4j is being rebuilt since {startedAt}. Wait for its end; GET /api/v1/lineage/projection tells how far it is.",
+        "The graph in Neo4j is being rebuilt since {startedAt}. Wait for its end; GET /api/v1/lineage/projection shows its progress.",
     },
   },
   metrics: {
@@ -70,7 +68,7 @@ export const CATALOGUE = {
     },
     millrace_lineage_refused_total: {
       kind: "counter",
-      help: "Lineage events that were refused, by the code of the error; the tenant is empty where none could be told.",
+      help: "Lineage events that were refused, by the code of the error; the tenant is empty where it is not known.",
       labels: ["tenant", "code"],
     },
     millrace_lineage_doubted_renames_total: {
@@ -115,8 +113,18 @@ export const CATALOGUE = {
     },
   },
   scopes: { "lineage:read": { forTenants: true }, "lineage:write": { forTenants: true } },
+  hints: {
+    asset: { scope: "lineage:read", id: "`id`", help: "It, its edges, its embedding or its summary changed." },
+    "lineage-task": { scope: "lineage:read", id: "`id`", help: "It was queued, claimed, ended, reset or canceled." },
+    "dead-letter": { scope: "lineage:read", id: "`eventId`", help: "It was found, or tried again." },
+    tenant: {
+      scope: "lineage:read",
+      id: "`tenantId`",
+      help: "It was created or changed, or it has another state or model.",
+    },
+  },
   tags: {
-    lineage: "Events of OpenLineage, and the graph of assets that they tell of",
+    lineage: "OpenLineage events, and the graph of assets that follows from them",
     "lineage tenants": "Tenants of the sink, and the events that could not be applied",
     "lineage projection": "The copy of the graph in Neo4j",
   },
@@ -124,4 +132,5 @@ export const CATALOGUE = {
 } as const satisfies Catalogue;
 
 export const lineageError = errorsOf(CATALOGUE.errors);
+export type LineageHints = Hints<typeof CATALOGUE.hints>;
 export type LineageMetrics = Metrics<typeof CATALOGUE.metrics>;

@@ -1,10 +1,20 @@
-/** What can go wrong with lineage without anybody noticing. */
+/** The doctor's checks of lineage: faults that show no other symptom. */
 
 import { stateFinding, violationsOf } from "../kernel/data/invariants.ts";
 import type { DoctorCheck } from "../kernel/doctor.ts";
 import { INVARIANTS, unapplied } from "./store/health.ts";
 
 const BUFFERED_SECONDS_WARN = 24 * 60 * 60;
+
+export const NO_OWN_TENANT = {
+  verdict: "warning",
+  found:
+    "The lineage of Millrace's own runs is not kept: the tenant 0 or the code `millrace` belongs to another tenant.",
+  advice: "Choose one with `lineage.own: {id, code, name}` in millrace.yaml, or say `own: {enabled: false}`.",
+} as const;
+
+/** For a process whose default tenant is taken. */
+export const ownTenantCheck: DoctorCheck = { name: "own lineage", look: async () => NO_OWN_TENANT };
 
 export const lineageChecks: DoctorCheck[] = [
   {
@@ -15,7 +25,8 @@ export const lineageChecks: DoctorCheck[] = [
         return {
           verdict: "warning",
           found: `${dead} events could not be applied, of tenant ${example} for instance.`,
-          advice: "GET /api/v1/lineage/dead-letters tells why; they can be replayed once that is mended.",
+          advice: "GET /api/v1/lineage/dead-letters shows the reasons; fix the cause and replay them.",
+          isListed: true,
         };
       }
       const found =

@@ -1,4 +1,7 @@
-/** The door of lineage: the sink of OpenLineage events of many tenants, and the graph of their assets. */
+/**
+ * The entry point of lineage: a sink of OpenLineage events of many tenants, and the graph of their assets (see
+ * docs/lineage.md).
+ */
 import type { Module } from "../kernel/module.ts";
 import { CATALOGUE } from "./catalogue.ts";
 

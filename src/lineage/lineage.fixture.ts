@@ -1,20 +1,22 @@
-/** Ingest on a real database, for tests that tell events and look at the graph. */
+/** Ingest on a real database, for tests that send events and look at the graph. */
 
+import { readFileSync } from "node:fs";
 import type { TestDatabase } from "../../test/database.ts";
+import { noHints } from "../../test/no-hints.ts";
 import { createMetrics } from "../kernel/telemetry/metrics.ts";
 import { systemClock } from "../kernel/time/clock.ts";
 import { CATALOGUE } from "./catalogue.ts";
-import { parseEvent } from "./event.ts";
 import type { Json } from "./events.fixture.ts";
 import type { Source } from "./extract/index.ts";
-import { createIngest, type Ingest, type IngestDeps, type Taken } from "./ingest.ts";
+import { parseEvent } from "./ingest/event.ts";
+import { createIngest, type Ingest, type IngestDeps, type Taken } from "./ingest/ingest.ts";
 
 export interface TestLineage {
   ingest: Ingest;
   /** Makes a tenant and tells its id. */
   tenant(state?: "NEW" | "SYNCING" | "READY"): Promise<string>;
   /** `body` is its text, where that matters. */
-  tell(tenantId: string, event: Json, how?: { source?: Source; baseline?: boolean; body?: string }): Promise<Taken>;
+  send(tenantId: string, event: Json, how?: { source?: Source; baseline?: boolean; body?: string }): Promise<Taken>;
   /** What is in the graph, in names alone: two graphs are the same if this is the same. */
   graph(tenantId: string): Promise<GraphInNames>;
   /** What must never be: each as one line. */
@@ -50,6 +52,7 @@ export function testLineage(database: TestDatabase, deps: Partial<IngestDeps> = 
   const theIngest = () => {
     ingest ??= createIngest({
       db: database.db,
+      hints: noHints,
       clock: systemClock,
       metrics: createMetrics().define(CATALOGUE.metrics),
       settings: SETTINGS,
@@ -73,7 +76,7 @@ export function testLineage(database: TestDatabase, deps: Partial<IngestDeps> = 
       );
       return id;
     },
-    tell: (tenantId, event, { source = "GRAVITINO", baseline = false, body = JSON.stringify(event) } = {}) =>
+    send: (tenantId, event, { source = "GRAVITINO", baseline = false, body = JSON.stringify(event) } = {}) =>
       theIngest().take(
         { id: tenantId, code: `t${tenantId}`, name: `Tenant ${tenantId}` },
         theIngest().prepare(tenantId, { event: parseEvent(event), body, source, baseline }),
@@ -110,4 +113,10 @@ export function testLineage(database: TestDatabase, deps: Partial<IngestDeps> = 
       return rows.map(({ flaw }) => flaw);
     },
   };
+}
+
+/** The text of a migration, to be run again on the present schema: 000040 has renamed what older ones call a telling. */
+export function migrationSql(name: string): string {
+  const sql = readFileSync(new URL(`../../sql/${name}.sql`, import.meta.url), "utf8");
+  return sql.replaceAll("telling", "assertion");
 }

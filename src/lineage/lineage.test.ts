@@ -3,6 +3,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { recordingLog } from "../../test/log.ts";
+import { noHints } from "../../test/no-hints.ts";
 import { signal, until } from "../../test/until.ts";
 import { openDb } from "../kernel/data/db.ts";
 import { systemIds } from "../kernel/ids.ts";
@@ -12,8 +13,8 @@ import { systemClock } from "../kernel/time/clock.ts";
 import { createOutbox } from "../kernel/work/outbox.ts";
 import { createWake } from "../kernel/work/wake.ts";
 import { CATALOGUE } from "./catalogue.ts";
-import { parseEvent } from "./event.ts";
 import { gravitinoEvent } from "./events.fixture.ts";
+import { parseEvent } from "./ingest/event.ts";
 import { createLineage } from "./lineage.ts";
 import { BUILTIN, SETTINGS } from "./tasks/tasks.fixture.ts";
 import { TASKS_TOPIC } from "./tasks/topics.ts";
@@ -34,6 +35,7 @@ async function start(poolSize = 4) {
   const lineage = await createLineage({
     db,
     wake,
+    hints: noHints,
     outbound,
     log,
     outbox: createOutbox([], wake),
@@ -49,6 +51,7 @@ async function start(poolSize = 4) {
       clockToleranceSeconds: 0,
       futureToleranceSeconds: 86_400,
       keepDays: 90,
+      own: { enabled: false, id: 0, code: "millrace", name: "Millrace" },
       tasks: SETTINGS,
     },
     env: {},
@@ -59,7 +62,7 @@ async function start(poolSize = 4) {
     wake,
     log,
     requeue,
-    tell(name: string) {
+    send(name: string) {
       const event = gravitinoEvent("create_table", { name: `dw.${name}` });
       const read = {
         event: parseEvent(event),
@@ -88,10 +91,10 @@ beforeEach(async () => {
 });
 
 test("an event queues its tasks with the one connection that it has, and wakes those who work on them", async () => {
-  const { tell, wake } = await start(1);
+  const { send, wake } = await start(1);
   const woken = signal();
   wake.on(TASKS_TOPIC, woken.resolve);
-  expect(await tell("one")).toMatchObject({ state: "APPLIED" });
+  expect(await send("one")).toMatchObject({ state: "APPLIED" });
   expect(await queued()).toBe(1);
   await woken.promise;
 });
@@ -109,21 +112,21 @@ describe("tasks that cannot be queued", () => {
     await database.query(
       "create trigger fault before insert on lineage.ol_async_task for each row execute function public.fault()",
     );
-    const mend = async () => {
+    const fix = async () => {
       await database.query("drop function if exists public.fault() cascade");
       await database.query("drop sequence if exists public.faults");
     };
-    onTestFinished(mend);
-    return mend;
+    onTestFinished(fix);
+    return fix;
   }
 
   test("do not hold up their event, and are queued later", async () => {
-    const { tell, requeue, log } = await start();
-    const mend = await fault("23514", 1_000);
-    expect(await tell("two")).toMatchObject({ state: "APPLIED" });
+    const { send, requeue, log } = await start();
+    const fix = await fault("23514", 1_000);
+    expect(await send("two")).toMatchObject({ state: "APPLIED" });
     expect(await queued()).toBe(0);
     expect(log.lines).toContainEqual(expect.objectContaining({ message: expect.stringContaining("could not be") }));
-    await mend();
+    await fix();
     await until(async () => {
       await requeue.runOnce();
       return (await queued()) === 1;
@@ -131,9 +134,9 @@ describe("tasks that cannot be queued", () => {
   });
 
   test("because the transaction has to be run again are queued when it is", async () => {
-    const { tell, log } = await start();
+    const { send, log } = await start();
     await fault("40001", 1);
-    expect(await tell("three")).toMatchObject({ state: "APPLIED" });
+    expect(await send("three")).toMatchObject({ state: "APPLIED" });
     expect(await queued()).toBe(1);
     expect(log.lines).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** Puts the parts of the module together for one process: who may send, what is taken and applied, what is computed of it. */
+/** Wires the parts of the module for one process: tenants, ingest, tasks, services and the Neo4j projection. */
 
 import type { Db, Tx } from "../kernel/data/db.ts";
 import { guarded } from "../kernel/data/savepoint.ts";
@@ -9,24 +9,24 @@ import type { Clock } from "../kernel/time/clock.ts";
 import type { Outbox } from "../kernel/work/outbox.ts";
 import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";
 import type { Wake } from "../kernel/work/wake.ts";
-import { type Admission, createAdmission } from "./admission.ts";
-import type { GraphChange } from "./apply.ts";
-import type { LineageMetrics } from "./catalogue.ts";
-import { createIngest, type Ingest } from "./ingest.ts";
-import { mayPass } from "./intake.ts";
+import type { LineageHints, LineageMetrics } from "./catalogue.ts";
+import type { GraphChange } from "./graph/apply.ts";
+import type { JudgedRename } from "./graph/reported-renames.ts";
+import { createReread } from "./graph/reread.ts";
+import { type Admission, createAdmission } from "./ingest/admission.ts";
+import { createIngest, type Ingest } from "./ingest/ingest.ts";
+import { isTransient } from "./ingest/intake.ts";
 import { measureMirror } from "./neo4j/doctor.ts";
 import { createProjection, GRAPH_TOPIC, type GraphChanged, openDriver, type Projection } from "./neo4j/index.ts";
 import type { Semantic } from "./reads/search.ts";
-import type { JudgedRename } from "./reported-renames.ts";
-import { createReread } from "./reread.ts";
+import { nearest } from "./reads/store/nearest.ts";
 import { createRetention } from "./retention.ts";
 import type { LineageSettings } from "./settings.ts";
-import { readModel, requeueAll } from "./store/models.ts";
-import { nearest } from "./store/nearest.ts";
 import { ensureMonths } from "./store/retention.ts";
 import { createTasks, type Tasks } from "./tasks/index.ts";
-import { createTenantRate, type TenantRate } from "./tenant-rate.ts";
-import { createTenants, type Tenants } from "./tenants.ts";
+import { readModel, requeueAll } from "./tasks/store/models.ts";
+import { createTenantRate, type TenantRate } from "./tenants/rate.ts";
+import { createTenants, type Tenants } from "./tenants/tenants.ts";
 
 export interface Lineage {
   tenants: Tenants;
@@ -47,6 +47,7 @@ export interface Lineage {
 export interface LineageDeps {
   db: Db;
   wake: Wake;
+  hints: LineageHints;
   outbound: Outbound;
   outbox: Pick<Outbox, "emit">;
   metrics: LineageMetrics;
@@ -59,12 +60,12 @@ export interface LineageDeps {
 }
 
 export async function createLineage(deps: LineageDeps): Promise<Lineage> {
-  const { db, wake, log, clock, ids, settings } = deps;
-  const tenants = createTenants({ db, wake, clock, settings });
+  const { db, wake, hints, log, clock, ids, settings } = deps;
+  const tenants = createTenants({ db, wake, hints, clock, settings });
   const projection = settings.neo4j && (await openProjection(deps, settings.neo4j));
 
   /** Those who mirror the graph read the current state of what is named here. */
-  async function tellMirrors(tx: Tx, changed: GraphChanged): Promise<void> {
+  async function notifyMirrors(tx: Tx, changed: GraphChanged): Promise<void> {
     if (!projection || changed.nodes.length + changed.edges.length === 0) return;
     await deps.outbox.emit(tx, [{ eventId: ids.uuid(), topic: GRAPH_TOPIC, payload: changed }]);
   }
@@ -72,7 +73,10 @@ export async function createLineage(deps: LineageDeps): Promise<Lineage> {
   const tasks = createTasks({
     ...deps,
     settings: settings.tasks,
-    changed: (tx, tenantId, nodes) => tellMirrors(tx, { tenantId, nodes: [...nodes], edges: [] }),
+    async changed(tx, tenantId, nodes) {
+      hints.changed(tx, "asset", nodes, { tenantId });
+      await notifyMirrors(tx, { tenantId, nodes: [...nodes], edges: [] });
+    },
   });
 
   function warnOf(tenantId: string, { name, to, doubt }: JudgedRename): void {
@@ -85,15 +89,17 @@ export async function createLineage(deps: LineageDeps): Promise<Lineage> {
 
   async function onChange(tx: Tx, tenantId: string, change: GraphChange): Promise<void> {
     if (change.doubted.length > 0) tx.afterCommit(() => change.doubted.forEach((rename) => warnOf(tenantId, rename)));
-    await tellMirrors(tx, { tenantId, nodes: change.nodes, edges: change.edges });
+    const ends = change.edges.flatMap(({ src, dst }) => [src, dst]);
+    hints.changed(tx, "asset", new Set([...change.nodes, ...ends]), { tenantId });
+    await notifyMirrors(tx, { tenantId, nodes: change.nodes, edges: change.edges });
     if (change.assets.length === 0) return;
-    // With the transaction's own connection: whoever holds one and asks for another may wait for ever.
+    // On the transaction's own connection: waiting for a second one while holding the first could deadlock the pool.
     const tenant = await readModel(tx, tenantId);
     if (!tenant?.model) return;
     try {
       await guarded(tx, (own) => tasks.enqueue(own, { id: tenantId, ...tenant }, change.assets));
     } catch (err) {
-      if (mayPass(err)) throw err;
+      if (isTransient(err)) throw err;
       log.error(
         { err, tenantId },
         "tasks could not be queued now, and will be later; the event was taken all the same",
@@ -125,11 +131,11 @@ async function openProjection(deps: LineageDeps, settings: NonNullable<LineageSe
 }
 
 function createSemantic({ db, tenants, tasks }: { db: Db; tenants: Tenants; tasks: Tasks }): Semantic {
-  return async (tenantId, text, limit) => {
+  return async (tenantId, text, among) => {
     const tenant = await tenants.find(tenantId);
     const query = tenant && (await tasks.embedQuery(tenant, text));
     if (!query) return undefined;
-    const found = await nearest(db, tenantId, query.vector, query.fingerprint, limit);
+    const found = await nearest(db, tenantId, query.vector, query.fingerprint, among);
     return found.map(({ node_id, similarity }) => ({ nodeId: node_id, score: similarity }));
   };
 }

@@ -3,9 +3,9 @@ import { useDatabase } from "../../test/database.ts";
 import { silentLog } from "../../test/log.ts";
 import type { Service } from "../kernel/work/service.ts";
 import { gravitinoEvent, gravitinoFacet, type Json, runEvent, schemaFacet, sparkEvent } from "./events.fixture.ts";
+import { sourceOf } from "./graph/stories.fixture.ts";
 import { testLineage } from "./lineage.fixture.ts";
 import { createRetention } from "./retention.ts";
-import { sourceOf } from "./stories.fixture.ts";
 
 const KEEP_DAYS = 90;
 const database = useDatabase();
@@ -19,8 +19,8 @@ beforeEach(async () => {
 });
 
 const at = (second: number, event: Json): Json => ({ ...event, eventTime: `2026-03-01T10:00:0${second}Z` });
-const tell = async (...events: Json[]) => {
-  for (const event of events) await lineage.tell(tenant, event, { source: sourceOf(event) });
+const send = async (...events: Json[]) => {
+  for (const event of events) await lineage.send(tenant, event, { source: sourceOf(event) });
 };
 const create = (name: string, ...columns: string[]) =>
   gravitinoEvent("create_table", { name: `dw.${name}`, facets: schemaFacet(columns) });
@@ -62,7 +62,7 @@ const countEvents = async () =>
 test("there is a partition for this month and the next before they come", async () => {
   await retention.runOnce();
   expect(await partitions()).toEqual(expect.arrayContaining(await Promise.all([0, 1].map(partition))));
-  await tell(create("orders", "id"));
+  await send(create("orders", "id"));
   const [row] = await database.query<{ name: string }>(
     "select tableoid::regclass::text as name from lineage.lineage_events where tenant_id = $1",
     [tenant],
@@ -73,7 +73,7 @@ test("there is a partition for this month and the next before they come", async 
 
 test("a month that has events in the default partition already goes on without one of its own", async () => {
   const month = "2031-05-01";
-  await tell(create("orders", "id"));
+  await send(create("orders", "id"));
   await database.query("update lineage.lineage_events set created_at = $2 where tenant_id = $1", [tenant, month]);
   const made = await database.query("select lineage.ensure_month($1) as made", [month]);
   expect(made).toEqual([{ made: false }]);
@@ -82,7 +82,7 @@ test("a month that has events in the default partition already goes on without o
 
 describe("after the time that events are kept", () => {
   test("months go as a whole, and what they told stays in the graph", async () => {
-    await tell(at(1, create("orders", "id")), at(2, sparkEvent()), at(3, runEvent()));
+    await send(at(1, create("orders", "id")), at(2, sparkEvent()), at(3, runEvent()));
     const before = await lineage.graph(tenant);
     await age(KEEP_DAYS + 62);
     const old = (await partitions()).length;
@@ -93,10 +93,42 @@ describe("after the time that events are kept", () => {
     expect(await lineage.graph(tenant)).toEqual(before);
   });
 
+  test.each(["BUFFERED", "DEAD"])(
+    "an event that is %s keeps itself and not the others of its month, of whichever tenant",
+    async (state) => {
+      const other = await lineage.tenant();
+      await send(at(1, create("applied", "id")), at(2, create("skipped", "id")), at(3, create("waiting", "id")));
+      const set = (name: string, to: string) =>
+        database.query(
+          "update lineage.lineage_events set apply_state = $2 where tenant_id = $1 and event -> 'outputs' -> 0 ->> 'name' = $3",
+          [tenant, to, `dw.${name}`],
+        );
+      await set("skipped", "SKIPPED");
+      await set("waiting", state);
+      await age(KEEP_DAYS + 62);
+      const waiting = tenant;
+      tenant = other;
+      await send(at(1, create("applied", "id")));
+      await age(KEEP_DAYS + 62);
+      const months = await partitions();
+      const before = await lineage.graph(other);
+      await retention.runOnce();
+      const left = await database.query(
+        "select tenant_id, apply_state from lineage.lineage_events where tenant_id = any($1::bigint[])",
+        [[waiting, other]],
+      );
+      expect(left).toEqual([{ tenant_id: waiting, apply_state: state }]);
+      expect(await lineage.graph(other), "what was told stays").toEqual(before);
+      await database.query("update lineage.lineage_events set apply_state = 'APPLIED' where tenant_id = $1", [waiting]);
+      await retention.runOnce();
+      expect((await partitions()).length, "the month goes once nothing waits in it").toBeLessThan(months.length);
+    },
+  );
+
   test("what was never applied stays, where no month took it", async () => {
-    await tell(at(1, create("applied", "id")));
+    await send(at(1, create("applied", "id")));
     for (const state of ["BUFFERED", "DEAD", "SKIPPED"]) {
-      await tell(at(2, create(state.toLowerCase(), "id")));
+      await send(at(2, create(state.toLowerCase(), "id")));
       await database.query(
         `update lineage.lineage_events set apply_state = $2
          where tenant_id = $1 and event -> 'outputs' -> 0 ->> 'name' = $3`,
@@ -114,33 +146,33 @@ describe("after the time that events are kept", () => {
   });
 
   test("younger months stay", async () => {
-    await tell(create("orders", "id"));
+    await send(create("orders", "id"));
     await age(KEEP_DAYS - 10);
     await retention.runOnce();
     expect(await countEvents()).toBe(1);
   });
 
-  test("a telling whose events are gone is still read again when a late drop asks for it", async () => {
-    await tell(at(3, create("orders", "new")), at(1, create("orders", "old")));
+  test("an assertion whose events are gone is still read again when a late drop asks for it", async () => {
+    await send(at(3, create("orders", "new")), at(1, create("orders", "old")));
     await age(KEEP_DAYS + 62);
     await retention.runOnce();
-    await tell(at(2, gravitinoEvent("drop_table", { name: "dw.orders" })));
+    await send(at(2, gravitinoEvent("drop_table", { name: "dw.orders" })));
     const columns = Object.keys((await lineage.graph(tenant)).nodes).filter((name) => name.startsWith("COLUMN"));
     expect(columns).toEqual(["COLUMN gravitino/hive/dw/orders/new"]);
   });
 
   test("what two tables were told in the same words is still told of both", async () => {
-    await tell(at(1, create("a", "x")), at(2, rename("a", "b")), at(3, create("a", "x")));
+    await send(at(1, create("a", "x")), at(2, rename("a", "b")), at(3, create("a", "x")));
     const before = await lineage.graph(tenant);
     await age(KEEP_DAYS + 62);
     await retention.runOnce();
     // Tells nothing new, and is a reason to read everything again.
-    await tell(at(0, gravitinoEvent("drop_table", { name: "dw.a" })));
+    await send(at(0, gravitinoEvent("drop_table", { name: "dw.a" })));
     expect(await lineage.graph(tenant)).toEqual(before);
   });
 
-  test("fingerprints and runs are forgotten, in steps", async () => {
-    await tell(at(1, sparkEvent()));
+  test("fingerprints and runs are deleted, in steps", async () => {
+    await send(at(1, sparkEvent()));
     await age(KEEP_DAYS + 1);
     const rows = async () =>
       (

@@ -1,11 +1,15 @@
-/** Once a day: makes room for the events to come and lets go of the oldest. What events have told stays: the graph rests on it. */
+/**
+ * Once a day, creates partitions for coming events and drops old ones. Assertions are kept, because the graph is made of
+ * them.
+ */
+
 import type { Db } from "../kernel/data/db.ts";
+import { DAY_MS } from "../kernel/time/units.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/work/service.ts";
 import type { LineageSettings } from "./settings.ts";
-import { dropMonths, ensureMonths, forgetOld } from "./store/retention.ts";
+import { deleteOld, dropMonths, ensureMonths } from "./store/retention.ts";
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
-const FORGET_AT_ONCE = 5_000;
+const DELETE_MAX = 5_000;
 
 export interface RetentionDeps {
   db: Db;
@@ -23,8 +27,8 @@ export function createRetention({ db, log, onRun, settings: { keepDays } }: Rete
     async runOnce() {
       await ensureMonths(db);
       const dropped = await dropMonths(db, keepDays);
-      return { dropped, forgotten: await forgetOld(db, keepDays, FORGET_AT_ONCE) };
+      return { dropped, deleted: await deleteOld(db, keepDays, DELETE_MAX) };
     },
-    more: ({ forgotten = 0 }) => forgotten >= FORGET_AT_ONCE,
+    more: ({ deleted = 0 }) => deleted >= DELETE_MAX,
   });
 }

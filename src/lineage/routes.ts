@@ -1,17 +1,17 @@
-/** Where the module's routes hang: what takes events on the paths that clients know, everything else under one roof. */
+/** Registers the routes of the module: ingest on the paths that clients know, everything else under `/api/v1/lineage`. */
 
 import type { Db } from "../kernel/data/db.ts";
 import type { Http } from "../kernel/http/server.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import type { LineageMetrics } from "./catalogue.ts";
-import { ingestRoutes } from "./ingest-routes.ts";
+import { ingestRoutes } from "./ingest/routes.ts";
 import type { Lineage } from "./lineage.ts";
-import { projectionRoutes } from "./projection-routes.ts";
-import { readRoutes } from "./read-routes.ts";
+import { projectionRoutes } from "./neo4j/routes.ts";
+import { readRoutes } from "./reads/routes.ts";
 import type { LineageSettings } from "./settings.ts";
-import { taskRoutes } from "./task-routes.ts";
-import { tenantRoutes } from "./tenant-routes.ts";
+import { taskRoutes } from "./tasks/routes.ts";
+import { tenantRoutes } from "./tenants/routes.ts";
 
 export interface LineageRoutesDeps {
   db: Db;

@@ -18,11 +18,12 @@ test("without settings there are defaults, and nothing that has to be chosen", (
         clockToleranceSeconds: 300,
         futureToleranceSeconds: 86_400,
         keepDays: 90,
+        own: { enabled: true, id: 0, code: "millrace", name: "Millrace" },
         tasks: {},
       },
     },
   });
-  for (const name of ["own", "gateway", "neo4j"]) expect(read("")).not.toHaveProperty(`sections.lineage.${name}`);
+  for (const name of ["gateway", "neo4j"]) expect(read("")).not.toHaveProperty(`sections.lineage.${name}`);
 });
 
 test("a gateway has the claims and keys that it is given", () => {
@@ -47,7 +48,7 @@ describe("what is wrong is told", () => {
   test.each([
     ["lineage: { eventBytesMax: 67108865 }", "eventBytesMax"],
     ["lineage: { createTenant: true }", "Did you mean `createTenants`?"],
-    ["lineage: { own: { id: 1 } }", "own"],
+    ["lineage: { own: { id: -1 } }", "lineage.own.id"],
     ["lineage: { gateway: { issuer: x, audience: y, secret: plain-text } }", "lineage.gateway.secret"],
     ["lineage: { gateway: { issuer: x, audience: y, algorithms: [none] } }", "lineage.gateway.algorithms"],
     ["lineage: { gateway: { issuer: x } }", "audience"],

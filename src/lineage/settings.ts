@@ -1,11 +1,14 @@
-/** What `millrace.yaml` may say under `lineage`. */
+/** The settings under `lineage` in `millrace.yaml`. */
 import { type Static, Type } from "typebox";
-import { GatewaySettings } from "./gateway-settings.ts";
-import { EVENT_BYTES_CEILING } from "./ingest-schemas.ts";
+import { EVENT_BYTES_CEILING } from "./ingest/schemas.ts";
 import { Neo4jSettings } from "./neo4j/settings.ts";
 import { TasksSettings } from "./tasks/settings.ts";
+import { GatewaySettings } from "./tenants/gateway-settings.ts";
 
 const MEBIBYTE = 1_048_576;
+
+/** 0, because those who number their tenants begin with 1. */
+export const DEFAULT_OWN = { id: 0, code: "millrace", name: "Millrace" } as const;
 
 export const LineageSettings = Type.Object(
   {
@@ -26,16 +29,15 @@ export const LineageSettings = Type.Object(
     futureToleranceSeconds: Type.Integer({ minimum: 0, maximum: 604_800, default: 86_400 }),
     /** How long events are kept. */
     keepDays: Type.Integer({ minimum: 1, maximum: 36_500, default: 90 }),
-    /** The tenant that the lineage of Millrace's own runs belongs to. Unset: it is not kept. */
-    own: Type.Optional(
-      Type.Object(
-        {
-          id: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
-          code: Type.String({ minLength: 1, maxLength: 64 }),
-          name: Type.String({ minLength: 1, maxLength: 128 }),
-        },
-        { additionalProperties: false },
-      ),
+    /** The tenant that the lineage of Millrace's own runs belongs to. */
+    own: Type.Object(
+      {
+        enabled: Type.Boolean({ default: true }),
+        id: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: DEFAULT_OWN.id }),
+        code: Type.String({ minLength: 1, maxLength: 64, default: DEFAULT_OWN.code }),
+        name: Type.String({ minLength: 1, maxLength: 128, default: DEFAULT_OWN.name }),
+      },
+      { additionalProperties: false, default: {} },
     ),
     gateway: Type.Optional(GatewaySettings),
     neo4j: Type.Optional(Neo4jSettings),

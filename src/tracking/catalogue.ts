@@ -1,9 +1,10 @@
 /**
- * The errors, metrics, scopes and tags that tracking adds to the catalogues of Millrace. It loads no package, because the
+ * The errors, metrics, scopes, hints and tags that tracking adds to the catalogues of Millrace. It loads no package, because the
  * CLI reads it too.
  */
 import type { Catalogue } from "../kernel/catalogue.ts";
 import { errorsOf } from "../kernel/errors.ts";
+import type { Hints } from "../kernel/hints/hints.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 
 export const CATALOGUE = {
@@ -17,6 +18,11 @@ export const CATALOGUE = {
     FILE_NOT_FOUND: {
       status: 404,
       sentence: "File `{filename}` is not registered. Register it with POST /api/v1/pipeline/files/register.",
+    },
+    FILE_IN_WORK: {
+      status: 409,
+      sentence:
+        "Workers hold {held} shards of file `{filename}`. Wait until they have finished, or their leases have expired.",
     },
     SHARD_NOT_FOUND: {
       status: 404,
@@ -41,10 +47,18 @@ export const CATALOGUE = {
     millrace_tracking_claimed_total: { kind: "counter", help: "Shards handed out by claims.", labels: ["stage"] },
   },
   scopes: { "pipeline:read": {}, "pipeline:write": {} },
+  hints: {
+    file: {
+      scope: "pipeline:read",
+      id: "`filename`",
+      help: "It was registered or deleted, or some of its shards were claimed, moved or released.",
+    },
+  },
   tags: {
     pipeline: "Files and shards in the stages of the pipeline",
   },
 } as const satisfies Catalogue;
 
 export const trackingError = errorsOf(CATALOGUE.errors);
+export type TrackingHints = Hints<typeof CATALOGUE.hints>;
 export type TrackingMetrics = Metrics<typeof CATALOGUE.metrics>;

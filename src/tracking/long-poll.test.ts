@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Answer } from "../../test/client.ts";
 import { useDatabase } from "../../test/database.ts";
 import { startMillrace, type TestMillrace, useMillrace } from "../../test/millrace.ts";
+import { noHints } from "../../test/no-hints.ts";
 import { newFilename, reached, trackingTable } from "../../test/tracking.ts";
 import { until } from "../../test/until.ts";
 import { createMetrics } from "../kernel/telemetry/metrics.ts";
@@ -215,9 +216,15 @@ test("a claim that waits gets the error of the database instead of an empty list
 test("with a thousand waiters the next claim is answered to try again later", async () => {
   const { db } = database;
   const wake = createWake();
-  const settings = { lostLimit: 10, stageTimeoutSeconds: {} };
+  const settings = { lostLimit: 10, stageTimeoutSeconds: {}, keepDays: 365 };
   const longPoll = createLongPoll({
-    tracking: createTracking({ db, wake, metrics: createMetrics().define(CATALOGUE.metrics), settings }),
+    tracking: createTracking({
+      db,
+      wake,
+      hints: noHints,
+      metrics: createMetrics().define(CATALOGUE.metrics),
+      settings,
+    }),
     wake,
   });
   const { signal } = new AbortController();

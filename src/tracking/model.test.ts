@@ -6,6 +6,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
+import { noHints } from "../../test/no-hints.ts";
 import { reached, type Statuses, trackingTable } from "../../test/tracking.ts";
 import { type CellKey, createModel, indexOf, keyOf, type Model } from "../../test/tracking-model.ts";
 import { statement } from "../kernel/data/statement.ts";
@@ -82,8 +83,14 @@ function anyCommands(): fc.Arbitrary<Command[]> {
 test("random commands leave exactly what the rules say", { timeout: 2 * TIME_LIMIT_MS }, async () => {
   const { db } = database;
   const wake = createWake();
-  const settings = { lostLimit: LOST_LIMIT, stageTimeoutSeconds: {} };
-  const tracking = createTracking({ db, wake, metrics: createMetrics().define(CATALOGUE.metrics), settings });
+  const settings = { lostLimit: LOST_LIMIT, stageTimeoutSeconds: {}, keepDays: 365 };
+  const tracking = createTracking({
+    db,
+    wake,
+    hints: noHints,
+    metrics: createMetrics().define(CATALOGUE.metrics),
+    settings,
+  });
   const property = fc.asyncProperty(anyPlaces(), anyCommands(), async (places, commands) => {
     await table.clear();
     const model = createModel({ lostLimit: LOST_LIMIT });

@@ -3,6 +3,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
 import { startMillrace, useMillrace } from "../../test/millrace.ts";
+import { noHints } from "../../test/no-hints.ts";
 import { reached, trackingTable } from "../../test/tracking.ts";
 import { createLog } from "../kernel/telemetry/log.ts";
 import { createMetrics } from "../kernel/telemetry/metrics.ts";
@@ -23,8 +24,14 @@ const log = createLog({ level: "fatal" });
 /** One run of the scheduler's reclaim. */
 function tracking() {
   const { db } = database;
-  const settings = { lostLimit: LOST_LIMIT, stageTimeoutSeconds: {} };
-  return createTracking({ db, wake: createWake(), metrics: createMetrics().define(CATALOGUE.metrics), settings });
+  const settings = { lostLimit: LOST_LIMIT, stageTimeoutSeconds: {}, keepDays: 365 };
+  return createTracking({
+    db,
+    wake: createWake(),
+    hints: noHints,
+    metrics: createMetrics().define(CATALOGUE.metrics),
+    settings,
+  });
 }
 const reclaim = () => tracking().reclaim();
 

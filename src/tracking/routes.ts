@@ -11,6 +11,7 @@ import * as schemas from "./schemas.ts";
 import { FILE_TRANSITIONS, QUEUE_STAGES, type QueueStage, TRANSITIONS } from "./states.ts";
 import { summary } from "./summary.ts";
 import { identity, type Move, type Moved, type Tracking } from "./tracking.ts";
+import { withoutNulls } from "./without-nulls.ts";
 
 export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; longPoll: LongPoll }): void {
   const { db, tracking, longPoll } = deps;
@@ -327,10 +328,4 @@ function disconnectSignal(reply: FastifyReply): AbortSignal {
     if (!reply.raw.writableFinished) controller.abort();
   });
   return controller.signal;
-}
-
-function withoutNulls<T extends object>(row: T) {
-  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as {
-    [Name in keyof T]: NonNullable<T[Name]>;
-  };
 }

@@ -1,7 +1,7 @@
 /** Request and reply bodies of tracking, with the field names of the pipeline API. */
 import { type Static, Type } from "typebox";
-import { Body, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
-import { QUEUE_STAGES, STAGES, STATUSES, TRANSITIONS } from "./states.ts";
+import { Body, Nullable, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
+import { QUEUE_STAGES, STAGES, STATUSES, STUCK_REASONS, TRANSITIONS } from "./states.ts";
 
 const SHARDS_MAX = 10_000;
 const BATCH_MAX = 1_000;
@@ -9,6 +9,8 @@ const QUEUE_LIMIT_MAX = 1_000;
 const OFFSET_MAX = 100_000;
 const WAIT_SECONDS_MAX = 60;
 const LEASE_SECONDS_MAX = 86_400;
+const GRID_FILES_MAX = 100;
+const GRID_SHARDS_MAX = 400;
 
 const Filename = Type.String({
   minLength: 1,
@@ -118,22 +120,29 @@ export const HeldReply = Type.Object({
 });
 
 export const FileParams = Body({ filename: Filename });
-export const FileReply = Type.Object({
+const ShardFields = {
+  shard: Type.Integer(),
+  event_ingest_status: Status,
+  shard_splitter_status: Status,
+  shard_worker_status: Status,
+  mysql_sender_status: Status,
+  updated_at: ReplyTime,
+  worker: Type.Optional(Type.String()),
+  leased_until: Type.Optional(ReplyTime),
+  lost_count: Type.Integer({ description: "Workers lost since the last success or retry." }),
+  last_error: Type.Optional(Type.String()),
+};
+export const FileReply = Type.Object({ filename: Type.String(), shards: Type.Array(Type.Object(ShardFields)) });
+
+export const ShardsQuery = Body({
+  from: Type.Integer({ minimum: 0, maximum: 2_147_483_647, default: 0, description: "The first number, or `next`." }),
+  status: Type.Optional(Type.Enum(STATUSES, { description: "Only those that have it in some stage." })),
+  limit: Type.Integer({ minimum: 1, maximum: 1_000, default: 200 }),
+});
+export const ShardsReply = Type.Object({
   filename: Type.String(),
-  shards: Type.Array(
-    Type.Object({
-      shard: Type.Integer(),
-      event_ingest_status: Status,
-      shard_splitter_status: Status,
-      shard_worker_status: Status,
-      mysql_sender_status: Status,
-      updated_at: ReplyTime,
-      worker: Type.Optional(Type.String()),
-      leased_until: Type.Optional(ReplyTime),
-      lost_count: Type.Integer({ description: "Workers lost since the last success or retry." }),
-      last_error: Type.Optional(Type.String()),
-    }),
-  ),
+  items: Type.Array(Type.Object({ ...ShardFields, created_at: ReplyTime })),
+  next: Nullable(Type.Integer()),
 });
 
 export const FilesQuery = Body({
@@ -151,6 +160,89 @@ export const FilesReply = Page(
     stages: Type.Record(Type.String(), Type.Record(Type.String(), Type.Integer())),
   }),
 );
+
+const Prefix = Type.Optional(Type.String({ maxLength: 255, description: "The beginning of the file's name." }));
+export const GridQuery = Body({
+  stage: Type.Optional(Type.Enum(STAGES)),
+  status: Type.Optional(Status),
+  q: Prefix,
+  after: Type.Optional(Filename),
+  limit: Type.Integer({ minimum: 1, maximum: GRID_FILES_MAX, default: 50 }),
+  from: Type.Integer({ minimum: 0, maximum: 2_147_483_647, default: 0, description: "The first shard." }),
+  shards: Type.Integer({ minimum: 1, maximum: GRID_SHARDS_MAX, default: 100, description: "How many shards." }),
+});
+export const GridReply = Type.Object({
+  shards: Type.Array(Type.Integer(), { description: "The numbers of the columns: those that some file has." }),
+  next_shard: Nullable(Type.Integer({ description: "The first one of the next window." })),
+  items: Type.Array(
+    Type.Object({
+      filename: Type.String(),
+      created_at: ReplyTime,
+      cells: Type.String({ description: "One character for each of `shards`." }),
+    }),
+  ),
+  next: Nullable(Type.String({ description: "To be sent as `after`." })),
+});
+
+export const QueuesReply = Type.Object({
+  stages: Type.Array(
+    Type.Object({
+      stage: Type.Enum(STAGES),
+      ready: Type.Integer({ description: "In the queue: the stage before is done." }),
+      started: Type.Integer(),
+      done: Type.Integer(),
+      failed: Type.Integer(),
+      leased: Type.Integer({ description: "Of those started, the ones under a lease." }),
+      lease_expired: Type.Integer(),
+      started_long: Type.Integer({ description: "Started more than an hour ago without a lease." }),
+      oldest_ready_at: Type.Optional(ReplyTime),
+    }),
+  ),
+});
+
+export const StuckQuery = Body({
+  reason: Type.Optional(Type.Enum(STUCK_REASONS)),
+  stage: Type.Optional(Type.Enum(STAGES)),
+  q: Prefix,
+  after: Type.Optional(Type.String({ maxLength: 300, description: "The `next` of the previous page." })),
+  limit: Type.Integer({ minimum: 1, maximum: 1_000, default: 200 }),
+});
+export const StuckReply = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      filename: Type.String(),
+      shard: Type.Integer(),
+      stage: Type.Enum(STAGES),
+      reason: Type.Enum(STUCK_REASONS),
+      worker: Type.Optional(Type.String()),
+      leased_until: Type.Optional(ReplyTime),
+      lost_count: Type.Integer(),
+      last_error: Type.Optional(Type.String()),
+      created_at: ReplyTime,
+      updated_at: ReplyTime,
+    }),
+  ),
+  next: Nullable(Type.String()),
+});
+
+export const RetryBody = Body({
+  reason: Type.Optional(Type.Enum(STUCK_REASONS)),
+  stage: Type.Optional(Type.Enum(STAGES)),
+  q: Prefix,
+  filename: Type.Optional(Filename),
+  until: Type.Optional(
+    Type.String({
+      format: "date-time",
+      description: "The `until` of a preview, to retry what it counted. What gets stuck later is left out.",
+    }),
+  ),
+});
+export const RetryReply = Type.Object({
+  retried: Type.Integer(),
+  by_reason: Type.Object(Object.fromEntries(STUCK_REASONS.map((reason) => [reason, Type.Integer()]))),
+  more: Type.Boolean({ description: "Some are left: call again with the same `until`." }),
+  until: ReplyTime,
+});
 
 export const SummaryReply = Type.Object({
   total: Type.Integer(),

@@ -16,6 +16,8 @@ export const TrackingSettings = Type.Object(
     ),
     /** After this many lost workers a shard is `failed` instead of queued again: it may be what kills them. */
     lostLimit: Type.Integer({ minimum: 1, maximum: 1000, default: 10 }),
+    /** How long files are kept after the last stage of all their shards is done. */
+    keepDays: Type.Integer({ minimum: 1, maximum: 36_500, default: 365 }),
   },
   { additionalProperties: false, default: {} },
 );

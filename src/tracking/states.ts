@@ -31,7 +31,7 @@ export type FileTransition = (typeof FILE_TRANSITIONS)[number];
 /** Every legal move. */
 export const NEXT = {
   new: ["started", "failed"],
-  started: ["done", "failed", "new"], // back to `new` only when the worker was lost or released the item
+  started: ["done", "failed", "new"], // back to `new` only when the worker was lost, or released the item
   failed: ["new"],
   done: [],
 } as const satisfies Record<Status, readonly Status[]>;
@@ -49,6 +49,13 @@ export const FILE_MOVES = {
   fail: { from: "started", to: "failed" },
   retry: { from: "failed", to: "started" },
 } as const satisfies Record<FileTransition, { from: Status; to: Status }>;
+
+/**
+ * Why a shard is stuck in a stage: it failed; its lease has expired and it was not reclaimed; it was started without a lease
+ * long ago. A retry puts it back into its queue.
+ */
+export const STUCK_REASONS = ["failed", "lease_expired", "started_long"] as const;
+export type StuckReason = (typeof STUCK_REASONS)[number];
 
 export function stageBefore(stage: QueueStage): Stage {
   return STAGES[STAGES.indexOf(stage) - 1] as Stage;

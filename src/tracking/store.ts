@@ -52,12 +52,12 @@ export interface ShardStatuses {
   last_error: string | null;
 }
 
-const TABLE = "tracking.pipeline_tracking";
+export const TABLE = "tracking.pipeline_tracking";
 const CELL_KEY = { filename: "text", shard: "int4" } as const;
 
 /** `shard-worker` is `shard_worker` in column names. */
 export const columnPrefix = (stage: Stage) => stage.replace("-", "_");
-const statusColumn = (stage: Stage) => `${columnPrefix(stage)}_status`;
+export const statusColumn = (stage: Stage) => `${columnPrefix(stage)}_status`;
 
 export interface StageStore {
   lease: Lease<CellKey, ClaimedCell>;
@@ -277,10 +277,10 @@ export interface FileFilter {
 /** Totals of a list are counted up to this limit, because counting all of history is slow. */
 const FILES_COUNTED_MAX = 10_000;
 
-const ANY_STATUS = STAGES.map(statusColumn).join(", ");
+export const ANY_STATUS = STAGES.map(statusColumn).join(", ");
 
 /** A file matches when one of its shards has the status in the stage, or in any stage when none is named. */
-function fileCondition({ stage, status }: Pick<FileFilter, "stage" | "status">): string {
+export function fileCondition({ stage, status }: Pick<FileFilter, "stage" | "status">): string {
   if (!stage && !status) return "true";
   // A stage alone means the files that are in it: neither before it nor past it.
   const inStage =
@@ -383,7 +383,7 @@ export async function leaseHealth(db: Db) {
   return oneRow(await db.read(LEASE_HEALTH));
 }
 
-function oneRow<Row>(rows: readonly Row[]): Row {
+export function oneRow<Row>(rows: readonly Row[]): Row {
   const [row] = rows;
   if (!row) throw new Error("an aggregate returned no row");
   return row;

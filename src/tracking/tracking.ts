@@ -7,7 +7,7 @@ import { createGroupCommit, type GroupCommit } from "../kernel/data/group-commit
 import { ApiError } from "../kernel/errors.ts";
 import { counted } from "../kernel/text/sentences.ts";
 import type { Wake } from "../kernel/work/wake.ts";
-import { type TrackingMetrics, trackingError } from "./catalogue.ts";
+import { type TrackingHints, type TrackingMetrics, trackingError } from "./catalogue.ts";
 import { explainRefusal, VERBS } from "./refusal.ts";
 import type { TrackingSettings } from "./settings.ts";
 import {
@@ -88,13 +88,14 @@ export type ClaimedItem = store.ClaimedCell & { fence: string };
 export interface TrackingDeps {
   db: Db;
   wake: Wake;
+  hints: TrackingHints;
   metrics: TrackingMetrics;
   settings: TrackingSettings;
   completion?: Completion;
 }
 
 export function createTracking(deps: TrackingDeps): Tracking {
-  const { db, wake, metrics, settings, completion } = deps;
+  const { db, wake, hints, metrics, settings, completion } = deps;
   let nextExpiryMs = Number.POSITIVE_INFINITY;
 
   function hintQueue(stage: QueueStage | undefined): void {
@@ -105,6 +106,11 @@ export function createTracking(deps: TrackingDeps): Tracking {
   function hintAfter(stage: Stage, transition: Transition): void {
     if (transition === "done") hintQueue(stageAfter(stage));
     if (transition === "retry") hintQueue(stage as QueueStage);
+  }
+
+  /** Sends hints of the files of shards that a committed statement has moved. */
+  function changed(cells: readonly CellKey[]): void {
+    hints.changed(db, "file", new Set(cells.map(({ filename }) => filename)));
   }
 
   function write(stage: QueueStage, transition: Transition, moves: readonly Move[]): Promise<CellKey[]> {
@@ -156,7 +162,9 @@ export function createTracking(deps: TrackingDeps): Tracking {
     transition: Transition,
     moves: readonly Move[],
   ): Promise<(Moved | ApiError)[]> {
-    const moved = new Set((await write(stage, transition, moves)).map(identity));
+    const written = await write(stage, transition, moves);
+    changed(written);
+    const moved = new Set(written.map(identity));
     if (moved.size > 0) hintAfter(stage, transition);
     metrics.count("millrace_tracking_moves_total", { stage, transition, outcome: "moved" }, moved.size);
     const refused = moves.filter((move) => !moved.has(identity(move)));
@@ -216,14 +224,19 @@ export function createTracking(deps: TrackingDeps): Tracking {
     queue: (stage, page) => store.stageStores[stage].queue(db, page),
 
     async register(filename, shards) {
-      return { created: await store.register(db, filename, shards) };
+      const created = await store.register(db, filename, shards);
+      if (created) hints.changed(db, "file", filename);
+      return { created };
     },
 
     moveFile: (transition, filename, error) =>
       db.tx(async (tx) => {
         refuseFileMove(transition, filename, await store.lockFile(tx, filename));
         const updatedRows = await store.moveFile(tx, transition, filename, error ?? null);
-        if (updatedRows > 0) tx.afterCommit(() => hintAfter("event-ingest", transition));
+        if (updatedRows > 0) {
+          tx.afterCommit(() => hintAfter("event-ingest", transition));
+          hints.changed(tx, "file", filename);
+        }
         return { updatedRows };
       }),
 
@@ -239,6 +252,7 @@ export function createTracking(deps: TrackingDeps): Tracking {
     async claim(stage, { limit, worker, leaseSeconds }) {
       const items = await store.stageStores[stage].lease.claim(db, { limit, holder: worker, seconds: leaseSeconds });
       metrics.count("millrace_tracking_claimed_total", { stage }, items.length);
+      changed(items);
       return items;
     },
 
@@ -247,6 +261,7 @@ export function createTracking(deps: TrackingDeps): Tracking {
     async release(stage, items) {
       const released = await store.stageStores[stage].lease.release(db, items);
       if (released.length > 0) hintQueue(stage);
+      changed(released);
       return released;
     },
 
@@ -262,6 +277,7 @@ export function createTracking(deps: TrackingDeps): Tracking {
         counts.reclaimed += cells.filter(({ state }) => state === "new").length;
         counts.failed += cells.filter(({ state }) => state === "failed").length;
         if (cells.length > 0) hintQueue(stage);
+        changed(cells);
       }
       return counts;
     },

@@ -3,16 +3,18 @@
 import { OperatorError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { type Environment, withEnvironment } from "../kernel/secrets/environment-references.ts";
-import type { Payload } from "./events.ts";
-import { parseSecret, type Secret } from "./secret.ts";
-import type { Target } from "./send.ts";
+import type { Target } from "./delivery/send.ts";
+import type { AlertEvent, Payload } from "./events.ts";
+import { parseSecret, type Secret } from "./secrets/secret.ts";
+import { isSigningKey } from "./secrets/signing.ts";
 import type { AlertSettings } from "./settings.ts";
-import { isSigningKey } from "./signing.ts";
 import type { NewDelivery } from "./store/deliveries.ts";
 
 export interface Alerts {
   /** One delivery for each alert that has this event. */
   deliveriesOf(eventId: string, payload: Payload): NewDelivery[];
+  /** Whether any alert has this event. */
+  has(event: AlertEvent): boolean;
   /** The target of an alert, by the `callback_url` of its rows; undefined if the settings no longer have it. */
   target(callbackUrl: string): Target | undefined;
 }
@@ -42,11 +44,14 @@ export function createAlerts(settings: readonly AlertSettings[], env: Environmen
     });
     return { ...alert, callbackUrl };
   });
+  const wants = ({ events }: AlertSettings, event: string) =>
+    events === undefined || (events as readonly string[]).includes(event);
   return {
+    has: (event) => alerts.some((alert) => wants(alert, event)),
     deliveriesOf: (eventId, payload) =>
       alerts
         .map((alert, index) => ({ ...alert, group_no: index + 1 }))
-        .filter(({ events }) => events === undefined || (events as readonly string[]).includes(payload.event))
+        .filter((alert) => wants(alert, payload.event))
         .map(({ callbackUrl, group_no, retryNum }) => ({
           id: ids.uuid(),
           event_id: eventId,

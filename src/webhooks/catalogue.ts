@@ -1,10 +1,11 @@
 /**
- * The settings, errors, metrics and tags that webhooks adds to the catalogues of Millrace. It loads no package, because the
+ * The settings, errors, metrics, hints and tags that webhooks adds to the catalogues of Millrace. It loads no package, because the
  * CLI reads it too.
  */
 import type { Catalogue } from "../kernel/catalogue.ts";
 import { trueOrFalse } from "../kernel/config/kinds.ts";
 import { errorsOf } from "../kernel/errors.ts";
+import type { Hints } from "../kernel/hints/hints.ts";
 import type { Metrics } from "../kernel/telemetry/metrics.ts";
 
 export const CATALOGUE = {
@@ -21,6 +22,11 @@ export const CATALOGUE = {
   },
   errors: {
     SUBSCRIPTION_NOT_FOUND: { status: 404, sentence: "There is no subscription {id}." },
+    SUBSCRIPTION_EXISTS: {
+      status: 409,
+      sentence:
+        "Subscription {id} has this KPI, callback and team already, with another {fields}. Change it: PATCH /api/v1/kpi/subscriptions/{id}.",
+    },
     CALLBACK_URL_INVALID: { status: 400, sentence: "The callback URL cannot be used: {reason}." },
     SECRET_INVALID: { status: 400, sentence: "The secret cannot be used: {reason}. {hint}" },
     DELIVERY_NOT_FOUND: { status: 404, sentence: "There is no delivery {id}." },
@@ -43,10 +49,23 @@ export const CATALOGUE = {
       labels: [],
     },
   },
+  hints: {
+    subscription: {
+      scope: "kpi:read",
+      id: "`id`",
+      help: "It was created, changed or deleted, or its key rotated; `*` also when an endpoint was disabled.",
+    },
+    delivery: {
+      scope: "kpi:read",
+      id: "`id`",
+      help: "It was created, claimed or sent, or is to be sent again; `*` also when old ones were deleted.",
+    },
+  },
   tags: {
     webhooks: "Subscriptions and deliveries",
   },
 } as const satisfies Catalogue;
 
 export const webhooksError = errorsOf(CATALOGUE.errors);
+export type WebhooksHints = Hints<typeof CATALOGUE.hints>;
 export type WebhooksMetrics = Metrics<typeof CATALOGUE.metrics>;

@@ -38,6 +38,7 @@ export const webhookChecks: DoctorCheck[] = [
         found: `Endpoints that have failed without a success for more than an hour: ${failing}; disabled: ${disabled}; for instance ${shownUrl(example)}.`,
         advice:
           "GET /api/v1/kpi/subscriptions shows the reason. Once the receiver works, set `status` to 1 again, and recover what failed.",
+        isListed: true,
       };
     },
   },

@@ -20,10 +20,12 @@ export const ALERT_OF_TOPIC = {
   "run.failed": "RUN_FAILED",
   "model.failed": "MODEL_FAILED",
   "deadline.passed": "DEADLINE_PASSED",
+  "plan.refused": "HARVEST_PLAN_REFUSED",
+  "plan.failed": "HARVEST_PLAN_FAILED",
 } as const;
 
-/** The last one is emitted by webhooks themselves. */
-export const ALERT_EVENTS = ["RUN_FAILED", "MODEL_FAILED", "DEADLINE_PASSED", "ENDPOINT_DISABLED"] as const;
+/** The last two are emitted by webhooks themselves. */
+export const ALERT_EVENTS = [...Object.values(ALERT_OF_TOPIC), "DELIVERY_FAILED", "ENDPOINT_DISABLED"] as const;
 export type AlertEvent = (typeof ALERT_EVENTS)[number];
 
 /** The body of a delivery, before a secret of type Body is merged into it. */

@@ -4,6 +4,7 @@ import type { ModuleContext, Opened } from "../kernel/module.ts";
 import { createOutbound, type Outbound } from "../kernel/net/outbound.ts";
 import { CATALOGUE } from "./catalogue.ts";
 import { webhookChecks } from "./doctor.ts";
+import { webhooksOverview } from "./overview.ts";
 import { webhookRoutes } from "./routes.ts";
 import { WebhooksSettings } from "./settings.ts";
 import type { KpiNames } from "./subscriptions.ts";
@@ -28,6 +29,7 @@ export async function open(context: ModuleContext<typeof CATALOGUE, WebhooksSett
   return {
     api: { outbound, connectKpis: webhooks.subscriptions.connectKpis },
     checks: webhookChecks,
+    overview: webhooksOverview,
     services: { worker: webhooks.services },
     routes: (http) => under(http, "/api/v1", (api) => webhookRoutes(api, { webhooks })),
   };

@@ -1,6 +1,7 @@
 /** Rows as the API shows them. Of a secret only the type and key are shown. */
 import { alertNameOf } from "./alerts.ts";
-import type { Attempt } from "./send.ts";
+import type { DeliveryDetail } from "./deliveries.ts";
+import type { Attempt } from "./delivery/send.ts";
 import type { DeliveryRow } from "./store/delivery-reads.ts";
 import type { SubscriptionView } from "./store/subscriptions.ts";
 import type { Saved } from "./subscriptions.ts";
@@ -51,5 +52,29 @@ export function deliveryReply(row: DeliveryRow) {
     error: row.last_error,
     createdAt: row.created_at,
     endedAt: row.ended_at,
+    durationMs: row.duration_ms,
+    kpiIds: row.kpi_ids,
+  };
+}
+
+const HIDDEN = "•••";
+
+/** The last request without its secrets, as the receiver saw it. The address of an alert stays in the settings. */
+export function requestReply({ id, attempts, callback_url: url, subscription }: DeliveryDetail) {
+  const last = attempts.at(-1);
+  const { secret_type: type = null, secret_key: key = null } = subscription ?? {};
+  return {
+    method: "POST",
+    url:
+      alertNameOf(url) === null
+        ? `${url}${type === "Query" ? `${url.includes("?") ? "&" : "?"}${key}=${HIDDEN}` : ""}`
+        : null,
+    headers: {
+      "content-type": "application/json",
+      ...(type === "Header" && key !== null ? { [key.toLowerCase()]: HIDDEN } : {}),
+      "webhook-id": id,
+      ...(last ? { "webhook-timestamp": String(Math.floor(last.at.getTime() / 1_000)) } : {}),
+      "webhook-signature": `v1,${HIDDEN}`,
+    },
   };
 }

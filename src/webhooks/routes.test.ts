@@ -38,11 +38,11 @@ const subscribe = async (fields: Json = {}) => {
 };
 
 describe("a subscription", () => {
-  test("is created with the defaults of the specification, and its signing key is shown once", async () => {
+  test("is created with the defaults, and its signing key is shown once", async () => {
     const made = await subscribe({ secret: "Header,Authorization,Bearer xxx", teamName: "red", userId: "u1" });
     expect(made).toMatchObject({
       kpiId: "KD1001",
-      retryNum: 3,
+      retryNum: 8,
       status: "1",
       teamName: "red",
       userId: "u1",
@@ -55,6 +55,60 @@ describe("a subscription", () => {
     expect(await subscribe({ kpiId: "KD1002", teamName: "red" })).not.toHaveProperty("signingKey");
     expect(await subscribe({ teamName: "blue" })).toHaveProperty("signingKey");
     expect(signingKey).toBeDefined();
+  });
+
+  test("that is posted again, even many times at once, is one", async () => {
+    const body = { kpiId: "KD1001", callbackUrl: "https://x.example/again", teamName: "red", secret: "Query,t,a,b" };
+    const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => post(SUBSCRIPTIONS, body)));
+    expect(answers.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([
+      200, 200, 200, 200, 200, 201,
+    ]);
+    expect(new Set(answers.map(({ body: { id } }) => id)).size).toBe(1);
+    expect(answers.filter(({ body: { signingKey } }) => signingKey !== undefined)).toHaveLength(1);
+    expect(await database.query("select count(*)::int as n from webhooks.metrics_webhook_subscription")).toEqual([
+      { n: 1 },
+    ]);
+    expect((await post(`${SUBSCRIPTIONS}?dryRun=true`, body)).body).toMatchObject({ id: answers[0]?.body["id"] });
+    // A field that is left out is not compared: it may have been changed since.
+    const [{ id } = { id: 0 }] = answers.map(({ body: made }) => made as { id: number });
+    await patch(id, { retryNum: 2, status: 0 });
+    expect(await post(SUBSCRIPTIONS, body)).toMatchObject({ status: 200, body: { id, retryNum: 2, status: "0" } });
+  });
+
+  test.each([
+    ["secret", { secret: "Query,t,other" }],
+    ["secret", { secret: null }],
+    ["retryNum", { retryNum: 5 }],
+    ["userId", { userId: "u2" }],
+    ["status", { status: 0 }],
+  ])("that is posted again with another %s is refused, with the way to change it", async (field, other) => {
+    const body = {
+      kpiId: "KD1001",
+      callbackUrl: "https://x.example/other",
+      secret: "Query,t,a",
+      retryNum: 1,
+      userId: "u1",
+    };
+    const { id } = (await post(SUBSCRIPTIONS, body)).body as { id: number };
+    expect(await post(SUBSCRIPTIONS, { ...body, ...other })).toMatchObject({
+      status: 409,
+      body: {
+        code: "SUBSCRIPTION_EXISTS",
+        error:
+          `Subscription ${id} has this KPI, callback and team already, with another \`${field}\`. ` +
+          `Change it: PATCH /api/v1/kpi/subscriptions/${id}.`,
+      },
+    });
+  });
+
+  test("cannot be changed into another that is there", async () => {
+    const first = await subscribe({ teamName: "red" });
+    const { id } = await subscribe({ teamName: "blue" });
+    expect(await patch(id, { teamName: "red" })).toMatchObject({
+      status: 409,
+      body: { code: "SUBSCRIPTION_EXISTS", details: { id: first.id } },
+    });
+    expect(await patch(id, { teamName: "blue", retryNum: 1 })).toMatchObject({ status: 200 });
   });
 
   test("is changed in the fields that are sent, and null removes a secret", async () => {
@@ -315,6 +369,48 @@ describe("deliveries", () => {
     const seen = webhooks.receiver.received("/right").map(({ json }) => json["opTime"]);
     expect(new Set(seen)).toEqual(new Set(["1", "2"]));
     expect((await post(`${DELIVERIES}:recover`, { since })).body).toEqual({ recovered: 0 });
+  });
+
+  test("of a model, an opTime, a subscription or a status are recovered without the others", async () => {
+    const { id } = await subscribe({ callbackUrl: webhooks.receiver.url("/odd"), retryNum: 0 });
+    let isUp = false;
+    webhooks.receiver.on("/odd", () => (isUp ? 200 : 500));
+    for (const opTime of ["1", "2"]) await process.consume("kpi.updated", update({ opTime }));
+    await process.consume("kpi.updated", update({ opTime: "1", modelId: "MODEL-02" }));
+    process.sender.start();
+    await webhooks.ended(3);
+    isUp = true;
+    const since = "1970-01-01T00:00:00Z";
+    const count = async (which: Json) =>
+      (await post(`${DELIVERIES}:recover?dryRun=true`, { since, ...which })).body["recovered"];
+    expect(await count({})).toBe(3);
+    expect(await count({ modelId: "MODEL-02" })).toBe(1);
+    expect(await count({ opTime: "1" })).toBe(2);
+    expect(await count({ opTime: "1", subscriptionId: id })).toBe(2);
+    expect(await count({ subscriptionId: id + 1 })).toBe(0);
+    expect(await count({ status: "DELIVERED" })).toBe(0);
+    expect((await post(`${DELIVERIES}:recover`, { since, opTime: "1" })).body).toEqual({ recovered: 2 });
+    await webhooks.ended(3);
+    expect(await count({})).toBe(1);
+    expect(await count({ status: "DELIVERED" })).toBe(2);
+    expect((await post(`${DELIVERIES}:recover`, { since, status: "PENDING" })).status).toBe(400);
+  });
+
+  test("show the KPIs, the latency, and the request without its secrets", async () => {
+    await subscribe({ callbackUrl: webhooks.receiver.url("/seen"), secret: "Header,Authorization,Bearer hunter2" });
+    await subscribe({ callbackUrl: webhooks.receiver.url("/query?a=1"), secret: "Query,token,hunter2" });
+    await process.consume("kpi.updated", update());
+    process.sender.start();
+    await webhooks.ended(2);
+    const { items } = await list();
+    expect(items).toMatchObject(
+      items.map(() => ({ kpiIds: ["KD1001", "KD1002"], durationMs: expect.any(Number) as unknown })),
+    );
+    const details = await Promise.all(items.map(async ({ id }) => (await http.send(`${DELIVERIES}/${id}`)).body));
+    const requests = details.map((one) => one["request"] as { url: string; headers: Json });
+    const seen = requests.find(({ url }) => url.endsWith("/seen"));
+    expect(seen?.headers).toMatchObject({ authorization: "•••", "webhook-signature": "v1,•••" });
+    expect(requests.map(({ url }) => url)).toContain(webhooks.receiver.url("/query?a=1&token=•••"));
   });
 });
 

@@ -5,7 +5,7 @@ import { DryRunQuery, errors, NoBody } from "../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../kernel/http/server.ts";
 import { UUID } from "../kernel/ids.ts";
 import { webhooksError } from "./catalogue.ts";
-import { attemptReply, deliveryReply, savedReply, subscriptionReply } from "./replies.ts";
+import { attemptReply, deliveryReply, requestReply, savedReply, subscriptionReply } from "./replies.ts";
 import * as schemas from "./schemas.ts";
 import type { SubscriptionInput } from "./subscriptions.ts";
 import type { Webhooks } from "./webhooks.ts";
@@ -30,15 +30,17 @@ function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
         summary: "Subscribe a callback to a KPI; with `dryRun`, only check it",
         querystring: DryRunQuery,
         body: schemas.CreateBody,
-        response: { 200: schemas.SavedReply, 201: schemas.SavedReply, ...errors(400) },
+        description:
+          "A KPI, callback and team have one subscription: the same one posted again is answered with 200, one with other fields is a 409.",
+        response: { 200: schemas.SavedReply, 201: schemas.SavedReply, ...errors(400, 409) },
       },
     },
     async (request, reply) => {
       const { body, query } = request;
-      const { secret = null, status, ...fields } = body;
-      const input = { ...fields, secret, status: statusOf(status) };
+      const { status, ...fields } = body;
+      const input = { ...fields, ...(status === undefined ? {} : { status: statusOf(status) }) };
       const saved = await subscriptions.create(input, actorOf(request), query);
-      return reply.code(query.dryRun ? 200 : 201).send(savedReply(saved));
+      return reply.code(saved.created && !query.dryRun ? 201 : 200).send(savedReply(saved));
     },
   );
 
@@ -83,7 +85,7 @@ function subscriptionRoutes(http: Http, { subscriptions }: Webhooks): void {
         params: schemas.IdParams,
         querystring: DryRunQuery,
         body: schemas.ChangeBody,
-        response: { 200: schemas.SavedReply, ...errors(400, 404) },
+        response: { 200: schemas.SavedReply, ...errors(400, 404, 409) },
       },
     },
     async (request) => {
@@ -184,7 +186,8 @@ function deliveryRoutes(http: Http, { deliveries }: Webhooks): void {
       },
     },
     async ({ params }) => {
-      const { payload, attempts, ...row } = await deliveries.get(deliveryIdOf(params));
+      const delivery = await deliveries.get(deliveryIdOf(params));
+      const { payload, attempts, ...row } = delivery;
       const log = attempts.map(({ attempt, at, duration_ms, status_code, ...same }) => ({
         attempt,
         at,
@@ -192,7 +195,7 @@ function deliveryRoutes(http: Http, { deliveries }: Webhooks): void {
         statusCode: status_code,
         ...same,
       }));
-      return { ...deliveryReply(row), payload, log };
+      return { ...deliveryReply(row), payload, request: requestReply(delivery), log };
     },
   );
 
@@ -221,17 +224,17 @@ function deliveryRoutes(http: Http, { deliveries }: Webhooks): void {
       config: write,
       schema: {
         tags,
-        summary: "Send again all deliveries that failed since a time; with `dryRun`, only count them",
+        summary:
+          "Send again all deliveries that failed, or ended otherwise, since a time; with `dryRun`, only count them",
         querystring: DryRunQuery,
         body: schemas.RecoverBody,
         response: { 200: schemas.RecoverReply, ...errors(400) },
       },
     },
     async (request) => {
-      const { since, callbackUrl = null } = request.body;
-      return {
-        recovered: await deliveries.recover({ since: timeOf(since), callbackUrl }, actorOf(request), request.query),
-      };
+      const { since, callbackUrl, ...others } = request.body;
+      const which = { ...others, since: timeOf(since), ...(callbackUrl ? { callbackUrl } : {}) };
+      return { recovered: await deliveries.recover(which, actorOf(request), request.query) };
     },
   );
 }

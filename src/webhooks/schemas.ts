@@ -2,9 +2,9 @@
 import { Type } from "typebox";
 import { Body, Nullable, Page, PageQuery, ReplyTime, Time } from "../kernel/http/schemas.ts";
 import { OP_TIME_PATTERN } from "../kernel/time/op-time.ts";
-import { RETRY_NUM_DEFAULT, RETRY_NUM_MAX } from "./retries.ts";
-import { SECRET_LENGTH_MAX } from "./secret.ts";
-import { DELIVERY_STATUSES } from "./states.ts";
+import { RETRY_NUM_DEFAULT, RETRY_NUM_MAX } from "./delivery/retries.ts";
+import { DELIVERY_STATUSES, RECOVERABLE_STATUSES } from "./delivery/states.ts";
+import { SECRET_LENGTH_MAX } from "./secrets/secret.ts";
 
 /** A path accepts any text: one that is not a valid id is answered like an unknown id. */
 export const IdParams = Body({ id: Type.String({ minLength: 1, maxLength: 256 }) });
@@ -40,10 +40,11 @@ const createFields = Body({
   kpiId: KpiId,
   callbackUrl: CallbackUrl,
   secret: Type.Optional(Secret),
-  retryNum: Type.Integer({ ...retryNum, default: RETRY_NUM_DEFAULT }),
-  status: Type.Enum(STATUSES, { ...status, default: "1" }),
+  // No `default` in the schema: a field that is left out is not compared with a subscription that is there.
+  retryNum: Type.Optional(Type.Integer({ ...retryNum, description: `${RETRY_NUM_DEFAULT} if it is left out.` })),
+  status: Type.Optional(Type.Enum(STATUSES, { description: `${status.description} Enabled if it is left out.` })),
   teamName: Name({ default: "" }),
-  userId: Name({ default: "" }),
+  userId: Type.Optional(Name()),
 });
 /** Without an example the reference page generates one with an invalid secret. */
 export const CreateBody = Object.assign(createFields, {
@@ -127,22 +128,31 @@ const delivery = {
   error: Nullable(Type.String()),
   createdAt: ReplyTime,
   endedAt: Nullable(ReplyTime),
+  durationMs: Nullable(Type.Integer({ description: "Of the last attempt." })),
+  kpiIds: Type.Array(Type.String(), { description: "The first 20 of the payload's `affectedKpiIds`." }),
 };
 export const DeliveryReply = Type.Object(delivery);
 export const DeliveryDetail = Type.Object({
   ...delivery,
   payload: Type.Unknown({ description: "The event as it is sent, before a Body secret is merged into it." }),
+  request: Type.Object(
+    { method: Type.String(), url: Nullable(Type.String()), headers: Type.Record(Type.String(), Type.String()) },
+    { description: "The last request, without its secrets." },
+  ),
   log: Type.Array(Type.Object({ attempt: Type.Integer(), at: ReplyTime, ...attempt }), {
     description: "The last 100 attempts, oldest first.",
   }),
 });
-export const DeliveriesQuery = Body({
+const which = {
   callbackUrl: Type.Optional(Type.String({ maxLength: 512 })),
   subscriptionId: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 })),
   modelId: Type.Optional(Type.String({ maxLength: 255 })),
   opTime: Type.Optional(
     Type.String({ pattern: OP_TIME_PATTERN, description: "An opTime has 1 to 255 of `A-Z a-z 0-9 _ . : -`." }),
   ),
+};
+export const DeliveriesQuery = Body({
+  ...which,
   status: Type.Optional(Type.Enum(DELIVERY_STATUSES)),
   since: Type.Optional(Time),
   after: Type.Optional(Type.String({ format: "uuid", description: "The `next` of the previous page." })),
@@ -150,5 +160,10 @@ export const DeliveriesQuery = Body({
 });
 export const DeliveriesReply = Type.Object({ items: Type.Array(DeliveryReply), next: Nullable(Type.String()) });
 
-export const RecoverBody = Body({ since: Time, callbackUrl: Type.Optional(Nullable(CallbackUrl)) });
+export const RecoverBody = Body({
+  ...which,
+  callbackUrl: Type.Optional(Nullable(CallbackUrl)),
+  since: Time,
+  status: Type.Enum(RECOVERABLE_STATUSES, { default: "FAILED" }),
+});
 export const RecoverReply = Type.Object({ recovered: Type.Integer() });

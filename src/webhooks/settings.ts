@@ -1,21 +1,21 @@
 /** The settings under `webhooks` in `millrace.yaml`. */
 import { type Static, Type } from "typebox";
+import { RETRY_NUM_MAX } from "./delivery/retries.ts";
 import { ALERT_EVENTS } from "./events.ts";
-import { RETRY_NUM_MAX } from "./retries.ts";
-import { SECRET_LENGTH_MAX } from "./secret.ts";
+import { SECRET_LENGTH_MAX } from "./secrets/secret.ts";
 
 /** Its address and keys may contain `${env.NAME}`, because many people can read a settings file. */
 const AlertSettings = Type.Object(
   {
     /** Its name in lists. Unset: the host of the address. */
     name: Type.Optional(Type.String({ pattern: "^[A-Za-z0-9_.:-]+$", maxLength: 64 })),
-    url: Type.String({ pattern: "^(https?://|\\$\\{)", maxLength: 2_048 }),
+    url: Type.String({ pattern: "^(https?://|\\$\\{)", maxLength: 2_048, secret: true }),
     /** Unset: all events. */
     events: Type.Optional(Type.Array(Type.Enum(ALERT_EVENTS), { minItems: 1, maxItems: ALERT_EVENTS.length })),
     /** `Type,Key,Value`, as in a subscription. */
-    secret: Type.Optional(Type.String({ minLength: 1, maxLength: SECRET_LENGTH_MAX })),
+    secret: Type.Optional(Type.String({ minLength: 1, maxLength: SECRET_LENGTH_MAX, secret: true })),
     /** `whsec_...`. Unset: alerts go out unsigned. */
-    signingKey: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+    signingKey: Type.Optional(Type.String({ minLength: 1, maxLength: 128, secret: true })),
     retryNum: Type.Integer({ minimum: 0, maximum: RETRY_NUM_MAX, default: 8 }),
   },
   { additionalProperties: false },

@@ -3,17 +3,21 @@ import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../kernel/data/dry-run.ts";
 import type { Ids } from "../kernel/ids.ts";
+import type { InUse } from "../kernel/in-use.ts";
+import { shownUrl } from "../kernel/net/outbound.ts";
 import { unknownName } from "../kernel/unknown-name.ts";
-import { webhooksError } from "./catalogue.ts";
+import { type WebhooksHints, webhooksError } from "./catalogue.ts";
+import { RETRY_NUM_DEFAULT } from "./delivery/retries.ts";
+import { type Attempt, type SendDeps, send } from "./delivery/send.ts";
 import { testPayload } from "./events.ts";
-import type { SealedSecrets } from "./sealed-secrets.ts";
-import { parseSecret } from "./secret.ts";
-import { type Attempt, type SendDeps, send } from "./send.ts";
+import type { SealedSecrets } from "./secrets/sealed-secrets.ts";
+import { parseSecret, type Secret } from "./secrets/secret.ts";
+import { makeSigningKey } from "./secrets/signing.ts";
 import type { WebhooksSettings } from "./settings.ts";
-import { makeSigningKey } from "./signing.ts";
 import { dropUnusedEndpoint, enableEndpoint, ensureEndpoint, rotateKey } from "./store/endpoints.ts";
 import {
   deleteSubscription,
+  findSame,
   insertSubscription,
   listSubscriptions,
   lockSubscription,
@@ -21,7 +25,9 @@ import {
   readSubscription,
   type SubscriptionFields,
   type SubscriptionFilter,
+  type SubscriptionRow,
   type SubscriptionView,
+  subscriptionOfKpi,
   targetRow,
   updateSubscription,
 } from "./store/subscriptions.ts";
@@ -37,7 +43,7 @@ export interface SubscriptionInput {
   teamName?: string;
   userId?: string;
 }
-export type NewSubscription = SubscriptionInput & Required<Omit<SubscriptionInput, "secret">>;
+export type NewSubscription = SubscriptionInput & { kpiId: string; callbackUrl: string };
 
 export interface Saved {
   subscription: SubscriptionView;
@@ -56,7 +62,8 @@ export interface KpiNames {
 export interface Subscriptions {
   /** Without it, the indicators of subscriptions are not checked. */
   connectKpis(kpis: KpiNames): void;
-  create(input: NewSubscription, actor: Actor, options?: DryRun): Promise<Saved>;
+  /** The one that has this KPI, callback and team already is answered as it is. */
+  create(input: NewSubscription, actor: Actor, options?: DryRun): Promise<Saved & { created: boolean }>;
   update(id: number, input: SubscriptionInput, actor: Actor, options?: DryRun): Promise<Saved>;
   get(id: number): Promise<SubscriptionView>;
   list(filter: SubscriptionFilter, page: { size: number; offset: number }): ReturnType<typeof listSubscriptions>;
@@ -69,14 +76,20 @@ export interface Subscriptions {
 
 export interface SubscriptionsDeps extends SendDeps {
   db: Db;
+  hints: WebhooksHints;
   ids: Ids;
   sealedSecrets: SealedSecrets;
   settings: WebhooksSettings;
+  inUse?: InUse;
 }
 
 export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
-  const { db, ids, sealedSecrets, settings, clock } = deps;
+  const { db, hints, ids, sealedSecrets, settings, clock } = deps;
   let kpis: KpiNames | undefined;
+  deps.inUse?.add(async (tx, what, name) => {
+    const one = what === "indicator" ? await subscriptionOfKpi(tx, name) : undefined;
+    return one && `subscription ${one.id} to ${shownUrl(one.callback_url)}`;
+  });
 
   async function refuseUnknown(kpiId: string): Promise<void> {
     if (!kpis || (await kpis.existing([kpiId])).length > 0) return;
@@ -95,6 +108,24 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
     return { secret: sealedSecrets.sealSecret(id, secret), secret_type: secret.type, secret_key: secret.key };
   }
 
+  /** Throws if a field that was sent differs. */
+  function refuseOther(present: SubscriptionRow, input: NewSubscription): void {
+    const secret = present.secret === null ? null : sealedSecrets.tryOpen(present.id, present.secret);
+    const pairs: [name: string, is: unknown, sent: unknown][] = [
+      ["retryNum", present.retry_num, input.retryNum],
+      ["status", present.status, input.status],
+      ["userId", present.user_id, input.userId],
+      ["secret", secret, input.secret && textOf(parseSecret(input.secret))],
+    ];
+    const other = pairs.filter(([, is, sent]) => sent !== undefined && sent !== is).map(([name]) => name);
+    if (other.length === 0) return;
+    throw webhooksError(
+      "SUBSCRIPTION_EXISTS",
+      { id: present.id },
+      { fields: other.map((name) => `\`${name}\``).join(", ") },
+    );
+  }
+
   /** Creates the endpoint if there is none; answers its key if it did, unless the key will be rolled back. */
   async function ensure(tx: Queryable, fields: SubscriptionFields, { dryRun }: DryRun): Promise<string | null> {
     const { callback_url, team_name } = fields;
@@ -111,18 +142,24 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       const fields: SubscriptionFields = {
         kpi_id: input.kpiId,
         callback_url: input.callbackUrl,
-        retry_num: input.retryNum,
-        status: input.status,
-        team_name: input.teamName,
-        user_id: input.userId,
+        retry_num: input.retryNum ?? RETRY_NUM_DEFAULT,
+        status: input.status ?? "1",
+        team_name: input.teamName ?? "",
+        user_id: input.userId ?? "",
         ...secretFields(id, input.secret ?? null),
       };
       return transact(db, options, async (tx) => {
-        const signingKey = await ensure(tx, fields, options);
+        const signingKey = await ensure(tx, fields, options); // It also locks the endpoint, so the next look is the last.
+        const present = await findSame(tx, fields);
+        if (present) {
+          refuseOther(present, input);
+          return { subscription: await get(tx, present.id), signingKey: null, created: false };
+        }
         await insertSubscription(tx, id, fields);
         if (fields.status === "1") await enableEndpoint(tx, fields.callback_url, fields.team_name);
         await audit(tx, actor, "subscription.create", String(id), shown(fields));
-        return { subscription: await get(tx, id), signingKey };
+        hints.changed(tx, "subscription", String(id));
+        return { subscription: await get(tx, id), signingKey, created: true };
       });
     },
 
@@ -145,6 +182,8 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
         };
         const moved = fields.callback_url !== before.callback_url || fields.team_name !== before.team_name;
         const signingKey = moved ? await ensure(tx, fields, options) : null;
+        const same = moved || fields.kpi_id !== before.kpi_id ? await findSame(tx, fields) : undefined;
+        if (same) throw webhooksError("SUBSCRIPTION_EXISTS", { id: same.id }, { fields: "id" });
         await updateSubscription(tx, id, fields);
         if (moved) await dropUnusedEndpoint(tx, before.callback_url, before.team_name);
         if (fields.status === "1" && (moved || input.status !== undefined)) {
@@ -152,6 +191,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
         }
         const changed = { ...shown(fields), ...(input.secret === undefined ? {} : { secretChanged: true }) };
         await audit(tx, actor, "subscription.update", String(id), changed);
+        hints.changed(tx, "subscription", String(id));
         return { subscription: await get(tx, id), signingKey };
       });
     },
@@ -169,6 +209,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
         await deleteSubscription(tx, id);
         await dropUnusedEndpoint(tx, row.callback_url, row.team_name);
         await audit(tx, actor, "subscription.delete", String(id), shown(row));
+        hints.changed(tx, "subscription", String(id));
         return row;
       }),
 
@@ -180,6 +221,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
         const previousUntil = await rotateKey(tx, { url, team }, sealed, settings.rotationHours);
         if (!previousUntil) throw webhooksError("SUBSCRIPTION_NOT_FOUND", { id }); // Deleted since it was read.
         await audit(tx, actor, "subscription.rotate", String(id));
+        hints.changed(tx, "subscription", String(id));
         return { signingKey, previousUntil };
       }),
 
@@ -192,6 +234,11 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       return send(deps, sealedSecrets.target([row]), { id: ids.uuid(), payload }, new AbortController().signal);
     },
   };
+}
+
+/** As it is sealed. */
+function textOf({ type, key, value }: Secret): string {
+  return [type, key, value].join(",");
 }
 
 /** For the audit log. */

@@ -4,6 +4,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { afterEach, beforeEach } from "vitest";
 import type { TestDatabase } from "../../test/database.ts";
 import { recordingLog } from "../../test/log.ts";
+import { noHints } from "../../test/no-hints.ts";
 import { until } from "../../test/until.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { createOutbound } from "../kernel/net/outbound.ts";
@@ -57,6 +58,7 @@ async function openProcess(database: TestDatabase, { allowPrivate = true, ...giv
     outbound,
     secrets,
     wake: createWake(),
+    hints: noHints,
     metrics: createMetrics().define(CATALOGUE.metrics),
     onRun: () => {},
     clock: systemClock,

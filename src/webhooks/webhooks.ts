@@ -2,6 +2,7 @@
 
 import type { Db } from "../kernel/data/db.ts";
 import type { Ids } from "../kernel/ids.ts";
+import type { InUse } from "../kernel/in-use.ts";
 import type { Outbound } from "../kernel/net/outbound.ts";
 import type { SecretBox } from "../kernel/secrets/cipher.ts";
 import type { Environment } from "../kernel/secrets/environment-references.ts";
@@ -12,16 +13,16 @@ import type { OnRun, Service, ServiceLog } from "../kernel/work/service.ts";
 import type { Session } from "../kernel/work/session.ts";
 import type { Wake } from "../kernel/work/wake.ts";
 import { createAlerts } from "./alerts.ts";
-import type { WebhooksMetrics } from "./catalogue.ts";
-import { createConsumer } from "./consumer.ts";
+import type { WebhooksHints, WebhooksMetrics } from "./catalogue.ts";
 import { createDeliveries, type Deliveries } from "./deliveries.ts";
-import { createOutcomes } from "./outcomes.ts";
-import { createRetention } from "./retention.ts";
-import { createSealedSecrets } from "./sealed-secrets.ts";
+import { createConsumer } from "./delivery/consumer.ts";
+import { createOutcomes } from "./delivery/outcomes.ts";
+import { createRetention } from "./delivery/retention.ts";
+import { createWorker } from "./delivery/worker.ts";
+import { createSealedSecrets } from "./secrets/sealed-secrets.ts";
 import type { WebhooksSettings } from "./settings.ts";
 import type { Claimed } from "./store/deliveries.ts";
 import { createSubscriptions, type Subscriptions } from "./subscriptions.ts";
-import { createWorker } from "./worker.ts";
 
 export interface Webhooks {
   subscriptions: Subscriptions;
@@ -35,11 +36,13 @@ export interface Webhooks {
 export interface WebhooksDeps {
   db: Db;
   wake: Wake;
+  hints: WebhooksHints;
   session: Session;
   outbound: Outbound;
   secrets: SecretBox;
   metrics: WebhooksMetrics;
   log: ServiceLog;
+  inUse?: InUse;
   onRun: OnRun;
   clock: Clock;
   ids: Ids;

@@ -4,8 +4,8 @@
  */
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { anyEvent } from "../../src/lineage/graph/stories.fixture.ts";
 import { testLineage } from "../../src/lineage/lineage.fixture.ts";
-import { anyEvent } from "../../src/lineage/stories.fixture.ts";
 import { useDatabase } from "../database.ts";
 import { contradictions, graphOf, inTime, makeTenant, startLineageLoad } from "../lineage-process.ts";
 import { seededRandom } from "../random.ts";

@@ -43,9 +43,11 @@ beforeAll(async () => {
   await make("/kpi/models/M1", MODEL, "PUT");
   await make("/kpi/models/M1:publish");
   await make("/kpi/indicators/K1", { type: "EXTENDED", name: "k" }, "PUT");
-  const { id } = await make("/kpi/subscriptions", { kpiId: "K1", callbackUrl: "https://example.org/hook" });
+  await make("/kpi/indicators/HEARD", { type: "EXTENDED", name: "k" }, "PUT"); // What has a subscription is not deleted.
+  const { id } = await make("/kpi/subscriptions", { kpiId: "HEARD", callbackUrl: "https://example.org/hook" });
   await make("/lineage/tenants", { id: 7, code: "seven", name: "Seven", state: "READY" });
   await make("/secrets/PREVIEWED", { value: "a-long-enough-secret" }, "PUT");
+  await make("/gates/previewed", { ratePerSec: 5 }, "PUT");
   const { id: keyId } = await make("/keys", { name: "previewed", scopes: ["kpi:read"] });
   Object.assign(known, {
     [`${API}/chains`]: { chainId, scheduleId },
@@ -57,6 +59,7 @@ beforeAll(async () => {
     [`${API}/kpi/deliveries`]: { id: "00000000-0000-4000-8000-000000000000" },
     [`${API}/lineage`]: { tenantId: "7", taskId: "1", eventId: "1" },
     [`${API}/secrets`]: { name: "PREVIEWED" },
+    [`${API}/gates`]: { key: "previewed" },
     [`${API}/keys`]: { id: keyId },
   });
   operations = operationsOf(await readDocument(millrace.url)).filter(({ method }) => method !== "GET");
@@ -66,7 +69,9 @@ beforeAll(async () => {
 const BODIES: Record<string, Json> = {
   [`${API}/chains/{chainId}`]: { name: "previewed", version: 1, dagJson: { nodes: [{ id: "other", type: "noop" }] } },
   [`${API}/secrets/{name}`]: { value: "another-secret" },
+  [`${API}/gates/{key}`]: { ratePerSec: 7 },
   [`${API}/kpi/models/{modelId}`]: MODEL,
+  [`${API}/kpi/models/{modelId}:backfill`]: { opTimes: [OP_TIME] },
   [`${API}/kpi/models/{modelId}:run`]: { opTime: OP_TIME, force: true },
   [`${API}/lineage/tenants/{tenantId}/model`]: { summary: { provider: "builtin", model: "rules-v1" } },
   [`${API}/kpi/subscriptions`]: { kpiId: "K1", callbackUrl: "https://example.org/another" },
@@ -130,6 +135,7 @@ describe("?dryRun=true", () => {
       "POST /api/v1/kpi/subscriptions",
       "PATCH /api/v1/kpi/subscriptions/{id}",
       "DELETE /api/v1/kpi/subscriptions/{id}",
+      "POST /api/v1/pipeline/stuck:retry",
       "POST /api/v1/lineage/tenants",
       "PATCH /api/v1/lineage/tenants/{tenantId}",
       "POST /api/v1/lineage/tenants/{tenantId}:sync-start",
@@ -137,6 +143,9 @@ describe("?dryRun=true", () => {
       "DELETE /api/v1/keys/{id}",
       "PUT /api/v1/secrets/{name}",
       "DELETE /api/v1/secrets/{name}",
+      "PUT /api/v1/gates/{key}",
+      "POST /api/v1/gates/{key}:open",
+      "DELETE /api/v1/gates/{key}",
     ]) {
       expect(previewed).toContain(action);
     }

@@ -15,7 +15,7 @@ import {
   schemaFacet,
   symlinksFacet,
 } from "../../src/lineage/events.fixture.ts";
-import { sourceOf } from "../../src/lineage/stories.fixture.ts";
+import { sourceOf } from "../../src/lineage/graph/stories.fixture.ts";
 import { type Api, api, type Json } from "../client.ts";
 import { useDatabase } from "../database.ts";
 import { inTime, makeTenant, postEvent, type TestTenant } from "../lineage-process.ts";
@@ -48,7 +48,7 @@ interface Shown {
 
 /** One after the other, each a millisecond after the one before; continued over the tests. */
 const told: Json[] = [];
-async function tell(...events: Json[]): Promise<void> {
+async function send(...events: Json[]): Promise<void> {
   for (const event of events) {
     told.push(event);
     const timed = inTime(told).at(-1) as Json;
@@ -86,7 +86,7 @@ describe("Gravitino", () => {
   test("makes, alters and loads catalogs, schemas and tables", async () => {
     const catalog = (operation: string, facets: Json = {}) =>
       gravitinoEvent(operation, { namespace: "gravitino", name: "hive", facets });
-    await tell(
+    await send(
       catalog("create_catalog", lifecycleFacet("CREATE")),
       catalog("alter_catalog", gravitinoFacet({ description: "the lake", provider: "hive" })),
       on("create_schema", "dw", lifecycleFacet("CREATE")),
@@ -120,7 +120,7 @@ describe("Gravitino", () => {
   });
 
   test("changes a table in each of the ways there are", async () => {
-    await tell(
+    await send(
       alter({ type: "UPDATE_COMMENT", newComment: "all orders" }),
       alter({ type: "SET_PROPERTY", propertyKey: "ttl", propertyValue: "30" }),
       alter({ type: "ADD_INDEX", indexName: "pk", indexType: "PRIMARY_KEY", indexColumns: ["id"] }),
@@ -145,7 +145,7 @@ describe("Gravitino", () => {
       nullable: false,
       defaultValue: "0",
     });
-    await tell(
+    await send(
       alter({ type: "REMOVE_PROPERTY", propertyKey: "ttl" }),
       alter({ type: "DELETE_INDEX", indexName: "pk" }),
       alter({ type: "UPDATE_COLUMN_POSITION", columnName: "channel", position: "AFTER id" }),
@@ -168,7 +168,7 @@ describe("Gravitino", () => {
       measureColumns: '[{"name":"total"}]',
       filterColumns: '[{"name":"status"}]',
     };
-    await tell(
+    await send(
       semantic("register_metric", { ...atomic, name: "?" }),
       semantic("alter_metric", atomic),
       semantic("register_metric", { code: "growth", metricType: "DERIVED", parentMetricCodes: "revenue" }),
@@ -205,7 +205,7 @@ describe("Gravitino", () => {
         name: "pii",
         facets: attributesFacet({ name: "pii", comment }),
       });
-    await tell(
+    await send(
       tag("create_tag", "?"),
       tag("alter_tag", "personal"),
       tagging("CATALOG", "hive", ["pii"]),
@@ -226,7 +226,7 @@ describe("Gravitino", () => {
 
 describe("an engine", () => {
   test("tells what its runs read and write, under Gravitino's names and others", async () => {
-    await tell(
+    await send(
       airflowEvent("insert into daily select * from orders", { eventType: "START" }),
       airflowEvent("insert into daily select * from orders", { eventType: "RUNNING" }),
       airflowEvent("insert into daily select * from orders", { eventType: "COMPLETE" }),
@@ -288,7 +288,7 @@ describe("an engine", () => {
   });
 
   test("tells of datasets and jobs without a run", async () => {
-    await tell(
+    await send(
       { ...ENGINE_FRAME, dataset: dataset("s3://bucket", "raw/clicks", schemaFacet(["url"])) },
       {
         ...ENGINE_FRAME,
@@ -322,7 +322,7 @@ describe("an engine", () => {
       "clicks.v2",
       lifecycleFacet("RENAME", { namespace: "kafka://k:9092", name: "clicks" }),
     );
-    await tell(
+    await send(
       runEvent({ jobName: "ddl", outputs: [moved] }),
       runEvent({ jobName: "ddl", outputs: [dataset("kafka://k:9092", "payments", lifecycleFacet("DROP"))] }),
     );
@@ -333,7 +333,7 @@ describe("an engine", () => {
 
 test("drops of every kind leave nothing behind but what engines told", async () => {
   const dropped = (operation: string, code: string) => semantic(operation, { code });
-  await tell(
+  await send(
     dropped("drop_metric", "share"),
     dropped("drop_wordroot", "amt"),
     dropped("drop_modifier", "7d"),
@@ -347,10 +347,10 @@ test("drops of every kind leave nothing behind but what engines told", async () 
     expect(await listed(kind), kind).toEqual([]);
   expect(await listed("METRIC")).toEqual(["hive.dw.growth", "hive.dw.revenue"]);
   expect((await listed("TABLE")).filter((name) => name.startsWith("hive"))).toEqual(["hive.dw.sales"]);
-  await tell(on("drop_schema", "dw", lifecycleFacet("DROP")));
+  await send(on("drop_schema", "dw", lifecycleFacet("DROP")));
   expect(await listed("METRIC")).toEqual([]);
   expect((await listed("COLUMN")).filter((name) => name.startsWith("hive"))).toEqual([]);
-  await tell(gravitinoEvent("drop_catalog", { namespace: "gravitino", name: "hive" }));
+  await send(gravitinoEvent("drop_catalog", { namespace: "gravitino", name: "hive" }));
   expect((await listed("CATALOG")).filter((name) => name === "hive")).toEqual([]);
 });
 

@@ -113,8 +113,8 @@ describe("a dead letter", () => {
   test("is shown with its reason, does no harm to others, and can be replayed once the fault is gone", async () => {
     await millrace.api.post(`${path}:ready`);
     await database.query("alter table lineage.node add constraint fault check (name <> 'poison') not valid");
-    const mend = () => database.query("alter table lineage.node drop constraint if exists fault");
-    onTestFinished(async () => void (await mend()));
+    const fix = () => database.query("alter table lineage.node drop constraint if exists fault");
+    onTestFinished(async () => void (await fix()));
     const batch = ["a", "poison", "b"].map((name) => table(name));
     expect(await millrace.api.post("/api/v1/lineage/batch", batch)).toMatchObject({
       status: 200,
@@ -133,7 +133,7 @@ describe("a dead letter", () => {
     expect(await millrace.api.post(`${path}/dead-letters:replay`)).toMatchObject({
       body: { applied: 0, dead: 1, remaining: 1 },
     });
-    await mend();
+    await fix();
     expect(await millrace.api.post(`${path}/dead-letters:replay`)).toMatchObject({
       body: { applied: 1, dead: 0, remaining: 0 },
     });

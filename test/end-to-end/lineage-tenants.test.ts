@@ -134,18 +134,23 @@ describe("a key that is bound to a tenant", () => {
     const operations = operationsOf(await readDocument(millrace.url), known).filter(
       ({ path }) => path.startsWith("/api/v1/lineage") || path === "/api/openlineage",
     );
+    const table = await idOf(2, "TABLE", "orders");
     const values: Record<string, string> = { tenant: "2", node: asset, q: SECRET, asset, parent: asset };
+    const ends: Record<string, string> = { from: asset, to: table, direction: "up" };
     const event = gravitinoEvent("drop_table", { tenantId: 2, name: "dw.orders", facets: lifecycleFacet("DROP") });
     return operations
       .filter((operation) => !isList(operation))
       .flatMap((operation) => {
         const { method, path, parameters, body } = operation;
         const isIngest = ["/api/openlineage", "/api/v1/lineage"].includes(path) || path.endsWith("/baseline");
-        const query = parameters.filter(({ in: place, name }) => place === "query" && name in values);
+        const sentTo = (name: string, isRequired = false) => values[name] ?? (isRequired ? ends[name] : undefined);
+        const query = parameters.filter(
+          ({ in: place, name, required }) => place === "query" && sentTo(name, required) !== undefined,
+        );
         const sent = body
           ? { body: JSON.stringify(isIngest ? event : path.endsWith("/batch") ? [event] : example(body)) }
           : {};
-        const named = query.map(({ name }) => `${name}=${values[name]}`);
+        const named = query.map(({ name }) => `${name}=${sentTo(name, true)}`);
         const unnamed = named.filter((one) => !one.startsWith("tenant="));
         const addresses =
           named.includes("tenant=2") && (unnamed.length > 0 || path.includes("{id}")) ? [named, unnamed] : [named];

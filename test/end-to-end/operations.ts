@@ -77,7 +77,22 @@ export function operationsOf({ paths }: Document, known: Record<string, string> 
   );
 }
 
-const TEXTS = ["x", "1", "00000000-0000-4000-8000-000000000000", "2025-01-01T00:00:00Z", "https://x", "bolt://x"];
+/** Whether it answers with a stream that may never end. */
+export function isStream({ responses }: Operation): boolean {
+  return JSON.stringify(responses).includes('"text/event-stream"');
+}
+
+const TEXTS = [
+  "x",
+  "1",
+  "00000000-0000-4000-8000-000000000000",
+  "2025-01-01T00:00:00Z",
+  "https://x",
+  "bolt://x",
+  "P1D",
+  "1.1",
+  "1:up",
+];
 
 /** A value that the schema accepts. */
 export function example(schema: Schema): unknown {

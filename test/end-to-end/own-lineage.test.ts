@@ -11,7 +11,7 @@ const LAST = reached("mysql-sender", "started");
 const database = useDatabase();
 const files = trackingTable(database);
 const kpis = useKpis(database, {
-  lineage: { own: TENANT },
+  lineage: { own: { enabled: true, ...TENANT } },
   arrivals: { files: [{ pattern: "raw_(\\d{8})\\.csv", table: "FROM_FILES", opTime: "$1" }] },
 });
 
@@ -236,9 +236,11 @@ test("a table that comes by files is told once, as coming from the rule that the
   ]);
 });
 
-describe("without the setting", () => {
+describe("switched off", () => {
   const plainDatabase = useDatabase();
-  const plain = useKpis(plainDatabase);
+  const plain = useKpis(plainDatabase, {
+    lineage: { own: { enabled: false, id: 0, code: "millrace", name: "Millrace" } },
+  });
 
   test("nothing is told", async () => {
     await plain.publish("M1");

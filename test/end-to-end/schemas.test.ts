@@ -5,10 +5,12 @@ import { useMillrace } from "../millrace.ts";
 
 const { compiled } = vi.hoisted(() => ({ compiled: { count: 0 } }));
 vi.mock("../../src/kernel/http/when-used.ts", () => ({
-  whenUsed: <Compiled>(compile: () => Compiled): Compiled => {
-    compiled.count += 1;
-    return compile();
-  },
+  createWhenUsed:
+    () =>
+    <Compiled>(_schema: unknown, compile: () => Compiled): Compiled => {
+      compiled.count += 1;
+      return compile();
+    },
 }));
 
 // All that it takes: a schema that cannot be compiled stops the start.

@@ -95,3 +95,31 @@ test("each double becomes the decimal that reads back as the same double", async
   expect(rows.map(({ value }) => Number(value))).toEqual(doubles);
   expect(rows.slice(0, 2).map(({ value }) => value)).toEqual(["0.1", "0.30000000000000004"]);
 });
+
+test("of what updates have checked, each plan keeps what no later one has checked again", async () => {
+  await before("000038");
+  const [older, newer] = ["00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002"];
+  await query(`
+    insert into harvest.reg_provenance (provenance_code, name, base_url, updated_by) values ('s', 's', 'https://s.example', 'test');
+    insert into harvest.reg_prov_endpoint_def (provenance_code, endpoint_name, role_code, http_method, path_template)
+      values ('s', 'e', 'SEARCH', 'GET', '/');
+    insert into harvest.snapshot (spec_fingerprint, snapshot, origins) values ('f', '{}', '{}');
+    insert into harvest.ing_schedule_instance (schedule_instance_id, scheduler_code, provenance_code, endpoint_name, operation_code,
+      trigger_type_code, trigger_params, created_by) values ('${older}', 'test', 's', 'e', 'UPDATE', 'MANUAL', '{}', 'test');
+    insert into harvest.ing_plan (plan_id, schedule_instance_id, provenance_code, endpoint_id, endpoint_name, operation_code,
+        plan_strategy, spec_fingerprint, expr_proto_hash, namespace_scope_code, namespace_key, priority, planned_at, plan_month,
+        status_code, ended_at)
+      select plan_id::uuid, '${older}', 's', endpoint_id, 'e', 'UPDATE', 'RANGE', 'f', '', 'CUSTOM', 'e', 200, at::timestamptz,
+        '2026-08-01', 'COMPLETE', now()
+      from harvest.reg_prov_endpoint_def, (values ('${older}', '2026-08-01'), ('${newer}', '2026-08-02')) as p(plan_id, at);
+    insert into harvest.ing_plan_slice (plan_id, slice_no, provenance_code, endpoint_id, operation_code, namespace_scope_code,
+        namespace_key, slice_spec, slice_signature_hash, expr_hash, expr_snapshot, status_code, reason, ended_at, keys)
+      select s.plan_id::uuid, n, 's', endpoint_id, 'UPDATE', 'CUSTOM', 'e', '{}', n::text, '', '{}', status, case status when 'FAILED' then 'why' end, now(), harvest.key_range(a, b)
+      from harvest.reg_prov_endpoint_def, (values ('${older}', 1, 'COMPLETE', null, 'm'), ('${older}', 2, 'COMPLETE', 'm', null),
+        ('${newer}', 1, 'COMPLETE', 'c', 'p'), ('${newer}', 2, 'FAILED', 'p', null)) as s(plan_id, n, status, a, b)`);
+  await migrate(db);
+  expect(await query("select plan_id, keys::text from harvest.checked_keys order by plan_id")).toEqual([
+    { plan_id: older, keys: "{(,c),[p,)}" },
+    { plan_id: newer, keys: "{[c,p)}" },
+  ]);
+});

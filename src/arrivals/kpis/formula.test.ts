@@ -75,7 +75,7 @@ describe("a formula is refused", () => {
   test.each([
     ["", "The expression is empty."],
     ["KD1001 +", "`KD1001 +` is not valid at column 9: unexpected token: EOF."],
-    ["max(KD1001, 2)", "`max(KD1001, 2)` is not valid at column 1: found no matching overload for 'max(dyn, int)'."],
+    ["size(KD1001, 2)", "`size(KD1001, 2)` is not valid at column 1: found no matching overload for 'size(dyn, int)'."],
     ["KD1001 * 2 + if", "`KD1001 * 2 + if` is not valid at column 14: reserved identifier: if."],
     ["2 + 3", "`2 + 3` names no KPI to compute KD9 from."],
     ["KD9 + 1", "`KD9 + 1` computes KD9 from itself."],

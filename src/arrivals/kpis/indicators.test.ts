@@ -213,6 +213,20 @@ describe("values", () => {
     ]);
   });
 
+  test("are listed with the newest opTime first on request, so that the first page has it however many there are", async () => {
+    await kpis.publish("M", returning(["KD1", 1], ["KD2", 2]));
+    for (const opTime of ["20251217", "20251219", "20251218"]) await kpis.arrive("T", opTime);
+    const opTimes = async (query: string) => {
+      const { body } = await kpis.get<{ items: Json[] }>(`/data?kpiId=KD1&${query}`);
+      return body.items.map((one) => one["opTime"]);
+    };
+    expect(await opTimes("order=desc&size=2")).toEqual(["20251219", "20251218"]);
+    expect(await opTimes("order=desc&size=2&page=2")).toEqual(["20251217"]);
+    expect(await opTimes("size=2")).toEqual(["20251217", "20251218"]);
+    expect(await opTimes("order=asc&size=1")).toEqual(["20251217"]);
+    expect((await kpis.get("/data?order=newest")).status).toBe(400);
+  });
+
   test("of a rerun replace the model's for that opTime, and no others", async () => {
     await kpis.publish("M", returning(["KD1", 1, "EU"], ["KD1", 2, "US"], ["KD2", 3, "EU"]));
     await kpis.publish("OTHER", returning(["KD9", 9]));

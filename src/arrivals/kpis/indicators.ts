@@ -1,11 +1,14 @@
 /** The use cases of indicators: define, show, delete. */
+
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { invalid, kernelError } from "../../kernel/errors.ts";
+import type { FindUser } from "../../kernel/in-use.ts";
 import { unknownName } from "../../kernel/unknown-name.ts";
-import { arrivalsError } from "../catalogue.ts";
+import { type ArrivalsHints, arrivalsError } from "../catalogue.ts";
 import * as store from "../store/kpis.ts";
+import { unknownKpi } from "../unknown-names.ts";
 import { indicatorOf } from "./computed.ts";
 import { compileFormula } from "./formula.ts";
 import { createIndicatorGraph } from "./indicator-graph.ts";
@@ -30,17 +33,29 @@ export interface Indicators {
   remove(kpiId: string, actor: Actor, options?: DryRun): Promise<store.KpiRow>;
 }
 
-export function createIndicators({ db }: { db: Db }): Indicators {
+export interface IndicatorsDeps {
+  db: Db;
+  hints: ArrivalsHints;
+  /** Who names an indicator, in words. */
+  userOf: FindUser | undefined;
+}
+
+export function createIndicators({ db, hints, userOf }: IndicatorsDeps): Indicators {
   async function findOrThrow(reader: Queryable, kpiId: string): Promise<store.KpiRow> {
     const kpi = await store.findKpi(reader, kpiId);
-    if (!kpi) throw arrivalsError("KPI_NOT_FOUND", { kpiId });
+    if (!kpi) throw await unknownKpi(reader, kpiId);
     return kpi;
   }
 
   return {
     get: (kpiId) => findOrThrow(db, kpiId),
     list: (query) => store.listKpis(db, query),
-    values: (query) => store.listValues(db, query),
+    async values(query) {
+      const values = await store.listValues(db, query);
+      // A list of nothing would look like a KPI that has no values yet.
+      if (values.total === 0 && query.kpiId !== null) await findOrThrow(db, query.kpiId);
+      return values;
+    },
 
     async put(kpiId, input, actor, options = FOR_REAL) {
       const kpi = kpiWriteOf(kpiId, input);
@@ -59,6 +74,7 @@ export function createIndicators({ db }: { db: Db }): Indicators {
         }
         const isNew = await store.upsertKpi(tx, kpi);
         await audit(tx, actor, isNew ? "indicator.create" : "indicator.update", kpiId, { type: kpi.type });
+        hints.changed(tx, "kpi", kpiId);
         return { kpi: await findOrThrow(tx, kpiId), created: isNew };
       });
     },
@@ -69,10 +85,14 @@ export function createIndicators({ db }: { db: Db }): Indicators {
         const kpi = await findOrThrow(tx, kpiId);
         const users = await store.dependingKpis(tx, [kpiId]);
         const user = users.find(({ depends_on }) => depends_on.includes(kpiId));
-        if (user) throw arrivalsError("KPI_IN_USE", { kpiId, by: user.kpi_id });
-        if (kpi.model_id) throw arrivalsError("KPI_IN_USE", { kpiId, by: kpi.model_id });
+        const own = user?.kpi_id ?? kpi.model_id ?? undefined;
+        const by = own ?? (await userOf?.(tx, "indicator", kpiId));
+        if (by !== undefined) {
+          throw arrivalsError("KPI_IN_USE", { kpiId, by }, { user: own === undefined ? by : `\`${own}\`` });
+        }
         await store.deleteKpi(tx, kpiId);
         await audit(tx, actor, "indicator.delete", kpiId);
+        hints.changed(tx, "kpi", kpiId);
         return kpi;
       }),
   };

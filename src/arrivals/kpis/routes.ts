@@ -6,11 +6,17 @@ import { DryRunQuery, errors } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
 import { parseWithin } from "../../kernel/json/complexity.ts";
 import { isRecord } from "../../kernel/json/is-record.ts";
+import { systemClock } from "../../kernel/time/clock.ts";
+import * as actions from "../action-schemas.ts";
 import type { Arrivals } from "../arrivals.ts";
+import { readCells } from "../models/cells.ts";
 import { readiness } from "../models/readiness.ts";
+import { explainTable } from "../models/table-why.ts";
+import * as readinessSchemas from "../readiness-schemas.ts";
 import { arrivalReply, kpiReply, taskReply, valueReply } from "../replies.ts";
 import * as schemas from "../schemas.ts";
 import type { Dimensions } from "./formula.ts";
+import { readSeries } from "./series.ts";
 
 export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arrivals }): void {
   const { indicators, models } = arrivals;
@@ -93,13 +99,13 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
         tags,
         summary: "Values of indicators, by indicator, opTime and dimensions",
         querystring: schemas.DataQuery,
-        response: { 200: schemas.DataReply, ...errors(400) },
+        response: { 200: schemas.DataReply, ...errors(400, 404) },
       },
     },
     async ({ query }) => {
-      const { kpiId = null, opTime = null, from = null, to = null, page, size } = query;
+      const { kpiId = null, opTime = null, from = null, to = null, order = "asc", page, size } = query;
       const dimensions = query.dimensions === undefined ? null : dimensionsOf(query.dimensions);
-      const { items, total } = await indicators.values({ kpiId, opTime, from, to, dimensions, page, size });
+      const { items, total } = await indicators.values({ kpiId, opTime, from, to, dimensions, order, page, size });
       return { items: items.map(valueReply), page, size, total };
     },
   );
@@ -112,7 +118,7 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
         tags: ["models"],
         summary: "Runs of models, the newest first",
         querystring: schemas.TasksQuery,
-        response: { 200: schemas.TasksReply, ...errors(400) },
+        response: { 200: schemas.TasksReply, ...errors(400, 404) },
       },
     },
     async ({ query: { modelId = null, opTime = null, status = null, page, size } }) => {
@@ -138,6 +144,23 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
     },
   );
 
+  http.delete(
+    "/arrivals",
+    {
+      config: write,
+      schema: {
+        tags: ["arrivals"],
+        summary: "Take an arrival back: the table counts as missing until it arrives again; values that used it stay",
+        querystring: actions.RetractQuery,
+        response: { 200: actions.RetractReply, ...errors(400, 404) },
+      },
+    },
+    async (request) => {
+      const { table, opTime, dryRun } = request.query;
+      return { table, opTime, dryRun, ...(await arrivals.retract({ table, opTime }, actorOf(request), { dryRun })) };
+    },
+  );
+
   http.get(
     "/readiness",
     {
@@ -150,6 +173,58 @@ export function kpiRoutes(http: Http, { db, arrivals }: { db: Db; arrivals: Arri
       },
     },
     async ({ query: { from, to } }) => readiness(db, from, to),
+  );
+
+  http.get(
+    "/readiness/cells",
+    {
+      config: read,
+      schema: {
+        tags: ["arrivals"],
+        summary: "Readiness as a page of tables or models by opTimes, with a code for each cell",
+        querystring: readinessSchemas.CellsQuery,
+        response: { 200: readinessSchemas.CellsReply, ...errors(400) },
+      },
+    },
+    async ({ query }) => readCells(db, systemClock, query),
+  );
+
+  http.get(
+    "/arrivals/why",
+    {
+      config: read,
+      schema: {
+        tags: ["arrivals"],
+        summary:
+          "Whether a table has arrived for an opTime, by whom, when it usually does, and which models wait for it",
+        querystring: readinessSchemas.TableWhyQuery,
+        response: { 200: readinessSchemas.TableWhyReply, ...errors(400) },
+      },
+    },
+    async ({ query: { table, opTime } }) => {
+      const { arrival, ...rest } = await explainTable(db, arrivals.tableName(table), opTime);
+      return { ...rest, arrival: arrival && arrivalReply(arrival) };
+    },
+  );
+
+  http.get(
+    "/series",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Values of an indicator, or of all that a model feeds, over a range of opTimes, as lines of a plot",
+        querystring: readinessSchemas.SeriesQuery,
+        response: { 200: readinessSchemas.SeriesReply, ...errors(400, 404) },
+      },
+    },
+    async ({ query }) => {
+      if ((query.kpiId === undefined) === (query.modelId === undefined)) {
+        const reason = "A series needs either `kpiId` or `modelId`";
+        throw invalid(reason);
+      }
+      return readSeries(db, query);
+    },
   );
 }
 

@@ -1,10 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { GRAINS, grainOf } from "../../kernel/time/op-time.ts";
+import { DAY_MS, HOUR_MS } from "../../kernel/time/units.ts";
 import { type DeadlineSpec, deadlineOf, nextDeadline, parseDeadline } from "./deadline.ts";
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 describe("parseDeadline", () => {
   test.each([

@@ -40,6 +40,7 @@ describe("defining a model", () => {
       produces: null,
       rerun: "auto",
       timeoutSeconds: 3600,
+      retry: null,
       expect: null,
       allowEmpty: false,
       version: 1,
@@ -66,10 +67,20 @@ describe("defining a model", () => {
       produces: "C",
       rerun: "ask",
       timeoutSeconds: 60,
+      retry: { maxAttempts: 5, backoffMs: 600_000 },
     };
     const { body } = await kpis.put("/models/M", fields);
     expect(body).toMatchObject(fields);
+    expect(body["retry"]).toEqual(fields.retry); // No default joins it: a long first wait raises that of `maxBackoffMs`.
   });
+
+  test.each([{ maxAttempt: 3 }, { backoffMs: 1 }, { maxAttempts: 0 }])(
+    "refuses a retry that is not one: %j",
+    async (retry) => {
+      const { status, body } = await kpis.put("/models/M", modelBody({ retry }));
+      expect([status, body["error"]]).toEqual([400, expect.stringContaining("`retry")]);
+    },
+  );
 
   test("again answers 200, increments the version, and replaces everything but the state", async () => {
     const full = {

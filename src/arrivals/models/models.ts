@@ -1,26 +1,31 @@
 /** The use cases of models: define, publish, unpublish, delete. */
+
 import { ENGINE_DEFAULT } from "../../engines/index.ts";
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { invalid, kernelError } from "../../kernel/errors.ts";
+import type { FindUser } from "../../kernel/in-use.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Grain } from "../../kernel/time/op-time.ts";
 import { wrongTimeZone } from "../../kernel/time/time-zone.ts";
 import { unknownName } from "../../kernel/unknown-name.ts";
+import type { RetryFields } from "../../kernel/work/retry-fields.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
-import { arrivalsError } from "../catalogue.ts";
+import { type ArrivalsHints, arrivalsError } from "../catalogue.ts";
 import { type Expect, problemOfExpect } from "../kpis/checks.ts";
 import type { Names } from "../runs/chain-port.ts";
+import { reconsider } from "../runs/consider.ts";
 import { MODEL_STATES, type RerunPolicy } from "../runs/states.ts";
 import { dropDeadlines, setDeadlines } from "../store/deadlines.ts";
-import { withdrawInstances } from "../store/instances.ts";
+import { waitingInstances, withdrawInstances } from "../store/instances.ts";
 import { clearComputedOf, dependingKpis, kpiTypes, lockKpis, registerKpis } from "../store/kpis.ts";
 import type { ProducingModel } from "../store/models.ts";
 import * as store from "../store/models.ts";
 import { endTasksOf, type ListTasks, listTasks } from "../store/tasks.ts";
 import { TIMER_TOPIC } from "../topics.ts";
+import { unknownModel } from "../unknown-names.ts";
 import { nextDeadline, parseDeadline } from "./deadline.ts";
 import { checkMapping } from "./mapping.ts";
 import { cycleProblem } from "./table-cycles.ts";
@@ -47,6 +52,7 @@ export interface ModelInput {
   produces?: string | null;
   rerun?: RerunPolicy;
   timeoutSeconds?: number;
+  retry?: RetryFields | null;
   expect?: Expect | null;
   allowEmpty?: boolean;
 }
@@ -69,6 +75,7 @@ export interface Models {
 export interface ModelsDeps {
   db: Db;
   wake: Wake;
+  hints: ArrivalsHints;
   clock: Clock;
   /** The configured engines. */
   engineNames: () => string[];
@@ -76,20 +83,26 @@ export interface ModelsDeps {
   /** The name under which a table is stored and compared. */
   tableName: (given: string) => string;
   timeoutSeconds: number;
+  /** Who names a model, in words. */
+  userOf: FindUser | undefined;
   /** Called after the commit of a deletion. */
   onRemoved: (modelId: string) => void;
 }
 
+/** The newest opTimes that wait and are judged again after a change of the model. */
+const JUDGED_AGAIN_MAX = 10_000;
 const TIME_ZONE_DEFAULT = "UTC";
 
 export function createModels({
   db,
   wake,
+  hints,
   clock,
   engineNames,
   chains,
   tableName,
   timeoutSeconds,
+  userOf,
   onRemoved,
 }: ModelsDeps): Models {
   function modelWriteOf(modelId: string, input: ModelInput): store.ModelWrite {
@@ -106,6 +119,7 @@ export function createModels({
       produces: input.produces ? tableName(input.produces) : null,
       rerun: input.rerun ?? "auto",
       timeout_seconds: input.timeoutSeconds ?? timeoutSeconds,
+      retry: input.retry ?? null,
       expect: input.expect ?? null,
       allow_empty: input.allowEmpty ?? false,
     };
@@ -113,7 +127,7 @@ export function createModels({
 
   async function findOrThrow(reader: Queryable, modelId: string): Promise<store.ModelRow> {
     const model = await store.findModel(reader, modelId);
-    if (!model) throw arrivalsError("MODEL_NOT_FOUND", { modelId });
+    if (!model) throw await unknownModel(reader, modelId);
     return model;
   }
 
@@ -160,21 +174,32 @@ export function createModels({
         const [taken] = await store.replaceModelKpis(tx, modelId, input.kpis);
         if (taken) throw arrivalsError("KPI_FED_ALREADY", { kpiId: taken.kpi_id, modelId: taken.model_id });
         await registerKpis(tx, input.kpis);
-        if (present?.state === MODEL_STATES.published) await setTimers(tx, modelId);
+        if (present?.state === MODEL_STATES.published) {
+          await setTimers(tx, modelId);
+          // A table that it waited for may not be needed any more, or another one may be.
+          await reconsider(tx, await waitingInstances(tx, modelId, JUDGED_AGAIN_MAX), "edit", wake);
+        }
         await audit(tx, actor, isNew ? "model.create" : "model.update", modelId, { name: input.name });
         tx.afterCommit(() => wake.hint(TIMER_TOPIC));
+        hints.changed(tx, "model", modelId);
+        hints.changed(tx, "kpi", input.kpis);
         return { model: await findOrThrow(tx, modelId), created: isNew };
       });
     },
 
     get: (modelId) => findOrThrow(db, modelId),
     list: (query) => store.listModels(db, query),
-    runs: (query) => listTasks(db, query),
+    async runs(query) {
+      const tasks = await listTasks(db, query);
+      // The runs of a deleted model are still there.
+      if (tasks.total === 0 && query.modelId !== null) await findOrThrow(db, query.modelId);
+      return tasks;
+    },
 
     setPublished: (modelId, published, actor, options = FOR_REAL) =>
       transact(db, options, async (tx) => {
         const state = published ? MODEL_STATES.published : MODEL_STATES.unpublished;
-        if (!(await store.setModelState(tx, modelId, state))) throw arrivalsError("MODEL_NOT_FOUND", { modelId });
+        if (!(await store.setModelState(tx, modelId, state))) throw await unknownModel(tx, modelId);
         if (published) await setTimers(tx, modelId);
         else {
           await dropDeadlines(tx, modelId);
@@ -182,12 +207,15 @@ export function createModels({
         }
         await audit(tx, actor, published ? "model.publish" : "model.unpublish", modelId);
         tx.afterCommit(() => wake.hint(TIMER_TOPIC));
+        hints.changed(tx, "model", modelId);
         return findOrThrow(tx, modelId);
       }),
 
     remove: (modelId, actor, options = FOR_REAL) =>
       transact(db, options, async (tx) => {
         const model = await findOrThrow(tx, modelId);
+        const because = await userOf?.(tx, "model", modelId);
+        if (because !== undefined) throw arrivalsError("MODEL_IN_USE", { modelId }, { because });
         // A formula has no value without its parts.
         const computed = await dependingKpis(tx, model.kpis);
         // Comes first: it waits for a run that is just ending, whose values must be deleted too.
@@ -201,6 +229,8 @@ export function createModels({
         await endTasksOf(tx, modelId, "the model was deleted");
         await audit(tx, actor, "model.delete", modelId, { name: model.name });
         tx.afterCommit(() => onRemoved(modelId));
+        hints.changed(tx, "model", modelId);
+        hints.changed(tx, "kpi", [...model.kpis, ...computed.map(({ kpi_id }) => kpi_id)]);
         return model;
       }),
   };

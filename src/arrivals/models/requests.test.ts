@@ -143,7 +143,7 @@ describe("run", () => {
     await kpis.post("/models/M:publish");
     expect(await run({ opTime: "20250230", force: true })).toMatchObject({
       status: 400,
-      body: { error: "The opTimes of model `M` are days, which `20250230` is not." },
+      body: { error: "The opTimes of model `M` are days, which `20250230` is not (did you mean `20250228`?)." },
     });
     expect(await database.query("select from arrivals.model_instance")).toEqual([]);
   });

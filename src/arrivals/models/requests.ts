@@ -1,18 +1,32 @@
 /** Runs that a person requests: for one opTime, or for a range. */
+
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Tx } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { listed } from "../../kernel/text/sentences.ts";
-import { grainOf, OP_TIMES_MAX, opTimesBetween } from "../../kernel/time/op-time.ts";
+import { grainOf, meantOpTime, OP_TIMES_MAX, opTimesBetween } from "../../kernel/time/op-time.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
-import { arrivalsError } from "../catalogue.ts";
+import { type ArrivalsHints, arrivalsError } from "../catalogue.ts";
+import { instanceId } from "../hint-ids.ts";
+import type { ChainPort } from "../runs/chain-port.ts";
 import { decide, keyOf } from "../runs/decide.ts";
 import { type KnownModel, knownModels, readNeeds } from "../runs/needs.ts";
 import { MODEL_STATES } from "../runs/states.ts";
 import { arrivedOpTimes } from "../store/arrivals.ts";
-import { forceInstances, type InstanceKey, lockInstances } from "../store/instances.ts";
-import { READY_TOPIC } from "../topics.ts";
+import {
+  failedInstances,
+  forceInstances,
+  type InstanceKey,
+  lockInstances,
+  lockStoppable,
+  type StoppableInstance,
+  stopInstances,
+} from "../store/instances.ts";
+import { existingModels } from "../store/models.ts";
+import { endLostTasks } from "../store/tasks.ts";
+import { ENDED_TOPIC, HELD_TOPIC, READY_TOPIC } from "../topics.ts";
+import { unknownModel } from "../unknown-names.ts";
 
 export interface Requests {
   /** Runs a model for an opTime even if nothing new has arrived. Answers the generation of the run. */
@@ -23,6 +37,15 @@ export interface Requests {
     options?: RunOptions,
   ): Promise<{ generation: number }>;
   backfill(modelId: string, request: BackfillRequest, actor: Actor): Promise<BackfillItem[]>;
+  /** Runs it again for an opTime, or for all, whose newest run has failed; answers the opTimes. */
+  retry(modelId: string, request: { opTime?: string }, actor: Actor, options?: DryRun): Promise<string[]>;
+  /** Stops what runs or is about to, for an opTime or for all; answers what was. Nothing is stored of it. */
+  stop(
+    modelId: string,
+    request: { opTime?: string; reason?: string },
+    actor: Actor,
+    options?: DryRun,
+  ): Promise<{ opTime: string; was: StoppableInstance["state"] }[]>;
 }
 
 export interface RunOptions extends DryRun {
@@ -30,9 +53,11 @@ export interface RunOptions extends DryRun {
   also?: (tx: Tx, generation: number) => Promise<void>;
 }
 
+/** A range, or exactly these opTimes. */
 export interface BackfillRequest extends DryRun {
-  from: string;
-  to: string;
+  from?: string;
+  to?: string;
+  opTimes?: readonly string[];
 }
 export interface BackfillItem {
   opTime: string;
@@ -43,10 +68,22 @@ export interface BackfillItem {
 
 const MISSING_SHOWN = 5;
 
-export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
+/** Of one retry or stop; a further call does the rest. */
+const AT_ONCE_MAX = 10_000;
+
+export interface RequestsDeps {
+  db: Db;
+  wake: Wake;
+  hints: ArrivalsHints;
+  chains: Pick<ChainPort, "stop">;
+  /** Called after the commit for each that was stopped. */
+  onStopped(instance: InstanceKey): void;
+}
+
+export function createRequests({ db, wake, hints, chains, onStopped }: RequestsDeps): Requests {
   async function published(modelId: string): Promise<KnownModel> {
     const model = (await knownModels(db, [modelId])).get(modelId);
-    if (!model) throw arrivalsError("MODEL_NOT_FOUND", { modelId });
+    if (!model) throw await unknownModel(db, modelId);
     if (model.state !== MODEL_STATES.published) throw arrivalsError("MODEL_NOT_PUBLISHED", { modelId });
     return model;
   }
@@ -66,7 +103,20 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
   function refuseOtherGrain({ grain, model_id: modelId }: KnownModel, opTime: string): void {
     if (grain === null || grainOf(opTime) === grain) return;
     const reason = `The opTimes of model \`${modelId}\` are ${grain}s, which \`${opTime}\` is not`;
-    throw invalid(reason);
+    throw invalid(`${reason}${meantOpTime(opTime, grain)}`);
+  }
+
+  async function opTimesOf(model: KnownModel, which: Omit<BackfillRequest, "dryRun">): Promise<readonly string[]> {
+    const { from, to, opTimes } = which;
+    if (opTimes && from === undefined && to === undefined) {
+      for (const opTime of opTimes) refuseOtherGrain(model, opTime);
+      return opTimes;
+    }
+    if (opTimes || from === undefined || to === undefined) {
+      const reason = "A backfill needs either `from` and `to`, or `opTimes`";
+      throw invalid(reason);
+    }
+    return model.grain ? opTimesBetween(from, to, model.grain) : arrivedOpTimes(db, from, to, OP_TIMES_MAX);
   }
 
   return {
@@ -86,15 +136,53 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
         if (actor) await audit(tx, actor, "model.run", modelId, { opTime, force });
         await also?.(tx, forced.generation + 1);
         tx.afterCommit(() => wake.hint(READY_TOPIC));
+        hints.changed(tx, "model", instanceId(key));
         return { generation: forced.generation + 1 };
       });
     },
 
-    async backfill(modelId, { from, to, dryRun }, actor) {
+    async retry(modelId, { opTime }, actor, options = FOR_REAL) {
       const model = await published(modelId);
-      const opTimes = model.grain
-        ? opTimesBetween(from, to, model.grain)
-        : await arrivedOpTimes(db, from, to, OP_TIMES_MAX);
+      if (opTime !== undefined) refuseOtherGrain(model, opTime);
+      const failed = await failedInstances(db, modelId, opTime ?? null, AT_ONCE_MAX);
+      if (failed.length === 0 && opTime !== undefined) throw arrivalsError("MODEL_NOT_FAILED", { modelId, opTime });
+      await transact(db, options, async (tx) => {
+        await lockInstances(tx, failed);
+        await forceInstances(tx, failed, "retry");
+        await audit(tx, actor, "model.retry", modelId, { opTime: opTime ?? null, opTimes: failed.length });
+        tx.afterCommit(() => wake.hint(READY_TOPIC));
+        hints.changed(tx, "model", failed.map(instanceId));
+      });
+      return failed.map(({ op_time }) => op_time);
+    },
+
+    async stop(modelId, { opTime, reason }, actor, options = FOR_REAL) {
+      if ((await existingModels(db, [modelId])).length === 0) throw await unknownModel(db, modelId);
+      const message = `stopped by ${actor.caller.name}${reason === undefined ? "" : `: ${reason}`}`;
+      const stopped = await transact(db, options, async (tx) => {
+        const found = await lockStoppable(tx, modelId, opTime ?? null, AT_ONCE_MAX);
+        const own = found.filter(({ state }) => state !== "parked"); // A parked one ends with the run of its chain.
+        await stopInstances(tx, own);
+        await endLostTasks(tx, own, message);
+        const details = { opTime: opTime ?? null, opTimes: found.length, ...(reason === undefined ? {} : { reason }) };
+        await audit(tx, actor, "model.stop", modelId, details);
+        hints.changed(tx, "model", found.map(instanceId));
+        tx.afterCommit(() => {
+          wake.hint(HELD_TOPIC);
+          wake.hint(ENDED_TOPIC);
+          for (const instance of own) onStopped(instance);
+        });
+        return found;
+      });
+      if (!options.dryRun) {
+        for (const { chain_run_id: runId } of stopped) if (runId !== null) await chains.stop(runId, message);
+      }
+      return stopped.map(({ op_time, state }) => ({ opTime: op_time, was: state }));
+    },
+
+    async backfill(modelId, { dryRun, ...which }, actor) {
+      const model = await published(modelId);
+      const opTimes = await opTimesOf(model, which);
       const keys = opTimes.map((opTime) => ({ model_id: modelId, op_time: opTime }));
       const missing = await missingOf(keys, model);
       const complete = keys.filter((key) => missing.get(key)?.length === 0);
@@ -102,8 +190,10 @@ export function createRequests({ db, wake }: { db: Db; wake: Wake }): Requests {
         await db.tx(async (tx) => {
           await lockInstances(tx, complete);
           await forceInstances(tx, complete, "backfill");
+          const [from, to] = [opTimes[0], opTimes.at(-1)];
           await audit(tx, actor, "model.backfill", modelId, { from, to, opTimes: complete.length });
           tx.afterCommit(() => wake.hint(READY_TOPIC));
+          hints.changed(tx, "model", complete.map(instanceId));
         });
       }
       return keys.map((key) => {

@@ -5,6 +5,7 @@ import { actionPath } from "../../kernel/http/action-path.ts";
 import { DryRunQuery, errors, NoBody } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
 import { systemClock } from "../../kernel/time/clock.ts";
+import * as actions from "../action-schemas.ts";
 import type { Arrivals } from "../arrivals.ts";
 import { endOf, prefersAsync } from "../open-routes.ts";
 import { modelReply, taskReply } from "../replies.ts";
@@ -88,7 +89,7 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
         summary: "Delete a model, its values and what was computed from them; the log of its runs stays",
         params: schemas.ModelParams,
         querystring: DryRunQuery,
-        response: { 200: schemas.ModelReply, ...errors(400, 404) },
+        response: { 200: schemas.ModelReply, ...errors(400, 404, 409) },
       },
     },
     async (request) => modelReply(await models.remove(request.params.modelId, actorOf(request), request.query)),
@@ -165,6 +166,46 @@ export function modelRoutes(http: Http, { db, arrivals, settings }: ModelRoutesD
       const dryRun = query.dryRun || body.dryRun;
       const items = await requests.backfill(params.modelId, { ...body, dryRun }, actorOf(request));
       return { dryRun, runs: items.filter(({ runs }) => runs).length, items };
+    },
+  );
+
+  http.post(
+    actionPath("/models/:modelId", "retry"),
+    {
+      config: { ...write, bodyOptional: true },
+      schema: {
+        tags,
+        summary: "Run a model again for an opTime, or for all, whose newest run has failed",
+        params: schemas.ModelParams,
+        querystring: DryRunQuery,
+        body: actions.RetryBody,
+        response: { 200: actions.RetryReply, ...errors(400, 404, 409) },
+      },
+    },
+    async (request) => {
+      const { params, query, body } = request;
+      const opTimes = await requests.retry(params.modelId, body ?? {}, actorOf(request), query);
+      return { modelId: params.modelId, dryRun: query.dryRun, opTimes };
+    },
+  );
+
+  http.post(
+    actionPath("/models/:modelId", "stop"),
+    {
+      config: { ...write, bodyOptional: true },
+      schema: {
+        tags,
+        summary: "Stop what runs or is about to run, for an opTime or for all; nothing is stored of it",
+        params: schemas.ModelParams,
+        querystring: DryRunQuery,
+        body: actions.StopBody,
+        response: { 200: actions.StopReply, ...errors(400, 404) },
+      },
+    },
+    async (request) => {
+      const { params, query, body } = request;
+      const stopped = await requests.stop(params.modelId, body ?? {}, actorOf(request), query);
+      return { modelId: params.modelId, dryRun: query.dryRun, stopped };
     },
   );
 

@@ -40,6 +40,7 @@ describe("the verdict", () => {
       state: "waiting",
       verdict: `It waits for a table: B ${TODAY}.`,
       wouldRun: [`The arrival of B ${TODAY}.`, `${RUN} with \`force: true\`.`],
+      retry: null,
       tables: [
         expect.objectContaining({
           table: "A",
@@ -56,6 +57,10 @@ describe("the verdict", () => {
           deadline: null,
           arrivedAt: null,
           sequence: null,
+          announcedBy: null,
+          retractedAt: null,
+          retractedBy: null,
+          usualAt: null,
           consumedBy: null,
         },
         expect.objectContaining({ table: "C", missing: false, sequence: expect.stringMatching(/^\d+$/) }),
@@ -262,7 +267,7 @@ describe("a request", () => {
     await kpis.define("M", { grain: "day" });
     expect(await kpis.get("/models/M/why?opTime=2025121900")).toMatchObject({
       status: 400,
-      body: { error: "The opTimes of model `M` are days, which `2025121900` is not." },
+      body: { error: "The opTimes of model `M` are days, which `2025121900` is not (did you mean `20251219`?)." },
     });
   });
 

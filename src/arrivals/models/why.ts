@@ -5,18 +5,21 @@ import type { Db } from "../../kernel/data/db.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { listed } from "../../kernel/text/sentences.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
-import { grainOf } from "../../kernel/time/op-time.ts";
+import { grainOf, meantOpTime } from "../../kernel/time/op-time.ts";
+import { policyOf } from "../../kernel/work/retry-fields.ts";
 import { servedRoles } from "../../kernel/work/session.ts";
-import { arrivalsError } from "../catalogue.ts";
 import { formulaOf, readParts } from "../kpis/computed.ts";
 import { evaluateFormula } from "../kpis/formula.ts";
 import { decide, keyOf, type Need, type Verdict } from "../runs/decide.ts";
 import { arrivedOf, type KnownModel, knownModels, needsOf } from "../runs/needs.ts";
 import { type InstanceState, isUnderWay, MODEL_STATES } from "../runs/states.ts";
+import { findRetracted, type Retracted } from "../store/arrivals.ts";
 import { findInstances, type InstanceRow } from "../store/instances.ts";
 import { dependingKpis } from "../store/kpis.ts";
-import { findModel } from "../store/models.ts";
+import { findModel, type ModelRow } from "../store/models.ts";
 import { listTasks, type TaskRow } from "../store/tasks.ts";
+import { unknownModel } from "../unknown-names.ts";
+import { usualTimes } from "./usual-time.ts";
 
 export interface Explanation {
   modelId: string;
@@ -24,9 +27,17 @@ export interface Explanation {
   state: string;
   verdict: string;
   tables: TableSeen[];
+  /** The next attempt, if the last one failed and another one is due. */
+  retry: NextAttempt | null;
   runs: TaskRow[];
   wouldRun: string[];
   computed: { kpiId: string; missing: string[] }[];
+}
+
+interface NextAttempt {
+  attempt: number;
+  maxAttempts: number;
+  at: Date;
 }
 
 interface TableSeen {
@@ -38,6 +49,13 @@ interface TableSeen {
   deadline: Date | null;
   arrivedAt: Date | null;
   sequence: string | null;
+  /** Who announced it. */
+  announcedBy: string | null;
+  /** When and by whom it was taken back, if it has not arrived since. */
+  retractedAt: Date | null;
+  retractedBy: string | null;
+  /** When it usually arrives, if it is missing and has arrived before. */
+  usualAt: Date | null;
   /** The newest run that used this arrival. */
   consumedBy: { taskId: string; generation: number } | null;
 }
@@ -48,10 +66,10 @@ const REASONS_SHOWN = 5;
 export async function explain(db: Db, clock: Clock, modelId: string, opTime: string): Promise<Explanation> {
   const model = (await knownModels(db, [modelId])).get(modelId);
   const row = await findModel(db, modelId);
-  if (!model || !row) throw arrivalsError("MODEL_NOT_FOUND", { modelId });
+  if (!model || !row) throw await unknownModel(db, modelId);
   if (model.grain !== null && grainOf(opTime) !== model.grain) {
     const reason = `The opTimes of model \`${modelId}\` are ${model.grain}s, which \`${opTime}\` is not`;
-    throw invalid(reason);
+    throw invalid(`${reason}${meantOpTime(opTime, model.grain)}`);
   }
   const needs = needsOf(model, opTime);
   const arrived = await arrivedOf(db, needs);
@@ -64,6 +82,9 @@ export async function explain(db: Db, clock: Clock, modelId: string, opTime: str
     rerun: model.rerun,
     nowMs: instance?.now_ms ?? clock.now(),
   });
+  const missing = needs.filter((need) => !arrived.has(keyOf(need)));
+  const usual = await usualTimes(db, missing, model.time_zone);
+  const retracted = await retractedOf(db, needs);
   const tables = needs.map((need): TableSeen => {
     const found = arrived.get(keyOf(need));
     const user = runs.find(({ consumed }) => found && consumed[keyOf(need)] === found.sequence);
@@ -75,29 +96,64 @@ export async function explain(db: Db, clock: Clock, modelId: string, opTime: str
       deadline: need.deadlineMs === null ? null : new Date(need.deadlineMs),
       arrivedAt: found ? new Date(found.atMs) : null,
       sequence: found?.sequence ?? null,
+      announcedBy: found?.by ?? null,
+      retractedAt: retracted.get(keyOf(need))?.retracted_at ?? null,
+      retractedBy: retracted.get(keyOf(need))?.retracted_by ?? null,
+      usualAt: usual.get(keyOf(need)) ?? null,
       consumedBy: user ? { taskId: user.id, generation: user.generation } : null,
     };
   });
+  const retry = nextAttempt(row, instance);
+  const words = {
+    ...(retry
+      ? sentencesOfRetry(modelId, retry, runs[0])
+      : sentencesOf(model, instance, isTimed(verdict, instance) ? verdict : { kind: "ready" }, runs)),
+    ...(await unserved(db, instance)),
+  };
   return {
     modelId,
     opTime,
     state: instance?.state ?? "idle",
-    ...sentencesOf(model, instance, isTimed(verdict, instance) ? verdict : { kind: "ready" }, runs),
-    ...(await unserved(db, instance)),
+    ...words,
+    verdict: [words.verdict, ...retractions(retracted, instance)].join(" "),
     tables,
+    retry,
     runs,
     computed: await missingComputed(db, row.kpis, opTime),
   };
 }
 
-const ROLE_OF_STATE: Partial<Record<InstanceState, Role>> = { ready: "worker", quiet: "scheduler" };
+function nextAttempt({ retry }: ModelRow, instance: InstanceRow | undefined): NextAttempt | null {
+  if (instance?.state !== "retrying" || instance.due_at === null) return null;
+  const attempt = instance.failed_attempts + 1;
+  return { attempt, maxAttempts: Math.max(policyOf(retry).maxAttempts, attempt), at: instance.due_at };
+}
+
+function sentencesOfRetry(modelId: string, { attempt, maxAttempts, at }: NextAttempt, last: TaskRow | undefined) {
+  return {
+    verdict: `Attempt ${attempt} of ${maxAttempts} begins at ${at.toISOString()}. The last one failed: ${last?.message ?? "?"}`,
+    wouldRun: ["The end of that wait.", "Any of its tables arriving again.", `POST /api/v1/kpi/models/${modelId}:run.`],
+  };
+}
+
+const ROLE_OF_STATE: Partial<Record<InstanceState, Role>> = {
+  ready: "worker",
+  quiet: "scheduler",
+  retrying: "scheduler",
+};
+const WAITS_THERE: Partial<Record<InstanceState, string>> = {
+  ready: "It is ready",
+  quiet: "All tables have arrived",
+  retrying: "Its last attempt failed and the next one is due",
+};
 
 /** The verdict on an instance that waits for a process with a role that none has. */
 async function unserved(db: Db, instance: InstanceRow | undefined): Promise<{ verdict?: string }> {
   const role = instance && ROLE_OF_STATE[instance.state];
-  if (role === undefined || (await servedRoles(db)).has(role)) return {};
-  const ready = role === "worker" ? "It is ready" : "All tables have arrived";
-  return { verdict: `${ready}; it waits for a process with the role \`${role}\`: none is alive.` };
+  if (!instance || role === undefined || (await servedRoles(db)).has(role)) return {};
+  return {
+    verdict: `${WAITS_THERE[instance.state]}; it waits for a process with the role \`${role}\`: none is alive.`,
+  };
 }
 
 /** Only an instance in the state `quiet` has a timer: tables that arrived before the model was published set none. */
@@ -201,5 +257,21 @@ async function missingComputed(db: Db, kpiIds: readonly string[], opTime: string
       return `${of}${said.join(" ")}`;
     });
     return [{ kpiId: formula.kpiId, missing: reasons }];
+  });
+}
+
+async function retractedOf(db: Db, needs: readonly Need[]): Promise<Map<string, Retracted>> {
+  const keys = new Map(
+    needs.map(({ table, opTime }) => [keyOf({ table, opTime }), { table_name: table, op_time: opTime }]),
+  );
+  const rows = await findRetracted(db, [...keys.values()]);
+  return new Map(rows.map((row) => [keyOf({ table: row.table_name, opTime: row.op_time }), row]));
+}
+
+/** A sentence for each table that was taken back, the first ones. */
+function retractions(retracted: ReadonlyMap<string, Retracted>, instance: InstanceRow | undefined): string[] {
+  return [...retracted].slice(0, REASONS_SHOWN).map(([key, { table_name, op_time, retracted_by }]) => {
+    const used = instance?.consumed?.[key] === undefined ? "" : " Its last success has used it, and its values stay.";
+    return `${table_name} ${op_time} was retracted by ${retracted_by}.${used}`;
   });
 }

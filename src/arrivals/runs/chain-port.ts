@@ -37,6 +37,8 @@ export interface ChainStart {
   opTime: string;
   params: Record<string, unknown>;
   startedBy: string;
+  /** A smaller one goes first. */
+  priority?: number;
 }
 
 export interface ChainEnd {

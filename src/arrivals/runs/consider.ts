@@ -32,6 +32,8 @@ export interface Why {
   trigger: Trigger | null;
   /** The arrival that each instance is considered for. */
   causeOf?: (key: InstanceKey) => Cause | null;
+  /** An arrival was retracted: also those are judged that are ready, unless a person asked for them. */
+  judgesReady?: true;
 }
 
 /** The models must be published. No key may occur twice. */
@@ -39,7 +41,7 @@ export async function consider(
   tx: Queryable,
   keys: readonly InstanceKey[],
   models: ReadonlyMap<string, KnownModel>,
-  { trigger, causeOf = () => null }: Why,
+  { trigger, causeOf = () => null, judgesReady }: Why,
 ): Promise<Considered[]> {
   if (keys.length === 0) return [];
   const instances = await lockInstances(tx, keys);
@@ -56,7 +58,7 @@ export async function consider(
       return { model_id, op_time, generation: generation + 1, verdict: { kind: "running", followUp } };
     }
     const verdict =
-      state === "ready"
+      state === "ready" && !(judgesReady && !BY_HAND.has(instance.trigger))
         ? READY
         : decide({
             needs: needs.get(instance) ?? [],
@@ -65,11 +67,17 @@ export async function consider(
             rerun: model.rerun,
             nowMs: instance.now_ms,
           });
-    const move = moveFor(instance, verdict);
+    // Something live has come for a period of a backfill: it goes before the rest of that.
+    if (state === "ready" && instance.trigger === "backfill" && trigger && trigger !== "backfill") {
+      moves.push({ model_id, op_time, state: "ready", due_at: null, trigger, caused_by: causeOf(instance) });
+      return { model_id, op_time, verdict, generation: generation + 1 };
+    }
+    const move = state === "retrying" ? moveForRetry(instance, verdict) : moveFor(instance, verdict);
     const isDue = verdict.kind === "ready" || verdict.kind === "quiet" || verdict.kind === "asking";
     const cause = isDue && state !== "ready" && trigger ? { trigger, caused_by: causeOf(instance) } : NO_CAUSE;
     if (move) moves.push({ model_id, op_time, ...move, ...cause });
-    return { model_id, op_time, verdict, generation: generation + 1 };
+    const isSameRun = state === "retrying" && move?.state !== "waiting";
+    return { model_id, op_time, verdict, generation: isSameRun ? generation : generation + 1 };
   });
   await moveInstances(tx, moves);
   await markAgain(tx, running);
@@ -98,6 +106,7 @@ export async function reconsider(
 
 /** A ready instance stays ready: a person may have requested the run although a table is missing or nothing is new. */
 const READY = { kind: "ready" } as const;
+const BY_HAND: ReadonlySet<Trigger | null> = new Set<Trigger | null>(["run", "retry", "backfill"]);
 const NO_CAUSE = { trigger: null, caused_by: null };
 
 const STATE_OF = {
@@ -108,6 +117,25 @@ const STATE_OF = {
   ignored: "idle",
   "nothing new": "idle",
 } as const satisfies Record<Verdict["kind"], InstanceState>;
+
+/**
+ * Something has changed since its last attempt failed: the next one begins at once, or after the quiet period. What a person
+ * asked for is tried again whatever has arrived.
+ */
+function moveForRetry({ trigger }: InstanceRow, verdict: Verdict): Pick<InstanceMove, "state" | "due_at"> | undefined {
+  switch (verdict.kind) {
+    case "ready":
+      return { state: "ready", due_at: null };
+    case "quiet":
+      return { state: "retrying", due_at: new Date(verdict.dueMs) };
+    case "waiting":
+      return BY_HAND.has(trigger) ? undefined : { state: "waiting", due_at: null };
+    case "asking":
+    case "ignored":
+    case "nothing new":
+      return undefined;
+  }
+}
 
 /** The change to write, if any. */
 function moveFor({ state, due_at }: InstanceRow, verdict: Verdict): Pick<InstanceMove, "state" | "due_at"> | undefined {

@@ -17,6 +17,7 @@ export interface Need {
 export interface Arrived {
   sequence: string;
   atMs: number;
+  by?: string | null;
 }
 
 /** The arrivals that a run used: the sequence of each, by `keyOf`. */

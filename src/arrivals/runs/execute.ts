@@ -2,7 +2,7 @@
  * Executes one run: the model's SQL on its engine, or reads what its chain has returned. Answers the outcome; throws only when
  * it is aborted.
  */
-import type { Engines } from "../../engines/index.ts";
+import { EngineRefusal, type Engines } from "../../engines/index.ts";
 import { isUnavailable } from "../../kernel/data/db.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { isRecord } from "../../kernel/json/is-record.ts";
@@ -28,7 +28,7 @@ export async function execute(deps: ExecuteDeps, run: Run, signal: AbortSignal):
   try {
     const collected = collectValues(model.kpis);
     if (chainRunId !== null) {
-      const artifacts = await retryUnavailable(() => artifactsOf(deps, chainRunId), signal);
+      const artifacts = await retryUnavailable(() => artifactsOf(deps, run, chainRunId), signal);
       if (artifacts === undefined) return { status: "PARKED", chainRunId };
       for (const artifact of artifacts) collected.add(rowsIn(artifact));
     } else {
@@ -37,14 +37,17 @@ export async function execute(deps: ExecuteDeps, run: Run, signal: AbortSignal):
     return checked(model, { values: collected.values(), computed: collected.computed() });
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    return { status: "FAILED", message: sentenceOf(error) };
+    const isFinal = error instanceof EngineRefusal || error instanceof StoppedByHand;
+    return { status: "FAILED", message: sentenceOf(error), isFinal };
   }
 }
 
 /** A result that fails its checks is not stored, unless they only warn. */
 function checked(model: ModelRow, { values, computed }: { values: ValueWrite[]; computed: number }): Outcome {
   const problems = failedChecks(model, { values, computed });
-  if (problems.length > 0 && model.expect?.onFail !== "warn") return { status: "FAILED", message: problems.join(" ") };
+  if (problems.length > 0 && model.expect?.onFail !== "warn") {
+    return { status: "FAILED", message: problems.join(" "), isFinal: false };
+  }
   return { status: "SUCCESS", values, computeCount: computed, warnings: problems };
 }
 
@@ -66,13 +69,22 @@ function retryUnavailable<T>(work: () => Promise<T>, signal: AbortSignal): Promi
   return withRetry(work, { policy: OUTLAST_SESSION, retryOn: isUnavailable, signal });
 }
 
+/** Somebody has stopped the run of its chain; to try again would undo that. */
+class StoppedByHand extends ModelFailure {}
+
 /** Undefined if it is under way: it had failed and was continued before this was read. */
-async function artifactsOf({ chains, bytesMax }: ExecuteDeps, chainRunId: string): Promise<unknown[] | undefined> {
+async function artifactsOf(
+  { chains, bytesMax }: ExecuteDeps,
+  { model, parkedSeconds }: Run,
+  chainRunId: string,
+): Promise<unknown[] | undefined> {
   const end = await chains.outcome(chainRunId, bytesMax);
   if (end === undefined) return undefined;
   const { status, reason, artifacts, artifactBytes } = end;
   if (status !== "SUCCESS") {
-    throw new ModelFailure(`Run ${chainRunId} of its chain ended as ${status}: ${reason ?? "no reason given"}`);
+    const sentence = `Run ${chainRunId} of its chain ended as ${status}: ${reason ?? "no reason given"}`;
+    const isTimeout = parkedSeconds >= model.timeout_seconds;
+    throw status === "STOPPED" && !isTimeout ? new StoppedByHand(sentence) : new ModelFailure(sentence);
   }
   if (artifacts !== null) return artifacts;
   const returned = `The last nodes of run ${chainRunId} return ${artifactBytes} bytes`;

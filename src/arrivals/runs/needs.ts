@@ -54,9 +54,9 @@ export async function arrivedOf(db: Queryable, needs: readonly Need[]): Promise<
   const wanted = new Map(needs.map((need) => [keyOf(need), { table_name: need.table, op_time: need.opTime }]));
   const rows = wanted.size > 0 ? await findArrivals(db, [...wanted.values()]) : [];
   return new Map(
-    rows.map(({ table_name, op_time, sequence, arrival_time }) => [
+    rows.map(({ table_name, op_time, sequence, arrival_time, announced_by: by }) => [
       keyOf({ table: table_name, opTime: op_time }),
-      { sequence, atMs: arrival_time.getTime() },
+      { sequence, atMs: arrival_time.getTime(), by },
     ]),
   );
 }

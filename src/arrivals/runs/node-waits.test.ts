@@ -5,6 +5,7 @@ import {
   type ArrivalProcess,
   arrival,
   held as heldModel,
+  kpiOf,
   useArrivalProcesses,
 } from "../../../test/arrivals-process.ts";
 import { type ChainProcess, held, useChainProcesses } from "../../../test/chain-process.ts";
@@ -167,4 +168,18 @@ describe("two models whose chains run each other", () => {
     expect(failed[0]?.message).toMatch(/waits for this run for 20250101, so it cannot run inside it/);
     await noWaits();
   });
+});
+
+test("a node waits for the last attempt of its model's run", async () => {
+  let attempt = 0;
+  acts.set("m", ({ modelId }) => {
+    attempt += 1;
+    if (attempt < 3) throw new Error("the table is locked");
+    return [{ kpi_id: kpiOf(modelId), value: 1 }];
+  });
+  await define(process, "m", ["a"], { retry: { maxAttempts: 3, backoffMs: 50 } });
+  const runId = await start();
+  expect((await chains.ended(runId)).nodes["run"]).toMatchObject({ status: "SUCCESS", attempt: 1 });
+  await noWaits();
+  expect((await tasks()).map(({ status }) => status)).toEqual(["FAILED", "FAILED", "SUCCESS"]);
 });

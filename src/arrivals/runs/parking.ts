@@ -6,6 +6,8 @@
 import type { Db, Tx } from "../../kernel/data/db.ts";
 import { LeaseLost } from "../../kernel/work/run-control.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import type { ArrivalsHints } from "../catalogue.ts";
+import { instanceId } from "../hint-ids.ts";
 import { continueFailed, overdueChainRuns, park, parkedChainRuns, returnParked } from "../store/parked.ts";
 import { READY_TOPIC, TIMER_TOPIC } from "../topics.ts";
 import type { ChainPort, ChainRunChange } from "./chain-port.ts";
@@ -25,7 +27,17 @@ export interface Parking {
 
 const AT_ONCE = 500;
 
-export function createParking({ db, wake, chains }: { db: Db; wake: Wake; chains: ChainPort }): Parking {
+export interface ParkingDeps {
+  db: Db;
+  wake: Wake;
+  hints: ArrivalsHints;
+  chains: ChainPort;
+}
+
+/** Of the run of a chain: behind everything that has the default. */
+const BACKFILL_PRIORITY = 100;
+
+export function createParking({ db, wake, hints, chains }: ParkingDeps): Parking {
   /** Makes models claimable whose chain's run has ended. */
   async function returned(tx: Tx, chainRunIds: readonly string[]): Promise<string[]> {
     if (chainRunIds.length === 0) return [];
@@ -37,7 +49,10 @@ export function createParking({ db, wake, chains }: { db: Db; wake: Wake; chains
   async function continued(tx: Tx, chainRunIds: readonly string[], state: "parked" | "returned"): Promise<string[]> {
     if (chainRunIds.length === 0) return [];
     const found = await continueFailed(tx, chainRunIds, state);
-    if (found.length > 0) tx.afterCommit(() => wake.hint(state === "parked" ? TIMER_TOPIC : READY_TOPIC));
+    if (found.length > 0) {
+      tx.afterCommit(() => wake.hint(state === "parked" ? TIMER_TOPIC : READY_TOPIC));
+      hints.changed(tx, "model", "*"); // A person has continued a run of a chain, which is rare.
+    }
     return found;
   }
 
@@ -75,9 +90,11 @@ export function createParking({ db, wake, chains }: { db: Db; wake: Wake; chains
       await db.tx(async (tx) => {
         const params = { modelId: model.model_id, generation };
         const startedBy = `model ${model.model_id}`;
-        const id = chainRunId ?? (await chains.start(tx, model.chain ?? "", { opTime, params, startedBy }));
+        const priority = run.trigger === "backfill" ? BACKFILL_PRIORITY : 0;
+        const id = chainRunId ?? (await chains.start(tx, model.chain ?? "", { opTime, params, startedBy, priority }));
         if (!(await park(tx, { ...run, chainRunId: id, timeoutSeconds: model.timeout_seconds }))) throw new LeaseLost();
         tx.afterCommit(() => wake.hint(TIMER_TOPIC));
+        hints.changed(tx, "model", instanceId(run));
       });
       // A run that was under way when it was read may have ended before the model was parked.
       if (chainRunId !== null) await returnEnded([chainRunId]);

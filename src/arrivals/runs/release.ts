@@ -4,7 +4,9 @@
  */
 import type { Db, Tx } from "../../kernel/data/db.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import type { ArrivalsHints } from "../catalogue.ts";
 import type { Events } from "../events.ts";
+import { instanceId } from "../hint-ids.ts";
 import { type InstanceKey, releaseInstances } from "../store/instances.ts";
 import { findModels, holdModels } from "../store/models.ts";
 import { endLostTasks } from "../store/tasks.ts";
@@ -15,6 +17,7 @@ import type { NodeWaits } from "./node-waits.ts";
 export interface ReleaseDeps {
   db: Db;
   wake: Wake;
+  hints: ArrivalsHints;
   events: Events;
   nodeWaits: NodeWaits;
   lostLimit: number;
@@ -33,7 +36,7 @@ export function releaseRuns(
   held: readonly (InstanceKey & { fence: string })[],
   { isLoss, message }: Release,
 ): Promise<number> {
-  const { db, wake, nodeWaits, lostLimit } = deps;
+  const { db, wake, hints, nodeWaits, lostLimit } = deps;
   return db.tx(async (tx) => {
     await holdModels(
       tx,
@@ -51,6 +54,7 @@ export function releaseRuns(
       null,
       wake,
     );
+    hints.changed(tx, "model", released.map(instanceId));
     tx.afterCommit(() => {
       // Also for those that another process had released before: this transaction locked them for a moment, and a claim skips
       // locked rows.

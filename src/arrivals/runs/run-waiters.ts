@@ -9,7 +9,7 @@ import type { Wake } from "../../kernel/work/wake.ts";
 import { findInstances, type InstanceKey } from "../store/instances.ts";
 import { type TaskRow, tasksOf } from "../store/tasks.ts";
 import { ENDED_TOPIC } from "../topics.ts";
-import { isUnderWay } from "./states.ts";
+import { isOpen } from "./states.ts";
 
 export interface RunWaiters {
   /**
@@ -67,7 +67,7 @@ export function createRunWaiters({ db, wake }: { db: Db; wake: Wake }): RunWaite
       const isOver =
         !instance || // The model was deleted.
         instance.generation > one.generation ||
-        (instance.generation === one.generation && !isUnderWay(instance.state)) ||
+        (instance.generation === one.generation && !isOpen(instance.state)) ||
         (instance.generation < one.generation && instance.state === "idle");
       if (isOver) one.resolve(tasks.get(textOf(one, one.generation)));
     }

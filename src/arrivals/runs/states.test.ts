@@ -10,10 +10,11 @@ const MOVES: Record<InstanceState, string> = {
   waiting: "idle quiet asking ready parked returned",
   quiet: "idle waiting asking ready parked returned",
   asking: "idle waiting quiet ready parked returned",
-  ready: "running idle",
-  running: "idle ready parked returned",
+  ready: "running idle waiting quiet asking",
+  running: "idle ready parked returned retrying",
   parked: "returned",
   returned: "running",
+  retrying: "idle waiting ready parked returned",
 };
 
 describe("an instance", () => {

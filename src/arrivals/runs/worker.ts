@@ -10,11 +10,12 @@ import { LeaseLost, type RunControl } from "../../kernel/work/run-control.ts";
 import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
 import type { Session } from "../../kernel/work/session.ts";
 import type { ArrivalsMetrics } from "../catalogue.ts";
+import { instanceId } from "../hint-ids.ts";
 import type { ArrivalsSettings } from "../settings.ts";
 import { type ClaimedInstance, claimInstances, type InstanceKey, instanceLease } from "../store/instances.ts";
 import { findModels } from "../store/models.ts";
 import { beginTasks, tasksUnderWay } from "../store/tasks.ts";
-import { READY_TOPIC } from "../topics.ts";
+import { HELD_TOPIC, READY_TOPIC } from "../topics.ts";
 import { type Consumed, consumedNow } from "./decide.ts";
 import { type ExecuteDeps, execute } from "./execute.ts";
 import { type FinishDeps, finish, type Outcome, type Run } from "./finish.ts";
@@ -84,7 +85,7 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<ClaimedRun> {
     } catch (error) {
       if (error instanceof LeaseLost) return observe("taken away", seconds);
       if (!(error instanceof ApiError)) throw error;
-      await record({ run: parked, outcome: { status: "FAILED", message: error.message }, seconds });
+      await record({ run: parked, outcome: { status: "FAILED", message: error.message, isFinal: false }, seconds });
     }
   }
 
@@ -100,7 +101,11 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<ClaimedRun> {
       {
         name: "arrivals.claim",
         topics: [READY_TOPIC],
-        claim: (limit, session) => claimRuns(db, { limit, session, worker: deps.name }),
+        async claim(limit, session) {
+          const claimed = await claimRuns(db, { limit, session, worker: deps.name });
+          deps.hints.changed(db, "model", claimed.map(instanceId));
+          return claimed;
+        },
       },
     ],
     prepare: (claimed) => withModels(db, claimed),
@@ -121,7 +126,18 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<ClaimedRun> {
     fields: ({ model_id: modelId, op_time: opTime }) => ({ modelId, opTime }),
   });
   metrics.gauge("millrace_arrivals_runs_in_flight", () => [{ labels: {}, value: worker.inFlight() }]);
-  return worker;
+  let unlisten = () => {};
+  return {
+    ...worker,
+    start() {
+      unlisten = deps.wake.on(HELD_TOPIC, worker.checker.wake);
+      worker.start();
+    },
+    async stop() {
+      unlisten();
+      await worker.stop();
+    },
+  };
 }
 
 /** Claims ready instances, each with its row in the log of runs. */

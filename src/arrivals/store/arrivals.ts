@@ -11,7 +11,8 @@ export interface ArrivalKey {
   op_time: string;
 }
 const KEY = { table_name: "text", op_time: "text" };
-const NEW = { ...KEY, idempotency_key: "text" };
+const NEW_VALUES = { idempotency_key: "text", announced_by: "text" };
+const NEW = { ...KEY, ...NEW_VALUES };
 
 export interface ArrivalRow extends ArrivalKey {
   sequence: string;
@@ -22,15 +23,18 @@ export interface ArrivalRow extends ArrivalKey {
 
 // A repeated key leaves the row as it is, so a caller that got no answer can repeat the request. The sequence is drawn when
 // the row is locked: `excluded` has an earlier one, so of two concurrent arrivals the later could get the smaller.
+// One that was retracted arrives anew, whatever its key.
+const IS_REPEAT = "t.idempotency_key = excluded.idempotency_key and t.retracted_at is null";
 const RECORD = statement<ArrivalRow>(
   "arrivals.record",
-  `insert into arrivals.metrics_etl_log as t (table_name, op_time, idempotency_key)
-   select i.table_name, i.op_time, i.idempotency_key from ${itemsByKey(KEY, { idempotency_key: "text" })}
+  `insert into arrivals.metrics_etl_log as t (table_name, op_time, idempotency_key, announced_by)
+   select i.table_name, i.op_time, i.idempotency_key, i.announced_by from ${itemsByKey(KEY, NEW_VALUES)}
    on conflict (table_name, op_time) do update
-   set arrival_time = case when t.idempotency_key = excluded.idempotency_key then t.arrival_time else now() end,
-       sequence = case when t.idempotency_key = excluded.idempotency_key then t.sequence else nextval('arrivals.arrival_sequence') end,
-       arrivals = case when t.idempotency_key = excluded.idempotency_key then t.arrivals else t.arrivals + 1 end,
-       idempotency_key = excluded.idempotency_key
+   set arrival_time = case when ${IS_REPEAT} then t.arrival_time else now() end,
+       sequence = case when ${IS_REPEAT} then t.sequence else nextval('arrivals.arrival_sequence') end,
+       arrivals = case when ${IS_REPEAT} then t.arrivals else t.arrivals + 1 end,
+       announced_by = case when ${IS_REPEAT} then t.announced_by else excluded.announced_by end,
+       idempotency_key = excluded.idempotency_key, retracted_at = null, retracted_by = null
    returning table_name, op_time, sequence::text as sequence, arrival_time,
              arrival_time = now() as fresh`,
 );
@@ -38,15 +42,16 @@ const RECORD = statement<ArrivalRow>(
 /** In key order, so that two batches cannot deadlock. No key may occur twice. */
 export function recordArrivals(
   tx: Queryable,
-  arrivals: readonly (ArrivalKey & { idempotency_key: string | null })[],
+  arrivals: readonly (ArrivalKey & { idempotency_key: string | null; announced_by: string | null })[],
 ): Promise<ArrivalRow[]> {
   return tx.rows(RECORD, toArrays(NEW, arrivals));
 }
 
-const FIND = statement<ArrivalKey & { sequence: string; arrival_time: Date }>(
+const FIND = statement<ArrivalKey & { sequence: string; arrival_time: Date; announced_by: string | null }>(
   "arrivals.find",
-  `select t.table_name, t.op_time, t.sequence::text as sequence, t.arrival_time
-   from ${itemsByKey(KEY)} join arrivals.metrics_etl_log t on t.table_name = i.table_name and t.op_time = i.op_time`,
+  `select t.table_name, t.op_time, t.sequence::text as sequence, t.arrival_time, t.announced_by
+   from ${itemsByKey(KEY)} join arrivals.metrics_etl_log t on t.table_name = i.table_name and t.op_time = i.op_time
+   where t.retracted_at is null`,
 );
 
 export function findArrivals(db: Queryable, keys: readonly ArrivalKey[]) {
@@ -58,11 +63,15 @@ export interface ArrivalListed extends ArrivalKey {
   first_time: Date;
   arrivals: number;
   sequence: string;
+  announced_by: string | null;
+  retracted_at: Date | null;
+  retracted_by: string | null;
 }
 const LISTED = "($1::text is null or table_name = $1) and ($2::text is null or op_time = $2)";
 const LIST = statement<ArrivalListed>(
   "arrivals.list",
-  `select table_name, op_time, arrival_time, first_time, arrivals, sequence::text as sequence
+  `select table_name, op_time, arrival_time, first_time, arrivals, sequence::text as sequence, announced_by,
+          retracted_at, retracted_by
    from arrivals.metrics_etl_log where ${LISTED} order by metrics_etl_log.sequence desc limit $3 offset $4`,
 );
 const COUNT = statement<{ total: number }>(
@@ -102,4 +111,30 @@ const OP_TIMES = statement<{ op_time: string }>(
 /** The opTimes in a range for which anything has arrived, in text order. */
 export async function arrivedOpTimes(db: Db, from: string, to: string, limit: number): Promise<string[]> {
   return (await db.read(OP_TIMES, [from, to, limit])).map(({ op_time }) => op_time);
+}
+
+const RETRACT = statement<ArrivalKey>(
+  "arrivals.retract",
+  `update arrivals.metrics_etl_log set retracted_at = now(), retracted_by = $3
+   where table_name = $1 and op_time = $2 and retracted_at is null returning table_name, op_time`,
+);
+
+/** False if it has not arrived, or was retracted before. */
+export async function retractArrival(tx: Queryable, table: string, opTime: string, by: string): Promise<boolean> {
+  return (await tx.rows(RETRACT, [table, opTime, by])).length > 0;
+}
+
+export interface Retracted extends ArrivalKey {
+  retracted_at: Date;
+  retracted_by: string;
+}
+const RETRACTED = statement<Retracted>(
+  "arrivals.retracted",
+  `select t.table_name, t.op_time, t.retracted_at, t.retracted_by
+   from ${itemsByKey(KEY)} join arrivals.metrics_etl_log t on t.table_name = i.table_name and t.op_time = i.op_time
+   where t.retracted_at is not null`,
+);
+
+export function findRetracted(db: Queryable, keys: readonly ArrivalKey[]): Promise<Retracted[]> {
+  return db.rows(RETRACTED, toArrays(KEY, keys));
 }

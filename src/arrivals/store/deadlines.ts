@@ -52,8 +52,9 @@ export interface Timers {
   ready: boolean;
   /** An instance is parked with a run of a chain, or a node with a run of a model. */
   waits: boolean;
-  /** Of quiet periods, deadlines of tables, and time-outs of parked models. */
+  /** Of quiet periods, retries, deadlines of tables, and time-outs of parked models. */
   next_due_ms: number | null;
+  next_retry_ms: number | null;
   next_deadline_ms: number | null;
   next_timeout_ms: number | null;
 }
@@ -65,6 +66,8 @@ const TIMERS = statement<Timers>(
             as next_timeout_ms,
           (select extract(epoch from min(due_at) - now()) * 1000 from arrivals.model_instance where state = 'quiet')::float8
             as next_due_ms,
+          (select extract(epoch from min(due_at) - now()) * 1000 from arrivals.model_instance where state = 'retrying')::float8
+            as next_retry_ms,
           (select extract(epoch from min(due_at) - now()) * 1000 from arrivals.model_deadline)::float8 as next_deadline_ms`,
 );
 

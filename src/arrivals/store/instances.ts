@@ -21,13 +21,17 @@ export interface InstanceRow extends InstanceKey {
   again: boolean;
   consumed: Consumed | null;
   due_at: Date | null;
+  /** Of its run that is open. */
+  failed_attempts: number;
+  /** What triggers its next run, or has triggered its last one. */
+  trigger: Trigger | null;
   /** The database's clock, which also sets the times of arrivals. */
   now_ms: number;
 }
 
 const KEY = { model_id: "text", op_time: "text" } as const;
 const UNDER_WAY = "t.state in ('running', 'parked', 'returned')";
-const COLUMNS = `t.model_id, t.op_time, t.state, t.generation, t.again, t.consumed, t.due_at,
+const COLUMNS = `t.model_id, t.op_time, t.state, t.generation, t.again, t.consumed, t.due_at, t.failed_attempts, t.trigger,
    extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`;
 
 // Waits for a concurrent delete of the model and then inserts nothing: the foreign key would fail the whole batch.
@@ -51,6 +55,17 @@ export async function lockInstances(tx: Queryable, keys: readonly InstanceKey[])
   return tx.rows(LOCK, columns);
 }
 
+const DROP_NEW = statement(
+  "arrivals.instance.drop_new",
+  `delete from arrivals.model_instance t using ${itemsByKey(KEY)}
+   where t.model_id = i.model_id and t.op_time = i.op_time and t.state = 'idle' and t.xmin = pg_current_xact_id()::xid`,
+);
+
+/** Deletes those that this transaction has inserted only to lock them. Call it before any of them is updated. */
+export async function dropNewInstances(tx: Queryable, keys: readonly InstanceKey[]): Promise<void> {
+  await tx.rows(DROP_NEW, toArrays(KEY, keys));
+}
+
 const FIND = statement<InstanceRow>(
   "arrivals.instance.find",
   `select ${COLUMNS} from ${itemsByKey(KEY)}
@@ -63,17 +78,21 @@ export function findInstances(db: Queryable, keys: readonly InstanceKey[]): Prom
 
 export interface InstanceMove extends InstanceKey {
   state: Exclude<InstanceState, "running" | "parked" | "returned">;
-  /** When a `quiet` one is due. */
+  /** When a `quiet` or `retrying` one is due. */
   due_at: Date | null;
   /** What triggers the next run; null keeps the present trigger. */
   trigger: Trigger | null;
   caused_by: Cause | null;
 }
 const MOVE_VALUES: Columns = { state: "text", due_at: "timestamptz", trigger: "text", caused_by: "jsonb" };
+// A retry that is made ready is the next attempt of its run, so the claim has to give it the same generation.
 const MOVE = statement(
   "arrivals.instance.move",
   `update arrivals.model_instance t
-   set state = i.state, due_at = i.due_at, ready_at = case when i.state = 'ready' then coalesce(t.ready_at, now()) end,
+   set state = i.state, due_at = i.due_at,
+       failed_attempts = case i.state when 'retrying' then t.failed_attempts else 0 end,
+       generation = case when t.state = 'retrying' and i.state = 'ready' then t.generation - 1 else t.generation end,
+       ready_at = case when i.state = 'ready' then coalesce(t.ready_at, now()) end,
        trigger = coalesce(i.trigger, t.trigger), caused_by = case when i.trigger is null then t.caused_by else i.caused_by end,
        updated_at = now()
    from ${itemsByKey(KEY, MOVE_VALUES)}
@@ -108,13 +127,16 @@ export interface ClaimedInstance extends InstanceKey {
   rerun: boolean;
   /** The run of its chain that has ended, if it is claimed to store the result of that. */
   chain_run_id: string | null;
+  /** 1 for the first. */
+  attempt: number;
 }
 export const instanceLease = leaseOn({
   name: "arrivals.instance",
   table: "arrivals.model_instance",
   key: KEY,
   state: { column: "state", ready: ["ready", "returned"], leased: "running", dead: "idle" },
-  orderBy: "t.ready_at, t.model_id, t.op_time",
+  // Backfills come last: a model that somebody waits for must not queue behind months of them.
+  orderBy: "(t.trigger = 'backfill'), t.ready_at, t.model_id, t.op_time",
   fence: "fence",
   hold: { by: "session", session: "session_id" },
   lost: { column: "lost_count" },
@@ -124,7 +146,8 @@ export const instanceLease = leaseOn({
     updated_at: "now()",
   },
   returning: returning<Omit<ClaimedInstance, keyof InstanceKey | "fence">>(
-    "t.generation, t.trigger, t.caused_by, t.consumed is not null as rerun, t.chain_run_id",
+    `t.generation, t.trigger, t.caused_by, t.consumed is not null as rerun, t.chain_run_id,
+     t.failed_attempts + 1 as attempt`,
   ),
   outcomes: {},
 });
@@ -148,7 +171,7 @@ const END = statement<InstanceKey & { again: boolean }>(
    )
    update arrivals.model_instance t
    set state = 'idle', session_id = null, fence = null, chain_run_id = null, again = false, lost_count = 0,
-       updated_at = now(), consumed = coalesce(held.consumed, t.consumed)
+       failed_attempts = 0, updated_at = now(), consumed = coalesce(held.consumed, t.consumed)
    from held where t.model_id = held.model_id and t.op_time = held.op_time
    returning t.model_id, t.op_time, held.again`,
 );
@@ -174,6 +197,7 @@ const RELEASE = statement<InstanceKey & { state: InstanceState; generation: numb
        ready_at = case when ${IS_DEAD} then null else now() end,
        generation = case when ${IS_DEAD} or t.chain_run_id is not null then t.generation else t.generation - 1 end,
        lost_count = case when ${IS_DEAD} then 0 else t.lost_count + $4 end,
+       failed_attempts = case when ${IS_DEAD} then 0 else t.failed_attempts end,
        chain_run_id = case when ${IS_DEAD} then null else t.chain_run_id end,
        session_id = null, fence = null, again = t.again and t.chain_run_id is not null and not ${IS_DEAD}, updated_at = now()
    from held where t.model_id = held.model_id and t.op_time = held.op_time
@@ -196,8 +220,8 @@ export function releaseInstances(
 
 const WITHDRAW = statement(
   "arrivals.instance.calm",
-  `update arrivals.model_instance set state = 'idle', due_at = null, ready_at = null, updated_at = now()
-   where model_id = $1 and state in ('waiting', 'quiet', 'asking', 'ready')`,
+  `update arrivals.model_instance set state = 'idle', due_at = null, ready_at = null, failed_attempts = 0, updated_at = now()
+   where model_id = $1 and state in ('waiting', 'quiet', 'asking', 'ready', 'retrying')`,
 );
 
 /** Makes the instances of an unpublished model idle, except those that have a run under way. */
@@ -214,10 +238,15 @@ export function dueInstances(db: Queryable, limit: number): Promise<InstanceKey[
   return db.rows(DUE, [limit]);
 }
 
+/** A backfill does not push back what is ready for another reason. */
+const KEEPS_TRIGGER = "t.state in ('ready', 'retrying') and $3 = 'backfill'";
 const FORCE = statement<InstanceKey & { generation: number }>(
   "arrivals.instance.force",
   `update arrivals.model_instance t
-   set state = 'ready', due_at = null, ready_at = coalesce(t.ready_at, now()), trigger = $3, caused_by = null, updated_at = now()
+   set state = 'ready', due_at = null, ready_at = coalesce(t.ready_at, now()), failed_attempts = 0, updated_at = now(),
+       generation = case t.state when 'retrying' then t.generation - 1 else t.generation end,
+       trigger = case when ${KEEPS_TRIGGER} then t.trigger else $3 end,
+       caused_by = case when ${KEEPS_TRIGGER} then t.caused_by end
    from ${itemsByKey(KEY)}
    where t.model_id = i.model_id and t.op_time = i.op_time and not ${UNDER_WAY}
    returning t.model_id, t.op_time, t.generation`,
@@ -226,4 +255,72 @@ const FORCE = statement<InstanceKey & { generation: number }>(
 /** Makes instances ready on request; answers those that had no run under way. */
 export function forceInstances(tx: Queryable, keys: readonly InstanceKey[], trigger: Trigger) {
   return tx.rows(FORCE, [...toArrays(KEY, keys), trigger]);
+}
+
+const WAITING = statement<InstanceKey>(
+  "arrivals.instance.waiting",
+  `select model_id, op_time from arrivals.model_instance
+   where model_id = $1 and state in ('waiting', 'quiet', 'asking', 'retrying') order by op_time desc limit $2`,
+);
+
+/** Those of a model that a change of it may concern, the newest first. */
+export function waitingInstances(tx: Queryable, modelId: string, limit: number): Promise<InstanceKey[]> {
+  return tx.rows(WAITING, [modelId, limit]);
+}
+
+const FAILED = statement<InstanceKey>(
+  "arrivals.instance.failed",
+  `select t.model_id, t.op_time from arrivals.model_instance t
+   cross join lateral (
+     select l.status from arrivals.metrics_task_log l where l.model_id = t.model_id and l.op_time = t.op_time
+     order by l.id desc limit 1
+   ) newest
+   where t.model_id = $1 and ($2::text is null or t.op_time = $2) and t.state not in ('running', 'parked', 'returned')
+     and newest.status = 'FAILED'
+   order by t.op_time limit $3`,
+);
+
+/** Those of a model whose newest run has failed. */
+export function failedInstances(
+  db: Queryable,
+  modelId: string,
+  opTime: string | null,
+  limit: number,
+): Promise<InstanceKey[]> {
+  return db.rows(FAILED, [modelId, opTime, limit]);
+}
+
+export interface StoppableInstance extends InstanceKey {
+  state: "ready" | "running" | "parked" | "retrying";
+  chain_run_id: string | null;
+}
+const STOPPABLE = statement<StoppableInstance>(
+  "arrivals.instance.stoppable",
+  `select model_id, op_time, state, chain_run_id from arrivals.model_instance
+   where model_id = $1 and ($2::text is null or op_time = $2) and state in ('ready', 'running', 'parked', 'retrying')
+   order by op_time limit $3 for update`,
+);
+
+/** Those of a model that run or are about to, locked. */
+export function lockStoppable(
+  tx: Queryable,
+  modelId: string,
+  opTime: string | null,
+  limit: number,
+): Promise<StoppableInstance[]> {
+  return tx.rows(STOPPABLE, [modelId, opTime, limit]);
+}
+
+const STOP = statement(
+  "arrivals.instance.stop",
+  `update arrivals.model_instance t
+   set state = 'idle', ready_at = null, due_at = null, session_id = null, fence = null, chain_run_id = null, again = false,
+       lost_count = 0, failed_attempts = 0, updated_at = now()
+   from ${itemsByKey(KEY)}
+   where t.model_id = i.model_id and t.op_time = i.op_time and t.state in ('ready', 'running', 'retrying')`,
+);
+
+/** Whoever runs one of them has lost its lease. Call it with those that `lockStoppable` has locked. */
+export async function stopInstances(tx: Queryable, keys: readonly InstanceKey[]): Promise<void> {
+  if (keys.length > 0) await tx.rows(STOP, toArrays(KEY, keys));
 }

@@ -57,12 +57,13 @@ const RULES: Invariant[] = [
   invariant(
     "arrivals.invariant.vectors",
     "an instance has used only tables that have arrived",
-    // The opTime follows the last space, since it contains none.
-    `select ${EXAMPLE} from ${RECENT}, jsonb_each_text(i.consumed) as used(arrival, sequence)
+    // The opTime follows the last space, since it contains none. Of an earlier success an arrival may have been deleted.
+    `select ${EXAMPLE} from ${RECENT} join lateral ${NEWEST_SUCCESS} on l.end_time > now() - interval '1 day',
+            jsonb_each_text(i.consumed) as used(arrival, sequence)
        where not exists (
-         select from arrivals.metrics_etl_log l
-         where l.op_time = substring(used.arrival from '[^ ]+$')
-           and l.table_name = substring(used.arrival from '^(.*) [^ ]+$') and l.sequence >= used.sequence::bigint)`,
+         select from arrivals.metrics_etl_log e
+         where e.op_time = substring(used.arrival from '[^ ]+$')
+           and e.table_name = substring(used.arrival from '^(.*) [^ ]+$') and e.sequence >= used.sequence::bigint)`,
   ),
 ];
 

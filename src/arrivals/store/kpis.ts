@@ -1,7 +1,7 @@
 /** SQL for indicators and their values. */
 import { toArrays, unnest } from "../../kernel/data/batch.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
-import { statement } from "../../kernel/data/statement.ts";
+import { type Statement, statement } from "../../kernel/data/statement.ts";
 import type { Dimensions } from "../kpis/formula.ts";
 import { COUNTED_MAX } from "./arrivals.ts";
 import type { InstanceKey } from "./instances.ts";
@@ -275,30 +275,39 @@ export interface ValueListed extends InstanceKey {
 }
 const VALUE_FILTER = `($1::text is null or kpi_id = $1) and ($2::text is null or op_time = $2)
      and ($3::text is null or op_time >= $3) and ($4::text is null or op_time <= $4) and ($5::jsonb is null or dimensions @> $5)`;
-const LIST_VALUES = statement<ValueListed>(
-  "arrivals.value.list",
-  `select kpi_id, op_time, dimensions, trim_scale(value)::text as value, model_id, generation, updated_at from arrivals.metrics_kpi_data
-   where ${VALUE_FILTER} order by kpi_id, op_time, dimension_key limit $6 offset $7`,
-);
+// Both orders are those of the primary key, forwards and backwards.
+const listValuesIn = (order: ValueOrder) =>
+  statement<ValueListed>(
+    `arrivals.value.list_${order}`,
+    `select kpi_id, op_time, dimensions, trim_scale(value)::text as value, model_id, generation, updated_at from arrivals.metrics_kpi_data
+     where ${VALUE_FILTER} order by kpi_id ${order}, op_time ${order}, dimension_key ${order} limit $6 offset $7`,
+  );
+const LIST_VALUES: Record<ValueOrder, Statement<ValueListed>> = {
+  asc: listValuesIn("asc"),
+  desc: listValuesIn("desc"),
+};
 const COUNT_VALUES = statement<{ total: number }>(
   "arrivals.value.count",
   `select count(*)::int as total from (select from arrivals.metrics_kpi_data where ${VALUE_FILTER} limit ${COUNTED_MAX}) t`,
 );
 
+export const VALUE_ORDERS = ["asc", "desc"] as const;
+export type ValueOrder = (typeof VALUE_ORDERS)[number];
 export interface ListValues {
   kpiId: string | null;
   opTime: string | null;
   from: string | null;
   to: string | null;
   dimensions: Dimensions | null;
+  order: ValueOrder;
   page: number;
   size: number;
 }
 
-export async function listValues(db: Db, { kpiId, opTime, from, to, dimensions, page, size }: ListValues) {
+export async function listValues(db: Db, { kpiId, opTime, from, to, dimensions, order, page, size }: ListValues) {
   const filter = [kpiId, opTime, from, to, dimensions && JSON.stringify(dimensions)];
   const [items, [counted]] = await Promise.all([
-    db.read(LIST_VALUES, [...filter, size, (page - 1) * size]),
+    db.read(LIST_VALUES[order], [...filter, size, (page - 1) * size]),
     db.read(COUNT_VALUES, filter),
   ]);
   return { items, total: counted?.total ?? 0 };

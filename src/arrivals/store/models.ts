@@ -3,6 +3,7 @@ import { toArrays, unnest } from "../../kernel/data/batch.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import type { Grain } from "../../kernel/time/op-time.ts";
+import type { RetryFields } from "../../kernel/work/retry-fields.ts";
 import type { Expect } from "../kpis/checks.ts";
 import type { RerunPolicy } from "../runs/states.ts";
 
@@ -29,6 +30,7 @@ export interface ModelWrite {
   produces: string | null;
   rerun: RerunPolicy;
   timeout_seconds: number;
+  retry: RetryFields | null;
   expect: Expect | null;
   allow_empty: boolean;
 }
@@ -43,7 +45,7 @@ export interface ModelRow extends ModelWrite {
 }
 
 const COLUMNS = `m.model_id, m.name, m.description, m.state, m.engine, m.sql, m.chain, m.grain, m.time_zone, m.produces, m.rerun,
-          m.timeout_seconds, m.expect, m.allow_empty, m.version::float8 as version, m.created_at, m.updated_at,
+          m.timeout_seconds, m.retry, m.expect, m.allow_empty, m.version::float8 as version, m.created_at, m.updated_at,
           coalesce((select jsonb_agg(to_jsonb(d) - 'id' - 'model_id' order by d.id)
                     from arrivals.metrics_model_dependency d where d.model_id = m.model_id), '[]') as dependencies,
           coalesce((select array_agg(k.kpi_id order by k.kpi_id)
@@ -100,6 +102,26 @@ export async function allModelIds(db: Queryable): Promise<string[]> {
   return (await db.rows(IDS)).map(({ model_id }) => model_id);
 }
 
+const OF_CHAIN = statement<{ model_id: string }>(
+  "arrivals.model.of_chain",
+  "select model_id from arrivals.metrics_model where chain = $1 order by model_id limit 1",
+);
+
+/** A model that runs this chain. */
+export async function modelOfChain(tx: Queryable, chain: string): Promise<string | undefined> {
+  return (await tx.rows(OF_CHAIN, [chain]))[0]?.model_id;
+}
+
+const TABLES = statement<{ name: string }>(
+  "arrivals.model.tables",
+  `select distinct dependency_table_name as name from arrivals.metrics_model_dependency order by 1 limit ${IDS_READ_MAX}`,
+);
+
+/** The tables that models depend on, to find a similar one. */
+export async function tablesOfModels(db: Db): Promise<string[]> {
+  return (await db.read(TABLES)).map(({ name }) => name);
+}
+
 const HOLD = statement(
   "arrivals.model.hold",
   "select from arrivals.metrics_model where model_id = any($1::text[]) order by model_id for key share",
@@ -116,13 +138,14 @@ export async function holdModels(tx: Queryable, modelIds: readonly string[]): Pr
 const UPSERT = statement<{ created: boolean }>(
   "arrivals.model.upsert",
   `insert into arrivals.metrics_model as m
-     (model_id, name, description, engine, sql, chain, grain, time_zone, produces, rerun, timeout_seconds, expect, allow_empty)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+     (model_id, name, description, engine, sql, chain, grain, time_zone, produces, rerun, timeout_seconds, expect, allow_empty,
+      retry)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
    on conflict (model_id) do update
    set name = excluded.name, description = excluded.description, engine = excluded.engine, sql = excluded.sql,
        chain = excluded.chain, grain = excluded.grain, time_zone = excluded.time_zone, produces = excluded.produces,
        rerun = excluded.rerun, timeout_seconds = excluded.timeout_seconds, expect = excluded.expect,
-       allow_empty = excluded.allow_empty, version = m.version + 1, updated_at = now()
+       allow_empty = excluded.allow_empty, retry = excluded.retry, version = m.version + 1, updated_at = now()
    returning (xmax = 0) as created`,
 );
 
@@ -142,6 +165,7 @@ export async function upsertModel(tx: Queryable, model: ModelWrite): Promise<boo
     model.timeout_seconds,
     model.expect && JSON.stringify(model.expect),
     model.allow_empty,
+    model.retry && JSON.stringify(model.retry),
   ]);
   return row?.created ?? false;
 }

@@ -78,7 +78,7 @@ const DUE = statement<NodeWaitRow>(
      and (i.model_id is null
        or (w.generation is null and i.state not in ('running', 'parked', 'returned'))
        or i.generation > w.generation
-       or (i.generation = w.generation and i.state not in ('running', 'parked', 'returned'))
+       or (i.generation = w.generation and i.state not in ('running', 'parked', 'returned', 'retrying'))
        or (i.generation < w.generation and i.state = 'idle'))
    order by w.created_at limit $1`,
 );

@@ -55,13 +55,13 @@ const CONTINUE = statement<{ chain_run_id: string }>(
   `with failed as (
      select i.model_id, i.op_time, l.id, l.chain_run_id from arrivals.metrics_task_log l
      join arrivals.model_instance i on i.model_id = l.model_id and i.op_time = l.op_time and i.generation = l.generation
-     where l.chain_run_id = any($1::uuid[]) and l.status = 'FAILED' and i.state in ('idle', 'waiting', 'quiet', 'asking')
+     where l.chain_run_id = any($1::uuid[]) and l.status = 'FAILED' and i.state in ('idle', 'waiting', 'quiet', 'asking', 'retrying')
        and not exists (select from arrivals.metrics_task_log n
                        where n.model_id = l.model_id and n.op_time = l.op_time and n.id > l.id)
      order by i.model_id, i.op_time for update of i
    ), moved as (
      update arrivals.model_instance t
-     set state = $2, chain_run_id = f.chain_run_id, again = t.state <> 'idle', updated_at = now(),
+     set state = $2, chain_run_id = f.chain_run_id, again = t.state not in ('idle', 'retrying'), updated_at = now(),
          ready_at = case when $2 = 'returned' then now() end,
          due_at = case when $2 = 'parked' then now() + make_interval(secs => (
            select m.timeout_seconds from arrivals.metrics_model m where m.model_id = f.model_id)) end

@@ -12,7 +12,7 @@ const ARRIVED = statement<{ table_name: string; op_time: string; arrival_time: D
   "arrivals.readiness.arrived",
   `select t.table_name, t.op_time, t.arrival_time, t.arrivals
    from unnest($1::text[]) as o(op_time), unnest($2::text[]) as n(table_name), lateral (
-     select * from arrivals.metrics_etl_log l where l.table_name = n.table_name and l.op_time = o.op_time
+     select * from arrivals.metrics_etl_log l where l.table_name = n.table_name and l.op_time = o.op_time and l.retracted_at is null
    ) t`,
 );
 const INSTANCES = statement<{

@@ -11,19 +11,21 @@ const NEW = {
   model_id: "text",
   op_time: "text",
   generation: "int4",
+  attempt: "int4",
   trigger: "text",
   caused_by: "jsonb",
   consumed: "jsonb",
 };
 export interface NewTask extends InstanceKey {
   generation: number;
+  attempt: number;
   trigger: Trigger;
   caused_by: Cause | null;
   consumed: Consumed;
 }
 const BEGIN = statement<InstanceKey & { id: string; consumed: Consumed }>(
   "arrivals.task.begin",
-  `insert into arrivals.metrics_task_log (model_id, op_time, generation, trigger, caused_by, consumed, worker)
+  `insert into arrivals.metrics_task_log (model_id, op_time, generation, attempt, trigger, caused_by, consumed, worker)
    select i.*, $${Object.keys(NEW).length + 1} from ${unnest(NEW, "i")}
    returning id::text as id, model_id, op_time, consumed`,
 );
@@ -100,14 +102,22 @@ export interface TaskRow extends InstanceKey {
   storage_count: number | null;
   warnings: string[];
   generation: number;
+  /** 1 for the first of its run. */
+  attempt: number;
   trigger: Trigger;
   caused_by: Cause | null;
   consumed: Consumed;
   worker: string;
   chain_run_id: string | null;
+  /** When it is tried again, if it has failed and no attempt has followed yet. */
+  retry_at: Date | null;
 }
 const COLUMNS = `t.id::text as id, t.model_id, t.op_time, t.status, t.start_time, t.end_time, t.message, t.compute_count,
-          t.storage_count, t.warnings, t.generation, t.trigger, t.caused_by, t.consumed, t.worker, t.chain_run_id`;
+          t.storage_count, t.warnings, t.generation, t.attempt, t.trigger, t.caused_by, t.consumed, t.worker, t.chain_run_id,
+          (select i.due_at from arrivals.model_instance i
+           where i.model_id = t.model_id and i.op_time = t.op_time and i.state = 'retrying' and not exists (
+             select from arrivals.metrics_task_log n where n.model_id = t.model_id and n.op_time = t.op_time and n.id > t.id)
+          ) as retry_at`;
 
 const RUN_KEY = { model_id: "text", op_time: "text", generation: "int4" };
 const OF_RUNS = statement<TaskRow & { wanted: number }>(

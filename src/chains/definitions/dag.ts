@@ -1,28 +1,19 @@
 /** The DAG of a chain as users write it: its schema, its types and its limits. */
+
 import { type Static, Type } from "typebox";
+import { DAY_MS } from "../../kernel/time/units.ts";
+import { RetryFields } from "../../kernel/work/retry-fields.ts";
 
 export const NODES_MAX = 10_000;
 export const DAG_BYTES_MAX = 4 * 1024 * 1024;
 const PARENTS_MAX = 1_000;
 const TABLES_MAX = 100;
-const DAY_MS = 86_400_000;
 
 const NODE_ID_PATTERN = "^[A-Za-z0-9_.-]{1,64}$";
 export const RUN_WHEN = ["all_success", "all_done", "one_failed"] as const;
 export type RunWhen = (typeof RUN_WHEN)[number];
 
 const closed = { additionalProperties: false };
-
-const RetrySchema = Type.Object(
-  {
-    maxAttempts: Type.Integer({ minimum: 1, maximum: 1_000, description: "All attempts, the first included." }),
-    backoffMs: Type.Optional(Type.Integer({ minimum: 0, maximum: DAY_MS, default: 1_000 })),
-    factor: Type.Optional(Type.Number({ minimum: 1, maximum: 100, default: 2 })),
-    maxBackoffMs: Type.Optional(Type.Integer({ minimum: 0, maximum: 7 * DAY_MS, default: 60_000 })),
-    jitter: Type.Optional(Type.Number({ minimum: 0, maximum: 1, default: 0.2 })),
-  },
-  closed,
-);
 
 const NameSchema = Type.String({ pattern: NODE_ID_PATTERN, description: "1 to 64 letters, digits, `_`, `.` or `-`." });
 
@@ -32,7 +23,7 @@ export const NodeSchema = Type.Object(
     type: Type.String({ minLength: 1, maxLength: 64 }),
     dependsOn: Type.Optional(Type.Array(Type.String(), { maxItems: PARENTS_MAX })),
     cfg: Type.Optional(Type.Object({}, { additionalProperties: true })),
-    retry: Type.Optional(RetrySchema),
+    retry: Type.Optional(RetryFields),
     timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 7 * DAY_MS })),
     runWhen: Type.Optional(Type.Enum(RUN_WHEN)),
     if: Type.Optional(Type.String({ minLength: 1, maxLength: 4_096, description: "A CEL expression." })),

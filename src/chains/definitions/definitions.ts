@@ -5,9 +5,11 @@ import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { parseJson } from "../../kernel/http/body.ts";
 import type { Ids } from "../../kernel/ids.ts";
+import type { FindUser, InUse } from "../../kernel/in-use.ts";
 import type { NamedSecrets } from "../../kernel/secrets/named-secrets.ts";
-import { chainsError } from "../catalogue.ts";
+import { type ChainsHints, chainsError } from "../catalogue.ts";
 import * as store from "../store/definitions.ts";
+import { listOverviews } from "../store/summaries.ts";
 import { map } from "../types/map.ts";
 import type { Reference } from "../types/node-type.ts";
 import type { Registry } from "../types/registry.ts";
@@ -33,8 +35,12 @@ export interface Definitions {
     options?: DryRun,
   ): Promise<store.ChainRow>;
   setEnabled(chainId: string, enabled: boolean, actor: Actor, options?: DryRun): Promise<store.ChainRow>;
+  /** With its versions and schedules. Refused while runs of it are kept, or another chain runs it. */
+  remove(chainId: string, actor: Actor, options?: DryRun): Promise<{ name: string }>;
   get(chainId: string): Promise<store.ChainRow>;
   list(filter: store.ChainFilter, page: { size: number; offset: number }): ReturnType<typeof store.listChains>;
+  /** With their last runs. */
+  summaries(keyword: string, page: { size: number; offset: number }): ReturnType<typeof listOverviews>;
   /** Newest first, before version `before` if it is given. */
   versions(chainId: string, page: { before: number | null; limit: number }): Promise<store.VersionRow[]>;
   version(chainId: string, version: number): Promise<store.VersionRow & { dag: Dag }>;
@@ -44,13 +50,16 @@ export interface Definitions {
 
 export interface DefinitionsDeps {
   db: Db;
+  hints: ChainsHints;
   registry: Registry;
   ids: Ids;
   secrets: Pick<NamedSecrets, "list">;
+  inUse?: InUse;
 }
 
 export function createDefinitions(deps: DefinitionsDeps): Definitions {
-  const { db, registry, ids } = deps;
+  const { db, hints, registry, ids } = deps;
+  deps.inUse?.add(namedByChains(registry));
   const secretNames = async () => (await deps.secrets.list()).map(({ name }) => name);
   const secrets: Reference = {
     what: "secret",
@@ -108,6 +117,7 @@ export function createDefinitions(deps: DefinitionsDeps): Definitions {
         });
         if (!row) throw chainsError("CHAIN_NAME_TAKEN", { name: input.name });
         await audit(tx, actor, "chain.create", chainId, { name: input.name });
+        hints.changed(tx, "chain", chainId);
         return row;
       });
     },
@@ -122,6 +132,7 @@ export function createDefinitions(deps: DefinitionsDeps): Definitions {
           const row = await store.updateChain(tx, { ...commonFields(input, dag, actor), ...limits, chainId, version });
           if (row) {
             await audit(tx, actor, "chain.update", chainId, { name: input.name, version: row.version });
+            hints.changed(tx, "chain", chainId);
             return row;
           }
           const present = await store.findChain(tx, chainId);
@@ -139,11 +150,28 @@ export function createDefinitions(deps: DefinitionsDeps): Definitions {
         const row = await store.setEnabled(tx, chainId, enabled);
         if (!row) throw chainsError("CHAIN_NOT_FOUND", { chainId });
         await audit(tx, actor, enabled ? "chain.enable" : "chain.disable", chainId, { name: row.name });
+        hints.changed(tx, "chain", chainId);
         return row;
+      }),
+
+    remove: (chainId, actor, options = FOR_REAL) =>
+      transact(db, options, async (tx) => {
+        const found = await store.lockChain(tx, chainId);
+        if (!found) throw chainsError("CHAIN_NOT_FOUND", { chainId });
+        const { name, runs } = found;
+        const because = runs
+          ? "it has runs, which are deleted chains.keepDays after their end"
+          : await deps.inUse?.by(tx, "chain", name);
+        if (because !== undefined) throw chainsError("CHAIN_IN_USE", { name }, { because });
+        await store.deleteChain(tx, chainId);
+        await audit(tx, actor, "chain.delete", chainId, { name });
+        hints.changed(tx, "chain", chainId);
+        return { name };
       }),
 
     get,
     list: (filter, page) => store.listChains(db, filter, page),
+    summaries: (keyword, page) => listOverviews(db, keyword, page),
 
     async versions(chainId, page) {
       const { chain_id } = await get(chainId);
@@ -156,6 +184,25 @@ export function createDefinitions(deps: DefinitionsDeps): Definitions {
       await get(chainId);
       throw chainsError("CHAIN_VERSION_NOT_FOUND", { chainId, version });
     },
+  };
+}
+
+/** Finds the chain that names something in a node. One that names itself may be deleted. */
+function namedByChains(registry: Registry): FindUser {
+  return async (tx, what, name) => {
+    if (what === "secret") {
+      const chain = await store.chainNamingSecret(tx, name);
+      return chain === undefined ? undefined : `chain \`${chain}\` names it`;
+    }
+    for (const type of registry.names()) {
+      for (const { field, what: named } of registry.get(type)?.references ?? []) {
+        if (named !== what || field === undefined) continue;
+        const chains = await store.chainsNaming(tx, type, field, name);
+        const chain = chains.find((one) => what !== "chain" || one !== name);
+        if (chain !== undefined) return `chain \`${chain}\` names it`;
+      }
+    }
+    return undefined;
   };
 }
 

@@ -384,3 +384,87 @@ describe("the versions of a chain", () => {
     for (const runId of [first, second]) await post(`/runs/${runId}:stop`);
   });
 });
+
+describe("summaries of chains", () => {
+  test("have the last runs, what starts the chain, what it waits for and how long it takes", async () => {
+    const name = newName();
+    const chainId = await chains.define(
+      [
+        { id: "load", type: "noop", waitsFor: ["ORDERS", "SHOPS"] },
+        { id: "more", type: "noop", waitsFor: ["ORDERS"], dependsOn: ["load"] },
+      ],
+      { name },
+    );
+    await post(`/chains/${chainId}/schedules`, { name: "yearly", cron: "0 0 1 1 *", opTime: { grain: "day" } });
+    await post(`/chains/${chainId}/schedules`, { name: "hourly", cron: "0 * * * *", opTime: { grain: "hour" } });
+    await database.query(
+      `insert into chains.job_run (run_id, chain_id, chain_version, job_name, status, reason, dag_json, op_time, trigger,
+                                   triggered_by, created_at, started_at, ended_at)
+       select gen_random_uuid(), $1::uuid, 1, 'c', case when n = 25 then 'FAILED' else 'SUCCESS' end,
+              case when n = 25 then 'broke' end, '{"nodes": []}', n::text, 'api', 'me', '2020-01-01'::timestamptz + n * '1 hour'::interval,
+              '2020-01-01', '2020-01-01'::timestamptz + n * '1 second'::interval
+       from generate_series(1, 25) n`,
+      [chainId],
+    );
+    type Summary = Json & { runs: Json[]; p50Ms: number; p95Ms: number };
+    const { status, body } = await get<{ items: Summary[]; total: number }>(
+      `/chains/summaries?keyword=${encodeURIComponent(name)}`,
+    );
+    expect([status, body.total]).toEqual([200, 1]);
+    const [item] = body.items;
+    expect(item).toMatchObject({
+      chainId,
+      name,
+      nodeCount: 2,
+      waitsFor: ["ORDERS", "SHOPS"],
+      next: { name: "hourly", at: expect.stringMatching(RFC_3339_UTC) },
+    });
+    expect(item?.runs).toHaveLength(20);
+    expect(item?.runs[0]).toMatchObject({ status: "FAILED", reason: "broke", opTime: "25" });
+    expect([item?.p50Ms, item?.p95Ms]).toEqual([12_500, expect.closeTo(22_850, 0)]);
+  });
+
+  test("of a chain that never ran are there as well", async () => {
+    const name = newName();
+    await chains.define(NODES, { name });
+    const { body } = await get<{ items: Json[] }>(`/chains/summaries?keyword=${encodeURIComponent(name)}`);
+    expect(body.items).toMatchObject([{ runs: [], next: null, waitsFor: [], p50Ms: null, p95Ms: null }]);
+  });
+});
+
+describe("deleting a chain", () => {
+  const remove = (chainId: string, query = "") => chains.api.delete(`/api/v1/chains/${chainId}${query}`);
+
+  test("deletes its versions and schedules too, and a preview deletes nothing", async () => {
+    const name = newName();
+    const { body: made } = await post("/chains", { name, dagJson: DAG });
+    const chainId = String(made["chainId"]);
+    await put(`/chains/${chainId}`, { name, dagJson: DAG, description: "again", version: 1 });
+    await post(`/chains/${chainId}/schedules`, { name: "s", cron: "0 0 * * *" });
+    expect(await remove(chainId, "?dryRun=true")).toMatchObject({ status: 200, body: { chainId, name, dryRun: true } });
+    expect((await get(`/chains/${chainId}`)).status).toBe(200);
+    expect(await remove(chainId)).toMatchObject({ status: 200, body: { chainId, name, dryRun: false } });
+    expect(refusal(await get(`/chains/${chainId}`))).toEqual([400, "CHAIN_NOT_FOUND"]);
+    expect(await audited(chainId)).toMatchObject({ action: "chain.delete", details: { name } });
+    expect((await post("/chains", { name, dagJson: DAG })).status).toBe(200); // Its name is free again.
+  });
+
+  test("is refused while runs of it are kept, or another chain runs it", async () => {
+    const name = newName();
+    const { body: made } = await post("/chains", { name, dagJson: DAG });
+    const chainId = String(made["chainId"]);
+    const caller = newName();
+    const inner = { type: "chain", cfg: { name } };
+    const nodes = [{ id: "each", type: "map", cfg: { over: [1], node: inner } }];
+    const { body: calling } = await post("/chains", { name: caller, dagJson: { nodes } });
+    const named = await remove(chainId);
+    expect(refusal(named)).toEqual([409, "CHAIN_IN_USE"]);
+    expect(named.body["error"]).toContain(`chain \`${caller}\` names it`);
+    expect((await remove(String(calling["chainId"]))).status).toBe(200);
+    await chains.reaches(await chains.start(chainId), "SUCCESS");
+    const ran = await remove(chainId);
+    expect(refusal(ran)).toEqual([409, "CHAIN_IN_USE"]);
+    expect(ran.body["error"]).toContain("it has runs");
+    expect(refusal(await remove(UNKNOWN_ID))).toEqual([400, "CHAIN_NOT_FOUND"]);
+  });
+});

@@ -8,6 +8,7 @@ import type { Chains } from "../chains.ts";
 import { chainIdOf } from "../ids.ts";
 import * as schemas from "../schemas.ts";
 import type { ChainRow, ChainSummaryRow, VersionRow } from "../store/definitions.ts";
+import type { ChainOverviewRow } from "../store/summaries.ts";
 import { DAG_BYTES_MAX } from "./dag.ts";
 
 const BACKFILL_AT_ONCE = 500;
@@ -61,6 +62,27 @@ export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
     },
   );
 
+  http.delete(
+    "/chains/:chainId",
+    {
+      config: write,
+      schema: {
+        tags,
+        summary:
+          "Delete a chain with its versions and schedules; refused while runs of it are kept or another chain runs it",
+        params: schemas.ChainParams,
+        querystring: DryRunQuery,
+        response: { 200: schemas.DeletedChain, ...errors(400, 409) },
+      },
+    },
+    async (request) => {
+      const { params, query } = request;
+      const chainId = chainIdOf(params);
+      const { name } = await definitions.remove(chainId, actorOf(request), query);
+      return { chainId, name, dryRun: query.dryRun };
+    },
+  );
+
   for (const enabled of [true, false]) {
     const action = enabled ? "enable" : "disable";
     http.post(
@@ -100,6 +122,23 @@ export function chainRoutes(http: Http, { chains }: { chains: Chains }): void {
       const filter = { keyword, enabled: typeof enabled === "boolean" ? enabled : null, name: name ?? null };
       const { items, total } = await definitions.list(filter, { size, offset: (page - 1) * size });
       return { items: items.map(summaryReply), page, size, total };
+    },
+  );
+
+  http.get(
+    "/chains/summaries",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "List chains by name with their last runs, what starts them and how long they take",
+        querystring: schemas.ChainSummariesQuery,
+        response: { 200: schemas.ChainSummariesReply, ...errors(400) },
+      },
+    },
+    async ({ query: { page, size, keyword = "" } }) => {
+      const { items, total } = await definitions.summaries(keyword, { size, offset: (page - 1) * size });
+      return { items: items.map(overviewReply), page, size, total };
     },
   );
 
@@ -241,6 +280,12 @@ function common(row: Omit<ChainRow, "dag">) {
 
 function chainReply(row: ChainRow) {
   return { ...common(row), dagJson: JSON.stringify(row.dag), dag: row.dag };
+}
+
+function overviewReply({ chain_id, node_count, next_at, next_name, waits_for, percentiles, ...row }: ChainOverviewRow) {
+  const [p50Ms = null, p95Ms = null] = percentiles ?? [];
+  const next = next_at === null || next_name === null ? null : { at: next_at, name: next_name };
+  return { ...row, chainId: chain_id, nodeCount: node_count, next, waitsFor: waits_for, p50Ms, p95Ms };
 }
 
 function summaryReply(row: ChainSummaryRow) {

@@ -1,6 +1,6 @@
 /** Validation of a single node of a DAG: its shape, its type and cfg, its expressions, the names it uses. */
 
-import { Ajv } from "ajv";
+import { Ajv, type ValidateFunction } from "ajv";
 import { compileExpression, type Expression, ExpressionError } from "../../kernel/expressions/cel.ts";
 import { compileTemplate, type Template } from "../../kernel/expressions/template.ts";
 import { isRecord } from "../../kernel/json/is-record.ts";
@@ -32,7 +32,13 @@ const ITEMS_MAX = NODES_MAX;
 /** Input is repeated in messages up to this length. */
 const SHOWN_LENGTH_MAX = 64;
 
-const shape = new Ajv({ allErrors: true, verbose: true, strict: false }).compile(NodeSchema);
+let compiledShape: ValidateFunction | undefined;
+
+/** Compiled when it is first used: most processes start without a definition to check. */
+function shapeValidator(): ValidateFunction {
+  compiledShape ??= new Ajv({ allErrors: true, verbose: true, strict: false }).compile(NodeSchema);
+  return compiledShape;
+}
 
 export function* nodeProblems(node: unknown, path: string, context: NodeContext): Generator<DagProblem> {
   if (!isRecord(node)) return yield { path, message: `\`${path}\` must be an object with \`id\` and \`type\`` };
@@ -44,6 +50,7 @@ export function* nodeProblems(node: unknown, path: string, context: NodeContext)
   });
   const wide = tooWide(node, "");
   if (wide) return yield at(wide.path, wide.message);
+  const shape = shapeValidator();
   if (!shape(node)) {
     for (const error of onePerPlace(shape.errors ?? [])) {
       const field = written(pathOf(error).map(cut));

@@ -11,6 +11,7 @@ import { anyCommands, anyDag, type Command, canHaveEffect, NEVER_MS, POOLS } fro
 import { createModel, type Lease, type Model, type Outcome } from "../../../test/chains-model.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { silentLog } from "../../../test/log.ts";
+import { noHints } from "../../../test/no-hints.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { systemIds } from "../../kernel/ids.ts";
@@ -72,6 +73,7 @@ async function openProcess() {
   const real = createEngine({
     db,
     wake,
+    hints: noHints,
     progress: { changed: () => {} },
     metrics: createMetrics().define(CATALOGUE.metrics),
     runCache,
@@ -102,13 +104,14 @@ async function openProcess() {
   const ids = systemIds;
   const definitions = createDefinitions({
     db,
+    hints: noHints,
     registry: createRegistry([noop]),
     ids,
     secrets: { list: async () => [] },
   });
-  const runs = createRuns({ db, wake, engine, definitions, ids, stopGraceMs: NEVER_MS });
+  const runs = createRuns({ db, wake, hints: noHints, engine, definitions, ids, stopGraceMs: NEVER_MS });
   const subRuns = createSubRuns({ db, engine, runs, ids, log });
-  const schedules = createSchedules({ db, wake, clock: systemClock, ids, definitions, log });
+  const schedules = createSchedules({ db, wake, hints: noHints, clock: systemClock, ids, definitions, log });
   const settings = {
     slots: 1,
     stopGraceSeconds: NEVER_MS / 1000,
@@ -254,13 +257,13 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
     }
     case "stop":
       changes.changesLeft = command.dies ? 1 : Number.POSITIVE_INFINITY;
-      expect(await answered(runs.stop(runId, ACTOR))).toBe(model.stop());
+      expect(statusIn(await answered(runs.stop(runId, ACTOR)))).toBe(model.stop());
       await changes.lastChange;
       changes.changesLeft = Number.POSITIVE_INFINITY;
       if (!command.dies) model.endRunIfDone();
       return;
     case "resume":
-      expect(await answered(runs.resume(runId, ACTOR))).toBe(model.resume());
+      expect(statusIn(await answered(runs.resume(runId, ACTOR)))).toBe(model.resume());
       return;
     case "retry":
     case "retry run": {
@@ -268,13 +271,13 @@ async function run(model: Model, runId: string, command: Command): Promise<void>
       const asked = command.kind === "retry" ? { nodeId: pickNode(model, command.pick, ["FAILED", "STOPPED"]) } : {};
       const answer = await answered(runs.retry(runId, { ...asked, downstream, dryRun, reason: null }, ACTOR));
       const expected = model.retry({ nodeId: asked.nodeId, downstream }, dryRun);
-      expect(typeof answer === "string" ? answer : answer.status).toBe(expected);
+      expect(statusIn(answer)).toBe(expected);
       return;
     }
     case "complete": {
       const nodeId = pickNode(model, command.pick, ["FAILED", "STOPPED", "RUNNING"]);
       const answer = await answered(runs.complete(runId, { nodeId, artifact: null, reason: null }, ACTOR));
-      expect(typeof answer === "string" ? answer : answer.status).toBe(model.complete(nodeId));
+      expect(statusIn(answer)).toBe(model.complete(nodeId));
       return;
     }
   }
@@ -376,6 +379,10 @@ function eventOf({ lease, outcome, child }: { lease: Lease; outcome: Outcome; ch
 function childOutcomeOf(outcome: Outcome) {
   if (outcome === "succeeded") return { status: "SUCCESS", artifact: null } as const;
   return { status: "FAILED", error: "the child broke", final: outcome === "failed for good" } as const;
+}
+
+function statusIn(answer: { status: string } | string): string {
+  return typeof answer === "string" ? answer : answer.status;
 }
 
 /** The code of a refusal counts as an answer. */

@@ -7,10 +7,10 @@ import { createGroupCommit } from "../../kernel/data/group-commit.ts";
 import type { LeaseWorker } from "../../kernel/work/lease-worker.ts";
 import type { ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
-import { type ChainsMetrics, chainsError } from "../catalogue.ts";
+import { type ChainsHints, type ChainsMetrics, chainsError } from "../catalogue.ts";
 import type { Dag } from "../definitions/dag.ts";
 import type { Progress } from "../runs/progress.ts";
-import { saveCheckpoints } from "../store/history.ts";
+import { saveCheckpoints, secondsRunning } from "../store/history.ts";
 import { type ClaimedNode, lockRuns, type NodeKey } from "../store/live.ts";
 import {
   fullChain,
@@ -87,6 +87,7 @@ export interface LocalWorker extends Pick<LeaseWorker<ClaimedNode>, "reserve" | 
 export interface EngineDeps {
   db: Db;
   wake: Wake;
+  hints: ChainsHints;
   progress: Progress;
   metrics: ChainsMetrics;
   runCache: RunCache;
@@ -120,7 +121,7 @@ interface Draft<Answer> extends Changes {
 }
 
 export function createEngine(deps: EngineDeps): Engine {
-  const { db, wake, runCache, hasArrived, random } = deps;
+  const { db, wake, hints, runCache, hasArrived, random } = deps;
   let localWorker: LocalWorker | undefined;
   const notifier = createNotifier(deps);
 
@@ -183,6 +184,8 @@ export function createEngine(deps: EngineDeps): Engine {
     // Read under their locks: a child run is stopped under its lock only if no node waits for it.
     const stopping = continued.length > 0 ? await stoppingRuns(tx, continued) : NO_RUNS;
     const satisfied = await satisfiedWaits(tx, batch);
+    const waits = batch.filter(({ runId, event }) => endsWait(open.get(runId), event));
+    const seconds = await secondsOf(tx, waits);
     const counted = batch.map((report) => {
       const book = open.get(report.runId);
       if (!book || (report.event.kind === "arrived" && !satisfied.has(keyOf(report)))) return false;
@@ -196,9 +199,14 @@ export function createEngine(deps: EngineDeps): Engine {
     await saveCheckpoints(tx, checkpoints);
     for (const { runId, event, child } of effective) {
       // In a run that is STOPPING, the node was stopped instead of parked.
-      if (child && open.get(runId)?.nodes.get(event.nodeId)?.live?.state === "parked") await startChild(tx, child);
+      if (child && open.get(runId)?.nodes.get(event.nodeId)?.live?.state === "parked") {
+        await startChild(tx, child);
+        hints.changed(tx, "run", child.run.run_id);
+      }
     }
     tx.afterCommit(() => {
+      for (const report of waits)
+        if (effective.includes(report)) observeWait(report, seconds.get(keyOf(report)), known);
       if (effective.some(({ event }) => event.kind === "parked")) wake.hint(TIMER_TOPIC);
       // Events that did not count locked rows for a moment, and a claim may have skipped them.
       if (effective.length < batch.length) wake.hint(READY_TOPIC);
@@ -206,6 +214,17 @@ export function createEngine(deps: EngineDeps): Engine {
     // As many as it has just ended; other ready nodes are left for claims by any process.
     const adoptMax = effective.filter(({ event }) => event.kind === "succeeded" || event.kind === "skipped").length;
     return { books: [...open.values()], known, adoptMax, answer: counted };
+  }
+
+  function observeWait(
+    { runId, event }: Report,
+    seconds: number | undefined,
+    known: ReadonlyMap<string, KnownRun>,
+  ): void {
+    const type = known.get(runId)?.graph.byId.get(event.nodeId)?.def.type;
+    if (type === undefined || seconds === undefined) return;
+    const outcome = event.kind === "child ended" && event.outcome.status === "SUCCESS" ? "succeeded" : "failed";
+    deps.metrics.observe("millrace_chains_node_seconds", { type, outcome }, seconds);
   }
 
   /** Opens runs that have never run, and admits them. */
@@ -235,6 +254,7 @@ export function createEngine(deps: EngineDeps): Engine {
         const books = await admitFresh(tx, known);
         if (books.length < made.length) tx.afterCommit(() => wake.hint(TIMER_TOPIC));
         const answer = new Set(made.map(({ run_id }) => run_id));
+        hints.changed(tx, "run", answer);
         return { books, known, adoptMax: ADOPTED_AT_ADMISSION_MAX, answer };
       });
       return newRuns.map(({ run_id }) => started.has(run_id));
@@ -308,6 +328,20 @@ function blocked(event: NodeEvent): NodeEvent {
 /** The end of a run's id is random. */
 function laneOf({ runId }: Report): number {
   return Number.parseInt(runId.slice(-2), 16) % REPORT_LANES;
+}
+
+/** The run that a parked node waits for has ended, or took too long. */
+function endsWait(book: Book | undefined, { kind, nodeId }: NodeEvent): boolean {
+  const isEnd = kind === "child ended" || kind === "child timed out";
+  return isEnd && book?.nodes.get(nodeId)?.live?.state === "parked";
+}
+
+/** By `keyOf`, how long the nodes of these reports have been running. */
+async function secondsOf(tx: Queryable, reports: readonly Report[]): Promise<ReadonlyMap<string, number>> {
+  if (reports.length === 0) return new Map();
+  const keys = reports.map(({ runId, event }) => ({ run_id: runId, node_id: event.nodeId }));
+  const rows = await secondsRunning(tx, keys);
+  return new Map(rows.map(({ run_id, node_id, seconds }) => [`${run_id}/${node_id}`, seconds]));
 }
 
 function keyOf({ runId, event }: Report): string {

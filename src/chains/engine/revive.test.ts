@@ -228,7 +228,9 @@ describe("a retry of a node", () => {
     const book = runningBook({ a: [], b: [] });
     arrange(book);
     const before = structuredClone(book);
-    expect(again(book, "a")?.because).toBe(`node \`a\` is ${status}, and only a FAILED or STOPPED node can be retried`);
+    expect(again(book, "a")?.because).toBe(
+      `node \`a\` is ${status}, and only a FAILED or STOPPED node, or one in its back-off, can be retried`,
+    );
     expect(book).toEqual(before);
   });
 
@@ -362,7 +364,7 @@ describe("a completion by hand", () => {
     arrange(book);
     const before = structuredClone(book);
     expect(finish(book, "a")?.because).toBe(
-      `node \`a\` is ${status}, and only FAILED, STOPPED or RUNNING can be completed`,
+      `node \`a\` is ${status}, and only FAILED, STOPPED, RUNNING or RETRYING can be completed`,
     );
     expect(book).toEqual(before);
   });

@@ -34,16 +34,24 @@ export interface RetryRequest {
   downstream: boolean;
   actor: string;
   reason: string | null;
+  /** The node's artifact until its attempt ends. */
+  artifact?: unknown;
 }
 
-export function retry(book: Book, { nodeId, downstream, actor, reason }: RetryRequest): Refused | undefined {
+export function retry(book: Book, request: RetryRequest): Refused | undefined {
+  const { nodeId, downstream, actor, reason, artifact = null } = request;
   if (book.status === "STOPPING") return { because: "the run is STOPPING; wait until it is STOPPED" };
+  if (nodeId !== undefined && entryOf(book, nodeId).live?.state === "delayed") {
+    retryNow(book, entryOf(book, nodeId), request);
+    return undefined;
+  }
   const targets = nodeId === undefined ? entries(book).filter(isRetryable) : [entryOf(book, nodeId)];
   const [first] = targets;
   // A run that timed out while its last nodes succeeded is FAILED with nothing left to run: it ends with SUCCESS.
   if (!first && book.status !== "FAILED") return { because: "none of its nodes is FAILED or STOPPED" };
   if (first && nodeId !== undefined && !isRetryable(first)) {
-    return { because: `node \`${nodeId}\` is ${first.status}, and only a FAILED or STOPPED node can be retried` };
+    const which = "only a FAILED or STOPPED node, or one in its back-off, can be retried";
+    return { because: `node \`${nodeId}\` is ${first.status}, and ${which}` };
   }
   const asked = new Set(targets.map(({ node }) => node));
   const again = new Set([...asked, ...stoppedAncestors(book, asked)]);
@@ -51,6 +59,7 @@ export function retry(book: Book, { nodeId, downstream, actor, reason }: RetryRe
     const entry = entryOf(book, node.id);
     reset(book, entry, asked.has(node) || entry.attempt > 0);
   }
+  if (nodeId !== undefined && first) first.artifact = artifact;
   resetDescendants(book, again, downstream);
   addEvent(book, nodeId === undefined ? "run retried" : "node retried", {
     nodeId: nodeId ?? null,
@@ -65,6 +74,15 @@ export function retry(book: Book, { nodeId, downstream, actor, reason }: RetryRe
   return undefined;
 }
 
+/** Ends the back-off of a node: its next attempt begins now, with a fresh budget. */
+function retryNow(book: Book, entry: NodeEntry, { actor, reason, artifact = null }: RetryRequest): void {
+  const live = entry.live ?? freshLive(entry.attempt);
+  entry.live = { ...live, state: "ready", delayMs: null, tries: 0 };
+  entry.artifact = artifact;
+  const detail = { runWas: book.was.status, nodeWas: entry.status, ...(reason === null ? {} : { reason }) };
+  addEvent(book, "node retried", { nodeId: entry.node.id, actor, detail });
+}
+
 export interface CompleteRequest {
   nodeId: string;
   artifact: unknown;
@@ -75,13 +93,17 @@ export interface CompleteRequest {
 /** The caller handles a node that has already succeeded: completing it changes nothing. */
 export function complete(book: Book, { nodeId, artifact, actor, reason }: CompleteRequest): Refused | undefined {
   const entry = entryOf(book, nodeId);
-  if (entry.status !== "FAILED" && entry.status !== "STOPPED" && entry.status !== "RUNNING") {
-    return { because: `node \`${nodeId}\` is ${entry.status}, and only FAILED, STOPPED or RUNNING can be completed` };
-  }
   const { status } = entry;
-  // How the attempt really ended stays in the history of attempts; the SUCCESS is set by hand.
-  entry.endedAttempt =
-    status === "RUNNING" ? { status: "STOPPED", error: "completed by hand" } : { status, error: null };
+  if (status === "RETRYING") {
+    entry.attempt -= 1; // The next attempt did not begin, and how the last one ended is in the history already.
+  } else if (status === "FAILED" || status === "STOPPED" || status === "RUNNING") {
+    // How the attempt really ended stays in the history of attempts; the SUCCESS is set by hand.
+    entry.endedAttempt =
+      status === "RUNNING" ? { status: "STOPPED", error: "completed by hand" } : { status, error: null };
+  } else {
+    const which = "only FAILED, STOPPED, RUNNING or RETRYING can be completed";
+    return { because: `node \`${nodeId}\` is ${status}, and ${which}` };
+  }
   moveNode(book, entry, "SUCCESS");
   Object.assign(entry, { artifact, error: null, live: null });
   const detail = { runWas: book.was.status, nodeWas: entry.was.status, ...(reason === null ? {} : { reason }) };

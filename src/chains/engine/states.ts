@@ -14,8 +14,8 @@
  *              │              claimed└──────▶ RETRYING  the next attempt is due later
  *              └── SKIPPED, because of its parents; STOPPED, because the run was stopped
  *
- * A person may retry FAILED and STOPPED nodes, and complete FAILED, STOPPED and RUNNING ones. The skipped and stopped
- * descendants of such a node become PENDING again. A run's status follows from its nodes; only SUCCESS is final.
+ * A person may retry FAILED and STOPPED nodes, end the back-off of a RETRYING one, and complete FAILED, STOPPED, RUNNING and
+ * RETRYING ones. The skipped and stopped descendants of such a node become PENDING again. A run's status follows from its nodes; only SUCCESS is final.
  *
  * transition.ts and revive.ts make all moves, with one exception: a claim makes a ready node RUNNING in its own statement
  * (store/live.ts), guarded by the lease, since it depends on nothing else of the run.
@@ -41,7 +41,7 @@ export const RUN_NEXT = {
 export const NODE_NEXT = {
   PENDING: ["RUNNING", "SKIPPED", "STOPPED"],
   RUNNING: ["SUCCESS", "FAILED", "RETRYING", "SKIPPED", "STOPPED"],
-  RETRYING: ["RUNNING", "SKIPPED", "STOPPED"],
+  RETRYING: ["RUNNING", "SKIPPED", "STOPPED", "SUCCESS"], // to SUCCESS: completed by hand
   FAILED: ["RETRYING", "SUCCESS", "PENDING"],
   STOPPED: ["RETRYING", "PENDING", "SUCCESS"],
   SKIPPED: ["PENDING", "STOPPED"],

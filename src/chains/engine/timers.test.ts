@@ -99,7 +99,7 @@ describe("a stop", () => {
     const chainId = await define(process, [{ id: "runs" }, { id: "waits", dependsOn: ["runs"] }]);
     const { runId } = await process.runs.start(chainId, BY);
     const [context] = await begin();
-    expect(await process.runs.stop(runId, ACTOR, { reason: "enough" })).toBe("STOPPING");
+    expect(await process.runs.stop(runId, ACTOR, { reason: "enough" })).toMatchObject({ status: "STOPPING" });
     expect((await look(runId)).nodes["waits"]?.status).toBe("STOPPED");
     expect(await ended(runId)).toMatchObject({
       status: "STOPPED",
@@ -133,7 +133,7 @@ describe("a stop", () => {
   test("of a PENDING run makes it STOPPED at once", async () => {
     const process = await chains.open({ roles: [] });
     const [runId = ""] = await process.runs.startMany(await define(process, [{ id: "n0" }]), [BY]);
-    expect(await process.runs.stop(runId, ACTOR)).toBe("STOPPED");
+    expect(await process.runs.stop(runId, ACTOR)).toMatchObject({ status: "STOPPED" });
     expect(await process.timers.runOnce()).toMatchObject({ admitted: 0 });
     expect(await look(runId)).toMatchObject({ status: "STOPPED", nodes: { n0: { status: "STOPPED" } } });
   });

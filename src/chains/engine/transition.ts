@@ -3,8 +3,8 @@
  * functions work on an open book and nothing else, so a test can play any sequence of events. Admission, resume, retry and
  * complete are in revive.ts.
  */
-import { type RetryPolicy, retryDelayMs } from "../../kernel/work/retry.ts";
-import type { NodeDef } from "../definitions/dag.ts";
+import { retryDelayMs } from "../../kernel/work/retry.ts";
+import { policyOf } from "../../kernel/work/retry-fields.ts";
 import { descendants, type Graph, type GraphNode } from "../definitions/graph.ts";
 import { addEvent, type Book, type Live, moveNode, moveRun, type NodeEntry } from "./book.ts";
 import { type Decision, decide } from "./rules.ts";
@@ -131,7 +131,7 @@ function fail(
   live.tries += 1;
   live.lost = 0;
   live.returned = 0;
-  const delayMs = final ? undefined : retryDelayMs(retryPolicy(entry.node.def), live.tries, random);
+  const delayMs = final ? undefined : retryDelayMs(policyOf(entry.node.def.retry), live.tries, random);
   if (delayMs === undefined) {
     const triesLeft = (entry.node.def.retry?.maxAttempts ?? 1) - live.tries;
     failForGood(book, entry, triesLeft > 0 ? `${error} (not retried: the error is final)` : error);
@@ -292,19 +292,4 @@ export function affectedNodes(graph: Graph, event: NodeEvent): string[] {
   const children = succeeded ? node.children : [];
   const all = new Set([node, ...children, ...mayBeSkipped, ...descendants(graph, mayBeSkipped)]);
   return [...all].map(({ id }) => id);
-}
-
-const DEFAULT_RETRY = { backoffMs: 1_000, factor: 2, jitter: 0.2 };
-const MAX_BACKOFF_MS = 60_000;
-
-function retryPolicy({ retry }: NodeDef): RetryPolicy {
-  const { maxAttempts, backoffMs, factor, maxBackoffMs, jitter } = {
-    maxAttempts: 1,
-    maxBackoffMs: undefined,
-    ...DEFAULT_RETRY,
-    ...retry,
-  };
-  // A definition whose first wait is longer than the default cap means that wait.
-  const capMs = maxBackoffMs ?? Math.max(MAX_BACKOFF_MS, backoffMs);
-  return { maxAttempts, baseMs: backoffMs, factor, capMs, jitter };
 }

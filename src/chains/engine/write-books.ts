@@ -65,7 +65,7 @@ export async function writeBooks(tx: Queryable, books: readonly Book[], worker: 
     const run_id = book.runId;
     const node_id = node.id;
     if (entry.endedAttempt) endedAttempts.push({ run_id, node_id, ...entry.endedAttempt });
-    if (status !== was.status || entry.endedAttempt) {
+    if (status !== was.status || entry.endedAttempt || artifact !== null) {
       difference.nodes.push({ run_id, node_id, status, attempt, error, artifact: artifact ?? null });
     }
     if (was.live && !live) difference.deleted.push({ run_id, node_id });

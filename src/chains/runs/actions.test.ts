@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { fails, holds, refusal, scripted, useChains } from "../../../test/chains.ts";
 import type { Json } from "../../../test/client.ts";
 import { useDatabase } from "../../../test/database.ts";
-import { signal } from "../../../test/until.ts";
+import { signal, until } from "../../../test/until.ts";
 import type { NodeDef } from "../definitions/dag.ts";
 import type { NodeStatus, RunStatus } from "../engine/states.ts";
 
@@ -147,9 +147,9 @@ describe("a node in any state", () => {
   });
 
   test.each([
-    ["retry", ["SUCCESS", "SKIPPED", "RUNNING", "PENDING", "RETRYING"]],
-    ["retry?dryRun=true", ["SUCCESS", "SKIPPED", "RUNNING", "PENDING", "RETRYING"]],
-    ["complete", ["SKIPPED", "PENDING", "RETRYING"]],
+    ["retry", ["SUCCESS", "SKIPPED", "RUNNING", "PENDING"]],
+    ["retry?dryRun=true", ["SUCCESS", "SKIPPED", "RUNNING", "PENDING"]],
+    ["complete", ["SKIPPED", "PENDING"]],
   ] as [string, (keyof typeof nodeIds)[]][])("refuses to %s in a wrong state", async (action, wrong) => {
     const before = await snapshot(runId);
     for (const status of wrong) {
@@ -356,6 +356,71 @@ describe("retrying", () => {
   });
 });
 
+describe("a node in a long back-off", () => {
+  const LONG = { maxAttempts: 2, backoffMs: 3_600_000 };
+  /** A run whose node has failed once and waits an hour. */
+  async function waitingRun() {
+    const load = fixable("load", { retry: LONG });
+    const runId = await chains.run([load.node, { id: "next", type: "noop", dependsOn: ["load"] }]);
+    await chains.nodeReaches(runId, "load", "RETRYING");
+    return { runId, fix: load.fix };
+  }
+
+  test("is retried now, as the attempt that it waits for and with a fresh budget", async () => {
+    const { runId, fix } = await waitingRun();
+    expect((await post(`/runs/${runId}/nodes/load:retry?dryRun=true`)).status).toBe(200);
+    expect(await chains.node(runId, "load")).toMatchObject({ status: "RETRYING", attempt: 2 });
+    const again = await post(`/runs/${runId}/nodes/load:retry`, { reason: "it is up again" });
+    expect(again).toMatchObject({ status: 200, body: { status: "RETRYING", attempt: 2 } });
+    // The budget begins anew: it fails a second time and waits again, instead of being FAILED.
+    await until(async () => (await chains.node(runId, "load")).attempt === 3, "the third attempt to be due");
+    fix();
+    await post(`/runs/${runId}/nodes/load:retry`);
+    await chains.reaches(runId, "SUCCESS");
+    expect(await chains.node(runId, "load")).toMatchObject({ status: "SUCCESS", attempt: 3 });
+    expect(await audited(`${runId}/load`)).toMatchObject([
+      { action: "node.retry", details: { reason: "it is up again" } },
+      { action: "node.retry" },
+    ]);
+  });
+
+  test("is completed, and its attempt that never began is not counted", async () => {
+    const { runId } = await waitingRun();
+    const { status, body } = await post(`/runs/${runId}/nodes/load:complete`, { artifactJson: { rows: 3 } });
+    expect([status, body]).toEqual([200, { runId, nodeId: "load", status: "SUCCESS", attempt: 1 }]);
+    await chains.reaches(runId, "SUCCESS");
+    expect(await chains.node(runId, "load")).toMatchObject({ artifact: { rows: 3 }, attempt: 1, lastError: null });
+    const attempts = (await get<{ items: Json[] }>(`/runs/${runId}/nodes/load/attempts`)).body;
+    expect(JSON.stringify(attempts)).toContain("not fixed yet");
+  });
+
+  test.each(["FAILED", "RETRYING"] as const)(
+    "and any other that is retried takes the given artifact: it shows it, and its attempt is given it (%s)",
+    async (from) => {
+      const gate = signal();
+      const seen: unknown[] = [];
+      const load = scripted(
+        "load",
+        async ({ checkpoint }) => {
+          if (seen.push(checkpoint ?? null) === 1) throw new Error("no offset");
+          await gate.promise;
+          return { artifact: "done" };
+        },
+        from === "RETRYING" ? { retry: LONG } : {},
+      );
+      const runId = await chains.run([load]);
+      await chains.nodeReaches(runId, "load", from);
+      expect((await post(`/runs/${runId}/nodes/load:retry`, { artifactJson: '{"offset":500}' })).status).toBe(200);
+      await chains.nodeReaches(runId, "load", "RUNNING");
+      expect(await chains.node(runId, "load")).toMatchObject({ artifact: { offset: 500 } });
+      gate.resolve();
+      await chains.reaches(runId, "SUCCESS");
+      expect(await chains.node(runId, "load")).toMatchObject({ artifact: "done" });
+      expect(seen).toEqual([null, { offset: 500 }]);
+    },
+  );
+});
+
 describe("completing a node", () => {
   /** A run whose first node has failed, and whose second returns the artifact of the first. */
   async function failedRun() {
@@ -429,4 +494,96 @@ describe("completing a node", () => {
     await chains.reaches(runId, "SUCCESS");
     expect(await chains.node(runId, "load")).toMatchObject({ artifact: "by hand", attempt: 1 });
   });
+});
+
+describe("a preview", () => {
+  type Preview = { status: string; revision: string; nodes: { nodeId: string; from: string; to: string }[] };
+  const preview = async (path: string) =>
+    (await post<Preview>(`${path}${path.includes("?") ? "&" : "?"}dryRun=true`)).body;
+  const moves = ({ nodes }: Preview) => nodes.map(({ nodeId, from, to }) => [nodeId, from, to]);
+
+  test("lists what a stop, a resume and a completion would change", async () => {
+    const runId = await chains.run([scripted("work", holds), { id: "after", type: "noop", dependsOn: ["work"] }]);
+    await chains.nodeReaches(runId, "work", "RUNNING");
+    expect(moves(await preview(`/runs/${runId}:stop`))).toEqual([
+      ["work", "RUNNING", "STOPPED"],
+      ["after", "PENDING", "STOPPED"],
+    ]);
+    expect(moves(await preview(`/runs/${runId}/nodes/work:complete`))).toEqual([["work", "RUNNING", "SUCCESS"]]);
+    await post(`/runs/${runId}:stop`);
+    await chains.reaches(runId, "STOPPED");
+    expect(moves(await preview(`/runs/${runId}:resume`))).toEqual([
+      ["work", "STOPPED", "RETRYING"],
+      ["after", "STOPPED", "PENDING"],
+    ]);
+  });
+
+  test("is what happens, or nothing does", async () => {
+    const { node, fix } = fixable("load");
+    const runId = await chains.run([node, { id: "publish", type: "noop", dependsOn: ["load"] }]);
+    await chains.reaches(runId, "FAILED");
+    const path = `/runs/${runId}/nodes/load:retry`;
+    const seen = await preview(path);
+    expect(moves(seen)).toEqual([
+      ["load", "FAILED", "RETRYING"],
+      ["publish", "SKIPPED", "PENDING"],
+    ]);
+    expect(await preview(path)).toEqual(seen);
+
+    // Another person tries in vain: the moves are the same as before, but of another attempt.
+    await post(path);
+    await chains.reaches(runId, "FAILED");
+    const before = await snapshot(runId);
+    const late = await post(`${path}?revision=${seen.revision}`);
+    expect(refusal(late)).toEqual([409, "RUN_CHANGED"]);
+    expect(await snapshot(runId)).toEqual(before);
+
+    const again = await preview(path);
+    expect((late.body["details"] as Json)["revision"]).toBe(again.revision);
+    fix();
+    expect((await post(`${path}?revision=${again.revision}`)).status).toBe(200);
+    await chains.reaches(runId, "SUCCESS");
+  });
+
+  test("of one node holds while others go on", async () => {
+    const [gate, end] = [signal(), signal()];
+    const { node, fix } = fixable("load");
+    const waits = (id: string, { promise }: typeof gate) => scripted(id, async () => ({ artifact: await promise }));
+    const runId = await chains.run([node, waits("long", gate), waits("longer", end)]);
+    await chains.nodeReaches(runId, "load", "FAILED");
+    await chains.nodeReaches(runId, "long", "RUNNING");
+    const { revision } = await preview(`/runs/${runId}/nodes/load:retry`);
+    gate.resolve();
+    await chains.nodeReaches(runId, "long", "SUCCESS");
+    fix();
+    expect((await post(`/runs/${runId}/nodes/load:retry?revision=${revision}`)).status).toBe(200);
+    end.resolve();
+    await chains.reaches(runId, "SUCCESS");
+  });
+});
+
+test("the time of a node that waits for a run is that of the whole wait", async () => {
+  const gate = signal();
+  const began = signal();
+  const slow = scripted("slow", async () => {
+    began.resolve();
+    await gate.promise;
+    return {};
+  });
+  const child = await chains.define([slow]);
+  const { body: chain } = await get(`/chains/${child}`);
+  const runId = await chains.run([{ id: "sub", type: "chain", cfg: { name: chain["name"] } }]);
+  await began.promise;
+  const fromMs = performance.now();
+  await until(
+    async () => (await database.query("select from chains.live_node where state = 'parked'")).length > 0,
+    "the node to wait",
+  );
+  const waitedMs = performance.now() - fromMs;
+  gate.resolve();
+  await chains.reaches(runId, "SUCCESS");
+  const metrics = await (await fetch(`${chains.url}/metrics`)).text();
+  const sum = /^millrace_chains_node_seconds_sum\{type="chain",outcome="succeeded"\} (\S+)$/m.exec(metrics)?.[1];
+  expect(Number(sum) * 1_000).toBeGreaterThanOrEqual(waitedMs);
+  expect(metrics).not.toContain('outcome="sub-run"');
 });

@@ -5,7 +5,7 @@
 import type { Db, Queryable, Tx } from "../../kernel/data/db.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
-import { chainsError } from "../catalogue.ts";
+import { type ChainsHints, chainsError } from "../catalogue.ts";
 import type { CallerListener } from "../engine/ended.ts";
 import type { Engine } from "../engine/engine.ts";
 import { CALLED_TRIGGER } from "../engine/notify.ts";
@@ -13,7 +13,7 @@ import type { RunCache } from "../engine/run-cache.ts";
 import { ENDED_RUN, type RunStatus } from "../engine/states.ts";
 import type { ChildOutcome } from "../engine/transition.ts";
 import { artifactBytes, readArtifacts } from "../store/children.ts";
-import { type NodeWait, rootOf, stillWaiting } from "../store/node-waits.ts";
+import { type NodeWait, openNodes, rootOf, stillWaiting } from "../store/node-waits.ts";
 import { findChainToRun, insertChainRuns, readOutcome, readStatus, runsUnderWay } from "../store/runs.ts";
 import { TIMER_TOPIC } from "../topics.ts";
 import type { Reference } from "../types/node-type.ts";
@@ -38,12 +38,16 @@ export interface CalledRuns {
   endWait(wait: NodeWait, outcome: ChildOutcome): Promise<"counted" | "early" | "gone">;
   /** Those whose node waits, or may be about to. */
   stillWaiting(db: Queryable, waits: readonly NodeWait[]): Promise<Set<string>>;
+  /** Those whose node has not ended, in a run that is not being stopped: a later attempt of it may wait again. */
+  openNodes(db: Queryable, waits: readonly NodeWait[]): Promise<Set<string>>;
 }
 
 export interface CallRequest {
   opTime: string;
   params: Record<string, unknown>;
   startedBy: string;
+  /** 0 if it is left out. */
+  priority?: number;
 }
 
 export interface CallEnd {
@@ -57,6 +61,7 @@ export interface CallEnd {
 export interface CalledRunsDeps {
   db: Db;
   wake: Wake;
+  hints: ChainsHints;
   ids: Ids;
   runs: Runs;
   engine: Engine;
@@ -66,11 +71,11 @@ export interface CalledRunsDeps {
 }
 
 export function createCalledRuns(deps: CalledRunsDeps): CalledRuns {
-  const { db, wake, ids, runs, engine, runCache } = deps;
+  const { db, wake, hints, ids, runs, engine, runCache } = deps;
   return {
     chains: deps.chainNamed,
 
-    async start(tx, chain, { opTime, params, startedBy }) {
+    async start(tx, chain, { opTime, params, startedBy, priority = 0 }) {
       const found = await findChainToRun(tx, chain);
       if (!found) throw chainsError("CHAIN_NOT_FOUND", { chainId: `named \`${chain}\`` });
       if (!found.enabled) throw chainsError("CHAIN_DISABLED", { chainId: found.chain_id, name: chain });
@@ -80,7 +85,7 @@ export function createCalledRuns(deps: CalledRunsDeps): CalledRuns {
         job_id: null,
         params,
         op_time: opTime,
-        priority: 0,
+        priority,
         trigger: CALLED_TRIGGER,
         triggered_by: startedBy,
         parent_run_id: null,
@@ -91,6 +96,7 @@ export function createCalledRuns(deps: CalledRunsDeps): CalledRuns {
       const made = await insertChainRuns(tx, [run]);
       if (made.length === 0) throw chainsError("CHAIN_DISABLED", { chainId: found.chain_id, name: chain });
       tx.afterCommit(() => wake.hint(TIMER_TOPIC));
+      hints.changed(tx, "run", run.run_id);
       return run.run_id;
     },
 
@@ -122,5 +128,6 @@ export function createCalledRuns(deps: CalledRunsDeps): CalledRuns {
     },
 
     stillWaiting,
+    openNodes,
   };
 }

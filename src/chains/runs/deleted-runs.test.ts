@@ -11,7 +11,7 @@ let operations: Operation[] = [];
 
 beforeAll(async () => {
   const all = operationsOf(await readDocument(chains.url), { runId: "", nodeId: "load" });
-  operations = all.filter(({ path }) => path.includes("{runId}"));
+  operations = all.filter(({ path }) => path.startsWith("/api/v1/runs/") && path.includes("{runId}"));
 });
 
 /** Ends a run in this process, and deletes it as another process would. */

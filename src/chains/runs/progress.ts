@@ -1,19 +1,27 @@
 /**
- * Hints for live views that a run has changed. Runs change many times a second and a view reads at most a few times a second,
+ * Hints that a run has changed, for pages and for live views of the run. Runs change many times a second and a view reads at most a few times a second,
  * so hints are collected for GATHER_MS instead of being sent for every change.
  */
+import type { Db } from "../../kernel/data/db.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
+import type { ChainsHints } from "../catalogue.ts";
 import { progressTopic } from "../topics.ts";
 
 export interface Progress {
   /** Call it after the commit. */
-  changed(runIds: Iterable<string>): void;
+  changed(runIds: readonly string[]): void;
 }
 
 /** Shorter than the pause of any view, so that it adds little delay. */
 const GATHER_MS = 100;
 
-export function createProgress(wake: Pick<Wake, "hint">): Progress {
+export interface ProgressDeps {
+  db: Db;
+  wake: Pick<Wake, "hint">;
+  hints: ChainsHints;
+}
+
+export function createProgress({ db, wake, hints }: ProgressDeps): Progress {
   const topics = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -25,6 +33,7 @@ export function createProgress(wake: Pick<Wake, "hint">): Progress {
 
   return {
     changed(runIds) {
+      hints.changed(db, "run", runIds);
       for (const runId of runIds) topics.add(progressTopic(runId));
       timer ??= setTimeout(send, GATHER_MS).unref();
     },

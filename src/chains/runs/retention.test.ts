@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { type TestDatabase, useDatabase } from "../../../test/database.ts";
 import { silentLog } from "../../../test/log.ts";
+import { noHints } from "../../../test/no-hints.ts";
 import { until } from "../../../test/until.ts";
 import { addRun } from "../run.fixture.ts";
 import type { NewRun } from "../store/runs.ts";
@@ -40,7 +41,7 @@ async function end(runId: string, daysAgo: number): Promise<void> {
 /** Runs the service until it deletes nothing more. */
 async function deleteOld(): Promise<void> {
   const settings = { slots: 1, stopGraceSeconds: 1, drainSeconds: 1, lostLimit: 1, keepDays: KEEP_DAYS, nodeTypes: [] };
-  const retention = createRetention({ db: database.db, log: silentLog, onRun: () => {}, settings });
+  const retention = createRetention({ db: database.db, hints: noHints, log: silentLog, onRun: () => {}, settings });
   for (let deleted = 1; deleted > 0; ) deleted = (await retention.runOnce())["deleted"] ?? 0;
 }
 

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { fails, holds, refusal, scripted, useChains } from "../../../test/chains.ts";
 import type { Answer, Json } from "../../../test/client.ts";
 import { useDatabase } from "../../../test/database.ts";
-import { until } from "../../../test/until.ts";
+import { signal, until } from "../../../test/until.ts";
 
 const database = useDatabase();
 const chains = useChains(database);
@@ -41,12 +41,33 @@ describe("a run", () => {
       startedAt: aTime,
       endedAt: aTime,
       counts: { SUCCESS: 1, FAILED: 1 },
+      previous: null,
       dagJson: expect.any(String),
       dag: { nodes },
     });
     expect(JSON.parse(String(run["dagJson"]))).toEqual({ nodes });
-    const { dagJson: _, dag: __, counts: ___, ...summary } = run;
-    expect((await get(`/runs?chainId=${chainId}`)).body).toEqual({ items: [summary], page: 1, size: 20, total: 1 });
+    const { dagJson: _, dag: __, counts: ___, previous: ____, ...summary } = run;
+    expect((await get(`/runs?chainId=${chainId}`)).body).toEqual({
+      items: [summary],
+      page: 1,
+      size: 20,
+      total: 1,
+      next: null,
+    });
+  });
+
+  test("names the run of its chain before it, with the version of that one", async () => {
+    const chainId = await chains.define([{ id: "a", type: "noop" }], { name: "often changed" });
+    const first = await chains.start(chainId);
+    await chains.start(await chains.define([{ id: "a", type: "noop" }]));
+    const change = { name: "often changed", version: 1, dagJson: { nodes: [{ id: "b", type: "noop" }] } };
+    expect((await chains.api.put(`/api/v1/chains/${chainId}`, change)).status).toBe(200);
+    const second = await chains.start(chainId);
+    const third = await chains.start(chainId);
+    const previous = async (runId: string) => (await get(`/runs/${runId}?dag=false`)).body["previous"];
+    expect(await previous(first)).toBeNull();
+    expect(await previous(second)).toEqual({ runId: first, chainVersion: 1 });
+    expect(await previous(third)).toEqual({ runId: second, chainVersion: 2 });
   });
 
   test("that is PENDING because of maxActiveRuns has a reason", async () => {
@@ -77,6 +98,41 @@ describe("a run", () => {
   test("is found by its id in upper case", async () => {
     const runId = await chains.run([{ id: "a", type: "noop" }]);
     expect((await get(`/runs/${runId.toUpperCase()}`)).body["runId"]).toBe(runId);
+  });
+});
+
+describe("the nodes of a run", () => {
+  test("can be read without artifacts, and only those that changed since then or are in work", async () => {
+    const gate = signal();
+    const runId = await chains.run([
+      scripted("done", () => ({ artifact: { rows: 3 } })),
+      scripted("long", async () => ({ artifact: await gate.promise })),
+      { id: "last", type: "noop", dependsOn: ["long"] },
+    ]);
+    await chains.nodeReaches(runId, "done", "SUCCESS");
+    await chains.nodeReaches(runId, "long", "RUNNING");
+    type Nodes = { nodeId: string; artifact: unknown; updatedAt: string }[];
+    const read = async (query: string) => (await get<Nodes>(`/runs/${runId}/nodes?${query}`)).body;
+    expect((await read("artifacts=false")).map(({ nodeId, artifact }) => [nodeId, artifact])).toEqual([
+      ["done", null],
+      ["long", null],
+      ["last", null],
+    ]);
+    const later = new Date(Date.now() + 3_600_000).toISOString();
+    expect((await read(`artifacts=false&since=${later}`)).map(({ nodeId }) => nodeId)).toEqual(["long"]);
+    expect((await read(`since=${later}`)).map(({ nodeId }) => nodeId)).toEqual(["long"]);
+    const [done] = await read("");
+    expect(done).toMatchObject({ nodeId: "done", artifact: { rows: 3 } });
+    expect((await read(`artifacts=false&since=${done?.updatedAt}`)).map(({ nodeId }) => nodeId)).toContain("done");
+    gate.resolve();
+    await chains.reaches(runId, "SUCCESS");
+  });
+
+  test("need not come with the DAG of their run", async () => {
+    const runId = await chains.run([{ id: "a", type: "noop" }]);
+    const { body } = await get(`/runs/${runId}?dag=false`);
+    expect(body).toMatchObject({ runId, counts: expect.anything() });
+    expect(Object.keys(body)).not.toContain("dag");
   });
 });
 
@@ -115,6 +171,46 @@ describe("the list of runs", () => {
     childRunId = String((await chains.node(runIds[0] ?? "", "call"))["childRunId"]);
   });
 
+  test("goes on after the last run of a page, whatever has started meanwhile", async () => {
+    const first = await get<{ next: string; total: number }>(`/runs?chainId=${chainId}&size=2`);
+    expect(first.body).toMatchObject({ next: runIds[1], total: 3 });
+    expect(await found({ size: "2", after: first.body.next })).toEqual([0]);
+    expect((await get(`/runs?chainId=${chainId}&size=2&after=${runIds[1]}`)).body).toMatchObject({
+      next: null,
+      total: 3,
+    });
+    expect(await found({ after: "no-id" })).toEqual([]);
+  });
+
+  test("has neither gaps nor repetitions between runs of one moment", async () => {
+    const many = await chains.define([{ id: "a", type: "noop" }]);
+    const made = [
+      await chains.start(many),
+      await chains.start(many),
+      await chains.start(many),
+      await chains.start(many),
+    ];
+    await database.query("update chains.job_run set created_at = '2002-01-01' where chain_id = $1", [many]);
+    const seen: string[] = [];
+    for (let after = ""; ; ) {
+      const { body } = await get<{ items: { runId: string }[]; next: string | null }>(
+        `/runs?chainId=${many}&size=1${after}`,
+      );
+      seen.push(...body.items.map(({ runId }) => runId));
+      if (body.next === null) break;
+      after = `&after=${body.next}`;
+    }
+    expect(seen.toSorted()).toEqual(made.toSorted());
+  });
+
+  test("is filtered by what started a run, and who", async () => {
+    const by = String((await get(`/runs/${runIds[0]}`)).body["triggeredBy"]);
+    expect(await found({ trigger: "api", triggeredBy: by })).toEqual([2, 1, 0]);
+    expect(await found({ trigger: "schedule" })).toEqual([]);
+    expect(await found({ triggeredBy: "nobody" })).toEqual([]);
+    expect((await get("/runs?trigger=magic")).status).toBe(400);
+  });
+
   test("is newest first, page by page", async () => {
     expect(await found({})).toEqual([2, 1, 0]);
     expect(await found({ size: "2" })).toEqual([2, 1]);
@@ -141,6 +237,9 @@ describe("the list of runs", () => {
   test("accepts the start of a run's id, and an unencoded `+`", async () => {
     const [first = ""] = runIds;
     expect(await found({ q: first.toUpperCase() }, "size=5")).toEqual([0]);
+    for (const length of [8, 13, 18, 36]) expect(await found({ id: first.slice(0, length) })).toContain(0);
+    expect(await found({ id: first.toUpperCase() })).toEqual([0]);
+    expect(await found({ id: `${first.slice(0, -1)}${first.endsWith("0") ? 1 : 0}` })).toEqual([]);
     expect(await found({}, `chainId=${chainId}&from=2001-01-01T03:30:00+02:00`)).toEqual([2]);
   });
 
@@ -153,16 +252,22 @@ describe("the list of runs", () => {
 
   test.each(["chainId", "parentRunId"])("is empty for an unknown %s", async (field) => {
     for (const id of ["x", "%25", "00000000-0000-4000-8000-000000000000"]) {
-      expect((await get(`/runs?${field}=${id}`)).body).toEqual({ items: [], page: 1, size: 20, total: 0 });
+      expect((await get(`/runs?${field}=${id}`)).body).toEqual({ items: [], page: 1, size: 20, total: 0, next: null });
     }
   });
 
-  test.each(["status=DONE", "status=success", "from=yesterday", "opTime=%20", "page=0", `q=${"x".repeat(129)}`])(
-    "refuses %s",
-    async (query) => {
-      expect(refusal(await get(`/runs?${query}`))).toEqual([400, "VALIDATION_FAILED"]);
-    },
-  );
+  test.each([
+    "status=DONE",
+    "status=success",
+    "from=yesterday",
+    "opTime=%20",
+    "page=0",
+    `q=${"x".repeat(129)}`,
+    "id=0123456",
+    "id=no-id-of-a-run",
+  ])("refuses %s", async (query) => {
+    expect(refusal(await get(`/runs?${query}`))).toEqual([400, "VALIDATION_FAILED"]);
+  });
 });
 
 describe("the nodes of a run", () => {
@@ -178,6 +283,7 @@ describe("the nodes of a run", () => {
     await chains.nodeReaches(runId, "again", "RETRYING");
     await chains.nodeReaches(runId, "a", "SUCCESS");
     const nothing = {
+      runWhen: "all_success",
       lastError: null,
       artifactJson: null,
       artifact: null,
@@ -190,6 +296,7 @@ describe("the nodes of a run", () => {
       progressNote: null,
       worker: null,
       childRunId: null,
+      updatedAt: aTime,
     };
     const worker = expect.stringContaining(`:${process.pid}`);
     const pending = { ...nothing, type: "noop", status: "PENDING", attempt: 0, maxAttempts: 1 };

@@ -2,7 +2,7 @@
 import { ApiError, kernelError } from "../../kernel/errors.ts";
 import { actionPath } from "../../kernel/http/action-path.ts";
 import { parseJson } from "../../kernel/http/body.ts";
-import { DryRunQuery, errors, NoBody } from "../../kernel/http/schemas.ts";
+import { errors, NoBody } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
 import type { Chains } from "../chains.ts";
 import { isUuid, runIdOf } from "../ids.ts";
@@ -30,12 +30,14 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
       },
     },
     async ({ query: { page, size, ...filter } }) => {
-      const { chainId, parentRunId } = filter;
+      const { chainId, parentRunId, after } = filter;
       // Text that is not an id matches nothing.
-      if ([chainId, parentRunId].some((id) => id !== undefined && !isUuid(id)))
-        return { items: [], page, size, total: 0 };
-      const { items, total } = await reads.list(filterOf(filter), { size, offset: (page - 1) * size });
-      return { items: items.map(runReply), page, size, total };
+      if ([chainId, parentRunId, after].some((id) => id !== undefined && !isUuid(id)))
+        return { items: [], page, size, total: 0, next: null };
+      const offset = after === undefined ? (page - 1) * size : 0;
+      const { items, total } = await reads.list(filterOf(filter), { size, offset });
+      const next = items.length === size ? (items.at(-1)?.run_id ?? null) : null;
+      return { items: items.map(runReply), page, size, total, next };
     },
   );
 
@@ -47,13 +49,15 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
         tags,
         summary: "Show a run",
         params: schemas.RunParams,
+        querystring: schemas.RunQuery,
         response: { 200: schemas.RunDetail, ...errors(400) },
       },
     },
-    async ({ params }) => {
+    async ({ params, query }) => {
       const runId = runIdOf(params);
-      const [row, dag] = await Promise.all([reads.get(runId), reads.dag(runId)]);
-      return { ...runReply(row), counts: row.counts, dagJson: JSON.stringify(dag), dag };
+      const [row, dag] = await Promise.all([reads.get(runId), query.dag ? reads.dag(runId) : undefined]);
+      const { counts, previous } = row;
+      return { ...runReply(row), counts, previous, ...(dag && { dagJson: JSON.stringify(dag), dag }) };
     },
   );
 
@@ -66,12 +70,14 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
         summary: "Show all nodes of a run, in the order of its definition",
         description: "An artifact larger than 64 KB is only shown with the node itself.",
         params: schemas.RunParams,
+        querystring: schemas.NodesQuery,
         response: { 200: schemas.NodesReply, ...errors(400) },
       },
     },
-    async ({ params }) => {
+    async ({ params, query: { artifacts, since } }) => {
       const runId = runIdOf(params);
-      const [rows, dag] = await Promise.all([reads.nodes(runId), reads.dag(runId)]);
+      const asked = { artifacts, since: since === undefined ? null : timeOf(since) };
+      const [rows, dag] = await Promise.all([reads.nodes(runId, asked), reads.dag(runId)]);
       return rows.map(nodeReplies(dag));
     },
   );
@@ -182,7 +188,7 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
         tags,
         summary: "Stop a run: waiting nodes at once, running nodes within the grace period",
         params: schemas.RunParams,
-        querystring: DryRunQuery,
+        querystring: schemas.ActionQuery,
         body: schemas.StopBody,
         response: { 200: schemas.RunStatusReply, ...errors(400, 409) },
       },
@@ -190,7 +196,8 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
     async (request) => {
       const runId = runIdOf(request.params);
       const asked = { ...request.query, reason: request.body?.reason ?? null };
-      return { runId, status: await runs.stop(runId, actorOf(request), asked) };
+      const { status, ...effect } = await runs.stop(runId, actorOf(request), asked);
+      return { runId, status, ...(request.query.dryRun && effect) };
     },
   );
 
@@ -202,14 +209,15 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
         tags,
         summary: "Resume a stopped run",
         params: schemas.RunParams,
-        querystring: DryRunQuery,
+        querystring: schemas.ActionQuery,
         body: NoBody,
         response: { 200: schemas.RunStatusReply, ...errors(400, 409) },
       },
     },
     async (request) => {
       const runId = runIdOf(request.params);
-      return { runId, status: await runs.resume(runId, actorOf(request), request.query) };
+      const { status, ...effect } = await runs.resume(runId, actorOf(request), request.query);
+      return { runId, status, ...(request.query.dryRun && effect) };
     },
   );
 
@@ -229,8 +237,9 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
     async (request) => {
       const runId = runIdOf(request.params);
       const asked = { ...request.query, reason: request.body?.reason ?? null };
-      const { status, nodes } = await runs.retry(runId, asked, actorOf(request));
-      return { runId, status, dryRun: request.query.dryRun, nodes };
+      const { status, nodes, revision } = await runs.retry(runId, asked, actorOf(request));
+      const { dryRun } = request.query;
+      return { runId, status, dryRun, nodes, ...(dryRun && { revision }) };
     },
   );
 
@@ -240,7 +249,8 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
       config: control,
       schema: {
         tags,
-        summary: "Retry a failed or stopped node, even while others run",
+        summary: "Retry a failed or stopped node, or end its back-off, even while others run",
+        description: "`artifactJson` is the node's artifact until the attempt ends, and its `ctx.checkpoint`.",
         params: schemas.NodeParams,
         querystring: schemas.RetryQuery,
         body: schemas.NodeActionBody,
@@ -250,10 +260,16 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
     async (request) => {
       const runId = runIdOf(request.params);
       const { nodeId } = request.params;
-      const asked = { ...request.query, nodeId, reason: request.body?.reason ?? null };
-      const { node, nodes } = await runs.retry(runId, asked, actorOf(request));
+      const asked = {
+        ...request.query,
+        nodeId,
+        artifact: artifactOf(request.body),
+        reason: request.body?.reason ?? null,
+      };
+      const { node, nodes, revision } = await runs.retry(runId, asked, actorOf(request));
       if (!node) throw new Error(`node ${nodeId} was retried but is not in the answer`);
-      return { runId, nodeId, ...node, dryRun: request.query.dryRun, nodes };
+      const { dryRun } = request.query;
+      return { runId, nodeId, ...node, dryRun, nodes, ...(dryRun && { revision }) };
     },
   );
 
@@ -265,7 +281,7 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
         tags,
         summary: "Set a node to SUCCESS with the given artifact; its children can run",
         params: schemas.NodeParams,
-        querystring: DryRunQuery,
+        querystring: schemas.ActionQuery,
         body: schemas.NodeActionBody,
         response: { 200: schemas.NodeActionReply, ...errors(400, 409) },
       },
@@ -275,16 +291,23 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
       const { params, query, body } = request;
       const { nodeId } = params;
       const asked = { ...query, nodeId, artifact: artifactOf(body), reason: body?.reason ?? null };
-      return { runId, nodeId, ...(await runs.complete(runId, asked, actorOf(request))) };
+      const { status, attempt, ...effect } = await runs.complete(runId, asked, actorOf(request));
+      return { runId, nodeId, status, attempt, ...(query.dryRun && effect) };
     },
   );
 }
 
 function filterOf(query: Omit<schemas.RunsQuery, "page" | "size">) {
-  // A `+` that was not encoded arrives as a space.
-  const time = (text: string | undefined) => (text === undefined ? null : new Date(text.replace(" ", "+")));
+  const time = (text: string | undefined) => (text === undefined ? null : timeOf(text));
   const { chainId = null, status = null, opTime = null, from, to, q = "", parentRunId = null, jobId = null } = query;
-  return { chainId, status, opTime, from: time(from), to: time(to), q, parentRunId, jobId };
+  const { id = null, trigger = null, triggeredBy = null, after = null } = query;
+  const times = { from: time(from), to: time(to) };
+  return { chainId, status, opTime, ...times, q, id, parentRunId, jobId, trigger, triggeredBy, after };
+}
+
+/** A `+` that was not encoded arrives as a space. */
+function timeOf(text: string): Date {
+  return new Date(text.replace(" ", "+"));
 }
 
 /** JSON text, as in the JobChain API, or the value itself. */

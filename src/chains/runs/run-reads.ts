@@ -9,9 +9,9 @@ import * as store from "../store/reads.ts";
 
 export interface RunReads {
   list(filter: store.RunFilter, page: { size: number; offset: number }): ReturnType<typeof store.listRuns>;
-  get(runId: string): Promise<store.CountedRunRow>;
+  get(runId: string): Promise<store.RunDetailRow>;
   dag(runId: string): Promise<Dag>;
-  nodes(runId: string): Promise<store.NodeRow[]>;
+  nodes(runId: string, asked?: store.NodesAsked): Promise<store.NodeRow[]>;
   node(runId: string, nodeId: string): Promise<store.NodeRow & { def: NodeDef }>;
   /** Oldest first. */
   attempts(runId: string, nodeId: string): Promise<store.AttemptRow[]>;
@@ -53,7 +53,7 @@ export function createRunReads({ db }: { db: Db }): RunReads {
       return dag;
     },
 
-    nodes: (runId) => store.readNodes(db, runId),
+    nodes: (runId, asked) => store.readNodes(db, runId, asked),
 
     async node(runId, nodeId) {
       const row = await store.readNode(db, runId, nodeId);

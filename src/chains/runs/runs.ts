@@ -8,13 +8,14 @@ import type { Ids } from "../../kernel/ids.ts";
 import { fingerprint } from "../../kernel/json/canonical.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
-import { chainsError } from "../catalogue.ts";
+import { type ChainsHints, chainsError } from "../catalogue.ts";
 import type { Definitions } from "../definitions/definitions.ts";
 import type { Book } from "../engine/book.ts";
 import type { Changed, Engine } from "../engine/engine.ts";
 import { complete, type Refused, resume, retry } from "../engine/revive.ts";
 import { ENDED_RUN, type NodeStatus, type RunStatus } from "../engine/states.ts";
 import { endRunIfDone, onRunEvent } from "../engine/transition.ts";
+import { saveCheckpoints } from "../store/history.ts";
 import { insertChainRuns, type NewRun } from "../store/runs.ts";
 import { takeStartKey } from "../store/starts.ts";
 import { isAwaited } from "../store/timers.ts";
@@ -38,15 +39,27 @@ export interface NodeMove {
   to: NodeStatus;
 }
 
+/** What an action does to a run, or would do. */
+export interface Effect<Status = RunStatus> {
+  status: Status;
+  nodes: NodeMove[];
+  /** The same for the same effect: what a person has seen is not done if it would be something else by now. */
+  revision: string;
+}
+/** Only previews it, or does it only if its effect is still the one that was previewed. */
+export interface Previewed extends Partial<DryRun> {
+  revision?: string;
+}
+
 export interface Runs {
   start(chainId: string, request: StartRequest): Promise<{ runId: string; repeated: boolean }>;
   /** Throws what `start` would throw, and starts nothing. */
   checkStart(chainId: string, request: StartRequest): Promise<void>;
   startMany(chainId: string, requests: readonly StartRequest[]): Promise<string[]>;
-  stop(runId: string, actor: Actor, request?: StopRequest): Promise<RunStatus>;
-  resume(runId: string, actor: Actor, options?: DryRun): Promise<RunStatus>;
+  stop(runId: string, actor: Actor, request?: StopRequest): Promise<Effect>;
+  resume(runId: string, actor: Actor, request?: Previewed): Promise<Effect>;
   retry(runId: string, request: RetryRequest, actor: Actor): Promise<Retried>;
-  complete(runId: string, request: CompleteRequest, actor: Actor): Promise<{ status: NodeStatus; attempt: number }>;
+  complete(runId: string, request: CompleteRequest, actor: Actor): Promise<Completed>;
   /** Stops it in the name of Millrace. */
   stopChild(runId: string, reason: string): Promise<void>;
   /** Stops a child run, unless a node waits for it again. */
@@ -55,23 +68,26 @@ export interface Runs {
   retryChild(runId: string): Promise<boolean>;
 }
 
-export interface StopRequest extends Partial<DryRun> {
+export interface StopRequest extends Previewed {
   reason?: string | null;
 }
-export interface RetryRequest extends DryRun {
+export interface RetryRequest extends Previewed {
   nodeId?: string;
   downstream: boolean;
   reason: string | null;
+  /** For the attempt of the named node. */
+  artifact?: unknown;
 }
-export interface Retried {
-  status: RunStatus;
+export interface Retried extends Effect {
   node: { status: NodeStatus; attempt: number } | undefined;
-  nodes: NodeMove[];
 }
-export interface CompleteRequest extends Partial<DryRun> {
+export interface CompleteRequest extends Previewed {
   nodeId: string;
   artifact: unknown;
   reason: string | null;
+}
+export interface Completed extends Effect<NodeStatus> {
+  attempt: number;
 }
 
 const SYSTEM = "millrace";
@@ -90,12 +106,13 @@ class Awaited extends Error {}
 export function createRuns(deps: {
   db: Db;
   wake: Wake;
+  hints: ChainsHints;
   engine: Engine;
   definitions: Definitions;
   ids: Ids;
   stopGraceMs: number;
 }): Runs {
-  const { db, wake, engine, definitions, ids, stopGraceMs } = deps;
+  const { db, wake, hints, engine, definitions, ids, stopGraceMs } = deps;
 
   function newRun(chainId: string, request: StartRequest): NewRun {
     return {
@@ -117,6 +134,7 @@ export function createRuns(deps: {
   /** Returns for each run whether it was inserted. */
   async function insert(tx: Queryable, runs: readonly NewRun[]): Promise<boolean[]> {
     const made = new Set((await insertChainRuns(tx, runs)).map(({ run_id }) => run_id));
+    hints.changed(tx, "run", made);
     return runs.map(({ run_id }) => made.has(run_id));
   }
 
@@ -148,23 +166,23 @@ export function createRuns(deps: {
 
   async function stop(
     runId: string,
-    { by, reason, dryRun }: DryRun & { by: string; reason: string },
+    { by, reason, dryRun = false, revision }: Previewed & { by: string; reason: string },
     also: Also = async () => {},
-  ): Promise<RunStatus> {
-    const status = await change(runId, (book): Changed<RunStatus> => {
+  ): Promise<Effect> {
+    const effect = await change(runId, (book): Changed<Effect> => {
       const { status: present } = book;
-      if (present === "STOPPING" || present === "STOPPED") return { answer: present, dry: true };
+      if (present === "STOPPING" || present === "STOPPED") return { answer: effectOf(book, revision), dry: true };
       if (ENDED_RUN.has(present)) {
         const because = `it has ended with ${present}`;
         throw chainsError("RUN_WRONG_STATE", { runId, status: present }, { verb: "stop", because });
       }
       onRunEvent(book, { kind: "stop", graceMs: stopGraceMs, actor: by, reason });
-      return { answer: book.status, dry: dryRun, also };
+      return { answer: effectOf(book, revision), dry: dryRun, also };
     });
-    if (dryRun) return status;
+    if (dryRun) return effect;
     // After the response. If the process dies before this, the timers do it when the grace period is over.
-    if (status === "STOPPING") endIfStopped(runId).catch(() => wake.hint(TIMER_TOPIC));
-    return status;
+    if (effect.status === "STOPPING") endIfStopped(runId).catch(() => wake.hint(TIMER_TOPIC));
+    return effect;
   }
 
   async function startOnce(chainId: string, key: string, request: StartRequest, options = FOR_REAL) {
@@ -217,28 +235,33 @@ export function createRuns(deps: {
       return runs.map(({ run_id }) => run_id);
     },
 
-    async stop(runId, actor, { reason = null, dryRun = false } = {}) {
+    async stop(runId, actor, { reason = null, ...previewed } = {}) {
       const by = actor.caller.name;
       const details = reason === null ? {} : { reason };
       const also: Also = (tx) => audit(tx, actor, "run.stop", runId, details);
-      return stop(runId, { by, reason: reason ?? `stopped by ${by}`, dryRun }, also);
+      return stop(runId, { by, reason: reason ?? `stopped by ${by}`, ...previewed }, also);
     },
 
-    async resume(runId, actor, { dryRun } = FOR_REAL) {
+    async resume(runId, actor, { dryRun = false, revision } = {}) {
       return change(runId, (book) => {
         refuseRun(runId, "resume", book, resume(book, actor.caller.name));
-        return { answer: book.status, dry: dryRun, also: (tx) => audit(tx, actor, "run.resume", runId) };
+        const answer = effectOf(book, revision);
+        return { answer, dry: dryRun, also: (tx) => audit(tx, actor, "run.resume", runId) };
       });
     },
 
-    async retry(runId, { nodeId, downstream, dryRun, reason }, actor) {
+    async retry(runId, { nodeId, downstream, dryRun = false, revision, reason, artifact = null }, actor) {
       const [action, target] = nodeId === undefined ? ["run.retry", runId] : ["node.retry", `${runId}/${nodeId}`];
-      const also: Also = (tx) => audit(tx, actor, action, target, { downstream, reason });
+      const also: Also = async (tx) => {
+        await audit(tx, actor, action, target, { downstream, reason });
+        if (nodeId === undefined || artifact === null) return;
+        await saveCheckpoints(tx, [{ run_id: runId, node_id: nodeId, checkpoint: artifact }]);
+      };
       return change(runId, (book): Changed<Retried> => {
         if (nodeId !== undefined) needNode(book, nodeId);
         const { status: runStatus } = book;
         const nodeStatus = nodeId === undefined ? undefined : book.nodes.get(nodeId)?.status;
-        const refused = retry(book, { nodeId, downstream, actor: actor.caller.name, reason });
+        const refused = retry(book, { nodeId, downstream, actor: actor.caller.name, reason, artifact });
         if (refused && nodeId !== undefined) {
           const details = { runId, nodeId, status: nodeStatus ?? "", runStatus };
           throw chainsError("NODE_WRONG_STATE", details, { verb: "retry", because: refused.because });
@@ -246,16 +269,17 @@ export function createRuns(deps: {
         refuseRun(runId, "retry", { status: runStatus }, refused);
         const entry = nodeId === undefined ? undefined : book.nodes.get(nodeId);
         const node = entry && { status: entry.status, attempt: entry.attempt };
-        return { answer: { status: book.status, node, nodes: movesOf(book) }, dry: dryRun, also };
+        return { answer: { ...effectOf(book, revision), node }, dry: dryRun, also };
       });
     },
 
-    async complete(runId, { nodeId, artifact, reason, dryRun = false }, actor) {
+    async complete(runId, { nodeId, artifact, reason, dryRun = false, revision }, actor) {
       const also: Also = (tx) => audit(tx, actor, "node.complete", `${runId}/${nodeId}`, { reason });
-      return change(runId, (book): Changed<{ status: NodeStatus; attempt: number }> => {
+      return change(runId, (book): Changed<Completed> => {
         const entry = needNode(book, nodeId);
-        const { status, attempt } = entry;
-        if (status === "SUCCESS") return { answer: { status, attempt }, dry: true };
+        const { status } = entry;
+        const answer = () => ({ ...effectOf(book, revision), status: entry.status, attempt: entry.attempt });
+        if (status === "SUCCESS") return { answer: answer(), dry: true };
         const refused = complete(book, { nodeId, artifact, actor: actor.caller.name, reason });
         if (refused) {
           throw chainsError(
@@ -264,12 +288,12 @@ export function createRuns(deps: {
             { verb: "complete", because: refused.because },
           );
         }
-        return { answer: { status: entry.status, attempt }, dry: dryRun, also };
+        return { answer: answer(), dry: dryRun, also };
       });
     },
 
     async stopChild(runId, reason) {
-      await stop(runId, { by: SYSTEM, reason, dryRun: false }).catch((error: unknown) => {
+      await stop(runId, { by: SYSTEM, reason }).catch((error: unknown) => {
         if (!(error instanceof ApiError)) throw error; // It has ended meanwhile.
       });
     },
@@ -279,7 +303,7 @@ export function createRuns(deps: {
         if (await isAwaited(tx, runId)) throw new Awaited();
       };
       const reason = "no node waits for it anymore";
-      await stop(runId, { by: SYSTEM, reason, dryRun: false }, unlessAwaited).catch((error: unknown) => {
+      await stop(runId, { by: SYSTEM, reason }, unlessAwaited).catch((error: unknown) => {
         if (!(error instanceof Awaited) && !(error instanceof ApiError)) throw error;
       });
     },
@@ -313,11 +337,30 @@ function needNode(book: Book, nodeId: string) {
   throw chainsError("NODE_NOT_FOUND", { runId: book.runId, nodeId }, { hint: didYouMean(nodeId, book.nodes.keys()) });
 }
 
+/** Throws if it is not the effect of that revision. */
+function effectOf(book: Book, revision: string | undefined): Effect {
+  const { runId, status } = book;
+  const nodes = movesOf(book);
+  // An attempt that has failed meanwhile is another one, although the moves are the same.
+  const attempts = nodes.map(({ nodeId }) => book.nodes.get(nodeId)?.attempt ?? 0);
+  const found = fingerprint({
+    was: book.was.status,
+    status,
+    nodes: nodes.map(({ nodeId, from, to }) => [nodeId, from, to]),
+    attempts,
+  });
+  if (revision !== undefined && revision !== found) throw chainsError("RUN_CHANGED", { runId, revision: found });
+  return { status, nodes, revision: found };
+}
+
+/** In a run that is stopped, what still runs is asked to stop, and moves when it does. */
 function movesOf(book: Book): NodeMove[] {
+  const isStopped = book.status === "STOPPING" && book.was.status !== "STOPPING";
   return book.graph.nodes.flatMap(({ id }) => {
     const entry = book.nodes.get(id);
-    return entry && (entry.status !== entry.was.status || entry.endedAttempt)
-      ? [{ nodeId: id, from: entry.was.status, to: entry.status }]
-      : [];
+    if (!entry) return [];
+    const from = entry.was.status;
+    if (isStopped && entry.status === "RUNNING") return [{ nodeId: id, from, to: "STOPPED" }];
+    return entry.status !== from || entry.endedAttempt ? [{ nodeId: id, from, to: entry.status }] : [];
   });
 }

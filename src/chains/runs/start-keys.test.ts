@@ -27,7 +27,7 @@ describe("keys that are older than a day", () => {
     const left = await database.query<{ key: string }>("select key from chains.start_key");
     expect(left).toHaveLength(10);
     expect(left.every(({ key }) => key.startsWith("young"))).toBe(true);
-    expect(process.statements.filter((name) => name === "chains.start_key.forget")).toHaveLength(3);
+    expect(process.statements.filter((name) => name === "chains.start_key.delete_old")).toHaveLength(3);
   });
 });
 

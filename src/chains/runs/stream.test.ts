@@ -71,7 +71,7 @@ describe("a client", () => {
     expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
     expect(response.headers.get("cache-control")).toBe("no-store");
     await until(() => events.length >= 2, "the present state");
-    const { dagJson: _, dag: __, ...run } = await chains.reaches(runId, "RUNNING");
+    const { dagJson: _, dag: __, previous: ___, ...run } = await chains.reaches(runId, "RUNNING");
     expect(events).toEqual([
       { kind: "run", data: run },
       { kind: "nodes", data: await chains.nodes(runId) },

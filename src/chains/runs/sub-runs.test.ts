@@ -150,7 +150,7 @@ describe("a stop of a run whose node waits for a child run", () => {
     acts.set("a", act);
     const runId = await startParent(process, [{ id: "a" }]);
     const [context] = await begin();
-    expect(await process.runs.stop(runId, ACTOR)).toBe("STOPPING");
+    expect(await process.runs.stop(runId, ACTOR)).toMatchObject({ status: "STOPPING" });
     const run = await ended(runId);
     expect(run).toMatchObject({
       status: "STOPPED",

@@ -29,8 +29,19 @@ test("a node that is ready, and its run, wait for a worker", async () => {
   expect(await waitOf(process, runId, "a")).toBe(NO_WORKER);
   expect(await waitOf(process, runId, "b")).toBe("1 parent to end");
   expect(await reasonOf(process, runId)).toBe(`waits for ${NO_WORKER}`);
+  const whole = {
+    chainId: null,
+    status: null,
+    opTime: null,
+    from: null,
+    to: null,
+    q: "",
+    id: null,
+    parentRunId: null,
+    jobId: null,
+  };
   const { items } = await process.reads.list(
-    { chainId: null, status: null, opTime: null, from: null, to: null, q: "", parentRunId: null, jobId: null },
+    { ...whole, trigger: null, triggeredBy: null, after: null },
     { size: 10, offset: 0 },
   );
   expect(items.map((row) => runReply(row).reason)).toEqual([`waits for ${NO_WORKER}`]);

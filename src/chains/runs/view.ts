@@ -1,7 +1,11 @@
 /** Replies for runs and nodes: their rows, their definition and, for a node that does not run, what it waits for. */
 import { counted } from "../../kernel/text/sentences.ts";
 import type { Dag, NodeDef } from "../definitions/dag.ts";
+import type { Run, RunNode } from "../replies.ts";
 import type { NodeRow, RunRow, UnservedRole } from "../store/reads.ts";
+
+/** Fields that only some callers read. */
+type More = Readonly<Record<string, unknown>>;
 
 export function runReply(row: RunRow) {
   return {
@@ -24,7 +28,7 @@ export function runReply(row: RunRow) {
     updatedAt: row.updated_at,
     startedAt: row.started_at,
     endedAt: row.ended_at,
-  };
+  } satisfies Run<Date> & More;
 }
 
 function whyWaiting({ status, active, max_active_runs, unserved }: RunRow): string | null {
@@ -46,6 +50,7 @@ export function nodeReply(row: NodeRow, def: NodeDef | undefined) {
     nodeId: row.node_id,
     type: def?.type ?? "",
     dependsOn: def?.dependsOn ?? [],
+    runWhen: def?.runWhen ?? "all_success",
     status: row.status,
     attempt: row.attempt,
     maxAttempts: def?.retry?.maxAttempts ?? 1,
@@ -61,7 +66,8 @@ export function nodeReply(row: NodeRow, def: NodeDef | undefined) {
     progressNote: row.progress_note,
     worker: row.worker,
     childRunId: row.child_run_id,
-  };
+    updatedAt: row.updated_at,
+  } satisfies RunNode<Date> & More;
 }
 
 function unservedProcess(role: UnservedRole): string {

@@ -4,7 +4,7 @@ import type { Db } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { counted } from "../../kernel/text/sentences.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
-import { chainsError } from "../catalogue.ts";
+import { type ChainsHints, chainsError } from "../catalogue.ts";
 import { deletePool, listPools, type PoolUsers, setPool } from "../store/definitions.ts";
 import { READY_IN_POOL_TOPIC } from "../topics.ts";
 
@@ -15,7 +15,7 @@ export interface Pools {
   remove(name: string, actor: Actor, options?: DryRun): Promise<void>;
 }
 
-export function createPools({ db, wake }: { db: Db; wake: Wake }): Pools {
+export function createPools({ db, wake, hints }: { db: Db; wake: Wake; hints: ChainsHints }): Pools {
   return {
     list: () => listPools(db),
 
@@ -24,6 +24,7 @@ export function createPools({ db, wake }: { db: Db; wake: Wake }): Pools {
         await setPool(tx, name, size);
         await audit(tx, actor, "pool.set", name, { size });
         tx.afterCommit(() => wake.hint(READY_IN_POOL_TOPIC));
+        hints.changed(tx, "pool", name);
       }),
 
     remove: (name, actor, options = FOR_REAL) =>
@@ -33,6 +34,7 @@ export function createPools({ db, wake }: { db: Db; wake: Wake }): Pools {
         const because = whoUses(users);
         if (because !== undefined) throw chainsError("POOL_IN_USE", { name, ...users }, { because });
         await audit(tx, actor, "pool.delete", name);
+        hints.changed(tx, "pool", name);
       }),
   };
 }

@@ -45,6 +45,8 @@ describe("a schedule", () => {
       nextAt: expect.stringMatching(/-12-31T12:00:00\.000Z$/),
       lastAt: null,
       lastRunId: null,
+      problem: null,
+      retryAt: null,
       createdAt: aTime,
       updatedAt: aTime,
     });

@@ -4,9 +4,10 @@ import { DryRunQuery, errors, NoBody } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
 import type { Chains } from "../chains.ts";
 import { chainIdOf, scheduleIdOf } from "../ids.ts";
-import * as schemas from "../schemas.ts";
+import { ChainParams } from "../schemas.ts";
 import type { ScheduleRow } from "../store/schedules.ts";
 import type { ScheduleKey } from "./schedules.ts";
+import * as schemas from "./schemas.ts";
 
 export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: Chains }): void {
   const read = { scope: "chain:read" } as const;
@@ -20,7 +21,7 @@ export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: 
       schema: {
         tags,
         summary: "List the schedules of a chain",
-        params: schemas.ChainParams,
+        params: ChainParams,
         response: { 200: schemas.SchedulesReply, ...errors(400) },
       },
     },
@@ -34,7 +35,7 @@ export function scheduleRoutes(http: Http, { chains: { schedules } }: { chains: 
       schema: {
         tags,
         summary: "Start a chain on a schedule: cron with a time zone",
-        params: schemas.ChainParams,
+        params: ChainParams,
         querystring: DryRunQuery,
         body: schemas.ScheduleBody,
         response: { 200: schemas.ScheduleReply, ...errors(400) },
@@ -197,6 +198,8 @@ function scheduleReply(row: ScheduleRow) {
     nextAt: row.paused ? null : row.next_at,
     lastAt: row.last_at,
     lastRunId: row.last_run_id,
+    problem: row.problem,
+    retryAt: row.retry_at,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };

@@ -1,14 +1,15 @@
 /** Schedules on a real Postgres: each fire starts its run once over all processes, and missed fires follow the policy. */
+
 import { beforeEach, describe, expect, test } from "vitest";
 import { ACTOR, type ChainProcess, useChainProcesses } from "../../../test/chain-process.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { until } from "../../../test/until.ts";
+import { HOUR_MS } from "../../kernel/time/units.ts";
 import type { ScheduleInput } from "./schedules.ts";
 
 const database = useDatabase();
 const chains = useChainProcesses(database);
 const { define, ended } = chains;
-const HOUR_MS = 3_600_000;
 
 /** Hourly, half an hour away from now, so that no fire is due by chance. */
 const hourly = () => `${(new Date().getUTCMinutes() + 30) % 60} * * * *`;
@@ -134,8 +135,10 @@ describe("a schedule", () => {
     await process.definitions.update(chainId, { name, dagJson, version: 1 }, ACTOR);
     await setNext(scheduleId, new Date());
     expect(await process.timers.runOnce()).toMatchObject({ fired: 0 });
-    expect(process.logged.map(({ message }) => message)).toEqual([expect.stringContaining("needs an opTime")]);
-    expect((await look(scheduleId)).next_at?.getTime()).toBeGreaterThan(Date.now());
+    expect(process.logged).toMatchObject([{ fields: { reason: expect.stringContaining("needs an `opTime`") } }]);
+    const { next_at, retry_at } = await look(scheduleId);
+    expect(next_at?.getTime()).toBeLessThanOrEqual(Date.now());
+    expect(retry_at?.getTime()).toBeGreaterThan(Date.now());
   });
 });
 
@@ -207,6 +210,38 @@ describe("the opTime of a run", () => {
   });
 });
 
+test("a schedule that could not fire fires for the same times once it can, also after a change that fixes it", async () => {
+  const node = { id: "n", type: "noop", waitsFor: ["T"] };
+  const scheduleId = await create({ name: "late", cron: "0 0 * * *", missed: "all" });
+  // Its chain waits for tables now, so its runs need an opTime that it does not have.
+  await database.query("update chains.job_chain_definition set dag_json = $2 where chain_id = $1", [
+    chainId,
+    JSON.stringify({ nodes: [node] }),
+  ]);
+  await setNext(scheduleId, new Date("2025-02-28T00:00:00Z"));
+  expect(await process.schedules.fire(10)).toEqual({ fired: 0 });
+  const postponed = await process.schedules.get(chainId, scheduleId);
+  expect(postponed).toMatchObject({
+    next_at: new Date("2025-02-28T00:00:00Z"),
+    problem: "The chain waits for tables, so the schedule needs an `opTime`.",
+  });
+  expect(postponed.retry_at?.getTime()).toBeGreaterThan(Date.now() + HOUR_MS / 12);
+  expect(await process.schedules.fire(10)).toEqual({ fired: 0 }); // It is not due before that.
+
+  const change = { name: "late", cron: "0 0 * * *", opTime: { grain: "day", offset: 0 } } as const;
+  expect(await process.schedules.update({ chainId, scheduleId }, change, ACTOR)).toMatchObject({
+    next_at: new Date("2025-02-28T00:00:00Z"),
+    problem: null,
+    retry_at: null,
+  });
+  expect((await process.schedules.fire(10)).fired).toBeGreaterThan(0);
+  const [first] = await database.query(
+    "select op_time from chains.job_run where job_id = $1 order by op_time limit 1",
+    [scheduleId],
+  );
+  expect(first).toEqual({ op_time: "20250228" });
+});
+
 test("a schedule that fails to fire is postponed and logged, and the others fire", async () => {
   const strange = await create({ name: "strange" });
   const good = await create({ name: "good" });
@@ -215,7 +250,11 @@ test("a schedule that fails to fire is postponed and logged, and the others fire
   await setNext(good, new Date());
   expect(await process.schedules.fire(10)).toEqual({ fired: 1 });
   expect((await runs()).map(({ job_id }) => job_id)).toEqual([good]);
-  const { next_at } = await look(strange);
-  expect(next_at?.getTime()).toBeGreaterThan(Date.now() + HOUR_MS / 2);
+  const [kept] = await database.query<{ next_at: Date; retry_at: Date }>(
+    "select next_at, retry_at from chains.schedule where schedule_id = $1",
+    [strange],
+  );
+  expect(kept?.next_at.getTime()).toBeLessThan(Date.now());
+  expect(kept?.retry_at.getTime()).toBeGreaterThan(Date.now() + HOUR_MS / 12);
   expect(process.logged).toMatchObject([{ level: "error", fields: { scheduleId: strange } }]);
 });

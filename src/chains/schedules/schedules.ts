@@ -3,17 +3,19 @@ import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import { type Db, isUnavailable, sqlState, type Tx, UNIQUE_VIOLATION } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import type { Ids } from "../../kernel/ids.ts";
+import { messageOf } from "../../kernel/text/message-of.ts";
+import { oneLine } from "../../kernel/text/sentences.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
+import { checkCron, type MissedPolicy, nextFire, planFires } from "../../kernel/time/cron.ts";
 import { type Grain, opTimeAt } from "../../kernel/time/op-time.ts";
 import type { ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
-import { chainsError } from "../catalogue.ts";
+import { type ChainsHints, chainsError } from "../catalogue.ts";
 import type { Definitions } from "../definitions/definitions.ts";
 import { type ChainRow, findChain } from "../store/definitions.ts";
 import { insertChainRuns } from "../store/runs.ts";
 import * as store from "../store/schedules.ts";
 import { TIMER_TOPIC } from "../topics.ts";
-import { checkCron, type MissedPolicy, nextFire, planFires } from "./times.ts";
 
 export interface ScheduleInput {
   name: string;
@@ -47,17 +49,22 @@ export interface Schedules {
 
 const CATCH_UP_MAX = 100;
 /** The delay of a schedule that failed to fire, for example because this Node does not know its time zone. */
-const POSTPONED_SECONDS = 3_600;
+const POSTPONED_SECONDS = 600;
+const PROBLEM_LENGTH_MAX = 1_000;
+
+/** Its runs cannot be started. */
+class CannotFire extends Error {}
 
 export function createSchedules(deps: {
   db: Db;
   wake: Wake;
+  hints: ChainsHints;
   clock: Clock;
   ids: Ids;
   definitions: Definitions;
   log: ServiceLog;
 }): Schedules {
-  const { db, wake, clock, ids, definitions, log } = deps;
+  const { db, wake, hints, clock, ids, definitions, log } = deps;
 
   function rowOf(chain: ChainRow, scheduleId: string, input: ScheduleInput): store.ScheduleWrite {
     const wrong = checkCron(input.cron, input.timeZone) ?? lacksOpTime(chain, input);
@@ -89,6 +96,10 @@ export function createSchedules(deps: {
   }
 
   const hintTimers = () => wake.hint(TIMER_TOPIC);
+  function changed(tx: Tx, scheduleId: string): void {
+    tx.afterCommit(hintTimers);
+    hints.changed(tx, "schedule", scheduleId);
+  }
 
   return {
     async create(chainId, input, actor, options = FOR_REAL) {
@@ -97,7 +108,7 @@ export function createSchedules(deps: {
         const inserted = await store.insertSchedule(tx, row);
         if (!inserted) throw chainsError("SCHEDULE_NAME_TAKEN", { name: input.name });
         await audit(tx, actor, "schedule.create", row.schedule_id, { chainId, name: input.name, cron: input.cron });
-        tx.afterCommit(hintTimers);
+        changed(tx, row.schedule_id);
         return inserted;
       });
     },
@@ -108,10 +119,14 @@ export function createSchedules(deps: {
           const present = await store.lockSchedule(tx, chainId, scheduleId);
           const chain = present && (await findChain(tx, chainId));
           if (!chain) throw chainsError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
-          const updated = await store.updateSchedule(tx, rowOf(chain, scheduleId, { ...inputOf(present), ...input }));
+          const row = rowOf(chain, scheduleId, { ...inputOf(present), ...input });
+          // A time that could not be fired is still to come: the change may be what was missing.
+          const sameTimes = row.cron === present.cron && row.time_zone === present.time_zone && !present.paused;
+          const next_at = sameTimes ? present.next_at : row.next_at;
+          const updated = await store.updateSchedule(tx, { ...row, next_at });
           if (!updated) throw new Error(`schedule ${scheduleId} is locked but gone`);
           await audit(tx, actor, "schedule.update", scheduleId, { chainId, name: input.name, cron: input.cron });
-          tx.afterCommit(hintTimers);
+          changed(tx, scheduleId);
           return updated;
         });
       } catch (error) {
@@ -129,7 +144,7 @@ export function createSchedules(deps: {
         const next_at = paused ? row.next_at : nextAt(row.cron, row.time_zone);
         const updated = await store.updateSchedule(tx, { ...row, paused, next_at });
         await audit(tx, actor, paused ? "schedule.pause" : "schedule.unpause", scheduleId, { chainId, name: row.name });
-        tx.afterCommit(hintTimers);
+        changed(tx, scheduleId);
         return updated ?? row;
       }),
 
@@ -138,6 +153,7 @@ export function createSchedules(deps: {
         const name = await store.deleteSchedule(tx, chainId, scheduleId);
         if (name === undefined) throw chainsError("SCHEDULE_NOT_FOUND", { chainId, scheduleId });
         await audit(tx, actor, "schedule.delete", scheduleId, { chainId, name });
+        changed(tx, scheduleId);
       });
     },
 
@@ -164,8 +180,11 @@ export function createSchedules(deps: {
       });
     } catch (error) {
       if (isUnavailable(error)) throw error;
-      log.error({ err: error, scheduleId, seconds: POSTPONED_SECONDS }, "a schedule failed to fire and is postponed");
-      await store.postponeSchedule(db, scheduleId, POSTPONED_SECONDS);
+      const problem = oneLine(messageOf(error), PROBLEM_LENGTH_MAX);
+      const fields = { scheduleId, seconds: POSTPONED_SECONDS, reason: problem };
+      const cause = error instanceof CannotFire ? {} : { err: error };
+      log.error({ ...fields, ...cause }, "a schedule failed to fire and is postponed");
+      await store.postponeSchedule(db, scheduleId, { seconds: POSTPONED_SECONDS, problem });
       return 0;
     }
   }
@@ -204,10 +223,7 @@ export function createSchedules(deps: {
     }));
     const made = row.enabled && runs.length > 0 ? await insertChainRuns(tx, runs) : [];
     if (row.enabled && made.length < runs.length) {
-      log.warn(
-        { chainId, scheduleId },
-        "a schedule could not start its run: the chain waits for tables and needs an opTime",
-      );
+      throw new CannotFire("The chain waits for tables, so the schedule needs an `opTime`.");
     }
     const lastFireMs = plan.fires.at(-1);
     await store.markFired(tx, {
@@ -216,7 +232,12 @@ export function createSchedules(deps: {
       lastAt: lastFireMs === undefined ? null : new Date(lastFireMs),
       lastRunId: made.length > 0 ? (runs.at(-1)?.run_id ?? null) : null,
     });
-    if (made.length > 0) tx.afterCommit(hintTimers);
+    changed(tx, scheduleId);
+    hints.changed(
+      tx,
+      "run",
+      made.map(({ run_id }) => run_id),
+    );
     return made.length;
   }
 }

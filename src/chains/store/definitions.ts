@@ -273,3 +273,50 @@ export async function deletePool(tx: Queryable, name: string): Promise<PoolUsers
   if (users.chains + users.nodes + users.runs === 0) await tx.rows(DELETE_POOL, [name]);
   return users;
 }
+
+const LOCK_CHAIN = statement<{ name: string; runs: boolean }>(
+  "chains.definition.lock_to_delete",
+  `select d.name, exists (select from chains.job_run r where r.chain_id = d.chain_id) as runs
+   from chains.job_chain_definition d where d.chain_id = $1 for update of d`,
+);
+const DELETE_CHAIN = statement(
+  "chains.definition.delete",
+  `with schedules as (delete from chains.schedule where chain_id = $1),
+        keys as (delete from chains.start_key where chain_id = $1),
+        versions as (delete from chains.job_chain_version where chain_id = $1)
+   delete from chains.job_chain_definition where chain_id = $1`,
+);
+
+/** Locks a chain that is to be deleted, and says whether runs of it are kept. Undefined if there is no such chain. */
+export async function lockChain(tx: Queryable, chainId: string): Promise<{ name: string; runs: boolean } | undefined> {
+  return (await tx.rows(LOCK_CHAIN, [chainId]))[0];
+}
+
+/** With its versions and schedules. */
+export async function deleteChain(tx: Queryable, chainId: string): Promise<void> {
+  await tx.rows(DELETE_CHAIN, [chainId]);
+}
+
+// Chains are as many as people have written, so all are looked at; a deletion is rare.
+const NAMED_IN_CFG = statement<{ name: string }>(
+  "chains.definition.named_in_cfg",
+  `select d.name from chains.job_chain_definition d
+   where jsonb_path_exists(d.dag_json, $1::text::jsonpath, jsonb_build_object('type', $2::text, 'name', $3::text))
+   order by d.name limit 2`,
+);
+const NAMES_SECRET = statement<{ name: string }>(
+  "chains.definition.names_secret",
+  `select d.name from chains.job_chain_definition d
+   where d.dag_json::text ~ ('\\$\\{\\s*secrets\\.' || $1 || '\\s*\\}') order by d.name limit 1`,
+);
+
+/** Two at most of the chains that have a node of this type, also inside of a `map`, with this name in a field of its `cfg`. */
+export async function chainsNaming(tx: Queryable, type: string, field: string, name: string): Promise<string[]> {
+  const path = `$.nodes[*].** ? (@.type == $type && @.cfg.${JSON.stringify(field)} == $name)`;
+  return (await tx.rows(NAMED_IN_CFG, [path, type, name])).map((row) => row.name);
+}
+
+/** A chain that inserts this secret. */
+export async function chainNamingSecret(tx: Queryable, secret: string): Promise<string | undefined> {
+  return (await tx.rows(NAMES_SECRET, [secret]))[0]?.name;
+}

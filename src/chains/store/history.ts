@@ -71,6 +71,18 @@ export function readCheckpoints(db: Db, keys: readonly NodeKey[]) {
   return db.rows(CHECKPOINTS, toArrays(NODE_KEY, keys));
 }
 
+const SECONDS = statement<NodeKey & { seconds: number }>(
+  "chains.node.seconds",
+  `select n.run_id, n.node_id, extract(epoch from now() - n.started_at)::float8 as seconds
+   from ${itemsByKey(NODE_KEY)} join chains.job_run_node n on n.run_id = i.run_id and n.node_id = i.node_id
+   where n.started_at is not null`,
+);
+
+/** How long the present attempts of these nodes have been running. */
+export function secondsRunning(db: Queryable, keys: readonly NodeKey[]) {
+  return db.rows(SECONDS, toArrays(NODE_KEY, keys));
+}
+
 const RESULTS = statement<NodeKey & { status: NodeStatus; artifact: unknown }>(
   "chains.node.results",
   `select n.run_id, n.node_id, n.status, n.artifact_json as artifact
@@ -104,17 +116,6 @@ const NODE_ENDS = statement<NodeEnd>(
 /** How nodes ended, without those that never started or were skipped. */
 export function readNodeEnds(tx: Queryable, nodes: readonly (NodeKey & { announces: boolean })[]): Promise<NodeEnd[]> {
   return tx.rows(NODE_ENDS, toArrays(NODE_END, nodes));
-}
-
-const REASONS = statement<{ run_id: string; reason: string }>(
-  "chains.run.reasons",
-  "select run_id, reason from chains.job_run where run_id = any($1::uuid[]) and reason is not null",
-);
-
-/** The reasons of runs by run id, for runs that have one. */
-export async function readReasons(tx: Queryable, runIds: readonly string[]): Promise<Map<string, string>> {
-  const rows = runIds.length > 0 ? await tx.rows(REASONS, [runIds]) : [];
-  return new Map(rows.map(({ run_id, reason }) => [run_id, reason]));
 }
 
 export interface EventWrite {

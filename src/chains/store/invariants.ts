@@ -79,7 +79,7 @@ const RULES: Invariant[] = [
        ) c where l.open <> c.open or l.failed <> c.failed or l.stopped <> c.stopped`,
   ),
   invariant(
-    "chains.invariant.strays",
+    "chains.invariant.nodes_without_run",
     "every live node has a live run",
     `select n.run_id || '/' || n.node_id as example from chains.live_node n
        where not exists (select from chains.live_run r where r.run_id = n.run_id)`,

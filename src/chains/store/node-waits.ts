@@ -31,6 +31,19 @@ export async function stillWaiting(db: Queryable, waits: readonly NodeWait[]): P
   return new Set(rows.map(({ wait_id }) => wait_id));
 }
 
+const OPEN_NODES = statement<{ wait_id: string }>(
+  "chains.node_wait.open_nodes",
+  `select i.wait_id from ${unnest(WAIT, "i")}
+   join chains.live_node n on n.run_id = i.run_id and n.node_id = i.node_id
+   join chains.live_run r on r.run_id = i.run_id where r.status = 'RUNNING'`,
+);
+
+/** The waits whose node has not ended: it waits, or a later attempt of it may wait again. */
+export async function openNodes(db: Queryable, waits: readonly NodeWait[]): Promise<Set<string>> {
+  const rows = waits.length > 0 ? await db.rows(OPEN_NODES, toArrays(WAIT, waits)) : [];
+  return new Set(rows.map(({ wait_id }) => wait_id));
+}
+
 /**
  * A run that is STOPPING has a `grace_at`, and only such a run. Lookups per row: a join whose plan was cached on a small
  * database could scan all of history.

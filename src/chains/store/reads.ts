@@ -71,10 +71,17 @@ const countedRun = (selected: string) => `select ${selected},
              select status, count(*) as n from chains.job_run_node where run_id = r.run_id group by status) c) as counts
    from chains.job_run r left join chains.job_chain_definition d on d.chain_id = r.chain_id
    where r.run_id = $1`;
-const RUN = statement<CountedRunRow>("chains.read.run", countedRun(WHOLE));
+/** The run of its chain before it. */
+const PREVIOUS = `(select json_build_object('runId', p.run_id, 'chainVersion', p.chain_version)
+           from chains.job_run p
+           where p.chain_id = r.chain_id and p.created_at <= r.created_at
+             and (p.created_at, p.run_id) < (r.created_at, r.run_id)
+           order by p.created_at desc, p.run_id desc limit 1) as previous`;
+export type RunDetailRow = CountedRunRow & { previous: { runId: string; chainVersion: number | null } | null };
+const RUN = statement<RunDetailRow>("chains.read.run", countedRun(`${WHOLE}, ${PREVIOUS}`));
 const WATCHED_RUN = statement<CountedRunRow>("chains.read.watched_run", countedRun(LISTED));
 
-export async function readRun(db: Db, runId: string): Promise<CountedRunRow | undefined> {
+export async function readRun(db: Db, runId: string): Promise<RunDetailRow | undefined> {
   return (await db.read(RUN, [runId]))[0];
 }
 
@@ -97,8 +104,14 @@ export interface RunFilter {
   to: Date | null;
   /** Part of the chain's name, or the start of a run's id. */
   q: string;
+  /** The beginning of a run's id. */
+  id: string | null;
   parentRunId: string | null;
   jobId: string | null;
+  trigger: string | null;
+  triggeredBy: string | null;
+  /** The last run of the previous page. */
+  after: string | null;
 }
 
 /** Totals of a list are counted up to this limit, so that the cost does not follow history. */
@@ -112,8 +125,16 @@ const byFilter = {
     from: (p: string) => `r.created_at >= ${p}`,
     to: (p: string) => `r.created_at < ${p}`,
     q: (p: string) => `(strpos(lower(r.job_name), lower(${p})) > 0 or starts_with(r.run_id::text, lower(${p})))`,
+    // A range of the primary key: the digits that are not given are all 0, or all f.
+    id: (p: string) => `r.run_id between rpad(replace(${p}, '-', ''), 32, '0')::uuid
+       and rpad(replace(${p}, '-', ''), 32, 'f')::uuid`,
     parentRunId: (p: string) => `r.parent_run_id = ${p}::uuid`,
     jobId: (p: string) => `r.job_id = ${p}`,
+    trigger: (p: string) => `r.trigger = ${p}`,
+    triggeredBy: (p: string) => `r.triggered_by = ${p}`,
+    // The first condition is for the index; the second decides between runs of the same moment.
+    after: (p: string) => `r.created_at <= (select a.created_at from chains.job_run a where a.run_id = ${p}::uuid)
+       and (r.created_at, r.run_id) < (select a.created_at, a.run_id from chains.job_run a where a.run_id = ${p}::uuid)`,
   },
   emptyIsNone: true,
 } as const;
@@ -135,11 +156,16 @@ const RUNS_TOTAL = filtered<RunFilter, { total: number }>({
 
 export async function listRuns(db: Db, filter: RunFilter, page: { size: number; offset: number }) {
   const { statement: list, values } = RUNS(filter);
-  const [items, [count]] = await Promise.all([
+  const [items, total] = await Promise.all([
     db.read(list, [...values, page.size, page.offset]),
-    db.read(RUNS_TOTAL(filter).statement, values),
+    readTotal(db, { ...filter, after: null }),
   ]);
-  return { items, total: count?.total ?? 0 };
+  return { items, total };
+}
+
+async function readTotal(db: Db, filter: RunFilter): Promise<number> {
+  const { statement: total, values } = RUNS_TOTAL(filter);
+  return (await db.read(total, values))[0]?.total ?? 0;
 }
 
 export interface NodeRow {
@@ -177,19 +203,37 @@ const nodeColumns = (artifact: string) => `n.node_id, n.status, n.attempt, n.las
           coalesce(${IS_LOST}, false) as is_lost,
           case when ${WAITS_FOR_WORKER} and not ${isServed("worker")} then 'worker'
                when ${WAITS_FOR_SCHEDULER} and not ${isServed("scheduler")} then 'scheduler' end as unserved`;
-const nodes = (where: string) => `select ${nodeColumns(
-  `${upTo("n.artifact_json", ARTIFACT_LISTED_BYTES_MAX)} as artifact,
-          ${bytesOf("n.artifact_json", ARTIFACT_LISTED_BYTES_MAX)} as artifact_bytes`,
-)}
+const SMALL_ARTIFACT = `${upTo("n.artifact_json", ARTIFACT_LISTED_BYTES_MAX)} as artifact,
+          ${bytesOf("n.artifact_json", ARTIFACT_LISTED_BYTES_MAX)} as artifact_bytes`;
+const NO_ARTIFACT = "null::jsonb as artifact, null::int as artifact_bytes";
+const nodes = (where: string, artifact = SMALL_ARTIFACT) => `select ${nodeColumns(artifact)}
    from chains.job_run_node n left join chains.live_node l on l.run_id = n.run_id and l.node_id = n.node_id
    where n.run_id = $1 ${where} order by n.node_no`;
 const NODES = statement<NodeRow>("chains.read.nodes", nodes(""));
 const CHANGED_NODES = statement<NodeRow>("chains.read.changed_nodes", nodes("and n.updated_at >= $2"));
 const SOME_NODES = statement<NodeRow>("chains.read.some_nodes", nodes("and n.node_id = any($2::text[])"));
 
+// A node that is in work can change what it waits for without an update of its own.
+const BARE_NODES = statement<NodeRow>(
+  "chains.read.bare_nodes",
+  nodes("and ($2::timestamptz is null or n.updated_at >= $2 or l.state <> 'waiting')", NO_ARTIFACT),
+);
+const NODES_SINCE = statement<NodeRow>(
+  "chains.read.nodes_since",
+  nodes("and (n.updated_at >= $2 or l.state <> 'waiting')"),
+);
+
+export interface NodesAsked {
+  artifacts: boolean;
+  /** Only nodes that changed at that time or later, or that are in work. */
+  since: Date | null;
+}
+
 /** In the order of the definition. */
-export function readNodes(db: Db, runId: string): Promise<NodeRow[]> {
-  return db.read(NODES, [runId]);
+export function readNodes(db: Db, runId: string, asked?: NodesAsked): Promise<NodeRow[]> {
+  const { artifacts = true, since = null } = asked ?? {};
+  if (!artifacts) return db.read(BARE_NODES, [runId, since]);
+  return since === null ? db.read(NODES, [runId]) : db.read(NODES_SINCE, [runId, since]);
 }
 
 /** Nodes that were updated at that time or later. */

@@ -1,8 +1,8 @@
 /** SQL for schedules. */
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
+import type { MissedPolicy } from "../../kernel/time/cron.ts";
 import type { Grain } from "../../kernel/time/op-time.ts";
-import type { MissedPolicy } from "../schedules/times.ts";
 
 export interface ScheduleRow {
   schedule_id: string;
@@ -18,6 +18,9 @@ export interface ScheduleRow {
   next_at: Date | null;
   last_at: Date | null;
   last_run_id: string | null;
+  /** Why it could not fire at `next_at`, and when it is tried again. */
+  problem: string | null;
+  retry_at: Date | null;
   created_at: Date;
   updated_at: Date;
 }
@@ -37,7 +40,7 @@ export type ScheduleWrite = Pick<
 >;
 
 const COLUMNS = `schedule_id, chain_id, name, cron, time_zone, missed, op_time, params, priority, paused, next_at, last_at,
-          last_run_id, created_at, updated_at`;
+          last_run_id, problem, retry_at, created_at, updated_at`;
 const values = (row: ScheduleWrite) => [
   row.schedule_id,
   row.chain_id,
@@ -70,7 +73,7 @@ const UPDATE = statement<ScheduleRow>(
   "chains.schedule.update",
   `update chains.schedule
    set name = $3, cron = $4, time_zone = $5, missed = $6, op_time = $7, params = $8, priority = $9, paused = $10,
-       next_at = $11, updated_at = now()
+       next_at = $11, problem = null, retry_at = null, updated_at = now()
    where schedule_id = $1 and chain_id = $2
    returning ${COLUMNS}`,
 );
@@ -114,10 +117,17 @@ export async function deleteSchedule(db: Queryable, chainId: string, scheduleId:
   return (await db.rows(DELETE, [chainId, scheduleId]))[0]?.name;
 }
 
-const IS_DUE = "not s.paused and s.next_at <= now()";
+const IS_DUE = "not s.paused and s.next_at <= now() and (s.retry_at is null or s.retry_at <= now())";
+// By two indexes: those that wait for another try are not looked at before that.
 const DUE = statement<{ schedule_id: string }>(
   "chains.schedule.due",
-  `select s.schedule_id from chains.schedule s where ${IS_DUE} order by s.next_at limit $1`,
+  `select schedule_id from (
+     (select s.schedule_id, s.next_at from chains.schedule s
+      where not s.paused and s.next_at <= now() and s.retry_at is null order by s.next_at limit $1)
+     union all
+     (select s.schedule_id, s.next_at from chains.schedule s
+      where not s.paused and s.next_at is not null and s.retry_at <= now() order by s.retry_at limit $1)
+   ) d order by next_at limit $1`,
 );
 
 /** Schedules that are due. */
@@ -145,17 +155,22 @@ export async function lockDue(tx: Queryable, scheduleId: string): Promise<DueRow
 
 const POSTPONE = statement(
   "chains.schedule.postpone",
-  `update chains.schedule s set next_at = now() + make_interval(secs => $2) where s.schedule_id = $1 and ${IS_DUE}`,
+  `update chains.schedule s set retry_at = now() + make_interval(secs => $2), problem = $3
+   where s.schedule_id = $1 and ${IS_DUE}`,
 );
 
-/** Makes it due again after `seconds`. */
-export async function postponeSchedule(db: Queryable, scheduleId: string, seconds: number): Promise<void> {
-  await db.rows(POSTPONE, [scheduleId, seconds]);
+/** Tries it again after `seconds`, for the same time. */
+export async function postponeSchedule(
+  db: Queryable,
+  scheduleId: string,
+  { seconds, problem }: { seconds: number; problem: string },
+): Promise<void> {
+  await db.rows(POSTPONE, [scheduleId, seconds, problem]);
 }
 
 const FIRED = statement(
   "chains.schedule.fired",
-  `update chains.schedule set next_at = $2, last_at = coalesce($3, last_at), last_run_id = coalesce($4, last_run_id)
+  `update chains.schedule set next_at = $2, retry_at = null, problem = null, last_at = coalesce($3, last_at), last_run_id = coalesce($4, last_run_id)
    where schedule_id = $1`,
 );
 

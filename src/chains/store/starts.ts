@@ -34,7 +34,7 @@ export async function takeStartKey(tx: Queryable, { chainId, key, request, runId
 }
 
 const DELETE_OLD = statement<{ n: number }>(
-  "chains.start_key.forget",
+  "chains.start_key.delete_old",
   `with old as (
      delete from chains.start_key where ctid = any(array(
        select ctid from chains.start_key where created_at < now() - interval '${KEY_HOURS} hours' limit $1

@@ -57,7 +57,11 @@ const LOOK = statement<DueWork>(
           (select ${inMs("min(deadline_at)")} from chains.live_run where deadline_at is not null and status = 'RUNNING')::float8
             as next_deadline_ms,
           (select ${inMs("min(grace_at)")} from chains.live_run where grace_at is not null)::float8 as next_grace_ms,
-          (select ${inMs("min(next_at)")} from chains.schedule where not paused and next_at is not null)::float8 as next_fire_ms`,
+          least(
+            (select ${inMs("min(next_at)")} from chains.schedule
+             where not paused and next_at is not null and retry_at is null),
+            (select ${inMs("min(retry_at)")} from chains.schedule
+             where not paused and next_at is not null and retry_at is not null))::float8 as next_fire_ms`,
 );
 
 export async function readDueWork(db: Db): Promise<DueWork> {
@@ -68,7 +72,7 @@ export async function readDueWork(db: Db): Promise<DueWork> {
 
 // A delayed node becomes ready without a change of its status, so this needs no transition and no lock on the run.
 const RELEASE_DELAYED = statement<{ pool: string | null }>(
-  "chains.timers.ripen",
+  "chains.timers.release_delayed",
   `with due as materialized (
      select run_id, node_id from chains.live_node where state = 'delayed' and due_at <= now()
      order by due_at limit $1 for update skip locked
@@ -113,7 +117,7 @@ export async function endedChildren(db: Queryable, limit: number): Promise<strin
   return (await db.rows(ENDED_CHILDREN, [limit])).map(({ child_run_id }) => child_run_id);
 }
 
-const ORPHANED_CHILDREN = statement<{ run_id: string }>("chains.timers.forsaken_children", `${ORPHANED} limit $1`);
+const ORPHANED_CHILDREN = statement<{ run_id: string }>("chains.timers.orphaned_children", `${ORPHANED} limit $1`);
 
 /** Child runs that no node waits for anymore. */
 export async function orphanedChildren(db: Queryable, limit: number): Promise<string[]> {

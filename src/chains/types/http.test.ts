@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createOutbound } from "../../kernel/net/outbound.ts";
+import { systemClock } from "../../kernel/time/clock.ts";
 import { httpType } from "./http.ts";
 import { nodeContext, type RecordedContext } from "./node-context.fixture.ts";
 import { mayRetry } from "./node-type.ts";
@@ -28,12 +29,13 @@ afterAll(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
+const noGates = { take: () => expect.fail("no gate is named"), feedback: () => expect.fail("no gate is named") };
 /** The log of the last node. */
 let lines: RecordedContext["lines"];
 
 /** Runs a node as the engine does: the registry checks its cfg and adds defaults. */
 async function run(cfg: object, { signal = new AbortController().signal, through = outbound } = {}): Promise<unknown> {
-  const type = httpType(through);
+  const type = httpType({ outbound: through, gates: noGates, clock: systemClock });
   const checked = createRegistry([type]).complete("http", cfg);
   if ("problems" in checked) throw new Error(checked.problems.map(({ message }) => message).join("\n"));
   const ctx = nodeContext({ key: "run-1/call/2", signal });

@@ -1,15 +1,29 @@
 /** A node that makes one HTTP request and checks the response. Its artifact holds status, headers and body. */
+
 import { type Static, Type } from "typebox";
 import { compileExpression, type Expression, ExpressionError } from "../../kernel/expressions/cel.ts";
+import type { Gates } from "../../kernel/gate/gates.ts";
+import { signalOf } from "../../kernel/gate/signal.ts";
 import { parseWithin } from "../../kernel/json/complexity.ts";
 import { type Outbound, type OutboundAnswer, OutboundRefused, shownUrl } from "../../kernel/net/outbound.ts";
 import { messageOf } from "../../kernel/text/message-of.ts";
 import { oneLine } from "../../kernel/text/sentences.ts";
+import type { Clock } from "../../kernel/time/clock.ts";
+import { DAY_MS } from "../../kernel/time/units.ts";
 import { FinalFailure, type NodeContext, type NodeType, nodeType } from "./node-type.ts";
 
 const BODY_LIMIT_BYTES = 1_048_576;
 const EXCERPT_LENGTH = 500;
-const DAY_MS = 86_400_000;
+
+/** A slot of a gate is held for longer than the request can take. */
+const SLOT_SPARE_MS = 30_000;
+const SHOWN_WAIT_MS = 100;
+const REFUSED = {
+  OVER_DEADLINE: "lets nothing more through within the time-out of the node",
+  COOLDOWN: "is closed, because its service asked to be left alone",
+  QUOTA: "has spent the quota of its service",
+  SLOTS: "had no free slot within the time-out of the node",
+} as const satisfies Record<string, string>;
 
 /** The headers that later nodes may need; others are left out of the artifact. */
 const KEPT_HEADERS = ["content-type", "etag", "last-modified", "link", "location", "retry-after", "x-request-id"];
@@ -46,12 +60,25 @@ const CfgSchema = Type.Object(
       default: 60_000,
       description: "For the whole request and response.",
     }),
+    gate: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: "A rate gate. The node waits for its permit, up to `timeoutMs`, before it sends the request.",
+      }),
+    ),
   },
   { additionalProperties: false },
 );
 type Cfg = Static<typeof CfgSchema>;
 
-export function httpType(outbound: Outbound): NodeType<typeof CfgSchema> {
+export interface HttpDeps {
+  outbound: Outbound;
+  gates: Pick<Gates, "take" | "feedback">;
+  clock: Clock;
+}
+
+export function httpType(deps: HttpDeps): NodeType<typeof CfgSchema> {
   return nodeType({
     type: "http",
     readsParents: false,
@@ -62,7 +89,7 @@ export function httpType(outbound: Outbound): NodeType<typeof CfgSchema> {
       // Before the request is sent: an invalid expression must not cause an external effect.
       const condition = cfg.expectBody === undefined ? undefined : compileCondition(cfg.expectBody);
       ctx.log(call);
-      const answer = await send(outbound, ctx, cfg, call);
+      const answer = await throughGate(deps, ctx, cfg, () => send(deps.outbound, ctx, cfg, call));
       const { status, headers } = answer;
       ctx.log(`${status}, ${answer.body.length} bytes${answer.truncated ? " and more" : ""}`);
 
@@ -76,6 +103,32 @@ export function httpType(outbound: Outbound): NodeType<typeof CfgSchema> {
       return { artifact: { status, headers: Object.fromEntries(kept), body } };
     },
   });
+}
+
+/** Calls `request` when its gate lets it through, and tells the gate what the answer says about limits. */
+async function throughGate(
+  { gates, clock }: HttpDeps,
+  ctx: NodeContext,
+  { gate, timeoutMs }: Cfg,
+  request: () => Promise<OutboundAnswer>,
+): Promise<OutboundAnswer> {
+  if (gate === undefined) return request();
+  const wanted = { task: ctx.runId, gates: [{ key: gate }], slotTtlMs: timeoutMs + SLOT_SPARE_MS };
+  const taken = await gates.take(wanted, { maxWaitMs: timeoutMs, signal: ctx.signal });
+  if (taken.kind === "rejected") {
+    const seconds = Math.ceil(taken.retryAfterMs / 1_000);
+    throw new Error(`The gate \`${gate}\` ${REFUSED[taken.reason]}. Try again in ${seconds} s.`);
+  }
+  if (taken.waitedMs >= SHOWN_WAIT_MS) ctx.log(`waited ${Math.round(taken.waitedMs)} ms for the gate \`${gate}\``);
+  try {
+    const answer = await request();
+    await gates.feedback(gate, signalOf(answer, clock.now())).catch((error: unknown) => {
+      ctx.log(`the gate \`${gate}\` was not told of the answer: ${messageOf(error)}`, "warn");
+    });
+    return answer;
+  } finally {
+    await taken.release();
+  }
 }
 
 async function send(outbound: Outbound, ctx: NodeContext, cfg: Cfg, call: string): Promise<OutboundAnswer> {

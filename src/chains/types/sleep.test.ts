@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { HOUR_MS } from "../../kernel/time/units.ts";
 import { nodeContext } from "./node-context.fixture.ts";
 import { createRegistry } from "./registry.ts";
 import { sleep } from "./sleep.ts";
 
-const HOUR_MS = 3_600_000;
 /** A timer may fire slightly early by another clock. */
 const ROUNDING_MS = 1;
 

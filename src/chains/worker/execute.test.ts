@@ -140,6 +140,18 @@ describe("a node that runs", () => {
     expect(checkpoints).toEqual([{ offset: 4 }]);
   });
 
+  test("logs up to a limit, and the last line says that there was more", async () => {
+    const { lines } = await run(async (ctx) => {
+      for (let n = 1; n <= 100_003; n += 1) ctx.log(`line ${n}`);
+      return {};
+    });
+    expect(lines).toHaveLength(100_001);
+    expect(lines.slice(-2)).toMatchObject([
+      { line: "line 100000" },
+      { level: "warn", line: "The log ends here: an attempt can log 100000 lines." },
+    ]);
+  });
+
   test("does not run if its `if` is false", async () => {
     const work = vi.fn<Work>(async () => ({}));
     expect(await outcomeOf(work, { if: "params.day > 7" })).toEqual({

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { isUnavailable } from "../../kernel/data/db.ts";
 import { storableJson, storableText } from "../../kernel/data/storable.ts";
 import { ExpressionError } from "../../kernel/expressions/cel.ts";
+import { type Mask, maskOf, NO_MASK } from "../../kernel/secrets/mask.ts";
 import { messageOf } from "../../kernel/text/message-of.ts";
 import {
   ARTIFACT_BYTES_MAX,
@@ -14,7 +15,6 @@ import {
   type Wait,
 } from "../types/node-type.ts";
 import type { Registry } from "../types/registry.ts";
-import { type Mask, maskOf, NO_MASK } from "./mask.ts";
 import type { NodeOutput } from "./node-output.ts";
 import { type PreparedNode, render } from "./prepare.ts";
 
@@ -26,6 +26,8 @@ export type Outcome =
   | { kind: "failed"; error: string; final: boolean };
 
 const ERROR_LENGTH_MAX = 4_000;
+/** Lines that an attempt can log. What it logs beyond that is dropped, and the last line says so. */
+const LOG_LINES_MAX = 100_000;
 /** How long a node that timed out may take to end before it is abandoned. */
 const TIMEOUT_GRACE_MS = 5_000;
 
@@ -80,6 +82,15 @@ async function within(work: Promise<NodeResult>, timeoutMs: number, timeout: Abo
 function contextOf(deps: ExecuteDeps, item: PreparedNode, mask: Mask, signal: () => AbortSignal): NodeContext {
   const { run_id, node_id, fence, attempt, parents, checkpoint, run } = item;
   const held = { run_id, node_id, fence };
+  let logged = 0;
+  function log(text: string, level = "info"): void {
+    logged += 1;
+    if (logged <= LOG_LINES_MAX) deps.output.line({ ...held, attempt, level, line: mask.text(text) });
+    else if (logged === LOG_LINES_MAX + 1) {
+      const line = `The log ends here: an attempt can log ${LOG_LINES_MAX} lines.`;
+      deps.output.line({ ...held, attempt, level: "warn", line });
+    }
+  }
   return {
     runId: run_id,
     nodeId: node_id,
@@ -94,7 +105,7 @@ function contextOf(deps: ExecuteDeps, item: PreparedNode, mask: Mask, signal: ()
     get signal() {
       return signal();
     },
-    log: (text, level = "info") => deps.output.line({ ...held, attempt, level, line: mask.text(text) }),
+    log,
     progress: (share, note) =>
       deps.output.progress({
         ...held,

@@ -89,12 +89,13 @@ describe("the output of a node", () => {
     expect(log.lines).toEqual([]);
   });
 
-  test("is dropped beyond the limit, with one warning", async () => {
+  test("is dropped beyond the limit, which its log says, with one warning", async () => {
     const log = recordingLog();
     const output = outputTo(database.db, log);
     for (let n = 0; n < 20_003; n += 1) output.line(lineOf(`line ${n}`));
     await output.flush();
-    expect(await lines()).toHaveLength(20_000);
+    expect(await lines()).toHaveLength(20_001);
+    expect((await lines()).at(-1)).toBe("3 lines came too fast and were dropped here.");
     expect(log.lines).toMatchObject([
       { level: "warn", fields: { lines: 3 }, message: "log lines of chain nodes were dropped: they came too fast" },
     ]);

@@ -4,6 +4,7 @@
  */
 import type { Db } from "../../kernel/data/db.ts";
 import { storableText } from "../../kernel/data/storable.ts";
+import { counted } from "../../kernel/text/sentences.ts";
 import type { ServiceLog } from "../../kernel/work/service.ts";
 import type { Progress } from "../runs/progress.ts";
 import { type LogLine, type ProgressWrite, writeLines, writeProgress } from "../store/logs.ts";
@@ -18,14 +19,15 @@ export interface NodeOutput {
 const FLUSH_MS = 500;
 const LINE_LENGTH_MAX = 8_192;
 const NOTE_LENGTH_MAX = 500;
-/** Lines that wait to be written; beyond this, lines are dropped, and the process log says how many. */
+/** Lines that wait to be written; beyond this, lines are dropped, and the log of the node and that of the process say how many. */
 const LINES_WAITING_MAX = 20_000;
 const LINES_AT_ONCE = 2_000;
 
 export function createNodeOutput(deps: { db: Db; progress: Progress; log: ServiceLog }): NodeOutput {
   const { db, log } = deps;
   let lines: LogLine[] = [];
-  let dropped = 0;
+  /** By node and fence: the last line that was dropped, and how many. */
+  const dropped = new Map<string, { last: Omit<LogLine, "at">; count: number }>();
   const latest = new Map<string, ProgressWrite>();
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
@@ -42,9 +44,11 @@ export function createNodeOutput(deps: { db: Db; progress: Progress; log: Servic
   }
 
   async function write(): Promise<void> {
-    const batch = lines;
+    const batch = [...lines, ...droppedLines()];
+    const lost = [...dropped.values()].reduce((sum, { count }) => sum + count, 0);
     const progress = [...latest.values()];
     lines = [];
+    dropped.clear();
     latest.clear();
     try {
       for (let from = 0; from < batch.length; from += LINES_AT_ONCE) {
@@ -57,14 +61,23 @@ export function createNodeOutput(deps: { db: Db; progress: Progress; log: Servic
     } catch (error) {
       log.warn({ err: error, lines: batch.length }, "log lines of chain nodes were not written");
     }
-    if (dropped > 0) log.warn({ lines: dropped }, "log lines of chain nodes were dropped: they came too fast");
-    dropped = 0;
+    if (lost > 0) log.warn({ lines: lost }, "log lines of chain nodes were dropped: they came too fast");
+  }
+
+  function droppedLines(): LogLine[] {
+    return [...dropped.values()].map(({ last, count }) => ({
+      ...last,
+      at: new Date(),
+      level: "warn",
+      line: `${counted(count, "line")} came too fast and ${count === 1 ? "was" : "were"} dropped here.`,
+    }));
   }
 
   return {
     line(line) {
       if (lines.length >= LINES_WAITING_MAX) {
-        dropped += 1;
+        const key = `${line.run_id}/${line.node_id}/${line.fence}`;
+        dropped.set(key, { last: line, count: (dropped.get(key)?.count ?? 0) + 1 });
         return;
       }
       lines.push({ ...line, at: new Date(), line: storableText(line.line, LINE_LENGTH_MAX) });

@@ -121,7 +121,8 @@ test("each item of a map gets it when it runs, and no run contains it", async ()
 
 test("a node whose secret is missing fails with the reason, and a retry uses the one that was set meanwhile", async () => {
   const { chainId } = await create([{ ...call("/"), retry: { maxAttempts: 5 } }]);
-  await millrace.api.send("/api/v1/secrets/TOKEN", { method: "DELETE" });
+  // Not by the API, which refuses while a chain names it: as in a database that was restored.
+  await database.query("delete from kernel.named_secret where name = 'TOKEN'");
   const runId = await startRun(chainId);
   expect((await ended(runId)).nodes).toMatchObject([
     {

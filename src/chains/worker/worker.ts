@@ -79,7 +79,10 @@ export function createWorker(deps: WorkerDeps): Worker {
     const outcome = await execute(executeDeps, item, control);
     const { reason } = control;
     const labels = { type: item.node.def.type, outcome: reason instanceof LeaseLost ? "taken away" : outcome.kind };
-    metrics.observe("millrace_chains_node_seconds", labels, (performance.now() - startedAt) / 1000);
+    // The engine observes a node that waits for a run, once that has ended.
+    if (labels.outcome !== "wait" && labels.outcome !== "sub-run") {
+      metrics.observe("millrace_chains_node_seconds", labels, (performance.now() - startedAt) / 1000);
+    }
     // It may have failed only because of the shutdown.
     if (reason instanceof ShuttingDown && outcome.kind === "failed") throw reason;
     return { item, outcome };

@@ -1,11 +1,11 @@
 /** The parts of the chains API that `millrace chain` uses, and the lookup of chains. */
+import type { ChainDetail, NodeStatus, Run, RunNode, RunStatus } from "../../chains/index.ts";
 import { OperatorError } from "../../kernel/errors.ts";
 import { type Client, pathTo, Refusal } from "../common/client.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import type { Page } from "../common/paging.ts";
 
-export type RunStatus = "PENDING" | "RUNNING" | "SUCCESS" | "FAILED" | "STOPPING" | "STOPPED";
-export type NodeStatus = "PENDING" | "RUNNING" | "SUCCESS" | "FAILED" | "RETRYING" | "SKIPPED" | "STOPPED";
+export type { ChainDetail, NodeStatus, Run, RunNode, RunStatus };
 
 export interface ChainSummary {
   chainId: string;
@@ -14,47 +14,6 @@ export interface ChainSummary {
   version: number;
   nodeCount: number;
   lastRun?: { runId: string; status: RunStatus; createdAt: string } | null;
-}
-
-export interface ChainDetail {
-  chainId: string;
-  name: string;
-  description: string | null;
-  enabled: boolean;
-  version: number;
-  dag: { nodes: readonly unknown[] };
-  maxActiveRuns: number | null;
-  runTimeoutMs: number | null;
-}
-
-export interface Run {
-  runId: string;
-  /** The chain's name at the start of the run. */
-  jobName: string;
-  status: RunStatus;
-  reason: string | null;
-  opTime: string | null;
-  startedAt: string | null;
-  endedAt: string | null;
-}
-
-export interface RunNode {
-  nodeId: string;
-  dependsOn: readonly string[];
-  status: NodeStatus;
-  attempt: number;
-  maxAttempts: number;
-  lastError: string | null;
-  startedAt: string | null;
-  endedAt: string | null;
-  /** When a retry is due. */
-  dueAt: string | null;
-  /** From 0 to 1. */
-  progress: number | null;
-  progressNote: string | null;
-  childRunId: string | null;
-  /** What it waits for, as text: `2 parents to end`. */
-  waitingFor: string | null;
 }
 
 export async function findChainByName(client: Client, name: string): Promise<ChainSummary | undefined> {

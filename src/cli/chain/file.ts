@@ -3,11 +3,10 @@
  * its line.
  */
 
-import { parseConfigText } from "../../kernel/config/file.ts";
 import { OperatorError } from "../../kernel/errors.ts";
-import { canonicalJson } from "../../kernel/json/canonical.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import { EXIT } from "../common/exit-codes.ts";
+import { assertJson, parseYamlFile } from "../common/yaml-file.ts";
 
 /** The values are unchanged: the server checks them. */
 export interface ChainFile {
@@ -32,9 +31,7 @@ const SETTINGS = ["description", "maxActiveRuns", "runTimeoutMs"];
 const FIELDS = ["name", ...SETTINGS, "enabled", "dag", "nodes"];
 
 export function parseChainFile(filename: string, text: string): ChainFile {
-  const file = parseConfigText(filename, text);
-  if ("problems" in file) throw new OperatorError(file.problems.join("\n"), EXIT.usage);
-  const { content, place } = file;
+  const { content, place } = parseYamlFile(filename, text);
   const refuse = (field: string, sentence: string) => new OperatorError(`${place([field])}: ${sentence}`, EXIT.usage);
 
   const unknown = Object.keys(content).find((field) => !FIELDS.includes(field));
@@ -60,16 +57,6 @@ export function parseChainFile(filename: string, text: string): ChainFile {
       return `${place([...above, ...stepsOf(path)])}: ${subject === "" ? "" : `${subject}: `}${message}`;
     },
   };
-}
-
-/** YAML has numbers that JSON does not have, such as `.inf`; they would be sent as null. */
-function assertJson(filename: string, content: unknown): void {
-  try {
-    canonicalJson(content);
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    throw new OperatorError(`${filename}: ${error.message}`, EXIT.usage);
-  }
 }
 
 /** The steps of a path such as `nodes[2].cfg.url`. */

@@ -9,10 +9,17 @@ export const at = (seconds: number) => new Date(BEGIN + seconds * 1000).toISOStr
 export function runOf(fields: Partial<Run> = {}): Run {
   return {
     runId: "run-1",
+    chainId: "chain-1",
+    chainVersion: 1,
     jobName: "daily",
     status: "RUNNING",
     reason: null,
     opTime: null,
+    trigger: "api",
+    triggeredBy: "a key",
+    parentRunId: null,
+    params: {},
+    createdAt: at(0),
     startedAt: at(0),
     endedAt: null,
     ...fields,
@@ -29,7 +36,9 @@ export function nodeOf(
   const ended = ["SUCCESS", "FAILED", "STOPPED"].includes(status);
   return {
     nodeId,
+    type: "noop",
     dependsOn,
+    runWhen: "all_success",
     status,
     attempt: status === "PENDING" || status === "SKIPPED" ? 0 : 1,
     maxAttempts: 3,
@@ -39,8 +48,10 @@ export function nodeOf(
     dueAt: null,
     progress: null,
     progressNote: null,
+    worker: null,
     childRunId: null,
     waitingFor: null,
+    updatedAt: at(0),
     ...fields,
   };
 }

@@ -1,8 +1,8 @@
 /** A run as lines of text that fit a window: a header with its progress, then its nodes as a tree. Used by `show` and `watch`. */
 
-import { styleText } from "node:util";
 import { listed } from "../../kernel/text/sentences.ts";
 import { clip, displayWidth, printable, type Style } from "../common/output.ts";
+import { bar, line, type Span } from "../common/spans.ts";
 import type { NodeStatus, Run, RunNode, RunStatus } from "./api.ts";
 import { foldTree, type ShownBranch } from "./fold.ts";
 import { countByStatus, countsInWords, durationOf, hasEnded, inOneLine, nodeNote } from "./run-text.ts";
@@ -41,7 +41,6 @@ const RUN_STYLES: Readonly<Record<RunStatus, Style>> = {
   STOPPED: "magenta",
 };
 
-const BAR_WIDTH_MAX = 30;
 /** Drawn even if the window is too small. */
 const ROWS_MIN = 2;
 /** The limits of the branches and of the name, as shares of a line. */
@@ -49,9 +48,6 @@ const BRANCHES_SHARE = 0.3;
 const NAME_SHARE = 0.6;
 const DURATION_WIDTH = 7;
 const OTHER_PARENTS_MAX = 3;
-
-/** A piece of a line, with its colour. */
-type Span = readonly [text: string, style?: Style];
 
 export function frame({ run, nodes, now, width, height, colour }: FrameInput): string[] {
   const head = [headline(run, now), progress(nodes, width)];
@@ -85,11 +81,8 @@ function headline(run: Run, now: number): Span[] {
 function progress(nodes: readonly RunNode[], width: number): Span[] {
   const counts = countByStatus(nodes);
   const ended = nodes.filter(({ status }) => hasEnded(status)).length;
-  const barWidth = Math.min(BAR_WIDTH_MAX, Math.floor(width / 3));
-  const filled = nodes.length === 0 ? 0 : Math.floor((barWidth * ended) / nodes.length);
   return [
-    ["█".repeat(filled), counts.has("FAILED") ? "red" : "green"],
-    ["░".repeat(barWidth - filled), "dim"],
+    ...bar(nodes.length === 0 ? 0 : ended / nodes.length, { width, isFailed: counts.has("FAILED") }),
     [`  ${ended}/${nodes.length}`],
     [`  ${countsInWords(counts)}`, "dim"],
   ];
@@ -116,17 +109,4 @@ function nodeRows(
       spans.push([`  also after ${listed(otherParents.map(printable), OTHER_PARENTS_MAX)}`, "dim"]);
     return spans;
   });
-}
-
-function line(spans: readonly Span[], width: number, colour: boolean): string {
-  let text = "";
-  let left = width;
-  for (const [whole, style] of spans) {
-    const piece = clip(whole, left);
-    left -= displayWidth(piece);
-    // The caller has decided whether to use colours.
-    text += colour && style !== undefined && piece !== "" ? styleText(style, piece, { validateStream: false }) : piece;
-    if (piece !== whole) break;
-  }
-  return text;
 }

@@ -1,5 +1,6 @@
 /** `millrace chain logs`: the logs of the nodes of a run, with `--follow` also new lines. */
 import { setTimeout as sleepFor } from "node:timers/promises";
+import type { LogLine } from "../../chains/index.ts";
 import { type Client, isTransient, pathTo } from "../common/client.ts";
 import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor } from "../common/client-command.ts";
 import type { Command } from "../common/command.ts";
@@ -7,14 +8,6 @@ import { EXIT } from "../common/exit-codes.ts";
 import { paint, print, printable, toSeconds } from "../common/output.ts";
 import { fetchNodes, type RunNode, withRunHint } from "./api.ts";
 import { followRun } from "./follow.ts";
-
-interface LogLine {
-  id: string;
-  at: string;
-  attempt: number;
-  level: string;
-  text: string;
-}
 
 const LINES_PER_CALL = 1_000;
 const POLL_MS = 1_000;

@@ -1,17 +1,16 @@
 /** Runs and nodes as text: durations, attempts, errors on one line, counts. */
 
+import { MINUTE_MS, SECOND_MS } from "../../kernel/time/units.ts";
 import { printable } from "../common/output.ts";
 import type { NodeStatus, Run, RunNode, RunStatus } from "./api.ts";
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
 /** `it failed with:`, `It ended with exit code 7. Last lines of stderr:` */
 const INTRODUCTION = /(\.? Last lines\b[^:]*)?:$/;
 /** The error of a node whose worker was lost, which does not count as an attempt. */
 const LOST_WORKER = /^(its worker was (lost|shut down)|\d+ workers in a row were lost)$/;
 
 /** `0:41`, `12:05`, `1:02:03`. */
-function clockTime(ms: number): string {
+export function clockTime(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / SECOND_MS));
   const hours = Math.floor(seconds / 3600);
   const minutes = Math.floor(seconds / 60) % 60;
@@ -20,7 +19,7 @@ function clockTime(ms: number): string {
 }
 
 /** As `clockTime`, and finer below a minute: `340ms`, `12.3s`. */
-function duration(ms: number): string {
+export function duration(ms: number): string {
   if (ms >= MINUTE_MS) return clockTime(ms);
   // The server's clock may be ahead.
   return ms < SECOND_MS ? `${Math.max(0, Math.round(ms))}ms` : `${(Math.floor(ms / 100) / 10).toFixed(1)}s`;

@@ -120,7 +120,9 @@ export function chainCli(server: ChainServer, ...words: string[]) {
 }
 
 function answer(response: ServerResponse, [status, body]: Answer): void {
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  response
+    .writeHead(status, { "content-type": "application/json", "millrace-version": "0.0.0" })
+    .end(JSON.stringify(body));
 }
 
 function eventOf(event: string, data: unknown): string {

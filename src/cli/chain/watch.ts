@@ -3,16 +3,13 @@
 import type { Client } from "../common/client.ts";
 import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor, serverCommand } from "../common/client-command.ts";
 import type { Command } from "../common/command.ts";
-import { EXIT } from "../common/exit-codes.ts";
+import { EXIT, INTERRUPTED } from "../common/exit-codes.ts";
 import { hasColours, printable } from "../common/output.ts";
 import { stopSignals } from "../common/stop-signals.ts";
 import { fetchNodes, fetchRun, type Run, type RunNode, type RunStatus, withRunHint } from "./api.ts";
 import { followRun } from "./follow.ts";
 import { frame, LEGEND } from "./frame.ts";
 import { drawnView, jsonView, linesView, type View } from "./views.ts";
-
-/** The exit code that shells use for a command ended by Ctrl-C. */
-const INTERRUPTED = 130;
 
 /** For the help of all commands that watch a run. */
 export const WATCH_DETAILS = `On a terminal the run is drawn as a tree of its nodes: each below its first parent, with its state, duration,

@@ -29,7 +29,7 @@ describe("a call", () => {
       request.on("end", () => {
         const { authorization, "content-type": type, "idempotency-key": idempotencyKey } = request.headers;
         seen.push([request.method, request.url, authorization, type, idempotencyKey, body]);
-        response.end('{"ok":true}');
+        response.setHeader("millrace-version", "0.0.0").end('{"ok":true}');
       });
     });
     const client = clientOf(`${url}/behind/a-proxy`, "mlr_key");
@@ -132,7 +132,7 @@ describe("a stream", () => {
       response.writeHead(400).end('{"error":"No run.","code":"RUN_NOT_FOUND"}'),
     );
     await expect(streamOf(refused).next()).rejects.toMatchObject({ message: "No run. [RUN_NOT_FOUND]", exitCode: 4 });
-    const other = await serverThat((_, response) => response.end('{"ok":true}'));
+    const other = await serverThat((_, response) => response.setHeader("millrace-version", "0").end('{"ok":true}'));
     await expect(streamOf(other).next()).rejects.toMatchObject({ message: expect.stringContaining("is not Millrace") });
   });
 
@@ -209,6 +209,25 @@ describe("a server that is not Millrace is reported:", () => {
       message: expect.stringContaining("HTTP 200, not JSON"),
       exitCode: 1,
     });
+  });
+
+  test.each([
+    ["a list", 200, "[]"],
+    ["an object", 200, '{"items":[{"id":1}],"total":1}'],
+    ["null", 200, "null"],
+    ["an error of its own", 404, '{"detail":"Not Found"}'],
+    ["an error that has only our field", 500, '{"error":"Internal Server Error"}'],
+  ])("another server with JSON: %s", async (_, status, body) => {
+    const url = await serverThat((_request, response) => response.writeHead(status).end(body));
+    await expect(get(url)).rejects.toMatchObject({
+      message: `The server at ${url}/ is not Millrace (HTTP ${status}, JSON without the header millrace-version). Check MILLRACE_URL.`,
+      exitCode: 1,
+    });
+  });
+
+  test("a gateway that answers with JSON of its own, a transient error", async () => {
+    const url = await serverThat((_, response) => response.writeHead(503).end('{"message":"no healthy upstream"}'));
+    await expect(get(url)).rejects.toMatchObject({ exitCode: 6 });
   });
 
   test("a gateway without its server, a transient error", async () => {

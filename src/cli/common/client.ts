@@ -2,6 +2,7 @@
 import { loadClientConfig } from "../../kernel/config/client.ts";
 import type { Flags } from "../../kernel/config/read-settings.ts";
 import { OperatorError } from "../../kernel/errors.ts";
+import { VERSION_HEADER } from "../../kernel/http/version-header.ts";
 import { CATALOGUE } from "../../modules.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 
@@ -99,7 +100,12 @@ export function createClient({ flags, env }: { flags: Flags; env: NodeJS.Process
 
   function replyIn<Reply>(response: Response, text: string): Reply {
     const reply = parseJson(text);
-    if (reply === undefined || (response.status >= 300 && response.status < 400)) throw notMillrace(base, response);
+    const isRedirect = response.status >= 300 && response.status < 400;
+    if (reply === undefined || isRedirect) throw notMillrace(base, response, "not JSON");
+    // Whatever its fields are called: the JSON of another server would be shown as a list of nothing, or break the command.
+    if (!response.headers.has(VERSION_HEADER) && !(isProblem(reply) && !response.ok)) {
+      throw notMillrace(base, response, `JSON without the header ${VERSION_HEADER}`);
+    }
     if (!response.ok) throw new Refusal(refusalSentence(reply, response.status, key), response.status, reply);
     return reply as Reply;
   }
@@ -129,7 +135,7 @@ export function createClient({ flags, env }: { flags: Flags; env: NodeJS.Process
         const text = await response.text();
         if (!response.ok || !response.headers.get("content-type")?.startsWith(type)) {
           replyIn(response, text);
-          throw notMillrace(base, response);
+          throw notMillrace(base, response, `not ${type}`);
         }
         return { text, headers: response.headers };
       }),
@@ -142,7 +148,7 @@ export function createClient({ flags, env }: { flags: Flags; env: NodeJS.Process
         const response = await send({ ...request, headers: { accept: EVENT_STREAM, ...request.headers } }, either);
         if (!response.ok || !response.headers.get("content-type")?.startsWith(EVENT_STREAM) || response.body === null) {
           replyIn(response, await response.text());
-          throw notMillrace(base, response);
+          throw notMillrace(base, response, "not a stream of events");
         }
         yield "";
         const decoder = new TextDecoder();
@@ -187,11 +193,17 @@ function unreachable(base: URL, error: unknown): OperatorError {
   );
 }
 
-function notMillrace(base: URL, { status, headers }: Response): OperatorError {
+function notMillrace(base: URL, { status, headers }: Response, found: string): OperatorError {
   const location = headers.get("location");
-  const what = location === null ? `HTTP ${status}, not JSON` : `HTTP ${status}, a redirect to ${location}`;
+  const what = location === null ? `HTTP ${status}, ${found}` : `HTTP ${status}, a redirect to ${location}`;
   const exitCode = exitCodeOf(status) === EXIT.unreachable ? EXIT.unreachable : EXIT.failed;
   return new OperatorError(`The server at ${base.href} is not Millrace (${what}). Check MILLRACE_URL.`, exitCode);
+}
+
+/** Errors of Millrace, also those that it answers before it knows the request. */
+function isProblem(reply: unknown): boolean {
+  const { error, code } = (reply ?? {}) as { error?: unknown; code?: unknown };
+  return typeof error === "string" && typeof code === "string";
 }
 
 function refusalSentence(body: unknown, status: number, key: string | undefined): string {

@@ -4,6 +4,8 @@ import type { FlagHelp } from "../../kernel/config/describe.ts";
 /** With a placeholder (`--worker <name>`) it takes a value, without (`--json`) it is a switch. */
 export interface Flag extends FlagHelp {
   required?: true;
+  /** It may be given several times; `texts` has all values. */
+  repeatable?: true;
 }
 
 export interface Command {
@@ -35,13 +37,13 @@ export interface Given {
   /** A required one. */
   text(name: string): string;
   maybeText(name: string): string | undefined;
-  /** All values of an argument that takes several. */
+  /** All values of an argument or flag that takes several. */
   texts(name: string): readonly string[];
   number(name: string): number;
   maybeNumber(name: string): number | undefined;
   /** Whether a switch was given. */
   isOn(name: string): boolean;
-  /** All flags with values, by their names without dashes. */
+  /** All flags with values, by their names without dashes; without those that may be given several times. */
   flags: Readonly<Record<string, string>>;
   /** The words after `--`, for a command that takes a command line. */
   commandLine: readonly string[];

@@ -12,6 +12,9 @@ export const EXIT = {
   runStopped: 8,
 } as const;
 
+/** What shells report for a command that Ctrl-C ended; also for one that was only watching. */
+export const INTERRUPTED = 130;
+
 /** For `--help`. */
 export const EXIT_CODES: readonly [code: number, meaning: string][] = [
   [EXIT.ok, "done"],
@@ -22,7 +25,7 @@ export const EXIT_CODES: readonly [code: number, meaning: string][] = [
   [EXIT.notAllowed, "the key is missing or may not do that"],
   [EXIT.unreachable, "the server cannot be reached or is busy: try again later"],
   [EXIT.nothingToClaim, "there was nothing to claim"],
-  [EXIT.runStopped, "the run that was watched has been stopped"],
+  [EXIT.runStopped, "the run or plan that was watched has been stopped"],
 ];
 
 const BY_STATUS: Readonly<Record<number, number>> = {

@@ -8,6 +8,7 @@ import { OperatorError } from "../../kernel/errors.ts";
 import { chain } from "../chain/index.ts";
 import { demo } from "../demo.ts";
 import { doctor } from "../doctor.ts";
+import { harvest } from "../harvest/index.ts";
 import { keys } from "../keys.ts";
 import { arrive } from "../kpi/arrive.ts";
 import { kpi } from "../kpi/index.ts";
@@ -16,6 +17,7 @@ import { migrate } from "../migrate.ts";
 import { pipeline } from "../pipeline/index.ts";
 import { secrets } from "../secrets.ts";
 import { serve } from "../serve.ts";
+import { simulate } from "../simulate.ts";
 import type { Command, Family } from "./command.ts";
 import { EXIT_CODES } from "./exit-codes.ts";
 import { commandHelp } from "./help.ts";
@@ -27,6 +29,7 @@ const families: Record<string, Family> = {
   "millrace pipeline": pipeline,
   "millrace chain": chain,
   "millrace kpi": kpi,
+  "millrace harvest": harvest,
   "millrace lineage": lineage,
 };
 const commands: [path: string, command: Command][] = [
@@ -35,6 +38,7 @@ const commands: [path: string, command: Command][] = [
   ["millrace migrate", migrate],
   ["millrace doctor", doctor],
   ["millrace arrive", arrive],
+  ["millrace simulate", simulate],
   ...Object.entries(families).flatMap(([path, family]) => commandsIn(path, family)),
 ];
 
@@ -46,7 +50,7 @@ function commandsIn(path: string, family: Family): [path: string, command: Comma
 
 const millrace = (...words: string[]) => startCli(words).ended;
 const ALL =
-  "Commands: demo, serve, migrate, keys, secrets, doctor, pipeline, chain, arrive, kpi, lineage. See `millrace --help`.";
+  "Commands: demo, serve, migrate, console, keys, secrets, doctor, pipeline, chain, arrive, kpi, harvest, lineage, simulate. See `millrace --help`.";
 
 describe.each(commands)("%s --help", (path, command) => {
   test("shows usage, flags and examples within a terminal's width", () => {
@@ -113,6 +117,7 @@ describe("millrace", () => {
       "arrive",
       "kpi",
       "lineage",
+      "simulate",
     ])
       expect(stdout).toMatch(new RegExp(`^  ${name} +\\w`, "m"));
     for (const [code, meaning] of EXIT_CODES) expect(stdout).toContain(`  ${code}  ${meaning}`);

@@ -18,6 +18,11 @@ const command: Command = {
   run: async () => 0,
 };
 const needy: Command = { ...command, flags: [{ usage: "--worker <name>", description: "", required: true }] };
+const listing: Command = {
+  ...command,
+  args: "",
+  flags: [{ usage: "--param <name=value>", description: "", repeatable: true }],
+};
 const greedy: Command = { ...command, args: "STAGE FILE..." };
 const runner: Command = { ...command, args: "STAGE", takesCommandLine: true };
 
@@ -33,6 +38,15 @@ describe("values", () => {
     const words = ["s", "0123.csv", "--fence", "900719925474099399", "--worker", "007", "--error", "1e5"];
     expect(given(words).flags).toEqual({ fence: "900719925474099399", worker: "007", error: "1e5" });
     expect(given(words).text("FILE")).toBe("0123.csv");
+  });
+
+  test("of a flag that may be given several times are all kept, in their order", () => {
+    expect(given(["--param", "a=1", "--param=b=2", "--param", "a=3"], listing).texts("--param")).toEqual([
+      "a=1",
+      "b=2",
+      "a=3",
+    ]);
+    expect(given([], listing).texts("--param")).toEqual([]);
   });
 
   test("may be empty or begin with a dash", () => {

@@ -21,7 +21,7 @@ export function parse(command: Command, words: readonly string[], refuse: Refuse
   });
   const options = tokens.filter((token) => token.kind === "option");
   if (options.some(({ name }) => name === "help")) return undefined;
-  const { flags, switches } = readFlags(command, options, refuse);
+  const { flags, lists, switches } = readFlags(command, options, refuse);
 
   const end = tokens.find(({ kind }) => kind === "option-terminator")?.index ?? words.length;
   const before: string[] = [];
@@ -35,7 +35,7 @@ export function parse(command: Command, words: readonly string[], refuse: Refuse
   if (missing) throw refuse(`\`${missing.usage}\` is missing.`);
   if (command.takesCommandLine && after.length === 0)
     throw refuse("The command to run is missing: write it after `--`.");
-  return givenFrom({ args, flags, switches, commandLine: after, refuse });
+  return givenFrom({ args, flags, lists, switches, commandLine: after, refuse });
 }
 
 function tokenKind(flag: Flag) {
@@ -55,6 +55,7 @@ interface OptionToken {
 function readFlags(command: Command, tokens: readonly OptionToken[], refuse: Refuse) {
   const names = command.flags.map(flagName);
   const flags: Record<string, string> = {};
+  const lists: Record<string, string[]> = {};
   const switches = new Set<string>();
   for (const { name, rawName, value, inlineValue } of tokens) {
     const flag = command.flags[names.indexOf(name)];
@@ -65,11 +66,13 @@ function readFlags(command: Command, tokens: readonly OptionToken[], refuse: Ref
       switches.add(name);
     } else if (value === undefined || (inlineValue !== true && isFlagOf(value, names))) {
       throw refuse(`${rawName} has no value: \`${flag.usage}\`.`);
+    } else if (flag.repeatable) {
+      (lists[name] ??= []).push(value);
     } else {
       flags[name] = value;
     }
   }
-  return { flags, switches };
+  return { flags, lists, switches };
 }
 
 function readArguments(command: Command, values: readonly string[], refuse: Refuse): Record<string, string[]> {
@@ -90,6 +93,7 @@ function readArguments(command: Command, values: readonly string[], refuse: Refu
 function givenFrom(parsed: {
   args: Record<string, string[]>;
   flags: Record<string, string>;
+  lists: Record<string, string[]>;
   switches: ReadonlySet<string>;
   commandLine: string[];
   refuse: Refuse;
@@ -109,7 +113,7 @@ function givenFrom(parsed: {
   return {
     text,
     maybeText,
-    texts: (name) => parsed.args[name] ?? [],
+    texts: (name) => (name.startsWith("--") ? parsed.lists[name.slice(2)] : parsed.args[name]) ?? [],
     number: (name) => asNumber(name, text(name)),
     maybeNumber(name) {
       const value = maybeText(name);

@@ -20,6 +20,8 @@ export interface Arrival {
   status: "SUCCESS" | "IGNORED";
   /** Why nothing was triggered, if it is not obvious. */
   message?: string;
+  /** What was probably meant, if no model uses the table or opTime. */
+  hint?: string;
   triggeredModels: Triggered[];
   waitingModels: string[];
   skippedModels: string[];
@@ -50,6 +52,7 @@ export interface Model {
   produces: string | null;
   rerun: string;
   timeoutSeconds: number;
+  retry: object | null;
   expect: object | null;
   allowEmpty: boolean;
   version: number;
@@ -89,6 +92,9 @@ export interface Task {
   storageCount: number | null;
   warnings: string[];
   generation: number;
+  attempt: number;
+  /** When it is tried again, if it has failed and its next attempt has not begun. */
+  retryAt: string | null;
   trigger: string;
   causedBy: { table: string; opTime: string } | null;
 }

@@ -111,7 +111,7 @@ change     model M$
 unchanged  indicator C$
 unchanged  indicator D$
 change     subscription A$ to https://example.org/hook/$ (growth)
-             retryNum: 3 -> 5
+             retryNum: 8 -> 5
 
 3 to change, 1 to unpublish, 2 unchanged.
 

@@ -29,6 +29,7 @@ checks all models and indicators before the first is changed, also with --dry-ru
       dependencies: [{ table: DW_FACT_ORDER_D }]
       kpis: [KD1001]
       grain: day
+      retry: { maxAttempts: 3, backoffMs: 60000 }
       publish: true
   indicators:
     KD1001: { type: EXTENDED, name: Orders }

@@ -37,11 +37,13 @@ The exit code is 1 if a model that was triggered has failed.`,
   },
   show(arrival, given) {
     const what = `${printable(given.text("TABLE"))} has arrived for ${printable(given.text("OPTIME"))}.`;
-    if (arrival.status === "IGNORED") return `${what} No model depends on it.`;
-    if (arrival.message !== undefined) return `${what} ${printable(arrival.message)}`;
+    const hint = arrival.hint === undefined ? "" : ` ${printable(arrival.hint)}`;
+    if (arrival.status === "IGNORED") return `${what}${hint || " No model depends on it."}`;
+    if (arrival.message !== undefined) return `${what} ${printable(arrival.message)}${hint}`;
     const waits = arrival.waitingModels.length > 0;
-    const hint = waits ? "\n\n`millrace kpi why MODEL OPTIME` shows what a model waits for." : "";
-    return `${what}\n\n${table(["MODEL", "OPTIME", "STATUS", "COMPUTED", "STORED", "MESSAGE"], rowsOf(arrival))}${hint}`;
+    const because = hint === "" ? "" : `\n\n${hint.trim()}`;
+    const advice = waits ? "\n\n`millrace kpi why MODEL OPTIME` shows what a model waits for." : "";
+    return `${what}\n\n${table(["MODEL", "OPTIME", "STATUS", "COMPUTED", "STORED", "MESSAGE"], rowsOf(arrival))}${because}${advice}`;
   },
   exitCode: ({ triggeredModels }) => exitCodeOf(triggeredModels),
 });

@@ -86,4 +86,78 @@ have arrived, in text order. The runs wait in a queue for workers; see \`millrac
   },
 });
 
-export const control = { run, publish, unpublish, backfill };
+const DRY_RUN = { usage: "--dry-run", description: "Only show what would happen." } as const;
+
+const retry = clientCommand<{ opTimes: string[] }>({
+  summary: "Run a model again where its newest run has failed",
+  details: "For one opTime, or for all that have failed.",
+  args: "MODEL [OPTIME]",
+  flags: [DRY_RUN],
+  examples: ["millrace kpi retry MODEL-01", "millrace kpi retry MODEL-01 20251219"],
+  request: (given) => ({
+    method: "POST",
+    path: pathTo`api/v1/kpi/models/${given.text("MODEL")}:retry`,
+    query: { dryRun: given.isOn("--dry-run") ? true : undefined },
+    body: { opTime: given.maybeText("OPTIME") },
+  }),
+  show({ opTimes }, given) {
+    if (opTimes.length === 0) return "None of its newest runs has failed.";
+    const verb = given.isOn("--dry-run") ? "would run" : opTimes.length === 1 ? "is queued" : "are queued";
+    return `${opTimes.map(printable).join("\n")}\n\n${counted(opTimes.length, "opTime")} ${verb}.`;
+  },
+});
+
+const stop = clientCommand<{ stopped: { opTime: string; was: string }[] }>({
+  summary: "Stop the runs of a model, also those that wait in the queue",
+  details: "For one opTime, or for all, such as those of a backfill. Nothing is stored of a stopped run.",
+  args: "MODEL [OPTIME]",
+  flags: [{ usage: "--reason <text>", description: "Why; it is in the log of the runs." }, DRY_RUN],
+  examples: ["millrace kpi stop MODEL-01", "millrace kpi stop MODEL-01 20251219 --reason 'wrong data'"],
+  request: (given) => ({
+    method: "POST",
+    path: pathTo`api/v1/kpi/models/${given.text("MODEL")}:stop`,
+    query: { dryRun: given.isOn("--dry-run") ? true : undefined },
+    body: { opTime: given.maybeText("OPTIME"), reason: given.maybeText("--reason") },
+  }),
+  show({ stopped }, given) {
+    if (stopped.length === 0) return "None of its runs is under way or ready.";
+    const verb = given.isOn("--dry-run") ? "would be stopped" : stopped.length === 1 ? "is stopped" : "are stopped";
+    const rows = stopped.map(({ opTime, was }) => [opTime, was]);
+    return `${table(["OPTIME", "WAS"], rows)}\n\n${counted(stopped.length, "run")} ${verb}.`;
+  },
+});
+
+interface Retraction {
+  judgedAgain: { modelId: string; opTime: string }[];
+  usedBy: { modelId: string; opTime: string }[];
+}
+
+const retract = clientCommand<Retraction>({
+  summary: "Take an arrival back, such as one that was announced by mistake",
+  details: `The table counts as missing for the opTime until it arrives again, and models that are ready or wait because of it are judged
+again. Values that were computed from it stay; the models that have used it are listed.`,
+  args: "TABLE OPTIME",
+  flags: [DRY_RUN],
+  examples: ["millrace kpi retract DW_ORDER 20251219 --dry-run"],
+  request: (given) => ({
+    method: "DELETE",
+    path: "api/v1/kpi/arrivals",
+    query: {
+      table: given.text("TABLE"),
+      opTime: given.text("OPTIME"),
+      dryRun: given.isOn("--dry-run") ? true : undefined,
+    },
+  }),
+  show({ judgedAgain, usedBy }, given) {
+    const verb = given.isOn("--dry-run") ? "would be retracted" : "is retracted";
+    const named = (all: Retraction["usedBy"]) => all.map((one) => printable(`${one.modelId} ${one.opTime}`)).join(", ");
+    const lines = [
+      `${printable(given.text("TABLE"))} ${printable(given.text("OPTIME"))} ${verb}.`,
+      ...(judgedAgain.length > 0 ? [`Judged again: ${named(judgedAgain)}.`] : []),
+      ...(usedBy.length > 0 ? [`Have used it, and keep their values: ${named(usedBy)}.`] : []),
+    ];
+    return lines.join("\n");
+  },
+});
+
+export const control = { run, publish, unpublish, backfill, retry, stop, retract };

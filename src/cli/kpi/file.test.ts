@@ -38,6 +38,10 @@ describe("a file", () => {
       /^kpi\.yaml:7:5: models\.MODEL-01\.rerun: it is text\. Accepted: one of auto, ask, ignore\. Did you mean `ask`\?$/,
     ],
     [
+      `${MODEL}    retry: { maxAttempt: 3 }`,
+      /^kpi\.yaml:7:5: models\.MODEL-01\.retry: it is a group of settings\. Accepted: settings maxAttempts, .* or null\.$/,
+    ],
+    [
       `${MODEL}    publish: later`,
       /^kpi\.yaml:7:5: models\.MODEL-01\.publish: it is text\. Accepted: true or false\.$/,
     ],

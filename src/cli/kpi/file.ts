@@ -4,11 +4,12 @@
  */
 import { Ajv } from "ajv";
 import { type Static, type TSchema, Type } from "typebox";
-import { parseConfigText } from "../../kernel/config/file.ts";
 import { OperatorError } from "../../kernel/errors.ts";
 import { complaint, onePerPlace, pathOf, written } from "../../kernel/json/schema-errors.ts";
 import { GRAINS } from "../../kernel/time/op-time.ts";
+import { RetryFields } from "../../kernel/work/retry-fields.ts";
 import { EXIT } from "../common/exit-codes.ts";
+import { parseYamlFile } from "../common/yaml-file.ts";
 
 const closed = { additionalProperties: false };
 const Text = Type.String({ minLength: 1 });
@@ -52,6 +53,7 @@ const ModelEntry = Type.Object(
     produces: Type.Optional(Nullable(Text)),
     rerun: Type.Optional(oneOf(["auto", "ask", "ignore"])),
     timeoutSeconds: Type.Optional(Type.Integer()),
+    retry: Type.Optional(Nullable(RetryFields)),
     expect: Type.Optional(Nullable(ExpectEntry)),
     allowEmpty: Type.Optional(Type.Boolean()),
     publish: Type.Optional(Type.Boolean()),
@@ -99,8 +101,7 @@ export interface KpiFile extends Static<typeof Content> {
 
 /** Subscriptions may contain `${env.NAME}`, so that secrets stay out of repositories. */
 export function parseKpiFile(filename: string, text: string, env: NodeJS.ProcessEnv): KpiFile {
-  const file = parseConfigText(filename, text);
-  if ("problems" in file) throw unusable(file.problems);
+  const file = parseYamlFile(filename, text);
   const { models, indicators, subscriptions, ...rest } = file.content;
   // A section that is present but empty is null.
   const content = { models: models ?? {}, indicators: indicators ?? {}, subscriptions: subscriptions ?? [], ...rest };

@@ -85,7 +85,10 @@ test("the lists show models, values, runs and arrivals", async () => {
   expect((await millrace("kpi", "arrivals", "--op-time", "20251219")).stdout).toMatch(
     /^TABLE.*\nDW_B +20251219 +\S+ +1 .*\nDW_A +20251219 +\S+ +1 /,
   );
-  expect((await millrace("kpi", "runs", "NOBODY")).stdout).toBe("There are no such runs.\n");
+  expect(await millrace("kpi", "runs", "NOBODY")).toMatchObject({
+    exit: 4,
+    stderr: "There is no model `NOBODY`. [MODEL_NOT_FOUND]\n",
+  });
 });
 
 test("readiness shows what has arrived and what has not", async () => {

@@ -6,6 +6,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Client, pathTo, Refusal, type Request } from "../common/client.ts";
 import { EXIT } from "../common/exit-codes.ts";
+import type { FieldChange } from "../common/field-changes.ts";
 import type { Page } from "../common/paging.ts";
 import type { Indicator, Model, Subscription } from "./api.ts";
 import type { IndicatorEntry, KpiFile, ModelEntry, SubscriptionEntry } from "./file.ts";
@@ -17,16 +18,10 @@ export interface Change {
   name: string;
   /** Its place in the file. */
   path: string[];
+  /** That of a secret is without its values. */
   fields: FieldChange[];
   /** Undefined if it is unchanged. */
   request?: Request;
-}
-
-/** For a secret, without the values. */
-export interface FieldChange {
-  field: string;
-  from?: unknown;
-  to?: unknown;
 }
 
 export interface PlanOptions {
@@ -41,6 +36,7 @@ const MODEL_DEFAULTS = {
   timeZone: "UTC",
   produces: null,
   rerun: "auto",
+  retry: null,
   expect: null,
   allowEmpty: false,
 };

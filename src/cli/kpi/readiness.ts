@@ -27,6 +27,7 @@ const BY_STATE: Readonly<Record<string, Mark>> = {
   waiting: { sign: "…", style: "yellow", meaning: "waits for tables" },
   quiet: { sign: "◔", style: "yellow", meaning: "waits in case a table comes again" },
   asking: { sign: "?", style: "yellow", meaning: "has something new, and asks before it runs again" },
+  retrying: { sign: "↻", style: "yellow", meaning: "failed, and is tried again" },
   ready: { sign: "○", style: "cyan", meaning: "waits for a free worker" },
   running: RUNS,
   parked: RUNS,

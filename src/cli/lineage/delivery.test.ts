@@ -23,7 +23,9 @@ async function sink(answer: (names: string[], nr: number) => Answer) {
     requests.push(names);
     const reply = answer(names, requests.length);
     if (reply === "hang up") return void request.socket.destroy();
-    response.writeHead(reply.status, { "content-type": "application/json" }).end(JSON.stringify(reply.body));
+    response
+      .writeHead(reply.status, { "content-type": "application/json", "millrace-version": "0.0.0" })
+      .end(JSON.stringify(reply.body));
   }
   server = createServer((request, response) => void handle(request, response));
   await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));

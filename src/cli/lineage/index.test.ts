@@ -168,7 +168,7 @@ Send the full sync, then apply the stored events:
     expect(await admin("stats")).toEqual({
       exit: 2,
       stdout: "",
-      stderr: "There are 3 tenants: choose one with --tenant. `millrace lineage tenants` lists them.\n",
+      stderr: "There are 4 tenants: choose one with --tenant. `millrace lineage tenants` lists them.\n",
     });
     expect((await admin("stats", "--tenant", "7")).exit).toBe(0);
     expect((await millrace("stats", "--tenant", "8")).exit).toBe(4);
@@ -295,9 +295,9 @@ Goes to:
     const { stdout, stderr } = await millrace("impact", `${IN}.raw.amount`, "--csv");
     expect({ stdout, stderr }).toEqual({
       stderr: "",
-      stdout: `distance,kind,id,name,owner,via,description\r
-1,COLUMN,${await idOf(`${IN}.orders.amount`)},${IN}.orders.amount,,,\r
-2,COLUMN,${await idOf("revenue")},${IN}.daily.revenue,,${IN}.orders.amount,\r
+      stdout: `distance,kind,id,name,owner,via,description,transformations,lastRunAt\r
+1,COLUMN,${await idOf(`${IN}.orders.amount`)},${IN}.orders.amount,,,,DIRECT IDENTITY,\r
+2,COLUMN,${await idOf("revenue")},${IN}.daily.revenue,,${IN}.orders.amount,,DIRECT AGGREGATION,\r
 `,
     });
     expect((await millrace("impact", "revenue")).stdout).toBe("A change of revenue affects no known asset.\n");

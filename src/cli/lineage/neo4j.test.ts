@@ -4,8 +4,8 @@ import { cliFor } from "../../../test/cli.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { useMillrace } from "../../../test/millrace.ts";
 import { signal, until } from "../../../test/until.ts";
-import { createGraph } from "../../lineage/graph.fixture.ts";
-import { type ProjectionServer, startProjectionServer } from "../../lineage/projection-server.fixture.ts";
+import { createGraph } from "../../lineage/graph/graph.fixture.ts";
+import { type ProjectionServer, startProjectionServer } from "../../lineage/neo4j/server.fixture.ts";
 
 const database = useDatabase();
 const without = useMillrace(database);

@@ -14,7 +14,7 @@ test("the call is repeated until the tenant is ready, and the totals are printed
     const done = { applied: isLast ? 5 : 200, skipped: isLast ? 0 : 3, dead: isLast ? 1 : 0 };
     const state = isLast ? "READY" : "SYNCING";
     response
-      .writeHead(isLast ? 200 : 202, { "content-type": "application/json" })
+      .writeHead(isLast ? 200 : 202, { "content-type": "application/json", "millrace-version": "0.0.0" })
       .end(JSON.stringify({ ...tenant, state, ...done }));
   }).listen(0, "127.0.0.1");
   onTestFinished(() => void server.close());

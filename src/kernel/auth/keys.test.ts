@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { silentLog } from "../../../test/log.ts";
+import { noHints } from "../../../test/no-hints.ts";
 import { signal, until } from "../../../test/until.ts";
 import { type Db, openDb } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
@@ -46,7 +47,7 @@ async function startProcess({ db = counting, adminKey }: { db?: Db; adminKey?: s
     await wake.stop();
     await pulse.stop();
   });
-  return createKeys({ db, wake, clock, adminKey });
+  return createKeys({ db, wake, hints: noHints, clock, adminKey });
 }
 
 const revoke = (process: Keys, id: string) => database.db.tx((tx) => process.revoke(tx, id));

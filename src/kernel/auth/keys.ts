@@ -1,16 +1,17 @@
 /**
- * API keys: random, shown once, stored as a hash. To avoid a statement for every request, known keys are cached for some
- * seconds; a revocation expires the cache in all processes through a wake-up hint. Look-ups of other keys share statements, of
- * which one is in flight at a time, so that a flood of unknown keys costs the database little.
+ * API keys: random, shown once, stored as a hash. Known keys are cached; a revocation expires the cache in all processes
+ * through a wake-up hint.
  */
-import { createHash, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 import type { Db, Queryable, Tx } from "../data/db.ts";
-import { createGroupCommit } from "../data/group-commit.ts";
 import { statement } from "../data/statement.ts";
 import { kernelError } from "../errors.ts";
+import type { Hints } from "../hints/hints.ts";
+import type { KERNEL_HINTS } from "../hints/kinds.ts";
 import { systemIds } from "../ids.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Wake } from "../work/wake.ts";
+import { createHashLookup, hashOf } from "./hash-lookup.ts";
 import { createRevocations, type Revocations } from "./revocations.ts";
 import type { Caller } from "./scopes.ts";
 import { createUnknownKeyLimit } from "./unknown-key-limit.ts";
@@ -56,9 +57,8 @@ const KEY_BYTES = 32;
 /** The form of `newKey`. Anything else cannot be a stored key and needs no lookup. */
 const SHAPE = /^mlr_[\w-]{43}$/;
 const HINT_LENGTH = 8;
-const CACHE_MS = 10_000;
-const CACHED_MAX = 10_000;
-const REVOKED_TOPIC = "kernel.keys";
+/** A hint that a key was revoked. */
+export const REVOKED_TOPIC = "kernel.keys";
 
 const COLUMNS =
   "id, name, hint, scopes, tenant_id::text, source, rate_limit_per_minute, created_at, created_by, revoked_at";
@@ -82,42 +82,38 @@ const LIST = statement<KeyRow>(
   "kernel.keys.list",
   `select ${COLUMNS} from kernel.api_key order by created_at desc limit 1000`,
 );
+const REVOKED = statement<{ id: string }>(
+  "kernel.keys.revoked",
+  `select asked.id from unnest($1::uuid[]) asked (id)
+   where not exists (select from kernel.api_key k where k.id = asked.id and k.revoked_at is null)`,
+);
 const REVOKE = statement<KeyRow>(
   "kernel.keys.revoke",
   `update kernel.api_key set revoked_at = coalesce(revoked_at, now()) where id = $1 returning ${COLUMNS}`,
 );
 
-export function createKeys(deps: { db: Db; wake: Wake; clock: Clock; adminKey: string | undefined }): Keys {
-  const { db, wake, clock } = deps;
-  const cache = new Map<string, { caller: Caller; until: number }>();
+export interface KeysDeps {
+  db: Db;
+  wake: Wake;
+  hints: Hints<typeof KERNEL_HINTS>;
+  clock: Clock;
+  adminKey: string | undefined;
+}
+
+export function createKeys(deps: KeysDeps): Keys {
+  const { db, wake, hints, clock } = deps;
   const unknownKeys = createUnknownKeyLimit({ clock });
-  const revocations = createRevocations({ db });
-  /** In progress, so that many requests with one key share a look-up. */
-  const lookups = new Map<string, Promise<KeyRow | undefined>>();
-  const statements = createGroupCommit<Buffer, KeyRow | undefined>({
-    identity: idOf,
-    async write(hashes) {
-      const rows = new Map((await db.rows(FIND, [hashes])).map(({ hash, ...row }) => [idOf(hash), row]));
-      return hashes.map((hash) => rows.get(idOf(hash)));
-    },
+  const revocations = createRevocations({
+    ended: async (ids) => (await db.rows(REVOKED, [ids])).map(({ id }) => id),
   });
-  let hints = 0;
+  const stored = createHashLookup<Caller>({
+    clock,
+    read: async (hashes) => (await db.rows(FIND, [hashes])).map((row) => [row.hash, callerOf(row)] as const),
+  });
   wake.on(REVOKED_TOPIC, () => {
-    hints += 1;
-    cache.clear();
-    lookups.clear(); // One in progress may have read the key before it was revoked.
+    stored.clear();
     revocations.look();
   });
-
-  function lookUp(id: string, hash: Buffer): Promise<KeyRow | undefined> {
-    const present = lookups.get(id);
-    if (present) return present;
-    const lookup = statements.add(hash).finally(() => {
-      if (lookups.get(id) === lookup) lookups.delete(id);
-    });
-    lookups.set(id, lookup);
-    return lookup;
-  }
 
   const adminHash = deps.adminKey === undefined ? undefined : hashOf(deps.adminKey);
 
@@ -127,19 +123,8 @@ export function createKeys(deps: { db: Db; wake: Wake; clock: Clock; adminKey: s
       // The key from the environment is never stored, so removing the setting removes the key.
       if (adminHash && timingSafeEqual(hash, adminHash)) return ENVIRONMENT_ADMIN;
       if (!SHAPE.test(key)) return undefined;
-      const id = idOf(hash);
-      const known = cache.get(id);
-      if (known && known.until > clock.now()) return known.caller;
-      const hintsBefore = hints;
-      const row = await lookUp(id, hash);
-      if (!row) {
-        unknownKeys.count(address);
-        return undefined;
-      }
-      const caller = callerOf(row);
-      if (hints !== hintsBefore) return caller; // This key may have been revoked meanwhile, so it is not cached.
-      if (cache.size >= CACHED_MAX) cache.clear();
-      cache.set(id, { caller, until: clock.now() + CACHE_MS });
+      const caller = await stored.find(hash);
+      if (!caller) unknownKeys.count(address);
       return caller;
     },
 
@@ -160,6 +145,7 @@ export function createKeys(deps: { db: Db; wake: Wake; clock: Clock; adminKey: s
       ];
       const [row] = await tx.rows(INSERT, values);
       if (!row) throw new Error("insert returned no row");
+      hints.changed(tx, "key", row.id);
       return { ...row, key };
     },
 
@@ -169,6 +155,7 @@ export function createKeys(deps: { db: Db; wake: Wake; clock: Clock; adminKey: s
       const [row] = await tx.rows(REVOKE, [id]);
       if (!row) throw kernelError("KEY_NOT_FOUND", { id });
       tx.afterCommit(() => wake.hint(REVOKED_TOPIC));
+      hints.changed(tx, "key", row.id);
       return row;
     },
 
@@ -184,16 +171,17 @@ export function createKeys(deps: { db: Db; wake: Wake; clock: Clock; adminKey: s
   };
 }
 
-const ENVIRONMENT_ADMIN: Caller = {
+export const ENVIRONMENT_ADMIN: Caller = {
   name: "MILLRACE_ADMIN_KEY",
   keyId: null,
+  isEnvironmentAdmin: true,
   scopes: ["admin"],
   tenantId: null,
   source: null,
   rateLimitPerMinute: null,
 };
 
-function callerOf(row: KeyRow): Caller {
+export function callerOf(row: Omit<KeyRow, "hint" | "created_at" | "created_by" | "revoked_at">): Caller {
   return {
     name: row.name,
     keyId: row.id,
@@ -207,14 +195,4 @@ function callerOf(row: KeyRow): Caller {
 function newKey(): { key: string; hint: string } {
   const key = PREFIX + systemIds.token(KEY_BYTES);
   return { key, hint: key.slice(0, HINT_LENGTH) };
-}
-
-/** A hash as the key of a map. */
-function idOf(hash: Buffer): string {
-  return hash.toString("base64");
-}
-
-/** No slow hash is needed: a key has 256 random bits and cannot be guessed. */
-function hashOf(key: string): Buffer {
-  return createHash("sha256").update(key).digest();
 }

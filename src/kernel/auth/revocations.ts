@@ -1,38 +1,33 @@
 /**
- * Tells requests that stay open, such as streams, when the key that let them in is revoked. A hint says that some key was
- * revoked; a poll finds revocations whose hint was lost.
+ * Tells requests that stay open, such as streams, when the key or session that let them in has ended. A hint says that some
+ * have ended; a poll finds those whose hint was lost.
  */
-import type { Db } from "../data/db.ts";
-import { statement } from "../data/statement.ts";
 
 export interface Revocations {
-  /** Calls `onRevoked` once. Returns what ends the watch. */
-  watch(keyId: string, onRevoked: () => void): () => void;
+  /** Calls `onEnd` once. Returns what ends the watch. */
+  watch(id: string, onEnd: () => void): () => void;
   /** Looks now; for a hint. */
   look(): void;
 }
 
 const POLL_MS = 10_000;
 
-const REVOKED = statement<{ id: string }>(
-  "kernel.keys.revoked",
-  `select asked.id from unnest($1::uuid[]) asked (id)
-   where not exists (select from kernel.api_key k where k.id = asked.id and k.revoked_at is null)`,
-);
-
-export function createRevocations({ db }: { db: Db }): Revocations {
+export function createRevocations(options: {
+  /** Those of the watched ids that have ended. */
+  ended(ids: string[]): Promise<readonly string[]>;
+}): Revocations {
   const watched = new Map<string, Set<() => void>>();
   let timer: NodeJS.Timeout | undefined;
   let looking: Promise<void> | undefined;
   let lookAgain = false;
 
-  async function tellRevoked(): Promise<void> {
+  async function tellEnded(): Promise<void> {
     do {
       lookAgain = false;
-      for (const { id } of await db.rows(REVOKED, [[...watched.keys()]])) {
+      for (const id of await options.ended([...watched.keys()])) {
         const listeners = watched.get(id) ?? [];
         watched.delete(id);
-        for (const onRevoked of listeners) onRevoked();
+        for (const onEnd of listeners) onEnd();
       }
     } while (lookAgain);
   }
@@ -43,7 +38,7 @@ export function createRevocations({ db }: { db: Db }): Revocations {
     if (watched.size === 0) return;
     timer = setTimeout(look, POLL_MS).unref();
     lookAgain = true;
-    looking ??= tellRevoked()
+    looking ??= tellEnded()
       .catch(() => {}) // The database is away. The next poll looks again.
       .finally(() => {
         looking = undefined;
@@ -52,13 +47,13 @@ export function createRevocations({ db }: { db: Db }): Revocations {
 
   return {
     look,
-    watch(keyId, onRevoked) {
-      const listeners = watched.get(keyId) ?? new Set();
-      watched.set(keyId, listeners.add(onRevoked));
+    watch(id, onEnd) {
+      const listeners = watched.get(id) ?? new Set();
+      watched.set(id, listeners.add(onEnd));
       timer ??= setTimeout(look, POLL_MS).unref();
       return () => {
-        listeners.delete(onRevoked);
-        if (listeners.size === 0 && watched.get(keyId) === listeners) watched.delete(keyId);
+        listeners.delete(onEnd);
+        if (listeners.size === 0 && watched.get(id) === listeners) watched.delete(id);
       };
     },
   };

@@ -20,8 +20,19 @@ export interface Caller {
   tenantId: string | null;
   source: string | null;
   rateLimitPerMinute: number | null;
-  /** When the token of the caller expires; keys do not. */
+  /** When the token or the session of the caller ends at the latest; keys do not expire. */
   expiresAtMs?: number;
+  /** It has the key of the environment, which has no id. */
+  isEnvironmentAdmin?: true;
+  /** It signed in to the console with its key. */
+  session?: CallerSession;
+}
+
+export interface CallerSession {
+  /** The hash of its token, as text. */
+  id: string;
+  /** When it ends if it is not used until then. */
+  expiresAt: Date;
 }
 
 /** Why the caller may not, to follow "This key may not do that: "; undefined if it may. */

@@ -1,5 +1,5 @@
 /**
- * Limits how many requests with unknown keys one address may make: from then on it is told to wait. A key is looked up before
+ * Limits how many requests with unknown keys, or codes of links, one address may make: from then on it is told to wait. A key is looked up before
  * its address is refused, since behind a proxy all callers may have one address, and a guesser must not lock out the others.
  */
 
@@ -15,7 +15,13 @@ const FAILURES_PER_WINDOW_MAX = 60;
 const WINDOW_MS = 60_000;
 const ADDRESSES_MAX = 10_000;
 
-export function createUnknownKeyLimit({ clock }: { clock: Clock }): UnknownKeyLimit {
+export interface UnknownKeyLimitOptions {
+  clock: Clock;
+  /** What is unknown, for the message. */
+  what?: "keys" | "codes";
+}
+
+export function createUnknownKeyLimit({ clock, what = "keys" }: UnknownKeyLimitOptions): UnknownKeyLimit {
   /** In the order of the start of their windows. */
   const windows = new Map<string, { failures: number; until: number }>();
 
@@ -28,7 +34,7 @@ export function createUnknownKeyLimit({ clock }: { clock: Clock }): UnknownKeyLi
         throw kernelError(
           "RATE_LIMITED",
           { limit: FAILURES_PER_WINDOW_MAX, seconds: Math.ceil((window.until - clock.now()) / 1000) },
-          { who: "This address", what: "requests with unknown keys" },
+          { who: "This address", what: `requests with unknown ${what}` },
         );
       }
       windows.delete(address); // So that the new window is the last.

@@ -85,10 +85,27 @@ function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
 }
 
+/** A comma-separated list of hosts with their port; it may be empty. */
+export const hostPorts: Kind<readonly string[]> = {
+  accepts: "a comma list of hosts with their port, such as localhost:8080,10.0.0.7:443",
+  placeholder: "list",
+  parse(text) {
+    const items = listItems(text).map((item) => item.toLowerCase());
+    return items.every(isHostPort) ? items : undefined;
+  },
+};
+
+/** `host:port`; an IPv6 address is in brackets. */
+function isHostPort(text: string): boolean {
+  return /^(\[[\da-f:.]+\]|[^\s:/@[\]]+):\d{1,5}$/.test(text) && URL.canParse(`http://${text}`);
+}
+
 /** Text that matches a pattern. */
 export function matching(accepts: string, placeholder: string, pattern: RegExp): Kind<string> {
   return { accepts, placeholder, parse: (text) => (pattern.test(text) ? text : undefined) };
 }
+
+export const path = matching("a path", "path", /^.{1,4096}$/);
 
 export function url(protocols: readonly string[], example: string): Kind<string> {
   return {

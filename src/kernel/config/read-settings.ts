@@ -24,10 +24,10 @@ export function readSettings<Table extends SettingTable>(
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, setting] of Object.entries(table)) {
-    const source = sourceOf(setting, env, flags);
-    if (!source) continue;
-    const value = setting.kind.parse(source.text);
-    if (value === undefined) problems.push(badValue(setting, source));
+    const { text, name: source } = originOf(setting, env, flags);
+    if (text === undefined) continue;
+    const value = setting.kind.parse(text);
+    if (value === undefined) problems.push(badValue(setting, { name: source ?? setting.env, text }));
     else values[name] = value;
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- filled name by name from the table that gives the type
@@ -47,13 +47,19 @@ interface Source {
   text: string;
 }
 
-function sourceOf(setting: Setting, env: Environment, flags: Flags): Source | undefined {
+/** The text of a setting, and where it comes from. */
+export function originOf(
+  setting: Setting,
+  env: Environment,
+  flags: Flags,
+): { text: string | undefined; origin: "flag" | "environment" | "default" | "unset"; name?: string } {
   const { flag } = setting;
   const flagged = flag === undefined ? undefined : flags[flag];
-  if (flagged !== undefined) return { name: `--${flag}`, text: flagged.trim() };
+  if (flagged !== undefined) return { text: flagged.trim(), origin: "flag", name: `--${flag}` };
   // An empty variable counts as unset: shells and compose files write `MILLRACE_PORT=${PORT:-}`.
-  const text = env[setting.env]?.trim() || setting.default;
-  return text === undefined ? undefined : { name: setting.env, text };
+  const text = env[setting.env]?.trim();
+  if (text) return { text, origin: "environment", name: setting.env };
+  return { text: setting.default, origin: setting.default === undefined ? "unset" : "default" };
 }
 
 function badValue({ kind, secret }: Setting, { name, text }: Source): string {
@@ -63,7 +69,7 @@ function badValue({ kind, secret }: Setting, { name, text }: Source): string {
 }
 
 /** `https://user:password@host` without the user and the password. */
-function withoutCredentials(text: string): string {
+export function withoutCredentials(text: string): string {
   return text.replace(/\/\/\S*@/, "//...@");
 }
 

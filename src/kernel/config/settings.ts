@@ -3,7 +3,7 @@
  * derived from these tables.
  */
 import { parseSecretKey } from "../secrets/encryption-key.ts";
-import { type Kind, matching, networks, oneOf, someOf, url, wholeNumber } from "./kinds.ts";
+import { type Kind, matching, networks, oneOf, path, someOf, url, wholeNumber } from "./kinds.ts";
 
 export interface Setting {
   readonly env: string;
@@ -24,7 +24,6 @@ const ROLES = ["api", "scheduler", "worker"] as const;
 export type Role = (typeof ROLES)[number];
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace"] as const;
 
-const path = matching("a path", "path", /^.{1,4096}$/);
 const httpUrl = (example: string) => url(["http:", "https:"], example);
 
 /** The settings of `serve` and `migrate`. The scopes are passed in, because modules define them. */
@@ -103,6 +102,18 @@ export const serverSettings = (scopes: readonly string[]) =>
       kind: oneOf(LOG_LEVELS),
       default: "info",
       description: "The least serious level that is logged.",
+    },
+    auditKeepDays: {
+      env: "MILLRACE_AUDIT_KEEP_DAYS",
+      kind: wholeNumber({ min: 1, max: 36_500 }),
+      default: "365",
+      description: "How long rows of the audit log are kept.",
+    },
+    outboxKeepDays: {
+      env: "MILLRACE_OUTBOX_KEEP_DAYS",
+      kind: wholeNumber({ min: 1, max: 36_500 }),
+      default: "30",
+      description: "How long events are kept that could not be delivered after all attempts.",
     },
     dbPoolSize: {
       env: "MILLRACE_DB_POOL_SIZE",

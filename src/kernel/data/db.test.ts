@@ -230,6 +230,19 @@ describe("the read pool", () => {
     expect(await amounts()).toEqual([]);
   });
 
+  test("reads of one walk use one connection, which others get after it", async () => {
+    const pids = await db.reading(async (reader) => {
+      const inner = await reader.reading((same) => same.read(PID));
+      return [...inner, ...(await Promise.all([1, 2, 3].map(() => reader.read(PID)))).flat()];
+    });
+    expect(new Set(pids.map(({ pid }) => pid)).size).toBe(1);
+    const failed = db.reading((reader) => reader.read(FAIL, ["23505"]));
+    await expect(failed).rejects.toThrow();
+    // More than the pool has: each is given back, also by the one that failed.
+    await Promise.all(Array.from({ length: 12 }, () => db.reading((reader) => reader.read(PID))));
+    expect(db.stats().waiting).toBe(0);
+  });
+
   test("times statements out after ten seconds, and the hot path after a minute", async () => {
     const limit = statement<{ limit: string }>("test.db.limit", "select current_setting('statement_timeout') as limit");
     expect(await db.read(limit)).toEqual([{ limit: "10s" }]);

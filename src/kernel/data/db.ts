@@ -29,6 +29,11 @@ export interface Db extends Queryable {
   tx<T>(work: (tx: Tx) => Promise<T | CommitWith<T>>): Promise<T>;
   /** For lists and pages: the read-only pool with its statement time-out. */
   read<Row>(statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
+  /**
+   * Runs `work`, whose reads all use one connection of the read-only pool, one after the other: a walk of many statements
+   * waits for a free connection once instead of before each.
+   */
+  reading<T>(work: (db: Db) => Promise<T>): Promise<T>;
   /** Runs `work` on its own connection without prepared statements or a time-out: for migrations only. */
   exclusive<T>(work: (client: pg.Client) => Promise<T>): Promise<T>;
   /** A connection outside the pools. The caller ends it. */
@@ -152,13 +157,26 @@ export function openDb(options: DbOptions): Db {
 
   const retried = <T>(attempt: () => Promise<T>) => withRetry(attempt, { policy: CONFLICT_RETRY, retryOn: isConflict });
 
-  return {
-    rows: (statement, values) => retried(() => run(work, statement, values)),
-    read: (statement, values) =>
-      run(reads, statement, values).catch((error: unknown) => {
+  const readOn =
+    (client: pg.Pool | pg.ClientBase): Db["read"] =>
+    (statement, values) =>
+      run(client, statement, values).catch((error: unknown) => {
         if (sqlState(error) !== READ_ONLY) throw error;
         throw new Error(`${statement.name} writes, but was run in the read-only pool`, { cause: error });
-      }),
+      });
+
+  const db: Db = {
+    rows: (statement, values) => retried(() => run(work, statement, values)),
+    read: readOn(reads),
+    async reading(body) {
+      const client = await reads.connect();
+      const oneConnection: Db = { ...db, read: readOn(client), reading: (inner) => inner(oneConnection) };
+      try {
+        return await body(oneConnection);
+      } finally {
+        client.release();
+      }
+    },
     tx: (body) => retried(() => transaction(work, body)),
     async exclusive(body) {
       const client = await connect(`${applicationName} migrate`);
@@ -180,6 +198,7 @@ export function openDb(options: DbOptions): Db {
       await Promise.all([work.end(), reads.end()]);
     },
   };
+  return db;
 
   async function connect(name: string, settings?: pg.ClientConfig): Promise<pg.Client> {
     const client = new pg.Client({

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { emptyDatabase } from "../../../test/empty-database.ts";
+import { until } from "../../../test/until.ts";
 import { OperatorError } from "../errors.ts";
 import { type Connection, type Db, openDb } from "./db.ts";
 import { latestVersion, migrate } from "./migrate.ts";
@@ -90,6 +91,70 @@ describe("a migration that fails", () => {
     expect(failure.message).toContain("migration 3 (third)");
     await write(FILES);
     expect(await migrate(db, dir)).toEqual({ applied: ["third"], version: 3 });
+  });
+});
+
+describe("a migration that builds indexes concurrently", () => {
+  const INDEXES = `-- Notes are found by their body.
+drop index concurrently if exists note_body;
+create index concurrently note_body on note (body)
+  where n > 0;
+drop index concurrently if exists note_n;
+create index concurrently note_n on note (n);
+`;
+  const valid = () =>
+    query(
+      "select indexrelid::regclass::text as name from pg_index where indrelid = 'note'::regclass and indisvalid order by 1",
+    );
+
+  test("lets others write to the table meanwhile", async () => {
+    await migrate(db, dir);
+    await write({ "000004_fourth.sql": INDEXES });
+    const [writer, other] = [openDb({ connection }), openDb({ connection })];
+    const migrating = await writer.exclusive(async (client) => {
+      await client.query("begin; insert into note values (2, 'open')");
+      const running = migrate(db, dir);
+      await until(async () => {
+        const found = await other.exclusive((reader) =>
+          reader.query("select from pg_stat_activity where query like 'create index%' and wait_event_type = 'Lock'"),
+        );
+        return found.rowCount === 1;
+      }, "the index to wait for the open transaction");
+      await other.exclusive((second) =>
+        second.query("set lock_timeout = '5s'; insert into note values (3, 'meanwhile')"),
+      );
+      await client.query("commit");
+      return running;
+    });
+    expect(migrating).toEqual({ applied: ["fourth"], version: 4 });
+    expect(await valid()).toEqual([{ name: "note_body" }, { name: "note_n" }]);
+    await Promise.all([writer.close(), other.close()]);
+  });
+
+  test("from several processes at once is applied once", async () => {
+    await write({ "000004_fourth.sql": INDEXES });
+    const processes = Array.from({ length: 4 }, () => openDb({ connection }));
+    const reports = await Promise.all(processes.map((each) => migrate(each, dir)));
+    expect(reports.flatMap(({ applied }) => applied)).toEqual(["first", "second", "third", "fourth"]);
+    await Promise.all(processes.map((each) => each.close()));
+  });
+
+  test("begins anew after a failure, also where an index was left unfinished", async () => {
+    await migrate(db, dir);
+    await query("insert into note values (1, 'twice')");
+    const unique = INDEXES.replace("create index concurrently note_n", "create unique index concurrently note_n");
+    await write({ "000004_fourth.sql": unique });
+    await expect(migrate(db, dir)).rejects.toThrow("migration 4 (fourth) failed; the next start begins it anew");
+    expect(await valid()).toEqual([{ name: "note_body" }]);
+    await query("delete from note where body = 'twice'");
+    expect(await migrate(db, dir)).toEqual({ applied: ["fourth"], version: 4 });
+    expect(await valid()).toEqual([{ name: "note_body" }, { name: "note_n" }]);
+  });
+
+  test("has nothing else in it, since that would not be undone", async () => {
+    await write({ "000004_fourth.sql": `${INDEXES}alter table note add m int;` });
+    await expect(migrate(db, dir)).rejects.toThrow("mixes concurrent indexes with `alter table note add m int`");
+    expect(await valid()).toEqual([]);
   });
 });
 

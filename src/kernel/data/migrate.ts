@@ -1,16 +1,21 @@
 /**
  * Migrates the schema to the version of this build: the files of `sql/` in the order of their numbers, each in its own
  * transaction, forward only. Safe to run from many processes at once; refuses a schema newer than the build.
+ *
+ * A file that adds indexes to tables with history has only `create index concurrently`, each behind its
+ * `drop index concurrently if exists`: processes of the version before write to those tables while it runs. Its statements are
+ * executed one by one, and all again if one of them failed, since an index that was left unfinished is of no use.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { OperatorError } from "../errors.ts";
+import { PACKAGE_ROOT } from "../package-root.ts";
 import type { Db } from "./db.ts";
 
-/** `sql/` at the package's root, seen from both `src/kernel` and `dist/kernel`. */
-const MIGRATIONS_DIR = fileURLToPath(new URL("../../../sql/", import.meta.url));
+const MIGRATIONS_DIR = join(PACKAGE_ROOT, "sql/");
 
 const POSTGRES_VERSION_MIN = 15;
 const FILE_NAME = /^(\d{6})_([a-z0-9_]+)\.sql$/;
@@ -33,7 +38,7 @@ export async function migrate(db: Db, dir: string = MIGRATIONS_DIR): Promise<Mig
   const migrations = await readMigrations(dir);
   return db.exclusive(async (client) => {
     await refuseOldPostgres(client);
-    await client.query("select pg_advisory_lock($1)", [ADVISORY_LOCK]);
+    await lock(client);
     await client.query(
       `create schema if not exists kernel;
        create table if not exists kernel.schema_migration (
@@ -51,6 +56,17 @@ export async function migrate(db: Db, dir: string = MIGRATIONS_DIR): Promise<Mig
     }
     return { applied, version: migrations.at(-1)?.version ?? 0 };
   });
+}
+
+const LOCK_POLL_MS = 100;
+
+/** Asked for again and again: a statement that waits has a snapshot, and an index that is built concurrently waits for those. */
+async function lock(client: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ mine: boolean }>("select pg_try_advisory_lock($1) as mine", [ADVISORY_LOCK]);
+    if (rows[0]?.mine) return;
+    await sleep(LOCK_POLL_MS);
+  }
 }
 
 /** The schema version of this build. */
@@ -103,15 +119,44 @@ function refuseForeignSchema(
   }
 }
 
-async function apply(client: pg.Client, { version, name, sql, checksum }: Migration): Promise<void> {
+const CONCURRENT = /^(create( unique)?|drop) index concurrently /i;
+
+/** Those of a file that builds indexes concurrently. It has no others: they would not be undone when it fails. */
+function concurrentStatements({ version, name, sql }: Migration): string[] {
+  const statements = sql
+    .replaceAll(/^--.*$/gm, "")
+    .split(/;\s*$/m)
+    .map((text) => text.trim())
+    .filter((text) => text !== "");
+  if (!statements.some((text) => CONCURRENT.test(text))) return [];
+  const other = statements.find((text) => !CONCURRENT.test(text));
+  if (other === undefined) return statements;
+  throw new Error(`migration ${version} (${name}) mixes concurrent indexes with \`${other.slice(0, 60)}\``);
+}
+
+async function record(client: pg.Client, { version, name, checksum }: Migration): Promise<void> {
+  await client.query("insert into kernel.schema_migration (version, name, checksum) values ($1, $2, $3)", [
+    version,
+    name,
+    checksum,
+  ]);
+}
+
+async function apply(client: pg.Client, migration: Migration): Promise<void> {
+  const { version, name, sql } = migration;
+  const concurrent = concurrentStatements(migration);
+  if (concurrent.length > 0) {
+    try {
+      for (const one of concurrent) await client.query(one);
+      return await record(client, migration);
+    } catch (error) {
+      throw new Error(`migration ${version} (${name}) failed; the next start begins it anew`, { cause: error });
+    }
+  }
   try {
     await client.query("begin");
     await client.query(sql);
-    await client.query("insert into kernel.schema_migration (version, name, checksum) values ($1, $2, $3)", [
-      version,
-      name,
-      checksum,
-    ]);
+    await record(client, migration);
     await client.query("commit");
   } catch (error) {
     await client.query("rollback").catch(() => {}); // A broken connection has rolled back already.

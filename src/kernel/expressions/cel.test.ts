@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compileExpression, ExpressionError } from "./cel.ts";
+import { compileExpression, ExpressionError, functionNames, functionSet } from "./cel.ts";
 
 const VARIABLES = ["params", "nodes", "secrets", "opTime"];
 
@@ -165,7 +165,7 @@ describe("what cannot be compiled is refused in one sentence", () => {
     ["params.a +", "`params.a +` is not valid at column 11: unexpected token: EOF."],
     ["params.a ==\n  'b", "`params.a == 'b` is not valid at line 2, column 3: unterminated string."],
     ["'a' + 1", "`'a' + 1` is not valid at column 1: no such overload: string + int."],
-    ["fo(1)", "`fo(1)` is not valid at column 1: found no matching overload for 'fo(int)'."],
+    ["size()", "`size()` is not valid at column 1: found no matching overload for 'size()'."],
     [
       "true ? 1 : 'a'",
       "`true ? 1 : 'a'` is not valid at column 1: ternary branches must have the same type, got 'int' and 'string'; " +
@@ -174,6 +174,15 @@ describe("what cannot be compiled is refused in one sentence", () => {
   ])("%j", (source, sentence) => {
     expect(compile(source)).toThrow(new ExpressionError(sentence));
   });
+
+  test.each(["1 + sice(params.list)", "1 + params.list.sice()"])(
+    "%s: the functions that there are, and the nearest",
+    (source) => {
+      const names = [...functionNames(functionSet({}))].map((name) => `\`${name}\``).join(", ");
+      const sentence = `\`${source}\` calls \`sice\` at column 5, which is not a function; known are: ${names}. Did you mean \`size\`?`;
+      expect(compile(source)).toThrow(new ExpressionError(sentence));
+    },
+  );
 
   test("and has the unknown name in its own field", () => {
     const sentence =
@@ -323,5 +332,44 @@ describe("what an expression uses", () => {
     ["int(opTime) == 3 && type(params) == map", ["opTime", "params"], []],
   ])("%s", (source, references, nodes) => {
     expect(usage(source)).toEqual({ references, nodes });
+  });
+});
+
+describe("the functions of an expression", () => {
+  test.each([
+    ["1 + 2 * 3", []],
+    ["has(params.a) && size(params.a) > 0", ["has", "size"]],
+    ["params.list.filter(x, x.startsWith('a')).map(x, string(x))", ["filter", "map", "startsWith", "string"]],
+    ["cel.bind(x, params.a, x)", ["bind"]],
+  ])("%s calls these", (source, calls) => {
+    expect([...compileExpression(source, VARIABLES).calls].sort()).toEqual(calls);
+  });
+
+  const functions = functionSet({
+    "twice(dyn): dyn": (value) => {
+      if (typeof value !== "string") throw new ExpressionError("twice() takes text");
+      return value + value;
+    },
+  });
+
+  test("may be more than those of CEL", () => {
+    expect(compileExpression("twice(params.a)", VARIABLES, functions).evaluate({ params: { a: "xy" } })).toBe("xyxy");
+    expect(functionNames(functions)).toContain("twice");
+    expect(functionNames(functions)).toContain("startsWith");
+  });
+
+  test("are not known to expressions of another kind", () => {
+    expect(() => compileExpression("twice(params.a)", VARIABLES)).toThrow("twice");
+  });
+
+  test("are listed as far as they should be used", () => {
+    const some = functionSet({ "twice(dyn): dyn": (value) => value }, ["twice"]);
+    expect(() => compileExpression("other(params.a)", VARIABLES, some)).toThrow(/known are: `twice`\.$/);
+    expect(compileExpression("size(params.a)", VARIABLES, some).calls).toContain("size");
+  });
+
+  test("say why they failed", () => {
+    const expression = compileExpression("twice(params.a)", VARIABLES, functions);
+    expect(() => expression.evaluate({ params: { a: 1 } })).toThrow("`twice(params.a)` failed: twice() takes text.");
   });
 });

@@ -15,6 +15,8 @@ export interface Expression {
   readonly source: string;
   /** The variables that it uses. */
   readonly references: ReadonlySet<string>;
+  /** The functions, methods and macros that it calls, by name. Operators are not among them. */
+  readonly calls: ReadonlySet<string>;
   /**
    * The members of `variable` that it names (`nodes.a`, `nodes["a-b"]`), or undefined if they are known only at run time
    * (`nodes[params.which]`, `size(nodes)`).
@@ -66,9 +68,43 @@ const REASONS: Readonly<Record<string, string>> = {
 const MISSING: ReadonlySet<string> = new Set(["no_such_key", "index_out_of_bounds", "unknown_variable"]);
 
 const JSON_ENVIRONMENT = jsonEnvironment();
+const CEL_FUNCTIONS: FunctionSet = { environment: JSON_ENVIRONMENT, shown: functionsOf(JSON_ENVIRONMENT) };
+
+/** Functions that expressions of one kind have beyond those of CEL. */
+export interface FunctionSet {
+  readonly environment: Environment;
+  /** The names that a message lists for one that does not exist. */
+  readonly shown: readonly string[];
+}
+
+/**
+ * By CEL signature, such as `coalesce(dyn, dyn): dyn`. A handler gets JSON values; of CEL's own types, whole numbers are bigints
+ * and timestamps Dates. It throws an ExpressionError for a value that it cannot take.
+ */
+export function functionSet(
+  functions: Readonly<Record<string, (...values: readonly unknown[]) => unknown>>,
+  shown?: readonly string[],
+): FunctionSet {
+  const environment = JSON_ENVIRONMENT.clone();
+  for (const [signature, handler] of Object.entries(functions)) environment.registerFunction(signature, handler);
+  return { environment, shown: shown ?? functionsOf(environment) };
+}
+
+/** The names of all functions, methods and macros of the set. */
+export function functionNames({ environment }: FunctionSet): ReadonlySet<string> {
+  return new Set(functionsOf(environment));
+}
+
+function functionsOf(environment: Environment): string[] {
+  return [...new Set(environment.getDefinitions().functions.map(({ name }) => name))];
+}
 
 /** Throws an ExpressionError that says what is wrong, and where. */
-export function compileExpression(source: string, variables: readonly string[]): Expression {
+export function compileExpression(
+  source: string,
+  variables: readonly string[],
+  functions: FunctionSet = CEL_FUNCTIONS,
+): Expression {
   if (source.length > SOURCE_LENGTH_MAX) {
     throw new ExpressionError(
       `An expression has at most ${SOURCE_LENGTH_MAX} characters; ${quoted(source)} has ${source.length}.`,
@@ -76,14 +112,15 @@ export function compileExpression(source: string, variables: readonly string[]):
   }
   if (source.trim() === "") throw new ExpressionError("The expression is empty.");
 
-  const environment = JSON_ENVIRONMENT.clone();
+  const environment = functions.environment.clone();
   for (const name of variables) environment.registerVariable(name, "dyn");
-  const { program, usage } = parse(source, variables, environment);
+  const { program, usage } = parse(source, variables, { ...functions, environment });
   const run = usage.needsTimeLimit ? (values: Record<string, unknown>) => withinTime(() => program(values)) : program;
 
   return {
     source,
     references: usage.references,
+    calls: usage.calls,
     membersOf: (variable) => membersIn(usage.paths.get(variable) ?? []),
     pathsOf: (variable) => usage.paths.get(variable) ?? [],
     evaluate(values) {
@@ -127,10 +164,10 @@ function notZero(divisor: number): number {
   return divisor;
 }
 
-function parse(source: string, variables: readonly string[], environment: Environment) {
+function parse(source: string, variables: readonly string[], functions: FunctionSet) {
   try {
-    const program = environment.parse(source);
-    const usage = usageOf(program.ast, source, variables, environment);
+    const program = functions.environment.parse(source);
+    const usage = usageOf(program.ast, source, variables, functions);
     const { error } = program.check();
     if (error !== undefined) throw error;
     return { program, usage };
@@ -142,6 +179,7 @@ function parse(source: string, variables: readonly string[], environment: Enviro
 
 interface Usage {
   readonly references: Set<string>;
+  readonly calls: Set<string>;
   /** By variable. */
   readonly paths: Map<string, Path[]>;
   needsTimeLimit: boolean;
@@ -153,8 +191,13 @@ export function membersIn(paths: readonly Path[]): ReadonlySet<string> | undefin
   return members.every((member) => member !== undefined) ? new Set(members) : undefined;
 }
 
-function usageOf(root: ASTNode, source: string, variables: readonly string[], environment: Environment): Usage {
-  const usage: Usage = { references: new Set(), paths: new Map(), needsTimeLimit: false };
+function usageOf(
+  root: ASTNode,
+  source: string,
+  variables: readonly string[],
+  { environment, shown }: FunctionSet,
+): Usage {
+  const usage: Usage = { references: new Set(), calls: new Set(), paths: new Map(), needsTimeLimit: false };
   visit(root, new Set());
   return usage;
 
@@ -172,15 +215,23 @@ function usageOf(root: ASTNode, source: string, variables: readonly string[], en
       visit(object, bound, name === undefined ? [] : [name, ...below]);
       if (typeof key !== "string") visit(key, bound);
     } else if (node.op === "rcall") {
-      visitMethod(...node.args, bound);
+      visitMethod(node, ...node.args, bound);
     } else {
+      if (node.op === "call") call(node.args[0], node);
       if (node.op === "map") for (const [key] of node.args) allow(literalText(key), key);
       for (const child of childrenOf(node)) visit(child, bound);
     }
   }
 
-  function visitMethod(method: string, receiver: ASTNode, args: ASTNode[], bound: ReadonlySet<string>): void {
+  function visitMethod(
+    node: ASTNode,
+    method: string,
+    receiver: ASTNode,
+    args: ASTNode[],
+    bound: ReadonlySet<string>,
+  ): void {
     visit(receiver, bound);
+    call(method, node);
     const [first, ...rest] = args;
     const isMacro = MACROS.has(method) && first?.op === "id" && rest.length > 0;
     if (isMacro || method === "matches") usage.needsTimeLimit = true;
@@ -191,6 +242,15 @@ function usageOf(root: ASTNode, source: string, variables: readonly string[], en
     const inner = new Set([...bound, first.args]);
     // In `cel.bind(name, value, result)` the name is not bound in the value.
     for (const [index, argument] of rest.entries()) visit(argument, method === "bind" && index === 0 ? bound : inner);
+  }
+
+  function call(name: string, node: ASTNode): void {
+    usage.calls.add(name);
+    if (shown.includes(name) || functionsOf(environment).includes(name)) return;
+    throw new ExpressionError(
+      `${quoted(source)} calls \`${name}\`${placeOf({ node }, source)}, which is not a function; ` +
+        `known are: ${shown.map((one) => `\`${one}\``).join(", ")}.${didYouMean(name, shown)}`,
+    );
   }
 
   function use(name: string, node: ASTNode, path: Path, bound: ReadonlySet<string>): void {

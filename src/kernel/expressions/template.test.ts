@@ -256,3 +256,9 @@ describe("a secret", () => {
     expect(compileTemplate(text, VARIABLES)).toMatchObject({ problems: [{ message: expect.stringMatching(hint) }] });
   });
 });
+
+test("values inserted into text are encoded, the text around them is not", () => {
+  const compiled = compileTemplate("/a b/${params.x}", VARIABLES, { encode: encodeURIComponent });
+  if (!("template" in compiled)) throw new Error("it does not compile");
+  expect(compiled.template.render({ params: { x: "1/2 3" } })).toBe("/a b/1%2F2%203");
+});

@@ -10,7 +10,15 @@
  */
 
 import { SECRET_NAME } from "../secrets/named-secrets.ts";
-import { compileExpression, type Expression, ExpressionError, membersIn, type Path, quoted } from "./cel.ts";
+import {
+  compileExpression,
+  type Expression,
+  ExpressionError,
+  type FunctionSet,
+  membersIn,
+  type Path,
+  quoted,
+} from "./cel.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 type Render = (values: Values) => unknown;
@@ -20,6 +28,8 @@ export interface Template {
   readonly isConstant: boolean;
   /** The variables that its expressions use. */
   readonly references: ReadonlySet<string>;
+  /** The functions, methods and macros that they call. */
+  readonly calls: ReadonlySet<string>;
   /** The names of the secrets that it inserts; `render` needs them as `secrets`, a Map. */
   readonly secrets: ReadonlySet<string>;
   /** The members of `variable` that its expressions name, or undefined if they are known only when it is rendered. */
@@ -28,6 +38,12 @@ export interface Template {
   pathsOf(variable: string): readonly Path[];
   /** A new JSON value. Throws an ExpressionError. */
   render(values: Values): unknown;
+}
+
+export interface TemplateOptions {
+  functions?: FunctionSet;
+  /** Encodes the text of a value that is inserted into other text, as for a segment of a path. */
+  encode?: (text: string) => string;
 }
 
 interface TemplateProblem {
@@ -45,6 +61,7 @@ const MAX_DEPTH = 256;
 export function compileTemplate(
   value: unknown,
   variables: readonly string[],
+  { functions, encode = (text) => text }: TemplateOptions = {},
 ): { template: Template } | { problems: TemplateProblem[] } {
   const expressions: Expression[] = [];
   const secrets = new Set<string>();
@@ -82,7 +99,9 @@ export function compileTemplate(
         const secret = SECRET.exec(part.source)?.[1];
         if (secret !== undefined) secrets.add(secret);
         const expression =
-          secret === undefined ? compileExpression(part.source, variables) : secretNamed(secret, part.source);
+          secret === undefined
+            ? compileExpression(part.source, variables, functions)
+            : secretNamed(secret, part.source);
         expressions.push(expression);
         parts.push(expression);
       } catch (error) {
@@ -92,7 +111,7 @@ export function compileTemplate(
     }
     const [only] = parts;
     if (parts.length === 1 && typeof only === "object") return only.evaluate;
-    return (values) => parts.map((part) => (typeof part === "string" ? part : textOf(part, values))).join("");
+    return (values) => parts.map((part) => (typeof part === "string" ? part : encode(textOf(part, values)))).join("");
   }
 }
 
@@ -114,6 +133,7 @@ function secretNamed(name: string, source: string): Expression {
   return {
     source,
     references: new Set(),
+    calls: new Set(),
     membersOf: () => new Set(),
     pathsOf: () => [],
     evaluate({ secrets }) {
@@ -130,6 +150,7 @@ function templateOf(expressions: readonly Expression[], secrets: ReadonlySet<str
     secrets,
     isConstant: expressions.length === 0,
     references: new Set(expressions.flatMap((expression) => [...expression.references])),
+    calls: new Set(expressions.flatMap((expression) => [...expression.calls])),
     membersOf: (variable) => membersIn(pathsOf(variable)),
     pathsOf,
     render,

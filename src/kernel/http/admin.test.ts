@@ -3,7 +3,11 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "v
 import type { Json } from "../../../test/client.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { startHttp, type TestHttp } from "../../../test/http.ts";
+import { openRecordingDb, planForValues } from "../../../test/plans.ts";
 import { CATALOGUE } from "../../modules.ts";
+import { type Actor, audit, listAudit } from "../auth/audit.ts";
+import type { SettingInForce } from "../config/in-force.ts";
+import { statement } from "../data/statement.ts";
 import type { DoctorCheck } from "../doctor.ts";
 import { adminSurfaces } from "./admin.ts";
 
@@ -18,20 +22,24 @@ const checks: DoctorCheck[] = [
     },
   },
 ];
+const SETTINGS: SettingInForce[] = [
+  { name: "MILLRACE_PORT", value: "7400", isSecret: false, origin: "default", description: "The port." },
+  { name: "MILLRACE_ADMIN_KEY", isSecret: true, origin: "environment", from: "MILLRACE_ADMIN_KEY", description: "It." },
+];
 let http: TestHttp;
 
 beforeAll(async () => {
   const { db } = database;
   http = await startHttp({
     db,
-    routes: (routes, { keys }) => adminSurfaces(routes, { db, keys, checks, catalogue: CATALOGUE }),
+    routes: (routes, { keys }) => adminSurfaces(routes, { db, keys, checks, catalogue: CATALOGUE, settings: SETTINGS }),
   });
   return () => http.stop();
 });
 
 describe("keys", () => {
   beforeEach(async () => {
-    await database.query("truncate kernel.api_key, kernel.audit_log");
+    await database.query("truncate kernel.api_key, kernel.audit_log cascade");
   });
   const create = (body: Json, headers = {}) => http.send("/keys", { body, headers });
   const count = async (table: string) => (await database.query(`select from kernel.${table}`)).length;
@@ -50,7 +58,7 @@ describe("keys", () => {
       createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
       createdBy: "MILLRACE_ADMIN_KEY",
     });
-    expect((await http.send("/keys")).body).toEqual({ items: [shown] });
+    expect((await http.send("/keys")).body).toEqual({ items: [shown], scopes: expect.arrayContaining(["admin"]) });
 
     const own = { authorization: `Bearer ${String(key)}`, "x-request-id": "revoke" };
     const revoked = await http.send(`/keys/${String(shown["id"])}`, { method: "DELETE", headers: own });
@@ -72,8 +80,92 @@ describe("keys", () => {
         },
       ],
       next: null,
+      actions: ["key.create", "key.revoke"],
     });
     expect(JSON.stringify(await database.query("select * from kernel.audit_log"))).not.toContain(String(key).slice(8));
+  });
+
+  describe("the audit log", () => {
+    interface Entries {
+      items: { action: string; target: string }[];
+      next: string | null;
+    }
+    const entries = async (query: string, headers = {}) => {
+      const { items } = (await http.send(`/audit?${query}`, { headers })).body as unknown as Entries;
+      return items.map(({ action, target }) => `${action} ${target}`);
+    };
+    const write = (actor: string, action: string, target: string, at: string, keyId: string | null = null) =>
+      database.query(
+        `insert into kernel.audit_log (at, actor, key_id, action, target, address, request_id)
+         values ($1, $2, $3, $4, $5, '::1', 'r')`,
+        [at, actor, keyId, action, target],
+      );
+
+    test("is filtered by person, action, target and time, and by oneself", async () => {
+      const mine = (await create({ name: "ann", scopes: ["admin"] })).body;
+      await write("ann", "run.stop", "run-1", "2026-04-01T10:00:00Z");
+      await write("ann", "run.stop", "run-2", "2026-04-02T10:00:00Z", String(mine["id"]));
+      await write("bob", "chain.update", "run-of-bob", "2026-04-03T10:00:00Z");
+      expect(await entries("who=ann")).toEqual(["run.stop run-2", "run.stop run-1"]);
+      expect(await entries("action=chain.update")).toEqual(["chain.update run-of-bob"]);
+      expect(await entries("what=run-&to=2026-05-01T00:00:00Z")).toHaveLength(3);
+      expect(await entries("what=run-1")).toEqual(["run.stop run-1"]);
+      expect(await entries("from=2026-04-02T10:00:00Z&to=2026-04-03T10:00:00Z")).toEqual(["run.stop run-2"]);
+      // A name is not enough: another key may have had it.
+      const own = { authorization: `Bearer ${String(mine["key"])}` };
+      expect(await entries("who=me", own)).toEqual(["run.stop run-2"]);
+      expect(await entries("who=me&action=key.create")).toEqual([`key.create ${String(mine["id"])}`]);
+      expect((await http.send("/audit?from=yesterday")).status).toBe(400);
+    });
+
+    test("has the order in which things were done, also of what began before another and was done after it", async () => {
+      const caller = { name: "ann", keyId: null, scopes: [], tenantId: null, source: null, rateLimitPerMinute: null };
+      const actor: Actor = { caller, address: "::1", requestId: "r" };
+      await database.db.tx(async (tx) => {
+        await tx.rows(statement("test.begin", "select now()"));
+        await database.db.tx((other) => audit(other, actor, "run.stop", "first"));
+        await audit(tx, actor, "run.stop", "second");
+      });
+      expect(await entries("who=ann")).toEqual(["run.stop second", "run.stop first"]);
+    });
+
+    test("has neither gaps nor repetitions between the pages of entries of one moment", async () => {
+      for (const target of ["a", "b", "c", "d", "e"]) await write("ann", "run.stop", target, "2026-04-01T10:00:00Z");
+      const seen: string[] = [];
+      for (let before = ""; ; ) {
+        const { items, next } = (await http.send(`/audit?who=ann&limit=2${before}`)).body as unknown as Entries;
+        seen.push(...items.map(({ target }) => target));
+        if (next === null) break;
+        before = `&before=${next}`;
+      }
+      expect(seen).toEqual(["e", "d", "c", "b", "a"]);
+    });
+
+    test.each([
+      ["actor", { actor: "ann" }, "audit_log_actor"],
+      ["key", { keyId: "00000000-0000-4000-8000-000000000001" }, "audit_log_key"],
+      ["action", { action: "run.stop" }, "audit_log_action"],
+      ["target", { target: "rare" }, "audit_log_target"],
+      ["time", { from: new Date("2020-01-01"), to: new Date("2020-01-02") }, "audit_log_newest"],
+    ])("finds what is rare by %s without reading the rest", async (_, filter, index) => {
+      await database.query(
+        `insert into kernel.audit_log (at, actor, key_id, action, target, address, request_id)
+         select now(), 'bob', gen_random_uuid(), 'key.create', 'often' || n, '::1', 'r' from generate_series(1, 5000) n`,
+      );
+      await write("ann", "run.stop", "rare", "2020-01-01T10:00:00Z", "00000000-0000-4000-8000-000000000001");
+      await database.query("analyze kernel.audit_log");
+      const recording = openRecordingDb(database.connection);
+      onTestFinished(() => recording.db.close());
+      const none = { actor: null, keyId: null, action: null, target: null, from: null, to: null, before: null };
+      // As the pool of reads plans it.
+      const db = { ...recording.db, read: recording.db.rows };
+      await planForValues(db);
+      recording.calls.clear();
+      expect(await listAudit(db, { ...none, ...filter }, 100)).toHaveLength(1);
+      const facts = await recording.explainLast([...recording.calls.keys()].at(-1) ?? "");
+      expect(facts.indexes).toContain(index);
+      expect(facts.pages).toBeLessThan(20);
+    });
   });
 
   test.each([
@@ -186,4 +278,10 @@ test("the doctor lists its findings, and a check that fails is a finding too", a
       },
     ],
   });
+});
+
+test("the settings in force are for admins", async () => {
+  expect((await http.send("/settings")).body).toEqual({ items: SETTINGS });
+  const reader = await http.keys.create(database.db, { name: "reader", scopes: ["kpi:read"] }, "test");
+  expect((await http.send("/settings", { headers: { authorization: `Bearer ${reader.key}` } })).status).toBe(403);
 });

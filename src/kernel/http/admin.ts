@@ -1,12 +1,14 @@
-/** The routes for administrators: keys, the audit log and the doctor. */
+/** The routes for administrators: keys, the audit log, the doctor and the settings in force. */
 import { Type } from "typebox";
-import { audit, listAudit } from "../auth/audit.ts";
+import { audit, auditedActions, listAudit } from "../auth/audit.ts";
 import type { Keys } from "../auth/keys.ts";
+import type { Caller } from "../auth/scopes.ts";
 import type { MergedCatalogue } from "../catalogue.ts";
 import type { Db } from "../data/db.ts";
 import { transact } from "../data/dry-run.ts";
 import { type DoctorCheck, examine } from "../doctor.ts";
-import { Body, DryRunQuery, errors, ReplyTime } from "./schemas.ts";
+import type { AuditPage, Finding, KeyItem, KeysReply, SettingInForce } from "../replies.ts";
+import { Body, DryRunQuery, errors, ReplyTime, Time } from "./schemas.ts";
 import { actorOf, type Http } from "./server.ts";
 
 const Key = {
@@ -28,6 +30,7 @@ const KeyName = Type.String({
   description: "A name without control characters.",
 });
 const AUDIT_LIMIT_MAX = 1_000;
+const SHORT = { minLength: 1, maxLength: 256 } as const;
 
 export interface AdminDeps {
   db: Db;
@@ -35,9 +38,11 @@ export interface AdminDeps {
   checks: readonly DoctorCheck[];
   /** The scopes and sources that keys can have. */
   catalogue: Pick<MergedCatalogue, "scopes" | "keySources">;
+  /** Of this process. */
+  settings: readonly SettingInForce[];
 }
 
-export function adminSurfaces(http: Http, { db, keys, checks, catalogue }: AdminDeps): void {
+export function adminSurfaces(http: Http, { db, keys, checks, catalogue, settings }: AdminDeps): void {
   const scopes = Object.keys(catalogue.scopes);
   const NewKey = Body({
     name: KeyName,
@@ -76,10 +81,15 @@ export function adminSurfaces(http: Http, { db, keys, checks, catalogue }: Admin
       schema: {
         tags: ["admin"],
         summary: "List keys, newest first",
-        response: { 200: Type.Object({ items: Type.Array(Type.Object(Key)) }) },
+        response: {
+          200: Type.Object({
+            items: Type.Array(Type.Object(Key)),
+            scopes: Type.Array(Type.String(), { description: "The scopes that a key can have." }),
+          }),
+        },
       },
     },
-    async () => ({ items: (await keys.list()).map(keyReply) }),
+    async () => ({ items: (await keys.list()).map(keyReply), scopes }) satisfies KeysReply<Date>,
   );
 
   http.delete(
@@ -113,6 +123,16 @@ export function adminSurfaces(http: Http, { db, keys, checks, catalogue }: Admin
         tags: ["admin"],
         summary: "Who did what, newest first",
         querystring: Body({
+          who: Type.Optional(
+            Type.String({
+              ...SHORT,
+              description: "The name of a key. `me` is the caller, with all sessions of its key.",
+            }),
+          ),
+          action: Type.Optional(Type.String({ ...SHORT, description: "For example `key.create`." })),
+          what: Type.Optional(Type.String({ ...SHORT, description: "The target, or its beginning." })),
+          from: Type.Optional(Time),
+          to: Type.Optional(Time),
           limit: Type.Integer({ minimum: 1, maximum: AUDIT_LIMIT_MAX, default: 100 }),
           before: Type.Optional(
             Type.String({ pattern: "^\\d{1,18}$", description: "The `next` of the previous page." }),
@@ -136,15 +156,22 @@ export function adminSurfaces(http: Http, { db, keys, checks, catalogue }: Admin
               }),
             ),
             next: Type.Union([Type.String(), Type.Null()]),
+            actions: Type.Array(Type.String(), { description: "The actions that the log has." }),
           }),
           ...errors(400),
         },
       },
     },
-    async ({ query: { limit, before } }) => {
-      const rows = await listAudit(db, { limit, before: before ?? null });
+    async ({ caller, query: { limit, before = null, who, action = null, what = null, from, to } }) => {
+      const times = { from: from === undefined ? null : new Date(from), to: to === undefined ? null : new Date(to) };
+      const filter = { ...personOf(who, caller), action, target: what, ...times, before };
+      const [rows, actions] = await Promise.all([listAudit(db, filter, limit), auditedActions(db)]);
       const items = rows.map(({ request_id, key_id, ...row }) => ({ ...row, keyId: key_id, requestId: request_id }));
-      return { items, next: rows.length === limit ? (rows.at(-1)?.id ?? null) : null };
+      return {
+        items,
+        next: rows.length === limit ? (rows.at(-1)?.id ?? null) : null,
+        actions,
+      } satisfies AuditPage<Date>;
     },
   );
 
@@ -163,13 +190,44 @@ export function adminSurfaces(http: Http, { db, keys, checks, catalogue }: Admin
                 verdict: Type.Enum(["ok", "warning", "broken"] as const),
                 found: Type.String(),
                 advice: Type.Optional(Type.String()),
+                isListed: Type.Optional(
+                  Type.Literal(true, {
+                    description: "GET /api/v1/overview has an entry for each thing that it names.",
+                  }),
+                ),
               }),
             ),
           }),
         },
       },
     },
-    async () => ({ findings: await examine(db, checks) }),
+    async () => ({ findings: (await examine(db, checks)) satisfies Finding[] }),
+  );
+
+  http.get(
+    "/settings",
+    {
+      config,
+      schema: {
+        tags: ["admin"],
+        summary: "Show the settings in force in the process that answers, and where each comes from",
+        response: {
+          200: Type.Object({
+            items: Type.Array(
+              Type.Object({
+                name: Type.String({ description: "The environment variable, or the path in `millrace.yaml`." }),
+                value: Type.Optional(Type.String({ description: "Absent if it is unset, or secret." })),
+                isSecret: Type.Boolean(),
+                origin: Type.Enum(["default", "environment", "flag", "file", "unset"] as const),
+                from: Type.Optional(Type.String({ description: "The variable, the flag, or the file with its line." })),
+                description: Type.Optional(Type.String()),
+              }),
+            ),
+          }),
+        },
+      },
+    },
+    async () => ({ items: [...settings] }),
   );
 }
 
@@ -187,5 +245,11 @@ function keyReply(row: KeyRow) {
     createdAt: row.created_at,
     createdBy: row.created_by,
     ...(row.revoked_at === null ? {} : { revokedAt: row.revoked_at }),
-  };
+  } satisfies KeyItem<Date>;
+}
+
+/** A key is known by its id: names are not unique. */
+function personOf(who: string | undefined, { name, keyId }: Caller): { actor: string | null; keyId: string | null } {
+  if (who !== "me") return { actor: who ?? null, keyId: null };
+  return keyId === null ? { actor: name, keyId: null } : { actor: null, keyId };
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { startHttp, type TestHttp } from "../../../test/http.ts";
 import { ADMIN_KEY } from "../../../test/millrace.ts";
-import { publicSurfaces } from "./surfaces.ts";
+import { frontPageRoutes, publicSurfaces } from "./surfaces.ts";
 
 const database = useDatabase();
 let http: TestHttp;
@@ -17,7 +17,8 @@ beforeAll(async () => {
     anonymousScopes: ["run:control", "run:read"],
     routes: (server, { metrics }) => {
       const page = { version: "0", roles: [], database: "", startedAt: new Date() };
-      publicSurfaces(server, { db: database.db, metrics, page });
+      publicSurfaces(server, { db: database.db, metrics });
+      frontPageRoutes(server, page);
       server.get("/needs-a-key", { config: { scope: "admin" } }, async () => ({}));
       server.get("/read", { config: { scope: "run:read" } }, async () => ({}));
       server.post("/act", { config: { scope: "run:control", bodyOptional: true } }, async () => {
@@ -44,7 +45,9 @@ describe("every answer", () => {
     ["GET", "/healthz?unknown=1"],
     ["GET", "/%zz"],
   ])("is neither sniffed nor framed and tells no referrer: %s %s", async (method, path) => {
-    const { headers } = await fetch(http.url + path, { method, redirect: "manual" });
+    const response = await fetch(http.url + path, { method, redirect: "manual" });
+    await response.arrayBuffer(); // An answer that is not read keeps its connection, and the server, from closing.
+    const { headers } = response;
     expect(headers.get("x-content-type-options")).toBe("nosniff");
     expect(headers.get("referrer-policy")).toBe("no-referrer");
     expect(headers.get("x-frame-options")).toBe("DENY");

@@ -1,20 +1,32 @@
-/** The page at `/`: version, roles and links. No scripts, no external resources. */
+/** The page at `/` of a process without the console: version, roles and links. No scripts, no external resources. */
 
 export interface FrontPage {
   version: string;
   roles: readonly string[];
   database: string;
   startedAt: Date;
+  /** The process would serve the console if it were built. */
+  lacksConsole?: boolean;
 }
 
-const LINKS: readonly [path: string, text: string][] = [
+/** Of a process with the role `api`. */
+const API_LINKS: readonly [path: string, text: string][] = [
   ["/docs", "API reference, with every call and its fields"],
   ["/openapi.json", "the API as an OpenAPI 3.1 document"],
+];
+const LINKS: readonly [path: string, text: string][] = [
   ["/metrics", "metrics for Prometheus"],
   ["/readyz", "whether this process is ready"],
 ];
 
-export function frontPage({ version, roles, database, startedAt }: FrontPage): string {
+const NO_API = `<p>This process answers for its health and metrics. The console and the API are at a process with the role <code>api</code>.</p>
+`;
+const NOT_BUILT = `<p>The web console is not built: <code>npm run build</code> makes it, and the next start serves it.</p>
+`;
+
+export function frontPage({ version, roles, database, startedAt, lacksConsole }: FrontPage): string {
+  const isApi = roles.includes("api");
+  const links = isApi ? [...API_LINKS, ...LINKS] : LINKS;
   const facts = [
     ["Version", version],
     ["Roles of this process", roles.join(", ")],
@@ -42,9 +54,9 @@ export function frontPage({ version, roles, database, startedAt }: FrontPage): s
 <body>
 <h1>Millrace is running</h1>
 <p>The control plane between a data source and a published metric.</p>
-<dl>${facts.map(([name, value]) => `<dt>${name}</dt><dd>${escapeHtml(value ?? "")}</dd>`).join("\n")}</dl>
+${lacksConsole ? NOT_BUILT : ""}${isApi ? "" : NO_API}<dl>${facts.map(([name, value]) => `<dt>${name}</dt><dd>${escapeHtml(value ?? "")}</dd>`).join("\n")}</dl>
 <ul>
-${LINKS.map(([path, text]) => `<li><a href="${path}">${path}</a>: ${text}</li>`).join("\n")}
+${links.map(([path, text]) => `<li><a href="${path}">${path}</a>: ${text}</li>`).join("\n")}
 </ul>
 </body>
 </html>

@@ -7,8 +7,11 @@ import { HEADERS } from "./browser.ts";
 import { ACTION, knownPaths } from "./known-paths.ts";
 
 const RETRY_AFTER_SECONDS = 2;
+/** Below it are the calls that a process without the role `api` does not take. */
+const API = "/api/";
 
-export function useProblems(http: FastifyInstance): void {
+/** `roles` are those of this process. */
+export function useProblems(http: FastifyInstance, roles: readonly string[]): void {
   http.setErrorHandler((error: unknown, request, reply) => {
     const problem = toApiError(error, request);
     if (problem.status >= 500 && problem.code !== "SHUTTING_DOWN") {
@@ -28,6 +31,9 @@ export function useProblems(http: FastifyInstance): void {
     const path = pathIn(url);
     const shownPath = path.slice(0, 256);
     const methods = paths.methodsAt(path)?.join(", ");
+    if (methods === undefined && path.startsWith(API) && !roles.includes("api")) {
+      return kernelError("ROLE_MISSING", {}, { method, path: shownPath, roles: inWords(roles) });
+    }
     if (methods === undefined) {
       const hint = paths.nearestTo(path) ?? "The reference is at /docs.";
       return kernelError("ROUTE_NOT_FOUND", {}, { method, path: shownPath, hint });
@@ -41,6 +47,10 @@ export function useProblems(http: FastifyInstance): void {
     request.is404 || isOtherMethodOfAction(request) ? done(unrouted(request, reply)) : done(null, payload),
   );
   http.setNotFoundHandler((request, reply) => answer(reply, unrouted(request, reply)));
+}
+
+function inWords(roles: readonly string[]): string {
+  return `${roles.length === 1 ? "role" : "roles"} ${roles.join(" and ")}`;
 }
 
 function pathIn(url: string): string {

@@ -465,3 +465,20 @@ test("a stopping server refuses new requests, and says when to try again", async
     await ending.stop();
   }
 });
+
+test("a request that ends after its answer, while the server stops, does not keep the connection open", async () => {
+  const stopping = await start({});
+  const socket = connect(stopping.port, "127.0.0.1");
+  socket.write("POST /needs/admin HTTP/1.1\r\nHost: millrace\r\nContent-Length: 2\r\n\r\n{");
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 4\d\d /);
+  const stopped = stopping.stop();
+  const refuses = () =>
+    fetch(`${stopping.url}/open`).then(
+      () => false,
+      () => true,
+    );
+  await until(refuses, "the server to stop listening");
+  socket.write("}");
+  await stopped; // Within the test's time-out, which is shorter than the time for which connections are kept alive.
+});

@@ -1,7 +1,7 @@
 /**
  * The HTTP server for the routes of all modules. It handles keys and scopes, rate limits, request ids, limits, metrics,
- * traces, errors and the OpenAPI description. A route names the scope that it needs, or that it is public; a route without
- * either stops the start.
+ * traces, errors and the OpenAPI description. A route names the scope that it needs, that any scope will do, or that it is
+ * public; a route without any of these stops the start.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -20,8 +20,9 @@ import {
   type RouteOptions,
 } from "fastify";
 import type { Actor } from "../auth/audit.ts";
+import type { ConsoleSessions } from "../auth/console-sessions.ts";
 import type { Keys } from "../auth/keys.ts";
-import { type Caller, type ScopeTable, whyNot } from "../auth/scopes.ts";
+import type { Caller } from "../auth/scopes.ts";
 import type { Tags } from "../catalogue.ts";
 import { kernelError } from "../errors.ts";
 import { systemIds } from "../ids.ts";
@@ -31,16 +32,18 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import { endRequestSpan, inSpan, startRequestSpan } from "../telemetry/tracing.ts";
 import { systemClock } from "../time/clock.ts";
 import { shownRoute } from "./action-path.ts";
+import { ANY_SCOPE, type AuthenticateOptions, createAuthenticate, isAnonymous, PUBLIC } from "./authenticate.ts";
 import { parseJson } from "./body.ts";
-import { HEADERS, isCrossSite, REFERENCE_HEADERS } from "./browser.ts";
+import { HEADERS, REFERENCE_HEADERS } from "./browser.ts";
 import { BYTES_IN_FLIGHT, createBytesInFlight } from "./bytes-in-flight.ts";
 import { isReference, useOpenApi } from "./openapi.ts";
 import { answerBadAddress, answerUnreadable, useProblems } from "./problems.ts";
 import { readBody } from "./read-body.ts";
 import { NoQuery } from "./schemas.ts";
-import { closeUnusedOnStop } from "./unused-connections.ts";
+import { closeConnectionsOnStop } from "./stop-connections.ts";
 import { useStrictValidation } from "./validation.ts";
-import { whenUsed } from "./when-used.ts";
+import { VERSION_HEADER } from "./version-header.ts";
+import { createWhenUsed } from "./when-used.ts";
 
 export type Http = FastifyInstance<
   RawServerDefault,
@@ -52,7 +55,7 @@ export type Http = FastifyInstance<
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** The scope that a caller needs, or `public` for everyone. */
+    /** The scope that a caller needs, `public` for everyone, or `any` for a caller that has some scope. */
     scope?: string;
     /** The body may be left out; an empty one counts as none, whatever its content type. */
     bodyOptional?: true;
@@ -66,46 +69,40 @@ declare module "fastify" {
     span: Span | undefined;
     /** What was taken for this request and is given back when it is answered or the caller has disconnected. */
     givesBack: (() => void)[] | undefined;
-    /** Aborted when the caller's key is revoked or its token expires. For a request that stays open. */
+    /** Aborted when the caller's key is revoked, or its token or session ends. For a request that stays open. */
     accessEnds(): AbortSignal;
     /** Counts bytes of the body among those in flight until then, or until what it returns is called. Throws TOO_MANY_BYTES. */
     holdBytes(bytes: number): () => void;
   }
 }
 
-export interface HttpOptions {
+export interface HttpOptions extends AuthenticateOptions {
   log: Log;
   metrics: Metrics<typeof KERNEL_METRICS>;
   keys: Keys;
+  sessions: ConsoleSessions;
   version: string;
-  /** The scopes that routes may need. */
-  scopes: ScopeTable;
+  /** Of this process. Without `api` it answers its public routes only. */
+  roles: readonly string[];
   /** The tags that group routes in the OpenAPI document. */
   tags: Tags;
-  anonymousScopes: readonly string[];
   /** Addresses and networks of the proxies whose `X-Forwarded-*` headers count. */
   trustedProxies: readonly string[];
   bodyLimitBytes: number;
   /** Requests per minute for each key and process; 0 is no limit. A key may have its own limit. */
   rateLimitPerMinute: number;
+  /** The highest rev of the hints that this process has received (hints/hints.ts). */
+  rev: () => bigint;
   /** While true, new requests are refused and those in flight finish. */
   isStopping: () => boolean;
-  /** Authenticates callers with a signed token (JWT) instead of a key. Unset: tokens are refused. */
-  assertions?: Assertions | undefined;
 }
 
-export interface Assertions {
-  /** The caller that the token proves. Throws an `ApiError` if it is not valid or cannot be verified now. */
-  verify(token: string, address: string): Promise<Caller>;
-}
-
-/** The scope of a route that is open to everyone. */
-const PUBLIC = "public";
+/** Replies to reads below it have a rev. */
+const API = "/api/v1/";
 /** Methods that change nothing. */
 const READING = new Set(["GET", "HEAD"]);
 const TIMER_MS_MAX = 2 ** 31 - 1;
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
-const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const RETRY_AFTER_SECONDS = 2;
 /** Measured after decoding. Well above every length that a schema allows, so that the schema answers with its own limit. */
 const PARAMETER_LENGTH_MAX = 2_048;
@@ -115,7 +112,8 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const CALLER_DISCONNECTED = 499;
 
 export async function createHttp(options: HttpOptions): Promise<Http> {
-  const { log, metrics, keys, scopes } = options;
+  const { log, metrics, keys, sessions, scopes } = options;
+  const authenticate = createAuthenticate(options);
   const logger: FastifyBaseLogger = log; // The wider type, so that routes do not depend on pino.
   const http: Http = fastify({
     loggerInstance: logger,
@@ -137,7 +135,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
   }).withTypeProvider<TypeBoxTypeProvider>();
 
   http.setChildLoggerFactory((parent) => parent); // Log lines include the request id themselves; few requests log anything.
-  closeUnusedOnStop(http);
+  closeConnectionsOnStop(http);
   http.removeAllContentTypeParsers();
   http.addContentTypeParser("application/json", async (request: FastifyRequest, payload: IncomingMessage) => {
     const length = request.headers["content-length"];
@@ -149,7 +147,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     return body.length === 0 && needsNoBody(request) ? null : parseJson(body);
   });
   useStrictValidation(http);
-  useProblems(http);
+  useProblems(http, options.roles);
 
   const bytesInFlight = createBytesInFlight(BYTES_IN_FLIGHT);
   http.decorateRequest("givesBack", undefined);
@@ -162,8 +160,10 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
   http.decorateRequest("accessEnds", function (this: FastifyRequest): AbortSignal {
     const ended = new AbortController();
     const end = () => ended.abort();
-    const { keyId, expiresAtMs } = this.caller;
-    if (keyId !== null) this.givesBack?.push(keys.watch(keyId, end));
+    const { keyId, expiresAtMs, session } = this.caller;
+    if (session)
+      this.givesBack?.push(sessions.watch(session.id, end)); // It ends with its key.
+    else if (keyId !== null) this.givesBack?.push(keys.watch(keyId, end));
     if (expiresAtMs !== undefined) {
       const timer = setTimeout(end, Math.min(Math.max(0, expiresAtMs - systemClock.now()), TIMER_MS_MAX));
       this.givesBack?.push(() => clearTimeout(timer));
@@ -175,7 +175,7 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     if (isReference(url)) return;
     const scope = config?.scope;
     if (scope === undefined) throw new Error(`route ${url} names no scope`);
-    if (scope !== PUBLIC && !Object.hasOwn(scopes, scope)) {
+    if (scope !== PUBLIC && scope !== ANY_SCOPE && !Object.hasOwn(scopes, scope)) {
       throw new Error(`route ${url} names the scope ${scope}, which is in no catalogue`);
     }
   });
@@ -184,7 +184,9 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     // Not `onResponse`, which is not called when the caller disconnects.
     request.givesBack = [];
     reply.raw.once("close", () => conclude(request, reply));
-    reply.header("x-request-id", request.id);
+    reply.header("x-request-id", request.id).header(VERSION_HEADER, options.version);
+    // Before the first read: the reply has all changes that were hinted up to this rev.
+    if (READING.has(request.method) && request.url.startsWith(API)) reply.header("millrace-rev", String(options.rev()));
     reply.headers(isReference(request.routeOptions.url) ? REFERENCE_HEADERS : HEADERS);
     if (options.isStopping()) throw kernelError("SHUTTING_DOWN", { seconds: RETRY_AFTER_SECONDS });
     const route = shownRoute(request.routeOptions.url);
@@ -203,37 +205,10 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     for (const giveBack of request.givesBack ?? []) giveBack();
     request.givesBack = undefined;
     const status = reply.raw.writableFinished ? reply.statusCode : CALLER_DISCONNECTED;
-    const labels = { method: request.method, route: shownRoute(request.routeOptions.url), status: String(status) };
+    const route = request.is404 && status < 400 ? "console" : shownRoute(request.routeOptions.url); // Its files are no routes.
+    const labels = { method: request.method, route, status: String(status) };
     metrics.observe("millrace_http_request_seconds", labels, reply.elapsedTime / 1000);
     if (request.span) endRequestSpan(request.span, status);
-  }
-
-  async function authenticate(request: FastifyRequest): Promise<Caller> {
-    const scope = request.routeOptions.config.scope ?? PUBLIC;
-    const { authorization } = request.headers;
-    const anonymous: Caller = { ...ANONYMOUS, scopes: options.anonymousScopes };
-    if (authorization === undefined) {
-      if (scope === PUBLIC) return anonymous;
-      if (whyNot(anonymous, scope, scopes) === undefined) {
-        if (!READING.has(request.method) && isCrossSite(request)) throw kernelError("CROSS_SITE");
-        return anonymous;
-      }
-      throw kernelError("UNAUTHENTICATED", {}, { reason: "This call needs a key." });
-    }
-    if (scope === PUBLIC) return anonymous; // Health and metrics must answer while the database is unavailable.
-    const key = /^Bearer (\S+)$/i.exec(authorization)?.[1];
-    if (key === undefined) throw kernelError("UNAUTHENTICATED", {}, { reason: "The header holds no bearer key." });
-    const caller = await callerWith(key, request.ip);
-    if (!caller) throw kernelError("UNAUTHENTICATED", {}, { reason: "This key is not known, or it was revoked." });
-    const because = whyNot(caller, scope, scopes);
-    if (because !== undefined) throw kernelError("FORBIDDEN", { scope }, { because });
-    return caller;
-  }
-
-  async function callerWith(key: string, address: string): Promise<Caller | undefined> {
-    // Keys first: a key from the environment may look like a token, and looking up a token among the keys is cheap.
-    const holder = await keys.find(key, address);
-    return holder || !options.assertions || !JWT.test(key) ? holder : options.assertions.verify(key, address);
   }
 
   const limitOf = ({ rateLimitPerMinute }: Caller) => rateLimitPerMinute ?? options.rateLimitPerMinute;
@@ -256,19 +231,13 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
   return http;
 }
 
+const serializerWhenUsed = createWhenUsed<unknown, string>();
+
+/** Every server has the same shared schemas, so that a serializer of one serves all. */
 function serializersWhenUsed(...shared: Parameters<ReturnType<typeof SerializerSelector>>) {
   const serializerOf = SerializerSelector()(...shared);
-  return (answer: Parameters<typeof serializerOf>[0]) => whenUsed(() => serializerOf(answer));
+  return (answer: Parameters<typeof serializerOf>[0]) => serializerWhenUsed(answer.schema, () => serializerOf(answer));
 }
-
-const ANONYMOUS: Caller = {
-  name: "anonymous",
-  keyId: null,
-  scopes: [],
-  tenantId: null,
-  source: null,
-  rateLimitPerMinute: null,
-};
 
 /**
  * Makes a route refuse query parameters that it does not declare: ignored, a misspelt `dryRun` would act, and a misspelt
@@ -289,13 +258,8 @@ function needsNoBody({ method, routeOptions }: FastifyRequest): boolean {
 }
 
 /** The key that a limit counts for; without a stored key, the name and the address. */
-function identityOf({ caller, ip }: FastifyRequest): string {
+export function identityOf({ caller, ip }: FastifyRequest): string {
   return caller.keyId ?? `${caller.name} ${ip}`;
-}
-
-/** A stored key may have the same name. */
-function isAnonymous({ name, keyId }: Caller): boolean {
-  return keyId === null && name === ANONYMOUS.name;
 }
 
 /** Adds routes whose paths start with `prefix`. */

@@ -7,7 +7,7 @@ import { until } from "../../../test/until.ts";
 import { type Db, openDb } from "../data/db.ts";
 import type { MetricTable } from "../telemetry/metric-table.ts";
 import { frontPage } from "./front-page.ts";
-import { publicSurfaces } from "./surfaces.ts";
+import { frontPageRoutes, publicSurfaces } from "./surfaces.ts";
 
 const database = useDatabase();
 const page = {
@@ -29,7 +29,8 @@ function start(db: Db, isStopping = () => false): Promise<TestHttp> {
     isStopping,
     routes(routes, { metrics }) {
       metrics.define(METRICS).gauge("connections", () => [{ labels: { state: "idle" }, value: db.stats().idle }]);
-      publicSurfaces(routes, { db, metrics, page });
+      publicSurfaces(routes, { db, metrics });
+      frontPageRoutes(routes, page);
     },
   });
 }
@@ -111,7 +112,7 @@ test("metrics are made once for many callers", async () => {
         made += 1;
         return metrics.render();
       };
-      publicSurfaces(routes, { db: database.db, metrics: { ...metrics, render }, page });
+      publicSurfaces(routes, { db: database.db, metrics: { ...metrics, render } });
     },
   });
   onTestFinished(counted.stop);
@@ -139,6 +140,13 @@ describe("the front page", () => {
     for (const shown of ["1.2.3", "api, worker", "2025-01-01T00:00:00.000Z", "a &lt;Postgres&gt; &amp; more"]) {
       expect(html).toContain(`<dd>${shown}</dd>`);
     }
+  });
+
+  test("links to the API only where it is", () => {
+    expect(frontPage(page)).toContain('href="/docs"');
+    const ofWorker = frontPage({ ...page, roles: ["worker"] });
+    expect(ofWorker).not.toMatch(/href="\/(docs|openapi\.json)"/);
+    expect(ofWorker).toContain("a process with the role <code>api</code>");
   });
 
   test("escapes an ampersand once", () => {

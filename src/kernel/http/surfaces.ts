@@ -19,16 +19,17 @@ const KEEP_MS = 1_000;
 const PING_TIMEOUT_MS = 5_000;
 const RETRY_AFTER_SECONDS = 2;
 
-export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegistry; page: FrontPage }): void {
-  // A load balancer may add a parameter against caches, and a link to the page may carry one.
-  const open = { config: { scope: "public", openQuery: true } as const };
+// A load balancer may add a parameter against caches, and a link to the page may carry one.
+const OPEN = { config: { scope: "public", openQuery: true } } as const;
+
+export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegistry }): void {
   const ready = cachedFor(KEEP_MS, () => ping(deps.db));
   const metrics = cachedFor(KEEP_MS, () => deps.metrics.render());
   const Alive = Type.Object({ status: Type.String() });
 
   http.get(
     "/healthz",
-    { ...open, schema: { tags: ["server"], summary: "Whether the process is alive", response: { 200: Alive } } },
+    { ...OPEN, schema: { tags: ["server"], summary: "Whether the process is alive", response: { 200: Alive } } },
     async () => ({
       status: "alive",
     }),
@@ -36,7 +37,7 @@ export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegis
   http.get(
     "/readyz",
     {
-      ...open,
+      ...OPEN,
       schema: { tags: ["server"], summary: "Whether the process is ready", response: { 200: Alive } },
     },
     async () => {
@@ -47,7 +48,7 @@ export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegis
   http.get(
     "/metrics",
     {
-      ...open,
+      ...OPEN,
       schema: {
         tags: ["server"],
         summary: "Metrics in the Prometheus text format",
@@ -56,12 +57,15 @@ export function publicSurfaces(http: Http, deps: { db: Db; metrics: MetricsRegis
     },
     async (_request, reply) => reply.type(deps.metrics.contentType).send(await metrics()),
   );
-  http.get("/", { ...open, schema: { hide: true } }, async (_request, reply) =>
-    reply
-      .type("text/html; charset=utf-8")
-      .header("content-security-policy", FRONT_PAGE_POLICY)
-      .send(frontPage(deps.page)),
-  );
+}
+
+/** Shown instead of the console, also by the links that sign in to it. */
+export function frontPageRoutes(http: Http, page: FrontPage): void {
+  for (const path of ["/", "/login"]) {
+    http.get(path, { ...OPEN, schema: { hide: true } }, async (_request, reply) =>
+      reply.type("text/html; charset=utf-8").header("content-security-policy", FRONT_PAGE_POLICY).send(frontPage(page)),
+    );
+  }
 }
 
 async function ping(db: Db): Promise<void> {

@@ -9,7 +9,7 @@ import { UUID } from "../ids.ts";
 import { compileWithDefaults } from "../json/defaults.ts";
 import { knownKeys, mustBe, pathOf, stepsOf, written } from "../json/schema-errors.ts";
 import { nearest } from "../nearest.ts";
-import { whenUsed } from "./when-used.ts";
+import { createWhenUsed } from "./when-used.ts";
 
 const FORMATS = {
   "date-time": isTime,
@@ -37,15 +37,20 @@ const OPTIONS = {
   formats: FORMATS,
 } as const;
 
+const asGiven = validatorsOf(new Ajv({ ...OPTIONS, coerceTypes: false }));
+const converting = validatorsOf(new Ajv({ ...OPTIONS, coerceTypes: true }));
+
+function validatorsOf(ajv: Ajv) {
+  const whenUsed = createWhenUsed<unknown, true | { error: FastifySchemaValidationError[] }>();
+  return (schema: object) =>
+    whenUsed(schema, () => {
+      const validate = compileWithDefaults(ajv, schema);
+      return (part) => validate(part) || { error: (validate.errors ?? []) as FastifySchemaValidationError[] };
+    });
+}
+
 export function useStrictValidation(http: FastifyInstance): void {
-  const exact = new Ajv({ ...OPTIONS, coerceTypes: false });
-  const converting = new Ajv({ ...OPTIONS, coerceTypes: true });
-  http.setValidatorCompiler(({ schema, httpPart }) =>
-    whenUsed(() => {
-      const validate = compileWithDefaults(httpPart === "body" ? exact : converting, schema);
-      return (part: unknown) => validate(part) || { error: (validate.errors ?? []) as FastifySchemaValidationError[] };
-    }),
-  );
+  http.setValidatorCompiler(({ schema, httpPart }) => (httpPart === "body" ? asGiven : converting)(schema));
   http.addHook("preValidation", ({ url }, _reply, done) => {
     // Postgres cannot store it, and only an escape can bring it in.
     const hasNul = url.includes("%00");

@@ -1,37 +1,17 @@
-import type { LookupAddress, lookup } from "node:dns";
-import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
-import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
-import { afterEach, describe, expect, test } from "vitest";
-import { createOutbound, type Outbound, OutboundRefused, publicOnly, shownUrl } from "./outbound.ts";
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
-function outboundThat({ allowPrivate }: { allowPrivate: boolean }): Outbound {
-  const outbound = createOutbound({ allowPrivate, setting: "ALLOW_PRIVATE" });
-  cleanUps.push(() => outbound.close());
-  return outbound;
-}
-
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  return listen(server, () => server.closeAllConnections());
-}
-
-async function listen(server: Server, drop: () => void): Promise<string> {
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  cleanUps.push(async () => {
-    drop();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-const never = new AbortController().signal;
-const REQUEST = { method: "GET", headers: {}, timeoutMs: 10_000, bodyLimitBytes: 1_000, signal: never } as const;
+import { EventEmitter, once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { describe, expect, test } from "vitest";
+import {
+  failureOf,
+  outboundThat,
+  REQUEST,
+  serve,
+  serveTcp,
+  serveTls,
+  UNTIMED,
+  unusedHost,
+} from "./outbound.fixture.ts";
+import { OutboundRefused, shownUrl } from "./outbound.ts";
 
 describe("a request", () => {
   test("reaches the server unchanged, and returns the whole response", async () => {
@@ -45,6 +25,15 @@ describe("a request", () => {
     const answer = await outbound.request({ ...REQUEST, method: "POST", url, headers: { "x-mine": "1" }, body: "é" });
     expect(answer).toMatchObject({ status: 201, headers: { "x-twice": "a, b", etag: '"1"' }, truncated: false });
     expect(answer.body.toString()).toBe("POST /a%20b?c=d 1 é");
+  });
+
+  test("returns the response that follows an interim one", async () => {
+    const host = await serve((_, response) => {
+      response.writeEarlyHints({ link: "</style.css>; rel=preload" }, () => response.end("here"));
+    });
+    const answer = await outboundThat({}).request({ ...REQUEST, url: `http://${host}/` });
+    expect(answer).toMatchObject({ status: 200, body: Buffer.from("here") });
+    expect(answer.headers).not.toHaveProperty("link");
   });
 
   test("has a user agent and refuses compression, unless the caller sets these headers", async () => {
@@ -134,9 +123,7 @@ describe("the time-out", () => {
   const message = "there was no complete answer within 50 ms";
 
   test("covers the wait for a connection", async () => {
-    const sockets = new Set<Socket>();
-    const server = createTcpServer((socket) => sockets.add(socket));
-    const host = await listen(server, () => sockets.forEach((socket) => socket.destroy()));
+    const host = await serveTcp(() => {});
     const outbound = outboundThat({ allowPrivate: true });
     await expect(outbound.request({ ...REQUEST, url: `https://${host}/`, timeoutMs })).rejects.toThrow(message);
   });
@@ -154,6 +141,147 @@ describe("the time-out", () => {
     });
     const outbound = outboundThat({ allowPrivate: true });
     await expect(outbound.request({ ...REQUEST, url: `http://${host}/`, timeoutMs })).rejects.toThrow(message);
+  });
+});
+
+describe("the connect time-out", () => {
+  test("ends the wait for a connection, before anything is sent", async () => {
+    const host = await serveTcp(() => {});
+    const request = { ...UNTIMED, url: `https://${host}/`, connectTimeoutMs: 50 };
+    expect(await failureOf(outboundThat({}).request(request))).toMatchObject({
+      message: "there was no connection within 50 ms",
+      reason: "timeout",
+      sent: false,
+    });
+  });
+});
+
+describe("the read time-out", () => {
+  const request = { ...UNTIMED, readTimeoutMs: 50 };
+  const failure = { message: "nothing was received for 50 ms", reason: "timeout", sent: true };
+
+  test("ends the wait for headers", async () => {
+    const host = await serve(() => {});
+    expect(await failureOf(outboundThat({}).request({ ...request, url: `http://${host}/` }))).toMatchObject(failure);
+  });
+
+  test("ends the wait for more of a body", async () => {
+    const host = await serve((_, response) => response.write("begun"));
+    const { status, body } = await outboundThat({}).open({ ...request, url: `http://${host}/` });
+    expect(status).toBe(200);
+    const chunks: string[] = [];
+    const read = async () => {
+      for await (const chunk of body) chunks.push(chunk.toString());
+    };
+    expect(await failureOf(read())).toMatchObject(failure);
+    expect(chunks).toEqual(["begun"]);
+  });
+
+  test.each(["connectTimeoutMs", "readTimeoutMs"])(
+    "is, as the one to connect, from 1 ms to 120 s: %s",
+    async (name) => {
+      const url = `http://${await serve((_, response) => response.end())}/`;
+      const outbound = outboundThat({});
+      for (const ms of [0, 120_001]) {
+        expect(await failureOf(outbound.request({ ...REQUEST, url, [name]: ms }))).toEqual(
+          new OutboundRefused(`A time-out of ${ms} ms is not allowed; set one from 1 to 120000 ms.`),
+        );
+      }
+      expect(await outbound.request({ ...REQUEST, url, [name]: 120_000 })).toMatchObject({ status: 200 });
+    },
+  );
+});
+
+describe("a failure", () => {
+  test.each([
+    ["a name that does not exist", async () => "http://a..b/", /ENOTFOUND/],
+    ["a refused connection", async () => `http://${await unusedHost()}/`, /ECONNREFUSED/],
+    ["a certificate that nobody signed", async () => `https://${await serveTls((_, r) => r.end())}/`, /self-signed/],
+  ])("says that nothing was sent: %s", async (_, urlOf, message) => {
+    const failure = await failureOf(outboundThat({}).request({ ...REQUEST, url: await urlOf() }));
+    expect(failure).toMatchObject({ name: "OutboundFailed", reason: "unreachable", sent: false });
+    expect(failure.message).toMatch(message);
+  });
+
+  test("says that the request was sent, if the connection ends without an answer", async () => {
+    const host = await serve((request) => request.socket.destroy());
+    const failure = await failureOf(outboundThat({}).request({ ...REQUEST, url: `http://${host}/` }));
+    expect(failure).toMatchObject({ name: "OutboundFailed", reason: "incomplete", sent: true });
+  });
+
+  test("says that nothing was sent, if the time was over while it waited for its turn; and it is not sent later", async () => {
+    const paths: unknown[] = [];
+    const asked = new EventEmitter();
+    const host = await serve((request, response) => {
+      paths.push(request.url);
+      if (request.url === "/first") asked.emit("first", response);
+      else response.end();
+    });
+    const outbound = outboundThat({ connections: 1 });
+    const isAsked = once(asked, "first");
+    const first = outbound.request({ ...REQUEST, url: `http://${host}/first` });
+    const [response] = (await isAsked) as [ServerResponse];
+    const second = outbound.request({ ...REQUEST, url: `http://${host}/second`, timeoutMs: 20 });
+    expect(await failureOf(second)).toMatchObject({ reason: "timeout", sent: false });
+    response.end();
+    await first;
+    await outbound.request({ ...REQUEST, url: `http://${host}/third` });
+    expect(paths).toEqual(["/first", "/third"]);
+  });
+});
+
+describe("redirects, where they are permitted", () => {
+  const path = (request: { url?: string | undefined }) => Number(request.url?.slice(1));
+
+  test("are followed to the same origin, with the same headers, and up to their number", async () => {
+    const seen: unknown[] = [];
+    const host = await serve((request, response) => {
+      seen.push(`${request.url} ${String(request.headers["x-mine"])} ${request.headers.authorization}`);
+      const left = path(request);
+      if (left === 0) response.end("here");
+      else response.writeHead(302, { location: `/${left - 1}` }).end("not here");
+    });
+    const outbound = outboundThat({});
+    const request = { ...REQUEST, headers: { "x-mine": "1" }, redirects: 3 };
+    const answer = await outbound.request({ ...request, url: `http://u:p@${host}/3` });
+    expect(answer.body.toString()).toBe("here");
+    expect(seen).toEqual(["/3", "/2", "/1", "/0"].map((one) => `${one} 1 Basic dTpw`));
+    expect(answer).not.toHaveProperty("notFollowed");
+
+    for (const redirects of [3, 99]) {
+      const fourth = await outbound.request({ ...request, url: `http://${host}/4`, redirects });
+      expect(fourth).toMatchObject({ status: 302, notFollowed: "there were more than 3 redirects" });
+    }
+  });
+
+  test("of another method or to another origin are returned, and why", async () => {
+    let elsewhere = 0;
+    const other = await serve((_, response) => {
+      elsewhere += 1;
+      response.end();
+    });
+    const host = await serve((request, response) => {
+      const location = request.url === "/away" ? `http://${other}/?secret` : String(request.url);
+      response.writeHead(307, { location }).end("moved");
+    });
+    const outbound = outboundThat({});
+    const posted = await outbound.request({ ...REQUEST, method: "POST", url: `http://${host}/here`, redirects: 1 });
+    expect(posted).toMatchObject({ status: 307, notFollowed: "only redirects of GET and HEAD are followed" });
+    const away = await outbound.request({ ...REQUEST, url: `http://${host}/away`, redirects: 1 });
+    expect(away).toMatchObject({ status: 307, notFollowed: `it leads to another origin, http://${other}` });
+    expect(away.body.toString()).toBe("moved");
+    const nowhere = await outbound.request({ ...REQUEST, url: `http://${host}//`, redirects: 1 });
+    expect(nowhere).toMatchObject({ status: 307, notFollowed: "its location is not a URL" });
+    expect(elsewhere).toBe(0);
+  });
+
+  test("do not hide that the first request was sent", async () => {
+    const host = await serve((request, response) => {
+      if (request.url === "/2") request.socket.destroy();
+      else response.writeHead(302, { location: "/2", connection: "close" }).end();
+    });
+    const url = `http://${host}/1`;
+    expect(await failureOf(outboundThat({}).request({ ...REQUEST, url, redirects: 1 }))).toMatchObject({ sent: true });
   });
 });
 
@@ -210,6 +338,39 @@ describe("the guard", () => {
     }
   });
 
+  test("permits only the listed hosts, with their ports, and says what to add for others", async () => {
+    const host = await serve((_, response) => response.end("here"));
+    const other = await serve((_, response) => response.end("not here"));
+    const named = host.replace("127.0.0.1", "LocalHost");
+    const outbound = outboundThat({ allowPrivate: [host, named] });
+    for (const one of [host, named]) {
+      const answer = await outbound.request({ ...REQUEST, url: `http://${one}/` });
+      expect(answer.body.toString()).toBe("here");
+    }
+    const refused = await failureOf(outbound.request({ ...REQUEST, url: `http://${other}/` }));
+    expect(refused).toEqual(
+      new OutboundRefused(`127.0.0.1 is not a public address; add ${other} to ALLOW_PRIVATE to permit it.`),
+    );
+    const otherNamed = other.replace("127.0.0.1", "localhost");
+    const { message } = await failureOf(outbound.request({ ...REQUEST, url: `http://${otherNamed}/` }));
+    expect(message).toMatch(/^localhost resolves to .*127\.0\.0\.1.*, which is not a public address; add /);
+    expect(message).toContain(`; add ${otherNamed} to ALLOW_PRIVATE to permit it.`);
+  });
+
+  test("permits http to listed hosts only, if it permits https only", async () => {
+    const host = await serve((_, response) => response.end("here"));
+    const outbound = outboundThat({ allowPrivate: [host], httpsOnly: true });
+    expect(await outbound.request({ ...REQUEST, url: `http://${host}/` })).toMatchObject({ status: 200 });
+    expect(await failureOf(outbound.request({ ...REQUEST, url: "http://example.invalid/" }))).toEqual(
+      new OutboundRefused(
+        "Only https URLs are allowed, and this one begins with http:; add example.invalid:80 to ALLOW_PRIVATE to permit it.",
+      ),
+    );
+    expect(await failureOf(outbound.request({ ...REQUEST, url: "https://a..b/" }))).toMatchObject({
+      reason: "unreachable",
+    });
+  });
+
   test("refuses a name that resolves to such an address, on every request, unless private addresses are permitted", async () => {
     let requests = 0;
     const host = await serve((_, response) => {
@@ -228,42 +389,6 @@ describe("the guard", () => {
     expect(requests).toBe(0);
     await outboundThat({ allowPrivate: true }).request({ ...REQUEST, url });
     expect(requests).toBe(1);
-  });
-});
-
-describe("publicOnly", () => {
-  const finding = (...addresses: string[]) =>
-    ((_name: string, _options: object, callback: (error: null, found: LookupAddress[]) => void) =>
-      callback(
-        null,
-        addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 })),
-      )) as unknown as typeof lookup;
-
-  const resolve = (name: string, options: { all?: boolean }, resolver: typeof lookup) =>
-    new Promise<unknown>((found, failed) => {
-      publicOnly(resolver, "ALLOW_PRIVATE")(name, options, (error, ...result) =>
-        error ? failed(error) : found(result),
-      );
-    });
-
-  test("keeps the public addresses of a name that has others as well", async () => {
-    const mixed = finding("10.0.0.5", "1.1.1.1", "::1", "2606:4700::1");
-    expect(await resolve("mixed.test", { all: true }, mixed)).toEqual([
-      [
-        { address: "1.1.1.1", family: 4 },
-        { address: "2606:4700::1", family: 6 },
-      ],
-    ]);
-    expect(await resolve("mixed.test", {}, mixed)).toEqual(["1.1.1.1", 4]);
-  });
-
-  test("refuses a name that has none, and names what it resolves to", async () => {
-    await expect(resolve("db.test", { all: true }, finding("10.0.0.5", "::ffff:1.1.1.1"))).rejects.toEqual(
-      new OutboundRefused(
-        "db.test resolves to 10.0.0.5, ::ffff:1.1.1.1, which is not a public address; " +
-          "set ALLOW_PRIVATE=true to permit it.",
-      ),
-    );
   });
 });
 

@@ -1,115 +1,161 @@
 /**
- * Every HTTP request to a URL that a user gave: a chain node of type `http`, a webhook. To prevent SSRF, the IP address is
- * checked when the connection is made, so DNS rebinding has no effect. Redirects are not followed.
+ * Every HTTP request to a URL that a user gave: a chain node of type `http`, a webhook, a harvested source. Which addresses
+ * may be called is decided by `outbound-guard.ts`. Redirects are followed only where the caller asks for it, and never to
+ * another origin.
  */
-import { lookup as systemLookup } from "node:dns";
-import { isIP, type LookupFunction } from "node:net";
-import { urlToHttpOptions } from "node:url";
-import { Agent, buildConnector, type Dispatcher, errors } from "undici";
-import { isPublic } from "./public-address.ts";
+import type { Dispatcher } from "undici";
+import { ACCEPTED_ENCODINGS, readWithin } from "./outbound-body.ts";
+import { dispatch, type Received } from "./outbound-dispatch.ts";
+import { OutboundRefused } from "./outbound-errors.ts";
+import { beginExchange, type Exchange } from "./outbound-exchange.ts";
+import { createGuard, type Guard, type GuardOptions } from "./outbound-guard.ts";
+import { createRoutes, type Routes } from "./outbound-routes.ts";
+import { basicCredentials, parseUrl } from "./outbound-url.ts";
+
+export { OutboundFailed, OutboundRefused } from "./outbound-errors.ts";
 
 export interface Outbound {
+  /** Throws OutboundFailed, or the reason of the signal. */
   request(request: OutboundRequest): Promise<OutboundAnswer>;
+  /** As `request`, but returns when the headers are there. The body is then read, or `close` called. */
+  open(request: OutboundRequest): Promise<OpenAnswer>;
   /** Fails the requests that are still running. */
   close(): Promise<void>;
 }
 
-interface OutboundRequest {
+export interface OutboundRequest {
   method: Dispatcher.HttpMethod;
   /** A user and password in it are sent as basic authentication, unless `headers` has `authorization`. */
   url: string;
   /** Names in lower case. */
   headers: Readonly<Record<string, string>>;
   body?: string | Buffer;
-  /** For the whole exchange, from the DNS lookup to the last byte of the response. */
-  timeoutMs: number;
-  /** The rest of a longer response body is not read. */
+  /** For the whole exchange, from the DNS lookup to the last byte of the response. No limit if unset. */
+  timeoutMs?: number;
+  /** For the connection with its TLS handshake, or the tunnel of a proxy. 10,000 if unset. */
+  connectTimeoutMs?: number;
+  /** Without a byte of the response. If unset, 30,000, or none where `timeoutMs` is set. */
+  readTimeoutMs?: number;
+  /** Asks for a compressed body and decompresses it. The headers stay as they were received. */
+  decompress?: boolean;
+  /** Of the body, decompressed if it is. The rest of a longer one is not read. */
   bodyLimitBytes: number;
+  /** Of a compressed body as it is received. `bodyLimitBytes` if unset. */
+  wireLimitBytes?: number;
+  /** How many redirects are followed: of GET and HEAD, to the same origin, at most 3. None if unset. */
+  redirects?: number;
+  /** `http://user:password@host:port`. It resolves the names, so only an IP address in `url` is checked. */
+  proxy?: string;
   /** Ends the exchange; `request` then throws the signal's reason. */
   signal: AbortSignal;
 }
 
-export interface OutboundAnswer {
+interface AnswerHead {
   status: number;
   /** Names in lower case; the values of a repeated header are joined by commas. */
   headers: Record<string, string>;
+  /** Why the answer is a redirect although `redirects` is set. */
+  notFollowed?: string;
+}
+
+export interface OutboundAnswer extends AnswerHead {
   body: Buffer;
-  /** The body was longer than `bodyLimitBytes`. */
+  /** The body was longer than `bodyLimitBytes`. Never with `decompress`: then it is an error. */
   truncated: boolean;
 }
 
-/** The request is invalid or not permitted, so a retry fails as well. Any other error may be transient. */
-export class OutboundRefused extends Error {
-  constructor(sentence: string, options?: ErrorOptions) {
-    super(sentence, options);
-    this.name = "OutboundRefused";
-  }
+export interface OpenAnswer extends AnswerHead {
+  /** Can be read once. Throws OutboundFailed if it is longer than its limit or ends early. */
+  body: AsyncIterable<Buffer>;
+  /** Closes the connection of a body that is not read to its end. Leaving the loop over `body` does so too. */
+  close(): void;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
+const READ_TIMEOUT_MS = 30_000;
+const TIMEOUT_MS_MAX = 120_000;
+const REDIRECTS_MAX = 3;
+const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 
-/** Some services require a user agent. Responses are not decompressed here, so none is requested compressed. */
-const DEFAULT_HEADERS = { "user-agent": "millrace", "accept-encoding": "identity" };
+/** Some services require a user agent. */
+const USER_AGENT = "millrace";
 
-export interface OutboundOptions {
-  /** Whether addresses that are not public may be called. */
-  allowPrivate: boolean;
-  /** The setting that allows it, for the sentence of a refusal. */
-  setting?: string;
+export interface OutboundOptions extends GuardOptions {
+  /** To one origin at a time; further requests wait. No limit if unset. */
+  connections?: number;
 }
 
-export function createOutbound({ allowPrivate, setting }: OutboundOptions): Outbound {
-  const agent = new Agent({
-    connect: allowPrivate ? { timeout: CONNECT_TIMEOUT_MS } : connectToPublic(setting),
-    // `timeoutMs` covers the whole exchange instead.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
+export function createOutbound({ connections, ...rules }: OutboundOptions): Outbound {
+  const guard = createGuard(rules);
+  const routes = createRoutes(guard, connections);
+
+  async function receive(request: OutboundRequest): Promise<Answer> {
+    const timeouts = timeoutsOf(request);
+    const exchange = beginExchange({ ...timeouts, timeoutMs: request.timeoutMs, signal: request.signal });
+    try {
+      return await follow({ guard, routes, exchange, request, ...timeouts });
+    } catch (error) {
+      exchange.end();
+      throw exchange.failureOf(error);
+    }
+  }
 
   return {
-    async request(request) {
-      const { timeoutMs, signal } = request;
-      signal.throwIfAborted();
-      const ending = new AbortController();
-      const onAbort = () => ending.abort(signal.reason);
-      signal.addEventListener("abort", onAbort, { once: true });
-      const timer = setTimeout(
-        () => ending.abort(new Error(`there was no complete answer within ${timeoutMs} ms`)),
-        timeoutMs,
-      );
-      try {
-        // undici ignores the signal until it is connected, hence the race.
-        return await Promise.race([exchange(agent, request, ending.signal), whenAborted(ending.signal)]);
-      } catch (error) {
-        throw isMalformed(error) ? new OutboundRefused(error.message, { cause: error }) : error;
-      } finally {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", onAbort);
-      }
+    async open(request) {
+      const answer = await receive(request);
+      return { ...answer.head, body: readOnce(answer, chunksOf(answer, request)), close: () => endOf(answer) };
     },
-    close: () => agent.destroy(),
+    async request(request) {
+      const answer = await receive(request);
+      const read = request.decompress
+        ? readWhole(chunksOf(answer, request))
+        : readUpTo(request.bodyLimitBytes, answer.body);
+      return { ...answer.head, ...(await settled(answer, read)) };
+    },
+    close: routes.close,
   };
 }
 
-async function exchange(agent: Agent, request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {
-  const { method, body = null, bodyLimitBytes } = request;
-  const url = parseUrl(request.url);
-  const headers = { ...DEFAULT_HEADERS, ...basicAuthentication(url), ...request.headers };
-  const answer = await agent.request({
-    origin: url.origin,
-    path: url.pathname + url.search,
-    method,
-    headers,
+/** An answer whose body has yet to be read. */
+interface Answer {
+  exchange: Exchange;
+  head: AnswerHead;
+  body: Received["body"];
+}
+
+function chunksOf({ head, body }: Answer, request: OutboundRequest): AsyncIterable<Buffer> {
+  const { bodyLimitBytes, wireLimitBytes = bodyLimitBytes, decompress = false } = request;
+  return readWithin(
+    { wireLimitBytes, bodyLimitBytes },
     body,
-    signal,
-  });
-  return {
-    status: answer.statusCode,
-    headers: Object.fromEntries(
-      Object.entries(answer.headers).map(([name, value]) => [name, [value].flat().join(", ")]),
-    ),
-    ...(await readUpTo(bodyLimitBytes, answer.body)),
-  };
+    decompress ? head.headers["content-encoding"] : undefined,
+  );
+}
+
+async function* readOnce(answer: Answer, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* chunks;
+  } catch (error) {
+    throw answer.exchange.failureOf(error);
+  } finally {
+    endOf(answer);
+  }
+}
+
+async function settled<T>(answer: Answer, reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    throw answer.exchange.failureOf(error);
+  } finally {
+    endOf(answer);
+  }
+}
+
+/** Closes the connection, unless the body was read to its end. */
+function endOf({ exchange, body }: Answer): void {
+  exchange.end();
+  body.destroy();
 }
 
 async function readUpTo(limit: number, stream: AsyncIterable<Buffer>): Promise<{ body: Buffer; truncated: boolean }> {
@@ -118,25 +164,91 @@ async function readUpTo(limit: number, stream: AsyncIterable<Buffer>): Promise<{
   for await (const chunk of stream) {
     chunks.push(chunk);
     length += chunk.length;
-    // Leaving the loop closes the connection, so the rest is not read.
     if (length > limit) break;
   }
   return { body: Buffer.concat(chunks, Math.min(length, limit)), truncated: length > limit };
 }
 
-function whenAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
-  });
+async function readWhole(stream: AsyncIterable<Buffer>): Promise<{ body: Buffer; truncated: false }> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return { body: Buffer.concat(chunks), truncated: false };
 }
 
-/** undici's errors for an invalid request, such as a line break in a header. Their messages contain no values. */
-function isMalformed(error: unknown): error is Error {
-  return (
-    error instanceof errors.InvalidArgumentError ||
-    error instanceof errors.NotSupportedError ||
-    error instanceof errors.RequestContentLengthMismatchError
-  );
+interface Timeouts {
+  connectTimeoutMs: number;
+  readTimeoutMs: number;
+}
+
+function timeoutsOf({ connectTimeoutMs = CONNECT_TIMEOUT_MS, readTimeoutMs, timeoutMs }: OutboundRequest): Timeouts {
+  for (const given of [connectTimeoutMs, readTimeoutMs ?? READ_TIMEOUT_MS]) {
+    if (given >= 1 && given <= TIMEOUT_MS_MAX) continue;
+    throw new OutboundRefused(`A time-out of ${given} ms is not allowed; set one from 1 to ${TIMEOUT_MS_MAX} ms.`);
+  }
+  return { connectTimeoutMs, readTimeoutMs: readTimeoutMs ?? (timeoutMs === undefined ? READ_TIMEOUT_MS : 0) };
+}
+
+interface Call extends Timeouts {
+  guard: Guard;
+  routes: Routes;
+  exchange: Exchange;
+  request: OutboundRequest;
+}
+
+/** Returns the first answer that is no redirect to be followed. */
+async function follow(call: Call): Promise<Answer> {
+  const { request, exchange } = call;
+  const allowed = Math.min(request.redirects ?? 0, REDIRECTS_MAX);
+  let url = parseUrl(request.url);
+  const credentials = basicCredentials(url);
+  const headers = {
+    "user-agent": USER_AGENT,
+    "accept-encoding": request.decompress ? ACCEPTED_ENCODINGS : "identity",
+    ...(credentials === undefined ? {} : { authorization: credentials }),
+    ...request.headers,
+  };
+  for (let followed = 0; ; followed += 1) {
+    const received = await send(call, url, headers);
+    const next = allowed === 0 ? undefined : redirectOf(received, url, request.method);
+    if (next === undefined) return answerOf(received, exchange);
+    if (typeof next === "string") return answerOf(received, exchange, next);
+    if (followed === allowed) return answerOf(received, exchange, `there were more than ${allowed} redirects`);
+    // A body that has come with its headers, as most do, leaves the connection for the next request.
+    received.body.destroy();
+    url = next;
+  }
+}
+
+function send(call: Call, url: URL, headers: Record<string, string>): Promise<Received> {
+  const { guard, routes, exchange, request, connectTimeoutMs, readTimeoutMs } = call;
+  guard.check(url);
+  const { dispatcher, origin, path, headers: added } = routes.to(url, { proxy: request.proxy, connectTimeoutMs });
+  const options = {
+    origin,
+    path,
+    method: request.method,
+    headers: added ? { ...added, ...headers } : headers,
+    body: request.body ?? null,
+    headersTimeout: readTimeoutMs,
+    bodyTimeout: readTimeoutMs,
+  };
+  return dispatch(dispatcher, options, exchange);
+}
+
+function answerOf({ status, headers, body }: Received, exchange: Exchange, notFollowed?: string): Answer {
+  const values = Object.entries(headers).map(([name, value]) => [name, [value].flat().join(", ")]);
+  const head = { status, headers: Object.fromEntries(values) as Record<string, string> };
+  return { exchange, head: notFollowed === undefined ? head : { ...head, notFollowed }, body };
+}
+
+/** Where a redirect leads, or the reason not to follow it; nothing if the answer is none. */
+function redirectOf({ status, headers }: Received, url: URL, method: string): URL | string | undefined {
+  if (!REDIRECT_STATUSES.includes(status)) return undefined;
+  if (method !== "GET" && method !== "HEAD") return "only redirects of GET and HEAD are followed";
+  const location = String(headers["location"]);
+  if (!URL.canParse(location, url.href)) return "its location is not a URL";
+  const target = new URL(location, url);
+  return target.origin === url.origin ? target : `it leads to another origin, ${target.origin}`;
 }
 
 /** The URL for messages and logs: without user, password and query, which may be secret. */
@@ -144,54 +256,4 @@ export function shownUrl(url: string): string {
   if (!URL.canParse(url)) return "(no valid URL)";
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;
-}
-
-function parseUrl(text: string): URL {
-  if (!URL.canParse(text))
-    throw new OutboundRefused("The URL is not valid; write a complete one, such as https://host/path.");
-  const url = new URL(text);
-  if (url.protocol === "http:" || url.protocol === "https:") return url;
-  throw new OutboundRefused(`Only http and https URLs are allowed, and this one begins with ${url.protocol}`);
-}
-
-function basicAuthentication(url: URL): { authorization?: string } {
-  if (url.username === "" && url.password === "") return {};
-  let credentials: string;
-  try {
-    credentials = String(urlToHttpOptions(url).auth);
-  } catch {
-    throw new OutboundRefused("The user or password in the URL has a % that is not followed by two hex digits.");
-  }
-  return { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` };
-}
-
-function connectToPublic(setting: string | undefined): buildConnector.connector {
-  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: publicOnly(systemLookup, setting) });
-  return (options, callback) => {
-    // An IP address needs no lookup. (The URL parser has turned forms such as 0x7f.1 into 127.0.0.1.)
-    const { hostname } = options;
-    if (isIP(hostname) !== 0 && !isPublic(hostname)) callback(refusal(`${hostname} is`, setting), null);
-    else connect(options, callback);
-  };
-}
-
-/** Keeps only the public addresses of a lookup; an error if there are none. */
-export function publicOnly(lookup: typeof systemLookup, setting: string | undefined): LookupFunction {
-  return (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, found) => {
-      if (error) return callback(error, []);
-      const addresses = found.filter(({ address }) => isPublic(address));
-      const [first] = addresses;
-      if (!first) {
-        const refused = found.map(({ address }) => address).join(", ");
-        callback(refusal(`${hostname} resolves to ${refused}, which is`, setting), []);
-      } else if (options.all) callback(null, addresses);
-      else callback(null, first.address, first.family);
-    });
-  };
-}
-
-function refusal(subject: string, setting: string | undefined): OutboundRefused {
-  const advice = setting === undefined ? "" : `; set ${setting}=true to permit it`;
-  return new OutboundRefused(`${subject} not a public address${advice}.`);
 }

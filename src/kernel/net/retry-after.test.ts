@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { HOUR_MS } from "../time/units.ts";
 import { retryAfterMs } from "./retry-after.ts";
 
-const HOUR_MS = 3_600_000;
 const now = Date.parse("2025-12-19T08:00:00Z");
 
 test.each([

@@ -57,6 +57,19 @@ describe("a secret box", () => {
     }
   });
 
+  test("answers the same digest for a text in one place, and others for other texts, places and keys", () => {
+    const digest = box.digest("correct horse", CONTEXT);
+    expect(digest).toMatch(/^[\w-]{43}$/);
+    expect(createSecretBox(Buffer.from(key)).digest("correct horse", CONTEXT)).toBe(digest);
+    const others = [
+      box.digest("correct horsf", CONTEXT),
+      box.digest("correct horse", `${CONTEXT}x`),
+      box.digest("xcorrect horse", CONTEXT),
+      createSecretBox(randomBytes(32)).digest("correct horse", CONTEXT),
+    ];
+    expect(new Set([digest, ...others]).size).toBe(5);
+  });
+
   test("refuses a wrong key, damage and malformed values with the same sentence", () => {
     const sealed = box.seal("correct horse", CONTEXT);
     const sentences = [

@@ -2,7 +2,7 @@
  * Encrypts values that a reader of the rows must not see: webhook secrets, source credentials, named secrets.
  * AES-256-GCM under the installation's one key (encryption-key.ts), as text: `v1.<nonce>.<ciphertext and tag>`.
  */
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
 import { kernelError, OperatorError } from "../errors.ts";
 import { SECRET_KEY_BYTES } from "./encryption-key.ts";
 
@@ -11,6 +11,8 @@ export interface SecretBox {
   seal(plaintext: string, context: string): string;
   /** Needs the context of `seal`: a sealed value that was copied to another row does not open there. */
   open(sealed: string, context: string): string;
+  /** A keyed hash, to see whether a value has changed: without the key, guesses of the value cannot be tried on it. */
+  digest(plaintext: string, context: string): string;
 }
 
 const VERSION = "v1";
@@ -23,6 +25,8 @@ const SEALED = /^v1\.([\w-]{16})\.([\w-]{22,})$/;
 /** Without a key, every call throws: only installations that use secrets need to configure one. */
 export function createSecretBox(key: Buffer | undefined): SecretBox {
   if (key && key.length !== SECRET_KEY_BYTES) throw new Error(`a secret key of ${key.length} bytes`);
+  // A key of its own, since one key should serve one algorithm.
+  const digestKey = key && Buffer.from(hkdfSync("sha256", key, "", `millrace ${VERSION} digest`, SECRET_KEY_BYTES));
 
   return {
     seal(plaintext, context) {
@@ -52,6 +56,12 @@ export function createSecretBox(key: Buffer | undefined): SecretBox {
         );
       }
     },
+    digest: (plaintext, context) =>
+      createHmac("sha256", needKey(digestKey))
+        .update(boundTo(context))
+        .update("\0")
+        .update(plaintext)
+        .digest("base64url"),
   };
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
+import { noHints } from "../../../test/no-hints.ts";
 import { createSecretBox } from "./cipher.ts";
 import { createNamedSecrets, SECRETS_MAX, secretsCheck } from "./named-secrets.ts";
 
@@ -8,7 +9,7 @@ const database = useDatabase();
 const key = randomBytes(32);
 
 function open(box = createSecretBox(key)) {
-  const secrets = createNamedSecrets({ db: database.db, box });
+  const secrets = createNamedSecrets({ db: database.db, hints: noHints, box });
   const set = (name: string, value: string, by = "ada") => database.db.tx((tx) => secrets.set(tx, { name, value, by }));
   return { ...secrets, set, all: secrets };
 }

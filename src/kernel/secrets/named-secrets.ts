@@ -7,6 +7,9 @@ import type { Db, Queryable } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
 import type { DoctorCheck } from "../doctor.ts";
 import { kernelError, OperatorError } from "../errors.ts";
+import type { Hints } from "../hints/hints.ts";
+import type { KERNEL_HINTS } from "../hints/kinds.ts";
+import type { InUse } from "../in-use.ts";
 import { counted } from "../text/sentences.ts";
 import { orUnavailable, type SecretBox } from "./cipher.ts";
 
@@ -59,18 +62,29 @@ const READ = statement<{ name: string; sealed: string }>(
   "select name, sealed from kernel.named_secret where name = any($1)",
 );
 
-export function createNamedSecrets({ db, box }: { db: Db; box: SecretBox }): NamedSecrets {
+export interface NamedSecretsDeps {
+  db: Db;
+  box: SecretBox;
+  hints: Hints<typeof KERNEL_HINTS>;
+  inUse?: Pick<InUse, "by">;
+}
+
+export function createNamedSecrets({ db, box, hints, inUse }: NamedSecretsDeps): NamedSecrets {
   return {
     list: () => db.rows(LIST, []),
     async set(tx, { name, value, by }) {
       const sealed = orUnavailable(() => box.seal(value, placeOf(name)));
       const [row] = await tx.rows(SET, [name, sealed, by]);
       if (!row) throw kernelError("SECRETS_FULL", { limit: SECRETS_MAX });
+      hints.changed(tx, "secret", name);
       return row;
     },
     async remove(tx, name) {
       const [row] = await tx.rows(REMOVE, [name]);
       if (!row) throw kernelError("SECRET_NOT_FOUND", { name });
+      const because = await inUse?.by(tx, "secret", name);
+      if (because !== undefined) throw kernelError("SECRET_IN_USE", { name }, { because });
+      hints.changed(tx, "secret", name);
       return row;
     },
     async open(names) {

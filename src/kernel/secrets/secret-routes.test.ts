@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { startHttp, type TestHttp } from "../../../test/http.ts";
+import { noHints } from "../../../test/no-hints.ts";
 import { createSecretBox } from "./cipher.ts";
 import { createNamedSecrets } from "./named-secrets.ts";
 import { secretRoutes } from "./secret-routes.ts";
@@ -11,7 +12,7 @@ let http: TestHttp;
 
 beforeAll(async () => {
   const { db } = database;
-  const secrets = createNamedSecrets({ db, box: createSecretBox(randomBytes(32)) });
+  const secrets = createNamedSecrets({ db, hints: noHints, box: createSecretBox(randomBytes(32)) });
   http = await startHttp({ db, bodyLimitBytes: 100_000, routes: (routes) => secretRoutes(routes, { db, secrets }) });
   return () => http.stop();
 });

@@ -80,10 +80,10 @@ export function secretRoutes(http: Http, { db, secrets }: { db: Db; secrets: Nam
       config,
       schema: {
         tags,
-        summary: "Delete a secret; a node that names it fails from now on",
+        summary: "Delete a secret that nothing names",
         params: Name,
         querystring: DryRunQuery,
-        response: { 200: Secret, ...errors(400, 404) },
+        response: { 200: Secret, ...errors(400, 404, 409) },
       },
     },
     async (request) => {

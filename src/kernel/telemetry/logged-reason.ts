@@ -1,4 +1,4 @@
-/** The reason of a failure as a line of the log has it: its beginning. The whole is stored with what failed. */
+/** Cuts the reason of a failure for the log. The whole reason is stored with what failed. */
 const REASON_LOGGED_MAX = 1_000;
 
 export function loggedReason(reason: string): string {

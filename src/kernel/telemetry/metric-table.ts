@@ -44,4 +44,31 @@ export const KERNEL_METRICS = {
     help: "The counts of a background loop, such as claimed or reclaimed items.",
     labels: ["service", "kind"],
   },
+  millrace_gate_permits_total: {
+    kind: "counter",
+    help: "Permits of rate gates that this process has taken.",
+    labels: [],
+  },
+  millrace_gate_permits_given_up_total: {
+    kind: "counter",
+    help: "Permits that were not used: the request was late or cancelled, or the gate cooled down.",
+    labels: [],
+  },
+  millrace_gate_rejections_total: {
+    kind: "counter",
+    help: "Requests for permits that were refused, many of which are repeated and granted later.",
+    labels: ["reason"],
+  },
+  millrace_gate_wait_seconds: {
+    kind: "histogram",
+    help: "Wait for a permit, of those that were granted.",
+    labels: [],
+    buckets: [0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 600],
+  },
+  millrace_gate_waiting: { kind: "gauge", help: "Requests of this process that wait for a permit.", labels: [] },
+  millrace_gate_cuts_total: {
+    kind: "counter",
+    help: "Times that a gate was slowed down because its service refused requests.",
+    labels: [],
+  },
 } as const satisfies MetricTable;

@@ -8,14 +8,15 @@ import {
   grainOf,
   isOpTime,
   movedOpTime,
+  nearestOpTime,
   OP_TIMES_MAX,
   opTimeAround,
   opTimeAt,
   opTimesBetween,
   opTimesWithin,
 } from "./op-time.ts";
+import { HOUR_MS } from "./units.ts";
 
-const HOUR_MS = 3_600_000;
 const LENGTHS = { hour: 10, day: 8, month: 6 };
 const ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Chatham"];
 
@@ -67,6 +68,23 @@ describe("grainOf", () => {
   });
 });
 
+test.each([
+  ["2025-11-01", "day", "20251101"],
+  ["20251131", "day", "20251130"],
+  ["20250231", "day", "20250228"],
+  ["20240231", "day", "20240229"],
+  ["2025-11", "month", "202511"],
+  ["202513", "month", undefined],
+  ["2025-11-01T07:00", "hour", "2025110107"],
+  ["2025110124", "hour", "2025110123"],
+  ["2025113124", "hour", "2025113023"],
+  ["20251101", "day", undefined],
+  ["20251100", "day", undefined],
+  ["week 202511", "month", undefined],
+] as const)("nearestOpTime of %s as a %s is %s", (text, grain, nearest) => {
+  expect(nearestOpTime(text, grain)).toBe(nearest);
+});
+
 test("grainOf throws for no text", () => {
   const digits = fc.array(fc.constantFrom(..."0123456789".split("")), { minLength: 6, maxLength: 10 });
   const texts = fc.oneof(
@@ -116,7 +134,7 @@ describe("opTimesBetween", () => {
       "20240201",
       "20240230",
       "day",
-      "The range's `to` must be a valid day like yyyyMMdd, not `20240230`.",
+      "The range's `to` must be a valid day like yyyyMMdd, not `20240230` (did you mean `20240229`?).",
     ],
     ["the wrong way round", "202402", "202401", "month", "The range's `to` (202401) is before its `from` (202402)."],
     [

@@ -5,7 +5,9 @@
  * The opTimes of a grain are labels of wall time without a time zone: every day has 24 hour labels, also a day on which the
  * clocks change. Partitions are named like that, so ranges use the same labels.
  */
+
 import { invalid } from "../errors.ts";
+import { DAY_MS, HOUR_MS, SECOND_MS } from "./units.ts";
 
 /** For schemas; other code uses `isOpTime`. */
 export const OP_TIME_PATTERN = "^[A-Za-z0-9_.:-]{1,255}$";
@@ -18,10 +20,7 @@ export const OP_TIMES_MAX = 10_000;
 
 const FORMS = { hour: "yyyyMMddHH", day: "yyyyMMdd", month: "yyyyMM" } as const satisfies Record<Grain, string>;
 
-const SECOND_MS = 1_000;
 const QUARTER_HOUR_MS = 900_000;
-const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 
 const opTimePattern = new RegExp(OP_TIME_PATTERN);
 
@@ -34,11 +33,38 @@ export function grainOf(opTime: string): Grain | undefined {
   return GRAINS.find((grain) => isOf(grain, opTime));
 }
 
+/** `yyyyMMdd` for a day. */
+export function formOf(grain: Grain): string {
+  return FORMS[grain];
+}
+
+/**
+ * The opTime of the grain that was probably meant: `20251101` by `2025-11-01`, and the last day of its month by `20251131`.
+ * Undefined for an opTime of the grain, and for what resembles none.
+ */
+export function nearestOpTime(text: string, grain: Grain): string | undefined {
+  if (isOf(grain, text)) return undefined;
+  const digits = text.replaceAll(/[^0-9]/g, "").slice(0, FORMS[grain].length);
+  if (digits.length < FORMS[grain].length || !/^\d{4}/.test(text)) return undefined;
+  // A month of 31 days that is too long by up to three, or the hour 24.
+  const [month, day, hour] = [digits.slice(0, 6), digits.slice(6, 8), digits.slice(8)];
+  const days = day === "" ? [""] : [day, "30", "29", "28"].filter((one) => one <= day);
+  const hours = hour === "" ? [""] : [hour, "23"].filter((one) => one <= hour);
+  return days.flatMap((one) => hours.map((other) => `${month}${one}${other}`)).find((one) => isOf(grain, one));
+}
+
+/** " (did you mean `20251130`?)", to append to a sentence about an opTime that is not of the grain, or nothing. */
+export function meantOpTime(opTime: string, grain: Grain): string {
+  const meant = nearestOpTime(opTime, grain);
+  return meant === undefined ? "" : ` (did you mean \`${meant}\`?)`;
+}
+
 /** All opTimes of the grain from `from` to `to`, inclusive, in order. Throws VALIDATION_FAILED for an invalid range. */
 export function opTimesBetween(from: string, to: string, grain: Grain): string[] {
   for (const [name, opTime] of Object.entries({ from, to })) {
     if (isOf(grain, opTime)) continue;
-    throw invalid(`The range's \`${name}\` must be a valid ${grain} like ${FORMS[grain]}, not \`${opTime}\``);
+    const rule = `The range's \`${name}\` must be a valid ${grain} like ${FORMS[grain]}`;
+    throw invalid(`${rule}, not \`${opTime}\`${meantOpTime(opTime, grain)}`);
   }
   const first = positionOf(from, grain);
   const count = positionOf(to, grain) - first + 1;

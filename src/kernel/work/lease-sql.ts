@@ -34,9 +34,8 @@ export function leaseSql(spec: LeaseSpec): LeaseSql {
   const readyStates = state.ready.map(quote);
   const stateIn = (states: readonly string[]) =>
     states.length === 1 ? `t.${state.column} = ${states[0]}` : `t.${state.column} in (${states.join(", ")})`;
-  const ready = [stateIn(readyStates), spec.scope, spec.readyWhen, spec.dueAt && `t.${spec.dueAt} <= now()`]
-    .filter(Boolean)
-    .join(" and ");
+  const inQueue = [stateIn(readyStates), spec.scope, spec.readyWhen].filter(Boolean).join(" and ");
+  const ready = spec.dueAt ? `${inQueue} and t.${spec.dueAt} <= now()` : inQueue;
   const leased = stateIn([quote(state.leased)]);
   const leasedHere = spec.scope ? `${leased} and ${spec.scope}` : leased;
   const stillHeld = `${leased} and t.${fence} is not distinct from i.fence`;
@@ -75,15 +74,38 @@ export function leaseSql(spec: LeaseSpec): LeaseSql {
          ${spec.lost.column} = t.${spec.lost.column} + 1, ${backToReady}${also(onReturn)}`;
   }
 
-  function byKey({ column, limit }: NonNullable<LeaseSpec["concurrency"]>): NonNullable<LeaseSql["byKey"]> {
+  function byKey({ column, limit, fairBy }: NonNullable<LeaseSpec["concurrency"]>): NonNullable<LeaseSql["byKey"]> {
+    const running = `(select count(*) from ${table} t where ${leased} and t.${column} = k.key)`;
+    // The rank of an item counts what its key already holds, so the key that holds least goes first.
+    const ranked = `(select t.*, t.lease_taken + row_number() over (partition by t.${column} order by ${spec.orderBy}) as lease_rank
+            from candidates t) t order by ${fairBy}, t.lease_rank, ${spec.orderBy}`;
     const nextKey = (bound: string) =>
       `select t.${column} as key from ${table} t where ${ready} and t.${column} ${bound} order by 1 limit 1`;
+    const ofRoom = (where: string) => `select t.* from ${table} t where ${ready} and t.${column} = room.key${where}
+             order by ${spec.orderBy} limit greatest(least(room.free, $1), 0)`;
+    const nextLevel = (bound: string) =>
+      `select ${fairBy} as level from ${table} t where ${inQueue} and t.${column} = room.key${bound} order by 1 limit 1`;
+    // Level by level, so that each is a range of the ready index in its order. As one range, the items of the first level that
+    // are due later come before those of the next, and while statistics know of no ready item, the planner reads and sorts all
+    // items of the key instead.
+    const byLevel = `select t.* from (
+               with recursive levels(level) as (
+                 (${nextLevel("")})
+                 union all
+                 select (${nextLevel(` and ${fairBy} > levels.level`)}) from levels where level is not null
+               )
+               select level from levels where level is not null
+             ) l, lateral (
+               ${ofRoom(` and ${fairBy} = l.level`)}
+             ) t order by ${spec.orderBy} limit greatest(least(room.free, $1), 0)`;
     return {
       // Skips from key to key on the ready index, so that a million items of one busy key cost one step, and takes an
       // advisory lock on each key, so that two claims never count the free places of a key at the same time. A claim waits
       // for the lock, because an empty answer would let its process sleep while there is work. All claims lock in key
       // order, so they cannot deadlock. The free places are counted by the next statement: the snapshot of this one may be
-      // older than the lock.
+      // older than the lock. That statement locks only the rows that it takes: each key may offer as many as the claim wants.
+      // `coalesce` keeps the planner from using the ready index to find a row by its key: while statistics know of no ready
+      // item, it would read the whole index for each row.
       lockKeys: `with recursive keys(key, n) as (
            (select key, 1 from (${nextKey(">= $1")}) first)
            union all
@@ -92,15 +114,16 @@ export function leaseSql(spec: LeaseSpec): LeaseSql {
          select key, pg_advisory_xact_lock(hashtextextended('${spec.name} ' || key, 0))
          from keys where key is not null`,
       claimIn: `with room as materialized (
-           select k.key, coalesce((${limit}), 0) - (select count(*) from ${table} t where ${leased} and t.${column} = k.key) as free
+           select k.key, ${fairBy === undefined ? "" : `${running} as taken, `}coalesce((${limit}), 0) - ${running} as free
            from unnest($${hold.by === "item" ? 4 : 3}::text[]) as k(key)
          ), candidates as materialized (
-           select c.* from room, lateral (
-             select t.* from ${table} t where ${ready} and t.${column} = room.key
-             order by ${spec.orderBy} limit greatest(least(room.free, $1), 0) for update skip locked
+           select c.*${fairBy === undefined ? "" : ", room.taken as lease_taken"} from room, lateral (
+             ${fairBy === undefined ? ofRoom("") : byLevel}
            ) c
+         ), chosen as materialized (
+           select ${key("t")} from ${fairBy === undefined ? `candidates t order by ${spec.orderBy}` : ranked} limit $1
          ), picked as materialized (
-           select ${key("t")} from candidates t order by ${spec.orderBy} limit $1
+           select ${key("t")} from chosen c join ${table} t on ${sameKey("c")} where coalesce(${ready}, false) for update of t skip locked
          ) ${take}`,
     };
   }

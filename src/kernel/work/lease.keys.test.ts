@@ -45,7 +45,7 @@ beforeAll(async () => {
     `create table errand (
        id bigint generated always as identity primary key, pool text not null, state text not null default 'ready',
        priority int not null default 0, fence bigint, worker text, leased_until timestamptz, session_id bigint,
-       lost_count int not null default 0)`,
+       lost_count int not null default 0) with (autovacuum_enabled = false)`,
   );
   await database.query("create index errand_ready on errand (pool, priority, id) where state = 'ready'");
   await database.query("create index errand_leased on errand (pool) where state = 'leased'");
@@ -191,9 +191,18 @@ describe("a limit from a table", () => {
   });
 });
 
-describe("a claim, by plans made while the table was tiny,", () => {
+describe.each([
+  { statistics: "none", state: undefined },
+  { statistics: "of leased items only", state: "leased" },
+])("a claim, by plans made while the table was tiny, with statistics: $statistics,", ({ state }) => {
   let single: Db;
   beforeEach(async () => {
+    await database.query("delete from pg_statistic where starelid = 'errand'::regclass");
+    if (state !== undefined) {
+      await database.query("insert into errand (pool, state) select 'a', $1 from generate_series(1, 6)", [state]);
+      await database.query("analyze errand");
+      await database.query("truncate errand");
+    }
     single = openDb({ connection: database.connection, poolSize: 1 });
     await slots({ a: 1, "pool 0": 20_000, "pool 1": 20_000 });
     for (let round = 0; round < 7; round += 1) {

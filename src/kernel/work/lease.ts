@@ -61,8 +61,12 @@ export interface LeaseSpec {
   returning?: Returning<object>;
   /** The ways in which the holder can finish. */
   outcomes: Readonly<Record<string, Outcome>>;
-  /** At most `limit` leased items for each value of a text column. The ready index must start with that column. */
-  concurrency?: { column: string; limit: string };
+  /**
+   * At most `limit` leased items for each value of a text column. The ready index must start with that column. With `fairBy`,
+   * items with the same value of that expression go to the keys in turn, instead of by `orderBy` alone; it must be the second column
+   * of the ready index and the first of `orderBy`.
+   */
+  concurrency?: { column: string; limit: string; fairBy?: string };
 }
 
 /** Column to SQL expression; the row is `t`. */
@@ -121,6 +125,8 @@ export interface ClaimRequest {
   holder: string;
   /** How long, for item leases. */
   seconds?: number;
+  /** For leases with a limit for each key: items of other keys are left alone. */
+  only?: (key: string) => boolean;
 }
 
 /** Writes that belong to a claim, made in its transaction. */
@@ -221,7 +227,7 @@ export function leaseOn<const Spec extends LeaseSpec>(spec: Spec): Lease<KeyOf<S
   return {
     name: spec.name,
     statements,
-    async claim(db, { limit, holder, seconds }, alsoOnClaim) {
+    async claim(db, { limit, holder, seconds, only = () => true }, alsoOnClaim) {
       const values = spec.hold.by === "item" ? [limit, holder, seconds] : [limit, holder];
       const withAlso = async (tx: Tx, claimed: Claimed[]) => {
         if (claimed.length > 0) await alsoOnClaim?.(tx, claimed);
@@ -234,8 +240,9 @@ export function leaseOn<const Spec extends LeaseSpec>(spec: Spec): Lease<KeyOf<S
         db.tx(async (tx) => {
           const keys = await tx.rows(claimByKey.lockKeys, [firstKey, CONCURRENCY_KEYS_MAX]);
           lastKey = keys.length < CONCURRENCY_KEYS_MAX ? "" : (keys.at(-1)?.key ?? "");
-          if (keys.length === 0) return [];
-          return withAlso(tx, await tx.rows(claimByKey.claimIn, [...values, keys.map((row) => row.key)]));
+          const wanted = keys.map(({ key }) => key).filter(only);
+          if (wanted.length === 0) return [];
+          return withAlso(tx, await tx.rows(claimByKey.claimIn, [...values, wanted]));
         });
       const firstKey = lastKey;
       const claimed = await claimFrom(firstKey);

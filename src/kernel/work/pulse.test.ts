@@ -51,7 +51,7 @@ describe("a pulse", () => {
     const db = openDb({ connection: database.connection, onStatement: (name) => void names.push(name) });
     const pulse = await open({ db });
     await pulse.rows(PID);
-    expect(names).toEqual(["kernel.pulse.listen", "test.pulse.pid"]);
+    expect(names).toEqual(["kernel.pulse.listen", "kernel.pulse.listen_hints", "test.pulse.pid"]);
   });
 
   test("keeps its connection when a statement is refused or times out on the server", async () => {

@@ -1,7 +1,7 @@
 /**
- * The one connection on which a process sends its heartbeats (session.ts) and sends and receives wake-up hints (wake.ts).
- * Nothing else uses it, so a pool whose connections are all busy delays neither. Heartbeats every few seconds also detect a
- * connection that no longer answers, and it is replaced.
+ * The one connection on which a process sends its heartbeats (session.ts) and sends and receives hints: wake-ups (wake.ts)
+ * and those of changes (hints/hints.ts). Nothing else uses it, so a pool whose connections are all busy delays none of them.
+ * Heartbeats every few seconds also detect a connection that no longer answers, and it is replaced.
  *
  *     connected ──a statement times out, or the connection ends──▶ lost ──connect, LISTEN──▶ connected
  */
@@ -13,7 +13,8 @@ import { type Statement, statement } from "../data/statement.ts";
 import { messageOf } from "../text/message-of.ts";
 import type { ServiceLog } from "./service.ts";
 
-const CHANNEL = "millrace_wake";
+const WAKE_CHANNEL = "millrace_wake";
+export const HINTS_CHANNEL = "millrace_hints";
 /**
  * For connecting and for each statement. A connection that stops answering right after a heartbeat fails the next one, which is
  * sent 5 s later and times out 10 s later; a new connection sends it again within 11 s. The session expires after 15 s.
@@ -25,9 +26,10 @@ const CONNECT_GAP_MS = 1_000;
 export interface Pulse {
   /** Fails at once while there is no connection. */
   rows<Row>(statement: Statement<Row>, values?: readonly unknown[]): Promise<Row[]>;
-  /** Sends the payloads to all processes, this one included. */
+  /** Sends wake-ups to all processes, this one included. */
   notify(payloads: readonly string[]): Promise<void>;
-  onNotification(listener: (payload: string) => void): void;
+  /** Calls `listener` with each notification of a channel: wake-ups, unless another is named. */
+  onNotification(listener: (payload: string) => void, channel?: string): void;
   isConnected(): boolean;
   /** Calls `listener` when a lost connection has been replaced. Notifications sent meanwhile were missed. */
   onReconnect(listener: () => void): void;
@@ -40,15 +42,18 @@ export interface PulseOptions {
   timeoutMs?: number;
 }
 
-const LISTEN = statement("kernel.pulse.listen", `listen ${CHANNEL}`);
+const LISTEN = [
+  statement("kernel.pulse.listen", `listen ${WAKE_CHANNEL}`),
+  statement("kernel.pulse.listen_hints", `listen ${HINTS_CHANNEL}`),
+];
 const NOTIFY = statement(
   "kernel.pulse.notify",
-  `select pg_notify('${CHANNEL}', payload) from unnest($1::text[]) as t(payload)`,
+  `select pg_notify('${WAKE_CHANNEL}', payload) from unnest($1::text[]) as t(payload)`,
 );
 
 /** Connects, and fails if that is not possible. A connection that is lost later is replaced, with unlimited attempts. */
 export async function openPulse({ db, log, timeoutMs = TIMEOUT_MS }: PulseOptions): Promise<Pulse> {
-  const notificationListeners: ((payload: string) => void)[] = [];
+  const notificationListeners: { channel: string; listener: (payload: string) => void }[] = [];
   const reconnectListeners: (() => void)[] = [];
   const stopping = new AbortController();
   let latest: Socket | undefined;
@@ -76,10 +81,10 @@ export async function openPulse({ db, log, timeoutMs = TIMEOUT_MS }: PulseOption
       });
       client.on("error", (error) => lose(socket, error));
       client.on("end", () => lose(socket, new Error("Connection terminated")));
-      client.on("notification", ({ payload = "" }) => {
-        for (const listener of notificationListeners) listener(payload);
+      client.on("notification", ({ channel, payload = "" }) => {
+        for (const each of notificationListeners) if (each.channel === channel) each.listener(payload);
       });
-      await db.rowsOn(client, LISTEN);
+      await Promise.all(LISTEN.map((listen) => db.rowsOn(client, listen)));
       if (socket.destroyed) throw new Error("Connection terminated"); // It ended before `connected` was set.
       connected = { client, socket };
     } catch (error) {
@@ -131,7 +136,7 @@ export async function openPulse({ db, log, timeoutMs = TIMEOUT_MS }: PulseOption
   return {
     rows,
     notify: async (payloads) => void (await rows(NOTIFY, [payloads])),
-    onNotification: (listener) => void notificationListeners.push(listener),
+    onNotification: (listener, channel = WAKE_CHANNEL) => void notificationListeners.push({ channel, listener }),
     isConnected: () => connected !== undefined,
     onReconnect: (listener) => void reconnectListeners.push(listener),
     async stop() {

@@ -4,11 +4,11 @@
  * first at once and then at most every 10 ms. It is never sent inside the transaction that made the change, because NOTIFY
  * holds a database-wide lock until the commit.
  */
+import { createPaced } from "./paced.ts";
 import type { Pulse } from "./pulse.ts";
 import type { ServiceLog } from "./service.ts";
 
 const SEND_GAP_MS = 10;
-const SEND_GAP_AFTER_FAILURE_MS = 1_000;
 /** More topics than this are sent as one hint to all topics: there may be one for each run that is watched. */
 const TOPICS_MAX = 1_000;
 /** Wakes the listeners of all topics; also sent in place of hints that could not be sent. */
@@ -61,62 +61,27 @@ export function createWake(others?: { pulse: Pulse; log: ServiceLog }): Wake {
 function createSender({ pulse, log }: { pulse: Pulse; log: ServiceLog }) {
   const origin = `${process.pid}.${Math.random().toString(36).slice(2)}`; // To recognise our own notifications.
   let topics = new Set<string>();
-  let cancelTimer: (() => void) | undefined;
-  let sending: Promise<void> | undefined;
-  let sendAfterMs = 0;
-  let stopped = false;
 
-  function add(topic: string): void {
-    if (stopped) return;
-    topics = topics.size < TOPICS_MAX ? topics.add(topic) : new Set([ALL_TOPICS]);
-    schedule();
-  }
-
-  function schedule(): void {
-    if (stopped || topics.size === 0 || cancelTimer || sending || !pulse.isConnected()) return;
-    const waitMs = sendAfterMs - performance.now();
-    if (waitMs > 0) {
-      const timer = setTimeout(sendNow, waitMs);
-      cancelTimer = () => clearTimeout(timer);
-    } else {
-      const immediate = setImmediate(sendNow); // A timer of 0 ms would take a whole millisecond.
-      cancelTimer = () => clearImmediate(immediate);
-    }
-  }
-
-  function sendNow(): void {
-    cancelTimer = undefined;
-    sending = send().finally(() => {
-      sending = undefined;
-      schedule();
-    });
-  }
-
-  async function send(): Promise<void> {
+  async function send(): Promise<boolean> {
     const payloads = [...topics].map((topic) => `${origin} ${topic}`);
     topics = new Set();
-    sendAfterMs = performance.now() + SEND_GAP_MS;
     try {
       await pulse.notify(payloads);
+      return true;
     } catch (err) {
       topics = new Set([ALL_TOPICS]);
-      sendAfterMs = performance.now() + SEND_GAP_AFTER_FAILURE_MS;
       log.warn({ err }, "a wake-up hint was not sent");
+      return false;
     }
   }
 
-  pulse.onReconnect(() => {
-    sendAfterMs = 0;
-    schedule();
-  });
+  const paced = createPaced({ pulse, gapMs: SEND_GAP_MS, isEmpty: () => topics.size === 0, send });
   return {
     origin,
-    add,
-    async stop() {
-      stopped = true;
-      cancelTimer?.();
-      await sending;
-      if (topics.size > 0) await send(); // For example hints of work that was just released.
+    add(topic: string): void {
+      topics = topics.size < TOPICS_MAX ? topics.add(topic) : new Set([ALL_TOPICS]);
+      paced.schedule();
     },
+    stop: paced.stop,
   };
 }

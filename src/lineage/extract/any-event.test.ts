@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../kernel/errors.ts";
-import { type ParsedEvent, parseEvent } from "../event.ts";
 import type { Json } from "../events.fixture.ts";
-import { claimsOf, digestOf, type Source } from "./index.ts";
+import { type ParsedEvent, parseEvent } from "../ingest/event.ts";
+import { digestOf, factsOf, type Source } from "./index.ts";
 import { normalisedSql } from "./sql-text.ts";
 
 const OPERATIONS = [
@@ -141,7 +141,7 @@ describe("whatever is sent", () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: "binary" }), source, (value, from) => {
         const read = parsed(value);
-        if (read) claimsOf(read, from);
+        if (read) factsOf(read, from);
       }),
       { numRuns: 500 },
     );
@@ -152,7 +152,7 @@ describe("whatever is sent", () => {
     fc.assert(
       fc.property(event, part, fc.oneof(fc.jsonValue(), facets), source, (whole, name, value, from) => {
         const read = parsed(sent({ ...whole, [name]: value }));
-        if (read) claimsOf(read, from);
+        if (read) factsOf(read, from);
       }),
       { numRuns: 300 },
     );
@@ -161,8 +161,8 @@ describe("whatever is sent", () => {
   test("within facets never makes an error, nor a text that Postgres refuses", () => {
     fc.assert(
       fc.property(event, source, (whole, from) => {
-        const claims = claimsOf(parseEvent(sent(whole)), from);
-        expect(textsOf(claims).filter((text) => text.includes("\0") || !text.isWellFormed())).toEqual([]);
+        const facts = factsOf(parseEvent(sent(whole)), from);
+        expect(textsOf(facts).filter((text) => text.includes("\0") || !text.isWellFormed())).toEqual([]);
       }),
       { numRuns: 500 },
     );
@@ -188,7 +188,7 @@ test("a number that JSON can tell and Postgres cannot take reaches no claim", ()
       },
     ],
   }).replaceAll('"HUGE"', "-1e999");
-  const { nodes } = claimsOf(parseEvent(JSON.parse(body)), "GRAVITINO");
+  const { nodes } = factsOf(parseEvent(JSON.parse(body)), "GRAVITINO");
   expect(nodes.map(({ attributes }) => attributes)).toEqual([
     { properties: { huge: null, list: [1, null], set: "" } },
     { metalake: "lake" },
@@ -196,7 +196,7 @@ test("a number that JSON can tell and Postgres cannot take reaches no claim", ()
   ]);
 });
 
-test("events of the same digest make the same claims, apart from the literals in a statement", () => {
+test("events of the same digest make the same facts, apart from the literals in a statement", () => {
   // Of few facets and few words, so that many of them are alike.
   const facet = fc.constantFrom<Json>(
     {},
@@ -219,22 +219,22 @@ test("events of the same digest make the same claims, apart from the literals in
     }),
     outputs: fc.array(fc.record({ namespace, name: fc.constant("s.t"), facets: facet }), { maxLength: 1 }),
   });
-  const claimsByDigest = new Map<string, unknown>();
+  const factsByDigest = new Map<string, unknown>();
   let alike = 0;
   fc.assert(
     fc.property(small, source, (whole, from) => {
       const read = parseEvent(sent(whole));
-      const { execution, ...claims } = claimsOf(read, from);
+      const { execution, ...facts } = factsOf(read, from);
       const digest = digestOf(read, from);
-      const nodes = claims.nodes.map(({ name, attributes: { content, ...rest } }) => {
+      const nodes = facts.nodes.map(({ name, attributes: { content, ...rest } }) => {
         return { name, rest, content: content && normalisedSql(content as string) };
       });
-      const told = { ...claims, nodes, process: execution?.process };
-      if (claimsByDigest.has(digest)) {
+      const shown = { ...facts, nodes, process: execution?.process };
+      if (factsByDigest.has(digest)) {
         alike += 1;
-        expect(told).toEqual(claimsByDigest.get(digest));
+        expect(shown).toEqual(factsByDigest.get(digest));
       }
-      claimsByDigest.set(digest, told);
+      factsByDigest.set(digest, shown);
     }),
     { numRuns: 3_000 },
   );

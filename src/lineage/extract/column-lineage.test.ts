@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { columnLineageFacet, dataset, type Json, runEvent, symlinksFacet } from "../events.fixture.ts";
-import { toldBy } from "./told.fixture.ts";
+import { extractedFrom } from "./extracted.fixture.ts";
 
-const told = (facets: Json) => toldBy(runEvent({ outputs: [dataset("file", "/w/out", facets)] }));
+const facts = (facets: Json) => extractedFrom(runEvent({ outputs: [dataset("file", "/w/out", facets)] }));
 const from = (column: string, source: string) =>
   `COLUMN external|file||/w/out|${column} DERIVES_FROM COLUMN external|file||/w/a|${source}`;
 
@@ -14,7 +14,7 @@ describe("column lineage", () => {
   const tables = (edges: string[]) => edges.filter((edge) => !edge.includes("COLUMN")).sort();
 
   test("without inputs tells that the tables of its columns feed the job, as dbt and Dagster mean it", () => {
-    expect(tables(told(ofThree).edges)).toEqual([
+    expect(tables(facts(ofThree).edges)).toEqual([
       "JOB spark|daily.load OUTPUT_TO TABLE external|file||/w/out",
       ...["a", "b", "c"].map((name) => `TABLE external|file||/w/${name} INPUT_OF JOB spark|daily.load`),
     ]);
@@ -22,7 +22,7 @@ describe("column lineage", () => {
 
   test("beside inputs adds the tables that these leave out, under the name of their symlink", () => {
     const inputs = [dataset("file", "/w/a", symlinksFacet(["hive://m:1", "dw.a"]))];
-    const { edges } = toldBy(runEvent({ inputs, outputs: [dataset("file", "/w/out", ofThree)] }));
+    const { edges } = extractedFrom(runEvent({ inputs, outputs: [dataset("file", "/w/out", ofThree)] }));
     expect(tables(edges).filter((edge) => edge.includes("INPUT_OF"))).toEqual([
       "TABLE external|file||/w/b INPUT_OF JOB spark|daily.load",
       "TABLE external|file||/w/c INPUT_OF JOB spark|daily.load",
@@ -35,14 +35,36 @@ describe("column lineage", () => {
       (name) => `TABLE external|file||/w/out DERIVES_FROM TABLE external|file||/w/${name}`,
     );
     const event = { eventTime: "2026-03-01T10:00:00Z", dataset: dataset("file", "/w/out", ofThree) };
-    expect(tables(toldBy(event).edges)).toEqual(derived);
-    const { edges } = toldBy(runEvent({ inputs: [dataset("file", "/w/out", ofThree)] }));
+    expect(tables(extractedFrom(event).edges)).toEqual(derived);
+    const { edges } = extractedFrom(runEvent({ inputs: [dataset("file", "/w/out", ofThree)] }));
     expect(tables(edges)).toEqual([...derived, "TABLE external|file||/w/out INPUT_OF JOB spark|daily.load"]);
+  });
+
+  test.each([
+    ["empty texts", { transformationType: "", transformationDescription: "" }],
+    ["blanks", { transformationType: " ", transformationDescription: "\n" }],
+    ["an empty type alone", { transformationType: "" }],
+    ["an empty description alone", { transformationDescription: "" }],
+    ["nulls", { transformationType: null, transformationDescription: null }],
+    ["something else", { transformationType: 1, transformationDescription: {} }],
+  ])("whose deprecated fields are %s does not say how a column comes from another", (_, deprecated) => {
+    const input = { namespace: "file", name: "/w/a", field: "x" };
+    const blank = { ...input, transformations: [{ type: "", subtype: "" }, { type: " " }] };
+    const { transformations } = facts({
+      columnLineage: {
+        fields: {
+          none: { inputFields: [input], ...deprecated },
+          listed: { inputFields: [{ ...input, transformations: [] }], ...deprecated },
+          blank: { inputFields: [blank], ...deprecated },
+        },
+      },
+    });
+    for (const column of ["none", "listed", "blank"]) expect(transformations[from(column, "x")], column).toEqual([]);
   });
 
   test("of version 1-0 has one transformation for each output column", () => {
     const inputFields = [{ namespace: "file", name: "/w/a", field: "x" }];
-    const { transformations } = told({
+    const { transformations } = facts({
       columnLineage: {
         fields: {
           same: { inputFields, transformationType: "IDENTITY", transformationDescription: "x" },
@@ -68,7 +90,7 @@ describe("column lineage", () => {
     const facet = columnLineageFacet({ a: [["file", "/w/a", "x", [identity, group, identity, { subtype: "NONE" }]]] });
     const lineage = facet["columnLineage"] as { fields: { a: Json } };
     lineage.fields.a["transformationType"] = "MASKED";
-    expect(told(facet).transformations[from("a", "x")]).toEqual([
+    expect(facts(facet).transformations[from("a", "x")]).toEqual([
       '{"subtype":"GROUP_BY","type":"INDIRECT"}',
       '{"subtype":"IDENTITY","type":"DIRECT"}',
     ]);
@@ -76,7 +98,7 @@ describe("column lineage", () => {
 
   test("of version 1-2 also tells on which columns the table as a whole depends", () => {
     const filter = [{ type: "INDIRECT", subtype: "FILTER" }];
-    const { transformations } = told(
+    const { transformations } = facts(
       columnLineageFacet({ a: [["file", "/w/a", "x"]] }, [["file", "/w/a", "dt", filter]]),
     );
     expect(transformations["TABLE external|file||/w/out DERIVES_FROM COLUMN external|file||/w/a|dt"]).toEqual([
@@ -92,7 +114,7 @@ describe("column lineage", () => {
         ["file", "/w/a", "x", [{ type: "DIRECT", subtype: "IDENTITY" }]],
       ],
     });
-    expect(told(facet).transformations[from("a", "x")]).toEqual([
+    expect(facts(facet).transformations[from("a", "x")]).toEqual([
       '{"subtype":"IDENTITY","type":"DIRECT"}',
       '{"subtype":"JOIN","type":"INDIRECT"}',
     ]);
@@ -100,7 +122,7 @@ describe("column lineage", () => {
 
   test("is bounded", () => {
     const many = Array.from({ length: 50_010 }, (_, index) => ["file", "/w/a", `x${index}`] as const);
-    const { edges, warnings } = told(columnLineageFacet({ a: many }));
+    const { edges, warnings } = facts(columnLineageFacet({ a: many }));
     expect(edges).toHaveLength(50_002);
     expect(warnings).toEqual(["/outputs/0/facets/columnLineage names more than 50000 columns; the rest was left out."]);
   });

@@ -1,8 +1,8 @@
 /**
- * From the namespace and name of a dataset to the table it is. Gravitino's tables are known by its three grammars of
- * namespaces; every other dataset is kept as a table of an external catalog, which is its namespace, so that no lineage is lost.
+ * Maps the namespace and name of a dataset to a table. Gravitino's tables are recognised by its three forms of namespaces; any
+ * other dataset becomes a table of an external catalog, its namespace, so that no lineage is lost.
  */
-import { type AssetName, tableName } from "../names.ts";
+import { type AssetName, tableName } from "../graph/names.ts";
 
 export interface GravitinoNamespace {
   tenantId?: string;

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { parseEvent } from "../event.ts";
 import {
   airflowEvent,
   dataset,
@@ -10,7 +9,8 @@ import {
   runEvent,
   sparkEvent,
 } from "../events.fixture.ts";
-import { claimsOf, digestOf } from "./index.ts";
+import { parseEvent } from "../ingest/event.ts";
+import { digestOf, factsOf } from "./index.ts";
 
 const digest = (event: Json) => digestOf(parseEvent(event), "COMPUTE_ENGINE");
 const ofGravitino = (event: Json) => digestOf(parseEvent(event), "GRAVITINO");
@@ -41,7 +41,7 @@ describe("it is the same for events that say the same", () => {
     const daily = (dt: string) => parseEvent(airflowEvent(`insert into daily select * from orders where dt = '${dt}'`));
     const [one, other] = [daily("2026-01-01"), daily("2026-01-02")];
     expect(digestOf(one, "COMPUTE_ENGINE")).toBe(digestOf(other, "COMPUTE_ENGINE"));
-    const [first, second] = [one, other].map((event) => claimsOf(event, "COMPUTE_ENGINE"));
+    const [first, second] = [one, other].map((event) => factsOf(event, "COMPUTE_ENGINE"));
     expect(first).not.toEqual(second);
     expect(JSON.stringify(first).replaceAll("2026-01-01", "2026-01-02")).toBe(JSON.stringify(second));
     const contents = first?.nodes.flatMap(({ attributes: { content } }) => content ?? []);

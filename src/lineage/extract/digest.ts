@@ -1,13 +1,13 @@
 /**
- * A digest of the parts of an event that claims are made of. A run tells the same of its tables when it starts, while it runs
- * and when it is done, and the next day again: events with the same digest say the same, whoever ran and whenever. Of the
- * statement it takes what it is known by, which the literals in it are not: an event of each day differs from the one before
- * in its date alone. So claims of one digest are the same but for the run and for the `content` of the statement, and the
- * graph keeps the content that came first.
+ * The digest of an assertion: a hash of the parts of an event that facts are extracted from. A run sends the same facts when it
+ * starts, runs and ends, and the next run again, so events with the same digest have the same facts. Of a statement only its
+ * identity without literals is hashed, since a daily statement often differs in its date alone. So facts of one digest may
+ * differ in the run and in the `content` of the statement; the graph keeps the first content.
  */
-import type { Dataset, Facets, ParsedEvent } from "../event.ts";
-import { hashUuid } from "../hash-uuid.ts";
-import { operationOf } from "./gravitino.ts";
+
+import { hashUuid } from "../graph/hash-uuid.ts";
+import type { Dataset, Facets, ParsedEvent } from "../ingest/event.ts";
+import { operationOf } from "./gravitino/gravitino.ts";
 import { endedBy, hasHappened } from "./lifecycle.ts";
 import { engineOf, statementOf } from "./process.ts";
 import type { Source } from "./source.ts";
@@ -33,11 +33,11 @@ export function digestOf(event: ParsedEvent, source: Source): string {
   const happened = hasHappened(event);
   const statement = job ? statementOf(job) : undefined;
   const names = isOperation ? OPERATION_FACETS : LINEAGE_FACETS;
-  const told = (dataset: Dataset) => [
+  const partsOf = (dataset: Dataset) => [
     dataset.namespace,
     dataset.name,
     picked(dataset.facets, names),
-    isOperation ? undefined : endingTold(dataset.facets, happened),
+    isOperation ? undefined : endingPart(dataset.facets, happened),
   ];
   return hashUuid(
     JSON.stringify([
@@ -46,19 +46,19 @@ export function digestOf(event: ParsedEvent, source: Source): string {
       producer,
       job && [
         job.namespace,
-        job.name,
+        statement?.jobName ?? job.name,
         statement && [statement.hash, statement.dialect],
         picked(job.facets, JOB_FACETS),
         engineOf(event, job),
       ],
-      inputs.map(told),
-      outputs.map(told),
+      inputs.map(partsOf),
+      outputs.map(partsOf),
     ]),
   );
 }
 
-/** Of a drop that has not happened nothing is claimed; of such a rename, that its table is not there yet. */
-function endingTold(facets: Facets, happened: boolean): unknown {
+/** A drop that has not happened adds no fact; such a rename says that its table does not exist yet. */
+function endingPart(facets: Facets, happened: boolean): unknown {
   const ending = endedBy(facets);
   if (happened) return ending;
   return ending?.kind === "RENAME" ? [ending] : undefined;

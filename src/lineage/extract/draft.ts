@@ -1,26 +1,28 @@
-/** The claims of one event while it is read: what is told twice is kept once, and what is wrong is noted and passed over. */
+/** Collects the facts of one event: duplicates are merged, and faults become warnings. */
 import { storableText } from "../../kernel/data/storable.ts";
-import type {
-  AliasClaim,
-  Attributes,
-  Claims,
-  EdgeClaim,
-  EndingClaim,
-  LineageEdgeKind,
-  NodeClaim,
-  OwnedEdgeKind,
-  OwnedEdges,
-  TagClaim,
-} from "../claims.ts";
-import type { AssetName, LinkName, TagEdgeKind } from "../names.ts";
+import {
+  type AliasFact,
+  type Attributes,
+  type EdgeFact,
+  type EndingFact,
+  type Facts,
+  type LineageEdgeKind,
+  type NodeFact,
+  type OwnedEdgeKind,
+  type OwnedEdges,
+  RANK,
+  type TagFact,
+} from "../graph/facts.ts";
+import type { AssetName, LinkName, TagEdgeKind } from "../graph/names.ts";
 
-/** Whoever has broken a thousand fields learns nothing from the last of them. */
+/** The first warnings are enough to find a systematic fault. */
 const WARNINGS_MAX = 20;
 /** A path goes through names that may be of any length. */
 const WARNING_LENGTH_MAX = 1_000;
 
 export interface Draft {
-  node(name: AssetName, attributes: Attributes): void;
+  /** Of two values for one attribute, that of the higher rank holds; of one rank, the later. */
+  node(name: AssetName, attributes: Attributes, more?: Pick<NodeFact, "rank" | "members">): void;
   edge(kind: LineageEdgeKind, from: AssetName, to: AssetName, transformations?: readonly string[]): void;
   tag(kind: TagEdgeKind, from: AssetName, to: AssetName): void;
   owns(owner: AssetName, kind: OwnedEdgeKind, to: readonly AssetName[]): void;
@@ -33,36 +35,41 @@ export interface Draft {
   mention(name: AssetName): void;
   /** `path` and what is wrong there make a sentence: `/outputs/0/facets/schema` `has no list of fields`. */
   warn(path: string, wrong: string): void;
-  claims(): Claims;
+  facts(): Facts;
 }
 
 export function createDraft(): Draft {
-  const nodes = new Map<string, { name: AssetName; attributes: Attributes }>();
+  const nodes = new Map<string, NodeFact>();
   const edges = new Map<
     string,
-    { kind: LineageEdgeKind; from: AssetName; to: AssetName; told: (readonly string[])[] }
+    { kind: LineageEdgeKind; from: AssetName; to: AssetName; transformations: (readonly string[])[] }
   >();
-  const aliases = new Map<string, AliasClaim>();
+  const aliases = new Map<string, AliasFact>();
   const mentions = new Map<string, AssetName>();
-  const tags: TagClaim[] = [];
+  const tags: TagFact[] = [];
   const owned: OwnedEdges[] = [];
-  const endings: EndingClaim[] = [];
+  const endings: EndingFact[] = [];
   const warnings: string[] = [];
-  let execution: Claims["execution"];
+  let execution: Facts["execution"];
 
   return {
-    node(name, attributes) {
+    node(name, attributes, more) {
       const key = textOf(name);
       const known = nodes.get(key);
-      if (known) known.attributes = { ...known.attributes, ...attributes };
-      else nodes.set(key, { name, attributes });
+      if (!known) {
+        nodes.set(key, { name, attributes, ...more });
+        return;
+      }
+      const isLesser = (more?.rank ?? RANK.reader) < (known.rank ?? RANK.reader);
+      known.attributes = isLesser ? { ...attributes, ...known.attributes } : { ...known.attributes, ...attributes };
+      if (!isLesser) Object.assign(known, more);
     },
     edge(kind, from, to, transformations) {
       const key = `${kind}\0${textOf(from)}\0\0${textOf(to)}`;
       const known = edges.get(key);
-      const edge = known ?? { kind, from, to, told: [] };
+      const edge = known ?? { kind, from, to, transformations: [] };
       if (!known) edges.set(key, edge);
-      if (transformations?.length) edge.told.push(transformations);
+      if (transformations?.length) edge.transformations.push(transformations);
     },
     tag: (kind, from, to) => void tags.push({ kind, from, to }),
     owns: (owner, kind, to) => void owned.push({ owner, kind, to }),
@@ -79,11 +86,12 @@ export function createDraft(): Draft {
     warn(path, wrong) {
       if (warnings.length < WARNINGS_MAX) warnings.push(storableText(`${path} ${wrong}.`, WARNING_LENGTH_MAX));
     },
-    claims: () => ({
-      nodes: [...nodes.values()] satisfies NodeClaim[],
+    facts: () => ({
+      nodes: [...nodes.values()],
       edges: Array.from(
         edges.values(),
-        ({ told, ...edge }): EdgeClaim => (told.length > 0 ? { ...edge, transformations: union(told) } : edge),
+        ({ transformations, ...edge }): EdgeFact =>
+          transformations.length > 0 ? { ...edge, transformations: union(transformations) } : edge,
       ),
       tags,
       owned,

@@ -1,19 +1,19 @@
 /**
- * Reading of facets. Anyone may write anything into one, so each value is taken for what it is or left out; texts are made fit
- * for Postgres on the way, since nothing before this point has looked into a facet.
+ * Reads values of facets. A facet may hold anything, so a value of the wrong type is left out, and texts are made storable for
+ * Postgres.
  */
 
 import { storableText } from "../../kernel/data/storable.ts";
 import { isRecord } from "../../kernel/json/is-record.ts";
-import type { AttributeValue } from "../claims.ts";
-import { type Facets, NAME_LENGTH_MAX } from "../event.ts";
+import type { AttributeValue } from "../graph/facts.ts";
+import { type Facets, NAME_LENGTH_MAX } from "../ingest/event.ts";
 
 /** Enough for the longest description or the text of a view; what is longer is cut. */
 const TEXT_LENGTH_MAX = 100_000;
 const KEY_LENGTH_MAX = 1_000;
 const DEPTH_MAX = 16;
 
-/** The facet, unless it is absent, no object, or tells that it was taken away (`_deleted`). */
+/** The facet, unless it is absent, not an object, or marked as `_deleted`. */
 export function facet(facets: Facets, name: string): Facets | undefined {
   const value = facets[name];
   return isRecord(value) && value["_deleted"] !== true ? value : undefined;

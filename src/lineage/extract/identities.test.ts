@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { columnLineageFacet, dataset, runEvent, schemaFacet, symlinksFacet } from "../events.fixture.ts";
-import { toldBy } from "./told.fixture.ts";
+import { extractedFrom } from "./extracted.fixture.ts";
 
 const PHYSICAL = "TABLE external|hdfs://nn||/w/dw.db/orders";
 const HIVE = "TABLE external|hive://m:9083|dw|orders";
@@ -11,21 +11,21 @@ const orders = (...identifiers: Parameters<typeof symlinksFacet>) =>
 
 describe("a dataset with a symlink of the type TABLE", () => {
   test("is that table, and where it lies is another name of it", () => {
-    const told = toldBy(runEvent({ outputs: [orders(["hive://m:9083", "dw.orders"])] }));
-    expect(told.nodes[HIVE]).toMatchObject({ namespace: "hive://m:9083", datasetName: "dw.orders" });
-    expect(told.nodes).toHaveProperty(["COLUMN external|hive://m:9083|dw|orders|id"]);
-    expect(told.edges).toEqual([`JOB spark|daily.load OUTPUT_TO ${HIVE}`]);
-    expect(told.aliases).toEqual([`${PHYSICAL} -> ${HIVE}`]);
-    expect(told.mentions.sort()).toEqual([PHYSICAL, HIVE].sort());
+    const facts = extractedFrom(runEvent({ outputs: [orders(["hive://m:9083", "dw.orders"])] }));
+    expect(facts.nodes[HIVE]).toMatchObject({ namespace: "hive://m:9083", datasetName: "dw.orders" });
+    expect(facts.nodes).toHaveProperty(["COLUMN external|hive://m:9083|dw|orders|id"]);
+    expect(facts.edges).toEqual([`JOB spark|daily.load OUTPUT_TO ${HIVE}`]);
+    expect(facts.aliases).toEqual([`${PHYSICAL} -> ${HIVE}`]);
+    expect(facts.mentions.sort()).toEqual([PHYSICAL, HIVE].sort());
   });
 
   test.each(["gravitino://lake/hive", "gravitino://tenant/7/lake/hive"])(
     "is a table of Gravitino where the job is in one of its catalogs: %s",
     (jobNamespace) => {
-      const told = toldBy(runEvent({ jobNamespace, outputs: [orders(["hive://m:9083", "dw.orders"])] }));
-      expect(told.nodes).toHaveProperty([MANAGED]);
-      expect(told.nodes["CATALOG gravitino|hive"]).toEqual({ metalake: "lake" });
-      expect(told.aliases).toEqual([`${PHYSICAL} -> ${MANAGED}`, `${HIVE} -> ${MANAGED}`]);
+      const facts = extractedFrom(runEvent({ jobNamespace, outputs: [orders(["hive://m:9083", "dw.orders"])] }));
+      expect(facts.nodes).toHaveProperty([MANAGED]);
+      expect(facts.nodes["CATALOG gravitino|hive"]).toEqual({ metalake: "lake" });
+      expect(facts.aliases).toEqual([`${PHYSICAL} -> ${MANAGED}`, `${HIVE} -> ${MANAGED}`]);
     },
   );
 
@@ -34,9 +34,9 @@ describe("a dataset with a symlink of the type TABLE", () => {
       jobNamespace: "gravitino://tenant/7",
       outputs: [orders(["hive://m:9083", "dw.orders"])],
     });
-    expect(toldBy(inTenant).nodes).toHaveProperty([HIVE]);
+    expect(extractedFrom(inTenant).nodes).toHaveProperty([HIVE]);
     const path = runEvent({ jobNamespace: "gravitino://lake/hive", outputs: [orders(["s3://b", "w/orders.v1"])] });
-    expect(toldBy(path).nodes).toHaveProperty(["TABLE external|s3://b||w/orders.v1"]);
+    expect(extractedFrom(path).nodes).toHaveProperty(["TABLE external|s3://b||w/orders.v1"]);
   });
 
   test("and several of them is the same table in whatever order they are listed", () => {
@@ -48,16 +48,16 @@ describe("a dataset with a symlink of the type TABLE", () => {
       [glue, hive, path],
       [hive, path, glue],
     ]) {
-      const told = toldBy(runEvent({ outputs: [orders(...identifiers)] }));
-      expect(told.nodes).toHaveProperty(["TABLE external|arn:aws:glue:eu:1|dw|orders"]);
-      expect(told.aliases).toHaveLength(3);
+      const facts = extractedFrom(runEvent({ outputs: [orders(...identifiers)] }));
+      expect(facts.nodes).toHaveProperty(["TABLE external|arn:aws:glue:eu:1|dw|orders"]);
+      expect(facts.aliases).toHaveLength(3);
     }
   });
 
   test("stays the table that Gravitino itself names, and the symlink is another name of it", () => {
     const named = (namespace: string, jobNamespace: string) => {
       const output = dataset(namespace, "dw.orders", symlinksFacet(["hive://m:9083", "dw.orders"]));
-      return toldBy(runEvent({ jobNamespace, outputs: [output] }));
+      return extractedFrom(runEvent({ jobNamespace, outputs: [output] }));
     };
     for (const jobNamespace of ["spark", "gravitino://lake/hive"]) {
       expect(named("gravitino://lake/hive", jobNamespace).aliases).toEqual([`${HIVE} -> ${MANAGED}`]);
@@ -73,32 +73,32 @@ describe("a dataset with a symlink of the type TABLE", () => {
       [one, other],
       [other, one],
     ] as [string, string][]) {
-      const told = toldBy(runEvent({ outputs: [dataset(own, "dw.t", symlinksFacet([symlink, "dw.t"]))] }));
-      expect(told.aliases).toEqual(["TABLE gravitino|b|dw|t -> TABLE gravitino|a|dw|t"]);
+      const facts = extractedFrom(runEvent({ outputs: [dataset(own, "dw.t", symlinksFacet([symlink, "dw.t"]))] }));
+      expect(facts.aliases).toEqual(["TABLE gravitino|b|dw|t -> TABLE gravitino|a|dw|t"]);
     }
   });
 
   test("that is its own name has no other", () => {
-    const told = toldBy(
+    const facts = extractedFrom(
       runEvent({ outputs: [dataset("hive://m:9083", "dw.orders", symlinksFacet(["hive://m:9083", "dw.orders"]))] }),
     );
-    expect(told.aliases).toEqual([]);
+    expect(facts.aliases).toEqual([]);
   });
 });
 
 test("a symlink of the type LOCATION is another name of the dataset", () => {
-  const told = toldBy(
+  const facts = extractedFrom(
     runEvent({
       outputs: [dataset("hive://m:9083", "dw.orders", symlinksFacet(["hdfs://nn", "/w/dw.db/orders", "LOCATION"]))],
     }),
   );
-  expect(told.nodes).toHaveProperty([HIVE]);
-  expect(told.aliases).toEqual([`${PHYSICAL} -> ${HIVE}`]);
+  expect(facts.nodes).toHaveProperty([HIVE]);
+  expect(facts.aliases).toEqual([`${PHYSICAL} -> ${HIVE}`]);
 });
 
 describe("column lineage finds a table", () => {
-  const told = (namespace: string, name: string) =>
-    toldBy(
+  const facts = (namespace: string, name: string) =>
+    extractedFrom(
       runEvent({
         inputs: [orders(["hive://m:9083", "dw.orders"])],
         outputs: [dataset("file", "/w/out", columnLineageFacet({ id: [[namespace, name, "id"]] }))],
@@ -110,11 +110,11 @@ describe("column lineage finds a table", () => {
     ["hdfs://nn", "/w/dw.db/orders"],
     ["hive://m:9083", "dw.orders"],
   ])("by its own name and by its symlink: %s %s", (namespace, name) => {
-    expect(told(namespace, name).edges).toContain(`${from} external|hive://m:9083|dw|orders|id`);
+    expect(facts(namespace, name).edges).toContain(`${from} external|hive://m:9083|dw|orders|id`);
   });
 
   test("of Gravitino by its symlink, which alone does not tell that it is one", () => {
-    const { edges } = toldBy(
+    const { edges } = extractedFrom(
       runEvent({
         jobNamespace: "gravitino://lake/hive",
         inputs: [orders(["hive://m:9083", "dw.orders"])],
@@ -125,7 +125,7 @@ describe("column lineage finds a table", () => {
   });
 
   test("that the event does not list, under the name it uses", () => {
-    const { edges, mentions, nodes } = told("s3://bucket", "raw.parquet");
+    const { edges, mentions, nodes } = facts("s3://bucket", "raw.parquet");
     expect(edges).toContain(`${from} external|s3://bucket||raw.parquet|id`);
     expect(mentions).toContain("TABLE external|s3://bucket||raw.parquet");
     expect(nodes).not.toHaveProperty(["TABLE external|s3://bucket||raw.parquet"]);
@@ -134,8 +134,8 @@ describe("column lineage finds a table", () => {
 
 test("a table of Gravitino is known by its namespace, in each of its forms", () => {
   for (const namespace of ["gravitino://lake/hive", "gravitino://tenant/7/lake/hive"]) {
-    const told = toldBy(runEvent({ outputs: [dataset(namespace, "dw.orders")] }));
-    expect(told.nodes[MANAGED]).not.toHaveProperty("namespace");
-    expect(told.nodes["CATALOG gravitino|hive"]).toEqual({ metalake: "lake" });
+    const facts = extractedFrom(runEvent({ outputs: [dataset(namespace, "dw.orders")] }));
+    expect(facts.nodes[MANAGED]).not.toHaveProperty("namespace");
+    expect(facts.nodes["CATALOG gravitino|hive"]).toEqual({ metalake: "lake" });
   }
 });

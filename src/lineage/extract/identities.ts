@@ -1,10 +1,10 @@
 /**
- * Which table each dataset of an event is. A symlink of the type TABLE is the name that people use, and the dataset's own name
- * only where the data lies; column lineage may use either. Within one event its own symlinks decide.
+ * Maps the datasets of an event to tables. A symlink of type TABLE is the table's name, and the dataset's own name is its location;
+ * column lineage may use either. Within one event its own symlinks decide.
  */
 import { isRecord } from "../../kernel/json/is-record.ts";
-import type { Dataset, ParsedEvent } from "../event.ts";
-import type { AssetName } from "../names.ts";
+import type { AssetName } from "../graph/names.ts";
+import type { Dataset, ParsedEvent } from "../ingest/event.ts";
 import { datasetTable, gravitinoNamespace, gravitinoTable, isDatabase } from "./dataset-names.ts";
 import type { Draft } from "./draft.ts";
 import { facet, nameText } from "./facets.ts";
@@ -31,7 +31,7 @@ interface Symlink {
 
 const SCHEMA_AND_TABLE = /^[^./]+\.[^./]+$/;
 
-/** Tells the draft of the other names, and mentions every name that is used. */
+/** Adds the aliases to the draft, and mentions every name that is used. */
 export function identitiesOf(event: ParsedEvent, draft: Draft): Identities {
   const catalog = event.job ? gravitinoNamespace(event.job.namespace)?.catalog : undefined;
   const chosen = new Map<Dataset, Identity>();

@@ -1,5 +1,6 @@
-/** The door of extract/: what an event says of the graph, and the part of the event that says it. */
+/** The entry point of extract/: the facts of an event, and its digest. */
 
-export { claimsOf } from "./claims-of.ts";
+export { datasetTable } from "./dataset-names.ts";
 export { digestOf } from "./digest.ts";
+export { factsOf } from "./facts-of.ts";
 export type { Source } from "./source.ts";

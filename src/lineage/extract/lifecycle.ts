@@ -1,6 +1,6 @@
-/** The lifecycleStateChange facet, as far as it takes a name away: the other changes leave a table what it was. */
+/** The lifecycleStateChange facet: drops and renames. Other changes do not concern names. */
 import { isRecord } from "../../kernel/json/is-record.ts";
-import type { Facets, ParsedEvent } from "../event.ts";
+import type { Facets, ParsedEvent } from "../ingest/event.ts";
 import { facet, nameText } from "./facets.ts";
 
 export type TableEnding = { kind: "DROP" } | { kind: "RENAME"; namespace: string; name: string };
@@ -16,7 +16,7 @@ export function endedBy(facets: Facets): TableEnding | undefined {
   return namespace === undefined || name === undefined ? undefined : { kind: "RENAME", namespace, name };
 }
 
-/** An event without a type tells of no run at all, but of how things are. */
+/** An event without a type is not of a run: it describes the present state. */
 export function hasHappened({ eventType }: ParsedEvent): boolean {
   return eventType === null || eventType === "COMPLETE";
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { dataset, type Json, runEvent } from "../events.fixture.ts";
-import { toldBy } from "./told.fixture.ts";
+import { extractedFrom } from "./extracted.fixture.ts";
 
 const JOB = "JOB spark|daily.load";
 const WAREHOUSE = "postgresql://warehouse:5432";
@@ -10,17 +10,17 @@ const orders = { namespace: WAREHOUSE, name: "public.orders", type: "DATASET" };
 const daily = { namespace: WAREHOUSE, name: "public.daily", type: "DATASET" };
 const extract = { namespace: "airflow", name: "daily.extract", type: "JOB" };
 
-const byJob = (...entries: Json[]) => toldBy(runEvent({ jobFacets: { lineage: { entries } } }));
+const byJob = (...entries: Json[]) => extractedFrom(runEvent({ jobFacets: { lineage: { entries } } }));
 
 describe("the lineage facet of a job", () => {
   test("tells which table comes from which, by itself", () => {
     const filter = [{ type: "INDIRECT", subtype: "FILTER" }];
-    const told = byJob({
+    const facts = byJob({
       ...daily,
       inputs: [orders, { ...orders, field: "dt", transformations: filter }],
       fields: { id: { inputs: [{ ...orders, field: "order_id" }, orders] } },
     });
-    expect(told.edges).toEqual([
+    expect(facts.edges).toEqual([
       `${table("daily")} DERIVES_FROM ${table("orders")}`,
       `${table("orders")} INPUT_OF ${JOB}`,
       `${JOB} OUTPUT_TO ${table("daily")}`,
@@ -28,11 +28,11 @@ describe("the lineage facet of a job", () => {
       `${column("daily", "id")} DERIVES_FROM ${column("orders", "order_id")}`,
       `${column("daily", "id")} DERIVES_FROM ${table("orders")}`,
     ]);
-    expect(told.transformations[`${table("daily")} DERIVES_FROM ${column("orders", "dt")}`]).toEqual([
+    expect(facts.transformations[`${table("daily")} DERIVES_FROM ${column("orders", "dt")}`]).toEqual([
       '{"subtype":"FILTER","type":"INDIRECT"}',
     ]);
-    expect(told.execution).toMatch(JOB);
-    expect(told.mentions.sort()).toEqual([table("daily"), table("orders")]);
+    expect(facts.execution).toMatch(JOB);
+    expect(facts.mentions.sort()).toEqual([table("daily"), table("orders")]);
   });
 
   test("may tell of other jobs, of which it is then no part", () => {
@@ -52,29 +52,29 @@ describe("the lineage facet of a job", () => {
     const made = byJob({ ...daily, inputs: [], fields: { total: { inputs: [{ type: "JOB" }] } } });
     expect(made.edges).toEqual([`${JOB} OUTPUT_TO ${table("daily")}`]);
     const own = { namespace: "spark", name: "daily.load", type: "JOB" };
-    const sql = toldBy(
+    const sql = extractedFrom(
       runEvent({ jobFacets: { sql: { query: "select 1" }, lineage: { entries: [{ ...daily, inputs: [own] }] } } }),
     );
     expect(sql.edges[0]).toMatch(/^SQL spark\|daily\.load\|\w+ OUTPUT_TO/);
   });
 
   test("with an entry without inputs tells that the table exists and no more", () => {
-    const told = byJob({ ...daily, inputs: [] });
-    expect(told.edges).toEqual([]);
-    expect(told.nodes).toHaveProperty([table("daily")]);
+    const facts = byJob({ ...daily, inputs: [] });
+    expect(facts.edges).toEqual([]);
+    expect(facts.nodes).toHaveProperty([table("daily")]);
   });
 
   test("that is broken in one entry keeps the others", () => {
-    const told = byJob(
+    const facts = byJob(
       { type: "DATASET" },
       { ...daily, inputs: [{ name: "x", type: "JOB" }, 1, orders], fields: { a: 1 } },
     );
-    expect(told.edges).toContain(`${table("daily")} DERIVES_FROM ${table("orders")}`);
-    expect(told.warnings).toEqual([
+    expect(facts.edges).toContain(`${table("daily")} DERIVES_FROM ${table("orders")}`);
+    expect(facts.warnings).toEqual([
       "/job/facets/lineage/entries/0 names no dataset or job.",
       "/job/facets/lineage/entries/1/inputs/0 names no dataset or job.",
       "/job/facets/lineage/entries/1/inputs/1 names no dataset or job.",
-      "/job/facets/lineage/entries/1/fields/a is not told.",
+      "/job/facets/lineage/entries/1/fields/a has no inputs.",
     ]);
   });
 });
@@ -82,7 +82,7 @@ describe("the lineage facet of a job", () => {
 test("the lineage facet of a dataset tells what it comes from, without any job", () => {
   const lineage = { inputs: [orders], fields: { id: { inputs: [{ ...orders, field: "order_id" }] } } };
   const event = { eventTime: "2026-03-01T10:00:00Z", dataset: dataset(WAREHOUSE, "public.daily", { lineage }) };
-  expect(toldBy(event).edges).toEqual([
+  expect(extractedFrom(event).edges).toEqual([
     `${table("daily")} DERIVES_FROM ${table("orders")}`,
     `${column("daily", "id")} DERIVES_FROM ${column("orders", "order_id")}`,
   ]);
@@ -90,7 +90,7 @@ test("the lineage facet of a dataset tells what it comes from, without any job",
     ...event,
     dataset: dataset(WAREHOUSE, "public.daily", { lineage: { inputs: [{ type: "JOB" }] } }),
   };
-  expect(toldBy(ofItsJob).warnings).toEqual(["/dataset/facets/lineage/inputs/0 names no dataset or job."]);
+  expect(extractedFrom(ofItsJob).warnings).toEqual(["/dataset/facets/lineage/inputs/0 names no dataset or job."]);
 });
 
 test("the lineage facet of a dataset that tells of columns alone tells of their tables too", () => {
@@ -98,7 +98,7 @@ test("the lineage facet of a dataset that tells of columns alone tells of their 
     fields: { id: { inputs: [{ ...orders, field: "order_id" }] }, copy: { inputs: [{ ...daily, field: "id" }] } },
   };
   const event = { eventTime: "2026-03-01T10:00:00Z", dataset: dataset(WAREHOUSE, "public.daily", { lineage }) };
-  expect(toldBy(event).edges).toEqual([
+  expect(extractedFrom(event).edges).toEqual([
     `${column("daily", "id")} DERIVES_FROM ${column("orders", "order_id")}`,
     `${table("daily")} DERIVES_FROM ${table("orders")}`,
     `${column("daily", "copy")} DERIVES_FROM ${column("daily", "id")}`,

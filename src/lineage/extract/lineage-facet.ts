@@ -1,16 +1,16 @@
 /**
- * The explicit `lineage` facet: on a dataset, what it comes from; on a job, entries of targets and what each comes from. It
- * says more than lists of inputs and outputs do, which leave open what of the one went into which of the other.
+ * The explicit `lineage` facet: on a dataset, its inputs; on a job, targets with the inputs of each. It is more precise than the
+ * lists of inputs and outputs, which do not say which input went into which output.
  *
- *     a table or column from a table or column    DERIVES_FROM, also between the tables of columns; told by a job instead
+ *     a table or column from a table or column    DERIVES_FROM, also between the tables of columns; on a job instead
  *                                                 INPUT_OF and OUTPUT_TO it
  *     a table or column from a job                OUTPUT_TO from that job to the table
  *     a job from a table or column                INPUT_OF from the table to that job
  *     a job from a job                            DERIVES_FROM between the two
  */
 import { isRecord } from "../../kernel/json/is-record.ts";
-import type { Facets, ParsedEvent } from "../event.ts";
-import { type AssetName, columnName } from "../names.ts";
+import { type AssetName, columnName } from "../graph/names.ts";
+import type { Facets, ParsedEvent } from "../ingest/event.ts";
 import { type Draft, textOf } from "./draft.ts";
 import { facet, nameText } from "./facets.ts";
 import type { Identities } from "./identities.ts";
@@ -30,16 +30,16 @@ export interface Reading {
 interface Target {
   /** The table or job as a whole. */
   asset: AssetName;
-  /** The job that moves data from tables to this table, if a job tells it. */
+  /** The job that moves data from tables to this table, if the facet is on a job. */
   through: AssetName | undefined;
 }
 
-export function claimDatasetLineage(table: AssetName, facets: Facets, path: string, reading: Reading): void {
+export function addDatasetLineage(table: AssetName, facets: Facets, path: string, reading: Reading): void {
   const lineage = facet(facets, "lineage");
-  if (lineage) claimTarget({ asset: table, through: undefined }, lineage, `${path}/lineage`, reading);
+  if (lineage) addTarget({ asset: table, through: undefined }, lineage, `${path}/lineage`, reading);
 }
 
-export function claimJobLineage(reading: Reading): void {
+export function addJobLineage(reading: Reading): void {
   const { event, process, draft } = reading;
   const entries = event.job && facet(event.job.facets, "lineage")?.["entries"];
   if (!entries) return;
@@ -55,7 +55,7 @@ export function claimJobLineage(reading: Reading): void {
       continue;
     }
     draft.node(asset, {});
-    claimTarget(
+    addTarget(
       { asset, through: asset.kind === "TABLE" ? process : undefined },
       entry as Facets,
       `${path}/${index}`,
@@ -64,18 +64,18 @@ export function claimJobLineage(reading: Reading): void {
   }
 }
 
-function claimTarget(target: Target, { inputs, fields }: Facets, path: string, reading: Reading): void {
-  claimInputs(target, target.asset, inputs, `${path}/inputs`, reading);
+function addTarget(target: Target, { inputs, fields }: Facets, path: string, reading: Reading): void {
+  addInputs(target, target.asset, inputs, `${path}/inputs`, reading);
   if (!isRecord(fields) || target.asset.kind !== "TABLE") return;
   for (const [field, entry] of Object.entries(fields)) {
     const column = nameText(field);
-    if (column === undefined || !isRecord(entry)) reading.draft.warn(`${path}/fields/${field}`, "is not told");
+    if (column === undefined || !isRecord(entry)) reading.draft.warn(`${path}/fields/${field}`, "has no inputs");
     else
-      claimInputs(target, columnName(target.asset, column), entry["inputs"], `${path}/fields/${field}/inputs`, reading);
+      addInputs(target, columnName(target.asset, column), entry["inputs"], `${path}/fields/${field}/inputs`, reading);
   }
 }
 
-function claimInputs(target: Target, derived: AssetName, inputs: unknown, path: string, reading: Reading): void {
+function addInputs(target: Target, derived: AssetName, inputs: unknown, path: string, reading: Reading): void {
   if (inputs === undefined || inputs === null) return;
   if (!Array.isArray(inputs)) {
     reading.draft.warn(path, "is not a list");
@@ -83,12 +83,12 @@ function claimInputs(target: Target, derived: AssetName, inputs: unknown, path: 
   }
   for (const [index, input] of inputs.slice(0, INPUTS_MAX).entries()) {
     const source = isRecord(input) ? entityOf(input, reading) : undefined;
-    if (source) claimInput(target, derived, source, input as Facets, reading.draft);
+    if (source) addInput(target, derived, source, input as Facets, reading.draft);
     else reading.draft.warn(`${path}/${index}`, "names no dataset or job");
   }
 }
 
-function claimInput(
+function addInput(
   { asset, through }: Target,
   derived: AssetName,
   source: AssetName,

@@ -3,9 +3,10 @@
  * as long as eight of the smaller ones, and not as sixty-four: growth is compared, so the speed of the machine does not matter.
  */
 import { expect, test } from "vitest";
-import { parseEvent } from "../event.ts";
+import { cpuMs } from "../../../test/cpu-time.ts";
 import { columnLineageFacet, dataset, gravitinoEvent, gravitinoFacet, type Json, runEvent } from "../events.fixture.ts";
-import { claimsOf, digestOf } from "./index.ts";
+import { parseEvent } from "../ingest/event.ts";
+import { digestOf, factsOf } from "./index.ts";
 
 const TIMES_LARGER = 8;
 /** Of a large one to eight small ones: linear growth makes it 1, quadratic growth 8. */
@@ -75,8 +76,8 @@ const SHAPES: [name: string, size: number, event: (size: number) => Json][] = [
     "transformations of one and the same column",
     200,
     (size) => {
-      const told = list(size, (n) => ["file", "/w/in", "a", [{ type: "DIRECT", description: `${n}` }]] as const);
-      return runEvent({ outputs: [dataset("file", "/w/out", columnLineageFacet({ a: told }))] });
+      const facts = list(size, (n) => ["file", "/w/in", "a", [{ type: "DIRECT", description: `${n}` }]] as const);
+      return runEvent({ outputs: [dataset("file", "/w/out", columnLineageFacet({ a: facts }))] });
     },
   ],
   [
@@ -94,14 +95,6 @@ const SHAPES: [name: string, size: number, event: (size: number) => Json][] = [
   ["a statement with comments and blanks", 4_000, (size) => run("(/**/  1 /**/".repeat(size / 13))],
 ];
 
-/** Time of this process alone, in microseconds: others have the machine too. */
-function cpuTime(work: () => void): number {
-  const start = process.cpuUsage();
-  work();
-  const { user, system } = process.cpuUsage(start);
-  return user + system;
-}
-
 /** By the least of some attempts, since whatever disturbs one only ever makes it longer. */
 function growth(work: (size: number) => () => void, size: number): number {
   const [small, large] = [work(size), work(size * TIMES_LARGER)];
@@ -109,11 +102,11 @@ function growth(work: (size: number) => () => void, size: number): number {
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     many = Math.min(
       many,
-      cpuTime(() => {
+      cpuMs(() => {
         for (let time = 0; time < TIMES_LARGER; time += 1) small();
       }),
     );
-    one = Math.min(one, cpuTime(large));
+    one = Math.min(one, cpuMs(large));
     if (attempt >= ATTEMPTS_MIN && one / many < RATIO_MAX) break;
   }
   return one / many;
@@ -125,7 +118,7 @@ test.each(SHAPES)("%s", (_, size, event) => {
     return () => {
       const parsed = parseEvent(sent);
       digestOf(parsed, "GRAVITINO");
-      claimsOf(parsed, "GRAVITINO");
+      factsOf(parsed, "GRAVITINO");
     };
   };
   expect(growth(work, size)).toBeLessThan(RATIO_MAX);

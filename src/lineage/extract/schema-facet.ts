@@ -1,15 +1,15 @@
-/** The columns of a table, from its schema facet. What is nested in a column stays with it, as its attribute `fields`. */
+/** The columns of a table from its schema facet. Nested fields stay with their column, as its attribute `fields`. */
 import { isRecord } from "../../kernel/json/is-record.ts";
-import type { Attributes, AttributeValue } from "../claims.ts";
-import type { Facets } from "../event.ts";
-import { type AssetName, columnName } from "../names.ts";
+import { type Attributes, type AttributeValue, RANK, type Rank } from "../graph/facts.ts";
+import { type AssetName, columnName } from "../graph/names.ts";
+import type { Facets } from "../ingest/event.ts";
 import type { Draft } from "./draft.ts";
 import { facet, given, nameText, text } from "./facets.ts";
 
 const FIELDS_MAX = 10_000;
 const NESTING_MAX = 16;
 
-/** By name, in the order of the facet; positions are counted from one where the facet does not tell them. */
+/** By name, in the order of the facet; positions are counted from one where the facet has none. */
 export function schemaColumns(facets: Facets, path: string, draft: Draft): Map<string, Attributes> {
   const columns = new Map<string, Attributes>();
   const schema = facet(facets, "schema");
@@ -26,8 +26,9 @@ export function schemaColumns(facets: Facets, path: string, draft: Draft): Map<s
   return columns;
 }
 
-export function claimColumns(table: AssetName, columns: ReadonlyMap<string, Attributes>, draft: Draft): void {
-  for (const [name, attributes] of columns) draft.node(columnName(table, name), attributes);
+export function addColumns(table: AssetName, columns: ReadonlyMap<string, Attributes>, rank: Rank, draft: Draft): void {
+  const more = rank === RANK.reader ? undefined : { rank };
+  for (const [name, attributes] of columns) draft.node(columnName(table, name), attributes, more);
 }
 
 /** The list of fields, or an empty one and a warning. */

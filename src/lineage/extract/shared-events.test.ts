@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../kernel/errors.ts";
-import { parseEvent } from "../event.ts";
 import { dataset, type Json, runEvent } from "../events.fixture.ts";
-import { claimsOf, digestOf } from "./index.ts";
-import { toldBy, toldByGravitino } from "./told.fixture.ts";
+import { parseEvent } from "../ingest/event.ts";
+import { extractedFrom, extractedFromGravitino } from "./extracted.fixture.ts";
+import { digestOf, factsOf } from "./index.ts";
 
 const FOLDER = process.env["MILLRACE_OPENLINEAGE_DATA"];
 if (FOLDER === undefined) console.warn("MILLRACE_OPENLINEAGE_DATA is not set: events of real producers are not read");
@@ -22,7 +22,7 @@ describe.skipIf(FOLDER === undefined)("events of real producers", () => {
     expect(events.length).toBeGreaterThan(50);
     for (const [file, content] of events) {
       const event = parseEvent(content);
-      const { mentions, edges, endings } = claimsOf(event, "COMPUTE_ENGINE");
+      const { mentions, edges, endings } = factsOf(event, "COMPUTE_ENGINE");
       const tables = event.inputs.length + event.outputs.length;
       expect(mentions.length > 0, file).toBe(tables > 0);
       // A table that is both read and written has an edge for each, and one that was dropped has an ending.
@@ -47,7 +47,7 @@ describe.skipIf(FOLDER === undefined)("events of real producers", () => {
 
 function answerTo(content: Json): string {
   try {
-    claimsOf(parseEvent(content), "COMPUTE_ENGINE");
+    factsOf(parseEvent(content), "COMPUTE_ENGINE");
     return "taken";
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
@@ -56,7 +56,7 @@ function answerTo(content: Json): string {
 }
 
 /** What each operation must tell, by the beginning of its name. */
-const OPERATIONS: [operation: RegExp, check: (told: ReturnType<typeof toldBy>, event: Json) => void][] = [
+const OPERATIONS: [operation: RegExp, check: (facts: ReturnType<typeof extractedFrom>, event: Json) => void][] = [
   [/^(create|load)_table$/, ({ nodes }) => expect(kinds(nodes)).toEqual({ TABLE: 1, CATALOG: 1, COLUMN: 4 })],
   [
     /^alter_table$/,
@@ -105,13 +105,13 @@ function kinds(nodes: Json): Record<string, number> {
 
 describe.skipIf(FOLDER === undefined)("events of Gravitino", () => {
   test.each(files("derived-gravitino"))("%s tells what its operation does", (_, event) => {
-    const told = toldByGravitino(event);
+    const facts = extractedFromGravitino(event);
     const operation = (event["job"] as { name: string }).name.replace("gravitino.", "");
     const check = OPERATIONS.find(([pattern]) => pattern.test(operation))?.[1];
     expect(check, operation).toBeDefined();
-    check?.(told, event);
-    expect(told.warnings).toEqual([]);
-    expect(told.mentions.length).toBeGreaterThan(0);
+    check?.(facts, event);
+    expect(facts.warnings).toEqual([]);
+    expect(facts.mentions.length).toBeGreaterThan(0);
   });
 });
 
@@ -123,7 +123,7 @@ describe.skipIf(FOLDER === undefined)("facets of the standard's own tests", () =
       const event = entries
         ? runEvent({ jobFacets: facets })
         : runEvent({ outputs: [dataset("file", "/w/out", facets)] });
-      const { edges, warnings } = toldBy(event);
+      const { edges, warnings } = extractedFrom(event);
       expect(warnings).toEqual([]);
       expect(edges.length).toBeGreaterThan(0);
     },

@@ -1,6 +1,6 @@
 /**
- * The identity of a statement. The same statement runs every day with another date in it, so literals, comments and white
- * space do not count: else each run would be a statement of its own.
+ * The identity of a statement: a hash without literals, comments and white space, so that the daily run of a statement with
+ * another date is the same statement.
  */
 import { hash } from "node:crypto";
 

@@ -1,7 +1,7 @@
-/** What the common facets of a dataset say of its table. */
+/** The attributes of a table from the common facets of a dataset. */
 import { isRecord } from "../../kernel/json/is-record.ts";
-import type { Attributes, AttributeValue } from "../claims.ts";
-import type { Dataset, Facets } from "../event.ts";
+import type { Attributes, AttributeValue } from "../graph/facts.ts";
+import type { Dataset, Facets } from "../ingest/event.ts";
 import type { Draft } from "./draft.ts";
 import { facet, given, isDeleted, text } from "./facets.ts";
 import type { Identity } from "./identities.ts";
@@ -54,7 +54,7 @@ function listOf(
   return entries.map((entry) => given(Object.fromEntries(columns.map((column) => [column, text(entry[column])]))));
 }
 
-/** Where the table is registered: the name, framework and type of a catalog, which its namespace does not tell. */
+/** Where the table is registered: the name, framework and type of a catalog, which its namespace does not contain. */
 function catalogOf(facets: Facets): AttributeValue | undefined {
   const catalog = facet(facets, "catalog");
   if (!catalog) return undefined;

@@ -1,4 +1,4 @@
-/** How a column comes from another, as one text each, so that they can be kept as a set. */
+/** Transformations of columns as canonical texts, so that they can be kept as a set. */
 import { isRecord } from "../../kernel/json/is-record.ts";
 import { text } from "./facets.ts";
 
@@ -10,12 +10,17 @@ export function transformationTexts(transformations: unknown): string[] {
   if (!Array.isArray(transformations)) return [];
   const texts: string[] = [];
   for (const transformation of transformations.slice(0, TRANSFORMATIONS_MAX)) {
-    const type = isRecord(transformation) ? text(transformation["type"]) : undefined;
+    const type = isRecord(transformation) ? filled(transformation["type"]) : undefined;
     if (type === undefined) continue;
     const { subtype, description, masking } = transformation as Record<string, unknown>;
-    texts.push(transformationText(type, text(subtype), description, masking === true));
+    texts.push(transformationText(type, filled(subtype), description, masking === true));
   }
   return texts.length > 1 ? [...new Set(texts)].sort() : texts;
+}
+
+/** Text that is more than blanks, without those around it. */
+export function filled(value: unknown, lengthMax?: number): string | undefined {
+  return typeof value === "string" ? text(value.trim(), lengthMax) : undefined;
 }
 
 /** What says nothing (an empty description, no masking) is left out, and the names are in the order of RFC 8785. */
@@ -25,9 +30,9 @@ export function transformationText(
   description: unknown,
   masking: boolean,
 ): string {
-  const said = text(description, DESCRIPTION_LENGTH_MAX);
+  const words = filled(description, DESCRIPTION_LENGTH_MAX);
   return JSON.stringify({
-    ...(said !== undefined && { description: said }),
+    ...(words !== undefined && { description: words }),
     ...(masking && { masking }),
     ...(subtype !== undefined && { subtype }),
     type,

@@ -36,7 +36,7 @@ function open(batchRows = 1_000) {
   const projection = createProjection({ db: database.db, log: silentLog, driver, settings: { batchRows } });
   return {
     ...projection,
-    tell: (changed: GraphChanged, stop = new AbortController().signal) => {
+    send: (changed: GraphChanged, stop = new AbortController().signal) => {
       return projection.consumer.deliver({ eventId: randomUUID(), topic: GRAPH_TOPIC, payload: changed }, stop);
     },
   };
@@ -46,10 +46,10 @@ const rowsOf = ({ parameters }: (typeof sent)[number]) => parameters["rows"] as 
 
 describe("events that wait", () => {
   test("are merged: what several of them name is written once", async () => {
-    const { tell } = open();
+    const { send } = open();
     const tenantId = await world.tenant();
     const { nodes, edges } = await plantOneOfEach(world, tenantId);
-    await Promise.all([1, 2, 3].map(() => tell({ tenantId, nodes, edges })));
+    await Promise.all([1, 2, 3].map(() => send({ tenantId, nodes, edges })));
     const written = withRows().filter(({ cypher }) => cypher.includes("SET n = row.properties"));
     expect(
       written
@@ -60,11 +60,11 @@ describe("events that wait", () => {
   });
 
   test("are written by one statement for each label and each type of edge, with rows in the order of ids", async () => {
-    const { tell } = open();
+    const { send } = open();
     const tenantId = await world.tenant();
     const { nodes, edges } = await plantOneOfEach(world, tenantId);
-    await tell({ tenantId, nodes: nodes.toReversed(), edges: [] });
-    await tell({ tenantId, nodes: [], edges: edges.toReversed() });
+    await send({ tenantId, nodes: nodes.toReversed(), edges: [] });
+    await send({ tenantId, nodes: [], edges: edges.toReversed() });
     const texts = sent.filter(({ cypher }) => cypher.includes("SET n = row.properties")).map(({ cypher }) => cypher);
     expect(new Set(texts).size).toBe(texts.length);
     const tables = withRows().find(({ cypher }) => cypher.includes("n:Table,"));
@@ -76,10 +76,10 @@ describe("events that wait", () => {
   });
 
   test("are written in batches, each in a transaction that begins with the tenant's lock", async () => {
-    const { tell } = open(4);
+    const { send } = open(4);
     const tenantId = await world.tenant();
     const { nodes, edges } = await plantOneOfEach(world, tenantId);
-    await tell({ tenantId, nodes, edges });
+    await send({ tenantId, nodes, edges });
     expect(Math.max(...withRows().map((statement) => rowsOf(statement).length))).toBeLessThanOrEqual(4);
     const locks = sent.filter(({ cypher }) => cypher.includes("MERGE (t:Tenant"));
     expect(locks).toHaveLength(Math.ceil(nodes.length / 4) + Math.ceil(edges.length / 4));
@@ -87,23 +87,23 @@ describe("events that wait", () => {
   });
 
   test("carry their tenant as an integer that has lost no digit", async () => {
-    const { tell } = open();
+    const { send } = open();
     const tenantId = await world.tenant();
-    await tell({ tenantId, nodes: [await world.node(tenantId, { kind: "TAG", path: ["x"] })], edges: [] });
+    await send({ tenantId, nodes: [await world.node(tenantId, { kind: "TAG", path: ["x"] })], edges: [] });
     expect(new Set(sent.map(({ parameters }) => parameters["tenantId"]))).toEqual(new Set([BigInt(tenantId)]));
   });
 
   test("put no unknown kind of edge into a statement's text", async () => {
-    const { tell } = open();
+    const { send } = open();
     const tenantId = await world.tenant();
-    await tell({ tenantId, nodes: [], edges: [{ src: "1", kind: "X]->() DETACH DELETE a //", dst: "2" }] });
+    await send({ tenantId, nodes: [], edges: [{ src: "1", kind: "X]->() DETACH DELETE a //", dst: "2" }] });
     expect(sent).toEqual([]);
   });
 });
 
 describe("a failure", () => {
   test("of one event does not fail those that came with it", async () => {
-    const { tell } = open();
+    const { send } = open();
     const [good, bad] = [await world.tenant(), await world.tenant()];
     const tag = await world.node(good, { kind: "TAG", path: ["x"] });
     const table = await world.node(bad, { kind: "CATALOG", path: ["gravitino", "x"] });
@@ -111,22 +111,22 @@ describe("a failure", () => {
       if (cypher.includes("n:Catalog")) throw new Error("refused");
     };
     const outcomes = await Promise.allSettled([
-      tell({ tenantId: bad, nodes: [table], edges: [] }),
-      tell({ tenantId: good, nodes: [tag], edges: [] }),
+      send({ tenantId: bad, nodes: [table], edges: [] }),
+      send({ tenantId: good, nodes: [tag], edges: [] }),
     ]);
     expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
     expect(Object.keys((await graph.look(good)).nodes)).toEqual([tag]);
   });
 
   test("of the server fails all that wait at once, without a try for each", async () => {
-    const { tell } = open();
+    const { send } = open();
     const tenantId = await world.tenant();
     let tries = 0;
     before = () => {
       tries += 1;
       throw new Neo4jError("no server", "ServiceUnavailable", "", "");
     };
-    const outcomes = await Promise.allSettled([1, 2, 3].map(() => tell({ tenantId, nodes: ["1"], edges: [] })));
+    const outcomes = await Promise.allSettled([1, 2, 3].map(() => send({ tenantId, nodes: ["1"], edges: [] })));
     expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
     expect(tries).toBe(1);
   });
@@ -169,14 +169,14 @@ describe("a failure", () => {
 });
 
 test("a process that stops writes no further batch", async () => {
-  const { tell } = open(1);
+  const { send } = open(1);
   const tenantId = await world.tenant();
   const { nodes } = await plantOneOfEach(world, tenantId);
   const stopping = new AbortController();
   before = (cypher) => {
     if (cypher.includes("SET n = row.properties")) stopping.abort(new Error("stopping"));
   };
-  await expect(tell({ tenantId, nodes, edges: [] }, stopping.signal)).rejects.toThrow("stopping");
+  await expect(send({ tenantId, nodes, edges: [] }, stopping.signal)).rejects.toThrow("stopping");
   expect(Object.keys((await graph.look(tenantId)).nodes)).toHaveLength(1);
 });
 

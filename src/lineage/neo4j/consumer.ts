@@ -1,12 +1,12 @@
 /**
- * Takes what changed in the graph from the outbox and has it brought to Neo4j. Events that wait are merged: a table that
- * changed in fifty of them is written once.
+ * The outbox consumer that passes changes of the graph to the Neo4j writer. Waiting events are merged: a table that changed in
+ * fifty of them is written once.
  */
 import { createGroupCommit } from "../../kernel/data/group-commit.ts";
 import type { OutboxConsumer } from "../../kernel/work/outbox.ts";
-import type { EdgeKey } from "../store/projection.ts";
 import { isOutage, isRefusal } from "./driver.ts";
 import { edgeKinds } from "./model.ts";
+import type { EdgeKey } from "./store/projection.ts";
 import { chunksOf, edgeId, type Writer } from "./writer.ts";
 
 export const GRAPH_TOPIC = "lineage.graph";
@@ -72,7 +72,7 @@ export function createConsumer({ writer, batchRows, prepared, refused }: Consume
     name: CONSUMER,
     topics: [GRAPH_TOPIC],
     timeoutMs: TIMEOUT_MS,
-    // An event that is given up leaves a difference that only a rebuild mends, so none is.
+    // No event is given up: it would leave a difference that only a rebuild repairs.
     retry: { maxAttempts: Number.POSITIVE_INFINITY, baseMs: 1_000, factor: 2, capMs: 60_000, jitter: 0.2 },
     isOutage,
     async deliver({ eventId, payload }, signal) {
@@ -82,7 +82,7 @@ export function createConsumer({ writer, batchRows, prepared, refused }: Consume
         if (failure) throw failure.error;
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        await refused(changed.tenantId, error); // Before the event is gone: what is missing must be known until it is mended.
+        await refused(changed.tenantId, error); // Before the event is deleted: the gap must be recorded until a rebuild.
       }
     },
   };

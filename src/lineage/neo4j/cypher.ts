@@ -1,12 +1,12 @@
 /**
- * Every statement that reads or writes the graph in Neo4j. Each node in a pattern is named with its tenant, at both ends of an
- * edge: Neo4j has no foreign key that would forbid an edge between two tenants.
+ * All Cypher statements. Each pattern names the tenant at both ends of an edge, because Neo4j has no foreign key that would
+ * forbid an edge between two tenants.
  *
- * Nodes are found by the label `Knowledge` and their id, whatever their other label, since the label of a metric changes with
- * its type.
+ * Nodes are matched by the label `Knowledge` and their id, since the label of a metric changes with its type.
  */
-import type { EdgeKind } from "../store/projection.ts";
+
 import { type Hierarchy, type Label, metricLabels, ownershipOf } from "./model.ts";
+import type { EdgeKind } from "./store/projection.ts";
 
 /**
  * Writing to the tenant's node takes the lock on it until the transaction ends. Whoever holds it reads Postgres afterwards, so
@@ -76,7 +76,7 @@ export const deleteEdges = (kind: EdgeKind): string => `
  * In the order of ids, because events may bring nodes back meanwhile: without it, the end would run away from a busy tenant.
  * Ordered by both properties of the constraint, whose index then gives the order without a sort.
  */
-export const WIPE_NODES = `
+export const DELETE_PAGE = `
   MATCH (n:Knowledge {tenantId: $tenantId}) WHERE n.id > $after
   WITH n, n.tenantId AS tenantId, n.id AS id ORDER BY tenantId, id LIMIT $limit
   DETACH DELETE n

@@ -1,4 +1,4 @@
-/** The way to Neo4j: as much of the official driver's interface as the projection needs, and what its failures mean. */
+/** The part of the official Neo4j driver that the projection uses, and the meaning of its errors. */
 import { isUnavailable } from "../../kernel/data/db.ts";
 import { OperatorError } from "../../kernel/errors.ts";
 import { type Environment, withEnvironment } from "../../kernel/secrets/environment-references.ts";
@@ -20,7 +20,7 @@ export interface GraphDriver {
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const ACQUIRE_TIMEOUT_MS = 15_000;
-/** The driver's own retries. What they do not mend is tried again by the outbox, for as long as it takes. */
+/** The driver's own retries. After them the outbox retries, for as long as it takes. */
 const RETRY_MS = 10_000;
 /** Few, because whatever concerns one tenant is written one after the other. */
 const POOL_SIZE = 8;

@@ -1,7 +1,7 @@
 /**
- * The graph in Neo4j, for those who query it there: a projection of the one in Postgres, fed by the outbox. When the server is
- * down or slow, changes wait, as long as it takes; nobody who sends lineage notices. What the server refuses as invalid is
- * noted for the tenant, whose graph there is incomplete until it is rebuilt.
+ * The Neo4j projection: a copy of the graph in Postgres, fed by the outbox. While the server is down or slow, changes wait in the
+ * outbox and ingest goes on. A change that the server refuses as invalid is recorded as a gap of its tenant, whose graph there
+ * is incomplete until it is rebuilt.
  */
 import type { Db } from "../../kernel/data/db.ts";
 import { storableText } from "../../kernel/data/storable.ts";
@@ -10,13 +10,13 @@ import { messageOf } from "../../kernel/text/message-of.ts";
 import type { OutboxConsumer } from "../../kernel/work/outbox.ts";
 import { backlogOf, discardDead, type OutboxBacklog } from "../../kernel/work/outbox-backlog.ts";
 import type { ServiceLog } from "../../kernel/work/service.ts";
-import { databaseTime, deleteGap, type Gap, listGaps, noteGap } from "../store/mirror-gaps.ts";
-import { tenantIds } from "../store/projection.ts";
 import { CONSUMER, createConsumer } from "./consumer.ts";
 import type { GraphDriver } from "./driver.ts";
 import { type OnProgress, type Rebuilt, rebuildTenant } from "./rebuild.ts";
 import { prepareSchema } from "./schema.ts";
 import type { Neo4jSettings } from "./settings.ts";
+import { databaseTime, deleteGap, type Gap, listGaps, noteGap } from "./store/gaps.ts";
+import { tenantIds } from "./store/projection.ts";
 import { createWriter } from "./writer.ts";
 
 export { GRAPH_TOPIC, type GraphChanged } from "./consumer.ts";

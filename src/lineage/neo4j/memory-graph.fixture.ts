@@ -71,7 +71,7 @@ const handlers = new Map<string, Handler>([
     },
   ],
   [
-    cypher.WIPE_NODES,
+    cypher.DELETE_PAGE,
     (state, { tenantId, after, limit }) => {
       const mine = [...state.nodes.values()].filter(({ properties }) => properties["tenantId"] === tenantId);
       const ids = mine.map(({ properties }) => properties["id"] as string).sort();

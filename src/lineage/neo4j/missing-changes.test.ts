@@ -15,7 +15,7 @@ import { CATALOGUE } from "../catalogue.ts";
 import { measureMirror, mirrorCheck } from "./doctor.ts";
 import { isOutage, isRefusal } from "./driver.ts";
 import { openMemoryGraph, type TestGraph, watched } from "./graph.fixture.ts";
-import { createProjection, GRAPH_TOPIC, mirrorState } from "./index.ts";
+import { createProjection, GRAPH_TOPIC, mirrorState, type Projection } from "./index.ts";
 import { createWorld } from "./world.fixture.ts";
 
 const database = useDatabase();
@@ -67,9 +67,17 @@ async function start() {
 const tag = (tenantId: string, name: string) => world.node(tenantId, { kind: "TAG", path: [name] });
 const rows = () =>
   database.query<{ state: string; attempt: number }>("select state, attempt from kernel.outbox order by id");
-const look = () => mirrorCheck.look(database.db);
+const look = (health: Awaited<ReturnType<Projection["health"]>> = { server: "Neo4j/5" }) =>
+  mirrorCheck(async () => health).look(database.db);
 
 describe("a server that is away", () => {
+  test("is told of by the doctor also while no change waits for it", async () => {
+    expect(await look({ error: "Could not perform discovery." })).toMatchObject({
+      verdict: "warning",
+      found: "Neo4j has every change. It does not answer: Could not perform discovery.",
+    });
+  });
+
   test("is waited for, however many attempts that takes, and then has every change", async () => {
     const mirror = await start();
     const tenantId = await world.tenant();

@@ -1,7 +1,7 @@
-/** Assets as Neo4j holds them: which labels a node has, and what of an asset becomes which property. */
-import type { Attributes, AttributeValue } from "../claims.ts";
-import type { NodeKind } from "../names.ts";
-import type { EdgeKind, EdgeState, NodeState } from "../store/projection.ts";
+/** The mapping of assets to Neo4j: the labels of a node and its properties. */
+import type { Attributes, AttributeValue } from "../graph/facts.ts";
+import type { NodeKind } from "../graph/names.ts";
+import type { EdgeKind, EdgeState, NodeState } from "./store/projection.ts";
 
 const METRIC_LABELS = { ATOMIC: "AtomicMetric", DERIVED: "DerivedMetric", COMPOSITE: "CompositeMetric" } as const;
 /** All of them have the label `Knowledge` as well. A metric has the label of its type. */
@@ -11,7 +11,7 @@ const LABELS = {
   TABLE: "Table",
   COLUMN: "Column",
   SQL: "SQL",
-  // The data model that the labels come from has none for a job whose statement nobody told, yet its lineage is known.
+  // The data model that the labels come from has none for a job without a statement, yet its lineage is known.
   JOB: "Job",
   WORDROOT: "WordRoot",
   MODIFIER: "Modifier",
@@ -108,7 +108,7 @@ function propertyOf(value: AttributeValue): Property | undefined {
   if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
   if (typeof value !== "object") return value;
   if (!isList(value)) return JSON.stringify(value);
-  // Without elements nothing tells whether it is a list of strings, such as tags, or of documents.
+  // Without elements it is not known whether it is a list of strings, such as tags, or of documents.
   if (value.length === 0) return undefined;
   return value.every((element) => typeof element === "string") ? value : JSON.stringify(value);
 }

@@ -17,7 +17,7 @@ function projectionInto(driver: GraphDriver, batchRows = 1_000): Projection {
   return createProjection({ db: database.db, log: silentLog, driver, settings: { batchRows } });
 }
 
-function tell(projection: Projection, changed: Partial<GraphChanged> & { tenantId: string }): Promise<void> {
+function send(projection: Projection, changed: Partial<GraphChanged> & { tenantId: string }): Promise<void> {
   const payload: GraphChanged = { nodes: [], edges: [], ...changed };
   return projection.consumer.deliver(
     { eventId: randomUUID(), topic: GRAPH_TOPIC, payload },
@@ -50,7 +50,7 @@ for (const { place, open, skip } of places) {
     test("has one node of each kind with its labels, and all edges", async () => {
       const tenantId = await world.tenant();
       const { ids, nodes, edges } = await plantOneOfEach(world, tenantId);
-      await tell(projection, { tenantId, nodes, edges });
+      await send(projection, { tenantId, nodes, edges });
       const picture = await graph.look(tenantId);
       const labels = Object.entries(ids).map(([name, id]) => [name, picture.nodes[id]?.labels.join(":")]);
       expect(Object.fromEntries(labels)).toEqual({
@@ -111,7 +111,7 @@ for (const { place, open, skip } of places) {
         "insert into lineage.execution_count (tenant_id, node_id, executions, last_at) values ($1, $2, 7, 0)",
         [tenantId, ids.sql],
       );
-      await tell(projection, { tenantId, nodes, edges });
+      await send(projection, { tenantId, nodes, edges });
       const { nodes: seen } = await graph.look(tenantId);
       const always = { tenantId: BigInt(tenantId), createdAt: expect.any(String), updatedAt: expect.any(String) };
       expect(seen[ids.orders]?.properties).toEqual({
@@ -150,9 +150,9 @@ for (const { place, open, skip } of places) {
     test("loses an attribute that is gone", async () => {
       const tenantId = await world.tenant();
       const tag = await world.node(tenantId, { kind: "TAG", path: ["pii"], attributes: { description: "personal" } });
-      await tell(projection, { tenantId, nodes: [tag] });
+      await send(projection, { tenantId, nodes: [tag] });
       await world.describe(tenantId, tag, { properties: { a: 1 } });
-      await tell(projection, { tenantId, nodes: [tag] });
+      await send(projection, { tenantId, nodes: [tag] });
       const { nodes } = await graph.look(tenantId);
       expect(nodes[tag]?.properties).not.toHaveProperty("description");
       expect(nodes[tag]?.properties).toMatchObject({ properties: '{"a":1}' });
@@ -161,9 +161,9 @@ for (const { place, open, skip } of places) {
     test("gives a metric the label of its new type, and it stays the same node", async () => {
       const tenantId = await world.tenant();
       const { ids, nodes, edges } = await plantOneOfEach(world, tenantId);
-      await tell(projection, { tenantId, nodes, edges });
+      await send(projection, { tenantId, nodes, edges });
       await world.describe(tenantId, ids.revenue, { metricType: "COMPOSITE" });
-      await tell(projection, { tenantId, nodes: [ids.revenue] });
+      await send(projection, { tenantId, nodes: [ids.revenue] });
       expect((await graph.look(tenantId)).nodes[ids.revenue]?.labels).toEqual(["CompositeMetric", "Knowledge"]);
       await expectSame(tenantId);
     });
@@ -171,12 +171,12 @@ for (const { place, open, skip } of places) {
     test("loses what is gone: assets with their edges, and edges by themselves", async () => {
       const tenantId = await world.tenant();
       const { ids, nodes, edges } = await plantOneOfEach(world, tenantId);
-      await tell(projection, { tenantId, nodes, edges });
+      await send(projection, { tenantId, nodes, edges });
       await world.setGone(tenantId, ids.sql, true);
       const [tagged] = edges.filter(({ kind }) => kind === "HAS_TAG");
       if (!tagged) throw new Error("no tag");
       await world.removeEdge(tenantId, tagged);
-      await tell(projection, { tenantId, nodes: [ids.sql], edges: [tagged] });
+      await send(projection, { tenantId, nodes: [ids.sql], edges: [tagged] });
       const { edges: left } = await graph.look(tenantId);
       expect(left).not.toContain(`${ids.orders} HAS_TAG ${ids.tag}`);
       await expectSame(tenantId);
@@ -185,10 +185,10 @@ for (const { place, open, skip } of places) {
     test("has no edge to an asset that is gone, even before the asset itself is told", async () => {
       const tenantId = await world.tenant();
       const { ids, nodes, edges } = await plantOneOfEach(world, tenantId);
-      await tell(projection, { tenantId, nodes, edges });
+      await send(projection, { tenantId, nodes, edges });
       await world.setGone(tenantId, ids.sql, true);
       await world.setGone(tenantId, ids.schema, true);
-      await tell(projection, { tenantId, nodes: [ids.orders], edges });
+      await send(projection, { tenantId, nodes: [ids.orders], edges });
       const picture = await graph.look(tenantId);
       expect(Object.keys(picture.nodes)).toHaveLength(nodes.length);
       expect(picture.edges).toContain(`${ids.schema} HAS_TABLE ${ids.daily}`);
@@ -206,26 +206,26 @@ for (const { place, open, skip } of places) {
         ...edges.map((edge) => ({ tenantId, edges: [edge] })),
       ];
       // Backwards every edge comes before its ends and every child before its parent.
-      for (const event of [...events.toReversed(), ...events.slice(0, 5)]) await tell(projection, event);
+      for (const event of [...events.toReversed(), ...events.slice(0, 5)]) await send(projection, event);
       await expectSame(tenantId);
     });
 
     test("has the edges and children of an asset that is here again, of which only the asset is told", async () => {
       const tenantId = await world.tenant();
       const { ids, nodes, edges } = await plantOneOfEach(world, tenantId);
-      await tell(projection, { tenantId, nodes, edges });
+      await send(projection, { tenantId, nodes, edges });
       await world.setGone(tenantId, ids.orders, true);
-      await tell(projection, { tenantId, nodes: [ids.orders] });
+      await send(projection, { tenantId, nodes: [ids.orders] });
       expect((await graph.look(tenantId)).nodes).not.toHaveProperty(ids.orders);
       await world.setGone(tenantId, ids.orders, false);
-      await tell(projection, { tenantId, nodes: [ids.orders] });
+      await send(projection, { tenantId, nodes: [ids.orders] });
       await expectSame(tenantId);
     });
 
     test("is whole after a write that broke off between a new node and its edges", async () => {
       const tenantId = await world.tenant();
       const { ids, nodes, edges } = await plantOneOfEach(world, tenantId);
-      await tell(projection, { tenantId, nodes: nodes.filter((id) => id !== ids.orders), edges });
+      await send(projection, { tenantId, nodes: nodes.filter((id) => id !== ids.orders), edges });
       let broken = 0;
       const breaking = projectionInto(
         watched(graph.driver, (cypher) => {
@@ -234,9 +234,9 @@ for (const { place, open, skip } of places) {
           throw new Error("the process ended");
         }),
       );
-      await expect(tell(breaking, { tenantId, nodes: [ids.orders] })).rejects.toThrow("the process ended");
+      await expect(send(breaking, { tenantId, nodes: [ids.orders] })).rejects.toThrow("the process ended");
       expect((await graph.look(tenantId)).nodes).not.toHaveProperty(ids.orders);
-      await tell(breaking, { tenantId, nodes: [ids.orders] });
+      await send(breaking, { tenantId, nodes: [ids.orders] });
       await expectSame(tenantId);
     });
 
@@ -252,7 +252,7 @@ for (const { place, open, skip } of places) {
           throw new Neo4jError("a deadlock", "Neo.TransientError.Transaction.DeadlockDetected", "", "");
         }),
       );
-      await tell(unlucky, { tenantId, nodes: [tag] });
+      await send(unlucky, { tenantId, nodes: [tag] });
       expect(deadlocks).toBe(1);
       expect((await graph.look(tenantId)).nodes[tag]?.properties).toMatchObject({ description: "new" });
     });
@@ -260,7 +260,7 @@ for (const { place, open, skip } of places) {
     test("has a table under the schema that it was moved to, and no longer under the former", async () => {
       const tenantId = await world.tenant();
       const { ids, nodes, edges } = await plantOneOfEach(world, tenantId);
-      await tell(projection, { tenantId, nodes, edges });
+      await send(projection, { tenantId, nodes, edges });
       const other = await world.node(tenantId, {
         kind: "SCHEMA",
         path: ["gravitino", "hive", "archive"],
@@ -271,8 +271,8 @@ for (const { place, open, skip } of places) {
         ids.orders,
         other,
       ]);
-      await tell(projection, { tenantId, nodes: [ids.orders] });
-      await tell(projection, { tenantId, nodes: [other] });
+      await send(projection, { tenantId, nodes: [ids.orders] });
+      await send(projection, { tenantId, nodes: [other] });
       await expectSame(tenantId);
     });
 
@@ -283,15 +283,15 @@ for (const { place, open, skip } of places) {
       await world.node(two, { kind: "CATALOG", path: ["gravitino", "hive"], id: first.ids.orders });
       const whole = { tenantId: one, nodes: first.nodes, edges: first.edges };
       await Promise.all([
-        tell(projection, whole),
+        send(projection, whole),
         // The second tenant is told of everything that the first one has, and of edges which it does not have.
-        tell(projection, { tenantId: two, nodes: first.nodes, edges: first.edges }),
+        send(projection, { tenantId: two, nodes: first.nodes, edges: first.edges }),
       ]);
       await expectSame(one);
       await expectSame(two);
       await world.setGone(two, first.ids.tag, true);
       await world.setGone(two, first.ids.orders, true);
-      await tell(projection, { tenantId: two, nodes: first.nodes, edges: first.edges });
+      await send(projection, { tenantId: two, nodes: first.nodes, edges: first.edges });
       await expectSame(one);
       expect((await graph.look(two)).edges).toEqual([]);
     });
@@ -299,7 +299,7 @@ for (const { place, open, skip } of places) {
     test("does not go back to an older state when two processes write at once", async () => {
       const tenantId = await world.tenant();
       const tag = await world.node(tenantId, { kind: "TAG", path: ["pii"], attributes: { description: "old" } });
-      await tell(projection, { tenantId, nodes: [tag] });
+      await send(projection, { tenantId, nodes: [tag] });
       const read = signal();
       const goOn = signal();
       const slow = projectionInto(
@@ -309,10 +309,10 @@ for (const { place, open, skip } of places) {
           await goOn.promise;
         }),
       );
-      const first = tell(slow, { tenantId, nodes: [tag] });
+      const first = send(slow, { tenantId, nodes: [tag] });
       await read.promise;
       await world.describe(tenantId, tag, { description: "new" });
-      const second = tell(projection, { tenantId, nodes: [tag] });
+      const second = send(projection, { tenantId, nodes: [tag] });
       await Promise.race([second, until(() => graph.isWaiting(), "the second to be held back")]);
       goOn.resolve();
       await Promise.all([first, second]);
@@ -323,16 +323,16 @@ for (const { place, open, skip } of places) {
       test("loses what Postgres does not know and has everything else, page by page, with events in between", async () => {
         const tenantId = await world.tenant();
         const { ids, nodes, edges } = await plantOneOfEach(world, tenantId);
-        await tell(projection, { tenantId, nodes, edges });
+        await send(projection, { tenantId, nodes, edges });
         await world.setGone(tenantId, ids.modifier, true); // Nobody tells of it.
         await world.setGone(tenantId, ids.job, true);
-        await tell(projection, { tenantId, nodes: [ids.tag] });
+        await send(projection, { tenantId, nodes: [ids.tag] });
         const small = projectionInto(graph.driver, 3);
         const told: Promise<void>[] = [];
         let steps = 0;
         const rebuilt = await small.rebuild(tenantId, () => {
           steps += 1;
-          told.push(tell(projection, { tenantId, nodes: nodes.slice(steps % 5, 9), edges: edges.slice(steps % 7) }));
+          told.push(send(projection, { tenantId, nodes: nodes.slice(steps % 5, 9), edges: edges.slice(steps % 7) }));
         });
         await Promise.all(told);
         await expectSame(tenantId);
@@ -344,7 +344,7 @@ for (const { place, open, skip } of places) {
       test("touches no other tenant", async () => {
         const [one, two] = [await world.tenant(), await world.tenant()];
         const other = await plantOneOfEach(world, two);
-        await tell(projection, { tenantId: two, nodes: other.nodes, edges: other.edges });
+        await send(projection, { tenantId: two, nodes: other.nodes, edges: other.edges });
         await plantOneOfEach(world, one);
         await projection.rebuild(one, () => {});
         await expectSame(one);

@@ -1,6 +1,6 @@
 /**
- * Makes the graph of a tenant in Neo4j anew. Events may go on meanwhile: they write the state of Postgres, as every page does.
- * Readers see a graph with gaps until it has ended, and one that was cut short is made good by the next.
+ * Rebuilds the graph of a tenant in Neo4j. Events continue meanwhile, since they and each page write the present state of
+ * Postgres. Readers see gaps until it has ended; an interrupted rebuild is repaired by the next.
  */
 import type { EdgeCursor, Page, Writer } from "./writer.ts";
 
@@ -23,7 +23,7 @@ export async function rebuildTenant(writer: Writer, tenantId: string, onProgress
 
   await pages(
     "",
-    (id) => writer.wipeAfter(tenantId, id),
+    (id) => writer.deleteAfter(tenantId, id),
     (written) => count("deleted", written),
   );
   await pages(

@@ -1,12 +1,12 @@
 /**
- * Constraints and indexes of the graph in Neo4j. Which of them a server has depends on its edition and version; one that it
- * refuses is logged, and the projection goes on without it.
+ * Constraints and indexes of the graph in Neo4j. A server may refuse some, depending on its edition and version; a refusal is
+ * logged, and the projection works without it.
  */
 import type { Db } from "../../kernel/data/db.ts";
 import type { ServiceLog } from "../../kernel/work/service.ts";
-import { commonDimension } from "../store/projection.ts";
 import { type GraphDriver, isOutage } from "./driver.ts";
 import { labels } from "./model.ts";
+import { commonDimension } from "./store/projection.ts";
 
 const CONSTRAINTS = [
   "CREATE CONSTRAINT tenant_id_uk IF NOT EXISTS FOR (t:Tenant) REQUIRE t.id IS UNIQUE",

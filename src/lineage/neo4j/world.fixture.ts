@@ -1,9 +1,9 @@
 /** Tenants, assets and edges in Postgres, for tests of the projection: written by SQL, without the events that would make them. */
 import { randomInt } from "node:crypto";
 import type { TestDatabase } from "../../../test/database.ts";
-import type { Attributes } from "../claims.ts";
-import { keyOf, type NodeKind } from "../names.ts";
-import type { EdgeKey, EdgeKind } from "../store/projection.ts";
+import type { Attributes } from "../graph/facts.ts";
+import { keyOf, type NodeKind } from "../graph/names.ts";
+import type { EdgeKey, EdgeKind } from "./store/projection.ts";
 
 export interface NewNode {
   kind: NodeKind;

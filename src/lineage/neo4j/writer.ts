@@ -1,8 +1,23 @@
 /**
- * Brings parts of a tenant's graph in Neo4j to the state that they have in Postgres. A transaction takes the tenant's lock,
- * reads the state and writes it; so it can be repeated, and it does not matter in which order events are handled, or by whom.
+ * Writes parts of a tenant's graph to Neo4j. A transaction takes the tenant's lock, reads the state from Postgres and writes it, so
+ * it can be repeated, and events may be handled in any order by any process.
  */
 import type { Db } from "../../kernel/data/db.ts";
+import {
+  DELETE_NODES,
+  DELETE_PAGE,
+  deleteEdges,
+  joinParents,
+  KNOWN_NODES,
+  LOCK_TENANT,
+  leaveParents,
+  WRITE_TENANT,
+  writeEdges,
+  writeNodes,
+} from "./cypher.ts";
+import type { GraphDriver, GraphTransaction } from "./driver.ts";
+import { edgeRowOf, hierarchyOf, labelOf, nodeRowOf, tenantKey } from "./model.ts";
+import type { Neo4jSettings } from "./settings.ts";
 import {
   childrenOf,
   type EdgeKey,
@@ -16,22 +31,7 @@ import {
   type PlaceState,
   placesAfter,
   tenantState,
-} from "../store/projection.ts";
-import {
-  DELETE_NODES,
-  deleteEdges,
-  joinParents,
-  KNOWN_NODES,
-  LOCK_TENANT,
-  leaveParents,
-  WIPE_NODES,
-  WRITE_TENANT,
-  writeEdges,
-  writeNodes,
-} from "./cypher.ts";
-import type { GraphDriver, GraphTransaction } from "./driver.ts";
-import { edgeRowOf, hierarchyOf, labelOf, nodeRowOf, tenantKey } from "./model.ts";
-import type { Neo4jSettings } from "./settings.ts";
+} from "./store/projection.ts";
 
 /** For one transaction, by the server's clock. */
 const TRANSACTION_MS = 120_000;
@@ -51,7 +51,7 @@ export interface Writer {
   /** At most `batchRows` of them. */
   syncEdges(tenantId: string, edges: readonly EdgeKey[]): Promise<void>;
   /** Deletes assets, whatever Postgres says of them. */
-  wipeAfter(tenantId: string, id: string): Promise<Page<string>>;
+  deleteAfter(tenantId: string, id: string): Promise<Page<string>>;
   nodesAfter(tenantId: string, id: string): Promise<Page<string>>;
   placesAfter(tenantId: string, id: string): Promise<Page<string>>;
   edgesAfter(tenantId: string, edge: EdgeCursor): Promise<Page<EdgeCursor>>;
@@ -115,8 +115,8 @@ export function createWriter({ db, driver, settings }: WriterDeps): Writer {
   }
 
   /**
-   * A node that is new here, or here again, comes with all of its edges and children. The events that told of those may have
-   * been handled before there was anything to tie them to, and what is restored after a drop is told by its node alone.
+   * A node that is new here, or here again, comes with all of its edges and children. The events about those may have
+   * been handled before there was anything to tie them to, and the event of a restored node names the node only.
    * They are written in the same transaction: after a crash in between, the node would no longer be new.
    */
   async function putSurroundings(run: Run, tenantId: string, created: readonly string[]): Promise<void> {
@@ -157,9 +157,9 @@ export function createWriter({ db, driver, settings }: WriterDeps): Writer {
           );
         }
       }),
-    wipeAfter: (tenantId, after) =>
+    deleteAfter: (tenantId, after) =>
       locked(tenantId, async (run) => {
-        const { records } = await run(WIPE_NODES, { after, limit: BigInt(batchRows) });
+        const { records } = await run(DELETE_PAGE, { after, limit: BigInt(batchRows) });
         const last = records[0]?.get("last") as string | null | undefined;
         return last ? { last, written: Number(records[0]?.get("deleted")) } : undefined;
       }),

@@ -1,13 +1,13 @@
-/** Brings events of Millrace's own work from the outbox into the sink, for the tenant in the settings. */
+/** The outbox consumer that passes Millrace's own lineage events to ingest, under the tenant in the settings. */
 import type { OutboxConsumer } from "../../kernel/work/outbox.ts";
 import { createSlots } from "../../kernel/work/slots.ts";
-import { parseEvent } from "../event.ts";
-import type { Ingest, TakingTenant } from "../ingest.ts";
+import { parseEvent } from "../ingest/event.ts";
+import type { Ingest, TakingTenant } from "../ingest/ingest.ts";
 
 export const OWN_TOPIC = "lineage.own";
 
 /** The events of one run, word for word. */
-export interface OwnTold {
+export interface OwnEvents {
   bodies: string[];
 }
 
@@ -32,7 +32,7 @@ export function createConsumer(tenant: TakingTenant, ingest: Pick<Ingest, "prepa
     async deliver({ payload }, signal) {
       const failures: unknown[] = [];
       const onTheWay: Promise<void>[] = [];
-      for (const body of (payload as OwnTold).bodies) {
+      for (const body of (payload as OwnEvents).bodies) {
         if (failures.length > 0) break;
         const giveBack = await slots.take(signal);
         onTheWay.push(

@@ -1,4 +1,7 @@
-/** Tables that come by files. A rule of the settings stands for all files that fit it: a file for each day is no asset. */
+/**
+ * The event of tables that arrive as files: a rule of the settings stands for all its files, since one file a day is no
+ * asset.
+ */
 import { FILES, jobDescription, jobEvent, jobType, tables } from "./openlineage.ts";
 
 export interface FileFlow {

@@ -1,5 +1,6 @@
 /** Runs that have ended, as chains and arrivals describe them, for the tests of what is told of them. */
 import type { ModelFlow } from "../../arrivals/index.ts";
+import type { LandedWindow } from "../../harvest/index.ts";
 import type { Json } from "../events.fixture.ts";
 import type { DialectOf } from "./model-events.ts";
 import type { RunFlow, StatementFlow } from "./run-flows.ts";
@@ -55,6 +56,37 @@ export function statementFlow(fields: Partial<StatementFlow> = {}): StatementFlo
     endedAt: new Date(AT - 1_000),
     inputs: ["RAW"],
     outputs: ["ORDERS"],
+    ...fields,
+  };
+}
+
+export function landedWindow(fields: Partial<LandedWindow> = {}): LandedWindow {
+  const field = { type: "string", required: false } as const;
+  return {
+    source: "crossref",
+    endpoint: "works",
+    baseUrl: "https://api.crossref.org",
+    path: "/works",
+    table: "CROSSREF_WORKS",
+    opTime: "20260801",
+    from: new Date("2026-08-01T00:00:00Z"),
+    to: new Date("2026-08-02T00:00:00Z"),
+    rows: 3,
+    fields: [
+      { name: "doi", path: "$.DOI", ...field },
+      { name: "title", path: "$.title[0]", ...field },
+      { name: "funder", path: "$.funder[?@.name == 'DFG'].DOI", ...field },
+    ],
+    columns: [
+      { name: "doi", type: "string" },
+      { name: "title", type: "string" },
+      { name: "funder", type: "string" },
+      { name: "data", type: "json" },
+      { name: "_key", type: "string" },
+      { name: "_deleted", type: "boolean" },
+      { name: "_version", type: "integer" },
+    ],
+    runKey: "landing 1 20260801 7",
     ...fields,
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toldBy } from "../extract/told.fixture.ts";
+import { extractedFrom } from "../extract/extracted.fixture.ts";
 import { AT, dialectOf, modelFlow, parsed } from "./flows.fixture.ts";
 import { modelEvents } from "./model-events.ts";
 
@@ -11,7 +11,7 @@ const KD1 = "TABLE external|millrace://kpis||KD1";
 describe("what is told of a model's run", () => {
   test("leads from its tables over its statement to its indicators and the table that it produces", () => {
     const [event = {}] = eventsOf({ produces: "REVENUE" });
-    const { nodes, edges, warnings } = toldBy(event);
+    const { nodes, edges, warnings } = extractedFrom(event);
     const [sql = "", attributes = {}] = Object.entries(nodes).find(([name]) => name.startsWith("SQL ")) ?? [];
     expect(attributes).toMatchObject({ jobName: "kpi.model.REVENUE", dialect: "postgres", engine: "millrace" });
     expect(edges).toEqual([
@@ -26,7 +26,7 @@ describe("what is told of a model's run", () => {
   test("names the job alone if a chain does the work", () => {
     const [event = {}] = eventsOf({ statement: null, description: "From the shop" });
     const job = "JOB millrace|kpi.model.REVENUE";
-    const { nodes, edges } = toldBy(event);
+    const { nodes, edges } = extractedFrom(event);
     expect(nodes[job]).toMatchObject({ description: "From the shop" });
     expect(edges).toEqual([`${ORDERS} INPUT_OF ${job}`, `${job} OUTPUT_TO ${KD1}`]);
   });
@@ -51,7 +51,7 @@ describe("what is told of a model's run", () => {
       eventType: "FAIL",
       run: { facets: { errorMessage: { message: "There is no table orders." } } },
     });
-    expect(toldBy(event).edges).toEqual(toldBy(eventsOf()[0] ?? {}).edges);
+    expect(extractedFrom(event).edges).toEqual(extractedFrom(eventsOf()[0] ?? {}).edges);
     expect(others).toEqual([]);
   });
 
@@ -59,7 +59,7 @@ describe("what is told of a model's run", () => {
     const computed = [{ kpiId: "KD3", name: "Margin", formula: "KD1 - KD2", parts: ["KD1", "KD2"] }];
     const [model = {}, event = {}] = eventsOf({ computed });
     const job = "JOB millrace|kpi.indicator.KD3";
-    const { nodes, edges } = toldBy(event);
+    const { nodes, edges } = extractedFrom(event);
     expect(edges).toEqual([
       `${KD1} INPUT_OF ${job}`,
       `TABLE external|millrace://kpis||KD2 INPUT_OF ${job}`,

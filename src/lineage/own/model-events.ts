@@ -1,6 +1,6 @@
-/** What a model's run tells: from the tables it depends on to its indicators, and from those to the ones computed from them. */
+/** The events of a model's run: from its tables to its indicators, and from those to the indicators computed from them. */
 import type { IndicatorFlow, ModelFlow } from "../../arrivals/index.ts";
-import { hashUuid } from "../hash-uuid.ts";
+import { hashUuid } from "../graph/hash-uuid.ts";
 import { timesOf } from "./nominal-time.ts";
 import {
   type Dataset,

@@ -1,4 +1,4 @@
-/** The time that an opTime stands for, where it is an hour, a day or a month. */
+/** The start and end of an opTime that is an hour, a day or a month. */
 import { endOfOpTime, grainOf, movedOpTime } from "../../kernel/time/op-time.ts";
 
 export function timesOf(opTime: string, timeZone: string): { startMs: number; endMs: number } | undefined {

@@ -1,6 +1,6 @@
 /**
- * The pieces of the OpenLineage events that tell of Millrace's own work. An event is made once, as the text that is sent:
- * whoever sends it again sends the same bytes, and the sink takes it once.
+ * Builds OpenLineage events for Millrace's own work. An event is built once, as text, so a repeated delivery has the same bytes
+ * and the sink takes it once.
  */
 import { VERSION } from "../../version.ts";
 
@@ -18,7 +18,7 @@ export interface Dataset {
 export type Facets = Readonly<Record<string, object>>;
 export type EventType = "COMPLETE" | "FAIL" | "ABORT";
 
-export interface JobTold {
+export interface OwnJob {
   name: string;
   facets: Facets;
 }
@@ -26,7 +26,7 @@ export interface JobTold {
 export interface JobLineage {
   /** Milliseconds since 1970. */
   at: number;
-  job: JobTold;
+  job: OwnJob;
   inputs: readonly Dataset[];
   outputs: readonly Dataset[];
 }
@@ -42,15 +42,15 @@ const SPEC = "https://openlineage.io/spec";
 const SQL_LENGTH_MAX = 100_000;
 
 export function runEvent({ type, runId, runFacets, ...lineage }: RunLineage): string {
-  return JSON.stringify({ eventType: type, ...told("RunEvent", lineage), run: { runId, facets: runFacets } });
+  return JSON.stringify({ eventType: type, ...eventOf("RunEvent", lineage), run: { runId, facets: runFacets } });
 }
 
-/** Of how things are made, whoever makes them and whenever. */
+/** Of a job as such, without a run. */
 export function jobEvent(lineage: JobLineage): string {
-  return JSON.stringify(told("JobEvent", lineage));
+  return JSON.stringify(eventOf("JobEvent", lineage));
 }
 
-function told(kind: string, { at, job, inputs, outputs }: JobLineage): object {
+function eventOf(kind: string, { at, job, inputs, outputs }: JobLineage): object {
   return {
     eventTime: new Date(at).toISOString(),
     producer: PRODUCER,
@@ -68,7 +68,7 @@ function standard(version: string, schema: string, fields: object): object {
   return { _producer: PRODUCER, _schemaURL: `${SPEC}/facets/${version}/${schema}.json#/$defs/${schema}`, ...fields };
 }
 
-export const jobType = (kind: "MODEL" | "INDICATOR" | "CHAIN" | "NODE" | "ARRIVAL"): Facets => ({
+export const jobType = (kind: "MODEL" | "INDICATOR" | "CHAIN" | "NODE" | "ARRIVAL" | "HARVEST"): Facets => ({
   jobType: standard("2-0-3", "JobTypeJobFacet", {
     processingType: "BATCH",
     integration: "MILLRACE",
@@ -82,6 +82,26 @@ export const jobDescription = (description: string): Facets => ({
 
 export const datasetDescription = (description: string): Facets => ({
   documentation: standard("1-0-1", "DocumentationDatasetFacet", { description }),
+});
+
+export const schema = (fields: readonly { name: string; type?: string }[]): Facets => ({
+  schema: standard("1-1-1", "SchemaDatasetFacet", {
+    fields: fields.map(({ name, type }) => ({ name, ...(type && { type }) })),
+  }),
+});
+
+/** Columns by name, each with the column whose values it has. */
+export const columnLineage = (
+  columns: Readonly<Record<string, { namespace: string; name: string; field: string }>>,
+): Facets => ({
+  columnLineage: standard("1-2-0", "ColumnLineageDatasetFacet", {
+    fields: Object.fromEntries(
+      Object.entries(columns).map(([column, { namespace, name, field }]) => [
+        column,
+        { inputFields: [{ namespace, name, field, transformations: [{ type: "DIRECT", subtype: "IDENTITY" }] }] },
+      ]),
+    ),
+  }),
 });
 
 export const sqlText = (query: string, dialect: string | undefined): Facets => ({

@@ -1,10 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { signal, until } from "../../../test/until.ts";
 import { ApiError, kernelError, OperatorError } from "../../kernel/errors.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import { systemClock } from "../../kernel/time/clock.ts";
-import { recordingIngest } from "../recording-ingest.fixture.ts";
+import { recordingIngest } from "../ingest/recording-ingest.fixture.ts";
 import type { FileFlow } from "./file-events.ts";
 import { AT, dialectOf, modelFlow, runFlow } from "./flows.fixture.ts";
 import { modelEvents } from "./model-events.ts";
@@ -18,7 +18,10 @@ function open(settings = EXISTS) {
   const ingest = recordingIngest(() => Promise.reject(new Error("nobody asks for this")));
   const engines = { names: () => [], get: () => Promise.reject(new Error("there are no engines")) as never };
   const deps = { db: database.db, clock: systemClock, ids: systemIds, lineage: { ingest }, engines };
-  return openOwnLineage(settings, deps).then((own) => ({ ...own, ingest }));
+  return openOwnLineage(settings, deps).then((own) => {
+    if (!own) throw new Error("there is no tenant for it");
+    return { ...own, ingest };
+  });
 }
 const tenants = () => database.query("select id::int as id, code, name, state from lineage.tenant order by id");
 
@@ -42,6 +45,33 @@ describe("the tenant in the settings", () => {
     const taken = open({ id: 2, code: "ours", name: "Others" });
     await expect(taken).rejects.toThrow(OperatorError);
     await expect(taken).rejects.toThrow("lineage.own in the configuration wants the code `ours` for tenant 2");
+  });
+});
+
+describe("the default tenant", () => {
+  const DEFAULT = { id: 0, code: "millrace", name: "Millrace" };
+  const forget = () => database.query("delete from lineage.tenant");
+  afterEach(forget);
+
+  test("is made like any other", async () => {
+    await forget();
+    await open(DEFAULT);
+    await open(DEFAULT);
+    expect(await tenants()).toEqual([{ ...DEFAULT, state: "READY" }]);
+  });
+
+  test.each([
+    ["id", { id: 0, code: "acme", name: "Acme" }],
+    ["code", { id: 7, code: "millrace", name: "Acme" }],
+  ])("is nobody else's: where others have its %s nothing is told", async (_, others) => {
+    await forget();
+    await database.query("insert into lineage.tenant (id, code, name, state) values ($1, $2, $3, 'READY')", [
+      others.id,
+      others.code,
+      others.name,
+    ]);
+    await expect(open(DEFAULT)).rejects.toThrow("there is no tenant for it");
+    expect(await tenants()).toEqual([{ ...others, state: "READY" }]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toldBy } from "../extract/told.fixture.ts";
+import { extractedFrom } from "../extract/extracted.fixture.ts";
 import { AT, dialectOf, parsed, RUN_ID, runFlow, statementFlow } from "./flows.fixture.ts";
 import { runEvents } from "./run-events.ts";
 
@@ -11,7 +11,7 @@ describe("what is told of a chain's run", () => {
   test("leads from the tables that it waited for to those that it announced", () => {
     const [event = {}, ...others] = eventsOf();
     expect(event).toMatchObject({ eventType: "COMPLETE", run: { runId: RUN_ID } });
-    expect(toldBy(event).edges).toEqual([
+    expect(extractedFrom(event).edges).toEqual([
       `${RAW} INPUT_OF JOB millrace|chain.load`,
       `JOB millrace|chain.load OUTPUT_TO ${ORDERS}`,
     ]);
@@ -25,7 +25,7 @@ describe("what is told of a chain's run", () => {
       job: { name: "chain.load.clean", facets: { sql: { dialect: "postgres" } } },
       run: { facets: { parent: { run: { runId: RUN_ID }, job: { name: "chain.load" } } } },
     });
-    const { nodes, edges } = toldBy(event);
+    const { nodes, edges } = extractedFrom(event);
     const sql = Object.keys(nodes).find((name) => name.startsWith("SQL millrace|chain.load.clean|"));
     expect(edges).toEqual([`${RAW} INPUT_OF ${sql}`, `${sql} OUTPUT_TO ${ORDERS}`]);
   });

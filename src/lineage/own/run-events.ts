@@ -1,6 +1,6 @@
-/** What a chain's run tells: from the tables that it waited for to those that it announced, and the statements on the way. */
+/** The events of a chain's run: from the tables that it waited for to those that it announced, and its statements. */
 
-import { hashUuid } from "../hash-uuid.ts";
+import { hashUuid } from "../graph/hash-uuid.ts";
 import type { DialectOf } from "./model-events.ts";
 import {
   type EventType,

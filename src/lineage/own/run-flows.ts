@@ -1,6 +1,6 @@
 /**
- * What ended runs read and wrote, as far as their chains say it: tables that were waited for, and tables that were announced.
- * The text of a statement is told, but what it reads and writes is not guessed.
+ * What ended runs read and wrote, as far as their chains declare it: tables that were waited for, and tables that were announced.
+ * The text of a statement is reported, but not parsed for tables.
  */
 import type { EndedRun, Graph, GraphNode, KnownRun, NodeEnd, NodeStatus } from "../../chains/index.ts";
 import { ENGINE_DEFAULT } from "../../engines/index.ts";
@@ -10,8 +10,6 @@ import type { Queryable } from "../../kernel/data/db.ts";
 export interface RunHistory {
   runs(tx: Queryable, runIds: readonly string[]): Promise<ReadonlyMap<string, KnownRun>>;
   nodeEnds(tx: Queryable, nodes: readonly AskedNode[]): Promise<NodeEnd[]>;
-  /** Why they ended as they did, by run. */
-  reasons(tx: Queryable, runIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 interface AskedNode {
   run_id: string;
@@ -52,13 +50,13 @@ export interface StatementFlow extends Statement {
   outputs: readonly string[];
 }
 
-/** Whoever waits for more tables is told of with the first of them. */
+/** More tables of one run are left out. */
 const TABLES_MAX = 1_000;
 const NO_TABLES: readonly string[] = [];
 
 type Known = ReadonlyMap<string, KnownRun>;
 
-/** In two statements, whatever the number of runs, beside the reading of runs that are not in memory. */
+/** In one statement, whatever the number of runs, beside the reading of runs that are not in memory. */
 export async function flowsOf(
   tx: Queryable,
   ended: readonly EndedRun[],
@@ -66,17 +64,12 @@ export async function flowsOf(
 ): Promise<RunFlow[]> {
   const known = await withThoseAbove(tx, history, ended);
   const ends = await endsByRun(tx, history, ended, known);
-  const unexplained = ended.filter(({ status, reason }) => status !== "SUCCESS" && reason === null);
-  const reasons = await history.reasons(
-    tx,
-    unexplained.map(({ runId }) => runId),
-  );
   return ended.flatMap(({ runId, opTime, status, reason }): RunFlow[] => {
     const run = known.get(runId);
     if (!run) return [];
     const nodes = ends.get(runId) ?? new Map<string, NodeEnd>();
     const announced = ({ id }: GraphNode) => tablesOf(nodes.get(id), tableName);
-    const end = { runId, opTime, status, reason: reason ?? reasons.get(runId) ?? null };
+    const end = { runId, opTime, status, reason };
     return [{ ...end, ...contextOf(run, known), ...workOf(run, tablesAround(run, known), nodes, announced) }];
   });
 }
@@ -134,7 +127,7 @@ async function endsByRun(
 ): Promise<Map<string, Map<string, NodeEnd>>> {
   const keys = ended.flatMap(({ runId }) => {
     const { facts, graph } = known.get(runId) ?? {};
-    // Of a map's items only what they announce is told: there may be ten thousand.
+    // Of the items of a map only announced tables are reported: there may be ten thousand items.
     const types = facts?.chain_id === null ? ["arrive"] : ["sql", "arrive"];
     const nodes = graph?.nodes.filter(({ def }) => types.includes(def.type)) ?? [];
     return nodes.map(({ id, def }) => ({ run_id: runId, node_id: id, announces: def.type === "arrive" }));

@@ -4,7 +4,8 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import { isRecord } from "../../kernel/json/is-record.ts";
 import { fileEvent } from "./file-events.ts";
-import { AT, dialectOf, modelFlow, parsed, runFlow, statementFlow } from "./flows.fixture.ts";
+import { AT, dialectOf, landedWindow, modelFlow, parsed, runFlow, statementFlow } from "./flows.fixture.ts";
+import { landedEvent } from "./landed-events.ts";
 import { modelEvents } from "./model-events.ts";
 import { runEvents } from "./run-events.ts";
 
@@ -42,6 +43,7 @@ describe.skipIf(FOLDER === undefined)(`the schemas of the standard${reason}`, ()
       ...runEvents(runFlow({ parent, statements: [statementFlow()] }), AT, dialectOf),
       ...runEvents(runFlow({ status: "FAILED", reason: "no" }), AT, dialectOf),
       fileEvent({ pattern: "orders_(\\d{8})\\.csv", table: "ORDERS" }, AT),
+      landedEvent(landedWindow(), AT),
     ]);
     let facets = 0;
     for (const event of events) {

@@ -1,8 +1,12 @@
-/** The page of one asset, and lists of assets. */
+/** Reads for the page of one asset, and for lists of assets. */
 import type { Db } from "../../kernel/data/db.ts";
 import { parseWithin } from "../../kernel/json/complexity.ts";
 import { lineageError } from "../catalogue.ts";
-import { type NodeKind, ownName } from "../names.ts";
+import { type NodeKind, ownName } from "../graph/names.ts";
+import { eventReply, timeOf } from "./events.ts";
+import { assetById, findNamed, isId } from "./find.ts";
+import { NEIGHBOUR_COUNT_MAX } from "./neighbours.ts";
+import { fullName, type ShownAsset, shown } from "./shown.ts";
 import {
   type ColumnRow,
   type DetailRow,
@@ -13,18 +17,13 @@ import {
   readKeys,
   readLabels,
   readNeighbours,
-} from "../store/asset.ts";
-import { listEventsNaming } from "../store/event-reads.ts";
-import { type AssetRow, type ListedRow, listAssets, listBelow, type Page } from "../store/reads.ts";
-import { eventReply, timeOf } from "./events.ts";
-import { assetById, findNamed, isId } from "./find.ts";
-import { fullName, type ShownAsset, shown } from "./shown.ts";
+} from "./store/asset.ts";
+import { type AssetRow, type ListedRow, listAssets, listBelow, type Page } from "./store/assets.ts";
+import { listEventsNaming } from "./store/events.ts";
 
 const COLUMNS_MAX = 2_000;
 const CHILDREN_MAX = 100;
 const HISTORY_MAX = 20;
-/** A count that is equal to it means: at least so many. */
-const COUNT_MAX = 1_000;
 
 /** Kinds of edges, by what the asset at the other end is to this one. */
 const NEIGHBOURS = [
@@ -55,7 +54,7 @@ export async function assetDetail(db: Db, tenantId: string, id: string) {
   const isTree = row.kind === "CATALOG" || row.kind === "SCHEMA";
   const children = isTree ? await below(db, tenantId, { parentId: id, kind: null }, CHILDREN_MAX, null) : noChildren;
   const labels = await readLabels(db, tenantId, id);
-  const counts = await readNeighbours(db, tenantId, id, KINDS, COUNT_MAX);
+  const counts = await readNeighbours(db, tenantId, id, KINDS, NEIGHBOUR_COUNT_MAX);
   const keys = await readKeys(db, tenantId, subjectKey(row, above));
   const events = await listEventsNaming(db, tenantId, keys, { after: null, from: null, to: null }, HISTORY_MAX);
   const { description } = row.attributes;
@@ -91,7 +90,7 @@ export async function assetDetail(db: Db, tenantId: string, id: string) {
         counts.find((one) => one.kind === kind && one.side === side)?.count ?? 0,
       ]).filter(([, count]) => count > 0),
     ),
-    neighbourCountMax: COUNT_MAX,
+    neighbourCountMax: NEIGHBOUR_COUNT_MAX,
     otherNames: keys.length - 1,
     history: events.map(eventReply),
     firstSeenAt: row.created_at,
@@ -100,7 +99,7 @@ export async function assetDetail(db: Db, tenantId: string, id: string) {
   };
 }
 
-/** Events name tables; what they tell of columns, they tell of them there. */
+/** Events name tables, so the events of a column are those of its table. */
 function subjectKey({ kind, key }: DetailRow, above: readonly LineRow[]): string {
   return kind === "COLUMN" ? (above.at(-1)?.key ?? key) : key;
 }

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { createGraph, type TestGraph } from "../graph.fixture.ts";
+import { createGraph, type TestGraph } from "../graph/graph.fixture.ts";
 import { columnGraph } from "./graph-reply.ts";
 
 const database = useDatabase();
@@ -66,6 +66,21 @@ describe("what becomes of a column", () => {
     await graph.edge(revenue, "MEASURES", ids["leak"] ?? "");
     await graph.edge(share, "FILTERS_BY", ids["leak"] ?? "");
     expect((await look("leak", "down")).marks).toEqual(["leak", "revenue", "share indirect"]);
+  });
+
+  test("a table begins with all its columns, each with its own lineage", async () => {
+    const [id, total] = [await graph.column("shop.fact.id"), await graph.column("shop.fact.total")];
+    await graph.edge(total, "DERIVES_FROM", ids["copy"] ?? "", [IDENTITY]);
+    const table = await graph.table("shop.fact");
+    const asked = { ...WIDE, node: table, direction: "up", fanout: 5 } as const;
+    const { nodes, start } = await columnGraph(database.db, graph.tenantId, asked, () => performance.now());
+    expect(start).toBe(table);
+    const distances = new Map(nodes.map((node) => [node.id, node.distance]));
+    expect([table, id, total, ids["copy"] ?? "", ids["email"] ?? ""].map((one) => distances.get(one))).toEqual([
+      0, 0, 0, 1, 2,
+    ]);
+    // The copy has a child that is not above the table.
+    expect(nodes.find((node) => node.id === ids["copy"])).toMatchObject({ isDirect: true, moreUp: 0, moreDown: 2 });
   });
 
   test("columns in a circle are found once", async () => {

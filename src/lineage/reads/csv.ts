@@ -1,4 +1,4 @@
-/** Rows as CSV (RFC 4180) that a spreadsheet may open: no cell of it can be a formula. */
+/** Rows as CSV (RFC 4180). No cell is a formula to a spreadsheet. */
 
 export type Cell = string | number | null;
 

@@ -1,7 +1,7 @@
-/** Stored events as people look at them. */
-import { isoOf } from "../micros.ts";
-import type { EventFilter, EventRow } from "../store/event-reads.ts";
+/** Stored events as the API shows them. */
+import { isoOf } from "../graph/micros.ts";
 import { isId } from "./find.ts";
+import type { EventFilter, EventRow } from "./store/events.ts";
 
 /** Microseconds as text, since they come from a bigint; as a time with all its digits. */
 export function timeOf(at: string): string {

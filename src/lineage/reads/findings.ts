@@ -1,4 +1,7 @@
-/** What a walk has found so far, within its limits: the first limit that is met ends the walk, and is told. */
+/**
+ * The nodes and edges that a walk has found, within its limits. The first limit that is reached ends the walk and is
+ * reported.
+ */
 
 export type Direction = "up" | "down";
 export type CutReason = "NODES" | "EDGES" | "TIME";
@@ -47,11 +50,15 @@ export interface Gathering {
 const FIRST_LOOK = { factor: 2, extra: 64 };
 const NEXT_LOOK_FACTOR = 8;
 
-export function createFindings(start: string, { nodesMax, edgesMax, timeMs }: Limits, now: () => number): Findings {
-  const distances = new Map([[start, 0]]);
+export function createFindings(
+  starts: readonly string[],
+  { nodesMax, edgesMax, timeMs }: Limits,
+  now: () => number,
+): Findings {
+  const distances = new Map(starts.map((id) => [id, 0]));
   const links = new Map<string, Link>();
   const foundBy = new Map<string, Link>();
-  const seen = { up: new Set([start]), down: new Set([start]) };
+  const seen = { up: new Set(starts), down: new Set(starts) };
   const deadline = now() + timeMs;
   let cut: CutReason | undefined;
 

@@ -1,13 +1,14 @@
-/** The answers of the two graphs: where to start, the walk, and what is shown of what it found. */
+/** Replies of the graphs of tables and of columns: resolves the start, walks, and shows the result. */
 import type { Db } from "../../kernel/data/db.ts";
 import { invalid } from "../../kernel/errors.ts";
-import type { NodeKind } from "../names.ts";
-import { type AssetRow, readAssets } from "../store/reads.ts";
+import type { NodeKind } from "../graph/names.ts";
 import { passagesOf, transformationsOf, walkColumns } from "./columns.ts";
 import { assetById, findAsset } from "./find.ts";
 import type { Direction, Link } from "./findings.ts";
-import { type Walked, walkTables } from "./graph.ts";
+import { type Expansion, type Walked, walkTables } from "./graph.ts";
+import { leftOut, type More } from "./neighbours.ts";
 import { shown } from "./shown.ts";
+import { type AssetRow, readAssets } from "./store/assets.ts";
 
 export interface GraphAsked {
   node: string;
@@ -15,13 +16,16 @@ export interface GraphAsked {
   depth: number;
   nodesMax: number;
   edgesMax: number;
+  fanout?: number;
+  expand?: readonly Expansion[];
 }
 
-/** A page that takes longer is of no use to whoever waits for it. */
+/** Nobody waits longer for a page. */
 const TIME_MS = 2_000;
 /** Where a walk over tables can begin. */
 export const TABLE_GRAPH: ReadonlySet<NodeKind> = new Set(["TABLE", "METRIC", "SQL", "JOB"]);
 const COLUMN_GRAPH: ReadonlySet<NodeKind> = new Set(["COLUMN", "METRIC", "TABLE"]);
+const NONE_LEFT_OUT = () => ({});
 
 export async function tableGraph(db: Db, tenantId: string, asked: GraphAsked, now: () => number) {
   const started = now();
@@ -29,9 +33,10 @@ export async function tableGraph(db: Db, tenantId: string, asked: GraphAsked, no
   const walked = await walkTables(db, tenantId, walkOf(start, asked), now);
   const { rows, links } = await settled(db, tenantId, walked);
   const { distances } = walked.findings;
+  const more = await moreOf(db, tenantId, asked, rows, links, TABLE_GRAPH);
   return {
-    ...told(start, walked),
-    nodes: rows.map((row) => ({ ...shown(row), distance: distances.get(row.id) ?? 0 })),
+    ...extentOf(start, walked),
+    nodes: rows.map((row) => ({ ...shown(row), distance: distances.get(row.id) ?? 0, ...more(row.id) })),
     edges: links.map(({ from, to, kind, via }) => (via === undefined ? { from, to, kind } : { from, to, kind, via })),
     tookMs: now() - started,
   };
@@ -44,12 +49,13 @@ export async function columnGraph(db: Db, tenantId: string, asked: GraphAsked, n
   const walked = await walkColumns(db, tenantId, walkOf(start, asked), now);
   const { rows, links } = await settled(db, tenantId, walked);
   const { distances } = walked.findings;
-  const passages = passagesOf(start.id, walked.findings);
+  const passages = passagesOf(walked.findings);
+  const more = await moreOf(db, tenantId, asked, rows, links, COLUMN_GRAPH);
   return {
-    ...told(start, walked),
+    ...extentOf(start, walked),
     nodes: rows.map((row) => {
       const { isDirect = false, isMasked = false } = passages.get(row.id) ?? {};
-      return { ...shown(row), distance: distances.get(row.id) ?? 0, isDirect, isMasked };
+      return { ...shown(row), distance: distances.get(row.id) ?? 0, isDirect, isMasked, ...more(row.id) };
     }),
     edges: links.map((link) => ({
       from: link.from,
@@ -61,10 +67,33 @@ export async function columnGraph(db: Db, tenantId: string, asked: GraphAsked, n
   };
 }
 
+/** Counted only where the walk leaves out some: who asks for everything gets it. */
+async function moreOf(
+  db: Db,
+  tenantId: string,
+  { fanout }: GraphAsked,
+  rows: readonly AssetRow[],
+  links: readonly Link[],
+  kinds: ReadonlySet<NodeKind>,
+): Promise<(id: string) => Partial<More>> {
+  if (fanout === undefined) return NONE_LEFT_OUT;
+  return leftOut(
+    db,
+    tenantId,
+    rows.map(({ id }) => id),
+    links,
+    [...kinds],
+  );
+}
+
+/** Of a column its table, else the asset itself. */
+export async function tableOf(db: Db, tenantId: string, asset: AssetRow): Promise<AssetRow> {
+  return asset.kind === "COLUMN" && asset.parent_id !== null ? assetById(db, tenantId, asset.parent_id) : asset;
+}
+
 /** Of a column, the graph of tables begins with its table. */
 async function tableStart(db: Db, tenantId: string, asset: AssetRow): Promise<AssetRow> {
-  const start =
-    asset.kind === "COLUMN" && asset.parent_id !== null ? await assetById(db, tenantId, asset.parent_id) : asset;
+  const start = await tableOf(db, tenantId, asset);
   if (!TABLE_GRAPH.has(start.kind)) throw outside(start, "tables, columns, metrics, statements and jobs");
   return start;
 }
@@ -73,17 +102,17 @@ export function outside({ id, kind }: AssetRow, inside: string): Error {
   return invalid(`Asset ${id} is a ${kind}, and the graph is one of ${inside}. Ask for one of those`);
 }
 
-function walkOf(start: AssetRow, { direction, depth, nodesMax, edgesMax }: GraphAsked) {
+function walkOf(start: AssetRow, { direction, depth, nodesMax, edgesMax, fanout, expand = [] }: GraphAsked) {
   const directions: readonly Direction[] = direction === "both" ? ["up", "down"] : [direction];
-  return { start, directions, depth, nodesMax, edgesMax, timeMs: TIME_MS };
+  return { start, directions, depth, nodesMax, edgesMax, timeMs: TIME_MS, fanout: fanout ?? null, expand };
 }
 
-function told(start: AssetRow, { findings, depthReached }: Walked) {
+function extentOf(start: AssetRow, { findings, depthReached }: Walked) {
   const reason = findings.cut() ?? null;
   return { start: start.id, partial: reason !== null, reason, depthReached };
 }
 
-/** What may be gone since the walk is left out, with all that leads to it. */
+/** Assets that were deleted since the walk are left out, with their edges. */
 async function settled(db: Db, tenantId: string, { findings }: Walked): Promise<{ rows: AssetRow[]; links: Link[] }> {
   const ids = [...findings.distances.keys()];
   const found = new Map((await readAssets(db, tenantId, ids)).map((row) => [row.id, row]));

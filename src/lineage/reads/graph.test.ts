@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { createGraph, type TestGraph } from "../graph.fixture.ts";
+import { createGraph, type TestGraph } from "../graph/graph.fixture.ts";
 import { type GraphAsked, tableGraph } from "./graph-reply.ts";
 
 const database = useDatabase();
@@ -187,6 +187,15 @@ describe("a hub that three hundred statements read", () => {
     expect({ edges: edges.length, reason, partial }).toEqual({ edges: 50, reason: "EDGES", partial: true });
   });
 
+  test("is followed to a few with a fan-out, and tells of each asset how many neighbours are left out", async () => {
+    const { nodes, partial } = await look(hub, { depth: 1, fanout: 10 });
+    expect(partial).toBe(false);
+    expect(nodes).toHaveLength(21);
+    const [first, ...others] = nodes.map(({ moreUp, moreDown }) => `${moreUp} ${moreDown}`);
+    expect([first, new Set(others)]).toEqual(["0 290", new Set(["0 0"])]);
+    expect((await look(hub, { nodesMax: 10 })).nodes[0]).not.toHaveProperty("moreDown");
+  });
+
   test("is cut when the time is over", async () => {
     let ticks = 0;
     const slow = () => {
@@ -198,6 +207,32 @@ describe("a hub that three hundred statements read", () => {
     expect(reason).toBe("TIME");
     expect(nodes).toHaveLength(1);
   });
+});
+
+test("a graph goes one hop further where it is expanded, also from what an expansion has brought", async () => {
+  graph = await fresh();
+  const tables: string[] = [];
+  for (const name of ["a", "b", "c", "d"]) tables.push(await graph.table(`shop.${name}`));
+  const [a = "", b = "", c = "", d = ""] = tables;
+  await graph.flow([a], [b], "ab");
+  await graph.flow([b], [c], "bc");
+  await graph.flow([c], [d], "cd");
+  const side = await graph.table("shop.side");
+  const bc = await graph.sql("bc");
+  await graph.edge(side, "INPUT_OF", bc);
+  const near = { direction: "down", depth: 1, fanout: 10 } as const;
+  const begin = await look(a, near);
+  expect(begin.nodes.map(({ name, moreUp, moreDown }) => `${name} ${moreUp} ${moreDown}`)).toEqual([
+    "a 0 0",
+    "ab 0 0",
+    "b 0 1",
+  ]);
+  const down = (id: string) => ({ id, direction: "down" as const });
+  const opened = await look(a, { ...near, expand: [down(b), down(c), { id: bc, direction: "up" }, down("999999")] });
+  expect(opened.names).toEqual(["a", "ab", "b", "bc", "c", "cd", "d", "side"]);
+  expect(opened.nodes.map(({ distance }) => distance)).toEqual([0, 1, 1, 2, 2, 3, 3, 3]);
+  // What was not found when its turn came is left alone.
+  expect((await look(a, { ...near, expand: [down(c), down(b)] })).names).toEqual(["a", "ab", "b", "bc", "c"]);
 });
 
 test("two tenants with the same names see each their own", async () => {

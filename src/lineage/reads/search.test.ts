@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { createGraph, type TestGraph } from "../graph.fixture.ts";
+import { createGraph, type TestGraph } from "../graph/graph.fixture.ts";
 import { type Search, type Semantic, search } from "./search.ts";
 
 const database = useDatabase();

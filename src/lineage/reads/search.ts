@@ -1,19 +1,19 @@
-/** Searching assets by their words, by what they mean, or by both; with the place in which each was found. */
+/** Searches assets by words, by meaning or by both, with the attribute in which each was found. */
 import type { Db } from "../../kernel/data/db.ts";
 import { lineageError } from "../catalogue.ts";
-import type { AttributeValue } from "../claims.ts";
-import { type NodeKind, ownName } from "../names.ts";
-import { type HitRow, readHits, searchText } from "../store/search.ts";
-import { queryWords, searchWords } from "../words.ts";
+import type { AttributeValue } from "../graph/facts.ts";
+import { type NodeKind, ownName } from "../graph/names.ts";
+import { queryWords, searchWords } from "../graph/words.ts";
 import { fullName } from "./shown.ts";
+import { type HitRow, readHits, searchText } from "./store/search.ts";
 
 export type SearchMode = "text" | "semantic" | "hybrid";
 
-/** The nearest assets by meaning, the best first; nothing if the tenant has chosen no model. */
+/** The nearest assets by meaning, the best first, of one kind or of all; nothing if the tenant has chosen no model. */
 export type Semantic = (
   tenantId: string,
   text: string,
-  limit: number,
+  among: { kind: NodeKind | null; limit: number },
 ) => Promise<readonly { nodeId: string; score: number }[] | undefined>;
 
 export interface Search {
@@ -46,8 +46,8 @@ export interface SearchAnswer {
 }
 
 const NO_MODEL = "The tenant has chosen no model, so only the words were searched.";
-/** More than are shown, since a kind that is asked for, or one that is gone, takes some away. */
-const SEMANTIC_FACTOR = 4;
+/** More than are shown: what stands low in both lists may come before what is in one of them. */
+const FUSED_FACTOR = 4;
 /** Reciprocal rank fusion: how little the first places of one list count more than those that follow. */
 const FUSION = 60;
 const SNIPPET_LENGTH = 160;
@@ -60,14 +60,15 @@ export async function search(
   asked: Search,
 ): Promise<SearchAnswer> {
   const { q, kind, limit, mode } = asked;
-  const near = mode === "text" ? undefined : await semantic?.(tenantId, q, limit * SEMANTIC_FACTOR);
+  const among = { kind, limit: mode === "hybrid" ? limit * FUSED_FACTOR : limit };
+  const near = mode === "text" ? undefined : await semantic?.(tenantId, q, among);
   if (mode === "semantic" && !near) throw lineageError("SEMANTIC_UNAVAILABLE", { tenantId });
   const words = searchWords(q);
   const query = queryWords(q);
   const texts =
     mode === "semantic" || query === ""
       ? []
-      : await searchText(db, tenantId, { text: q, query, words, kind, limit: near ? limit * SEMANTIC_FACTOR : limit });
+      : await searchText(db, tenantId, { text: q, query, words, kind, limit: near ? among.limit : limit });
 
   const scores = new Map<string, number>();
   if (!near) for (const { id, rank } of texts) scores.set(id, rank);

@@ -1,12 +1,12 @@
-/** How assets and their owners are shown, in whatever list they are. */
+/** How assets and their owners are shown in replies. */
 import { isRecord } from "../../kernel/json/is-record.ts";
-import { type AssetName, type NodeKind, ownName } from "../names.ts";
-import type { AssetRow } from "../store/reads.ts";
+import { type AssetName, type NodeKind, ownName } from "../graph/names.ts";
+import type { AssetRow } from "./store/assets.ts";
 
 export interface ShownAsset {
   id: string;
   kind: NodeKind;
-  /** Its own name, without what it lies in. */
+  /** Its own name, without its parents. */
   name: string;
   fullName: string;
   path: string[];
@@ -14,7 +14,7 @@ export interface ShownAsset {
   owner: string | null;
 }
 
-/** With what it lies in. Where it comes from, and the hash of a statement, tell a person nothing. */
+/** With its parents. The origin and the hash of a statement mean nothing to a person, so they are left out. */
 export function fullName({ kind, path }: AssetName): string {
   if (kind === "SQL" || kind === "JOB") return path.slice(0, 2).join("/");
   const parts = path.length === 1 ? path : path.slice(1);

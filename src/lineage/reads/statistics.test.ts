@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { createGraph } from "../graph.fixture.ts";
+import { createGraph } from "../graph/graph.fixture.ts";
 import { createStatistics } from "./statistics.ts";
 
 const database = useDatabase();

@@ -1,8 +1,8 @@
-/** A tenant's figures for the front page, remembered for half a minute: a page that is open asks again and again. */
+/** The figures of a tenant for the front page, cached for half a minute, because open pages poll them. */
 
 import type { Db } from "../../kernel/data/db.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
-import { countAssets, countEdges, countHours, countTasks, countUnapplied, newestEvent } from "../store/statistics.ts";
+import { countAssets, countEdges, countHours, countTasks, countUnapplied, newestEvent } from "./store/statistics.ts";
 
 const REMEMBER_MS = 30_000;
 const REMEMBERED_MAX = 1_000;
@@ -26,7 +26,7 @@ export function createStatistics(db: Db, clock: Clock): (tenantId: string) => Pr
       if (remembered.size <= REMEMBERED_MAX) break;
       remembered.delete(oldest);
     }
-    statistics.catch(() => remembered.delete(tenantId)); // What failed is tried again by whoever asks next.
+    statistics.catch(() => remembered.delete(tenantId)); // After a failure the next request tries again.
     return statistics;
   };
 }

@@ -1,9 +1,9 @@
-/** Looks for stored events, the newest first. */
+/** Lists stored events, newest first. */
 import type { Db } from "../../kernel/data/db.ts";
 import { lineageError } from "../catalogue.ts";
-import { type EventFilter, listEvents, listEventsNaming, readEvent, type Scanned } from "../store/event-reads.ts";
 import { keysOf } from "./asset.ts";
 import { isId } from "./find.ts";
+import { type EventFilter, listEvents, listEventsNaming, readEvent, type Scanned } from "./store/events.ts";
 
 const NO_FILTER: EventFilter = {
   run: null,

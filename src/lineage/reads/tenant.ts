@@ -1,10 +1,10 @@
-/** Whose graph a request reads: the tenant that it names, or the one that its key is bound to. */
+/** The tenant of a read request: the one that it names, or the one that its key is bound to. */
 import type { Caller } from "../../kernel/auth/scopes.ts";
 import type { Db } from "../../kernel/data/db.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { lineageError } from "../catalogue.ts";
-import { tenantExists } from "../store/statistics.ts";
-import { requireTenantScope } from "../tenant-scope.ts";
+import { requireTenantScope } from "../tenants/scope.ts";
+import { tenantExists } from "./store/statistics.ts";
 
 export async function readTenant(db: Db, caller: Caller, asked: string | undefined): Promise<string> {
   const tenantId = asked ?? caller.tenantId;

@@ -1,9 +1,9 @@
-/** Raw events: taken once each by their fingerprint, kept word for word, and found again to be applied. */
+/** SQL for raw events: inserted once by their fingerprint, stored word for word, and read again to be applied. */
 import { itemsByKey, toArrays } from "../../kernel/data/batch.ts";
 import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
-import type { EventKind } from "../event.ts";
 import type { Source } from "../extract/index.ts";
+import type { EventKind } from "../ingest/event.ts";
 
 export const APPLY_STATES = ["APPLIED", "BUFFERED", "SKIPPED", "DEAD"] as const;
 export type ApplyState = (typeof APPLY_STATES)[number];
@@ -20,7 +20,7 @@ export interface NewEvent {
   source: Source;
   baseline: boolean;
   apply_state: ApplyState;
-  telling: string | null;
+  assertion: string | null;
   /** The exact text. */
   body: Buffer;
 }
@@ -36,7 +36,7 @@ const VALUES = {
   source: "text",
   baseline: "bool",
   apply_state: "text",
-  telling: "uuid",
+  assertion: "uuid",
   starts: "int4",
   length: "int4",
 };
@@ -51,11 +51,11 @@ const TAKE = statement<{ key: string; event_id: string }>(
      on conflict do nothing returning key, event_id
    ), kept as (
      insert into lineage.lineage_events (id, tenant_id, tenant_code, tenant_name, event_time, event_type, run_uuid, job_name,
-       job_namespace, producer, _event_type, event, source, baseline, apply_state, telling)
+       job_namespace, producer, _event_type, event, source, baseline, apply_state, assertion)
      overriding system value
      select f.event_id, $15::int8, $16, $17, i.event_time, i.event_type, i.run_uuid, i.job_name, i.job_namespace,
             i.producer, i.kind, convert_from(substring($18::bytea from i.starts for i.length), 'UTF8')::json,
-            i.source, i.baseline, i.apply_state, i.telling
+            i.source, i.baseline, i.apply_state, i.assertion
      from fresh f join items i using (key)
    )
    select key, event_id::text from fresh`,
@@ -92,17 +92,17 @@ const TAKEN = statement<TakenBefore>(
 export const takenEvents = (db: Queryable, tenantId: string, keys: readonly string[]): Promise<TakenBefore[]> =>
   db.rows(TAKEN, [tenantId, keys]);
 
-const OUTCOME = { id: "int8", apply_state: "text", apply_error: "text", telling: "uuid" };
+const OUTCOME = { id: "int8", apply_state: "text", apply_error: "text", assertion: "uuid" };
 const SETTLE = statement(
   "lineage.settle_events",
-  `update lineage.lineage_events e set apply_state = i.apply_state, apply_error = i.apply_error, telling = i.telling
-   from ${itemsByKey({ id: "int8" }, { apply_state: "text", apply_error: "text", telling: "uuid" })}
+  `update lineage.lineage_events e set apply_state = i.apply_state, apply_error = i.apply_error, assertion = i.assertion
+   from ${itemsByKey({ id: "int8" }, { apply_state: "text", apply_error: "text", assertion: "uuid" })}
    where e.tenant_id = $5 and e.id = i.id`,
 );
 export async function settleEvents(
   tx: Queryable,
   tenantId: string,
-  outcomes: readonly { id: string; apply_state: ApplyState; apply_error: string | null; telling: string | null }[],
+  outcomes: readonly { id: string; apply_state: ApplyState; apply_error: string | null; assertion: string | null }[],
 ): Promise<void> {
   if (outcomes.length > 0) await tx.rows(SETTLE, [...toArrays(OUTCOME, outcomes), tenantId]);
 }

@@ -1,4 +1,4 @@
-/** How often statements and jobs ran: each run of each counts once, however many events tell of it. */
+/** SQL for executions of statements and jobs: each run counts once, however many events it has. */
 import { itemsByKey, toArrays } from "../../kernel/data/batch.ts";
 import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";

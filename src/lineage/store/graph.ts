@@ -1,9 +1,12 @@
-/** Nodes and edges of one tenant. Whoever writes here holds the tenant's graph alone (store/graph-lock.ts), so rows need no locks. */
+/**
+ * SQL for nodes and edges of one tenant. Writers hold the exclusive lock of its graph (graph-lock.ts), so rows need no
+ * locks.
+ */
 import { itemsByKey, toArrays, unnest } from "../../kernel/data/batch.ts";
 import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
-import type { Attributes } from "../claims.ts";
-import type { NodeKind } from "../names.ts";
+import type { Attributes } from "../graph/facts.ts";
+import type { NodeKind } from "../graph/names.ts";
 
 /** For each attribute, or kind of owned edges, the time of the event that set it. */
 export type Times = Readonly<Record<string, number>>;
@@ -119,7 +122,7 @@ const MOVE = statement(
           parent_id = i.parent_id, words = to_tsvector('simple', i.words), updated_at = now()
    from ${itemsByKey({ id: MOVED_ID }, MOVED_VALUES)} where n.tenant_id = $7 and n.id = i.id`,
 );
-/** Gives them other names; whatever else is known of them, and every edge, stays. */
+/** Renames them; attributes and edges stay. */
 export async function moveNodes(
   tx: Queryable,
   tenantId: string,
@@ -128,28 +131,28 @@ export async function moveNodes(
   if (nodes.length > 0) await tx.rows(MOVE, [...toArrays(MOVED, nodes), tenantId]);
 }
 
-const WIPE = statement(
-  "lineage.wipe_nodes",
+const CLEAR = statement(
+  "lineage.clear_nodes",
   `update lineage.node n set attributes = '{}', times = '{}', words = '', contested = false, deleted_at = now(),
           updated_at = now()
    where n.tenant_id = $1 and n.id = any($2::int8[])`,
 );
-const CUT_FROM = statement<EdgeKey>(
-  "lineage.cut_edges_from",
+const DELETE_FROM = statement<EdgeKey>(
+  "lineage.delete_edges_from",
   "delete from lineage.edge e where e.tenant_id = $1 and e.src = any($2::int8[]) returning e.src::text, e.kind, e.dst::text",
 );
-const CUT_TO = statement<EdgeKey>(
-  "lineage.cut_edges_to",
+const DELETE_TO = statement<EdgeKey>(
+  "lineage.delete_edges_to",
   "delete from lineage.edge e where e.tenant_id = $1 and e.dst = any($2::int8[]) returning e.src::text, e.kind, e.dst::text",
 );
-/** Leaves of them the name alone, as the place where they may come back; returns the edges that went with them. */
-export async function wipeNodes(tx: Queryable, tenantId: string, ids: readonly string[]): Promise<EdgeKey[]> {
+/** Marks them as deleted and clears all but their names, which may be used again; deletes and returns their edges. */
+export async function clearNodes(tx: Queryable, tenantId: string, ids: readonly string[]): Promise<EdgeKey[]> {
   if (ids.length === 0) return [];
-  await tx.rows(WIPE, [tenantId, ids]);
-  return [...(await tx.rows(CUT_FROM, [tenantId, ids])), ...(await tx.rows(CUT_TO, [tenantId, ids]))];
+  await tx.rows(CLEAR, [tenantId, ids]);
+  return [...(await tx.rows(DELETE_FROM, [tenantId, ids])), ...(await tx.rows(DELETE_TO, [tenantId, ids]))];
 }
 
-// Children that are gone count for nothing; so the parents of those that are pruned may be next.
+// Deleted children do not count, so the parents of pruned nodes may be pruned next.
 const PRUNE = statement<{ id: string }>(
   "lineage.prune_nodes",
   `update lineage.node n set deleted_at = now(), updated_at = now()
@@ -205,22 +208,22 @@ const UPSERT_EDGES = statement<EdgeKey>(
 export const upsertEdges = async (tx: Queryable, tenantId: string, edges: readonly NewEdge[]): Promise<EdgeKey[]> =>
   edges.length === 0 ? [] : tx.rows(UPSERT_EDGES, [...toArrays({ ...EDGE_KEY, ...EDGE_VALUES }, edges), tenantId]);
 
-const CUT_OWNED = statement<EdgeKey>(
-  "lineage.cut_owned_edges",
+const DELETE_OWNED = statement<EdgeKey>(
+  "lineage.delete_owned_edges",
   `delete from lineage.edge e using ${unnest({ src: "int8", kind: "text" }, "i", 2)}
    where e.tenant_id = $1 and e.src = i.src and e.kind = i.kind returning e.src::text, e.kind, e.dst::text`,
 );
 /** All edges of a kind that leave an asset. */
-export const cutOwnedEdges = async (
+export const deleteOwnedEdges = async (
   tx: Queryable,
   tenantId: string,
   owners: readonly Pick<EdgeKey, "src" | "kind">[],
-) => (owners.length === 0 ? [] : tx.rows(CUT_OWNED, [tenantId, ...toArrays({ src: "int8", kind: "text" }, owners)]));
+) => (owners.length === 0 ? [] : tx.rows(DELETE_OWNED, [tenantId, ...toArrays({ src: "int8", kind: "text" }, owners)]));
 
-const CUT = statement<EdgeKey>(
-  "lineage.cut_edges",
+const DELETE_EDGES = statement<EdgeKey>(
+  "lineage.delete_edges",
   `delete from lineage.edge e using ${unnest(EDGE_KEY, "i", 2)}
    where e.tenant_id = $1 and e.src = i.src and e.kind = i.kind and e.dst = i.dst returning e.src::text, e.kind, e.dst::text`,
 );
-export const cutEdges = (tx: Queryable, tenantId: string, edges: readonly EdgeKey[]): Promise<EdgeKey[]> =>
-  edges.length === 0 ? Promise.resolve([]) : tx.rows(CUT, [tenantId, ...toArrays(EDGE_KEY, edges)]);
+export const deleteEdges = (tx: Queryable, tenantId: string, edges: readonly EdgeKey[]): Promise<EdgeKey[]> =>
+  edges.length === 0 ? Promise.resolve([]) : tx.rows(DELETE_EDGES, [tenantId, ...toArrays(EDGE_KEY, edges)]);

@@ -1,4 +1,4 @@
-/** What must always hold of the graph, and what waits for a person. */
+/** SQL for the doctor: invariants of the graph, and what waits for a person. */
 import type { Db } from "../../kernel/data/db.ts";
 import { invariant } from "../../kernel/data/invariants.ts";
 import { statement } from "../../kernel/data/statement.ts";
@@ -21,11 +21,11 @@ export const INVARIANTS = [
      where n.deleted_at is null and p.deleted_at is not null`,
   ),
   invariant(
-    "lineage.invariant_tellings",
-    "an event that was applied has left what it tells",
+    "lineage.invariant_assertions",
+    "an event that was applied has an assertion",
     `select e.tenant_id || ': event ' || e.id as example from lineage.lineage_events e
      where e.apply_state = 'APPLIED' and not exists (
-       select from lineage.telling t where t.tenant_id = e.tenant_id and t.key = e.telling)`,
+       select from lineage.assertion t where t.tenant_id = e.tenant_id and t.key = e.assertion)`,
   ),
 ];
 

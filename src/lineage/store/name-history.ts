@@ -1,9 +1,9 @@
-/** What has become of names: endings (drops and renames) and aliases (symlinks), and which tellings use a name. */
+/** SQL for endings (drops and renames) and aliases (symlinks) of names. */
 import { itemsByKey, toArrays } from "../../kernel/data/batch.ts";
 import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
-import type { Name } from "../names.ts";
-import type { Doubt, Ending } from "../resolve.ts";
+import type { Name } from "../graph/names.ts";
+import type { Doubt, Ending } from "../graph/resolve.ts";
 
 interface EndingRow {
   key: string;
@@ -55,7 +55,7 @@ const ENDING_VALUES = {
   doubt: "text",
 };
 // Paths travel as JSON: an array of arrays of different lengths is no Postgres array. Of two lists of one moment, what both name
-// was there before it. A rename that is reported and also told by Gravitino has happened. Only a row that was inserted has no xmax.
+// was there before it. A reported rename that Gravitino confirms has happened. Only a row that was inserted has no xmax.
 const ADD_ENDINGS = statement<AddedEnding>(
   "lineage.add_endings",
   `insert into lineage.ending as e
@@ -101,7 +101,7 @@ export async function addEndings(
   return tx.rows(ADD_ENDINGS, [...items, tenantId]);
 }
 export const endingId = ({ key, at, kind, to_key }: EndingKey): string => `${key} ${at} ${kind} ${to_key}`;
-/** Times of rows are text, and those of claims are numbers. */
+/** Times of rows are text, those of facts are numbers. */
 interface EndingKey {
   key: string;
   at: string | number;
@@ -126,7 +126,7 @@ export interface NewAlias {
   at: number;
 }
 const ALIAS = { key: "uuid", to_path: "text", to_key: "uuid", at: "int8" };
-// The earliest telling of an alias holds: it is the one that later ones can change only by arriving late.
+// The earliest assertion of an alias holds: it is the one that later ones can change only by arriving late.
 const ADD_ALIASES = statement<{ key: string; former: string | null }>(
   "lineage.add_aliases",
   `with known as (

@@ -1,4 +1,4 @@
-/** SQL for reading stored events again: which tenant, and how far it has come. */
+/** SQL for reading stored events again: the next tenant, and the position in its assertions. */
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 
@@ -13,32 +13,32 @@ const AFTER = statement<{ after: string | null }>(
   "lineage.reread.after",
   "select reread_after::text as after from lineage.tenant where id = $1",
 );
-/** Behind which telling it goes on; null once it is done. */
+/** The assertion after which it continues; null once it is done. */
 export const rereadAfter = async (tx: Queryable, tenantId: string): Promise<string | null> =>
   (await tx.rows(AFTER, [tenantId]))[0]?.after ?? null;
 
-/** A telling, and when it was told for the last time. */
+/** An assertion and its last time. */
 export interface StoredTime {
-  telling: string;
+  assertion: string;
   /** Microseconds. */
   last_at: string;
 }
 const PAGE = statement<StoredTime>(
   "lineage.reread.page",
-  `select t.key as telling, t.last_at::text from lineage.telling t
+  `select t.key as assertion, t.last_at::text from lineage.assertion t
    where t.tenant_id = $1 and t.key > $2 order by t.key limit $3`,
 );
-export const tellingsAfter = (tx: Queryable, tenantId: string, after: string, limit: number): Promise<StoredTime[]> =>
+export const assertionsAfter = (tx: Queryable, tenantId: string, after: string, limit: number): Promise<StoredTime[]> =>
   tx.rows(PAGE, [tenantId, after, limit]);
 
-// The same keys come with most tellings of a page.
+// Distinct, since most assertions of a page have the same keys.
 const NAMED = statement<{ key: string }>(
   "lineage.reread.named",
-  "select distinct m.key from lineage.mention m where m.tenant_id = $1 and m.telling = any($2::uuid[])",
+  "select distinct m.key from lineage.mention m where m.tenant_id = $1 and m.assertion = any($2::uuid[])",
 );
-/** The keys of what these tellings name, and of what that lies in. */
-export const keysNamedBy = async (tx: Queryable, tenantId: string, tellings: readonly string[]): Promise<string[]> =>
-  (await tx.rows(NAMED, [tenantId, tellings])).map(({ key }) => key);
+/** The keys of what these assertions name, and of its parents. */
+export const keysNamedBy = async (tx: Queryable, tenantId: string, assertions: readonly string[]): Promise<string[]> =>
+  (await tx.rows(NAMED, [tenantId, assertions])).map(({ key }) => key);
 
 const MOVE = statement("lineage.reread.move", "update lineage.tenant set reread_after = $2 where id = $1");
 export async function moveReread(tx: Queryable, tenantId: string, after: string | null): Promise<void> {

@@ -1,4 +1,4 @@
-/** The partitions of raw events, and what grows beside them. */
+/** SQL for the partitions of raw events, and for the tables that grow with them. */
 import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 
@@ -18,10 +18,10 @@ export async function dropMonths(db: Queryable, keepDays: number): Promise<numbe
   return (await db.rows(DROP, [keepDays]))[0]?.dropped ?? 0;
 }
 
-// The default partition holds what no month took; whole partitions are dropped above. What was never applied is told nowhere
+// The default partition holds what no month took; whole partitions are dropped above. What was never applied is stored nowhere
 // else yet, so it is kept however old it is.
-const FORGET_EVENTS = statement<{ id: string }>(
-  "lineage.forget_events",
+const DELETE_EVENTS = statement<{ id: string }>(
+  "lineage.delete_old_events",
   `with old as (
      select id, created_at from lineage.lineage_events_default
      where created_at < now() - make_interval(days => $1) and apply_state not in ('BUFFERED', 'DEAD')
@@ -29,22 +29,34 @@ const FORGET_EVENTS = statement<{ id: string }>(
    )
    delete from lineage.lineage_events e using old where e.id = old.id and e.created_at = old.created_at returning e.id::text`,
 );
-const FORGET_KEYS = statement<{ key: string }>(
-  "lineage.forget_keys",
+// A month in which something still waits to be applied cannot be dropped: its other events go one by one, or one event that
+// nobody replays would keep a month of all tenants. Only whole months, since those of a younger one are dropped with it.
+const DELETE_OF_PINNED_MONTHS = statement<{ id: string }>(
+  "lineage.delete_old_events_of_pinned_months",
+  `with old as (
+     select id, created_at from lineage.lineage_events
+     where created_at < date_trunc('month', now() - make_interval(days => $1), 'UTC')
+       and apply_state not in ('BUFFERED', 'DEAD')
+     order by created_at limit $2
+   )
+   delete from lineage.lineage_events e using old where e.id = old.id and e.created_at = old.created_at returning e.id::text`,
+);
+const DELETE_KEYS = statement<{ key: string }>(
+  "lineage.delete_old_keys",
   `delete from lineage.event_key where ctid = any(array(
      select ctid from lineage.event_key where seen_at < now() - make_interval(days => $1) limit $2)) returning key`,
 );
-const FORGET_EXECUTIONS = statement<{ node_id: string }>(
-  "lineage.forget_executions",
+const DELETE_EXECUTIONS = statement<{ node_id: string }>(
+  "lineage.delete_old_executions",
   `delete from lineage.execution where ctid = any(array(
      select ctid from lineage.execution where created_at < now() - make_interval(days => $1) limit $2))
    returning node_id::text`,
 );
-/** Some of each: rows that are older than so many days. How many went. */
-export async function forgetOld(db: Queryable, keepDays: number, limit: number): Promise<number> {
-  let gone = 0;
-  for (const forget of [FORGET_EVENTS, FORGET_KEYS, FORGET_EXECUTIONS]) {
-    gone += (await db.rows<unknown>(forget, [keepDays, limit])).length;
+/** Deletes up to `limit` rows of each kind that are older than `keepDays`, and returns their number. */
+export async function deleteOld(db: Queryable, keepDays: number, limit: number): Promise<number> {
+  let deleted = 0;
+  for (const old of [DELETE_EVENTS, DELETE_OF_PINNED_MONTHS, DELETE_KEYS, DELETE_EXECUTIONS]) {
+    deleted += (await db.rows<unknown>(old, [keepDays, limit])).length;
   }
-  return gone;
+  return deleted;
 }

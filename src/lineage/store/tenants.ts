@@ -1,8 +1,8 @@
-/** SQL for tenants, and for finding their dead letters. */
+/** SQL for tenants and their dead letters. */
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import type { TenantModel } from "../tasks/model.ts";
-import { statesBefore, type TenantState } from "../tenant-states.ts";
+import { statesBefore, type TenantState } from "../tenants/states.ts";
 
 export interface TenantRow {
   id: string;

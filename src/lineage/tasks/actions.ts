@@ -1,9 +1,10 @@
-/** What people do with tasks: look at them and at their batches, have them tried again, cancel them. */
+/** Use cases of tasks: list them and their batches, reset and cancel them. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Tx } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
-import { lineageError } from "../catalogue.ts";
+import { type LineageHints, lineageError } from "../catalogue.ts";
+import { CANCELABLE, RESETTABLE, TASK_STATUSES, TASK_TYPES, type TaskStatus, type TaskType } from "./states.ts";
 import {
   type AttemptRow,
   type BatchRow,
@@ -15,8 +16,7 @@ import {
   resetTask,
   resetTasks,
   type TaskRow,
-} from "../store/task-reads.ts";
-import { CANCELABLE, RESETTABLE, TASK_STATUSES, TASK_TYPES, type TaskStatus, type TaskType } from "./states.ts";
+} from "./store/reads.ts";
 import { MODELS_TOPIC } from "./topics.ts";
 
 interface PageOf {
@@ -42,7 +42,7 @@ export interface TaskActions {
 const ATTEMPTS_SHOWN = 100;
 const RESET_BATCH = 1_000;
 
-export function createTaskActions({ db, wake }: { db: Db; wake: Wake }): TaskActions {
+export function createTaskActions({ db, wake, hints }: { db: Db; wake: Wake; hints: LineageHints }): TaskActions {
   /** One guarded move of one task. */
   async function move(
     ids: { tenantId: string; taskId: string },
@@ -60,6 +60,7 @@ export function createTaskActions({ db, wake }: { db: Db; wake: Wake }): TaskAct
         throw lineageError("TASK_WRONG_STATE", { taskId, status: task.status }, { verb, hint });
       }
       await audit(tx, actor, `task.${verb}`, taskId, { tenantId });
+      hints.changed(tx, "lineage-task", taskId, { tenantId });
       return task;
     });
   }
@@ -92,7 +93,10 @@ export function createTaskActions({ db, wake }: { db: Db; wake: Wake }): TaskAct
       for (;;) {
         const batch = await resetTasks(db, tenantId, status, RESET_BATCH);
         reset += batch;
-        if (batch > 0) wake.hint(MODELS_TOPIC);
+        if (batch > 0) {
+          wake.hint(MODELS_TOPIC);
+          hints.changed(db, "lineage-task", "*", { tenantId });
+        }
         if (batch < RESET_BATCH) return reset;
       }
     },

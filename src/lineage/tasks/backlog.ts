@@ -1,10 +1,10 @@
-/** How much is to be done, for the metrics. Counted when they are read, but not at every reading, and never while nobody reads. */
+/** The backlog of tasks for the metrics. It is counted when metrics are read, at most once in an interval. */
 
 import type { Db } from "../../kernel/data/db.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { ServiceLog } from "../../kernel/work/service.ts";
 import type { LineageMetrics } from "../catalogue.ts";
-import { type BacklogRow, readBacklog } from "../store/task-reads.ts";
+import { type BacklogRow, readBacklog } from "./store/reads.ts";
 
 const COUNT_EVERY_MS = 30_000;
 

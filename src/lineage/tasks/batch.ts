@@ -1,14 +1,14 @@
 /**
- * One batch from its claim to its end. While the model is being asked the claim is extended, so that a claim can be short,
- * and what a lost process had is taken back soon, however long a model takes.
+ * Runs one batch from its claim to its end. The claim is short and is extended while the model is asked, so that a lost process's
+ * tasks are reclaimed soon, however long a model takes.
  */
 import { PROCESS_NAME } from "../../kernel/work/session.ts";
-import { readModel } from "../store/models.ts";
-import { assetsAtWork, type TaskResult } from "../store/task-results.ts";
-import { type ClaimedTask, claimTasks, extendClaims, type Lane } from "../store/tasks.ts";
-import { ProviderError } from "./provider.ts";
+import { ProviderError } from "./providers/provider.ts";
 import { HOLD_MS, resultOf } from "./retries.ts";
 import { ClaimLost, settle } from "./settle.ts";
+import { readModel } from "./store/models.ts";
+import { assetsAtWork, type TaskResult } from "./store/results.ts";
+import { type ClaimedTask, claimTasks, extendClaims, type Lane } from "./store/tasks.ts";
 import { type Outcome, work } from "./work.ts";
 import type { WorkerDeps } from "./worker.ts";
 
@@ -37,6 +37,7 @@ export async function claimBatch(deps: WorkerDeps, lane: Lane): Promise<Batch | 
     workerId: PROCESS_NAME,
   });
   if (tasks.length === 0) return undefined;
+  hintOf(deps, lane, tasks);
   const retried = tasks.filter(({ retry_count }) => retry_count > 0).length;
   metrics.count("millrace_lineage_tasks_total", { type: lane.task_type, outcome: "claimed" }, tasks.length);
   metrics.count("millrace_lineage_tasks_total", { type: lane.task_type, outcome: "retried" }, retried);
@@ -74,7 +75,8 @@ export async function runBatch(deps: WorkerDeps, batch: Batch, signal: AbortSign
     const outcomes = tasks.map((task) => worked.outcomes.get(task.id) ?? "outdated");
     const results = tasks.map((task, index) => resultOf(task, outcomes[index] ?? "outdated", batchNo));
     await settle(db, deps.changed, { ...settled, worked, results });
-    tell(deps, lane, results);
+    hintOf(deps, lane, results);
+    report(deps, lane, results);
     const failed = outcomes.some((outcome) => outcome instanceof ProviderError);
     const seconds = (performance.now() - started) / 1_000;
     const labels = { type: lane.task_type, outcome: failed ? "failed" : "succeeded" };
@@ -93,13 +95,14 @@ export async function runBatch(deps: WorkerDeps, batch: Batch, signal: AbortSign
 }
 
 /** Gives the tasks of a batch back unchanged. */
-export async function releaseBatch({ db, changed }: WorkerDeps, { lane, batchNo, tasks }: Batch): Promise<void> {
+export async function releaseBatch(deps: WorkerDeps, { lane, batchNo, tasks }: Batch): Promise<void> {
   const results = tasks.map((task) => resultOf(task, "released", batchNo));
   const worked = { embeddings: [], summaries: [] };
   const none = { tenantId: lane.tenant_id, batchNo, model: null, readAt: "-infinity" };
-  await settle(db, changed, { ...none, worked, results }).catch((error: unknown) => {
+  await settle(deps.db, deps.changed, { ...none, worked, results }).catch((error: unknown) => {
     if (!(error instanceof ClaimLost)) throw error;
   });
+  hintOf(deps, lane, results);
 }
 
 /** Only if the model failed for all that it was asked: then it would for the next batch as well. */
@@ -109,7 +112,16 @@ function holdMsOf(outcomes: readonly Outcome[]): number {
   return Math.max(...errors.map(({ retryAfterMs }) => retryAfterMs)) || HOLD_MS;
 }
 
-function tell({ metrics, log }: WorkerDeps, lane: Lane, results: readonly TaskResult[]): void {
+function hintOf({ db, hints }: WorkerDeps, { tenant_id: tenantId }: Lane, tasks: readonly { id: string }[]): void {
+  hints.changed(
+    db,
+    "lineage-task",
+    tasks.map(({ id }) => id),
+    { tenantId },
+  );
+}
+
+function report({ metrics, log }: WorkerDeps, lane: Lane, results: readonly TaskResult[]): void {
   for (const { status, outdated } of results) {
     const outcome = outdated ? "outdated" : status.toLowerCase();
     metrics.count("millrace_lineage_tasks_total", { type: lane.task_type, outcome });

@@ -4,7 +4,7 @@ import { useDatabase } from "../../../test/database.ts";
 import { signal, until } from "../../../test/until.ts";
 import type { Db } from "../../kernel/data/db.ts";
 import { hang } from "../../webhooks/receiver.fixture.ts";
-import { embeds } from "./model-server.fixture.ts";
+import { embeds } from "./providers/model-server.fixture.ts";
 import { SETTINGS, type TestTasks, useTasks } from "./tasks.fixture.ts";
 
 const database = useDatabase();
@@ -147,13 +147,17 @@ test("several processes share the tasks, and each is worked on once", async () =
   expect(new Set(texts).size).toBe(1_000);
 });
 
-test("when the database fails while results are written, they are written as soon as it is back", async () => {
+test.each([
+  ["is away", "ECONNRESET"],
+  ["cancels the write for its time", "57014"],
+  ["waits too long for a lock", "55P03"],
+])("when the database %s while results are written, they are written a moment later", async (_, code) => {
   let broken = 2;
   const flaky: Db = {
     ...database.db,
     tx(work) {
       broken -= 1;
-      if (broken >= 0) return Promise.reject(Object.assign(new Error("gone"), { code: "ECONNRESET" }));
+      if (broken >= 0) return Promise.reject(Object.assign(new Error("gone"), { code }));
       return database.db.tx(work);
     },
   };

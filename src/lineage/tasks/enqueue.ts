@@ -1,10 +1,10 @@
-/** From assets that changed to tasks: which kind of task each needs under its tenant's model, and under which hash. */
+/** Queues the tasks that changed assets need: by the kind of asset, the tenant's model and the hash of the content. */
 import type { Queryable } from "../../kernel/data/db.ts";
-import type { Attributes } from "../claims.ts";
-import type { AssetName } from "../names.ts";
-import { enqueueTasks, type NewTask } from "../store/tasks.ts";
+import type { Attributes } from "../graph/facts.ts";
+import type { AssetName } from "../graph/names.ts";
 import { fingerprintsOf, type TenantModel } from "./model.ts";
 import type { TaskStatus } from "./states.ts";
+import { enqueueTasks, type NewTask } from "./store/tasks.ts";
 import { textOf } from "./text.ts";
 
 export interface ChangedAsset {

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { until } from "../../../test/until.ts";
-import type { Lane } from "../store/tasks.ts";
 import { choose } from "./fairness.ts";
+import type { Lane } from "./store/tasks.ts";
 import { SETTINGS, useTasks } from "./tasks.fixture.ts";
 
 const lane = (tenant: number, task_type: Lane["task_type"] = "EMBEDDING"): Lane => ({

@@ -1,8 +1,8 @@
 /**
- * Which lanes get the free slots. Tenants take turns, a batch at a time, and whoever has the fewest batches under way is
- * first: a tenant with 100,000 tasks holds back none with 5.
+ * Decides which lanes get the free slots. Tenants take turns, a batch at a time, those with the fewest running batches first: a
+ * tenant with 100,000 tasks does not delay one with 5.
  */
-import type { Lane } from "../store/tasks.ts";
+import type { Lane } from "./store/tasks.ts";
 
 export interface Slots {
   free: number;

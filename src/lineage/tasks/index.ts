@@ -1,6 +1,6 @@
 /**
- * Async tasks: what is computed of assets after their events were acknowledged, embeddings and summaries of statements. Events
- * queue tasks in their own transaction; nothing that fails here reaches them.
+ * Async tasks: embeddings of assets and summaries of statements. They are queued in the transaction of their event and run
+ * after it is acknowledged, so their failures never reach ingest.
  */
 
 import type { Db, Tx } from "../../kernel/data/db.ts";
@@ -11,16 +11,16 @@ import type { Clock } from "../../kernel/time/clock.ts";
 import type { LeaseWorker } from "../../kernel/work/lease-worker.ts";
 import type { OnRun, Service, ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
-import type { LineageMetrics } from "../catalogue.ts";
+import type { LineageHints, LineageMetrics } from "../catalogue.ts";
 import { createTaskActions, type TaskActions } from "./actions.ts";
 import { measureBacklog } from "./backlog.ts";
 import type { Batch } from "./batch.ts";
 import { type ChangedAsset, enqueue, type TaskTenant } from "./enqueue.ts";
-import { normalized } from "./hash-embedder.ts";
 import { fingerprintOf, type TenantModel } from "./model.ts";
 import { createModels, type Models } from "./models.ts";
-import { ProviderError } from "./provider.ts";
-import { createProviders } from "./providers.ts";
+import { normalized } from "./providers/hash-embedder.ts";
+import { ProviderError } from "./providers/provider.ts";
+import { createProviders } from "./providers/providers.ts";
 import { createRequeue } from "./requeue.ts";
 import { createRetention } from "./retention.ts";
 import type { TasksSettings } from "./settings.ts";
@@ -49,6 +49,7 @@ export interface Tasks {
 export interface TasksDeps {
   db: Db;
   wake: Wake;
+  hints: LineageHints;
   outbound: Outbound;
   metrics: LineageMetrics;
   log: ServiceLog;
@@ -58,7 +59,7 @@ export interface TasksDeps {
   settings: TasksSettings;
   /** Where the credentials of models are. */
   env: Environment;
-  /** Told of the assets that have a new embedding or summary, in the transaction that writes it. */
+  /** Called with the assets that get a new embedding or summary, in the transaction that writes it. */
   changed: Changed;
 }
 
@@ -66,7 +67,7 @@ export interface TasksDeps {
 const GATHER_MS = 50;
 
 export function createTasks(deps: TasksDeps): Tasks {
-  const { wake, settings, log } = deps;
+  const { wake, hints, settings, log } = deps;
   const timeoutMs = settings.timeoutSeconds * 1_000;
   const providers = createProviders({ ...deps, timeoutMs, credentials: settings.credentials });
   let gathering: NodeJS.Timeout | undefined;
@@ -82,7 +83,10 @@ export function createTasks(deps: TasksDeps): Tasks {
   return {
     async enqueue(tx, tenant, changed) {
       const queued = await enqueue(tx, tenant, changed, WANTED_BY_EVENT);
-      if (queued > 0) tx.afterCommit(push);
+      if (queued > 0) {
+        tx.afterCommit(push);
+        hints.changed(tx, "lineage-task", "*", { tenantId: tenant.id });
+      }
       return queued;
     },
 

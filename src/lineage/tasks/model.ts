@@ -1,6 +1,6 @@
 /**
- * What embeds and summarises a tenant's assets. Each tenant chooses for itself; without a choice nothing is computed and
- * nothing is sent anywhere. The built-in pair is a choice like any other.
+ * The model that embeds and summarises a tenant's assets. Each tenant chooses one; without a choice nothing is computed or sent
+ * anywhere. The built-in pair has to be chosen too.
  */
 import { type Static, Type } from "typebox";
 

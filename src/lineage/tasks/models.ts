@@ -1,13 +1,13 @@
-/** What people do with a tenant's model: choose one, look at it, have none. */
+/** Use cases of a tenant's model: choose, show, remove. */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
-import { lineageError } from "../catalogue.ts";
-import { readModel, writeModel } from "../store/models.ts";
+import { type LineageHints, lineageError } from "../catalogue.ts";
 import type { TenantModel } from "./model.ts";
-import type { Providers } from "./providers.ts";
+import type { Providers } from "./providers/providers.ts";
+import { readModel, writeModel } from "./store/models.ts";
 import { MODELS_TOPIC, TENANTS_TOPIC } from "./topics.ts";
 
 export interface Models {
@@ -19,12 +19,20 @@ export interface Models {
   remove(tenantId: string, actor: Actor, options?: DryRun): Promise<void>;
 }
 
-export function createModels({ db, wake, providers }: { db: Db; wake: Wake; providers: Providers }): Models {
+export interface ModelsDeps {
+  db: Db;
+  wake: Wake;
+  hints: LineageHints;
+  providers: Providers;
+}
+
+export function createModels({ db, wake, hints, providers }: ModelsDeps): Models {
   async function write(tenantId: string, model: TenantModel | null, actor: Actor, options: DryRun): Promise<void> {
     const action = model ? "tenant.model" : "tenant.model-remove";
     await transact(db, options, async (tx) => {
       if (!(await writeModel(tx, tenantId, model))) throw lineageError("TENANT_NOT_FOUND", { tenantId });
       await audit(tx, actor, action, tenantId, model ?? {});
+      hints.changed(tx, "tenant", tenantId, { tenantId });
       tx.afterCommit(() => {
         wake.hint(TENANTS_TOPIC);
         wake.hint(MODELS_TOPIC);

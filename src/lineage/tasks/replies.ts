@@ -1,5 +1,5 @@
 /** Rows of tasks as the API shows them. */
-import type { AttemptRow, BatchRow, TaskRow } from "../store/task-reads.ts";
+import type { AttemptRow, BatchRow, TaskRow } from "./store/reads.ts";
 
 export function taskReply(row: TaskRow) {
   return {

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { until } from "../../../test/until.ts";
-import { tableName } from "../names.ts";
+import { tableName } from "../graph/names.ts";
 import { actor, BUILTIN, sqlAsset, type TestTasks, useTasks } from "./tasks.fixture.ts";
 
 const database = useDatabase();

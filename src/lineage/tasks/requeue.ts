@@ -1,16 +1,15 @@
 /**
- * After a tenant has chosen a model: looks at all its assets, a step at a time, and queues those whose embedding or summary is
- * another model's or missing. How far it has come is kept with the tenant, so any process can go on with it at any time.
- * There are two rounds: processes remember tenants for some seconds, and an event that one of them took for a tenant
- * without this model may have made an asset behind the first.
+ * After a tenant has chosen a model, queues its assets whose embedding or summary is missing or another model's, step by step. The
+ * progress is stored with the tenant, so any process can continue. There are two rounds: processes cache tenants for some
+ * seconds, and one that did not know of the model yet may have added an asset behind the first round.
  */
 import type { Db } from "../../kernel/data/db.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
-import { type Advance, advanceRequeueing, type Requeueing, requeueing } from "../store/models.ts";
-import { assetsAfter } from "../store/task-results.ts";
 import { enqueue } from "./enqueue.ts";
 import { WANTED_BY_EVENT, WANTED_BY_MODEL } from "./states.ts";
+import { type Advance, advanceRequeueing, type Requeueing, requeueing } from "./store/models.ts";
+import { assetsAfter } from "./store/results.ts";
 import { EMBEDDED_KINDS } from "./text.ts";
 import { MODELS_TOPIC } from "./topics.ts";
 

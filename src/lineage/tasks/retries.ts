@@ -1,10 +1,10 @@
-/** When a task is tried again, and what becomes of it: the arithmetic between an outcome and a row. */
+/** Computes the next state and due time of a task from its outcome. */
+import { MINUTE_MS } from "../../kernel/time/units.ts";
 import { type RetryPolicy, retryDelayMs } from "../../kernel/work/retry.ts";
-import type { TaskResult } from "../store/task-results.ts";
-import type { ClaimedTask } from "../store/tasks.ts";
+import type { TaskResult } from "./store/results.ts";
+import type { ClaimedTask } from "./store/tasks.ts";
 import type { Outcome } from "./work.ts";
 
-const MINUTE_MS = 60_000;
 /** No jitter: what failed together comes again together, as one batch. */
 const POLICY: RetryPolicy = { stepsMs: [1, 5, 15, 60, 360].map((minutes) => minutes * MINUTE_MS), jitter: 0 };
 /** A service that fails is asked again after this time, with one batch, unless it says when. */

@@ -20,7 +20,7 @@ export const ModelBody = Object.assign(
         {
           ...EmbeddingModel.properties,
           dimension: Type.Optional(
-            Type.Integer({ minimum: 8, maximum: 8_192, description: "Of the built-in model 384 if it is not told." }),
+            Type.Integer({ minimum: 8, maximum: 8_192, description: "Of the built-in model 384 by default." }),
           ),
         },
         { additionalProperties: false },

@@ -1,4 +1,4 @@
-/** What `millrace.yaml` may say under `lineage.tasks`. */
+/** The settings under `lineage.tasks` in `millrace.yaml`. */
 import { type Static, Type } from "typebox";
 
 /**

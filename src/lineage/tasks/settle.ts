@@ -1,6 +1,7 @@
-/** Writes down what came of a batch: the results, the tasks, their attempts and the batch, all or none of it. */
-import { type Db, isUnavailable, type Tx } from "../../kernel/data/db.ts";
-import { type RetryPolicy, withRetry } from "../../kernel/work/retry.ts";
+/** Writes the results of a batch in one transaction: results, tasks, attempts and the batch itself. */
+import type { Db, Tx } from "../../kernel/data/db.ts";
+import { createSettle } from "../../kernel/work/settle.ts";
+import { fingerprintsOf, type TenantModel } from "./model.ts";
 import {
   finishAttempts,
   finishBatch,
@@ -8,11 +9,10 @@ import {
   type TaskResult,
   upsertEmbeddings,
   upsertSummaries,
-} from "../store/task-results.ts";
-import { fingerprintsOf, type TenantModel } from "./model.ts";
+} from "./store/results.ts";
 import type { Worked } from "./work.ts";
 
-/** Tells of assets whose summary or embedding changed, in the transaction that changes it. */
+/** Called with assets whose summary or embedding changed, in the transaction that changes it. */
 export type Changed = (tx: Tx, tenantId: string, nodeIds: readonly string[]) => Promise<void>;
 
 export interface Settlement {
@@ -25,16 +25,13 @@ export interface Settlement {
   results: readonly TaskResult[];
 }
 
-/** What was computed cost a call of a model; a moment without the database is waited for. */
-const PATIENCE: RetryPolicy = { maxAttempts: 6, baseMs: 100, factor: 2, capMs: 2_000, jitter: 0.2 };
-
 /** The tasks went on without us: another process has taken them, and nothing of ours was written. */
 export class ClaimLost extends Error {}
 
-/** Throws ClaimLost. */
+/** Throws ClaimLost. What was computed cost a call of a model: a moment without the database, or a slow one, is waited for. */
 export function settle(db: Db, changed: Changed, settlement: Settlement): Promise<void> {
-  const write = () => db.tx((tx) => settleIn(tx, changed, settlement));
-  return withRetry(write, { policy: PATIENCE, retryOn: isUnavailable });
+  const write = createSettle(() => db.tx((tx) => settleIn(tx, changed, settlement)), 1);
+  return write(settlement.batchNo, settlement);
 }
 
 async function settleIn(tx: Tx, changed: Changed, settlement: Settlement): Promise<void> {

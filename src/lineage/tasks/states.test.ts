@@ -1,12 +1,12 @@
 /** Every move of a task is tried from every state: legal ones are made, all others leave the row as it is. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
-import { tableName } from "../names.ts";
-import { cancelTask, resetTask, resetTasks } from "../store/task-reads.ts";
-import { finishTasks, type TaskResult } from "../store/task-results.ts";
-import { claimTasks, reclaimTasks } from "../store/tasks.ts";
+import { tableName } from "../graph/names.ts";
 import { enqueue } from "./enqueue.ts";
 import { TASK_NEXT, TASK_STATUSES, type TaskStatus, WANTED_BY_EVENT, WANTED_BY_MODEL } from "./states.ts";
+import { cancelTask, resetTask, resetTasks } from "./store/reads.ts";
+import { finishTasks, type TaskResult } from "./store/results.ts";
+import { claimTasks, reclaimTasks } from "./store/tasks.ts";
 import { type Asset, BUILTIN, useTasks } from "./tasks.fixture.ts";
 
 const database = useDatabase();

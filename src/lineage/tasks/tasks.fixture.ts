@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { afterEach, beforeEach } from "vitest";
 import type { TestDatabase } from "../../../test/database.ts";
 import { recordingLog } from "../../../test/log.ts";
+import { noHints } from "../../../test/no-hints.ts";
 import { until } from "../../../test/until.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import { createOutbound } from "../../kernel/net/outbound.ts";
@@ -11,11 +12,11 @@ import { createMetrics } from "../../kernel/telemetry/metrics.ts";
 import { systemClock } from "../../kernel/time/clock.ts";
 import { createWake } from "../../kernel/work/wake.ts";
 import { CATALOGUE } from "../catalogue.ts";
-import type { Attributes } from "../claims.ts";
-import { type AssetName, columnName, keyOf, ownName, tableName } from "../names.ts";
+import type { Attributes } from "../graph/facts.ts";
+import { type AssetName, columnName, keyOf, ownName, tableName } from "../graph/names.ts";
 import { createTasks, type TasksDeps } from "./index.ts";
 import type { TenantModel } from "./model.ts";
-import { DIMENSION, type ModelServer, startModelServer } from "./model-server.fixture.ts";
+import { DIMENSION, type ModelServer, startModelServer } from "./providers/model-server.fixture.ts";
 import type { TasksSettings } from "./settings.ts";
 import type { TaskStatus } from "./states.ts";
 
@@ -60,6 +61,7 @@ function openTasks(database: TestDatabase, given: Partial<TasksDeps>) {
   const tasks = createTasks({
     db,
     wake,
+    hints: noHints,
     outbound,
     metrics,
     log,

@@ -1,7 +1,7 @@
 /** The text of an asset, and the hash that a task knows it by. */
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { columnName, NODE_KINDS, tableName } from "../names.ts";
+import { columnName, NODE_KINDS, tableName } from "../graph/names.ts";
 import { EMBEDDED_KINDS, embeddedText, textOf } from "./text.ts";
 
 const ORDERS = tableName("gravitino", "lake", "sales", "orders");
@@ -11,7 +11,7 @@ test("an asset is told by its kind, its whole name and what describes it", () =>
     "table lake.sales.orders\nall orders\npii gold",
   );
   expect(textOf(columnName(ORDERS, "id"), { dataType: "bigint", description: null, nullable: false })?.text).toBe(
-    "column lake.sales.orders.id\nbigint",
+    "column lake.sales.orders.id",
   );
   expect(textOf(tableName("external", "s3://bucket", "", "a/b.parquet"), {})?.text).toBe(
     "table s3://bucket.a/b.parquet",

@@ -1,17 +1,17 @@
 /**
- * The text that stands for an asset when it is embedded, and the hash by which a task knows it. Only what is in the text
- * counts: an event that changes nothing of it costs nothing.
+ * The text of an asset that is embedded, and its hash, by which a task is known. An event that does not change the text queues
+ * nothing.
  */
 import { createHash } from "node:crypto";
-import type { Attributes, AttributeValue } from "../claims.ts";
-import { type AssetName, type NodeKind, ownName } from "../names.ts";
+import type { Attributes, AttributeValue } from "../graph/facts.ts";
+import { type AssetName, type NodeKind, ownName } from "../graph/names.ts";
 
-/** Which attributes tell what an asset is about, in the order of the text. A kind that is missing is not embedded. */
-const TELLING = {
+/** The attributes that are embedded, in the order of the text. Other kinds are not embedded. */
+const EMBEDDED_ATTRIBUTES = {
   CATALOG: ["catalogType", "provider", "description"],
   SCHEMA: ["description"],
   TABLE: ["datasetType", "description", "tags"],
-  COLUMN: ["dataType", "description"],
+  COLUMN: ["description"], // Engines differ in what they call its type, and it does not say what the column is about.
   SQL: ["dialect", "content"],
   METRIC: ["name", "metricType", "unit", "description", "aggregationLogic", "calculationFormula"],
   WORDROOT: ["name", "dataType", "description"],
@@ -21,7 +21,7 @@ const TELLING = {
   TAG: ["description"],
 } as const satisfies Partial<Record<NodeKind, readonly string[]>>;
 
-export const EMBEDDED_KINDS = Object.keys(TELLING) as (keyof typeof TELLING)[];
+export const EMBEDDED_KINDS = Object.keys(EMBEDDED_ATTRIBUTES) as (keyof typeof EMBEDDED_ATTRIBUTES)[];
 
 /** Beyond it models cut off by themselves, or refuse: about 2,000 words, or 8,000 Chinese characters. */
 const TEXT_LENGTH_MAX = 8_000;
@@ -38,8 +38,10 @@ export interface AssetText {
 export function textOf(name: AssetName, attributes: Attributes): AssetText | undefined {
   const { kind } = name;
   if (!isEmbedded(kind)) return undefined;
-  const told = TELLING[kind].map((attribute) => wordsOf(attributes[attribute])).filter((words) => words !== "");
-  const text = [`${kind.toLowerCase()} ${fullName(name)}`, ...told].join("\n");
+  const values = EMBEDDED_ATTRIBUTES[kind]
+    .map((attribute) => wordsOf(attributes[attribute]))
+    .filter((words) => words !== "");
+  const text = [`${kind.toLowerCase()} ${fullName(name)}`, ...values].join("\n");
   const cut = text.slice(0, kind === "SQL" ? SQL_LENGTH_MAX : TEXT_LENGTH_MAX).toWellFormed();
   return { text: cut, hash: createHash("sha256").update(cut).digest("hex") };
 }
@@ -49,14 +51,14 @@ export function embeddedText(text: string, summary: string | undefined): string 
   return [...(summary === undefined ? [] : [summary]), text].join("\n").slice(0, TEXT_LENGTH_MAX).toWellFormed();
 }
 
-/** With what it lies in: a column `id` alone says nothing. The origin of a path is no word that anyone would look for. */
+/** With its parents: a column `id` alone says nothing. Nobody searches for the origin of a path. */
 function fullName(name: AssetName): string {
   const parts = name.path[0] === "gravitino" || name.path[0] === "external" ? name.path.slice(1) : [ownName(name)];
   return parts.filter((part) => part !== "").join(".");
 }
 
-function isEmbedded(kind: NodeKind): kind is keyof typeof TELLING {
-  return kind in TELLING;
+function isEmbedded(kind: NodeKind): kind is keyof typeof EMBEDDED_ATTRIBUTES {
+  return kind in EMBEDDED_ATTRIBUTES;
 }
 
 function wordsOf(value: AttributeValue | undefined): string {

@@ -1,4 +1,4 @@
-/** The wake-up hints between those who queue tasks, those who work on them and those who choose models. */
+/** The wake-up topics of tasks. */
 
 /** There are new tasks. */
 export const TASKS_TOPIC = "lineage.tasks";

@@ -1,14 +1,15 @@
 /**
- * What a batch does: looks at each task's asset as it is now, asks the model for what is really missing, and says what came
- * of every task. It writes nothing.
+ * Computes the outcomes of a batch: reads the present state of each task's asset, asks the model for what is missing, and returns
+ * an outcome for each task. It writes nothing.
  */
-import type { AssetAtWork, EmbeddingResult, SummaryResult } from "../store/task-results.ts";
-import type { ClaimedTask, Lane } from "../store/tasks.ts";
-import { embedEach } from "./embed-each.ts";
-import { normalized } from "./hash-embedder.ts";
+
 import { fingerprintsOf, type TenantModel } from "./model.ts";
-import { ProviderError } from "./provider.ts";
-import type { Providers } from "./providers.ts";
+import { embedEach } from "./providers/embed-each.ts";
+import { normalized } from "./providers/hash-embedder.ts";
+import { ProviderError } from "./providers/provider.ts";
+import type { Providers } from "./providers/providers.ts";
+import type { AssetAtWork, EmbeddingResult, SummaryResult } from "./store/results.ts";
+import type { ClaimedTask, Lane } from "./store/tasks.ts";
 import { embeddedText, textOf } from "./text.ts";
 
 /**

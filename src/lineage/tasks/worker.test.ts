@@ -4,9 +4,9 @@ import { useDatabase } from "../../../test/database.ts";
 import { signal, until } from "../../../test/until.ts";
 import { createOutbound } from "../../kernel/net/outbound.ts";
 import { hang, reset } from "../../webhooks/receiver.fixture.ts";
-import { tableName } from "../names.ts";
+import { tableName } from "../graph/names.ts";
 import type { TenantModel } from "./model.ts";
-import { answer, chats, DIMENSION, embeds } from "./model-server.fixture.ts";
+import { answer, chats, DIMENSION, embeds } from "./providers/model-server.fixture.ts";
 import { type Asset, actor, BUILTIN, KEY, SETTINGS, sqlAsset, type TestTasks, useTasks } from "./tasks.fixture.ts";
 import { MODELS_TOPIC } from "./topics.ts";
 

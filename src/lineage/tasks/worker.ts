@@ -1,7 +1,6 @@
 /**
- * Works on tasks. Whoever queues some wakes it; what is due later it knows, and what a lost process had claimed it takes back
- * when that claim runs out. So an idle process asks the database every two minutes. Batches go their own ways from their
- * claims on: one model that hangs delays no other tenant.
+ * The worker for tasks. It wakes when tasks are queued, when the next is due, and when a claim of a lost process expires, so an idle
+ * process polls every two minutes only. Batches run independently: a model that hangs delays no other tenant.
  */
 
 import type { Db } from "../../kernel/data/db.ts";
@@ -10,18 +9,19 @@ import { createLeaseWorker, type LeaseWorker } from "../../kernel/work/lease-wor
 import type { RunControl } from "../../kernel/work/run-control.ts";
 import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
-import type { LineageMetrics } from "../catalogue.ts";
-import { type Lane, nextExpiryMs, reclaimTasks, type WaitingLane, waitingLanes } from "../store/tasks.ts";
+import type { LineageHints, LineageMetrics } from "../catalogue.ts";
 import { type Batch, claimBatch, releaseBatch, runBatch } from "./batch.ts";
 import { choose, laneKey } from "./fairness.ts";
-import type { Providers } from "./providers.ts";
+import type { Providers } from "./providers/providers.ts";
 import type { TasksSettings } from "./settings.ts";
 import type { Changed } from "./settle.ts";
+import { type Lane, nextExpiryMs, reclaimTasks, type WaitingLane, waitingLanes } from "./store/tasks.ts";
 import { MODELS_TOPIC, TASKS_TOPIC } from "./topics.ts";
 
 export interface WorkerDeps {
   db: Db;
   wake: Wake;
+  hints: LineageHints;
   metrics: LineageMetrics;
   log: ServiceLog;
   onRun: OnRun;
@@ -138,7 +138,7 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<Batch> {
     fields: ({ fence }) => ({ batchNo: fence }),
   });
   metrics.gauge("millrace_lineage_batches_in_flight", () => [{ labels: {}, value: worker.inFlight() }]);
-  // Whoever chose a model or reset tasks has corrected what was wrong, or wants to know.
+  // A person who chose a model or reset tasks has corrected the cause, or wants to see whether it is.
   const unlisten = wake.on(MODELS_TOPIC, () => {
     pausedUntilMs.clear();
     worker.wake();

@@ -2,7 +2,7 @@
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { filtered } from "../../kernel/data/filtered.ts";
 import { statement } from "../../kernel/data/statement.ts";
-import type { DeliveryStatus } from "../states.ts";
+import type { DeliveryStatus, RecoverableStatus } from "../delivery/states.ts";
 import type { AttemptRow } from "./deliveries.ts";
 
 export interface DeliveryRow {
@@ -21,18 +21,28 @@ export interface DeliveryRow {
   last_error: string | null;
   created_at: Date;
   ended_at: Date | null;
+  /** Of the last attempt. */
+  duration_ms: number | null;
+  kpi_ids: string[];
 }
 
+/** A list shows that there are more, and the payload has them all. */
+const KPIS_LISTED = 20;
 const COLUMNS = `d.id, d.event_id, d.event, d.callback_url, d.subscription_ids, d.model_id, d.op_time, d.retry_num, d.status,
-          d.due_at, d.attempt, d.status_code, d.last_error, d.created_at, d.ended_at`;
+          d.due_at, d.attempt, d.status_code, d.last_error, d.created_at, d.ended_at,
+          (select a.duration_ms from webhooks.delivery_attempt a where a.delivery_id = d.id order by a.attempt desc limit 1) as duration_ms,
+          array(select json_array_elements_text(d.payload -> 'affectedKpiIds') limit ${KPIS_LISTED}) as kpi_ids`;
 
-export interface DeliveryFilter {
+/** Which deliveries. */
+export interface DeliveryChoice {
   callbackUrl?: string;
   subscriptionId?: number;
   modelId?: string;
   opTime?: string;
   status?: DeliveryStatus;
   since?: string;
+}
+export interface DeliveryFilter extends DeliveryChoice {
   /** The last delivery of the previous page. */
   after?: string;
 }
@@ -40,17 +50,29 @@ export interface DeliveryFilter {
 /** The expression of the index on addresses. */
 const HASH = "hashtextextended(d.callback_url, 0)";
 
-const LIST = filtered<DeliveryFilter, DeliveryRow>({
+/** `isFailed` has its status in the text, because the index of failures applies to no parameter. */
+type Conditions = DeliveryChoice & { isFailed?: true };
+const CONDITIONS = {
+  callbackUrl: (p: string) => `${HASH} = hashtextextended(${p}, 0) and d.callback_url = ${p}`,
+  // Also by its address, which has an index.
+  subscriptionId: (p: string) => `${p}::int4 = any(d.subscription_ids) and ${HASH} =
+      (select hashtextextended(s.callback_url, 0) from webhooks.metrics_webhook_subscription s where s.id = ${p}::int4)`,
+  modelId: (p: string) => `d.model_id = ${p}`,
+  opTime: (p: string) => `d.op_time = ${p}`,
+  status: (p: string) => `d.status = ${p}`,
+  isFailed: (p: string) => `${p}::boolean and d.status = 'FAILED'`,
+  since: (p: string) => `d.created_at >= ${p}::timestamptz`,
+} as const;
+
+function conditionsOf<Choice extends DeliveryChoice>({ status, ...choice }: Choice) {
+  if (status === "FAILED") return { ...choice, isFailed: true as const };
+  return status === undefined ? choice : { ...choice, status };
+}
+
+const LIST = filtered<Conditions & Pick<DeliveryFilter, "after">, DeliveryRow>({
   name: "webhooks.list",
   conditions: {
-    callbackUrl: (p) => `${HASH} = hashtextextended(${p}, 0) and d.callback_url = ${p}`,
-    // Also by its address, which has an index.
-    subscriptionId: (p) => `${p}::int4 = any(d.subscription_ids) and ${HASH} =
-      (select hashtextextended(s.callback_url, 0) from webhooks.metrics_webhook_subscription s where s.id = ${p}::int4)`,
-    modelId: (p) => `d.model_id = ${p}`,
-    opTime: (p) => `d.op_time = ${p}`,
-    status: (p) => `d.status = ${p}`,
-    since: (p) => `d.created_at >= ${p}::timestamptz`,
+    ...CONDITIONS,
     after: (p) => `(d.created_at, d.id) < (select a.created_at, a.id from webhooks.delivery a where a.id = ${p}::uuid)`,
   },
   text: (where, parameter) => `select ${COLUMNS} from webhooks.delivery d where ${where}
@@ -59,7 +81,7 @@ const LIST = filtered<DeliveryFilter, DeliveryRow>({
 
 /** Newest first. */
 export function listDeliveries(db: Db, filter: DeliveryFilter, limit: number): Promise<DeliveryRow[]> {
-  const { statement: list, values } = LIST(filter);
+  const { statement: list, values } = LIST(conditionsOf(filter));
   return db.read(list, [...values, limit]);
 }
 
@@ -103,22 +125,24 @@ export async function redeliver(tx: Queryable, id: string): Promise<boolean> {
 }
 
 const NOW = statement<{ now: string }>("webhooks.delivery.now", "select now()::text as now");
-// Deliveries that fail again meanwhile end after `before` and are left out, so that the loop of the caller ends.
-const RECOVERABLE = `d.status = 'FAILED' and d.created_at >= $1::timestamptz and d.ended_at <= $2::timestamptz
-       and ($3::text is null or d.callback_url = $3)
+// Deliveries that end again meanwhile do so after `before` and are left out, so that the loop of the caller ends.
+const endedBefore = (before: string) => `d.ended_at <= ${before}::timestamptz
        and (cardinality(d.subscription_ids) = 0 or ${PRESENT_URL} is not null)`;
-const COUNT_RECOVERABLE = statement<{ count: number }>(
-  "webhooks.delivery.recoverable",
-  `select count(*)::int as count from webhooks.delivery d where ${RECOVERABLE}`,
-);
-const RECOVER = statement<{ id: string }>(
-  "webhooks.delivery.recover",
-  `with picked as materialized (
+const COUNT_RECOVERABLE = filtered<Conditions, { count: number }>({
+  name: "webhooks.delivery.recoverable",
+  conditions: CONDITIONS,
+  text: (where, parameter) =>
+    `select count(*)::int as count from webhooks.delivery d where ${where} and ${endedBefore(parameter(0))}`,
+});
+const RECOVER = filtered<Conditions, { id: string }>({
+  name: "webhooks.delivery.recover",
+  conditions: CONDITIONS,
+  text: (where, parameter) => `with picked as materialized (
      select d.id, ${PRESENT_URL} as url from webhooks.delivery d
-     where ${RECOVERABLE}
-     order by d.created_at limit $4 for update of d skip locked
+     where ${where} and ${endedBefore(parameter(0))}
+     order by d.created_at limit ${parameter(1)} for update of d skip locked
    ) update webhooks.delivery t ${AGAIN} from picked p where t.id = p.id returning t.id`,
-);
+});
 
 export async function databaseTime(db: Queryable): Promise<string> {
   const [row] = await db.rows(NOW);
@@ -126,20 +150,19 @@ export async function databaseTime(db: Queryable): Promise<string> {
   return row.now;
 }
 
-export interface Recovery {
+export interface Recovery extends DeliveryChoice {
+  status: RecoverableStatus;
   since: string;
-  before: string;
-  callbackUrl: string | null;
-  limit: number;
 }
 
 /** How many `recover` would send again, over all its batches. */
-export async function countRecoverable(db: Queryable, which: Omit<Recovery, "limit">): Promise<number> {
-  const [row] = await db.rows(COUNT_RECOVERABLE, [which.since, which.before, which.callbackUrl]);
-  return row?.count ?? 0;
+export async function countRecoverable(db: Queryable, which: Recovery, before: string): Promise<number> {
+  const { statement: count, values } = COUNT_RECOVERABLE(conditionsOf(which));
+  return (await db.rows(count, [...values, before]))[0]?.count ?? 0;
 }
 
 /** Answers how many will be sent again. */
-export async function recover(db: Queryable, { since, before, callbackUrl, limit }: Recovery): Promise<number> {
-  return (await db.rows(RECOVER, [since, before, callbackUrl, limit])).length;
+export async function recover(db: Queryable, which: Recovery, before: string, limit: number): Promise<number> {
+  const { statement: again, values } = RECOVER(conditionsOf(which));
+  return (await db.rows(again, [...values, before, limit])).length;
 }

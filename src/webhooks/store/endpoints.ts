@@ -18,7 +18,8 @@ export async function ensureEndpoint(tx: Queryable, url: string, team: string, s
 
 const ENABLE = statement(
   "webhooks.endpoint.enable",
-  `update webhooks.endpoint set disabled_at = null, disabled_reason = null, failing_since = null, held_until = null
+  `update webhooks.endpoint set disabled_at = null, disabled_reason = null, failing_since = null, held_until = null,
+       failure_alerted_at = null
    where callback_url = $1 and team_name = $2 and (disabled_at is not null or failing_since is not null)`,
 );
 
@@ -63,7 +64,7 @@ export async function rotateKey(
 
 const SUCCEEDED = statement(
   "webhooks.endpoint.succeeded",
-  `update webhooks.endpoint e set failing_since = null from ${itemsByKey({ callback_url: "text" })}
+  `update webhooks.endpoint e set failing_since = null, failure_alerted_at = null from ${itemsByKey({ callback_url: "text" })}
    where e.callback_url = i.callback_url and e.failing_since is not null`,
 );
 
@@ -122,4 +123,42 @@ export async function noteFailures(
   );
   if (reasons.size > 0) await tx.rows(DISABLE_SUBSCRIPTIONS, [[...reasons.keys()]]);
   return [...reasons].map(([callbackUrl, reason]) => ({ callbackUrl, reason }));
+}
+
+export interface FailedDelivery {
+  id: string;
+  callback_url: string;
+  event: string;
+  model_id: string | null;
+  op_time: string | null;
+  attempt: number;
+  status_code: number | null;
+  last_error: string | null;
+}
+
+// One delivery for each callback. A callback that was just disabled has an alert of its own.
+const TO_ALERT = statement<FailedDelivery>(
+  "webhooks.endpoint.alert_failed",
+  `with failed as materialized (
+     select distinct on (callback_url) id, callback_url, event, model_id, op_time, attempt, status_code, last_error
+     from webhooks.delivery where id = any($1::uuid[]) and status = 'FAILED' order by callback_url, id
+   ), due as materialized (
+     select e.callback_url, e.team_name from webhooks.endpoint e join failed f on f.callback_url = e.callback_url
+     where e.disabled_at is null
+       and (e.failure_alerted_at is null or e.failure_alerted_at <= now() - make_interval(mins => $2::int4))
+     order by e.callback_url, e.team_name for no key update of e
+   ), marked as (
+     update webhooks.endpoint e set failure_alerted_at = now() from due d
+     where e.callback_url = d.callback_url and e.team_name = d.team_name returning e.callback_url
+   )
+   select * from failed f where f.callback_url in (select callback_url from marked)`,
+);
+
+/** Of these deliveries those that people should hear of: at most one of a callback in `everyMinutes`. */
+export function failuresToAlert(
+  tx: Queryable,
+  deliveryIds: readonly string[],
+  everyMinutes: number,
+): Promise<FailedDelivery[]> {
+  return tx.rows(TO_ALERT, [deliveryIds, everyMinutes]);
 }

@@ -2,7 +2,7 @@
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { filtered } from "../../kernel/data/filtered.ts";
 import { statement } from "../../kernel/data/statement.ts";
-import type { SecretType } from "../secret.ts";
+import type { SecretType } from "../secrets/secret.ts";
 
 export interface SubscriptionFields {
   kpi_id: string;
@@ -80,6 +80,29 @@ const LOCK = statement<SubscriptionRow>(
 
 export async function lockSubscription(tx: Queryable, id: number): Promise<SubscriptionRow | undefined> {
   return (await tx.rows(LOCK, [id]))[0];
+}
+
+// The oldest, where an earlier version let several be made.
+const SAME = statement<SubscriptionRow>(
+  "webhooks.subscription.same",
+  `select id, ${FIELDS.join(", ")}, created_at, updated_at from ${TABLE}
+   where callback_url = $1 and team_name = $2 and kpi_id = $3 order by id limit 1`,
+);
+
+export async function findSame(
+  tx: Queryable,
+  { callback_url, team_name, kpi_id }: Pick<SubscriptionFields, "callback_url" | "team_name" | "kpi_id">,
+): Promise<SubscriptionRow | undefined> {
+  return (await tx.rows(SAME, [callback_url, team_name, kpi_id]))[0];
+}
+
+const OF_KPI = statement<{ id: number; callback_url: string }>(
+  "webhooks.subscription.of_kpi",
+  `select id, callback_url from ${TABLE} where kpi_id = $1 order by id limit 1`,
+);
+
+export async function subscriptionOfKpi(tx: Queryable, kpiId: string) {
+  return (await tx.rows(OF_KPI, [kpiId]))[0];
 }
 
 const DELETE = statement("webhooks.subscription.delete", `delete from ${TABLE} where id = $1`);

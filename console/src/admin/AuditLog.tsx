@@ -1,0 +1,148 @@
+/** Who did what, newest first. */
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { withQuery } from "../api/client.ts";
+import { serverClock } from "../api/clock.ts";
+import { onEndOf, useLiveList } from "../api/live.ts";
+import { Button } from "../parts/Button.tsx";
+import { type Column, DataList } from "../parts/DataList.tsx";
+import { Drawer, Split } from "../parts/Drawer.tsx";
+import { Fields } from "../parts/Fields.tsx";
+import { Loaded, Panel } from "../parts/Page.tsx";
+import { Filter, Select } from "../parts/Select.tsx";
+import { Time } from "../parts/Time.tsx";
+import { common } from "../words/common.ts";
+import { useWords } from "../words/words.ts";
+import styles from "./admin.module.css";
+import { AUDIT, type AuditItem, type AuditPage } from "./api.ts";
+import { type AdminSearch, SINCE } from "./routes.ts";
+import { admin } from "./words.ts";
+
+const PAGE_ROWS = 200;
+const DAY_MS = 86_400_000;
+const DAYS = { day: 1, week: 7, month: 31 } as const;
+
+export function AuditLog() {
+  const text = useWords(admin);
+  const shared = useWords(common);
+  const navigate = useNavigate({ from: "/admin" });
+  const { row, ...search } = useSearch({ from: "/admin" });
+  const { who, action, what, since } = search;
+  // Once: a time that moved with the clock would be another list every second.
+  const from = useMemo(
+    () => (since === undefined ? undefined : new Date(serverClock.now() - DAYS[since] * DAY_MS).toISOString()),
+    [since],
+  );
+  const list = useLiveList<AuditPage>(
+    (before) => withQuery(AUDIT, { who, action, what, from, limit: PAGE_ROWS, before }),
+    ({ next }) => next,
+  );
+  const open = (id: string | undefined) => void navigate({ search: (before) => ({ ...before, row: id }) });
+  const set = (change: Partial<AdminSearch>) =>
+    void navigate({ search: (before) => ({ ...before, ...change, row: undefined }), replace: true });
+  const columns: readonly Column<AuditItem>[] = [
+    { name: "at", title: shared.time, width: "160px", cell: ({ at }) => <Time at={at} /> },
+    {
+      name: "actor",
+      title: text.who,
+      width: "minmax(120px, 1fr)",
+      cell: ({ actor }) => (
+        <Link
+          from="/admin"
+          to="/admin"
+          search={(before) => ({ ...before, who: actor, row: undefined })}
+          title={text.onlyBy(actor)}
+        >
+          {actor}
+        </Link>
+      ),
+    },
+    { name: "action", title: text.what, width: "minmax(120px, 1fr)", cell: (one) => one.action },
+    { name: "target", title: text.target, width: "minmax(160px, 2fr)", cell: ({ target }) => target },
+    { name: "address", title: text.from, width: "130px", wideOnly: true, cell: ({ address }) => address },
+  ];
+  const isFiltered = [who, action, what, since].some((one) => one !== undefined);
+  return (
+    <>
+      <AuditFilters search={search} actions={list.data?.[0]?.actions ?? []} set={set} />
+      <Loaded result={list}>
+        {(pages) => {
+          const rows = pages.flatMap(({ items }) => items);
+          const opened = rows.find(({ id }) => id === row);
+          return (
+            <Split drawer={opened && <AuditDrawer item={opened} onClose={() => open(undefined)} />}>
+              <Panel>
+                <DataList
+                  label={text.audit}
+                  rows={rows}
+                  keyOf={({ id }) => id}
+                  selected={row}
+                  onOpen={({ id }) => open(id)}
+                  onEnd={onEndOf(list)}
+                  empty={isFiltered ? shared.noMatch : shared.nothingHere}
+                  columns={columns}
+                />
+              </Panel>
+            </Split>
+          );
+        }}
+      </Loaded>
+    </>
+  );
+}
+
+interface FiltersProps {
+  search: AdminSearch;
+  /** That the log has. */
+  actions: readonly string[];
+  set(change: Partial<AdminSearch>): void;
+}
+
+function AuditFilters({ search: { who, action, what, since }, actions, set }: FiltersProps) {
+  const text = useWords(admin);
+  return (
+    <div className={styles.bar}>
+      <Button kind={who === "me" ? "primary" : "plain"} onPress={() => set({ who: who === "me" ? undefined : "me" })}>
+        {text.onlyMe}
+      </Button>
+      <Filter
+        label={text.whoFilter}
+        value={who === "me" ? "" : (who ?? "")}
+        onChange={(next) => set({ who: next || undefined })}
+      />
+      <Select
+        label={text.what}
+        value={action ?? ""}
+        options={[["", text.anyAction], ...actions.map((one) => [one, one] as const)]}
+        onChange={(next) => set({ action: next || undefined })}
+      />
+      <Filter label={text.targetFilter} value={what ?? ""} onChange={(next) => set({ what: next || undefined })} />
+      <Select
+        label={text.since}
+        value={since ?? ""}
+        options={[["", text.everything], ...SINCE.map((one) => [one, text[one]] as const)]}
+        onChange={(next) => set({ since: next === "" ? undefined : next })}
+      />
+    </div>
+  );
+}
+
+function AuditDrawer({ item, onClose }: { item: AuditItem; onClose(): void }) {
+  const text = useWords(admin);
+  const shared = useWords(common);
+  return (
+    <Drawer title={`${item.action} ${item.target}`} onClose={onClose}>
+      <Fields
+        rows={[
+          [shared.time, <Time key="at" at={item.at} />],
+          [text.who, item.actor],
+          [text.what, item.action],
+          [text.target, item.target],
+          [text.from, item.address],
+          [text.request, <code key="request">{item.requestId}</code>],
+        ]}
+      />
+      <pre>{JSON.stringify(item.details, null, 2)}</pre>
+    </Drawer>
+  );
+}

@@ -1,0 +1,68 @@
+/** What the doctor finds: what is wrong in full, the worst first, and a list of what is in order. */
+import { useLive } from "../api/live.ts";
+import { DataList } from "../parts/DataList.tsx";
+import { Loaded, Panel } from "../parts/Page.tsx";
+import { StateMark } from "../parts/StateMark.tsx";
+import type { State } from "../parts/state.ts";
+import { common } from "../words/common.ts";
+import { useWords } from "../words/words.ts";
+import styles from "./admin.module.css";
+import { DOCTOR, type Finding } from "./api.ts";
+import { admin } from "./words.ts";
+
+type Verdict = Finding["verdict"];
+const STATE_OF: Readonly<Record<Verdict, State>> = { ok: "success", warning: "waiting", broken: "failed" };
+
+export function DoctorPanel() {
+  const text = useWords(admin);
+  const result = useLive<{ findings: readonly Finding[] }>(DOCTOR);
+  const mark = ({ verdict }: Finding) => <StateMark state={STATE_OF[verdict]} label={text[verdict]} />;
+  const shared = useWords(common);
+  return (
+    <Loaded result={result}>
+      {({ findings }) => {
+        const problems = [...findings.filter(is("broken")), ...findings.filter(is("warning"))];
+        return (
+          <>
+            {problems.length > 0 && (
+              <Panel>
+                <ul className={styles.problems}>
+                  {problems.map((one) => (
+                    <li key={one.check}>
+                      {mark(one)}
+                      <b>{one.check}</b>
+                      <span>
+                        {one.found} <span className={styles.advice}>{one.advice}</span>
+                      </span>
+                    </li>
+                  ))}
+                </ul>
+              </Panel>
+            )}
+            <Panel>
+              <DataList
+                label={text.doctor}
+                rows={findings.filter(is("ok"))}
+                keyOf={({ check }) => check}
+                columns={[
+                  { name: "verdict", title: shared.state, width: "140px", cell: mark },
+                  { name: "check", title: text.check, width: "150px", cell: ({ check }) => check },
+                  {
+                    name: "found",
+                    title: text.found,
+                    width: "minmax(160px, 1fr)",
+                    cell: ({ found }) => <span title={found}>{found}</span>,
+                  },
+                ]}
+              />
+            </Panel>
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function is(wanted: Verdict): (finding: Finding) => boolean {
+  return ({ verdict }) => verdict === wanted;
+}

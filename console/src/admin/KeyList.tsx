@@ -1,0 +1,164 @@
+/** The keys of the API: who may do what, made by whom. */
+import { useState } from "react";
+import { act, pathTo } from "../api/client.ts";
+import { refresh, useLive } from "../api/live.ts";
+import { useWhyNot } from "../app/use-why-not.ts";
+import { Button } from "../parts/Button.tsx";
+import { DataList } from "../parts/DataList.tsx";
+import { Dialog } from "../parts/Dialog.tsx";
+import { FormDialog } from "../parts/FormDialog.tsx";
+import { Loaded, Panel } from "../parts/Page.tsx";
+import { ShownOnce } from "../parts/ShownOnce.tsx";
+import { StateMark } from "../parts/StateMark.tsx";
+import { Time } from "../parts/Time.tsx";
+import { useAction } from "../parts/use-action.ts";
+import { common } from "../words/common.ts";
+import { useWords } from "../words/words.ts";
+import { KEYS, type KeyItem, type KeysReply } from "./api.ts";
+import { admin } from "./words.ts";
+
+export function KeyList() {
+  const text = useWords(admin);
+  const shared = useWords(common);
+  const result = useLive<KeysReply>(KEYS, [{ kind: "key" }]);
+  const [isCreating, setCreating] = useState(false);
+  const [revoked, setRevoked] = useState<KeyItem>();
+  const why = useWhyNot("admin");
+  const { isPending, run } = useAction();
+  const revoke = ({ id, name }: KeyItem) =>
+    run(async () => {
+      try {
+        await act(pathTo`/api/v1/keys/${id}`, "DELETE");
+        return text.keyRevoked(name);
+      } finally {
+        setRevoked(undefined);
+        await refresh({ kind: "key" });
+      }
+    });
+  return (
+    <Panel
+      aside={
+        <Button icon="plus" why={why} onPress={() => setCreating(true)}>
+          {text.newKey}
+        </Button>
+      }
+    >
+      <Loaded result={result}>
+        {({ items }) => (
+          <DataList
+            label={text.keys}
+            rows={items}
+            keyOf={({ id }) => id}
+            columns={[
+              {
+                name: "state",
+                title: shared.state,
+                width: "110px",
+                cell: ({ revokedAt }) => (
+                  <StateMark state={revokedAt ? "stopped" : "success"} label={revokedAt ? text.revoked : text.inUse} />
+                ),
+              },
+              { name: "name", title: text.keyName, width: "minmax(140px, 2fr)", cell: ({ name }) => name },
+              {
+                name: "scopes",
+                title: text.scopes,
+                width: "minmax(140px, 3fr)",
+                cell: ({ scopes }) => <span title={scopes.join(", ")}>{scopes.join(", ")}</span>,
+              },
+              { name: "tenant", title: text.tenant, width: "70px", wideOnly: true, cell: ({ tenantId }) => tenantId },
+              {
+                name: "hint",
+                title: text.begins,
+                width: "90px",
+                wideOnly: true,
+                cell: ({ hint }) => <code>{hint}</code>,
+              },
+              {
+                name: "createdBy",
+                title: text.createdBy,
+                width: "minmax(100px, 1fr)",
+                wideOnly: true,
+                cell: ({ createdBy }) => createdBy,
+              },
+              {
+                name: "created",
+                title: text.created,
+                width: "150px",
+                wideOnly: true,
+                cell: ({ createdAt }) => <Time at={createdAt} />,
+              },
+              {
+                name: "actions",
+                title: shared.actions,
+                width: "90px",
+                align: "end",
+                cell: (key) =>
+                  !key.revokedAt && (
+                    <Button kind="danger" why={why} onPress={() => setRevoked(key)}>
+                      {text.revoke}
+                    </Button>
+                  ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+      {isCreating && result.data && <NewKeyDialog scopes={result.data.scopes} onClose={() => setCreating(false)} />}
+      {revoked && (
+        <Dialog
+          title={text.revokeTitle(revoked.name)}
+          isOpen
+          onClose={() => setRevoked(undefined)}
+          footer={
+            <>
+              <Button onPress={() => setRevoked(undefined)}>{shared.cancel}</Button>
+              <Button kind="danger" isPending={isPending} onPress={() => revoke(revoked)}>
+                {text.revoke}
+              </Button>
+            </>
+          }
+        >
+          <p>{text.revokeMeans}</p>
+        </Dialog>
+      )}
+    </Panel>
+  );
+}
+
+function NewKeyDialog({ scopes: offered, onClose }: { scopes: readonly string[]; onClose(): void }) {
+  const text = useWords(admin);
+  const [scopes, setScopes] = useState<readonly string[]>([]);
+  const [created, setCreated] = useState<{ name: string; key: string }>();
+  if (created !== undefined)
+    return <ShownOnce title={created.name} note={text.shownOnce} secret={created.key} onClose={onClose} />;
+  return (
+    <FormDialog
+      title={text.createTitle}
+      fields={[{ name: "name", label: text.keyName, maxLength: 128 }]}
+      submit={text.create}
+      isDisabled={scopes.length === 0}
+      onClose={onClose}
+      onSubmit={async ({ name }) => {
+        const { key } = await act<{ key: string }>(KEYS, "POST", { name, scopes });
+        setCreated({ name, key });
+        await refresh({ kind: "key" });
+      }}
+    >
+      <fieldset>
+        <legend>{text.scopes}</legend>
+        {offered.map((scope) => (
+          <label key={scope}>
+            <input
+              type="checkbox"
+              checked={scopes.includes(scope)}
+              onChange={({ target }) =>
+                setScopes(target.checked ? [...scopes, scope] : scopes.filter((one) => one !== scope))
+              }
+            />
+            {scope}
+          </label>
+        ))}
+      </fieldset>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,125 @@
+/** Calls of the public API, by the cookie of the session. */
+import { serverClock } from "./clock.ts";
+import { createReach } from "./reach.ts";
+
+/** What the API answers to a request that it refuses: a sentence and a stable code. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly status: number;
+  readonly code: string;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(
+    status: number,
+    { error, code, details }: { error: string; code: string; details?: Record<string, unknown> },
+  ) {
+    super(error);
+    this.status = status;
+    this.code = code;
+    this.details = details ?? {};
+  }
+}
+
+export interface Reply<Data> {
+  data: Data;
+  /** The reply contains all changes with a hint up to this one. */
+  rev: bigint;
+}
+
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+interface CallOptions {
+  method?: Method;
+  body?: unknown;
+  headers?: Readonly<Record<string, string>>;
+  signal?: AbortSignal;
+}
+
+/** Called when the session has expired or there is none. */
+let onSignedOut = (): void => {};
+export function whenSignedOut(listener: () => void): void {
+  onSignedOut = listener;
+}
+
+export async function call<Data>(
+  path: string,
+  { method = "GET", body, headers, signal }: CallOptions = {},
+): Promise<Reply<Data>> {
+  const response = await send(path, {
+    method,
+    ...(signal && { signal }),
+    headers: {
+      ...headers,
+      // Writes by cookie need it: a page of another site cannot send it.
+      ...(method !== "GET" && { "x-millrace-console": "1" }),
+      ...(body !== undefined && { "content-type": "application/json" }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) {
+    const error = new ApiError(response.status, problemIn(text, response));
+    if (response.status === 401) onSignedOut();
+    throw error;
+  }
+  return {
+    data: (text === "" ? undefined : JSON.parse(text)) as Data,
+    rev: BigInt(response.headers.get("millrace-rev") ?? "0"),
+  };
+}
+
+/** A write; answers its body. */
+export async function act<Data = unknown>(path: string, method: Exclude<Method, "GET">, body?: unknown): Promise<Data> {
+  return (await call<Data>(path, { method, ...(body !== undefined && { body }) })).data;
+}
+
+const PROBE_MS = 2_000;
+/** A proxy says so of a server that is away. */
+const GATEWAY = [502, 504];
+
+export const reach = createReach(probe, () => new Promise((resolve) => setTimeout(resolve, PROBE_MS)));
+
+/** Asks whether the server is there, for something small that everybody may read. */
+export async function probe(): Promise<void> {
+  await send("/healthz", { method: "GET" }).catch(() => {});
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
+  const sentMs = Date.now();
+  try {
+    const response = await fetch(path, { ...init, credentials: "same-origin" });
+    serverClock.learn(response.headers.get("date"), sentMs);
+    if (GATEWAY.includes(response.status)) reach.unanswered(sentMs);
+    else reach.answered();
+    return response;
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    reach.unanswered(sentMs);
+    throw new ApiError(0, { error: "The server does not answer.", code: "SERVER_AWAY" });
+  }
+}
+
+function problemIn(text: string, { status, statusText }: Response): { error: string; code: string } {
+  try {
+    const problem = JSON.parse(text) as { error?: unknown };
+    if (typeof problem.error === "string") return problem as { error: string; code: string };
+  } catch {
+    // A proxy answers pages.
+  }
+  return { error: `The server answered ${status} ${statusText}.`, code: "UNEXPECTED" };
+}
+
+/** A path with its parameters encoded: pathTo`/api/v1/runs/${id}`. */
+export function pathTo(parts: TemplateStringsArray, ...values: readonly (string | number)[]): string {
+  return parts.reduce((text, part, index) => `${text}${encodeURIComponent(values[index - 1] ?? "")}${part}`);
+}
+
+/** With the parameters that have a value. */
+export function withQuery(
+  base: string,
+  query: Readonly<Record<string, string | number | boolean | undefined>>,
+): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== "") params.set(name, String(value));
+  return params.size === 0 ? base : `${base}?${params}`;
+}

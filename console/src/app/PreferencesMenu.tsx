@@ -1,0 +1,76 @@
+/** Language, theme, time zone and signing out. */
+import { useState } from "react";
+import { Button } from "../parts/Button.tsx";
+import { Dialog } from "../parts/Dialog.tsx";
+import { Select } from "../parts/Select.tsx";
+import { toastError } from "../parts/toasts.tsx";
+import { language, useWords } from "../words/words.ts";
+import type { Preference } from "./preference.ts";
+import { applyTheme, THEMES, theme, usePreference, zone } from "./preferences.ts";
+import { signOut, useSessionStatus } from "./session.ts";
+import { shell } from "./words.ts";
+
+const ZONES = [
+  "Europe/London",
+  "Europe/Berlin",
+  "America/New_York",
+  "America/Los_Angeles",
+  "Asia/Shanghai",
+  "Asia/Tokyo",
+];
+
+export function PreferencesMenu() {
+  const text = useWords(shell);
+  const status = useSessionStatus();
+  const [isOpen, setOpen] = useState(false);
+  const zones = [...new Set(["UTC", "browser", ...ZONES, zone.get()])];
+  return (
+    <>
+      <Button kind="quiet" icon="user" label={text.settings} onPress={() => setOpen(true)} />
+      <Dialog
+        title={text.settings}
+        isOpen={isOpen}
+        onClose={() => setOpen(false)}
+        footer={<Button onPress={() => void signOut().catch(toastError)}>{text.signOut}</Button>}
+      >
+        {"session" in status && <p>{text.signedInAs(status.session.name)}</p>}
+        <Choice
+          label={text.language}
+          of={language}
+          options={[
+            ["en", "English"],
+            ["zh", "中文"],
+          ]}
+        />
+        <Choice label={text.theme} of={theme} options={THEMES.map((one) => [one, text[one]])} onChange={applyTheme} />
+        <Choice
+          label={text.zone}
+          of={zone}
+          options={zones.map((one) => [one, one === "browser" ? text.browserZone : one])}
+        />
+      </Dialog>
+    </>
+  );
+}
+
+interface ChoiceProps<Value extends string> {
+  label: string;
+  of: Preference<Value>;
+  options: readonly (readonly [Value, string])[];
+  onChange?: () => void;
+}
+
+function Choice<Value extends string>({ label, of, options, onChange }: ChoiceProps<Value>) {
+  const value = usePreference(of);
+  return (
+    <Select
+      label={label}
+      value={value}
+      options={options}
+      onChange={(next) => {
+        of.set(next);
+        onChange?.();
+      }}
+    />
+  );
+}

@@ -1,0 +1,171 @@
+/** Readiness: tables or models by opTime, why for each cell, backfill of a selection, and the values of KPIs below. */
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import { onEndOf, useLiveList } from "../api/live.ts";
+import { Split } from "../parts/Drawer.tsx";
+import { HeatMap } from "../parts/HeatMap.tsx";
+import type { HeatRow } from "../parts/heat-map.ts";
+import { Empty, Loaded, Page, Panel } from "../parts/Page.tsx";
+import { Filter, Select } from "../parts/Select.tsx";
+import { StateMark } from "../parts/StateMark.tsx";
+import { Tabs } from "../parts/Tabs.tsx";
+import { useWords } from "../words/words.ts";
+import { type CellsReply, paths } from "./api.ts";
+import styles from "./arrivals.module.css";
+import { BackfillDrawer } from "./BackfillDrawer.tsx";
+import { KpiPlots } from "./KpiPlots.tsx";
+import type { ArrivalsSearch } from "./routes.ts";
+import { useLooks, withGaps } from "./states.ts";
+import { TableDrawer } from "./TableDrawer.tsx";
+import { WhyDrawer } from "./WhyDrawer.tsx";
+import { arrivals } from "./words.ts";
+
+const ROWS_PER_REQUEST = 200;
+const WATCHES = [{ kind: "arrival" }, { kind: "model" }] as const;
+
+export function ArrivalsPage() {
+  const text = useWords(arrivals);
+  const search: ArrivalsSearch = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const by = search.tab === "models" ? "model" : "table";
+  const set = (change: Partial<ArrivalsSearch>) =>
+    void navigate({ to: "/arrivals", search: { ...search, ...change }, replace: true });
+  const { grain, from, to, q } = search;
+  const result = useLiveList<CellsReply>(
+    (after) => paths.cells({ by, grain, from, to, q, after, limit: ROWS_PER_REQUEST }),
+    ({ next }) => next,
+    WATCHES,
+    { atMostEveryMs: 2_000 },
+  );
+  const shownGrain = grain ?? result.data?.[0]?.grain ?? "name";
+  return (
+    <Page title={text.title} actions={<Link to="/arrivals/deliveries">{text.deliveries}</Link>}>
+      <Tabs
+        label={text.views}
+        current={by === "model" ? "models" : "tables"}
+        tabs={[
+          { name: "tables", title: text.tables },
+          { name: "models", title: text.models },
+        ]}
+      />
+      <div className={styles.bar}>
+        <Filter label={text.findRow} value={q ?? ""} onChange={(next) => set({ q: next === "" ? undefined : next })} />
+        <Select
+          label={text.grain}
+          value={shownGrain}
+          options={[
+            ["hour", text.hour],
+            ["day", text.day],
+            ["month", text.month],
+            ["name", text.named],
+          ]}
+          onChange={(next) => set({ grain: next, from: undefined, to: undefined, at: undefined, until: undefined })}
+        />
+        <span>
+          {from !== undefined && (
+            <Link to="/arrivals" search={{ ...search, from: undefined, to: undefined }}>
+              {from} – {to} ✕
+            </Link>
+          )}
+        </span>
+      </div>
+      <Loaded result={result}>
+        {(pages) => <Readiness by={by} pages={pages} search={search} set={set} onEnd={onEndOf(result)} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+interface ReadinessProps {
+  by: "table" | "model";
+  pages: readonly CellsReply[];
+  search: ArrivalsSearch;
+  set(change: Partial<ArrivalsSearch>): void;
+  onEnd: (() => void) | undefined;
+}
+
+function Readiness({ by, pages, search, set, onEnd }: ReadinessProps) {
+  const text = useWords(arrivals);
+  const looks = useLooks(by);
+  const [view, setView] = useState<{ from: number; to: number; labelPx: number }>();
+  const opTimes = useMemo(() => pages[0]?.opTimes ?? [], [pages]);
+  const rows = useMemo(
+    () =>
+      pages.flatMap(({ rows: some }) =>
+        some.map(({ name, cells }): HeatRow => ({ name, codes: by === "table" ? withGaps(cells) : cells })),
+      ),
+    [pages, by],
+  );
+  const row = rows.findIndex(({ name }) => name === search.row);
+  const column = opTimes.indexOf(search.at ?? "");
+  const last = opTimes.indexOf(search.until ?? "");
+  const isSelection = row >= 0 && column >= 0 && last >= 0;
+  const close = () => set({ row: undefined, at: undefined, until: undefined });
+  const codes = rows[row]?.codes ?? "";
+  const plotted = by === "model" ? (search.row ?? rows[0]?.name) : undefined;
+
+  if (rows.length === 0) return <Empty>{by === "table" ? text.noTables : text.noModels}</Empty>;
+  const drawer =
+    search.row === undefined || search.at === undefined ? undefined : by === "table" ? (
+      <TableDrawer key={`${search.row} ${search.at}`} table={search.row} opTime={search.at} onClose={close} />
+    ) : isSelection ? (
+      <BackfillDrawer
+        modelId={search.row}
+        opTimes={opTimes
+          .slice(column, last + 1)
+          .map((opTime, index) => ({ opTime, code: codes[column + index] ?? "" }))}
+        onClose={close}
+      />
+    ) : (
+      <WhyDrawer key={`${search.row} ${search.at}`} modelId={search.row} opTime={search.at} onClose={close} />
+    );
+  return (
+    <Split drawer={drawer}>
+      <Panel>
+        <HeatMap
+          label={by === "table" ? text.tableMap : text.modelMap}
+          rows={rows}
+          columns={opTimes}
+          looks={looks}
+          rowHeading={({ name }) =>
+            by === "model" ? (
+              <Link to="/arrivals/models/$modelId" params={{ modelId: name }} title={name}>
+                {name}
+              </Link>
+            ) : (
+              <span title={name}>{name}</span>
+            )
+          }
+          open={row >= 0 && column >= 0 && !isSelection ? { row, column } : undefined}
+          selection={isSelection ? { row, from: column, to: last } : undefined}
+          onOpen={(place) => set({ row: rows[place.row]?.name, at: opTimes[place.column], until: undefined })}
+          onSelect={
+            by === "model"
+              ? (span) => set({ row: rows[span.row]?.name, at: opTimes[span.from], until: opTimes[span.to] })
+              : undefined
+          }
+          onZoom={(first, end) => set({ from: opTimes[first], to: opTimes[end] })}
+          onEnd={onEnd}
+          onView={setView}
+        />
+        <p className={styles.legend}>
+          {looks
+            .filter(({ state }) => state !== "none")
+            .map(({ code, state, word, glyph }) => (
+              <StateMark key={code} state={state === "none" ? "skipped" : state} glyph={glyph} label={word} />
+            ))}
+        </p>
+      </Panel>
+      {plotted !== undefined && (
+        <Panel title={text.valuesOf(plotted)}>
+          <KpiPlots
+            of={{ modelId: plotted }}
+            opTimes={opTimes}
+            view={view}
+            onPick={(modelId, opTime) => set({ row: modelId, at: opTime, until: undefined })}
+          />
+        </Panel>
+      )}
+    </Split>
+  );
+}

@@ -1,0 +1,265 @@
+/** Deliveries of webhooks with their attempts, sending them again, and the subscriptions that they go to. */
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import { act } from "../api/client.ts";
+import { onEndOf, refresh, useLiveList } from "../api/live.ts";
+import { useWhyNot } from "../app/use-why-not.ts";
+import { Button } from "../parts/Button.tsx";
+import { DataList } from "../parts/DataList.tsx";
+import { Dialog } from "../parts/Dialog.tsx";
+import { Split } from "../parts/Drawer.tsx";
+import { durationText } from "../parts/durations.ts";
+import { Loaded, Page, Panel } from "../parts/Page.tsx";
+import { Filter, Select } from "../parts/Select.tsx";
+import { StateMark } from "../parts/StateMark.tsx";
+import { Tabs } from "../parts/Tabs.tsx";
+import { Time } from "../parts/Time.tsx";
+import { useFormats } from "../parts/time.ts";
+import { toast, toastError } from "../parts/toasts.tsx";
+import { common } from "../words/common.ts";
+import { useWords } from "../words/words.ts";
+import { type Delivery, type DeliveryStatus, paths } from "./api.ts";
+import styles from "./arrivals.module.css";
+import { DeliveryDrawer } from "./DeliveryDrawer.tsx";
+import { Receiver } from "./Receiver.tsx";
+import type { DeliveriesSearch } from "./routes.ts";
+import { Subscriptions } from "./Subscriptions.tsx";
+import { SINCE_NAMES, sinceOf } from "./since.ts";
+import { DELIVERY_STATES } from "./states.ts";
+import { arrivals } from "./words.ts";
+
+const STATUSES = [
+  "FAILED",
+  "PENDING",
+  "SENDING",
+  "DELIVERED",
+  "CANCELLED",
+] as const satisfies readonly DeliveryStatus[];
+const PAGE = 200;
+/** Everything that is kept. */
+const EVER = "1970-01-01T00:00:00Z";
+
+interface DeliveryPage {
+  items: readonly Delivery[];
+  next: string | null;
+}
+
+export function DeliveriesPage() {
+  const text = useWords(arrivals);
+  const search: DeliveriesSearch = useSearch({ strict: false });
+  const isDeliveries = search.tab === undefined;
+  return (
+    <Page title={text.deliveries}>
+      <Tabs
+        label={text.views}
+        current={search.tab ?? "deliveries"}
+        tabs={[
+          { name: "deliveries", title: text.deliveries },
+          { name: "subscriptions", title: text.subscriptions },
+        ]}
+      />
+      {isDeliveries ? <Deliveries search={search} /> : <Subscriptions />}
+    </Page>
+  );
+}
+
+function Deliveries({ search }: { search: DeliveriesSearch }) {
+  const text = useWords(arrivals);
+  const navigate = useNavigate();
+  const lacked = useWhyNot("kpi:write");
+  const { status, modelId, opTime, subscriptionId, id } = search;
+  // Once: a time that moved with the clock would be another list every minute, without the pages and the place of this one.
+  const since = useMemo(() => sinceOf(search.since), [search.since]);
+  const which = { status, modelId, opTime, subscriptionId, since };
+  const set = (change: Partial<DeliveriesSearch>) =>
+    void navigate({ to: "/arrivals/deliveries", search: { ...search, ...change }, replace: true });
+  const result = useLiveList<DeliveryPage>(
+    (after) => paths.deliveries({ ...which, after, limit: PAGE }),
+    ({ next }) => next,
+    [{ kind: "delivery" }],
+  );
+  const [count, setCount] = useState<number>();
+  // Only what has ended can be sent again; without a choice that is what failed.
+  const again = {
+    ...Object.fromEntries(Object.entries(which).filter(([, value]) => value !== undefined)),
+    since: since ?? EVER,
+    status: status === "CANCELLED" || status === "DELIVERED" ? status : "FAILED",
+  } as const;
+  const recover = (isDry: boolean) => act<{ recovered: number }>(paths.recover(isDry), "POST", again);
+  const preview = () => void recover(true).then(({ recovered }) => setCount(recovered), toastError);
+
+  return (
+    <>
+      <div className={styles.bar}>
+        <Select
+          label={text.status}
+          value={status ?? ""}
+          options={[["", text.anyStatus], ...STATUSES.map((one) => [one, text[one]] as const)]}
+          onChange={(next) => set({ status: next === "" ? undefined : next })}
+        />
+        <Select
+          label={text.since}
+          value={search.since ?? ""}
+          options={[["", text.allTime], ...SINCE_NAMES.map((one) => [one, text[one]] as const)]}
+          onChange={(next) => set({ since: next === "" ? undefined : next })}
+        />
+        <Filter label={text.model} value={modelId ?? ""} onChange={(next) => set({ modelId: next || undefined })} />
+        <Filter label={text.opTime} value={opTime ?? ""} onChange={(next) => set({ opTime: next || undefined })} />
+        <Button icon="retry" why={lacked} isDisabled={status === "PENDING" || status === "SENDING"} onPress={preview}>
+          {text.redeliverAll}
+        </Button>
+      </div>
+      <Split
+        drawer={
+          id === undefined ? undefined : <DeliveryDrawer key={id} id={id} onClose={() => set({ id: undefined })} />
+        }
+      >
+        <Panel>
+          <Loaded result={result}>
+            {(pages) => (
+              <DeliveryList
+                items={pages.flatMap(({ items }) => items)}
+                selected={id}
+                onOpen={(next) => set({ id: next })}
+                onEnd={onEndOf(result)}
+              />
+            )}
+          </Loaded>
+        </Panel>
+      </Split>
+      <RedeliverAll
+        count={count}
+        status={again.status}
+        onClose={() => setCount(undefined)}
+        onConfirm={() => recover(false)}
+      />
+    </>
+  );
+}
+
+interface DeliveryListProps {
+  items: readonly Delivery[];
+  selected: string | undefined;
+  onOpen(id: string): void;
+  onEnd: (() => void) | undefined;
+}
+
+function DeliveryList({ items, selected, onOpen, onEnd }: DeliveryListProps) {
+  const text = useWords(arrivals);
+  const shared = useWords(common);
+  return (
+    <DataList
+      label={text.deliveries}
+      rows={items}
+      keyOf={({ id }) => id}
+      selected={selected}
+      onOpen={({ id }) => onOpen(id)}
+      onEnd={onEnd}
+      empty={text.noDeliveries}
+      columns={[
+        { name: "time", title: shared.time, width: "146px", cell: (one) => <Time at={one.createdAt} /> },
+        {
+          name: "status",
+          title: text.status,
+          width: "100px",
+          cell: (one) => <StateMark state={DELIVERY_STATES[one.status]} label={text[one.status]} />,
+        },
+        {
+          name: "what",
+          title: text.what,
+          width: "minmax(90px, 1fr)",
+          cell: (one) => (one.kpiIds.length > 0 ? one.kpiIds.join(", ") : one.event),
+        },
+        {
+          name: "model",
+          title: text.model,
+          width: "minmax(80px, 1fr)",
+          cell: (one) => one.modelId ?? "",
+          wideOnly: true,
+        },
+        { name: "opTime", title: text.opTime, width: "84px", cell: (one) => one.opTime ?? "", wideOnly: true },
+        {
+          name: "endpoint",
+          title: text.endpoint,
+          width: "minmax(110px, 3fr)",
+          cell: (one) => (one.callbackUrl === null ? one.alert : <Receiver url={one.callbackUrl} />),
+          wideOnly: true,
+        },
+        {
+          name: "reason",
+          title: shared.reason,
+          width: "minmax(90px, 2fr)",
+          cell: (one) => (
+            <span title={one.error ?? ""}>
+              {one.nextAttemptAt !== null && (
+                <>
+                  {text.next} <Time at={one.nextAttemptAt} relative due />{" "}
+                </>
+              )}
+              {one.status !== "DELIVERED" && <span className={styles.reason}>{one.error}</span>}
+            </span>
+          ),
+          wideOnly: true,
+        },
+        {
+          name: "attempts",
+          title: text.attempts,
+          width: "66px",
+          align: "end",
+          cell: (one) => one.attempts,
+          wideOnly: true,
+        },
+        {
+          name: "latency",
+          title: text.latency,
+          width: "62px",
+          align: "end",
+          cell: (one) => (one.durationMs === null ? "" : durationText(one.durationMs)),
+          wideOnly: true,
+        },
+      ]}
+    />
+  );
+}
+
+interface RedeliverAllProps {
+  count: number | undefined;
+  /** Of the deliveries that are sent again. */
+  status: DeliveryStatus;
+  onClose(): void;
+  onConfirm(): Promise<{ recovered: number }>;
+}
+
+/** All that match, wherever the list ends: the server counts and sends them. */
+function RedeliverAll({ count, status, onClose, onConfirm }: RedeliverAllProps) {
+  const text = useWords(arrivals);
+  const shared = useWords(common);
+  const { number } = useFormats();
+  async function confirm(): Promise<void> {
+    try {
+      const { recovered } = await onConfirm();
+      toast(text.redeliveredAll(number(recovered)));
+      await refresh({ kind: "delivery" });
+    } catch (error) {
+      toastError(error);
+    }
+    onClose();
+  }
+  return (
+    <Dialog
+      title={text.redeliverTitle}
+      isOpen={count !== undefined}
+      onClose={onClose}
+      footer={
+        <>
+          <Button onPress={onClose}>{shared.cancel}</Button>
+          <Button kind="primary" isDisabled={count === 0} onPress={() => void confirm()}>
+            {text.redeliverConfirm(number(count ?? 0))}
+          </Button>
+        </>
+      }
+    >
+      <p>{count === 0 ? text.redeliverNone(text[status]) : text.redeliverCount(number(count ?? 0), text[status])}</p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,121 @@
+/** One delivery: what was sent, what the receiver answered each time, and how it can verify the signature. */
+import { Link } from "@tanstack/react-router";
+import { act } from "../api/client.ts";
+import { refresh, useLive } from "../api/live.ts";
+import { useWhyNot } from "../app/use-why-not.ts";
+import { Button } from "../parts/Button.tsx";
+import { Drawer } from "../parts/Drawer.tsx";
+import { durationText } from "../parts/durations.ts";
+import { Fields } from "../parts/Fields.tsx";
+import { Loaded } from "../parts/Page.tsx";
+import { StateMark } from "../parts/StateMark.tsx";
+import { Time } from "../parts/Time.tsx";
+import { useAction } from "../parts/use-action.ts";
+import { common } from "../words/common.ts";
+import { useWords } from "../words/words.ts";
+import { type DeliveryDetail, paths } from "./api.ts";
+import styles from "./arrivals.module.css";
+import { DELIVERY_STATES } from "./states.ts";
+import { arrivals } from "./words.ts";
+
+const VERIFY = `import { createHmac, timingSafeEqual } from "node:crypto";
+
+/** \`body\` is the raw text of the request, before any parsing. */
+export function isGenuine(headers, body, signingKey) {
+  const { "webhook-id": id, "webhook-timestamp": time, "webhook-signature": signatures } = headers;
+  if (Math.abs(Date.now() / 1000 - Number(time)) > 300) return false;
+  const key = Buffer.from(signingKey.replace("whsec_", ""), "base64");
+  const expected = Buffer.from(\`v1,\${createHmac("sha256", key).update(\`\${id}.\${time}.\${body}\`).digest("base64")}\`);
+  const sent = String(signatures).split(" ").map((one) => Buffer.from(one));
+  return sent.some((one) => one.length === expected.length && timingSafeEqual(one, expected));
+}`;
+
+export function DeliveryDrawer({ id, onClose }: { id: string; onClose(): void }) {
+  const text = useWords(arrivals);
+  const shared = useWords(common);
+  const lacked = useWhyNot("kpi:write");
+  const { isPending, run } = useAction();
+  const result = useLive<DeliveryDetail>(paths.delivery(id), [{ kind: "delivery" }]);
+  const again = () =>
+    run(async () => {
+      await act(paths.redeliver(id), "POST");
+      await refresh({ kind: "delivery" });
+      return text.redelivered;
+    });
+  return (
+    <Drawer
+      title={id}
+      onClose={onClose}
+      actions={
+        <Button icon="retry" isPending={isPending} why={lacked} onPress={() => again()}>
+          {text.redeliver}
+        </Button>
+      }
+    >
+      <Loaded result={result}>
+        {(one) => (
+          <>
+            <Fields
+              rows={[
+                [text.status, <StateMark key="status" state={DELIVERY_STATES[one.status]} label={text[one.status]} />],
+                [shared.reason, one.status === "DELIVERED" ? null : one.error],
+                [text.endpoint, one.callbackUrl ?? one.alert],
+                [
+                  text.model,
+                  one.modelId === null || one.opTime === null ? null : (
+                    <Link key="model" to="/arrivals" search={{ tab: "models", row: one.modelId, at: one.opTime }}>
+                      {one.modelId} {one.opTime}
+                    </Link>
+                  ),
+                ],
+                [text.nextTry, one.nextAttemptAt === null ? null : <Time key="next" at={one.nextAttemptAt} due />],
+              ]}
+            />
+            <section className={styles.section}>
+              <h3>{text.attemptLog}</h3>
+              {one.log.length === 0 && <p className={styles.soft}>{text.noAttempts}</p>}
+              <ul className={styles.list}>
+                {one.log.toReversed().map((attempt) => (
+                  <li key={attempt.attempt} className={styles.item}>
+                    <span className={styles.pair}>
+                      <StateMark
+                        state={attempt.error === null ? "success" : "failed"}
+                        label={`${attempt.attempt}. ${attempt.statusCode ?? ""}`}
+                      />
+                      <Time at={attempt.at} />
+                      <span className={styles.soft}>{durationText(attempt.durationMs)}</span>
+                    </span>
+                    {attempt.error !== null && <span className={styles.reason}>{attempt.error}</span>}
+                  </li>
+                ))}
+              </ul>
+            </section>
+            <Code title={text.payload} code={JSON.stringify(one.payload, null, 2)} />
+            <Code
+              title={text.request}
+              code={[
+                `${one.request.method} ${one.request.url ?? one.alert ?? ""}`,
+                ...Object.entries(one.request.headers).map(([name, value]) => `${name}: ${value}`),
+              ].join("\n")}
+            />
+            <Code title={text.response} code={one.log.at(-1)?.answer ?? ""} />
+            <Code title={text.verify} code={VERIFY} />
+          </>
+        )}
+      </Loaded>
+    </Drawer>
+  );
+}
+
+function Code({ title, code }: { title: string; code: string }) {
+  if (code === "") return null;
+  return (
+    <section className={styles.section}>
+      <h3>{title}</h3>
+      {/* It scrolls, so the keyboard must reach it. */}
+      <pre className={styles.code} tabIndex={0}>
+        {code}
+      </pre>
+    </section>
+  );
+}

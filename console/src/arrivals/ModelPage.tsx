@@ -1,0 +1,242 @@
+/** A model: its definition, and its recent runs with the reason of each. */
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { act } from "../api/client.ts";
+import { refresh, useLive } from "../api/live.ts";
+import { useWhyNot } from "../app/use-why-not.ts";
+import { Button } from "../parts/Button.tsx";
+import { DataList } from "../parts/DataList.tsx";
+import { durationText } from "../parts/durations.ts";
+import { Fields } from "../parts/Fields.tsx";
+import { Empty, Loaded, Page, Panel } from "../parts/Page.tsx";
+import { StateMark } from "../parts/StateMark.tsx";
+import { Time } from "../parts/Time.tsx";
+import { useAction } from "../parts/use-action.ts";
+import { common } from "../words/common.ts";
+import { useWords } from "../words/words.ts";
+import { type CellsReply, type Model, type Paged, paths, type Run } from "./api.ts";
+import styles from "./arrivals.module.css";
+import { KpiPlots } from "./KpiPlots.tsx";
+import { RUN_STATES } from "./states.ts";
+import { startedBy } from "./WhyDrawer.tsx";
+import { arrivals } from "./words.ts";
+
+/** Of a retry that does not name its first wait. */
+const FIRST_WAIT_MS = 1_000;
+
+export function ModelPage() {
+  const text = useWords(arrivals);
+  const { modelId = "" } = useParams({ strict: false });
+  const model = useLive<Model>(paths.model(modelId), [{ kind: "model" }]);
+  const runs = useLive<Paged<Run>>(paths.runs(modelId), [{ kind: "model" }]);
+  return (
+    <Page
+      title={modelId}
+      aside={
+        model.data && (
+          <StateMark
+            state={model.data.state === 1 ? "success" : "stopped"}
+            label={model.data.state === 1 ? text.published : text.unpublished}
+          />
+        )
+      }
+      actions={
+        <>
+          <Link to="/arrivals" search={{ tab: "models", q: modelId }}>
+            {text.modelMap}
+          </Link>
+          {model.data && <Publish model={model.data} />}
+        </>
+      }
+    >
+      <Panel title={text.valuesOf(modelId)}>
+        <Loaded result={model}>{(one) => <Values model={one} />}</Loaded>
+      </Panel>
+      <Panel title={text.definition}>
+        <Loaded result={model}>{(one) => <Definition model={one} />}</Loaded>
+      </Panel>
+      <Panel title={text.recentRuns}>
+        <Loaded result={runs}>{({ items, total }) => <RunList runs={items} total={total} />}</Loaded>
+      </Panel>
+    </Page>
+  );
+}
+
+function Publish({ model: { modelId, state } }: { model: Model }) {
+  const text = useWords(arrivals);
+  const why = useWhyNot("kpi:write");
+  const { isPending, run } = useAction();
+  const isPublished = state === 1;
+  const change = () =>
+    run(async () => {
+      await act(paths.publish(modelId, !isPublished), "POST");
+      await refresh({ kind: "model" });
+      return isPublished ? text.unpublishedNow(modelId) : text.publishedNow(modelId);
+    });
+  return (
+    <Button icon={isPublished ? "stop" : "play"} why={why} isPending={isPending} onPress={change}>
+      {isPublished ? text.unpublish : text.publish}
+    </Button>
+  );
+}
+
+/** Over the newest opTimes of its period, as the map of models shows them. */
+function Values({ model: { modelId, grain } }: { model: Model }) {
+  const text = useWords(arrivals);
+  const navigate = useNavigate();
+  const cells = useLive<CellsReply>(paths.cells({ by: "model", grain: grain ?? "name", limit: 1 }), [
+    { kind: "model" },
+  ]);
+  return (
+    <Loaded result={cells}>
+      {({ opTimes }) =>
+        opTimes.length === 0 ? (
+          <Empty>{text.noValues}</Empty>
+        ) : (
+          <KpiPlots
+            of={{ modelId }}
+            opTimes={opTimes}
+            onPick={(row, at) => void navigate({ to: "/arrivals", search: { tab: "models", row, at } })}
+          />
+        )
+      }
+    </Loaded>
+  );
+}
+
+function Definition({ model }: { model: Model }) {
+  const text = useWords(arrivals);
+  const shared = useWords(common);
+  return (
+    <div className={`${styles.padded} ${styles.section}`}>
+      <Fields
+        rows={[
+          [shared.name, model.name],
+          ["", model.description],
+          [
+            text.dependencies,
+            <ul key="tables" className={styles.list}>
+              {model.dependencies.map((one) => (
+                <li key={`${one.table} ${one.offset}`} className={styles.pair}>
+                  <b>{one.table}</b>
+                  <span className={styles.soft}>
+                    {[
+                      one.optional && text.optional,
+                      one.grain,
+                      one.offset !== 0 && String(one.offset),
+                      one.deadline !== null && `${text.deadline} ${one.deadline}`,
+                    ]
+                      .filter(Boolean)
+                      .join(", ")}
+                  </span>
+                </li>
+              ))}
+            </ul>,
+          ],
+          [
+            text.toKpi,
+            <span key="kpis" className={styles.pair}>
+              {model.kpis.map((kpiId) => (
+                <Link key={kpiId} to="/arrivals/kpis/$kpiId" params={{ kpiId }}>
+                  {kpiId}
+                </Link>
+              ))}
+            </span>,
+          ],
+          [text.grain, model.grain],
+          [text.timeZone, model.timeZone],
+          [text.engine, model.engine],
+          [text.chain, model.chain],
+          [text.produces, model.produces],
+          [text.rerun, model.rerun],
+          [text.timeout, durationText(model.timeoutSeconds * 1_000)],
+          [
+            text.retry,
+            model.retry && text.retries(model.retry.maxAttempts, durationText(model.retry.backoffMs ?? FIRST_WAIT_MS)),
+          ],
+          [text.version, model.version],
+        ]}
+      />
+      {model.sql !== null && (
+        <pre className={styles.code} tabIndex={0}>
+          {model.sql}
+        </pre>
+      )}
+    </div>
+  );
+}
+
+function RunList({ runs, total }: { runs: readonly Run[]; total: number }) {
+  const text = useWords(arrivals);
+  const shared = useWords(common);
+  const navigate = useNavigate();
+  return (
+    <DataList
+      label={text.recentRuns}
+      rows={runs}
+      total={total}
+      keyOf={({ id }) => id}
+      empty={text.noRuns}
+      onOpen={({ modelId, opTime }) =>
+        void navigate({ to: "/arrivals", search: { tab: "models", row: modelId, at: opTime } })
+      }
+      columns={[
+        { name: "opTime", title: text.opTime, width: "110px", cell: ({ opTime }) => opTime },
+        {
+          name: "state",
+          title: shared.state,
+          width: "110px",
+          cell: ({ status, retryAt }) =>
+            retryAt === null ? (
+              <StateMark state={RUN_STATES[status]} />
+            ) : (
+              <StateMark state="waiting" label={text.retried} />
+            ),
+        },
+        {
+          name: "attempt",
+          title: text.attempts,
+          width: "80px",
+          align: "end",
+          wideOnly: true,
+          cell: ({ attempt }) => attempt,
+        },
+        {
+          name: "retryAt",
+          title: text.nextTry,
+          width: "146px",
+          wideOnly: true,
+          cell: ({ retryAt }) => retryAt !== null && <Time at={retryAt} />,
+        },
+        { name: "start", title: shared.time, width: "146px", cell: ({ startTime }) => <Time at={startTime} /> },
+        {
+          name: "duration",
+          title: shared.duration,
+          width: "80px",
+          align: "end",
+          wideOnly: true,
+          cell: ({ startTime, endTime }) =>
+            endTime === null ? "" : durationText(Date.parse(endTime) - Date.parse(startTime)),
+        },
+        { name: "trigger", title: text.trigger, width: "minmax(120px, 1fr)", wideOnly: true, cell: startedBy },
+        {
+          name: "counts",
+          title: text.counts,
+          width: "110px",
+          align: "end",
+          wideOnly: true,
+          cell: ({ computeCount, storageCount }) => (computeCount === null ? "" : `${computeCount} / ${storageCount}`),
+        },
+        {
+          name: "reason",
+          title: shared.reason,
+          width: "minmax(120px, 2fr)",
+          cell: ({ message, warnings }) => (
+            <span className={styles.reason} title={message ?? ""}>
+              {message ?? warnings.join(" ")}
+            </span>
+          ),
+        },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,151 @@
+/** The subscriptions, and why one is disabled. */
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { act } from "../api/client.ts";
+import { refresh, useLive } from "../api/live.ts";
+import { useWhyNot } from "../app/use-why-not.ts";
+import { Button } from "../parts/Button.tsx";
+import { DataList } from "../parts/DataList.tsx";
+import { FormDialog } from "../parts/FormDialog.tsx";
+import { Loaded, Panel } from "../parts/Page.tsx";
+import { ShownOnce } from "../parts/ShownOnce.tsx";
+import { StateMark } from "../parts/StateMark.tsx";
+import { Time } from "../parts/Time.tsx";
+import { toast } from "../parts/toasts.tsx";
+import { useAction } from "../parts/use-action.ts";
+import { common } from "../words/common.ts";
+import { useWords } from "../words/words.ts";
+import { type Paged, paths, type Subscription } from "./api.ts";
+import { Receiver } from "./Receiver.tsx";
+import { arrivals } from "./words.ts";
+
+export function Subscriptions() {
+  const text = useWords(arrivals);
+  const shared = useWords(common);
+  const lacked = useWhyNot("kpi:write");
+  const result = useLive<Paged<Subscription>>(paths.subscriptions(), [{ kind: "subscription" }]);
+  const { run } = useAction();
+  const setEnabled = ({ id }: Subscription, isEnabled: boolean) =>
+    run(async () => {
+      await act(paths.subscription(id), "PATCH", { status: isEnabled ? "1" : "0" });
+      await refresh({ kind: "subscription" });
+      return isEnabled ? text.enabledAgain : text.disabledNow;
+    });
+  const [isAdding, setAdding] = useState(false);
+  return (
+    <Panel
+      aside={
+        <Button icon="plus" why={lacked} onPress={() => setAdding(true)}>
+          {text.subscribe}
+        </Button>
+      }
+    >
+      {isAdding && <NewSubscription onClose={() => setAdding(false)} />}
+      <Loaded result={result}>
+        {({ items, total }) => (
+          <DataList
+            label={text.subscriptions}
+            rows={items}
+            total={total}
+            keyOf={({ id }) => String(id)}
+            empty={text.noSubscriptions}
+            columns={[
+              {
+                name: "state",
+                title: shared.state,
+                width: "110px",
+                cell: (one) => <SubscriptionState one={one} />,
+              },
+              {
+                name: "kpi",
+                title: text.toKpi,
+                width: "minmax(90px, 1fr)",
+                cell: ({ kpiId }) => (
+                  <Link to="/arrivals/kpis/$kpiId" params={{ kpiId }}>
+                    {kpiId}
+                  </Link>
+                ),
+              },
+              {
+                name: "endpoint",
+                title: text.endpoint,
+                width: "minmax(140px, 2fr)",
+                cell: ({ id, callbackUrl }) => (
+                  <Link to="/arrivals/deliveries" search={{ subscriptionId: id }} title={callbackUrl}>
+                    <Receiver url={callbackUrl} />
+                  </Link>
+                ),
+              },
+              { name: "team", title: text.team, width: "120px", cell: ({ teamName }) => teamName, wideOnly: true },
+              {
+                name: "reason",
+                title: shared.reason,
+                width: "minmax(140px, 2fr)",
+                wideOnly: true,
+                cell: ({ status, disabledReason, failingSince }) =>
+                  status === "0" ? (
+                    (disabledReason ?? text.disabledBy)
+                  ) : failingSince === null ? (
+                    ""
+                  ) : (
+                    <>
+                      {text.failing} <Time at={failingSince} relative />
+                    </>
+                  ),
+              },
+              {
+                name: "action",
+                title: shared.actions,
+                width: "100px",
+                cell: (one) => (
+                  <Button kind="quiet" why={lacked} onPress={() => setEnabled(one, one.status === "0")}>
+                    {one.status === "0" ? text.enable : text.disable}
+                  </Button>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function SubscriptionState({ one: { status, failingSince } }: { one: Subscription }) {
+  const text = useWords(arrivals);
+  if (status === "0") return <StateMark state="stopped" label={text.disabled} />;
+  return failingSince === null ? (
+    <StateMark state="success" label={text.enabled} />
+  ) : (
+    <StateMark state="failed" label={text.failing} />
+  );
+}
+
+function NewSubscription({ onClose }: { onClose(): void }) {
+  const text = useWords(arrivals);
+  const [signed, setSigned] = useState<{ kpiId: string; signingKey: string }>();
+  if (signed)
+    return <ShownOnce title={signed.kpiId} note={text.signingKey} secret={signed.signingKey} onClose={onClose} />;
+  return (
+    <FormDialog
+      title={text.subscribe}
+      fields={[
+        { name: "kpiId", label: text.toKpi, maxLength: 64 },
+        { name: "callbackUrl", label: text.callback, placeholder: "https://example.org/hooks/kpi" },
+        { name: "teamName", label: text.team, maxLength: 64, isOptional: true },
+        { name: "secret", label: text.secretHeader, isOptional: true },
+      ]}
+      submit={text.create}
+      onClose={onClose}
+      onSubmit={async ({ secret, ...fields }) => {
+        const body = secret === "" ? fields : { ...fields, secret };
+        const { signingKey } = await act<{ signingKey?: string }>(paths.newSubscription, "POST", body);
+        await refresh({ kind: "subscription" });
+        toast(text.subscribed);
+        // Only where the callback is new for the team.
+        if (signingKey === undefined) onClose();
+        else setSigned({ kpiId: fields.kpiId, signingKey });
+      }}
+    />
+  );
+}

@@ -1,0 +1,185 @@
+/** Why a model has run for an opTime or has not: its tables, what the last run used, and the next step. */
+import { Link } from "@tanstack/react-router";
+import { act } from "../api/client.ts";
+import { refresh, useLive } from "../api/live.ts";
+import { useWhyNot } from "../app/use-why-not.ts";
+import { Button } from "../parts/Button.tsx";
+import { Drawer } from "../parts/Drawer.tsx";
+import { durationText } from "../parts/durations.ts";
+import { Loaded } from "../parts/Page.tsx";
+import { StateMark } from "../parts/StateMark.tsx";
+import { Time } from "../parts/Time.tsx";
+import { useAction } from "../parts/use-action.ts";
+import { common } from "../words/common.ts";
+import { useWords } from "../words/words.ts";
+import { type ModelWhy, paths, type Run } from "./api.ts";
+import styles from "./arrivals.module.css";
+import { Deadline, Expected } from "./Expected.tsx";
+import { RUN_STATES } from "./states.ts";
+import { arrivals } from "./words.ts";
+
+interface WhyDrawerProps {
+  modelId: string;
+  opTime: string;
+  onClose(): void;
+}
+
+export function WhyDrawer({ modelId, opTime, onClose }: WhyDrawerProps) {
+  const text = useWords(arrivals);
+  const result = useLive<ModelWhy>(paths.modelWhy(modelId, opTime), [{ kind: "model" }, { kind: "arrival" }]);
+  const lacked = useWhyNot("kpi:write");
+  const action = useAction();
+  const isMissing = result.data?.tables.some(({ missing, optional }) => missing && !optional) ?? false;
+  const run = () =>
+    action.run(async () => {
+      await act(paths.run(modelId), "POST", { opTime, force: isMissing });
+      await refresh({ kind: "model" });
+      return text.runStarted(modelId, opTime);
+    });
+  return (
+    <Drawer
+      title={text.why(modelId, opTime)}
+      onClose={onClose}
+      actions={
+        <Button icon="play" isPending={action.isPending} why={lacked} onPress={() => run()}>
+          {isMissing ? text.runAnyway : text.run}
+        </Button>
+      }
+    >
+      <Loaded result={result}>
+        {(why) => (
+          <>
+            <p className={styles.verdict}>{why.verdict}</p>
+            <Tables why={why} />
+            <LastUsed run={why.runs.find(({ status }) => status === "SUCCESS")} />
+            {steps(why).length > 0 && (
+              <section className={styles.section}>
+                <h3>{text.nextStep}</h3>
+                <ul>
+                  {steps(why).map((step) => (
+                    <li key={step}>{step}</li>
+                  ))}
+                </ul>
+              </section>
+            )}
+            {why.computed.length > 0 && (
+              <section className={styles.section}>
+                <h3>{text.computedMissing}</h3>
+                {why.computed.map(({ kpiId, missing }) => (
+                  <p key={kpiId}>
+                    {kpiId}: {missing.join(" ")}
+                  </p>
+                ))}
+              </section>
+            )}
+            <Runs runs={why.runs} />
+            <p className={styles.pair}>
+              <Link to="/arrivals/models/$modelId" params={{ modelId }}>
+                {text.toModel}
+              </Link>
+              <Link to="/arrivals/deliveries" search={{ modelId, opTime }}>
+                {text.toDeliveries}
+              </Link>
+            </p>
+          </>
+        )}
+      </Loaded>
+    </Drawer>
+  );
+}
+
+/** Without the calls of the API: the button above makes them. */
+function steps({ wouldRun }: ModelWhy): readonly string[] {
+  return wouldRun.filter((step) => !step.startsWith("POST "));
+}
+
+function Tables({ why }: { why: ModelWhy }) {
+  const text = useWords(arrivals);
+  const shared = useWords(common);
+  return (
+    <section className={styles.section}>
+      <h3>{text.requires}</h3>
+      <ul className={styles.list}>
+        {why.tables.map((one) => (
+          <li key={`${one.table} ${one.opTime}`} className={styles.item}>
+            <span className={styles.pair}>
+              <StateMark
+                state={one.missing ? "waiting" : "success"}
+                label={one.missing ? text.missing : text.arrived}
+              />
+              <b>
+                {one.table} {one.opTime}
+              </b>
+              {one.optional && <span className={styles.soft}>{text.optional}</span>}
+            </span>
+            <span className={`${styles.soft} ${styles.pair}`}>
+              {one.arrivedAt !== null && (
+                <>
+                  <Time at={one.arrivedAt} />
+                  <span>{text.sequence(one.sequence ?? "")}</span>
+                  <span>{text.by(one.announcedBy ?? shared.unknown)}</span>
+                  <span>{one.consumedBy ? text.usedBy(one.consumedBy.generation) : text.notUsed}</span>
+                </>
+              )}
+              {one.missing && one.usualAt !== null && <Expected at={one.usualAt} />}
+              {one.deadline !== null && <Deadline at={one.deadline} isMissing={one.missing} />}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** The sequences of the arrivals that it used. */
+function LastUsed({ run }: { run: Run | undefined }) {
+  const text = useWords(arrivals);
+  const used = Object.entries(run?.consumed ?? {});
+  if (used.length === 0) return null;
+  return (
+    <section className={styles.section}>
+      <h3>{text.lastUsed}</h3>
+      <ul className={styles.list}>
+        {used.map(([table, sequence]) => (
+          <li key={table} className={styles.pair}>
+            <span>{table}</span>
+            <span className={styles.soft}>{text.sequence(sequence)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Runs({ runs }: { runs: readonly Run[] }) {
+  const text = useWords(arrivals);
+  return (
+    <section className={styles.section}>
+      <h3>{text.runsOf}</h3>
+      {runs.length === 0 && <p className={styles.soft}>{text.noRuns}</p>}
+      <ul className={styles.list}>
+        {runs.map((run) => (
+          <li key={run.id} className={styles.item}>
+            <span className={styles.pair}>
+              <StateMark state={RUN_STATES[run.status]} />
+              <span>
+                {text.generation} {run.generation}
+              </span>
+              {run.attempt > 1 && <span className={styles.soft}>{text.attempt(run.attempt)}</span>}
+              <Time at={run.startTime} />
+              {run.endTime !== null && (
+                <span className={styles.soft}>{durationText(Date.parse(run.endTime) - Date.parse(run.startTime))}</span>
+              )}
+              <span className={styles.soft}>{startedBy(run)}</span>
+            </span>
+            {run.message !== null && <span className={styles.reason}>{run.message}</span>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function startedBy({ trigger, causedBy }: Run): string {
+  return causedBy ? `${trigger} ${causedBy.table} ${causedBy.opTime}` : trigger;
+}

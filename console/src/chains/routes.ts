@@ -1,0 +1,95 @@
+/** The pages of chains. */
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { rootRoute } from "../app/root-route.ts";
+import { count, type Search, text } from "../app/search-values.ts";
+
+export const chainsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/chains",
+  validateSearch: (search: Search): { q?: string | undefined } => ({ q: text(search["q"]) }),
+  component: lazyRouteComponent(() => import("./ChainsPage.tsx"), "ChainsPage"),
+});
+
+export interface RunsSearch {
+  status?: string | undefined;
+  opTime?: string | undefined;
+  trigger?: string | undefined;
+  person?: string | undefined;
+  q?: string | undefined;
+  chain?: string | undefined;
+}
+export const runsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/chains/runs",
+  validateSearch: (search: Search): RunsSearch => ({
+    status: text(search["status"]),
+    opTime: text(search["opTime"]),
+    trigger: text(search["trigger"]),
+    person: text(search["person"]),
+    q: text(search["q"]),
+    chain: text(search["chain"]),
+  }),
+  component: lazyRouteComponent(() => import("./RunsPage.tsx"), "RunsPage"),
+});
+
+export interface RunSearch {
+  tab?: string | undefined;
+  node?: string | undefined;
+  panel?: "closed" | undefined;
+  /** Of the node's log; the last one if it is not given. */
+  attempt?: number | undefined;
+  /** Of the log: `L120`, or `L120-140`. */
+  line?: string | undefined;
+  /** The run to compare with; the last successful one if it is not given. */
+  with?: string | undefined;
+  /** The newest run in the grid. */
+  until?: string | undefined;
+}
+export const runRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/chains/runs/$runId",
+  /** Without `node`, a failed run opens on its first failed node, unless the panel was closed. */
+  validateSearch: (search: Search): RunSearch => ({
+    tab: text(search["tab"]),
+    node: text(search["node"]),
+    panel: search["panel"] === "closed" ? "closed" : undefined,
+    attempt: count(search["attempt"]),
+    line: text(search["line"]),
+    with: text(search["with"]),
+    until: text(search["until"]),
+  }),
+  component: lazyRouteComponent(() => import("./run/RunPage.tsx"), "RunPage"),
+});
+
+export interface ChainSearch {
+  tab?: string | undefined;
+  /** The versions that are compared, as text or as a graph. */
+  version?: number | undefined;
+  against?: number | undefined;
+  view?: string | undefined;
+  /** The form that starts a run is open. */
+  start?: true | undefined;
+  /** The newest run in the grid. */
+  until?: string | undefined;
+}
+export const chainRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/chains/$chainId",
+  validateSearch: (search: Search): ChainSearch => ({
+    tab: text(search["tab"]),
+    version: count(search["version"]),
+    against: count(search["against"]),
+    view: text(search["view"]),
+    start: search["start"] === true ? true : undefined,
+    until: text(search["until"]),
+  }),
+  component: lazyRouteComponent(() => import("./ChainPage.tsx"), "ChainPage"),
+});
+
+const newChainRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/chains/new",
+  component: lazyRouteComponent(() => import("./editor/NewChainPage.tsx"), "NewChainPage"),
+});
+
+export const chainsRoutes = [chainsRoute, runsRoute, runRoute, newChainRoute, chainRoute] as const;

@@ -1,0 +1,158 @@
+/** One node of a run: why it failed first, then its attempts and what it brought. */
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import { useLive } from "../../api/live.ts";
+import { useWhyNot } from "../../app/use-why-not.ts";
+import { Button } from "../../parts/Button.tsx";
+import { Drawer } from "../../parts/Drawer.tsx";
+import { percentText } from "../../parts/durations.ts";
+import { Fields } from "../../parts/Fields.tsx";
+import { Loaded } from "../../parts/Page.tsx";
+import { StateMark } from "../../parts/StateMark.tsx";
+import { Time } from "../../parts/Time.tsx";
+import { common } from "../../words/common.ts";
+import { useWords } from "../../words/words.ts";
+import { type Attempt, type NodeDetail, paths, type RunNode } from "../api.ts";
+import styles from "../chains.module.css";
+import { AttemptSelect, attemptOf } from "../logs/AttemptSelect.tsx";
+import { LogView } from "../logs/LogView.tsx";
+import { Took } from "../RunList.tsx";
+import { NODE_STATES } from "../states.ts";
+import { chainWords } from "../words.ts";
+import type { Previews } from "./preview.ts";
+import { runWords } from "./words.ts";
+
+interface NodePanelProps {
+  runId: string;
+  node: RunNode;
+  previews: Previews;
+  /** Of the log, as in the address. */
+  attempt: number | undefined;
+  line: string | undefined;
+  onLog(change: { attempt?: number | undefined; line?: string | undefined }): void;
+  onClose(): void;
+}
+
+export function NodePanel({ runId, node, previews, attempt, line, onLog, onClose }: NodePanelProps) {
+  const text = useWords(chainWords);
+  const shared = useWords(common);
+  const why = useWhyNot("run:control");
+  const { nodeId, status } = node;
+  const more = useWords(runWords);
+  const shown = attemptOf(node, attempt);
+  const isRetryable = status === "FAILED" || status === "STOPPED";
+  return (
+    <Drawer
+      title={nodeId}
+      onClose={onClose}
+      actions={
+        <>
+          {isRetryable && (
+            <Button icon="retry" kind="primary" why={why} onPress={() => void previews.ask("retry", nodeId)}>
+              {text.retry}
+            </Button>
+          )}
+          {(isRetryable || status === "RUNNING") && (
+            <Button icon="check" why={why} onPress={() => void previews.ask("complete", nodeId)}>
+              {text.complete}
+            </Button>
+          )}
+        </>
+      }
+    >
+      <StateMark state={NODE_STATES[status]} />
+      {node.lastError !== null && <pre className={styles.error}>{node.lastError}</pre>}
+      {node.attempt > 0 && (
+        <>
+          <div className={styles.logHead}>
+            <AttemptSelect node={node} attempt={shown} onChange={onLog} />
+            <Link
+              to="."
+              search={((before: object) => ({ ...before, tab: "log", node: nodeId })) as never}
+              className={styles.logLink}
+            >
+              {more.openLog}
+            </Link>
+          </div>
+          <LogView
+            runId={runId}
+            nodeId={nodeId}
+            attempt={shown}
+            isRunning={status === "RUNNING" && shown === node.attempt}
+            line={line}
+            onLine={(next) => onLog({ line: next })}
+          />
+        </>
+      )}
+      <Fields
+        rows={[
+          [text.waitsFor, node.waitingFor],
+          [text.type, node.type],
+          [text.attempt, `${node.attempt}/${node.maxAttempts}`],
+          [text.started, node.startedAt && <Time key="started" at={node.startedAt} />],
+          [shared.duration, node.startedAt && <Took key="took" of={node} />],
+          [text.progress, node.progressNote ?? (node.progress === null ? null : percentText(node.progress))],
+          [text.worker, node.worker],
+          [
+            text.childRun,
+            node.childRunId && (
+              <Link key="run" to="/chains/runs/$runId" params={{ runId: node.childRunId }}>
+                {node.childRunId.slice(0, 8)}
+              </Link>
+            ),
+          ],
+        ]}
+      />
+      {node.attempt > 1 && (
+        <Folded title={text.attempts}>
+          <Attempts runId={runId} node={node} />
+        </Folded>
+      )}
+      {node.endedAt !== null && (
+        <Folded title={text.artifact}>
+          <Artifact runId={runId} nodeId={nodeId} />
+        </Folded>
+      )}
+    </Drawer>
+  );
+}
+
+/** What it shows is read when it is opened. */
+function Folded({ title, children }: { title: string; children: ReactNode }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{title}</summary>
+      {isOpen && children}
+    </details>
+  );
+}
+
+function Attempts({ runId, node }: { runId: string; node: RunNode }) {
+  const result = useLive<readonly Attempt[]>(paths.attempts(runId, node.nodeId), [{ kind: "run", id: runId }]);
+  return (
+    <Loaded result={result}>
+      {(attempts) =>
+        attempts
+          .filter((one) => one.attempt !== node.attempt)
+          .map((one) => (
+            <p key={one.attempt}>
+              {one.attempt}: {one.status} {one.error}
+            </p>
+          ))
+      }
+    </Loaded>
+  );
+}
+
+function Artifact({ runId, nodeId }: { runId: string; nodeId: string }) {
+  const shared = useWords(common);
+  const result = useLive<NodeDetail>(paths.node(runId, nodeId), [{ kind: "run", id: runId }]);
+  return (
+    <Loaded result={result}>
+      {({ artifactJson }) =>
+        artifactJson === null ? <p>{shared.nothingHere}</p> : <pre className={styles.json}>{artifactJson}</pre>
+      }
+    </Loaded>
+  );
+}

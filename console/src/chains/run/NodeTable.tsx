@@ -1,0 +1,96 @@
+/** The same nodes as in the graph, as a list: for screen readers, and for runs that are too large to be drawn. */
+import { type Column, DataList } from "../../parts/DataList.tsx";
+import { StateMark } from "../../parts/StateMark.tsx";
+import { common } from "../../words/common.ts";
+import { useWords } from "../../words/words.ts";
+import type { NodeStatus, RunNode } from "../api.ts";
+import styles from "../chains.module.css";
+import { Took } from "../RunList.tsx";
+import { NODE_STATES } from "../states.ts";
+import { chainWords } from "../words.ts";
+import { useEffectWords } from "./PreviewBar.tsx";
+import type { Preview } from "./preview.ts";
+
+interface NodeTableProps {
+  label: string;
+  nodes: readonly RunNode[];
+  selected: string | undefined;
+  preview: Preview | undefined;
+  onOpen(nodeId: string): void;
+}
+
+export function NodeTable({ label, nodes, selected, preview, onOpen }: NodeTableProps) {
+  const text = useWords(chainWords);
+  const shared = useWords(common);
+  const effects = useEffectWords();
+  return (
+    <div className={styles.view}>
+      <DataList
+        label={label}
+        rows={nodes}
+        columns={columnsOf(text, shared, preview && ((nodeId) => effectOn(preview, nodeId, effects)))}
+        keyOf={({ nodeId }) => nodeId}
+        selected={selected}
+        onOpen={({ nodeId }) => onOpen(nodeId)}
+        fill
+      />
+    </div>
+  );
+}
+
+function effectOn({ moves }: Preview, nodeId: string, effects: (to: NodeStatus) => string): string {
+  const to = moves.get(nodeId);
+  return to === undefined ? "" : effects(to);
+}
+
+/** `effectOf` names what the action in preview does to a node. */
+function columnsOf(
+  text: (typeof chainWords)["en"],
+  shared: (typeof common)["en"],
+  effectOf: ((nodeId: string) => string) | undefined,
+): readonly Column<RunNode>[] {
+  return [
+    {
+      name: "state",
+      title: shared.state,
+      width: "110px",
+      cell: ({ status }) => <StateMark state={NODE_STATES[status]} />,
+    },
+    {
+      name: "node",
+      title: text.node,
+      width: "minmax(120px, 2fr)",
+      cell: ({ nodeId }) => <span title={nodeId}>{nodeId}</span>,
+    },
+    ...(effectOf
+      ? [
+          {
+            name: "effect",
+            title: text.effect,
+            width: "110px",
+            cell: ({ nodeId }: RunNode) => effectOf(nodeId),
+          },
+        ]
+      : []),
+    { name: "type", title: text.type, width: "80px", wideOnly: true, cell: ({ type }) => type },
+    {
+      name: "attempt",
+      title: text.attempt,
+      width: "70px",
+      wideOnly: true,
+      align: "end",
+      cell: ({ attempt, maxAttempts }) => `${attempt}/${maxAttempts}`,
+    },
+    { name: "took", title: shared.duration, width: "80px", align: "end", cell: (node) => <Took of={node} /> },
+    {
+      name: "reason",
+      title: shared.reason,
+      width: "minmax(100px, 3fr)",
+      wideOnly: true,
+      cell: ({ lastError, waitingFor }) => {
+        const reason = lastError ?? waitingFor ?? "";
+        return <span title={reason}>{reason}</span>;
+      },
+    },
+  ];
+}

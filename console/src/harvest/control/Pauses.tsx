@@ -1,0 +1,108 @@
+/** Pauses of a source or of a part of it: who paused it, when and why, and the buttons that pause and resume. */
+import { useState } from "react";
+import { act } from "../../api/client.ts";
+import { refresh, useLive } from "../../api/live.ts";
+import { useWhyNot } from "../../app/use-why-not.ts";
+import { Button } from "../../parts/Button.tsx";
+import { FormDialog } from "../../parts/FormDialog.tsx";
+import { Failure } from "../../parts/Page.tsx";
+import { StateMark } from "../../parts/StateMark.tsx";
+import { Time } from "../../parts/Time.tsx";
+import { toast } from "../../parts/toasts.tsx";
+import { useAction } from "../../parts/use-action.ts";
+import { useWords } from "../../words/words.ts";
+import { OPERATIONS, type Pause, paths, REASON_MAX, type Source } from "../api.ts";
+import styles from "../harvest.module.css";
+import { controlWords } from "./words.ts";
+
+export function PauseButton({ source }: { source: string }) {
+  const text = useWords(controlWords);
+  const lacked = useWhyNot("harvest:control");
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button why={lacked} onPress={() => setOpen(true)}>
+        {text.pauseSource}
+      </Button>
+      {isOpen && <PauseDialog source={source} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function PauseDialog({ source, onClose }: { source: string; onClose(): void }) {
+  const text = useWords(controlWords);
+  const { data } = useLive<Source>(paths.definition(source));
+  const endpoints = Object.keys(data?.definition.endpoints ?? {});
+  return (
+    <FormDialog
+      title={text.pauseTitle(source)}
+      fields={[
+        { name: "reason", label: text.pauseReason, maxLength: REASON_MAX, isOptional: true },
+        {
+          name: "endpoint",
+          label: text.endpoint,
+          options: [["", text.allEndpoints], ...endpoints.map((name) => [name, name] as const)],
+        },
+        {
+          name: "operation",
+          label: text.operation,
+          options: [["", text.allOperations], ...OPERATIONS.map((name) => [name, text[name]] as const)],
+        },
+      ]}
+      submit={text.pauseSource}
+      onClose={onClose}
+      onSubmit={async ({ reason, endpoint, operation }) => {
+        await act(paths.pause(source), "POST", {
+          reason,
+          ...(endpoint !== "" && { endpoint }),
+          ...(operation !== "" && { operation }),
+        });
+        await refresh({ kind: "source", id: source });
+        toast(text.sourcePaused);
+        onClose();
+      }}
+    >
+      <p className={styles.soft}>{text.pauseExplained}</p>
+    </FormDialog>
+  );
+}
+
+export function PauseList({ source }: { source: string }) {
+  const result = useLive<{ items: readonly Pause[] }>(paths.pauses(source), [{ kind: "source", id: source }]);
+  const { data, error, refetch } = result;
+  if (error) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (data === undefined || data.items.length === 0) return null;
+  return (
+    <ul className={styles.lines}>
+      {data.items.map((pause) => (
+        <PauseLine key={`${pause.endpoint} ${pause.operation}`} pause={pause} />
+      ))}
+    </ul>
+  );
+}
+
+function PauseLine({ pause: { source, endpoint, operation, at, by, reason } }: { pause: Pause }) {
+  const text = useWords(controlWords);
+  const lacked = useWhyNot("harvest:control");
+  const { run, isPending } = useAction();
+  const what = [endpoint, operation && text[operation]].filter(Boolean).join(", ");
+  const resume = () =>
+    run(async () => {
+      await act(paths.resume(source), "POST", { ...(endpoint && { endpoint }), ...(operation && { operation }) });
+      await refresh({ kind: "source", id: source });
+      return text.sourceResumed;
+    });
+  return (
+    <li className={styles.pause}>
+      <StateMark state="stopped" label={text.paused} />
+      <b>{what || source}</b>
+      <span className={styles.soft}>
+        {text.pausedBy(by)}, <Time at={at} relative />
+      </span>
+      {reason !== null && <span>{reason}</span>}
+      <Button icon="play" isPending={isPending} why={lacked} onPress={resume}>
+        {text.resume}
+      </Button>
+    </li>
+  );
+}

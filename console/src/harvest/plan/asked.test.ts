@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { asked } from "./asked.ts";
+
+test.each([
+  [{}, { source: "s", endpoint: "e" }],
+  [{ plans: "BACKFILL" }, { source: "s", endpoint: "e", operation: "BACKFILL" }],
+  [{ last: "P3D" }, { source: "s", endpoint: "e", window: { last: "P3D" } }],
+  [
+    { plans: "BACKFILL", from: "2026-01-01", to: "2026-02-01" },
+    { source: "s", endpoint: "e", operation: "BACKFILL", window: { from: "2026-01-01", to: "2026-02-01" } },
+  ],
+  [
+    { plans: "UPDATE", last: "P3D" },
+    { source: "s", endpoint: "e", operation: "UPDATE" },
+  ],
+  [
+    { plans: "UPDATE", which: "quarantined" },
+    { source: "s", endpoint: "e", operation: "UPDATE", quarantined: true },
+  ],
+  [{ from: "2026-01-01", to: "" }, undefined],
+] as const)("the form %j asks for %j", (search, expected) => {
+  expect(asked("s", "e", search, { unset: "" })).toEqual(expected);
+});

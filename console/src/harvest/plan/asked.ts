@@ -1,0 +1,40 @@
+/** The plan that the form asks for, from the address of the page. */
+import type { Param, Source } from "../api.ts";
+import type { SourceSearch } from "../routes.ts";
+
+export type WindowKind = "new" | "last" | "range";
+
+export function windowKindOf({ last, from, to }: SourceSearch): WindowKind {
+  if (from !== undefined || to !== undefined) return "range";
+  return last === undefined ? "new" : "last";
+}
+
+/** Those that can be planned, the default one first. */
+export function endpointsOf({ definition: { endpoints } }: Source): { name: string; params: readonly Param[] }[] {
+  return Object.entries(endpoints)
+    .filter(([, { role }]) => role !== "DETAIL")
+    .toSorted(([, a], [, b]) => Number(b.default ?? false) - Number(a.default ?? false))
+    .map(([name, { params = [] }]) => ({ name, params }));
+}
+
+/** Undefined until the form is filled in. */
+export function asked(
+  source: string,
+  endpoint: string,
+  search: SourceSearch,
+  params: Readonly<Record<string, string>>,
+): object | undefined {
+  const given = Object.fromEntries(Object.entries(params).filter(([, value]) => value !== ""));
+  const operation = search.plans === undefined ? {} : { operation: search.plans };
+  const plan = { source, endpoint, ...operation, ...(Object.keys(given).length > 0 && { params: given }) };
+  // It asks for known records, whatever their window.
+  if (search.plans === "UPDATE") return search.which === undefined ? plan : { ...plan, quarantined: true };
+  switch (windowKindOf(search)) {
+    case "new":
+      return plan;
+    case "last":
+      return search.last ? { ...plan, window: { last: search.last } } : undefined;
+    case "range":
+      return search.from && search.to ? { ...plan, window: { from: search.from, to: search.to } } : undefined;
+  }
+}

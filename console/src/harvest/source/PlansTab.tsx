@@ -1,0 +1,114 @@
+/** The plans of a source, the newest first, with the reason of each that failed. */
+import { Link, useNavigate } from "@tanstack/react-router";
+import { onEndOf, useLiveList } from "../../api/live.ts";
+import { type Column, DataList } from "../../parts/DataList.tsx";
+import { Loaded, Panel } from "../../parts/Page.tsx";
+import { Select } from "../../parts/Select.tsx";
+import { StateMark } from "../../parts/StateMark.tsx";
+import { Time } from "../../parts/Time.tsx";
+import { common } from "../../words/common.ts";
+import { useWords } from "../../words/words.ts";
+import { type Listed, type Plan, type PlanStatus, paths } from "../api.ts";
+import styles from "../harvest.module.css";
+import { PLAN_STATES } from "../states.ts";
+import { Took } from "../Took.tsx";
+import { useSourceSearch } from "../use-search.ts";
+import { WindowText } from "../WindowText.tsx";
+import { harvestWords } from "../words.ts";
+
+const PAGE = 200;
+const STATUSES = ["READY", "FAILED", "COMPLETE", "CANCELLED", "PARTIAL"] as const satisfies readonly PlanStatus[];
+
+export function PlansTab({ source }: { source: string }) {
+  const text = useWords(harvestWords);
+  const shared = useWords(common);
+  const navigate = useNavigate();
+  const { search, set } = useSourceSearch(source);
+  const { status } = search;
+  const result = useLiveList<Listed<Plan>>(
+    (after) => paths.plans({ source, status, after, limit: PAGE }),
+    ({ next }) => next,
+    [{ kind: "plan" }],
+  );
+  return (
+    <>
+      <div className={styles.bar}>
+        <Select
+          label={shared.state}
+          isLabelHidden
+          value={status ?? ""}
+          options={[["", text.allStates], ...STATUSES.map((one) => [one, text[one]] as const)]}
+          onChange={(next) => set({ status: next || undefined })}
+        />
+      </div>
+      <Panel>
+        <Loaded result={result}>
+          {(pages) => (
+            <DataList
+              label={text.plans}
+              rows={pages.flatMap(({ items }) => items)}
+              columns={columnsOf(text, shared)}
+              keyOf={({ planId }) => planId}
+              onOpen={({ planId }) => void navigate({ to: "/harvest/plans/$planId", params: { planId } })}
+              onEnd={onEndOf(result)}
+              empty={status === undefined ? text.noPlans : shared.noMatch}
+            />
+          )}
+        </Loaded>
+      </Panel>
+    </>
+  );
+}
+
+function columnsOf(text: (typeof harvestWords)["en"], shared: (typeof common)["en"]): readonly Column<Plan>[] {
+  return [
+    {
+      name: "state",
+      title: shared.state,
+      width: "110px",
+      cell: ({ status }) => <StateMark state={PLAN_STATES[status]} label={text[status]} />,
+    },
+    {
+      name: "window",
+      title: text.window,
+      width: "minmax(150px, 2fr)",
+      cell: ({ planId, window }) => (
+        <Link to="/harvest/plans/$planId" params={{ planId }}>
+          <WindowText window={window} />
+        </Link>
+      ),
+    },
+    {
+      name: "endpoint",
+      title: text.endpoint,
+      width: "minmax(80px, 1fr)",
+      wideOnly: true,
+      cell: ({ endpoint }) => endpoint,
+    },
+    {
+      name: "reason",
+      title: shared.reason,
+      width: "minmax(120px, 4fr)",
+      wideOnly: true,
+      cell: ({ remarks }) => (
+        <span className={styles.reason} title={remarks.reason}>
+          {remarks.reason}
+        </span>
+      ),
+    },
+    {
+      name: "created",
+      title: text.created,
+      width: "146px",
+      wideOnly: true,
+      cell: ({ createdAt }) => <Time at={createdAt} />,
+    },
+    {
+      name: "took",
+      title: shared.duration,
+      width: "80px",
+      align: "end",
+      cell: ({ createdAt, endedAt }) => <Took from={createdAt} to={endedAt} />,
+    },
+  ];
+}

@@ -1,0 +1,101 @@
+/** The states of sources, plans, slices, tasks and runs as the six states of the console, in one place. */
+import type { State } from "../parts/state.ts";
+import type {
+  CursorEvent,
+  PlanStatus,
+  RunStatus,
+  Slice,
+  SliceStatus,
+  SourceSummary,
+  Stretch,
+  TaskStatus,
+} from "./api.ts";
+
+export const PLAN_STATES = {
+  DRAFT: "waiting",
+  SLICING: "running",
+  READY: "running",
+  PARTIAL: "running",
+  COMPLETE: "success",
+  FAILED: "failed",
+  CANCELLED: "stopped",
+} as const satisfies Record<PlanStatus, State>;
+
+export const SLICE_STATES = {
+  READY: "waiting",
+  COMPLETE: "success",
+  INCOMPLETE: "failed",
+  SPLIT: "skipped",
+  FAILED: "failed",
+  CANCELLED: "stopped",
+} as const satisfies Record<SliceStatus, State>;
+
+export const TASK_STATES = {
+  QUEUED: "waiting",
+  EXECUTING: "running",
+  SUCCEEDED: "success",
+  PARTIAL: "skipped",
+  FAILED: "failed",
+  CANCELLED: "stopped",
+} as const satisfies Record<TaskStatus, State>;
+
+/** A run that ended in part is continued by another one. */
+export const RUN_STATES = {
+  RUNNING: "running",
+  SUCCEEDED: "success",
+  PARTIAL: "waiting",
+  FAILED: "failed",
+  CANCELLED: "stopped",
+} as const satisfies Record<RunStatus, State>;
+
+export const STRETCH_STATES = {
+  complete: "success",
+  accepted: "skipped",
+  open: "running",
+  gap: "failed",
+  none: "waiting",
+} as const satisfies Record<Stretch["kind"], State>;
+
+export const EVENT_STATES = {
+  advance: "success",
+  rewind: "stopped",
+  gap: "failed",
+  accepted: "skipped",
+} as const satisfies Record<CursorEvent["kind"], State>;
+
+/** One that has begun is shown as running, one whose gap somebody accepted as skipped. */
+export function sliceState({ status, batches, accepted }: Pick<Slice, "status" | "batches" | "accepted">): State {
+  if (status === "READY" && batches > 0) return "running";
+  return accepted === null ? SLICE_STATES[status] : "skipped";
+}
+
+export type Health = "failing" | "missing" | "waiting" | "harvesting" | "behind" | "upToDate" | "never";
+
+/** What goes on comes first, then what needs a person. */
+export function healthOf({ lastPlan, missingWindows, waiting, openPlans, watermark }: SourceSummary): Health {
+  const isBehind = watermark === null || watermark.lagSeconds > 0;
+  if (openPlans > 0) return waiting === null ? "harvesting" : "waiting";
+  if (missingWindows > 0) return "missing";
+  if (lastPlan === null) return "never";
+  // A failed plan whose gaps were harvested or accepted since has nothing left to tell.
+  if (lastPlan.status === "FAILED" && isBehind) return "failing";
+  return watermark !== null && isBehind ? "behind" : "upToDate";
+}
+
+export const HEALTH_STATES = {
+  failing: "failed",
+  missing: "failed",
+  waiting: "waiting",
+  harvesting: "running",
+  behind: "waiting",
+  upToDate: "success",
+  never: "skipped",
+} as const satisfies Record<Health, State>;
+
+/** Why a source is as it is, for the row of a list; the plan's or the wait's own sentence. */
+export function reasonOf(summary: SourceSummary): string | null {
+  const { lastPlan, waiting } = summary;
+  const health = healthOf(summary);
+  if (health === "waiting") return waiting?.reason ?? null;
+  return health === "failing" || health === "missing" ? (lastPlan?.reason ?? null) : null;
+}

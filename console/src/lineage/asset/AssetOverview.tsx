@@ -1,0 +1,195 @@
+/** What is known of an asset: facts, columns or what lies in it, and what lies directly before and after it. */
+import { Link, useNavigate } from "@tanstack/react-router";
+import { DataList } from "../../parts/DataList.tsx";
+import { Fields } from "../../parts/Fields.tsx";
+import { Panel } from "../../parts/Page.tsx";
+import { Time } from "../../parts/Time.tsx";
+import { useFormats } from "../../parts/time.ts";
+import { common } from "../../words/common.ts";
+import { useWords } from "../../words/words.ts";
+import type { AssetColumn, AssetDetail, ListedAsset } from "../api.ts";
+import { KindMark } from "../KindMark.tsx";
+import { hasLineage } from "../kinds.ts";
+import styles from "../lineage.module.css";
+import { lineage } from "../words.ts";
+import type { AssetViewProps } from "./AssetPage.tsx";
+import { Neighbours } from "./Neighbours.tsx";
+
+/** They have a place of their own. */
+const SHOWN_ELSEWHERE = new Set(["description", "content", "position"]);
+
+export function AssetOverview({ tenant, asset }: AssetViewProps) {
+  const text = useWords(lineage);
+  return (
+    <div className={styles.columns}>
+      <div className={styles.stack}>
+        <Panel title={text.facts}>
+          <Facts tenant={tenant} asset={asset} />
+        </Panel>
+        {asset.columns.length > 0 && (
+          <Panel title={text.columnsOf(asset.columns.length)}>
+            <Columns tenant={tenant} columns={asset.columns} />
+            {asset.hasMoreColumns && <p className={styles.padded}>{text.moreColumns}</p>}
+          </Panel>
+        )}
+        {asset.children.length > 0 && (
+          <Panel title={text.contains}>
+            <Children tenant={tenant} assets={asset.children} />
+          </Panel>
+        )}
+      </div>
+      {hasLineage(asset.kind) && (
+        <div className={styles.stack}>
+          <Panel title={asset.kind === "TABLE" ? text.writtenBy : text.upstream}>
+            <Neighbours tenant={tenant} assetId={asset.id} direction="up" />
+          </Panel>
+          <Panel title={asset.kind === "TABLE" ? text.readBy : text.downstream}>
+            <Neighbours tenant={tenant} assetId={asset.id} direction="down" />
+          </Panel>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Facts({ tenant, asset }: { tenant: string; asset: AssetDetail }) {
+  const text = useWords(lineage);
+  const { number } = useFormats();
+  const statement = asset.attributes["content"];
+  return (
+    <div className={`${styles.padded} ${styles.section}`}>
+      <Fields
+        rows={[
+          [text.fullName, <code key="name">{asset.fullName}</code>],
+          [text.description, asset.description],
+          [text.summary, asset.summary?.text],
+          [
+            text.tags,
+            asset.tags.length === 0 ? null : (
+              <span key="tags" className={styles.pair}>
+                {asset.tags.map(({ id, name }) => (
+                  <Link key={id} to="/lineage/assets/$assetId" params={{ assetId: id }} search={{ tenant }}>
+                    {name}
+                  </Link>
+                ))}
+              </span>
+            ),
+          ],
+          [text.runs, asset.executions === 0 ? null : number(asset.executions)],
+          [text.lastRun, asset.lastExecutionAt && <Time key="run" at={asset.lastExecutionAt} />],
+          [text.firstSeen, <Time key="first" at={asset.firstSeenAt} />],
+          [text.lastSeen, asset.lastSeenAt && <Time key="last" at={asset.lastSeenAt} />],
+          [text.otherNames, asset.otherNames === 0 ? null : asset.otherNames],
+          ...Object.entries(asset.attributes)
+            .filter(([name]) => !SHOWN_ELSEWHERE.has(name))
+            .map(([name, value]) => [name, valueText(value)] as const),
+        ]}
+      />
+      {typeof statement === "string" && (
+        <pre className={styles.code} tabIndex={0}>
+          {statement}
+        </pre>
+      )}
+    </div>
+  );
+}
+
+/** Producers write texts, lists and objects; owners are a list of `{name}`. */
+function valueText(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  if (Array.isArray(value)) return value.map((one: unknown) => nameIn(one) ?? valueText(one)).join(", ");
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function nameIn(value: unknown): string | undefined {
+  const name = typeof value === "object" && value !== null && "name" in value ? value.name : undefined;
+  return typeof name === "string" ? name : undefined;
+}
+
+function Columns({ tenant, columns }: { tenant: string; columns: readonly AssetColumn[] }) {
+  const text = useWords(lineage);
+  const shared = useWords(common);
+  const navigate = useNavigate();
+  const searchOf = { tenant, tab: "impact" };
+  return (
+    <DataList
+      label={text.columns}
+      rows={columns}
+      keyOf={({ id }) => id}
+      onOpen={({ id }) =>
+        void navigate({ to: "/lineage/assets/$assetId", params: { assetId: id }, search: { tenant } })
+      }
+      columns={[
+        {
+          name: "name",
+          title: shared.name,
+          width: "minmax(120px, 2fr)",
+          cell: ({ id, name }) => (
+            <Link to="/lineage/assets/$assetId" params={{ assetId: id }} search={{ tenant }}>
+              {name}
+            </Link>
+          ),
+        },
+        {
+          name: "type",
+          title: text.type,
+          width: "minmax(80px, 1fr)",
+          cell: ({ attributes }) => valueText(attributes["dataType"] ?? attributes["type"]),
+        },
+        {
+          name: "description",
+          title: text.description,
+          width: "minmax(80px, 2fr)",
+          wideOnly: true,
+          cell: ({ attributes }) => valueText(attributes["description"] ?? attributes["comment"]),
+        },
+        {
+          name: "impact",
+          title: "",
+          width: "64px",
+          align: "end",
+          cell: ({ id, name }) => (
+            <Link
+              to="/lineage/assets/$assetId"
+              params={{ assetId: id }}
+              search={searchOf}
+              aria-label={text.impactOf(name)}
+              tabIndex={-1}
+            >
+              {text.impact}
+            </Link>
+          ),
+        },
+      ]}
+    />
+  );
+}
+
+function Children({ tenant, assets }: { tenant: string; assets: readonly ListedAsset[] }) {
+  const text = useWords(lineage);
+  const shared = useWords(common);
+  const navigate = useNavigate();
+  return (
+    <DataList
+      label={text.contains}
+      rows={assets}
+      keyOf={({ id }) => id}
+      onOpen={({ id }) =>
+        void navigate({ to: "/lineage/assets/$assetId", params: { assetId: id }, search: { tenant } })
+      }
+      columns={[
+        { name: "kind", title: text.kind, width: "104px", cell: ({ kind }) => <KindMark kind={kind} /> },
+        {
+          name: "name",
+          title: shared.name,
+          width: "minmax(120px, 1fr)",
+          cell: ({ id, name }) => (
+            <Link to="/lineage/assets/$assetId" params={{ assetId: id }} search={{ tenant }}>
+              {name}
+            </Link>
+          ),
+        },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,210 @@
+/** The graph around an asset: tables or columns, up or down, as far as is asked for; one request for all that is drawn. */
+import { Link } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { useLive } from "../../api/live.ts";
+import { Button } from "../../parts/Button.tsx";
+import { Drawer, Split } from "../../parts/Drawer.tsx";
+import { Fields } from "../../parts/Fields.tsx";
+import { Graph } from "../../parts/graph/Graph.tsx";
+import { Loaded } from "../../parts/Page.tsx";
+import { Select } from "../../parts/Select.tsx";
+import { useFormats } from "../../parts/time.ts";
+import { useWords } from "../../words/words.ts";
+import { type Asset, type Direction, type GraphReply, paths } from "../api.ts";
+import { KindMark } from "../KindMark.tsx";
+import styles from "../lineage.module.css";
+import { lineage } from "../words.ts";
+import type { AssetViewProps } from "./AssetPage.tsx";
+import { drawnGraph, FANOUT, hopOf, listOf, withHop } from "./drawn.ts";
+import { Neighbours } from "./Neighbours.tsx";
+
+const DEPTHS = ["1", "2", "3", "5", "10", "20"];
+const DIRECTIONS = ["both", "up", "down"] as const satisfies readonly Direction[];
+/** As many as are drawn without folding. */
+const NODES_MAX = 500;
+
+export function Explorer({ tenant, asset, search, set }: AssetViewProps) {
+  const text = useWords(lineage);
+  const { number } = useFormats();
+  const isProcess = asset.kind === "SQL" || asset.kind === "JOB";
+  // A column begins with its own lineage, everything else with that of tables.
+  const level = isProcess ? "tables" : (search.level ?? (asset.kind === "COLUMN" ? "columns" : "tables"));
+  const direction = DIRECTIONS.find((one) => one === search.direction) ?? "both";
+  const depth = DEPTHS.find((one) => one === search.depth) ?? "1";
+  const query = {
+    tenant,
+    node: asset.id,
+    direction,
+    depth,
+    fanout: FANOUT,
+    expand: search.expand,
+    maxNodes: NODES_MAX,
+  };
+  const result = useLive<GraphReply>(level === "columns" ? paths.columnGraph(query) : paths.graph(query), [
+    { kind: "asset", id: asset.id },
+  ]);
+  const list = hopOf(search.list);
+  const reply = result.data;
+  const opened = list ? undefined : reply?.nodes.find(({ id }) => id === search.node);
+  const listed = list && reply?.nodes.find(({ id }) => id === list.id);
+  return (
+    <>
+      <div className={styles.bar}>
+        {!isProcess && (
+          <Select
+            label={text.level}
+            value={level}
+            options={[
+              ["tables", text.tables],
+              ["columns", text.columns],
+            ]}
+            onChange={(next) => set({ level: next, expand: undefined, node: undefined, list: undefined })}
+          />
+        )}
+        <Select
+          label={text.direction}
+          value={direction}
+          options={DIRECTIONS.map((one) => [one, text[one]] as const)}
+          onChange={(next) => set({ direction: next === "both" ? undefined : next })}
+        />
+        <Select
+          label={text.depth}
+          value={depth}
+          options={DEPTHS.map((one) => [one, one])}
+          onChange={(next) => set({ depth: next === "1" ? undefined : next })}
+        />
+        {search.expand !== undefined && (
+          <Button kind="quiet" onPress={() => set({ expand: undefined })}>
+            {text.foldAgain}
+          </Button>
+        )}
+      </div>
+      <Split
+        drawer={
+          list && listed ? (
+            <Drawer
+              key={search.list}
+              title={(list.direction === "up" ? text.upstreamOf : text.downstreamOf)(listed.name)}
+              onClose={() => set({ list: undefined })}
+            >
+              <Neighbours tenant={tenant} assetId={list.id} direction={list.direction} tab="graph" />
+            </Drawer>
+          ) : (
+            opened && (
+              <AssetDrawer
+                key={opened.id}
+                tenant={tenant}
+                asset={opened}
+                start={asset}
+                onClose={() => set({ node: undefined })}
+              />
+            )
+          )
+        }
+      >
+        <Loaded result={result}>
+          {(data) => (
+            <GraphFrame
+              label={text.graphOf(asset.name)}
+              reply={data}
+              direction={direction}
+              selected={opened?.id}
+              onOpen={(id) => {
+                const hop = listOf(id);
+                set(hop === undefined ? { node: id, list: undefined } : { list: hop, node: undefined });
+              }}
+              onHop={(hop) => set({ expand: withHop(search.expand, hop) })}
+              number={number}
+            />
+          )}
+        </Loaded>
+      </Split>
+    </>
+  );
+}
+
+interface GraphFrameProps {
+  label: string;
+  reply: GraphReply;
+  direction: Direction;
+  selected: string | undefined;
+  onOpen(id: string): void;
+  onHop(hop: string): void;
+  number(value: number): string;
+}
+
+function GraphFrame({ label, reply, direction, selected, onOpen, onHop, number }: GraphFrameProps) {
+  const text = useWords(lineage);
+  const { nodes, edges, unused } = useMemo(
+    () => drawnGraph(reply, direction, text, number),
+    [reply, direction, text, number],
+  );
+  const start = reply.start;
+  const marked = nodes.map((node) =>
+    node.id === start ? { ...node, mark: text.here, markTone: "strong" as const } : node,
+  );
+  return (
+    <div className={styles.view}>
+      <p className={styles.note} role="status">
+        {text.assetsShown(number(reply.nodes.length - unused))}
+        {unused > 0 && ` ${text.unusedColumns(number(unused))}`}
+        {reply.partial && ` ${reply.reason === "TIME" ? text.cutByTime : text.cutBySize}`}
+        {reply.edges.length === 0 && ` ${text.noLineage}`}
+      </p>
+      <Graph
+        label={label}
+        nodes={marked}
+        edges={edges}
+        selected={selected ?? (nodes.some(({ id }) => id === start) ? start : undefined)}
+        onOpen={onOpen}
+        onMore={(id, side) => onHop(`${id}:${side === "before" ? "up" : "down"}`)}
+      />
+    </div>
+  );
+}
+
+interface AssetDrawerProps {
+  tenant: string;
+  asset: Asset;
+  /** The asset of the page. */
+  start: Asset;
+  onClose(): void;
+}
+
+function AssetDrawer({ tenant, asset, start, onClose }: AssetDrawerProps) {
+  const text = useWords(lineage);
+  const to = { to: "/lineage/assets/$assetId", params: { assetId: asset.id } } as const;
+  return (
+    <Drawer title={asset.name} onClose={onClose}>
+      <KindMark kind={asset.kind} />
+      <Fields
+        rows={[
+          [text.fullName, <code key="name">{asset.fullName}</code>],
+          [text.description, asset.description],
+        ]}
+      />
+      <nav className={styles.links} aria-label={asset.name}>
+        <Link {...to} search={{ tenant }}>
+          {text.openPage}
+        </Link>
+        {asset.id !== start.id && (
+          <Link {...to} search={{ tenant, tab: "graph" }}>
+            {text.focusHere}
+          </Link>
+        )}
+        <Link {...to} search={{ tenant, tab: "impact" }}>
+          {text.impact}
+        </Link>
+        {asset.id !== start.id && (
+          <Link
+            to="/lineage/assets/$assetId"
+            params={{ assetId: start.id }}
+            search={{ tenant, tab: "path", to: asset.id }}
+          >
+            {text.pathFrom(start.name)}
+          </Link>
+        )}
+      </nav>
+    </Drawer>
+  );
+}

@@ -1,0 +1,106 @@
+/** What lies directly before or after an asset, of any number: page by page, found by a part of the name on the server. */
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { onEndOf, useLiveList } from "../../api/live.ts";
+import { DataList } from "../../parts/DataList.tsx";
+import { Loaded } from "../../parts/Page.tsx";
+import { Filter } from "../../parts/Select.tsx";
+import { Time } from "../../parts/Time.tsx";
+import { useFormats } from "../../parts/time.ts";
+import { common } from "../../words/common.ts";
+import { useWords } from "../../words/words.ts";
+import { type Listed, type Neighbour, paths } from "../api.ts";
+import { KindMark } from "../KindMark.tsx";
+import { placeOf } from "../kinds.ts";
+import styles from "../lineage.module.css";
+import { lineage } from "../words.ts";
+
+const PAGE = 1_000;
+
+interface NeighboursProps {
+  tenant: string;
+  assetId: string;
+  direction: "up" | "down";
+  /** Opens the graph of the chosen one instead of its page. */
+  tab?: "graph";
+}
+
+export function Neighbours({ tenant, assetId, direction, tab }: NeighboursProps) {
+  const text = useWords(lineage);
+  const shared = useWords(common);
+  const { number } = useFormats();
+  const navigate = useNavigate();
+  const [q, setQ] = useState("");
+  const result = useLiveList<Listed<Neighbour>>(
+    (cursor) => paths.neighbours(assetId, { tenant, direction, q: q.trim(), limit: PAGE, cursor }),
+    ({ next }) => next,
+    [{ kind: "asset", id: assetId }],
+  );
+  const label = direction === "up" ? text.upstream : text.downstream;
+  const search = { tenant, ...(tab && { tab }) };
+  return (
+    <>
+      <Loaded result={result}>
+        {(pages) => {
+          const rows = pages.flatMap(({ items }) => items);
+          return (
+            <>
+              {(rows.length > 10 || q !== "") && (
+                <div className={styles.listHead}>
+                  <Filter label={text.findNeighbour} value={q} onChange={setQ} />
+                  <span className={styles.soft}>
+                    {result.hasNextPage ? text.loadedSoFar(number(rows.length)) : shared.rows(number(rows.length))}
+                  </span>
+                </div>
+              )}
+              <DataList
+                label={label}
+                rows={rows}
+                keyOf={({ id, relation }) => `${relation} ${id}`}
+                onOpen={({ id }) => void navigate({ to: "/lineage/assets/$assetId", params: { assetId: id }, search })}
+                onEnd={onEndOf(result)}
+                empty={q === "" ? (direction === "up" ? text.noUpstream : text.noDownstream) : shared.noMatch}
+                columns={[
+                  { name: "kind", title: text.kind, width: "104px", cell: ({ kind }) => <KindMark kind={kind} /> },
+                  {
+                    name: "name",
+                    title: shared.name,
+                    width: "minmax(120px, 1fr)",
+                    cell: (asset) => (
+                      <Link
+                        to="/lineage/assets/$assetId"
+                        params={{ assetId: asset.id }}
+                        search={search}
+                        title={`${placeOf(asset)} ${asset.name}`}
+                      >
+                        {asset.name}
+                      </Link>
+                    ),
+                  },
+                  ...(tab === undefined && rows.some(({ executions }) => executions !== null)
+                    ? [
+                        {
+                          name: "runs",
+                          title: text.runs,
+                          width: "60px",
+                          align: "end" as const,
+                          wideOnly: true,
+                          cell: ({ executions }: Neighbour) => (executions === null ? "" : number(executions)),
+                        },
+                        {
+                          name: "last",
+                          title: text.lastRun,
+                          width: "90px",
+                          cell: ({ lastRunAt }: Neighbour) => lastRunAt && <Time at={lastRunAt} relative />,
+                        },
+                      ]
+                    : []),
+                ]}
+              />
+            </>
+          );
+        }}
+      </Loaded>
+    </>
+  );
+}

@@ -1,0 +1,126 @@
+/** What needs a person, the newest first, and what the doctor has found beyond that. */
+import { Link } from "@tanstack/react-router";
+import type { Finding } from "../admin/api.ts";
+import type { ApiError } from "../api/client.ts";
+import { GoTo } from "../parts/GoTo.tsx";
+import { Empty, Failure } from "../parts/Page.tsx";
+import { StateMark } from "../parts/StateMark.tsx";
+import type { State } from "../parts/state.ts";
+import { Time } from "../parts/Time.tsx";
+import { useFormats } from "../parts/time.ts";
+import { common } from "../words/common.ts";
+import { useWords } from "../words/words.ts";
+import type { Activity, Need } from "./api.ts";
+import styles from "./OverviewPage.module.css";
+import { hrefOf } from "./targets.ts";
+import { overview } from "./words.ts";
+
+const STATES = { failed: "failed", late: "waiting", asking: "waiting", disabled: "stopped" } as const satisfies Record<
+  Need["state"],
+  State
+>;
+/** Of a longer list. */
+const SHOWN = 8;
+
+interface NeedsProps {
+  isAll: boolean;
+  /** The key sees the needs of all modules. */
+  seesAll: boolean;
+  needs: readonly Need[];
+  findings: readonly Finding[];
+  /** Without the doctor nobody knows whether something is broken. */
+  doctorError: ApiError | null;
+  activity: Activity | undefined;
+}
+
+export function Needs({ doctorError, ...props }: NeedsProps) {
+  return (
+    <>
+      {doctorError && <Failure error={doctorError} />}
+      <NeedList {...props} hasDoctor={doctorError === null} />
+    </>
+  );
+}
+
+function NeedList({
+  needs,
+  findings,
+  activity,
+  isAll,
+  seesAll,
+  hasDoctor,
+}: Omit<NeedsProps, "doctorError"> & { hasDoctor: boolean }) {
+  const text = useWords(overview);
+  const shared = useWords(common);
+  const found = findings.filter(({ verdict, isListed }) => verdict !== "ok" && !isListed);
+  if (needs.length + found.length === 0)
+    return hasDoctor ? <NothingNeeded activity={activity} seesAll={seesAll} /> : null;
+  // Not for the sake of one more.
+  const shown = isAll || needs.length <= SHOWN + 1 ? needs : needs.slice(0, SHOWN);
+  return (
+    <ul className={styles.needs} aria-label={text.needsYou}>
+      {found.map(({ check, verdict, found: sentence, advice }) => (
+        <li key={check}>
+          <StateMark state={verdict === "broken" ? "failed" : "waiting"} label={check} />
+          <span className={styles.reason}>
+            {sentence} <span className={styles.soft}>{advice}</span>
+          </span>
+        </li>
+      ))}
+      {shown.map((need) => (
+        <NeedRow key={`${need.state} ${need.about.kind} ${need.about.id} ${need.about.opTime ?? ""}`} need={need} />
+      ))}
+      {shown.length < needs.length && (
+        <li>
+          <span />
+          <Link from="/" to="/" search={(before) => ({ ...before, needs: "all" as const })} replace>
+            {shared.more(needs.length - shown.length)}
+          </Link>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function NeedRow({ need: { about, state, title, reason, count, at } }: { need: Need }) {
+  const text = useWords(overview);
+  const shared = useWords(common);
+  const { number } = useFormats();
+  return (
+    <li>
+      <StateMark state={STATES[state]} label={state === "failed" ? shared.failed : text[state]} />
+      <span className={styles.reason}>
+        <GoTo href={hrefOf(about)}>
+          <b>{title}</b>
+        </GoTo>
+        {about.opTime !== undefined && <span className={styles.label}>{about.opTime}</span>}
+        {count > 1 && <span className={styles.label}>{text.times(number(count))}</span>}
+        <span title={reason}>{reason}</span>
+      </span>
+      <span className={styles.age}>{at !== null && <Time at={at} relative />}</span>
+    </li>
+  );
+}
+
+function NothingNeeded({ activity, seesAll }: Pick<NeedsProps, "activity" | "seesAll">) {
+  const text = useWords(overview);
+  const last = activity && lastFailure(activity);
+  return (
+    <Empty>
+      <StateMark state="success" label={seesAll ? text.nothingNeedsYou : text.nothingSeenNeedsYou} />{" "}
+      {last !== undefined && (
+        <>
+          {text.lastFailure} <Time at={last} relative />
+        </>
+      )}
+    </Empty>
+  );
+}
+
+/** The end of the newest bucket with a failure. */
+function lastFailure({ from, to, bucketMs, ended }: Activity): string | undefined {
+  const buckets = ended.flatMap((one) => one.buckets).filter(({ failed }) => failed > 0);
+  if (buckets.length === 0) return undefined;
+  const end = Date.parse(from) + (Math.max(...buckets.map(({ bucket }) => bucket)) + 1) * bucketMs;
+  return new Date(Math.min(end, Date.parse(to))).toISOString();
+}

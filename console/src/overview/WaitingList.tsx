@@ -1,0 +1,84 @@
+/** What waits, by cause, the most first. */
+import { GoTo } from "../parts/GoTo.tsx";
+import { Empty } from "../parts/Page.tsx";
+import { StateMark } from "../parts/StateMark.tsx";
+import { Time } from "../parts/Time.tsx";
+import { useFormats } from "../parts/time.ts";
+import { useWords } from "../words/words.ts";
+import { COUNTED_MAX, type Waiting } from "./api.ts";
+import styles from "./OverviewPage.module.css";
+import { hrefOf } from "./targets.ts";
+import { overview } from "./words.ts";
+
+type Text = (typeof overview)["en"];
+
+export function WaitingList({ waiting, seesAll }: { waiting: readonly Waiting[]; seesAll: boolean }) {
+  const text = useWords(overview);
+  const { number } = useFormats();
+  if (waiting.length === 0) return <Empty>{seesAll ? text.nothingWaits : text.nothingSeenWaits}</Empty>;
+  return (
+    <ul className={styles.waiting} aria-label={text.waiting}>
+      {waiting.map((one) => {
+        const { cause, kind, subject, about, count, oldestAt, nextAt } = one;
+        const n = count >= COUNTED_MAX ? text.orMore(number(count)) : number(count);
+        return (
+          <li key={`${cause} ${kind} ${subject ?? ""} ${about?.id ?? ""}`}>
+            <StateMark state={cause === "process" ? "failed" : cause === "paused" ? "stopped" : "waiting"} label="" />
+            <span className={styles.cause} title={causeText(text, one)}>
+              <GoTo href={about === null ? undefined : hrefOf(about)}>{causeText(text, one)}</GoTo>
+            </span>
+            <span className={styles.count}>{countText(text, kind, n)}</span>
+            <span className={styles.age}>
+              {nextAt !== null ? (
+                <>
+                  {text.next} <Time at={nextAt} relative due />
+                </>
+              ) : oldestAt !== null ? (
+                <>
+                  {text.oldest} <Time at={oldestAt} relative />
+                </>
+              ) : null}
+            </span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function causeText(text: Text, { cause, subject }: Waiting): string {
+  const name = subject ?? "";
+  switch (cause) {
+    case "table":
+      return text.forTable(name);
+    case "gate":
+      return text.forGate(name);
+    case "pool":
+      return text.forPool(name);
+    case "limit":
+      return text.forLimit(name);
+    case "slot":
+      return text.forSlot;
+    case "process":
+      return text.forProcess(name);
+    case "retry":
+      return subject === null ? text.forRetry : text.forRetryOf(name);
+    case "quiet":
+      return text.forQuiet;
+    case "paused":
+      return text.isPaused(name);
+    case "receiver":
+      return text.forReceiver(name);
+    case "tenant":
+      return text.forTenant(name);
+    case "claim":
+      return text.forClaim(name);
+  }
+}
+
+const KINDS = ["node", "run", "model", "delivery", "task", "schedule", "shard", "event"] as const;
+
+function countText(text: Text, kind: string, n: string): string {
+  const known = KINDS.find((one) => one === kind);
+  return known ? text[known](n) : n;
+}

@@ -1,0 +1,36 @@
+/** The pages of overview. */
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { rootRoute } from "../app/root-route.ts";
+
+export const RANGES = { hour: 1, day: 24, week: 168 } as const;
+export type RangeName = keyof typeof RANGES;
+
+export interface OverviewSearch {
+  /** The day is meant if there is none. */
+  range?: RangeName | undefined;
+  /** A part of time that was chosen in the chart, instead of a range up to now. */
+  from?: string | undefined;
+  to?: string | undefined;
+  /** All that needs somebody is listed, not only the newest. */
+  needs?: "all" | undefined;
+}
+
+const time = (value: unknown) =>
+  typeof value === "string" && !Number.isNaN(Date.parse(value)) ? new Date(value).toISOString() : undefined;
+
+export const overviewRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/",
+  validateSearch: (search: Record<string, unknown>): OverviewSearch => {
+    const [from, to] = [time(search["from"]), time(search["to"])];
+    const range = search["range"];
+    return {
+      ...(typeof range === "string" && range in RANGES && range !== "day" && { range: range as RangeName }),
+      ...(from !== undefined && to !== undefined && { from, to }),
+      ...(search["needs"] === "all" && { needs: "all" as const }),
+    };
+  },
+  component: lazyRouteComponent(() => import("./OverviewPage.tsx"), "OverviewPage"),
+});
+
+export const overviewRoutes = [overviewRoute] as const;

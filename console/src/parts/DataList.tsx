@@ -1,0 +1,153 @@
+/**
+ * A list of any length: rows of one height, of which only those in view exist. Rows are reached by `j`, `k` and the arrow keys and
+ * opened by Enter or a click. A live list may insert rows at any time, so keys act on the row that has the focus, wherever it is now.
+ */
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { common } from "../words/common.ts";
+import { useWords } from "../words/words.ts";
+import styles from "./DataList.module.css";
+import { Empty } from "./Page.tsx";
+
+export interface Column<Row> {
+  name: string;
+  title: ReactNode;
+  /** A width of CSS grid, such as `120px` or `minmax(160px, 2fr)`. */
+  width: string;
+  cell(row: Row): ReactNode;
+  /** Left out below 700 px. */
+  wideOnly?: boolean;
+  align?: "end";
+}
+
+interface DataListProps<Row> {
+  label: string;
+  rows: readonly Row[];
+  columns: readonly Column<Row>[];
+  keyOf(row: Row): string;
+  /** The row that is open. */
+  selected?: string | undefined;
+  onOpen?(row: Row): void;
+  /** Called when the end comes into view. */
+  onEnd?: (() => void) | undefined;
+  empty?: ReactNode;
+  /** Of all rows, where it is known. */
+  total?: number;
+  /** Fills its container instead of growing. */
+  fill?: boolean;
+}
+
+const ROW_PX = 32;
+const AHEAD = 12;
+const GROWN_ROWS_MAX = 18;
+
+export function DataList<Row>(props: DataListProps<Row>) {
+  const { rows, columns, keyOf, onOpen, onEnd, selected } = props;
+  const text = useWords(common);
+  const scroller = useRef<HTMLDivElement>(null);
+  const [active, setActive] = useState(0);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    overscan: AHEAD,
+  });
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (onEnd && rows.length > 0 && last >= rows.length - AHEAD) onEnd();
+  }, [last, rows.length, onEnd]);
+
+  function move(from: number, by: number): void {
+    const next = Math.min(Math.max(from + by, 0), rows.length - 1);
+    setActive(next);
+    virtual.scrollToIndex(next);
+    requestAnimationFrame(() => scroller.current?.querySelector<HTMLElement>(`[data-index="${next}"]`)?.focus());
+  }
+  function onKey(event: KeyboardEvent): void {
+    const steps: Record<string, number> = { j: 1, k: -1, ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15 };
+    const by = steps[event.key];
+    const focused = focusedIndex(event.target);
+    const row = rows[focused ?? -1];
+    if (by !== undefined) move(focused ?? active, by);
+    else if (event.key === "Home") move(0, 0);
+    else if (event.key === "End") move(rows.length, 0);
+    else if (event.key === "Enter" && row !== undefined) onOpen?.(row);
+    else return;
+    event.preventDefault();
+  }
+
+  if (rows.length === 0) return <Empty>{props.empty ?? text.nothingHere}</Empty>;
+  const template = columns.map(({ width }) => width).join(" ");
+  const narrow = columns
+    .filter(({ wideOnly }) => !wideOnly)
+    .map(({ width }) => width)
+    .join(" ");
+  return (
+    <div
+      ref={scroller}
+      className={styles.scroller}
+      style={
+        {
+          "--columns": template,
+          "--columns-narrow": narrow,
+          ...(!props.fill && { height: (Math.min(rows.length, GROWN_ROWS_MAX) + 1) * ROW_PX + 2 }),
+        } as React.CSSProperties
+      }
+      data-fill={props.fill || undefined}
+    >
+      <div
+        role="grid"
+        aria-label={props.label}
+        aria-rowcount={(props.total ?? rows.length) + 1}
+        aria-colcount={columns.length}
+        onKeyDown={onKey}
+        className={styles.grid}
+        style={{ height: virtual.getTotalSize() + ROW_PX }}
+      >
+        <div role="row" className={styles.head} aria-rowindex={1}>
+          {columns.map(({ name, title, align, wideOnly }) => (
+            <span key={name} role="columnheader" className={styles.cell} data-align={align} data-wide={wideOnly}>
+              {title}
+            </span>
+          ))}
+        </div>
+        {items.map(({ index, start }) => {
+          const row = rows[index] as Row;
+          const key = keyOf(row);
+          return (
+            <div
+              key={key}
+              role="row"
+              aria-rowindex={index + 2}
+              aria-selected={key === selected}
+              data-index={index}
+              data-open={onOpen !== undefined || undefined}
+              tabIndex={index === active ? 0 : -1}
+              className={styles.row}
+              style={{ transform: `translateY(${start + ROW_PX}px)` }}
+              onClick={(event) => {
+                setActive(index);
+                // A link or a button in the row acts by itself, and selecting text is not a click.
+                if ((event.target as Element).closest("a, button, input") || getSelection()?.toString()) return;
+                onOpen?.(row);
+              }}
+            >
+              {columns.map(({ name, cell, align, wideOnly }) => (
+                <span key={name} role="gridcell" className={styles.cell} data-align={align} data-wide={wideOnly}>
+                  {cell(row)}
+                </span>
+              ))}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+/** Of a row, not of a link or a button in it, which act by themselves. */
+function focusedIndex(target: EventTarget): number | undefined {
+  const index = target instanceof HTMLElement ? target.dataset["index"] : undefined;
+  return index === undefined ? undefined : Number(index);
+}

@@ -1,0 +1,109 @@
+/**
+ * What a person has changed in a text and not saved yet. It is kept in this browser, for each tenant and definition, so that a
+ * reload, an expired session or a server that is away loses nothing. It knows the version that it was made from: when another
+ * one is stored meanwhile, the person decides which of the two goes on.
+ */
+import { useState } from "react";
+import { useSessionStatus } from "../../app/session.ts";
+
+/** The text of the definition as the server has it. */
+export interface Stored {
+  text: string;
+  version: number;
+}
+
+export interface Draft {
+  text: string;
+  change(text: string): void;
+  isChanged: boolean;
+  /** The version that the text was made from, which goes with it when it is saved. */
+  base: number;
+  /** Another version than `base` is stored by now. */
+  isStale: boolean;
+  /** False if the browser could not keep it. */
+  isKept: boolean;
+  /** Back to the stored text. */
+  discard(): void;
+  /** The text becomes a change of the stored version. */
+  rebase(): void;
+  /** The text was saved, and this is what is stored now. */
+  saved(stored: Stored): void;
+}
+
+interface Kept {
+  text: string;
+  base: number;
+  at: number;
+}
+
+const PREFIX = "millrace.draft.";
+const DRAFTS_MAX = 20;
+
+/** `key` names the definition, such as `chain.ID`. A component that shows another one later needs another React key. */
+export function useDraft(key: string, stored: Stored): Draft {
+  const session = useSessionStatus();
+  const tenant = "session" in session ? session.session.tenantId : null;
+  const name = `${PREFIX}${tenant ?? "all"}.${key}`;
+  const [own, setOwn] = useState(() => read(name));
+  const [isKept, setKept] = useState(true);
+  // What was saved is shown until the page has read it, too.
+  const [last, setLast] = useState<{ now: Stored; replaces: number }>();
+  const current = last && last.replaces === stored.version ? last.now : stored;
+  const isChanged = own !== undefined && own.text !== current.text;
+  const base = isChanged ? own.base : current.version;
+
+  function keep(next: Kept | undefined): void {
+    setOwn(next);
+    setKept(write(name, next));
+  }
+  return {
+    text: own?.text ?? current.text,
+    isChanged,
+    base,
+    isStale: isChanged && base !== current.version,
+    isKept,
+    change: (text) => keep(text === current.text ? undefined : { text, base, at: Date.now() }),
+    discard: () => keep(undefined),
+    rebase: () => own && keep({ ...own, base: current.version }),
+    saved(now) {
+      setLast({ now, replaces: stored.version });
+      keep(undefined);
+    },
+  };
+}
+
+function read(name: string): Kept | undefined {
+  const text = localStorage.getItem(name);
+  if (text === null) return undefined;
+  try {
+    const kept = JSON.parse(text) as Partial<Kept> | null;
+    if (typeof kept?.text === "string" && typeof kept.base === "number") return { at: 0, ...kept } as Kept;
+  } catch {
+    // Not written by this page.
+  }
+  return undefined;
+}
+
+/** Answers whether the browser could keep it. */
+function write(name: string, kept: Kept | undefined): boolean {
+  if (!kept) {
+    localStorage.removeItem(name);
+    return true;
+  }
+  try {
+    localStorage.setItem(name, JSON.stringify(kept));
+    removeOldest();
+    return true;
+  } catch {
+    // There is no room for it. An older state of the draft would be taken for this one.
+    localStorage.removeItem(name);
+    return false;
+  }
+}
+
+function removeOldest(): void {
+  const names = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX));
+  if (names.length <= DRAFTS_MAX) return;
+  const [oldest] = names.toSorted((one, other) => (read(one)?.at ?? 0) - (read(other)?.at ?? 0));
+  if (oldest !== undefined) localStorage.removeItem(oldest);
+}

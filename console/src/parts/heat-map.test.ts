@@ -1,0 +1,13 @@
+import { expect, test } from "vitest";
+import { layoutOf, revealing } from "./heat-map.ts";
+
+test.each([
+  ["stays where it is when the cell is in view", { row: 3, column: 5 }, { left: 40, top: 0 }, { left: 40, top: 0 }],
+  ["moves a cell at the right edge into view", { row: 3, column: 31 }, { left: 0, top: 0 }, { left: 240, top: 0 }],
+  ["moves a cell at the left edge into view", { row: 3, column: 2 }, { left: 240, top: 0 }, { left: 40, top: 0 }],
+  ["moves a row below the edge into view", { row: 20, column: 5 }, { left: 0, top: 0 }, { left: 0, top: 346 }],
+])("a map that becomes narrower %s", (_, place, now, expected) => {
+  const layout = layoutOf(32, 400);
+  expect(layout.cellPx).toBe(20);
+  expect(revealing(place, layout, now, { width: 400, height: 200 })).toEqual(expected);
+});

@@ -1,0 +1,135 @@
+/** What is stuck and why, and the retry of all that match. */
+import { onEndOf, useLiveList } from "../api/live.ts";
+import { DataList } from "../parts/DataList.tsx";
+import { Split } from "../parts/Drawer.tsx";
+import { Loaded, Panel } from "../parts/Page.tsx";
+import { Select } from "../parts/Select.tsx";
+import { StateMark } from "../parts/StateMark.tsx";
+import { Time } from "../parts/Time.tsx";
+import { common } from "../words/common.ts";
+import { useWords } from "../words/words.ts";
+import { paths, REASONS, type StuckPage, type StuckShard } from "./api.ts";
+import { Filters } from "./Filters.tsx";
+import { RetryAll } from "./RetryAll.tsx";
+import { useOpenShard } from "./ShardDrawer.tsx";
+import styles from "./tracking.module.css";
+import { useTrackingSearch } from "./use-search.ts";
+import { tracking } from "./words.ts";
+
+const PAGE = 200;
+
+export function StuckList() {
+  const text = useWords(tracking);
+  const shared = useWords(common);
+  const [{ stage, reason, q, file, shard }, set] = useTrackingSearch();
+  const result = useLiveList<StuckPage>(
+    (after) => paths.stuck({ stage, reason, q, after, limit: PAGE }),
+    ({ next }) => next,
+    [{ kind: "file" }],
+  );
+  const isFiltered = stage !== undefined || reason !== undefined || q !== undefined;
+  return (
+    <>
+      <Filters>
+        <Select
+          label={shared.reason}
+          value={reason ?? ""}
+          options={[["", text.anyReason], ...REASONS.map((one) => [one, text[`reason_${one}`]] as const)]}
+          onChange={(next) => set({ reason: next === "" ? undefined : next })}
+        />
+        <span className={styles.end}>
+          <RetryAll of={{ stage, reason, q }} label={text.retryAll} />
+        </span>
+      </Filters>
+      <Split drawer={useOpenShard()}>
+        <Panel>
+          <Loaded result={result}>
+            {(pages) => (
+              <DataList
+                label={text.stuck}
+                rows={pages.flatMap(({ items }) => items)}
+                keyOf={keyOf}
+                selected={selectedIn(pages, file, shard)}
+                onOpen={(one) => set({ file: one.filename, shard: one.shard })}
+                onEnd={onEndOf(result)}
+                empty={isFiltered ? shared.noMatch : text.noStuck}
+                columns={[
+                  {
+                    name: "reason",
+                    title: shared.state,
+                    width: "124px",
+                    cell: (one) => (
+                      <StateMark
+                        state={one.reason === "failed" ? "failed" : "stopped"}
+                        label={text[`reason_${one.reason}`]}
+                      />
+                    ),
+                  },
+                  {
+                    name: "file",
+                    title: text.file,
+                    width: "minmax(90px, 2fr)",
+                    cell: ({ filename, shard: no }) => (
+                      <span className={styles.fileName} title={filename}>
+                        <bdi>
+                          {filename}
+                          <span className={styles.narrow}> · {no}</span>
+                        </bdi>
+                      </span>
+                    ),
+                  },
+                  {
+                    name: "shard",
+                    title: text.shard,
+                    width: "60px",
+                    align: "end",
+                    wideOnly: true,
+                    cell: (one) => one.shard,
+                  },
+                  { name: "stage", title: text.stage, width: "110px", wideOnly: true, cell: (one) => one.stage },
+                  {
+                    name: "why",
+                    title: shared.reason,
+                    width: "minmax(90px, 3fr)",
+                    cell: (one) => {
+                      const why = (one.reason === "failed" && one.last_error) || text[`why_${one.reason}`];
+                      return (
+                        <span className={one.reason === "failed" ? styles.reason : undefined} title={why}>
+                          {why}
+                        </span>
+                      );
+                    },
+                  },
+                  {
+                    name: "worker",
+                    title: text.worker,
+                    width: "minmax(70px, 1fr)",
+                    wideOnly: true,
+                    cell: ({ worker }) => <span title={worker}>{worker}</span>,
+                  },
+                  {
+                    name: "since",
+                    title: text.since,
+                    width: "110px",
+                    wideOnly: true,
+                    cell: (one) => <Time at={one.leased_until ?? one.updated_at} relative />,
+                  },
+                ]}
+              />
+            )}
+          </Loaded>
+        </Panel>
+      </Split>
+    </>
+  );
+}
+
+function keyOf({ filename, shard, stage }: StuckShard): string {
+  return `${filename}/${shard}/${stage}`;
+}
+
+/** The drawer shows all stages of a shard, so the address names none: its first row is marked. */
+function selectedIn(pages: readonly StuckPage[], file: string | undefined, shard: number | undefined) {
+  const found = pages.flatMap(({ items }) => items).find((one) => one.filename === file && one.shard === shard);
+  return found && keyOf(found);
+}

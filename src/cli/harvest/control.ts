@@ -1,0 +1,60 @@
+/** `millrace harvest cancel` and `accept`: end a plan, and accept a gap that stays. */
+import { pathTo } from "../common/client.ts";
+import { serverCommand } from "../common/client-command.ts";
+import { printable } from "../common/output.ts";
+import { type Accepted, type PlanDetail, type Window, withPlanHint } from "./api.ts";
+import { nameOf, shownWindow } from "./plan-text.ts";
+
+interface Slice {
+  sliceId: number;
+  window: Window;
+  status: string;
+  accepted: Accepted | null;
+}
+
+const cancel = serverCommand<PlanDetail | Slice>({
+  summary: "Cancel a plan with its open slices and tasks, or one slice of it",
+  details: `What is committed stays, and the watermark does not pass what is missing. With --slice, the rest of the plan goes on, and ends FAILED because
+of what is missing.`,
+  args: "PLAN",
+  flags: [{ usage: "--slice <id>", description: "This slice only, with its task." }],
+  examples: [
+    "millrace harvest cancel 01936f3a-5b7c-7d21-8f4e-1c2d3e4f5a6b",
+    "millrace harvest cancel 01936f3a-5b7c-7d21-8f4e-1c2d3e4f5a6b --slice 17",
+  ],
+  execute(client, given) {
+    const planId = given.text("PLAN");
+    const slice = given.maybeText("--slice");
+    const whole = pathTo`api/v1/harvest/plans/${planId}`;
+    const path = slice === undefined ? `${whole}:cancel` : `${whole}${pathTo`/slices/${slice}`}:cancel`;
+    return withPlanHint(planId, () => client.call<PlanDetail | Slice>({ method: "POST", path }));
+  },
+  show: (ended) =>
+    "planId" in ended
+      ? `Cancelled plan ${printable(ended.planId)} of ${nameOf(ended)}.`
+      : `Cancelled slice ${ended.sliceId}${ended.window === null ? "" : `, ${shownWindow(ended.window)}`}.`,
+});
+
+const accept = serverCommand<Slice>({
+  summary: "Accept a gap that stays, so that the watermark passes it",
+  details: `A gap is a slice that is FAILED or INCOMPLETE; \`millrace harvest status PLAN\` lists them with their ids. It keeps its state, and
+who accepted it and why is shown with it. Its window does not land. Harvest the window again to fill it after all.`,
+  args: "PLAN SLICE",
+  flags: [{ usage: "--reason <text>", description: "Why what is missing can be missing.", required: true }],
+  examples: [
+    'millrace harvest accept 01936f3a-5b7c-7d21-8f4e-1c2d3e4f5a6b 17 --reason "over the cap of the source, and not needed"',
+  ],
+  execute(client, given) {
+    const planId = given.text("PLAN");
+    const path = pathTo`api/v1/harvest/plans/${planId}/slices/${given.text("SLICE")}:accept`;
+    return withPlanHint(planId, () =>
+      client.call<Slice>({ method: "POST", path, body: { reason: given.text("--reason") } }),
+    );
+  },
+  show({ sliceId, window, status, accepted }) {
+    const where = window === null ? "" : `, ${shownWindow(window)}`;
+    return `Slice ${sliceId}${where}, is ${status} and accepted by ${printable(accepted?.by ?? "")}: ${printable(accepted?.reason ?? "")}`;
+  },
+});
+
+export const control = { cancel, accept };

@@ -1,0 +1,77 @@
+/** A plan as a few lines that fit a window: a headline, a bar, and what it waits for. Used by `status`, and by `run` on a terminal. */
+import { counted } from "../../kernel/text/sentences.ts";
+import { duration, inOneLine } from "../chain/run-text.ts";
+import { printable, type Style, toSeconds } from "../common/output.ts";
+import { bar, line, type Span } from "../common/spans.ts";
+import { type Plan, type PlanDetail, type PlanStatus, windowsToLand } from "./api.ts";
+import { nameOf, shownWindow } from "./plan-text.ts";
+import { type PlanProgress, progressText } from "./progress.ts";
+
+export interface FrameInput {
+  plan: PlanDetail;
+  progress: PlanProgress;
+  /** Milliseconds since 1970. */
+  now: number;
+  /** The limit of each line. */
+  width: number;
+  colour: boolean;
+}
+
+const STYLES: Readonly<Record<PlanStatus, Style>> = {
+  DRAFT: "dim",
+  SLICING: "cyan",
+  READY: "cyan",
+  PARTIAL: "cyan",
+  COMPLETE: "green",
+  FAILED: "red",
+  CANCELLED: "magenta",
+};
+const WAITS_MAX = 3;
+
+export function frame({ plan, progress, now, width, colour }: FrameInput): string[] {
+  const style = STYLES[plan.status];
+  const window = shownWindow(plan.window);
+  const lines: Span[][] = [
+    [
+      [nameOf(plan), "bold"],
+      [`  ${plan.status}`, style],
+      [`  ${tookText(plan, now)}`],
+      [`  plan ${printable(plan.planId)}`, "dim"],
+      [window === "" ? "" : `  ${window}`],
+    ],
+    [...bar(progress.share, { width, isFailed: progress.share > 0 && hasGaps(plan) }), [`  ${progressText(progress)}`]],
+    ...waitLines(plan).map((text): Span[] => [[text, "yellow"]]),
+  ];
+  const landing = landingText(plan);
+  if (landing !== "") lines.push([[landing, "dim"]]);
+  return lines.map((spans) => line(spans, width, colour));
+}
+
+/** How long it has taken, or takes so far. */
+export function tookText({ createdAt, endedAt }: Plan, now: number): string {
+  return duration((endedAt === null ? now : Date.parse(endedAt)) - Date.parse(createdAt));
+}
+
+function hasGaps({ reconciliation: { gaps } }: PlanDetail): boolean {
+  return gaps > 0;
+}
+
+/** What the plan waits for: `2 tasks wait until 2026-08-22T10:01:00Z: The daily quota is used up.` */
+export function waitLines({ waits, waiting, tasks, endedAt }: PlanDetail): string[] {
+  if (endedAt !== null) return [];
+  // `waits` has only the tasks in the queue. While others execute, those wait for their turn.
+  const isQueuedOnly = waiting === undefined && (tasks.EXECUTING ?? 0) > 0;
+  return (isQueuedOnly ? [] : (waiting ?? waits)).slice(0, WAITS_MAX).map(({ reason, tasks: count, until }) => {
+    const which = count > 0 ? counted(count, "task waits", "tasks wait") : "waits";
+    return `${which}${until === null ? "" : ` until ${toSeconds(until)}`}: ${inOneLine(reason)}`;
+  });
+}
+
+/** Windows that have not landed yet. */
+function landingText(plan: PlanDetail): string {
+  const open = windowsToLand(plan);
+  if (open === 0) return "";
+  const tried = plan.landings.find(({ status, error }) => status === "PENDING" && error !== null);
+  const error = inOneLine(tried?.error ?? null);
+  return `${counted(open, "window")} to land${error === "" ? "" : `, again after: ${error}`}`;
+}

@@ -1,0 +1,86 @@
+/** `millrace harvest status`: recent plans, or one plan as it is now or live. */
+
+import type { Client } from "../common/client.ts";
+import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor, refusalsAsJson } from "../common/client-command.ts";
+import type { Command, Given } from "../common/command.ts";
+import { EXIT } from "../common/exit-codes.ts";
+import { hasColours, print, table, toSeconds } from "../common/output.ts";
+import { exitCodeFor, fetchPlan, HARVEST, type Plan, type PlanDetail } from "./api.ts";
+import { frame, tookText } from "./frame.ts";
+import { LIST_FLAGS, type Listed, listedText, listQuery } from "./listed.ts";
+import { outcomeLines, shownWindow } from "./plan-text.ts";
+import { createProgressMeter } from "./progress.ts";
+import { WATCH_DETAILS, watchPlan } from "./watch.ts";
+
+export const status: Command = {
+  summary: "List recent plans, or show one and with --follow watch it",
+  details: `${WATCH_DETAILS}
+
+Without --follow, a plan that goes on is exit code 0, and one that has ended the same as with it.`,
+  args: "[PLAN]",
+  flags: [
+    { usage: "--follow", description: "Watch the plan until it is over, and exit with its result." },
+    { usage: "--source <name>", description: "Plans of this source." },
+    {
+      usage: "--status <status>",
+      description: "Plans that are SLICING, READY, PARTIAL, COMPLETE, FAILED or CANCELLED.",
+    },
+    ...LIST_FLAGS,
+    { usage: "--json", description: "Print the server's reply unchanged; with --follow events as lines of JSON." },
+    ...CLIENT_FLAGS,
+  ],
+  environment: CLIENT_ENVIRONMENT,
+  examples: [
+    "millrace harvest status --source crossref",
+    "millrace harvest status 01936f3a-5b7c-7d21-8f4e-1c2d3e4f5a6b --follow",
+  ],
+  async run(given) {
+    const client = clientFor(given);
+    const json = given.isOn("--json");
+    const planId = given.maybeText("PLAN");
+    if (planId === undefined) return listPlans(client, given);
+    if (given.isOn("--follow")) return watchPlan(client, planId, { json });
+    const plan = await refusalsAsJson(given, () => fetchPlan(client, planId));
+    print(json ? JSON.stringify(plan) : planText(plan));
+    return exitCodeFor(plan);
+  },
+};
+
+async function listPlans(client: Client, given: Given): Promise<number> {
+  const query = { source: given.maybeText("--source"), status: given.maybeText("--status")?.toUpperCase() };
+  const plans = await refusalsAsJson(given, () =>
+    client.call<Listed<Plan>>({ method: "GET", path: `${HARVEST}/plans`, query: { ...query, ...listQuery(given) } }),
+  );
+  print(given.isOn("--json") ? JSON.stringify(plans) : plansText(plans, Date.now()));
+  return EXIT.ok;
+}
+
+export function plansText(plans: Listed<Plan>, now: number): string {
+  return listedText(plans, "plan", (items) =>
+    table(
+      ["PLAN", "SOURCE", "ENDPOINT", "OPERATION", "STATUS", "WINDOW", "CREATED", "DURATION"],
+      items.map((plan) => [
+        plan.planId,
+        plan.source,
+        plan.namespace,
+        plan.operation,
+        plan.status,
+        shownWindow(plan.window),
+        toSeconds(plan.createdAt),
+        tookText(plan, now),
+      ]),
+    ),
+  );
+}
+
+function planText(plan: PlanDetail): string {
+  const now = Date.now();
+  const lines = frame({
+    plan,
+    progress: createProgressMeter()(plan, now),
+    now,
+    width: process.stdout.columns || Number.POSITIVE_INFINITY,
+    colour: hasColours(),
+  });
+  return [...lines, ...outcomeLines(plan, undefined)].join("\n");
+}

@@ -1,0 +1,323 @@
+/** `millrace harvest run`, `status` and the lists as processes, against a fake server that the test controls. */
+import { describe, expect, test } from "vitest";
+import { startCli } from "../../../test/cli.ts";
+import { until } from "../../../test/until.ts";
+import { at, completeOf, failedOf, landingOf, PLAN_ID, planOf } from "./plan.fixture.ts";
+import { startPlanServer } from "./server.fixture.ts";
+
+const lines = (text: string) => text.split("\n").filter((line) => line !== "");
+const MADE = { planId: PLAN_ID, notes: ["The window ends at noon."], warnings: [], slices: 2 };
+
+async function startWithPlan(plan = planOf()) {
+  const server = await startPlanServer(plan);
+  server.answers["POST /plans"] = [201, MADE];
+  return server;
+}
+
+describe("run", () => {
+  test("makes the plan that its flags ask for, and waits until its windows have landed", async () => {
+    const server = await startWithPlan();
+    const words = ["--endpoint", "orders", "--last", "P2D", "--priority", "7", "--param", "a=1=2", "--param", "b="];
+    const run = server.cli("run", "shop", ...words);
+    await server.polls(2);
+    const landings = [landingOf("20260820", { rows: 6_000 }), landingOf("20260821", { status: "LANDING" })];
+    server.plan = completeOf({ landings });
+    await server.polls(server.asked.length + 1);
+    server.plan = completeOf();
+    const ended = await run.ended;
+    expect(ended).toMatchObject({
+      exit: 0,
+      stdout: `plan ${PLAN_ID} of shop/orders, 2026-08-20 to 2026-08-22
+plan ${PLAN_ID} COMPLETE in 12.3s
+expected 6,403, received 6,403: inserted 6,000, updated 3, unchanged 400, deleted 0, quarantined 0, missing 0, gaps 0
+landed shop_orders 20260820: 6,000 rows
+landed shop_orders 20260821: 403 rows
+`,
+    });
+    expect(lines(ended.stderr)[0]).toBe("The window ends at noon.");
+    expect(server.asked[0]).toEqual({
+      method: "POST",
+      path: "/plans",
+      query: { dryRun: "false" },
+      body: { source: "shop", endpoint: "orders", window: { last: "P2D" }, params: { a: "1=2", b: "" }, priority: 7 },
+    });
+  });
+
+  test("lists gaps and exits with 1 if the plan fails", async () => {
+    const server = await startWithPlan(failedOf());
+    const { exit, stdout } = await server.cli("run", "shop", "--param", "a=1").ended;
+    expect(exit).toBe(1);
+    expect(lines(stdout).slice(-3)).toEqual([
+      "gap 2026-08-21 to 2026-08-22 FAILED, slice 7, 403 records missing: GET https://api.example.org/orders answered 500",
+      "When the reason is removed, `millrace harvest run shop --endpoint orders --from 2026-08-21T00:00:00Z --to 2026-08-22T00:00:00Z --param a=1` fills the gap.",
+      `One that stays can be accepted: \`millrace harvest accept ${PLAN_ID} 7 --reason TEXT\`.`,
+    ]);
+  });
+
+  test.each([
+    ["cancelled", completeOf({ status: "CANCELLED", landings: [] }), 8],
+    ["complete, but a window could not land", completeOf({ landings: [landingOf("1", { status: "FAILED" })] }), 1],
+  ])("exits with its own code if the plan is %s", async (_, plan, exit) => {
+    expect((await (await startWithPlan(plan)).cli("run", "shop").ended).exit).toBe(exit);
+  });
+
+  test("says what the plan waits for", async () => {
+    const waiting = [
+      { reason: "The daily quota is used up.", tasks: 2, until: at(60) },
+      { reason: "No process has the role worker.", tasks: 1, until: null },
+    ];
+    const server = await startWithPlan(planOf({ waiting, tasks: { QUEUED: 2, EXECUTING: 1 } }));
+    const run = server.cli("run", "shop");
+    await until(() => run.stderr().includes("slices"), "the line of progress");
+    server.plan = completeOf();
+    expect(lines((await run.ended).stderr)[1]).toBe(
+      "shop/orders: 0/2 slices, 0 records, 0/s; 2 tasks wait until 2026-08-22T10:01:00Z: The daily quota is used up; 1 task waits: No process has the role worker",
+    );
+  });
+
+  test("with --json prints the plan, each state that differs, and the end", async () => {
+    const server = await startWithPlan();
+    const run = server.cli("run", "shop", "--json");
+    await server.polls(3);
+    server.plan = completeOf();
+    const { exit, stdout } = await run.ended;
+    const events = lines(stdout).map((line) => JSON.parse(line) as { event: string; data: unknown });
+    expect(exit).toBe(0);
+    expect(events.map(({ event }) => event)).toEqual(["plan", "progress", "progress", "end"]);
+    expect(events[0]?.data).toEqual(MADE);
+    expect(events[2]?.data).toEqual(completeOf());
+    expect(events[3]?.data).toEqual({ status: "COMPLETE" });
+  });
+
+  test("with --no-wait prints the plan's id", async () => {
+    const server = await startWithPlan();
+    expect((await server.cli("run", "shop", "--no-wait").ended).stdout).toBe(`${PLAN_ID}\n`);
+    expect(JSON.parse((await server.cli("run", "shop", "--no-wait", "--json").ended).stdout)).toEqual(MADE);
+    expect(server.asked.every(({ method }) => method === "POST")).toBe(true);
+  });
+
+  test("with --dry-run makes no plan", async () => {
+    const server = await startWithPlan();
+    const window = { from: "2026-08-20T00:00:00.000Z", to: "2026-08-21T00:00:00.000Z" };
+    const draft = {
+      ...MADE,
+      planId: null,
+      source: "shop",
+      endpoint: "orders",
+      operation: "HARVEST",
+      window,
+      priority: 9,
+    };
+    server.answers["POST /plans"] = [200, draft];
+    for (const command of [
+      ["run", "shop", "--dry-run"],
+      ["plan", "shop"],
+    ]) {
+      const { exit, stdout } = await server.cli(...command, "--from", "2026-08-20", "--to", "2026-08-21").ended;
+      expect({ exit, stdout }).toEqual({
+        exit: 0,
+        stdout: "shop/orders, HARVEST, 2026-08-20 to 2026-08-21: 2 slices, priority 9.\nThe window ends at noon.\n",
+      });
+      expect(server.asked.at(-1)).toMatchObject({
+        query: { dryRun: "true" },
+        body: { window: { from: "2026-08-20", to: "2026-08-21" } },
+      });
+    }
+  });
+
+  test("passes on why there is nothing to plan", async () => {
+    const server = await startWithPlan();
+    const error = "There is nothing to plan. The window can be closed at noon, not before.";
+    server.answers["POST /plans"] = [409, { error, code: "HARVEST_NOTHING_TO_PLAN" }];
+    expect(await server.cli("run", "shop").ended).toEqual({
+      exit: 3,
+      stdout: "",
+      stderr: `${error} [HARVEST_NOTHING_TO_PLAN]\n`,
+    });
+    expect(JSON.parse((await server.cli("run", "shop", "--json").ended).stdout)).toMatchObject({ error });
+    for (const command of ["run", "plan"]) {
+      const { stdout } = await server.cli(command, "--help").ended;
+      expect(stdout.replaceAll(/\s+/g, " ")).toMatch(/nothing to plan.* the exit code is 3;/);
+    }
+  });
+
+  test.each([
+    [["--from", "2026-08-20"], "--from needs --to. For the last days there is --last P3D."],
+    [["--to", "2026-08-20"], "--to needs --from. For the last days there is --last P3D."],
+    [["--from", "a", "--to", "b", "--last", "P1D"], "Give either --last, or --from and --to."],
+    [["--param", "a"], "--param is `a`. Accepted: name=value."],
+    [["--param", "=a"], "--param is `=a`. Accepted: name=value."],
+    [["--param", "a=1", "--param", "a=2"], "--param a is given twice."],
+  ])("refuses %j", async (words, sentence) => {
+    const server = await startWithPlan();
+    const ended = await server.cli("run", "shop", ...words).ended;
+    expect(ended).toEqual({ exit: 2, stdout: "", stderr: `${sentence}\n` });
+    expect(server.asked).toEqual([]);
+  });
+
+  test("goes on when the server is away for a while, even if it is at once", async () => {
+    const server = await startWithPlan();
+    server.answers[`GET /plans/${PLAN_ID}`] = [503, { error: "Stopping.", code: "SHUTTING_DOWN" }];
+    const run = server.cli("run", "shop");
+    await server.polls(2);
+    delete server.answers[`GET /plans/${PLAN_ID}`];
+    server.plan = completeOf();
+    const { exit, stderr } = await run.ended;
+    expect(exit).toBe(0);
+    expect(lines(stderr).slice(0, 2)).toEqual(["The window ends at noon.", "Stopping. [SHUTTING_DOWN] Trying again."]);
+    expect(lines(stderr).filter((line) => line.endsWith("Trying again."))).toHaveLength(1);
+  });
+
+  test("ends at Ctrl-C, says how to go on, and leaves the plan alone", async () => {
+    const server = await startWithPlan();
+    const run = server.cli("run", "shop");
+    await until(() => run.stdout() !== "", "the first line");
+    run.kill("SIGINT");
+    const { exit, stderr } = await run.ended;
+    expect(exit).toBe(130);
+    expect(lines(stderr).at(-1)).toBe(
+      `Plan ${PLAN_ID} goes on. Follow it with \`millrace harvest status ${PLAN_ID} --follow\`.`,
+    );
+    expect(server.asked.filter(({ method }) => method !== "GET")).toHaveLength(1);
+  });
+});
+
+describe("status", () => {
+  test("shows a plan once, or follows it", async () => {
+    const server = await startPlanServer(failedOf());
+    const shown = await server.cli("status", PLAN_ID).ended;
+    expect(shown).toMatchObject({ exit: 1, stderr: "" });
+    expect(lines(shown.stdout).slice(0, 3)).toEqual([
+      `shop/orders  FAILED  12.3s  plan ${PLAN_ID}  2026-08-20 to 2026-08-22`,
+      "██████████████████████████████  2/2 slices, 6,000 of 6,403 records",
+      "expected 6,403, received 6,000: inserted 6,000, updated 0, unchanged 0, deleted 0, quarantined 0, missing 0, gaps 1",
+    ]);
+    expect(JSON.parse((await server.cli("status", PLAN_ID, "--json").ended).stdout)).toEqual(failedOf());
+    expect((await server.cli("status", PLAN_ID, "--follow").ended).exit).toBe(1);
+  });
+
+  test.each([
+    ["goes on", planOf(), 0],
+    ["is complete", completeOf(), 0],
+    ["failed", failedOf(), 1],
+    ["is complete, but a window could not land", completeOf({ landings: [landingOf("1", { status: "FAILED" })] }), 1],
+    ["was cancelled", completeOf({ status: "CANCELLED", landings: [] }), 8],
+  ])("exits with the result of a plan that %s, also with --json", async (_, plan, exit) => {
+    const server = await startPlanServer(plan);
+    expect((await server.cli("status", PLAN_ID).ended).exit).toBe(exit);
+    expect((await server.cli("status", PLAN_ID, "--json").ended).exit).toBe(exit);
+  });
+
+  test("asks for the plans that its flags name", async () => {
+    const server = await startPlanServer();
+    server.answers["GET /plans"] = [200, { items: [], next: null }];
+    const words = ["--source", "shop", "--status", "failed", "--limit", "5", "--after", PLAN_ID];
+    expect((await server.cli("status", ...words).ended).stdout).toBe("There are no such plans.\n");
+    expect(server.asked[0]?.query).toEqual({ source: "shop", status: "FAILED", limit: "5", after: PLAN_ID });
+  });
+
+  test("says where to look when a name is given instead of a plan, and when nobody answers", async () => {
+    const server = await startPlanServer();
+    expect(await server.cli("status", "shop", "--follow").ended).toEqual({
+      exit: 4,
+      stdout: "",
+      stderr: "`shop` is not the id of a plan. See `millrace harvest status`.\n",
+    });
+    const away = await startCli(["harvest", "status", PLAN_ID, "--follow"], { MILLRACE_URL: "http://127.0.0.1:1" })
+      .ended;
+    expect(away).toMatchObject({ exit: 6, stdout: "" });
+    expect(away.stderr).toMatch(/^No Millrace answers at /);
+  });
+});
+
+test("tasks are those of a plan, or of all", async () => {
+  const server = await startPlanServer();
+  server.answers["GET /tasks"] = [200, { items: [], next: null }];
+  server.answers[`GET /plans/${PLAN_ID}/tasks`] = [200, { items: [], next: null }];
+  await server.cli("tasks", "--source", "shop", "--status", "queued").ended;
+  await server.cli("tasks", "--plan", PLAN_ID).ended;
+  expect(server.asked.map(({ path, query }) => [path, query])).toEqual([
+    ["/tasks", { source: "shop", status: "QUEUED" }],
+    [`/plans/${PLAN_ID}/tasks`, {}],
+  ]);
+});
+
+describe("schedules", () => {
+  test("are paused and resumed by their ids", async () => {
+    const server = await startPlanServer();
+    const schedule = { source: "shop", name: "hourly", paused: true, nextAt: null };
+    server.answers["POST /schedules/3:pause"] = [200, schedule];
+    server.answers["POST /schedules/3:resume"] = [200, { ...schedule, paused: false, nextAt: at(300) }];
+    expect((await server.cli("schedules", "pause", "3").ended).stdout).toBe("shop hourly: paused.\n");
+    expect((await server.cli("schedules", "resume", "3").ended).stdout).toBe(
+      "shop hourly: on, next at 2026-08-22T10:05:00Z.\n",
+    );
+  });
+
+  test.each([
+    [["pause"], "The id of the schedule is missing. See `millrace harvest schedules`."],
+    [["puase", "3"], "There is no action `puase`. Did you mean `pause`?"],
+    [["drop", "3"], "There is no action `drop`. Actions: list, pause, resume."],
+    [["list", "3"], "`3` is one argument too many."],
+  ])("refuses %j", async (words, sentence) => {
+    const server = await startPlanServer();
+    expect(await server.cli("schedules", ...words).ended).toEqual({ exit: 2, stdout: "", stderr: `${sentence}\n` });
+  });
+});
+
+describe("records", () => {
+  const page = (first: number, count: number, next: string) => {
+    const items = Array.from({ length: count }, (_, index) => `{"key":"${first + index}","data":{"n":1.0}}`);
+    return [200, `{"items":[${items.join(",")}],"next":"${next}"}`] as const;
+  };
+
+  test("are printed to the last one, unchanged, page by page", async () => {
+    const server = await startPlanServer();
+    server.answers["GET /records"] = page(0, 1_000, "a");
+    const records = server.cli("records", "--source", "shop", "--endpoint", "orders", "--after", "z");
+    await until(() => server.asked.length > 1, "the second page");
+    server.answers["GET /records"] = page(1_000, 2, "b");
+    const { exit, stdout, stderr } = await records.ended;
+    expect({ exit, stderr }).toEqual({ exit: 0, stderr: "Go on with --after b\n" });
+    expect(lines(stdout).at(-1)).toBe('{"key":"1001","data":{"n":1.0}}');
+    expect(server.asked[0]?.query).toEqual({ source: "shop", endpoint: "orders", after: "z", size: "1000" });
+    expect(server.asked[1]?.query["after"]).toBe("a");
+  });
+
+  test("with --follow go on until Ctrl-C, which says where to continue", async () => {
+    const server = await startPlanServer();
+    server.answers["GET /records"] = page(0, 0, "a");
+    const records = server.cli("records", "--source", "shop", "--follow");
+    await until(() => server.asked.length > 1, "the second poll");
+    server.refuse = [503, { error: "Stopping.", code: "SHUTTING_DOWN" }];
+    await until(() => records.stderr() !== "", "the notice");
+    server.refuse = undefined;
+    server.answers["GET /records"] = page(0, 1, "b");
+    await until(() => records.stdout() !== "", "the record");
+    server.answers["GET /records"] = page(0, 0, "b");
+    await until(() => server.asked.at(-1)?.query["after"] === "b", "the next poll");
+    records.kill("SIGINT");
+    const { exit, stderr } = await records.ended;
+    expect(exit).toBe(130);
+    expect(lines(stderr)).toEqual(["Stopping. [SHUTTING_DOWN] Trying again.", "Go on with --after b"]);
+  });
+
+  test("with --json keep the position", async () => {
+    const server = await startPlanServer();
+    server.answers["GET /records"] = page(0, 1, "b");
+    const { stdout, stderr } = await server.cli("records", "--source", "shop", "--json").ended;
+    expect(stderr).toBe("");
+    expect(stdout).toBe('{"items":[{"key":"0","data":{"n":1.0}}],"next":"b"}\n');
+  });
+
+  test("that do not exist are exit code 4", async () => {
+    const server = await startPlanServer();
+    server.answers["GET /records"] = page(0, 0, "0");
+    expect(await server.cli("records", "--source", "shop", "--key", "x").ended).toEqual({
+      exit: 4,
+      stdout: "",
+      stderr: "There is no record `x`.\n",
+    });
+    expect((await server.cli("records", "--source", "shop", "--key", "x", "--follow").ended).exit).toBe(2);
+  });
+});

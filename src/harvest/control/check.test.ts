@@ -1,0 +1,159 @@
+/** The connection check: what it says of a source, and that it leaves nothing behind. */
+import { expect, test, vi } from "vitest";
+import { useDatabase } from "../../../test/database.ts";
+import { signal } from "../../../test/until.ts";
+import { correct, itemsOf, type Said, type Script, useScripted } from "../run/scripted.fixture.ts";
+
+const database = useDatabase();
+const harvests = useScripted(database);
+
+interface Checked {
+  verdict: string;
+  lines: { name: string; verdict: string; found: string; advice: string | null }[];
+}
+async function check(source: string): Promise<Checked> {
+  const { status, body } = await harvests.api.post<Checked>(`/api/v1/harvest/sources/${source}:check`);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body;
+}
+const lineOf = (checked: Checked, name: string) => checked.lines.find((line) => line.name === name);
+/** As if the window had records of yesterday. */
+const recent = (count: number): Script => {
+  const day = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+  return correct(itemsOf(count, day));
+};
+const rows = () =>
+  database.query(
+    `select (select count(*) from harvest.ing_plan) as plans, (select count(*) from harvest.ing_plan_slice) as slices,
+            (select count(*) from harvest.ing_task) as tasks, (select count(*) from harvest.record) as records,
+            (select count(*) from harvest.ing_cursor) as cursors, (select count(*) from harvest.body) as bodies,
+            (select count(*) from harvest.quarantine) as quarantine, (select count(*) from harvest.landing) as landings,
+            (select count(*) from harvest.ing_schedule_instance) as triggers, (select count(*) from kernel.audit_log) as audit`,
+  );
+
+test("a source that works is ok in all lines, is asked once for a small page, and nothing is written", async () => {
+  const source = await harvests.source(recent(25), { pagination: { type: "OFFSET", pageSize: 1_000 } });
+  const before = await rows();
+  const checked = await check(source);
+  expect(await rows()).toEqual(before);
+  expect(checked.lines.map(({ name, verdict }) => `${name} ${verdict}`)).toEqual([
+    "address ok",
+    "connection warn",
+    "credential ok",
+    "page ok",
+    "clock ok",
+    "rate ok",
+  ]);
+  expect(lineOf(checked, "page")?.found).toMatch(/^10 records of \S+ to \S+, a total of 25\.$/);
+  expect(lineOf(checked, "connection")?.found).toMatch(/^The source answered 200 in \d+ ms without TLS\.$/);
+  expect(checked.verdict).toBe("warn");
+  const asked = harvests.server.asked(source);
+  expect(asked).toHaveLength(1);
+  expect(asked[0]?.query.get("size")).toBe("10");
+});
+
+test("it waits for its turn at the gate of the source", async () => {
+  const source = await harvests.source(recent(1));
+  await check(source);
+  const gates = await harvests.api.get<{ items: { key: string }[] }>("/api/v1/gates");
+  expect(gates.body.items.map(({ key }) => key)).toContain(source);
+  await database.query("update kernel.rate_gate set cooldown_until = now() + interval '1 hour' where key = $1", [
+    source,
+  ]);
+  await new Promise((resolve) => setImmediate(resolve));
+  const closed = await check(source);
+  expect(harvests.server.asked(source)).toHaveLength(1);
+  expect(lineOf(closed, "connection")).toMatchObject({
+    verdict: "fail",
+    found: expect.stringContaining(`No request was sent: the source asked for a pause of ${source}`) as string,
+  });
+});
+
+test("a credential that is missing or refused fails, with what to do, and its value is not told", async () => {
+  const auth = { auth: { type: "API_KEY", location: "HEADER", name: "x-api-key", credential: "key", required: true } };
+  const missing = await harvests.source(recent(1), auth, { credentials: { key: { env: "NOT_SET_AT_ALL" } } });
+  expect(lineOf(await check(missing), "credential")).toMatchObject({
+    verdict: "fail",
+    found: expect.stringContaining("the environment variable NOT_SET_AT_ALL of this process is not set") as string,
+    advice: expect.stringContaining("worker") as string,
+  });
+  expect(harvests.server.asked(missing)).toEqual([]);
+
+  await harvests.api.put("/api/v1/secrets/SHOP_KEY", { value: "a-key-of-the-shop" });
+  let isAccepted = true;
+  const source = await harvests.source(
+    (asked) => (isAccepted ? recent(1)(asked) : { status: 401, body: { key: "a-key-of-the-shop" } }),
+    auth,
+    {
+      credentials: { key: { secret: "SHOP_KEY" } },
+    },
+  );
+  const accepted = await check(source);
+  expect(lineOf(accepted, "credential")).toMatchObject({
+    verdict: "ok",
+    found: expect.stringContaining("was accepted") as string,
+  });
+  expect(harvests.server.asked(source)[0]?.headers["x-api-key"]).toBe("a-key-of-the-shop");
+  isAccepted = false;
+  const refused = await check(source);
+  expect(refused.verdict).toBe("fail");
+  expect(lineOf(refused, "credential")).toMatchObject({
+    verdict: "fail",
+    found: "`key` has a value, and the source answered 401.",
+  });
+  expect(JSON.stringify([accepted, refused])).not.toContain("a-key-of-the-shop");
+});
+
+test("clocks that differ and rates that are lower than declared are warnings", async () => {
+  const source = await harvests.source(async (asked): Promise<Said> => {
+    const said = await recent(1)(asked);
+    const headers = {
+      date: new Date(Date.now() - 120_000).toUTCString(),
+      "x-rate-limit-limit": "50",
+      "x-rate-limit-interval": "1s",
+    };
+    return { ...said, headers };
+  });
+  const checked = await check(source);
+  expect(lineOf(checked, "clock")).toMatchObject({
+    verdict: "warn",
+    found: expect.stringMatching(/^The clock of the source is 1(19|20|21) seconds behind this one\.$/) as string,
+  });
+  expect(lineOf(checked, "rate")).toMatchObject({
+    verdict: "warn",
+    found: "The source says 50 requests a second; 5000 requests a second are declared.",
+    advice: "Lower `rateLimit.refillRatePerSec` to 50.",
+  });
+});
+
+test.each<[string, Script, string]>([
+  ["an answer that is no list", () => ({ body: { nothing: true } }), "fail"],
+  ["records without an id", () => ({ body: { total: 1, items: [{ name: "x" }] } }), "fail"],
+  ["an empty window", correct([]), "warn"],
+  ["an answer with 500", () => ({ status: 500, body: {} }), "fail"],
+])("%s is told in the line of the page", async (_, script, verdict) => {
+  const source = await harvests.source(script);
+  expect(lineOf(await check(source), "page")).toMatchObject({ verdict, advice: expect.any(String) as string });
+});
+
+test("a source that does not answer is told of, before whoever asked has given up", async () => {
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  const spy = vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout(ms === 20_000 ? 100 : ms));
+  const released = signal();
+  const source = await harvests.source(async () => {
+    await released.promise;
+    return { body: {} };
+  });
+  try {
+    const checked = await check(source);
+    expect(checked.verdict).toBe("fail");
+    expect(lineOf(checked, "connection")?.found).toMatch(/^there was no answer within 20 seconds/);
+  } finally {
+    spy.mockRestore();
+    released.resolve();
+  }
+});
+
+test("a source or endpoint that does not exist is 404", async () => {
+  expect((await harvests.api.post("/api/v1/harvest/sources/nowhere:check")).status).toBe(404);
+});

@@ -1,0 +1,316 @@
+/**
+ * The connection check of a source: one small page is asked for as a run would ask for it, through its gate, and what came is
+ * compared with what the definition says. No plan, slice, record or cursor is written.
+ */
+import { lookup } from "node:dns/promises";
+import { messageOf } from "../../kernel/text/message-of.ts";
+import { counted } from "../../kernel/text/sentences.ts";
+import { DAY_MS, SECOND_MS } from "../../kernel/time/units.ts";
+import type { Registry } from "../definition/registry.ts";
+import { endpointOf } from "../plan/request.ts";
+import { closedUntil, rangeBefore } from "../plan/window.ts";
+import { compileSource } from "../run/compiled.ts";
+import type { Exchange, Fetched } from "../run/fetch.ts";
+import { createDeclareGates } from "../run/gates.ts";
+import { fetchAt } from "../run/page-at.ts";
+import { contentOf } from "../run/page-content.ts";
+import { firstPosition } from "../run/position.ts";
+import { providerSignal } from "../run/provider-headers.ts";
+import type { PreparedTask } from "../run/task.ts";
+import { createWalk, type Walk, type WalkDeps } from "../run/walk.ts";
+import type { Snapshot } from "../spec/snapshot.ts";
+
+export interface CheckLine {
+  name: "address" | "connection" | "credential" | "page" | "detail" | "clock" | "rate";
+  verdict: "ok" | "warn" | "fail";
+  found: string;
+  /** What to do about it. */
+  advice: string | null;
+}
+
+export interface CheckedSource {
+  source: string;
+  endpoint: string;
+  lines: CheckLine[];
+}
+
+export interface ConnectionCheck {
+  run(source: string, endpoint: string | undefined): Promise<CheckedSource>;
+}
+
+export interface CheckDeps extends WalkDeps {
+  db: WalkDeps["db"] & Parameters<typeof createDeclareGates>[0]["db"];
+  gates: WalkDeps["gates"] & Parameters<typeof createDeclareGates>[0]["gates"];
+  registry: Pick<Registry, "get" | "compile">;
+}
+
+/** What is asked for: enough to see how a record is read. */
+const RECORDS_MAX = 10;
+/** Of the whole check. Whoever asks waits for half a minute. */
+const TIMEOUT_MS = 20_000;
+/** The header has whole seconds, and the answer takes a while. */
+const CLOCK_OFF_MS = 5_000;
+const PRIORITY = 0;
+
+const line = (
+  name: CheckLine["name"],
+  verdict: CheckLine["verdict"],
+  found: string,
+  advice: string | null = null,
+): CheckLine => ({ name, verdict, found, advice });
+
+export function createConnectionCheck(deps: CheckDeps): ConnectionCheck {
+  const declareGates = createDeclareGates(deps);
+
+  return {
+    async run(name, asked) {
+      const source = await deps.registry.get(name);
+      const endpoint = endpointOf(source, asked);
+      const { snapshot, specFingerprint } = await deps.registry.compile(source, endpoint, "HARVEST", {});
+      const task = taskOf(small(snapshot), specFingerprint, new Date(deps.clock.now()));
+      const walk = createWalk(deps, task, AbortSignal.timeout(TIMEOUT_MS));
+      await declareGates(task);
+      const { list } = task.source;
+      const address = await addressLine(snapshot);
+      const fetched = await inTime(walk, fetchAt(deps, walk, list, firstPosition(list.spec)));
+      const lines = [
+        address,
+        connectionLine(snapshot, fetched),
+        await credentialLine(deps, snapshot, fetched),
+        pageLine(task, fetched),
+        ...(await detailLines(deps, walk, fetched)),
+        ...answerLines(snapshot, fetched, deps.clock.now()),
+      ];
+      return { source: name, endpoint, lines };
+    },
+  };
+}
+
+/** A source that does not answer is what the check tells of, not a failure of the check. */
+function inTime({ signal }: Walk, fetching: Promise<Fetched>): Promise<Fetched> {
+  return fetching.catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+    const reason = `there was no answer within ${TIMEOUT_MS / SECOND_MS} seconds, with the wait at the rate gate`;
+    return { kind: "unreachable", reason, exchange: undefined };
+  });
+}
+
+/** A page of a few records, asked for once. */
+function small(snapshot: Snapshot): Snapshot {
+  const few = <Spec extends Snapshot["spec"]>(spec: Spec): Spec => ({
+    ...spec,
+    pagination: { ...spec.pagination, pageSize: Math.min(spec.pagination.pageSize, RECORDS_MAX) },
+    retry: { ...spec.retry, maxAttempts: 1 },
+  });
+  const { detail } = snapshot;
+  return { ...snapshot, spec: few(snapshot.spec), ...(detail ? { detail: few(detail) } : {}) };
+}
+
+/** As a run has it, for the last window that could be harvested; no row stands behind it. */
+function taskOf(snapshot: Snapshot, specFingerprint: string, now: Date): PreparedTask {
+  const { window } = snapshot.spec;
+  const range = window && rangeBefore(window, closedUntil(window, now), Math.min(window.maxWindowMs, DAY_MS));
+  const [from, to] = [range?.from ?? null, range?.to ?? null];
+  return {
+    task_id: "0",
+    fence: "0",
+    source: compileSource(snapshot),
+    context: {
+      task_id: "0",
+      run_id: "0",
+      attempt_no: 1,
+      failed_tries: 0,
+      slice_id: "0",
+      plan_id: "00000000-0000-0000-0000-000000000000",
+      schedule_instance_id: "00000000-0000-0000-0000-000000000000",
+      endpoint_id: 0,
+      provenance_code: snapshot.provenanceCode,
+      endpoint_name: snapshot.endpointName,
+      operation_code: snapshot.operation,
+      plan_strategy: "TIME",
+      plan_month: "",
+      priority: PRIORITY,
+      planned_at: now,
+      plan_from: from,
+      plan_to: to,
+      window_from: from,
+      window_to: to,
+      namespace_scope_code: "EXPR",
+      namespace_key: snapshot.endpointName,
+      spec_fingerprint: specFingerprint,
+      expr_proto_hash: "",
+      expr_hash: "",
+      generation: 1,
+      batches: 0,
+      expected: null,
+      received: "0",
+      quarantined: "0",
+      missing: "0",
+      position: null,
+      position_at: null,
+      root_slice_id: null,
+      part: null,
+      status_code: "READY",
+    },
+  };
+}
+
+async function addressLine({ spec: { http } }: Snapshot): Promise<CheckLine> {
+  const { hostname, host } = new URL(http.baseUrl);
+  if (http.proxy !== undefined) {
+    return line("address", "ok", `${host} through the proxy ${new URL(http.proxy).host}, which resolves the name.`);
+  }
+  try {
+    const addresses = await lookup(hostname.replace(/^\[|\]$/g, ""), { all: true });
+    return line("address", "ok", `${host} is ${addresses.map(({ address }) => address).join(", ")}.`);
+  } catch (error) {
+    const advice = "Check the spelling of `baseUrl`, and the name server of this machine.";
+    return line("address", "fail", `${host} cannot be resolved: ${messageOf(error)}.`, advice);
+  }
+}
+
+function exchangeOf(fetched: Fetched): Exchange | undefined {
+  return "exchange" in fetched ? fetched.exchange : undefined;
+}
+
+function connectionLine({ spec: { http, rateLimit } }: Snapshot, fetched: Fetched): CheckLine {
+  const exchange = exchangeOf(fetched);
+  if (exchange) {
+    const { protocol } = new URL(http.baseUrl);
+    const took = `answered ${exchange.status} in ${Math.round(exchange.latencyMs)} ms`;
+    const waited = exchange.waitedMs >= SECOND_MS ? `, after ${Math.round(exchange.waitedMs)} ms at the gate` : "";
+    if (protocol === "https:") return line("connection", "ok", `The source ${took} over TLS${waited}.`);
+    const advice = "Use https where the source has it: credentials travel in the clear.";
+    return line("connection", "warn", `The source ${took} without TLS${waited}.`, advice);
+  }
+  if (fetched.kind === "park") {
+    const seconds = Math.ceil(fetched.delayMs / SECOND_MS);
+    const found = `No request was sent: ${fetched.reason}; in ${counted(seconds, "second")} one may be.`;
+    const advice = `Check again then. \`rateLimit\` of the definition says what the gate ${rateLimit.keys[0] ?? ""} lets through.`;
+    return line("connection", "fail", found, advice);
+  }
+  const reason = "reason" in fetched ? fetched.reason : "";
+  const advice =
+    "Check the address, the proxy, the certificate and the firewall. A host that is private or without TLS must be in MILLRACE_HARVEST_ALLOW_PRIVATE.";
+  return line("connection", "fail", `${reason}.`, advice);
+}
+
+async function credentialLine(deps: CheckDeps, snapshot: Snapshot, fetched: Fetched): Promise<CheckLine> {
+  const { auth } = snapshot.spec;
+  if (auth.type === "NONE") return line("credential", "ok", "The endpoint needs none.");
+  const found = await deps.credentials.resolve(snapshot.provenanceCode, auth.credential, { isNew: true });
+  if ("missing" in found) {
+    const advice = "Set it for all processes with the role `worker`, and for this one.";
+    if (auth.required) return line("credential", "fail", found.missing, advice);
+    return line("credential", "warn", `${found.missing} The request went without it.`, advice);
+  }
+  const status = exchangeOf(fetched)?.status;
+  if (status === 401 || status === 403) {
+    const advice = "Replace its value, or check with the source what it allows.";
+    return line("credential", "fail", `\`${auth.credential}\` has a value, and the source answered ${status}.`, advice);
+  }
+  if (status === undefined) {
+    return line("credential", "warn", `\`${auth.credential}\` has a value, which was not tried.`);
+  }
+  return line("credential", "ok", `\`${auth.credential}\` has a value (version ${found.version}), and was accepted.`);
+}
+
+function pageLine({ source, context }: PreparedTask, fetched: Fetched): CheckLine {
+  if (fetched.kind !== "page") {
+    const reason = "reason" in fetched ? fetched.reason : "";
+    const advice = exchangeOf(fetched)
+      ? "The definition (`response`, `classifier`, `http`) may not fit the answer."
+      : "The connection comes first.";
+    return line("page", "fail", `No page was read: ${reason}.`, advice);
+  }
+  const { page } = fetched;
+  const { spec } = source.list;
+  const content = contentOf(page);
+  const total = page.total === undefined ? "no total" : `a total of ${page.total.toLocaleString("en-US")}`;
+  const hasNext = page.nextToken !== undefined || page.nextUrl !== undefined || page.hasMore === true;
+  const isByToken = spec.pagination.type !== "OFFSET" && spec.pagination.type !== "PAGE";
+  const window = context.window_from
+    ? ` of ${context.window_from.toISOString()} to ${context.window_to?.toISOString()}`
+    : "";
+  const found = `${counted(page.items.length, "record")}${window}, ${total}${isByToken ? `, ${hasNext ? "a" : "no"} next page` : ""}.`;
+  const first = content.quarantined[0];
+  if (first) {
+    const some = `${content.quarantined.length} of ${counted(page.items.length, "record")} cannot be stored`;
+    const advice = "Compare what the source sends with `response.idPath`, `updatedAtPath` and `outputFields`.";
+    const verdict = content.quarantined.length > content.records.length ? "fail" : "warn";
+    return line("page", verdict, `${some}: ${first.reason}. ${found}`, advice);
+  }
+  if (page.total === undefined && spec.response.totalPath !== undefined) {
+    return line(
+      "page",
+      "warn",
+      found,
+      "`response.totalPath` finds nothing, so it cannot be told whether all has come.",
+    );
+  }
+  if (page.items.length === 0) {
+    const advice = "If the window should have records, `response.itemsPath` or `http.query` does not fit the source.";
+    return line("page", "warn", found, advice);
+  }
+  return line("page", "ok", found);
+}
+
+/** The record of the first id, where a second endpoint has the records. */
+async function detailLines(deps: CheckDeps, walk: Walk, fetched: Fetched): Promise<CheckLine[]> {
+  const { detail } = walk.task.source;
+  if (!detail || fetched.kind !== "page") return [];
+  const [id] = contentOf(fetched.page).records.map(({ item_key }) => item_key);
+  if (id === undefined) return [];
+  const answer = await inTime(walk, fetchAt(deps, walk, detail, { pageNo: 1, isListed: true }, { ids: [id] }));
+  if (answer.kind !== "page") {
+    const advice = "Compare the answer with the endpoint that answers single records.";
+    return [
+      line("detail", "fail", `The record ${id} was not read: ${"reason" in answer ? answer.reason : ""}.`, advice),
+    ];
+  }
+  const found = answer.page.items.length;
+  if (found > 0) return [line("detail", "ok", `The record ${id} came.`)];
+  return [line("detail", "warn", `The record ${id} did not come.`, "The source lists it and does not answer it.")];
+}
+
+/** What the headers of the answer say of its clock and its limits. */
+function answerLines({ spec }: Snapshot, fetched: Fetched, nowMs: number): CheckLine[] {
+  const exchange = exchangeOf(fetched);
+  return exchange
+    ? [clockLine(exchange, spec.window?.safetyLagMs, nowMs), rateLine(exchange, spec.rateLimit, nowMs)]
+    : [];
+}
+
+function clockLine({ headers, latencyMs }: Exchange, safetyLagMs: number | undefined, nowMs: number): CheckLine {
+  const saidMs = Date.parse(headers["date"] ?? "");
+  if (Number.isNaN(saidMs)) return line("clock", "ok", "The source sends no `Date`, so its clock is not known.");
+  const offMs = nowMs - latencyMs / 2 - saidMs;
+  const seconds = Math.round(Math.abs(offMs) / SECOND_MS);
+  if (Math.abs(offMs) <= CLOCK_OFF_MS)
+    return line("clock", "ok", `The clocks differ by ${counted(seconds, "second")} at most.`);
+  const found = `The clock of the source is ${counted(seconds, "second")} ${offMs > 0 ? "behind" : "ahead of"} this one.`;
+  const isCovered = safetyLagMs !== undefined && Math.abs(offMs) < safetyLagMs;
+  const advice = isCovered
+    ? "`window.safetyLag` covers it. Check the clock of this machine all the same."
+    : "Check the clock of this machine, or make `window.safetyLag` longer: windows would be closed too early.";
+  return line("clock", "warn", found, advice);
+}
+
+function rateLine({ headers }: Exchange, rateLimit: Snapshot["spec"]["rateLimit"], nowMs: number): CheckLine {
+  const declared = rateLimit.refillRatePerSec;
+  const signal = providerSignal(headers, nowMs);
+  const own = `${declared} requests a second are declared`;
+  if (!signal) return line("rate", "ok", `The source sends no rate headers; ${own}.`);
+  const parts = [
+    ...(signal.ratePerSec === undefined ? [] : [`${signal.ratePerSec} requests a second`]),
+    ...(signal.concurrency === undefined ? [] : [`${signal.concurrency} at once`]),
+    ...(signal.quotas ?? []).map(({ unit, remaining, limit }) => `${remaining} of ${limit ?? "?"} ${unit} left`),
+  ];
+  const found = `The source says ${parts.join(", ")}; ${own}.`;
+  if (signal.ratePerSec !== undefined && signal.ratePerSec < declared) {
+    return line("rate", "warn", found, `Lower \`rateLimit.refillRatePerSec\` to ${signal.ratePerSec}.`);
+  }
+  const spent = (signal.quotas ?? []).find(({ remaining }) => remaining <= 0);
+  if (spent) return line("rate", "warn", found, `The quota of ${spent.unit} is spent: plans wait until it is renewed.`);
+  return line("rate", "ok", found);
+}

@@ -1,0 +1,296 @@
+/** Pauses, the end of single slices, and why a slice does not finish. */
+import { describe, expect, test } from "vitest";
+import type { Json } from "../../../test/client.ts";
+import { useDatabase } from "../../../test/database.ts";
+import { signal, until } from "../../../test/until.ts";
+import { endOf, type PlanReply } from "../harvest.fixture.ts";
+import { type Asked, correct, itemsOf, type Script, useScripted } from "../run/scripted.fixture.ts";
+import { pausesCheck } from "./doctor.ts";
+
+const database = useDatabase();
+const harvests = useScripted(database);
+
+const post = (path: string, body: object = {}) => harvests.api.post(`/api/v1/harvest${path}`, body);
+const get = async <Body = Json>(path: string) => (await harvests.api.get<Body>(`/api/v1/harvest${path}`)).body;
+const audits = (action: string, target: string) =>
+  database.query<{ actor: string; details: Json }>(
+    "select actor, details from kernel.audit_log where action = $1 and target = $2 order by id",
+    [action, target],
+  );
+/** A task of another source has run, so a task that could start would have started. */
+async function othersRun(): Promise<void> {
+  const other = await harvests.source(correct(itemsOf(1)));
+  expect(await harvests.harvest(other)).toMatchObject({ status: "COMPLETE" });
+}
+const sliceOf = async (planId: string) => {
+  const { items } = await get<{ items: { sliceId: number; status: string }[] }>(`/plans/${planId}/slices`);
+  return items;
+};
+const why = (planId: string, sliceId: number | undefined) =>
+  get<{ causes: { code: string; sentence: string; since: string | null; until: string | null }[] }>(
+    `/plans/${planId}/slices/${sliceId}/why`,
+  );
+/** Answers pages up to this offset at once, and the others when it is released. */
+function heldAfter(offset: number, items = itemsOf(50)) {
+  const gate = signal();
+  const reached = signal();
+  const answer = correct(items);
+  const script: Script = async (asked: Asked) => {
+    if (Number(asked.query.get("offset")) >= offset) {
+      reached.resolve();
+      await gate.promise;
+    }
+    return answer(asked);
+  };
+  return { script, release: gate.resolve, reached: reached.promise };
+}
+
+describe("a source that is paused", () => {
+  test("starts no task, says why they wait, and goes on when it is resumed", async () => {
+    const source = await harvests.source(correct(itemsOf(15)));
+    const paused = await post(`/sources/${source}:pause`, { reason: "maintenance" });
+    expect(paused).toMatchObject({
+      status: 200,
+      body: { items: [{ source, endpoint: null, operation: null, by: "MILLRACE_ADMIN_KEY", reason: "maintenance" }] },
+    });
+    const planId = await harvests.plan(source);
+    await othersRun();
+    expect(harvests.server.asked(source)).toEqual([]);
+    const sentence = expect.stringMatching(
+      new RegExp(`^${source} is paused by MILLRACE_ADMIN_KEY since \\d{4}-.*Z: maintenance`),
+    ) as string;
+    expect(await get(`/plans/${planId}`)).toMatchObject({
+      status: "READY",
+      waits: [{ reason: sentence, until: null }],
+    });
+    expect(await get(`/plans/${planId}/tasks`)).toMatchObject({ items: [{ status: "QUEUED", waitReason: sentence }] });
+    const [slice] = await sliceOf(planId);
+    expect(await why(planId, slice?.sliceId)).toMatchObject({
+      causes: [{ code: "PAUSED", sentence }, { code: "QUEUE" }],
+    });
+    expect((await post(`/sources/${source}:resume`)).body).toEqual({ items: [] });
+    expect(await endOf(harvests.api, planId)).toMatchObject({ status: "COMPLETE", reconciliation: { received: 15 } });
+    expect(await audits("harvest.pause", source)).toMatchObject([
+      { actor: "MILLRACE_ADMIN_KEY", details: { reason: "maintenance" } },
+    ]);
+    expect(await audits("harvest.resume", source)).toMatchObject([
+      { actor: "MILLRACE_ADMIN_KEY", details: { pausedBy: "MILLRACE_ADMIN_KEY" } },
+    ]);
+  });
+
+  test("ends a run after its page without holding a slot, and later goes on with the next page", async () => {
+    const held = heldAfter(20);
+    const source = await harvests.source(held.script);
+    const planId = await harvests.plan(source);
+    await held.reached;
+    await post(`/sources/${source}:pause`);
+    await until(
+      async () => (await get<{ items: Json[] }>("/pauses")).items.length > 0 && harvests.millrace.app,
+      "the pause",
+    );
+    held.release();
+    const [run] = await until(async () => {
+      const runs = await harvests.runs(planId);
+      return runs[0]?.status === "PARTIAL" && runs;
+    }, "the end of the run");
+    expect(run).toMatchObject({ error: "it was paused" });
+    // A process that does not know of the end of a pause yet does not claim the task again and again.
+    const [left] = await database.query<{ wait: string }>(
+      `select extract(epoch from t.scheduled_at - r.ended_at)::text as wait from harvest.ing_task t
+       join harvest.ing_task_run r using (task_id) where t.plan_id = $1`,
+      [planId],
+    );
+    expect(Number(left?.wait)).toBe(1);
+    expect(await harvests.inFlight()).toBe(0);
+    const before = harvests.server.asked(source).length;
+    await othersRun();
+    expect(harvests.server.asked(source)).toHaveLength(before);
+    await post(`/sources/${source}:resume`);
+    expect(await endOf(harvests.api, planId)).toMatchObject({ status: "COMPLETE", reconciliation: { received: 50 } });
+    const offsets = harvests.server.asked(source).map(({ query }) => Number(query.get("offset")));
+    expect(offsets).toEqual([0, 10, 20, 30, 40]);
+  });
+
+  test("may be paused in part: another operation or endpoint goes on", async () => {
+    const source = await harvests.source(correct(itemsOf(5)));
+    await post(`/sources/${source}:pause`, { operation: "BACKFILL" });
+    expect(await harvests.harvest(source)).toMatchObject({ status: "COMPLETE" });
+    await post(`/sources/${source}:pause`, { endpoint: "items", operation: "HARVEST" });
+    const planId = await harvests.plan(source);
+    await othersRun();
+    expect(await get(`/plans/${planId}`)).toMatchObject({ status: "READY" });
+    // Resuming the source ends neither of the two, and says so.
+    expect((await post(`/sources/${source}:resume`)).body).toMatchObject({
+      items: [
+        { endpoint: null, operation: "BACKFILL" },
+        { endpoint: "items", operation: "HARVEST" },
+      ],
+    });
+    await post(`/sources/${source}:resume`, { endpoint: "items", operation: "HARVEST" });
+    expect(await endOf(harvests.api, planId)).toMatchObject({ status: "COMPLETE" });
+  });
+
+  test("is paused once, and what does not exist cannot be", async () => {
+    const source = await harvests.source(correct([]));
+    await post(`/sources/${source}:pause`, { reason: "first" });
+    expect((await post(`/sources/${source}:pause`, { reason: "second" })).body).toMatchObject({
+      items: [{ reason: "first" }],
+    });
+    expect(await audits("harvest.pause", source)).toHaveLength(1);
+    expect(await post(`/sources/${source}:pause`, { endpoint: "item" })).toMatchObject({
+      status: 404,
+      body: { code: "ENDPOINT_NOT_FOUND", error: expect.stringContaining("Did you mean `items`?") as string },
+    });
+    expect((await post("/sources/nothing:pause")).status).toBe(404);
+  });
+
+  test("is not paused by an endpoint that answers single records, since no task is one of it", async () => {
+    const source = "paused-detail";
+    const byid = { role: "DETAIL", path: "/byid", response: { itemsPath: "$.items", idPath: "$.id" } };
+    await harvests.applyEndpoints(source, {}, { byid });
+    expect(await post(`/sources/${source}:pause`, { endpoint: "byid" })).toMatchObject({
+      status: 400,
+      body: { error: expect.stringContaining("byid answers single records") as string },
+    });
+  });
+});
+
+describe("a slice that is cancelled", () => {
+  test("by its id or by its task ends alone, and the plan is FAILED with what is missing", async () => {
+    const held = heldAfter(0, itemsOf(5));
+    const source = await harvests.source(held.script);
+    const planId = await harvests.plan(source, 3);
+    await held.reached;
+    const [first, second] = await sliceOf(planId);
+    const cancelled = await post(`/plans/${planId}/slices/${first?.sliceId}:cancel`);
+    expect(cancelled).toMatchObject({
+      status: 200,
+      body: { status: "CANCELLED", reason: "cancelled by MILLRACE_ADMIN_KEY" },
+    });
+    const { items } = await get<{ items: { taskId: number; sliceId: number }[] }>(`/plans/${planId}/tasks`);
+    const taskId = items.find(({ sliceId }) => sliceId === second?.sliceId)?.taskId;
+    expect(await post(`/tasks/${taskId}:cancel`)).toMatchObject({ status: 200, body: { status: "CANCELLED" } });
+    held.release();
+    const ended = await endOf(harvests.api, planId);
+    expect(ended).toMatchObject({
+      status: "FAILED",
+      slices: { CANCELLED: 2, COMPLETE: 1 },
+      reconciliation: { gaps: 2 },
+      gapWindows: [{ status: "CANCELLED" }, { status: "CANCELLED" }],
+      remarks: { reason: "2 of 3 slices are not complete. The first: cancelled by MILLRACE_ADMIN_KEY" },
+    });
+    expect(await audits("slice.cancel", `${planId}/${first?.sliceId}`)).toHaveLength(1);
+    expect(await post(`/plans/${planId}/slices/${first?.sliceId}:cancel`)).toMatchObject({
+      status: 409,
+      body: { error: `Slice ${first?.sliceId} cannot be cancelled: it is CANCELLED.` },
+    });
+    expect((await post(`/tasks/${taskId}:cancel`)).status).toBe(409);
+    expect((await post(`/tasks/999999:cancel`)).status).toBe(404);
+    // What is new since the watermark takes the missing windows again.
+    const next = await post("/plans", { source });
+    expect((next.body as unknown as PlanReply)["window"]).toMatchObject({ from: "2026-08-01T00:00:00.000Z" });
+  });
+});
+
+describe("why a slice does not finish", () => {
+  test("names the process that runs it, then that it is complete", async () => {
+    const held = heldAfter(10);
+    const source = await harvests.source(held.script);
+    const planId = await harvests.plan(source);
+    await held.reached;
+    const [slice] = await sliceOf(planId);
+    const running = await until(async () => {
+      const { causes } = await why(planId, slice?.sliceId);
+      return causes[0]?.sentence.includes("10 of 50") && causes;
+    }, "the first page");
+    expect(running).toMatchObject([
+      {
+        code: "RUNNING",
+        sentence: expect.stringMatching(/^It runs in .*, attempt 1: 10 of 50 records in 1 page so far\.$/),
+      },
+    ]);
+    held.release();
+    await endOf(harvests.api, planId);
+    expect((await why(planId, slice?.sliceId)).causes).toMatchObject([
+      { code: "COMPLETE", sentence: "It is complete: 50 records came." },
+    ]);
+  });
+
+  test("names the harvest that a backfill makes way for", async () => {
+    const held = heldAfter(0);
+    const source = await harvests.source(held.script);
+    const harvest = await harvests.plan(source);
+    await held.reached;
+    const window = { from: "2026-07-01", to: "2026-07-02" };
+    const backfill = (await post("/plans", { source, operation: "BACKFILL", window })).body as unknown as PlanReply;
+    const [slice] = await sliceOf(backfill.planId);
+    expect((await why(backfill.planId, slice?.sliceId)).causes[0]).toMatchObject({
+      code: "HARVEST_FIRST",
+      sentence: `A harvest of ${source} runs or is due, and goes first.`,
+    });
+    held.release();
+    await endOf(harvests.api, harvest);
+    await endOf(harvests.api, backfill.planId);
+  });
+
+  test("names a source that is down, since when, and the next try", async () => {
+    const source = await harvests.source(() => ({ status: 503, body: {} }));
+    const planId = await harvests.plan(source);
+    await harvests.waits(planId);
+    const [slice] = await sliceOf(planId);
+    expect((await why(planId, slice?.sliceId)).causes).toMatchObject([
+      {
+        code: "SOURCE_DOWN",
+        sentence: expect.stringContaining("answered 503") as string,
+        since: expect.stringMatching(/Z$/) as string,
+        until: expect.stringMatching(/Z$/) as string,
+      },
+    ]);
+  });
+
+  test("names the open parts of one that was split", async () => {
+    const answer = correct(itemsOf(20));
+    const gate = signal();
+    const source = await harvests.source(
+      async (asked) => {
+        if (asked.query.get("to") !== "2026-08-03") await gate.promise;
+        return asked.query.get("to") === "2026-08-03" && asked.query.get("from") === "2026-08-01"
+          ? { body: { total: 5_000, items: [] } }
+          : answer(asked);
+      },
+      { window: { maxWindow: "P2D", sliceRecords: 1_000 } },
+    );
+    const planId = await harvests.plan(source, 2);
+    const parts = await until(async () => {
+      const slices = await sliceOf(planId);
+      return slices[0]?.status === "SPLIT" && slices;
+    }, "the split");
+    const { causes } = await why(planId, parts[0]?.sliceId);
+    expect(causes[0]).toMatchObject({
+      code: "SPLIT",
+      sentence: expect.stringMatching(/of 2 parts .* open, 0 ended with a gap\. Ask for slice \d+\.$/) as string,
+    });
+    gate.resolve();
+    await endOf(harvests.api, planId);
+  });
+
+  test("is 404 for a slice of another plan", async () => {
+    const source = await harvests.source(correct([]));
+    const planId = await harvests.plan(source);
+    expect((await harvests.api.get(`/api/v1/harvest/plans/${planId}/slices/999999/why`)).status).toBe(404);
+  });
+});
+
+test("the doctor warns of a pause that may have been forgotten, with the command that ends it", async () => {
+  await database.query("delete from harvest.pause");
+  const source = await harvests.source(correct([]));
+  await post(`/sources/${source}:pause`, { endpoint: "items", reason: "maintenance" });
+  expect(await pausesCheck.look(database.db)).toEqual({ verdict: "ok", found: "Paused: 1 part of sources." });
+  await database.query("update harvest.pause set paused_at = now() - interval '2 days'");
+  await post(`/sources/${source}:pause`); // A later and wider one does not take its place.
+  expect(await pausesCheck.look(database.db)).toMatchObject({
+    verdict: "warning",
+    found: expect.stringContaining(`${source}/items is paused by`) as string,
+    advice: `If the reason is gone: \`millrace harvest resume ${source} --endpoint items\`.`,
+  });
+});

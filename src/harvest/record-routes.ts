@@ -1,0 +1,114 @@
+/** The API of records, under `/api/v1/harvest`. */
+import { Type } from "typebox";
+import type { Db } from "../kernel/data/db.ts";
+import { invalid } from "../kernel/errors.ts";
+import { Body, errors, Nullable, ReplyTime } from "../kernel/http/schemas.ts";
+import type { Http } from "../kernel/http/server.ts";
+import { quarantinedOf } from "./quarantine.ts";
+import { recordByKey, recordChanges, recordsText } from "./records.ts";
+
+const read = { scope: "harvest:read" } as const;
+const tags = ["harvest"];
+
+const Code = Type.String({ minLength: 1, maxLength: 64 });
+
+const RecordsQuery = Body({
+  source: Code,
+  endpoint: Type.Optional(Code),
+  key: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024, description: "Answers this record alone." })),
+  after: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 4_096,
+      description: "The `next` of an earlier reply; without it, from the first change.",
+    }),
+  ),
+  size: Type.Integer({ minimum: 1, maximum: 1_000, default: 100 }),
+});
+
+const RecordsReply = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      key: Type.String(),
+      version: Type.Integer({ description: "Counts the changes of its content." }),
+      deleted: Type.Boolean({ description: "The source has deleted it." }),
+      updatedAt: Nullable(Type.String({ format: "date-time", description: "As the source says." })),
+      batch: Type.Object({ slice: Type.Integer(), generation: Type.Integer(), number: Type.Integer() }),
+      data: Type.Unknown({ description: "The record as the source sent it; XML as JSON." }),
+    }),
+  ),
+  next: Type.String({ description: "The `after` of the following changes; stays valid when there are none yet." }),
+});
+
+const QuarantineQuery = Body({
+  source: Code,
+  endpoint: Type.Optional(Code),
+  before: Type.Optional(Type.String({ pattern: "^[0-9]{1,18}$", description: "The `next` of an earlier reply." })),
+  size: Type.Integer({ minimum: 1, maximum: 1_000, default: 100 }),
+});
+
+const QuarantineReply = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      key: Nullable(Type.String()),
+      code: Type.String({ description: "MISSING_ID, BAD_TIME, MISSING_FIELD, ILLEGAL_VALUE or TOO_LARGE." }),
+      reason: Type.String(),
+      expression: Nullable(Type.String({ description: "The path that failed." })),
+      fragment: Type.String({ description: "The beginning of the record." }),
+      batch: Type.Object({ slice: Type.Integer(), generation: Type.Integer(), number: Type.Integer() }),
+      createdAt: ReplyTime,
+      resolved: Type.Boolean({ description: "A record of its id has come since." }),
+    }),
+  ),
+  next: Nullable(Type.String({ description: "The `before` of older ones; null if there are none." })),
+});
+
+export interface RecordRoutesDeps {
+  db: Db;
+  /** The id of an endpoint, or of the source's only one. Throws 404. */
+  endpointId(source: string, endpoint: string | undefined): Promise<number>;
+}
+
+export function recordRoutes(http: Http, { db, endpointId }: RecordRoutesDeps): void {
+  http.get(
+    "/records",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Read records in the order of their changes, or one by its key",
+        description:
+          "Who follows `next` misses no change. A change appears when all transactions that began before it have ended.",
+        querystring: RecordsQuery,
+        response: { 200: RecordsReply, ...errors(400, 404) },
+      },
+    },
+    async ({ query: { source, endpoint, key, after, size } }, reply) => {
+      if (key !== undefined && after !== undefined) throw invalid("Give either `key` or `after`, not both");
+      const id = await endpointId(source, endpoint);
+      const page =
+        key === undefined ? await recordChanges(db, id, { after, limit: size }) : await recordByKey(db, id, key);
+      // Serialized here: the data of a record is sent as it is stored.
+      return reply
+        .type("application/json; charset=utf-8")
+        .serializer((text: string) => text)
+        .send(recordsText(page) as never);
+    },
+  );
+
+  http.get(
+    "/quarantine",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "List records that could not be stored, with the reasons",
+        querystring: QuarantineQuery,
+        response: { 200: QuarantineReply, ...errors(400, 404) },
+      },
+    },
+    async ({ query: { source, endpoint, before, size } }) =>
+      quarantinedOf(db, await endpointId(source, endpoint), { before, limit: size }),
+  );
+}

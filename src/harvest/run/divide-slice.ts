@@ -1,0 +1,59 @@
+/** Divides a slice that is over a cap of its source, and that cannot be cut in time, into parts by its ladder. It only counts. */
+import { type Count, divide } from "../slice/divide.ts";
+import type { Part } from "../slice/parts.ts";
+import { dimensionsOf } from "../spec/snapshot.ts";
+import { fetchAt } from "./page-at.ts";
+import { firstPosition } from "./position.ts";
+import type { SliceEnd } from "./task.ts";
+import { type Divide, endOf, overBudget, type Walk, type WalkDeps } from "./walk.ts";
+
+/** After a count that was lost. */
+const RECOUNT_MS = 1_000;
+
+export async function divideSlice(deps: WalkDeps, walk: Walk, { reason, total, cap }: Divide): Promise<SliceEnd> {
+  const { context, source } = walk.task;
+  const { spec } = source.list;
+  const count: Count<SliceEnd> = async (part) => overBudgetAsStop(deps, walk) ?? (await countPart(deps, walk, part));
+  const counted = total === undefined ? await count(context.part ?? {}) : { total };
+  if ("stop" in counted) return counted.stop;
+  const whole = { part: context.part ?? {}, total: counted.total };
+  const divided = await divide(
+    {
+      ladder: dimensionsOf(spec.slicing),
+      cap: cap ?? Math.floor(whole.total / 2),
+      tolerance: toleranceOf(walk),
+      count,
+    },
+    whole,
+  );
+  if ("problem" in divided) return { kind: "incomplete", reason: `${reason}; ${divided.problem}` };
+  const { parts, stop } = divided;
+  if (stop && parts.every(({ part }) => part === whole.part)) return stop; // Nothing is divided yet.
+  return { kind: "parts", reason: `${reason}; it is divided into ${parts.length} parts`, total: whole.total, parts };
+}
+
+function toleranceOf({ task }: Walk): number {
+  return task.source.list.spec.window?.tolerance ?? 0;
+}
+
+function overBudgetAsStop(deps: WalkDeps, walk: Walk): { stop: SliceEnd } | undefined {
+  const stop = overBudget(deps, walk);
+  return stop && { stop };
+}
+
+/** By the probe, or by the first page where there is none. */
+async function countPart(deps: WalkDeps, walk: Walk, part: Part): Promise<{ total: number } | { stop: SliceEnd }> {
+  const { list } = walk.task.source;
+  const isProbe = list.spec.window?.probe !== undefined;
+  const fetched = await fetchAt(deps, walk, list, firstPosition(list.spec), { isProbe, part });
+  if (fetched.kind === "page") {
+    const { total = fetched.page.items.length === 0 && !isProbe ? 0 : undefined } = fetched.page;
+    if (total !== undefined) return { total };
+    return { stop: { kind: "incomplete", reason: "the source announces no total for a part of the slice" } };
+  }
+  const ended = endOf(deps, walk, fetched);
+  if (ended.kind === "restart") {
+    return { stop: { kind: "later", isClean: true, delayMs: RECOUNT_MS, reason: ended.reason } };
+  }
+  return { stop: ended.kind === "divide" ? { kind: "incomplete", reason: ended.reason } : ended };
+}

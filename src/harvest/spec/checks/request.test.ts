@@ -1,0 +1,142 @@
+/** Definitions whose requests are not safe or not legal. */
+import { list, testBad } from "../bad-definition.fixture.ts";
+
+testBad([
+  {
+    check: "baseUrlIsSafe",
+    change: { baseUrl: "api.example.org" },
+    table: "reg_provenance",
+    field: "baseUrl",
+    reason: "It is not an https URL.",
+  },
+  {
+    check: "baseUrlIsSafe",
+    change: { baseUrl: "http://api.example.org" },
+    table: "reg_provenance",
+    field: "baseUrl",
+    reason:
+      "It is not https. Allow it with `api.example.org:80` in `MILLRACE_HARVEST_ALLOW_PRIVATE`, or in `harvest.allowPrivate` of millrace.yaml.",
+  },
+  {
+    check: "baseUrlIsSafe",
+    change: { baseUrl: "https://10.0.0.1:8443" },
+    table: "reg_provenance",
+    field: "baseUrl",
+    reason:
+      "Its address is private. Allow it with `10.0.0.1:8443` in `MILLRACE_HARVEST_ALLOW_PRIVATE`, or in `harvest.allowPrivate` of millrace.yaml.",
+  },
+  {
+    check: "baseUrlIsSafe",
+    change: { baseUrl: "https://user:pass@api.example.org" },
+    table: "reg_provenance",
+    field: "baseUrl",
+    reason: "It has a user or a password. Declare a credential instead.",
+  },
+  {
+    check: "baseUrlIsSafe",
+    change: { baseUrl: "https://api.example.org?key=1" },
+    table: "reg_provenance",
+    field: "baseUrl",
+    reason: "It has a query or a fragment. Declare parameters instead.",
+  },
+  {
+    check: "pathIsPath",
+    change: list({ path: "books" }),
+    table: "reg_prov_endpoint_def",
+    field: "path",
+    reason: "It begins with `/`, or is empty.",
+  },
+  {
+    check: "pathIsPath",
+    change: list({ path: "/../admin" }),
+    table: "reg_prov_endpoint_def",
+    field: "path",
+    reason: "A segment of it is `.` or `..`.",
+  },
+  {
+    check: "pathIsPath",
+    change: list({ path: "/books?all=1" }),
+    table: "reg_prov_endpoint_def",
+    field: "path",
+    reason: "It has a query or a fragment. Parameters stand in `http.query`.",
+  },
+  {
+    check: "headersAreLegal",
+    change: list({ "http.headers": { "X Name": "a" } }),
+    table: "reg_prov_http_cfg",
+    field: "http.headers.X Name",
+    reason: "It is not the name of a header.",
+  },
+  {
+    check: "headersAreLegal",
+    change: list({ "http.headers": { "X-Name": "a\r\nX-Other: b" } }),
+    table: "reg_prov_http_cfg",
+    field: "http.headers.X-Name",
+    reason: "Its value has a character that a header cannot have, such as a line break.",
+  },
+  {
+    check: "headersAreLegal",
+    change: list({ "http.headers": { Host: "other.example.org" } }),
+    table: "reg_prov_http_cfg",
+    field: "http.headers.Host",
+    reason: "The header `host` is set by the transport.",
+  },
+  {
+    check: "headersAreLegal",
+    change: { ...list({ "http.headers": { accept: "a" } }), "defaults.http.headers": { Accept: "b" } },
+    table: "reg_prov_http_cfg",
+    field: "http.headers.accept",
+    reason: "It is the same header as `Accept`.",
+  },
+  {
+    check: "bodyFitsMethod",
+    change: list({ "http.form": { a: "b" } }),
+    table: "reg_prov_http_cfg",
+    field: "http.form",
+    reason: "A GET request has no body.",
+  },
+  {
+    check: "bodyFitsMethod",
+    change: list({ method: "POST", "http.form": { a: "b" }, "http.json": {} }),
+    table: "reg_prov_http_cfg",
+    field: "http.json",
+    reason: "A request has one body: `http.form` or `http.json`.",
+  },
+  {
+    check: "bodyFitsMethod",
+    change: list({ method: "POST", "http.json": ["${page.size}"], params: [{ name: "genre", location: "BODY" }] }),
+    table: "reg_prov_http_cfg",
+    field: "http.json",
+    reason: "It is not an object, so a credential or a parameter has no place in it.",
+  },
+  {
+    check: "bodyFitsMethod",
+    change: list({ method: "HEAD" }),
+    table: "reg_prov_endpoint_def",
+    field: "method",
+    reason: "HEAD answers no records.",
+  },
+  {
+    check: "exchangeIsLimited",
+    change: list({ method: "POST", "http.redirects": 1 }),
+    table: "reg_prov_http_cfg",
+    field: "http.redirects",
+    reason: "Redirects are followed for GET and HEAD only, and this is POST.",
+  },
+  {
+    check: "exchangeIsLimited",
+    change: {},
+    // What the schema of a definition refuses as well.
+    input: { trigger: { policy: { http: { readTimeoutMs: 120_001 } } } },
+    table: "trigger",
+    field: "http.readTimeoutMs",
+    reason: "It is 120001; 120000 is the limit.",
+  },
+  {
+    check: "proxyIsUrl",
+    change: list({ "http.proxy": "http://user:pass@proxy.example.org" }),
+    table: "reg_prov_http_cfg",
+    field: "http.proxy",
+    reason: /has a user or a password/,
+  },
+]);

@@ -1,0 +1,41 @@
+/** The doctor's checks of needs, with parts that the test makes. */
+import { expect, test } from "vitest";
+import type { Db } from "../data/db.ts";
+import { examine } from "../doctor.ts";
+import { needChecks } from "./doctor.ts";
+import type { Need, OverviewPart } from "./part.ts";
+
+const need = (kind: string, state: Need["state"], day: number): Need => ({
+  about: { kind, id: "7" },
+  state,
+  title: `the ${kind}`,
+  reason: "It has failed.",
+  count: 2,
+  at: new Date(Date.UTC(2026, 0, day)),
+});
+const part = (needs: Need[], checkedKinds?: string[]): OverviewPart => ({
+  scope: "run:read",
+  ...(checkedKinds && { checkedKinds }),
+  now: async () => ({ needs, waiting: [] }),
+});
+const look = (parts: OverviewPart[]) => examine({} as Db, needChecks(parts));
+
+test("name what has failed or is late, the newest first, and say that the overview lists it", async () => {
+  const parts = [part([need("run", "failed", 1), need("table", "late", 1)]), part([need("model", "failed", 2)])];
+  expect(await look(parts)).toMatchObject([
+    {
+      check: "failures",
+      verdict: "warning",
+      found: expect.stringContaining(": model the model (2), run the run (2). The newest is the model:") as string,
+      isListed: true,
+    },
+    { check: "late tables", verdict: "warning", isListed: true },
+  ]);
+});
+
+test("leave out what another check of its module names", async () => {
+  const parts = [part([need("source", "failed", 2), need("source", "late", 2)], ["source"])];
+  expect((await look(parts)).map(({ verdict }) => verdict)).toEqual(["ok", "ok"]);
+  const [failures] = await look([...parts, part([need("source", "failed", 1)])]);
+  expect(failures?.found).toContain("source the source (2). ");
+});

@@ -1,0 +1,56 @@
+/** The doctor's checks of what needs a person: the entries of the overview, without those that a module has a check for. */
+import type { Db } from "../data/db.ts";
+import type { DoctorCheck } from "../doctor.ts";
+import { counted } from "../text/sentences.ts";
+import { NEEDED_DAYS, type Need, type OverviewPart } from "./part.ts";
+
+const CHECKS = [
+  {
+    state: "failed",
+    name: "failures",
+    none: `Nothing has failed within ${NEEDED_DAYS} days that was not repeated.`,
+    some: `Failed within ${NEEDED_DAYS} days, and not repeated`,
+    advice: "Fix the cause and retry; GET /api/v1/overview, and the first page of the console, list all.",
+  },
+  {
+    state: "late",
+    name: "late tables",
+    none: "No table is later than its deadline.",
+    some: "Later than their deadline",
+    advice: "Ask whoever loads them; `millrace kpi why MODEL OPTIME` tells what a model waits for.",
+  },
+] as const;
+
+const NAMED_MAX = 5;
+const REASON_LENGTH_MAX = 300;
+
+export function needChecks(parts: readonly OverviewPart[]): DoctorCheck[] {
+  return CHECKS.map(({ state, name, none, some, advice }) => ({
+    name,
+    async look(db) {
+      const needs = (await needsOf(db, parts)).filter((need) => need.state === state);
+      const [newest] = needs;
+      if (!newest) return { verdict: "ok", found: none };
+      const named = needs.slice(0, NAMED_MAX).map(({ about: { kind }, title, count }) => `${kind} ${title} (${count})`);
+      const more = needs.length > NAMED_MAX ? ` and ${counted(needs.length - NAMED_MAX, "other")}` : "";
+      const reason = `${titleOf(newest)}: ${newest.reason}`.slice(0, REASON_LENGTH_MAX);
+      const found = `${some}: ${named.join(", ")}${more}. The newest is ${reason}`;
+      return { verdict: "warning", found, advice, isListed: true };
+    },
+  }));
+}
+
+function titleOf({ title, about: { opTime } }: Need): string {
+  return opTime === undefined ? title : `${title} ${opTime}`;
+}
+
+/** Those that no other check names, the newest first. */
+async function needsOf(db: Db, parts: readonly OverviewPart[]): Promise<Need[]> {
+  const all = await Promise.all(
+    parts.map(async (part) => {
+      const { needs } = await part.now(db, { tenantId: null });
+      return needs.filter(({ about: { kind } }) => !part.checkedKinds?.includes(kind));
+    }),
+  );
+  return all.flat().sort((a, b) => (b.at?.getTime() ?? 0) - (a.at?.getTime() ?? 0));
+}

@@ -1,0 +1,46 @@
+/**
+ * What a module shows of itself on the first page of the console: what needs a person, what waits and for what, and what has ended
+ * over time. Each module has one part in its opened value; the routes merge the parts that the caller may see.
+ *
+ * A part costs what it shows, never what history holds: it reads queues, the newest failures and ranges of indexed times, each
+ * with a limit.
+ */
+import type { Db } from "../data/db.ts";
+import type { Range } from "./range.ts";
+import type * as replies from "./replies.ts";
+
+export type { Lag } from "./replies.ts";
+export type Need = replies.Need<Date>;
+export type Waiting = replies.Waiting<Date>;
+export type SourceHealth = replies.SourceHealth<Date>;
+
+export interface OverviewPart {
+  /** Callers without this scope do not see the part. */
+  readonly scope: string;
+  /** The kinds of its entries that a check of its own tells the doctor of. */
+  readonly checkedKinds?: readonly string[];
+  now(db: Db, view: View): Promise<Now>;
+  activity?(db: Db, range: Range): Promise<Activity>;
+}
+
+/** What the caller may see. */
+export interface View {
+  /** Of a caller that is bound to a tenant: nothing of another tenant. */
+  tenantId: string | null;
+}
+
+export interface Now {
+  needs: Need[];
+  waiting: Waiting[];
+  sources?: SourceHealth[];
+}
+
+export interface Activity {
+  ended: replies.Ended<Date>[];
+  lags?: replies.Lag[];
+}
+
+/** Entries of one kind in one part. */
+export const ENTRIES_MAX = 20;
+/** How long ago a failure may be to need somebody still. */
+export const NEEDED_DAYS = 7;

@@ -1,0 +1,53 @@
+import { beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../../test/database.ts";
+import { COUNTED_MAX } from "../kernel/overview/values.ts";
+import { lineageOverview } from "./overview.ts";
+
+const database = useDatabase();
+const now = (tenantId: string | null) => lineageOverview.now(database.db, { tenantId });
+
+beforeAll(async () => {
+  await database.query(
+    `insert into lineage.lineage_events (tenant_id, tenant_code, tenant_name, event_time, event, source, apply_state, apply_error)
+     select id, 'c' || id, 'Tenant ' || id, now(), '{}', 'COMPUTE_ENGINE', state, error
+     from (values (7, 'DEAD', 'a cycle of parents'), (7, 'BUFFERED', null), (7, 'BUFFERED', null), (8, 'DEAD', 'of another tenant'))
+       as e(id, state, error)`,
+  );
+});
+
+test("events that could not be applied need somebody, and buffered ones wait for their tenant", async () => {
+  const { needs, waiting } = await now(null);
+  expect(needs).toHaveLength(2);
+  expect(needs).toContainEqual(
+    expect.objectContaining({
+      about: { kind: "dead-letter", id: "7" },
+      title: "Tenant 7",
+      reason: "a cycle of parents",
+      count: 1,
+    }),
+  );
+  expect(waiting).toMatchObject([
+    { cause: "tenant", kind: "event", subject: "Tenant 7", about: { kind: "tenant", id: "7" }, count: 2 },
+  ]);
+});
+
+test("events that wait for a tenant hide none that could not be applied", async () => {
+  await database.query(
+    `insert into lineage.lineage_events (tenant_id, tenant_code, tenant_name, event_time, event, source, apply_state)
+     select 1, 'c1', 'Tenant 1', now(), '{}', 'COMPUTE_ENGINE', 'BUFFERED' from generate_series(1, $1::int)`,
+    [COUNTED_MAX],
+  );
+  await database.query(
+    `insert into lineage.lineage_events (tenant_id, tenant_code, tenant_name, event_time, event, source, apply_state, apply_error)
+     values (10, 'c10', 'Tenant 10', now(), '{}', 'COMPUTE_ENGINE', 'DEAD', 'the last')`,
+  );
+  const { needs, waiting } = await now(null);
+  expect(needs.map(({ title }) => title)).toContain("Tenant 10");
+  expect(waiting.map(({ subject }) => subject)).toContain("Tenant 1");
+});
+
+test("a caller that is bound to a tenant sees nothing of another", async () => {
+  expect((await now("8")).needs.map(({ title }) => title)).toEqual(["Tenant 8"]);
+  expect((await now("8")).waiting).toEqual([]);
+  expect(await now("9")).toEqual({ needs: [], waiting: [] });
+});

@@ -1,0 +1,53 @@
+import { beforeEach, expect, test } from "vitest";
+import { useDatabase } from "../../test/database.ts";
+import { reached, trackingTable } from "../../test/tracking.ts";
+import { COUNTED_MAX } from "../kernel/overview/values.ts";
+import { trackingOverview } from "./overview.ts";
+
+const database = useDatabase();
+const table = trackingTable(database);
+const now = () => trackingOverview.now(database.db, { tenantId: null });
+
+beforeEach(() => table.clear());
+
+test("shards that nobody has claimed are counted by stage", async () => {
+  await table.put(reached("shard-worker", "new"), { shards: [1, 2, 3] });
+  await table.put(reached("mysql-sender", "started"), { shards: [1] });
+  expect(await now()).toMatchObject({
+    needs: [],
+    waiting: [{ cause: "claim", kind: "shard", subject: "shard-worker", count: 3, oldestAt: expect.any(Date) as Date }],
+  });
+});
+
+test("shards that have failed need somebody, by stage and with the newest error", async () => {
+  const filename = await table.put(reached("shard-worker", "failed"), { shards: [1, 2] });
+  await database.query("update tracking.pipeline_tracking set last_error = 'no space left', updated_at = now()");
+  expect(await now()).toMatchObject({
+    needs: [
+      {
+        about: { kind: "failed-stage", id: "shard-worker" },
+        state: "failed",
+        reason: `${filename}: no space left`,
+        count: 2,
+      },
+    ],
+    waiting: [],
+  });
+});
+
+test("a shard that has failed in two stages counts in both, as it does among the stuck ones", async () => {
+  await table.put(["failed", "new", "new", "failed"], { shards: [1] });
+  await table.put(reached("event-ingest", "failed"), { shards: [1] });
+  const { needs } = await now();
+  expect(needs.map(({ about, count }) => [about.id, count])).toEqual([
+    ["event-ingest", 2],
+    ["mysql-sender", 1],
+  ]);
+});
+
+test("all shards that have failed are counted, however many there are", async () => {
+  const filename = await table.put(reached("shard-worker", "failed"), {
+    shards: Array.from({ length: COUNTED_MAX + 1 }, (_, shard) => shard),
+  });
+  expect((await now()).needs).toMatchObject([{ count: COUNTED_MAX + 1, reason: `A shard of ${filename} has failed.` }]);
+});

@@ -1,0 +1,132 @@
+/** The pages of arrivals in a browser: why, backfill by selection, sending again, and a map of 1,000 by 400. */
+import { describe, expect, test } from "vitest";
+import { useKpis } from "../../src/arrivals/arrivals.fixture.ts";
+import { useDatabase } from "../database.ts";
+import { accessibilityFaults, hasBrowser, useConsole } from "./browser.ts";
+import { addModels } from "./large-data.ts";
+
+const database = useDatabase();
+const kpis = useKpis(database, { env: { MILLRACE_WEBHOOKS_ALLOW_PRIVATE: "true" } });
+
+describe.runIf(hasBrowser)("in a browser", () => {
+  const browser = useConsole(kpis);
+
+  test("why a model has not run is one click from the heat map", async () => {
+    await kpis.publish("M", { grain: "day", dependencies: [{ table: "A" }, { table: "B" }] });
+    for (const day of ["20260331", "20260401"]) await kpis.arrive("A", day);
+    await kpis.arrive("B", "20260331");
+    const { page, clicks } = await browser.open("/arrivals?tab=models&from=20260228&to=20260401");
+    const grid = page.getByRole("grid", { name: /Models by opTime/ });
+    await grid.getByRole("gridcell").click();
+    await page.getByText("It waits for a table: B 20260401.").waitFor();
+    // The drawer makes the map narrower: the cell that was opened stays in view.
+    const drawer = await page.getByRole("complementary").boundingBox();
+    await expect
+      .poll(async () => {
+        const cell = await grid.getByRole("gridcell").boundingBox();
+        return cell && drawer && cell.x + cell.width <= drawer.x;
+      })
+      .toBe(true);
+    expect(await clicks()).toBe(1);
+    expect(page.url()).toMatch(/at=(%22)?20260401/);
+    await page.getByText("by key MILLRACE_ADMIN_KEY").first().waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole("button", { name: "Table", exact: true }).click();
+    const values = page.getByRole("grid", { name: /KD1001/ }).getByText("20260331");
+    await values.waitFor();
+    // The page of the model has the same values, and says whether arrivals run it.
+    await page.getByRole("complementary").getByRole("link", { name: "Model", exact: true }).click();
+    await page.getByRole("figure", { name: /KD1001/ }).waitFor();
+    await page.getByRole("button", { name: "Unpublish" }).click();
+    await page.getByText("not published").waitFor();
+    await page.getByRole("button", { name: "Publish", exact: true }).waitFor();
+  });
+
+  test("three missing days are backfilled by three clicks, after a preview", async () => {
+    await kpis.define("M", { grain: "day" });
+    const days = ["20260401", "20260402", "20260403"];
+    for (const day of days) await kpis.arrive("T", day);
+    await kpis.post("/models/M:publish");
+    const { page, clicks } = await browser.open("/arrivals?tab=models&from=20260330&to=20260403");
+    const cell = page.getByRole("grid", { name: /Models by opTime/ }).getByRole("gridcell");
+    const box = await cell.boundingBox();
+    if (!box) throw new Error("the cell is not in view");
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    await page.mouse.click(x - 2 * box.width, y);
+    // The drawer beside the map makes it narrower: the newest cell is where the keyboard's cell was, or left of it.
+    await page.getByRole("complementary").waitFor();
+    const first = await cell.boundingBox();
+    if (!first) throw new Error("the first cell is not in view");
+    await page.keyboard.down("Shift");
+    await page.mouse.click(first.x + 2.5 * first.width, first.y + first.height / 2);
+    await page.keyboard.up("Shift");
+    for (const day of days) await page.getByRole("complementary").getByText(day).waitFor();
+    await page.getByRole("button", { name: "Backfill 3 opTimes" }).click();
+    await page.getByText("3 runs are queued.").waitFor();
+    expect(await clicks()).toBe(3);
+    for (const day of days)
+      await expect.poll(async () => (await kpis.tasks("M", day)).map((run) => run.status)).toEqual(["SUCCESS"]);
+  });
+
+  test("one failed delivery is sent again by two clicks, and all since a time by three", async () => {
+    await kpis.publish("M");
+    await kpis.post("/subscriptions", { kpiId: "KD1001", callbackUrl: "http://127.0.0.1:9/", retryNum: 0 });
+    for (const day of ["20260401", "20260402"]) await kpis.arrive("T", day);
+    type Failed = { items: { opTime: string; attempts: number }[] };
+    const failed = async () =>
+      (await kpis.get<Failed>("/deliveries?status=FAILED")).body.items
+        .map(({ opTime, attempts }) => `${opTime}: ${attempts}`)
+        .sort();
+    await expect.poll(failed).toEqual(["20260401: 1", "20260402: 1"]);
+    const one = await browser.open("/arrivals/deliveries");
+    await one.page.getByRole("row", { name: /20260402/ }).click();
+    await one.page.getByRole("button", { name: "Send again", exact: true }).click();
+    await one.page.getByText("It is sent again.").waitFor();
+    expect(await one.clicks()).toBe(2);
+    await expect.poll(failed).toEqual(["20260401: 1", "20260402: 2"]);
+    const all = await browser.open("/arrivals/deliveries");
+    await all.page.getByLabel("Since").click();
+    await all.page.getByLabel("Since").selectOption("sinceTwo");
+    await all.page.getByRole("button", { name: "Send all matching again" }).click();
+    await all.page.getByRole("button", { name: "Send 2 again" }).click();
+    await all.page.getByText("2 deliveries are sent again.").waitFor();
+    expect(await all.clicks()).toBe(3);
+    await expect.poll(failed).toEqual(["20260401: 2", "20260402: 3"]);
+    // The receiver is known by its host and the end of its path.
+    await all.page
+      .getByRole("row", { name: /127\.0\.0\.1:9/ })
+      .first()
+      .waitFor();
+    await all.page.getByRole("link", { name: "Subscriptions" }).click();
+    await all.page.getByRole("button", { name: "New subscription" }).click();
+    await all.page.getByLabel("KPI").fill("KD1001");
+    await all.page.getByLabel("Callback URL").fill("http://127.0.0.1:9/other");
+    await all.page.getByRole("button", { name: "Create" }).click();
+    await all.page.getByText("The key that signs its webhooks. It is shown only now.").waitFor();
+    await all.page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+    const added = all.page.getByRole("row", { name: /127\.0\.0\.1:9 ?\/other/ });
+    await added.getByRole("button", { name: "Disable" }).click();
+    await added.getByRole("button", { name: "Enable" }).waitFor();
+  });
+
+  test("a map of 1,000 models by 400 days opens and scrolls to its last row", async () => {
+    await addModels(database.query, 1_000, 400, 20);
+    const { page } = await browser.open("/arrivals?tab=models&from=20250101&to=20260204");
+    const grid = page.getByRole("grid", { name: /Models by opTime/ });
+    await grid.getByText("m0001").waitFor();
+    const cell = grid.getByRole("gridcell");
+    await cell.focus();
+    // Each page of rows is fetched when the end of those before it comes into view.
+    await expect
+      .poll(
+        async () => {
+          await page.keyboard.press("PageDown");
+          return grid.getByText("m1000").isVisible();
+        },
+        { timeout: 20_000, interval: 20 },
+      )
+      .toBe(true);
+    await page.keyboard.press("Home");
+    await expect.poll(() => cell.getAttribute("aria-label")).toMatch(/20250101: waits for tables/);
+  });
+});

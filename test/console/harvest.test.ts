@@ -1,0 +1,292 @@
+/** The pages of harvest in a browser: why a source is slow or failed, gaps, plans before and while they run, gates. */
+import { describe, expect, test } from "vitest";
+import { correct, itemsOf, type Script, useScripted } from "../../src/harvest/run/scripted.fixture.ts";
+import { useDatabase } from "../database.ts";
+import { accessibilityFaults, hasBrowser, PHONE, useConsole } from "./browser.ts";
+
+const database = useDatabase();
+const harvests = useScripted(database);
+const DAYS = ["2026-08-01", "2026-08-02", "2026-08-03"];
+const items = DAYS.flatMap((day) => itemsOf(15, day));
+/** The second day is refused. */
+const refusing: Script = (asked) =>
+  asked.query.get("from") === DAYS[1] ? { status: 400, body: { error: "bad day" } } : correct(items)(asked);
+
+describe.runIf(hasBrowser)("in a browser", () => {
+  const browser = useConsole({
+    get url() {
+      return harvests.millrace.url;
+    },
+  });
+
+  test("whether the source is slow or we throttle is one click from the list of sources", async () => {
+    const source = await harvests.source(correct(items));
+    await harvests.harvest(source, 3);
+    // As a run of 30 s that waited for its limit: a rate that is slow enough for any machine would take as long.
+    await database.query(
+      "update harvest.ing_task_run set stats = stats || '{\"waitTotalMs\": 30000}' where provenance_code = $1",
+      [source],
+    );
+    const { page, clicks } = await browser.open("/harvest");
+    const row = page.getByRole("row", { name: new RegExp(`${source} `) });
+    await row.getByText("behind").waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await row.getByRole("link", { name: source, exact: true }).click();
+    await page.getByText(/We throttle: \d+% of run time was spent waiting at our rate gate/).waitFor();
+    expect(await clicks()).toBe(1);
+    await page
+      .getByRole("figure", { name: "Where the time goes" })
+      .getByText(/waiting at our rate gate \d+%/)
+      .waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+
+  test("a gap is drawn with its reason, and the watermark passes it once it is accepted", async () => {
+    const source = await harvests.source(refusing);
+    await harvests.harvest(source, 3);
+    const list = await browser.open("/harvest", { colorScheme: "dark" });
+    const row = list.page.getByRole("row", { name: new RegExp(`${source} `) });
+    await row.getByText(/1 window is missing: 1 of 3 slices are not complete.*answered 400/).waitFor();
+    await row.getByRole("link", { name: source, exact: true }).click();
+    await list.page.getByRole("link", { name: "Cursors" }).click();
+    const { page } = list;
+    const axis = page.getByRole("figure", { name: "What is harvested of items, by time" });
+    await axis.getByRole("button", { name: "missing: 2026-08-02 to 2026-08-03" }).click();
+    const drawer = page.getByRole("complementary");
+    await drawer.getByText(/answered 400/).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await drawer.getByLabel("Why this gap is acceptable").fill("The source has lost that day.");
+    await drawer.getByRole("button", { name: "Accept the gap" }).click();
+    await page.getByText("The gap is accepted.").waitFor();
+    await axis.getByRole("button", { name: "gap accepted: 2026-08-02 to 2026-08-03" }).waitFor();
+    // The history moves without a reload.
+    await page
+      .getByRole("grid", { name: "History of the watermark" })
+      .getByRole("row", { name: /2026-08-02 2026-08-04/ })
+      .waitFor();
+  });
+
+  test("a plan is shown before it is made, runs live, and leads from its failure to the request that failed", async () => {
+    const source = await harvests.source(refusing);
+    const { page, clicks } = await browser.open(`/harvest/${source}?tab=plan&from=2026-08-01&to=2026-08-04`);
+    await page.getByText("It would make 3 slices: 2026-08-01 – 2026-08-04").waitFor();
+    // A backfill of the same window is another operation, and starts no more than that.
+    await page.getByLabel("Operation").selectOption("backfill");
+    await page.waitForURL(/plans=BACKFILL/);
+    await page.getByLabel("Operation").selectOption("harvest");
+    await page.getByText("It would make 3 slices: 2026-08-01 – 2026-08-04").waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole("button", { name: "Start the plan" }).click();
+    await page.getByText(/1 of 3 slices are not complete/).waitFor();
+    await page.getByText("2 of 3 slices").waitFor();
+    const slices = page.getByRole("grid", { name: "Slices" });
+    await slices.getByRole("row", { name: /2 failed.*answered 400/ }).click();
+    const drawer = page.getByRole("complementary");
+    await drawer.getByRole("button", { name: /failed Run 1/ }).click();
+    await drawer.getByText("It has committed no page.").waitFor();
+    expect(await clicks()).toBe(3);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await drawer.getByRole("button", { name: "Close" }).click();
+    await slices.getByRole("row", { name: /1 complete/ }).click();
+    await drawer.getByRole("button", { name: /succeeded Run 1/ }).click();
+    await drawer.getByRole("cell", { name: /GET .*offset=10/ }).waitFor();
+    // The same on a phone, by its address.
+    const phone = await browser.open(new URL(page.url()).pathname + new URL(page.url()).search, {
+      viewport: PHONE,
+      colorScheme: "dark",
+    });
+    await phone.page.getByRole("cell", { name: /GET .*offset=10/ }).waitFor();
+    expect(await accessibilityFaults(phone.page)).toEqual([]);
+  });
+
+  test("a source that asks for a pause says so at its gate, a person can pause it too, its slice says why it waits, and its plan can be cancelled", async () => {
+    const source = await harvests.source(() => ({ status: 429, headers: { "retry-after": "900" }, body: {} }));
+    const planId = await harvests.plan(source, 1);
+    await harvests.waits(planId);
+    const { page } = await browser.open(`/harvest/${source}?tab=gates`);
+    await page.getByText("The service asked for a pause. Nothing passes until it is over.").waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole("link", { name: "Plans" }).click();
+    await page.getByRole("row", { name: /under way/ }).click();
+    await page.getByText(`the source asked for a pause of ${source}`).waitFor();
+    const plan = page.url();
+    await page.getByRole("link", { name: source, exact: true }).click();
+    await page.getByRole("button", { name: "Pause", exact: true }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel(/^Reason/).fill("maintenance until noon");
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Pause", exact: true }).click();
+    await page
+      .getByRole("listitem")
+      .filter({ hasText: /paused.*by .*maintenance until noon/ })
+      .waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.goto(plan);
+    await page
+      .getByRole("grid", { name: "Slices" })
+      .getByRole("row", { name: /1 waiting/ })
+      .click();
+    const why = page.getByRole("region", { name: "Why it is not finished" }).getByRole("listitem");
+    await why.first().filter({ hasText: "maintenance until noon" }).waitFor();
+    await why.filter({ hasText: `It waits for the gate ${source}` }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole("link", { name: source, exact: true }).click();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByText("Resumed.").waitFor();
+    await page.getByRole("button", { name: "Resume" }).waitFor({ state: "detached" });
+    await page.goto(plan);
+    await page.getByRole("button", { name: "Cancel the plan" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel the plan" }).click();
+    await page.getByText("The plan is cancelled.").waitFor();
+    await page
+      .getByRole("grid", { name: "Slices" })
+      .getByRole("row", { name: /1 cancelled/ })
+      .waitFor();
+    expect((await harvests.api.get(`/api/v1/harvest/plans/${planId}`)).body["status"]).toBe("CANCELLED");
+  });
+
+  test("a slice and a task of a plan are cancelled after a question, each alone", async () => {
+    const source = await harvests.source(() => ({ status: 429, headers: { "retry-after": "900" }, body: {} }));
+    const planId = await harvests.plan(source, 3);
+    await harvests.waits(planId);
+    const { page } = await browser.open(`/harvest/plans/${planId}`);
+    const row = (name: RegExp) => page.getByRole("grid", { name: "Slices" }).getByRole("row", { name });
+    const drawer = page.getByRole("complementary");
+    const states = async () => (await harvests.slices(planId)).map(({ status }) => status);
+    await row(/^1 waiting/).click();
+    await drawer.getByRole("button", { name: "Cancel the slice" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Keep it" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await states()).toEqual(["READY", "READY", "READY"]);
+    await drawer.getByRole("button", { name: "Cancel the slice" }).click();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel the slice" }).click();
+    await row(/^1 cancelled/).waitFor();
+    expect(await states()).toEqual(["CANCELLED", "READY", "READY"]);
+
+    await row(/^2 waiting/).click();
+    await drawer.getByRole("heading", { name: "Slice 2" }).waitFor();
+    await drawer.getByRole("button", { name: "Cancel the task" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel the task" }).click();
+    await row(/^2 cancelled/).waitFor();
+    await drawer.getByRole("button", { name: "Cancel the task" }).waitFor({ state: "detached" });
+    await row(/^3 waiting/).waitFor();
+    expect(await states()).toEqual(["CANCELLED", "CANCELLED", "READY"]);
+  });
+
+  test("a cursor is rewound only after a preview of that time, and a connection is checked line by line", async () => {
+    const source = await harvests.source(correct(items));
+    await harvests.harvest(source, 3);
+    const watermark = async () => {
+      const { body } = await harvests.api.get<{ items: { watermark: string }[] }>(
+        `/api/v1/harvest/sources/${source}/coverage`,
+      );
+      return body.items[0]?.watermark.slice(0, 10);
+    };
+    const before = await watermark();
+    expect(before).toBe("2026-08-04");
+    const { page } = await browser.open(`/harvest/${source}?tab=cursors`);
+    const dialog = page.getByRole("dialog");
+    await page.getByRole("button", { name: "Rewind" }).click();
+    await dialog.getByLabel(/^Back to/).fill("2026-08-02");
+    await dialog.getByLabel("Why it is harvested again").fill("the source has mended its records");
+    await dialog.getByRole("button", { name: "Preview" }).click();
+    await dialog.getByText("From 2026-08-04 back to 2026-08-02: 2 complete slices").waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    expect(await watermark()).toBe(before);
+    // Another time needs another preview.
+    await dialog.getByLabel(/^Back to/).fill("2026-08-03");
+    expect(await dialog.getByRole("button", { name: "Rewind" }).count()).toBe(0);
+    await dialog.getByRole("button", { name: "Preview" }).click();
+    await dialog.getByText("From 2026-08-04 back to 2026-08-03: 1 complete slice ").waitFor();
+    await dialog.getByRole("button", { name: "Rewind" }).click();
+    await page
+      .getByRole("grid", { name: "History of the watermark" })
+      .getByRole("row", { name: /rewound 2026-08-04 2026-08-03 .*the source has mended its records/ })
+      .waitFor();
+    expect(await watermark()).toBe("2026-08-03");
+
+    // The check reads a page of yesterday.
+    harvests.server.on(source, (asked) => correct(itemsOf(12, asked.query.get("from") ?? ""))(asked));
+    await page.getByRole("button", { name: "Check connection" }).click();
+    const line = (name: string) => dialog.locator("dl > div").filter({ has: page.locator("dt", { hasText: name }) });
+    await line("Page")
+      .getByText(/^10 records of .*, a total of 12\.$/)
+      .waitFor();
+    await line("Page").getByText("ok", { exact: true }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    harvests.server.on(source, () => ({ status: 500, body: {} }));
+    await dialog.getByRole("button", { name: "Check again" }).click();
+    await line("Page")
+      .getByText(/^No page was read: /)
+      .waitFor();
+    await line("Page").getByText("failed", { exact: true }).waitFor();
+    await line("Connection")
+      .getByText(/^The source answered 500 /)
+      .waitFor();
+  });
+
+  test("an edited definition is tested by one click, with the problem at its line, and applied when it is mended", async () => {
+    const source = await harvests.source(correct(items));
+    const { page, clicks } = await browser.open(`/harvest/${source}?tab=definition`);
+    const editor = page.getByRole("textbox", { name: `Definition of ${source}` });
+    const type = async (text: string) => {
+      await editor.focus();
+      await page.keyboard.press("Control+Home");
+      await page.keyboard.type(text);
+      await page.keyboard.press("Enter");
+    };
+    await type("descripton: Mended");
+    await page.getByRole("button", { name: "Test" }).click();
+    await page.getByText("1 problem keeps it from being used.").waitFor();
+    expect(await clicks()).toBe(1);
+    await page.getByRole("button", { name: /line 1 .*descripton/ }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    // The draft survives a reload.
+    await page.reload();
+    await page.getByText("1 problem keeps it from being used.").waitFor();
+    await page.getByRole("button", { name: "Discard my changes" }).click();
+    await type("description: Mended by hand");
+    await page.getByText("becomes Mended by hand").waitFor();
+    // A text that was checked before can be applied again, too.
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.type("my_");
+    await page.getByText("1 problem keeps it from being used.").waitFor();
+    for (const _ of "my_") await page.keyboard.press("Backspace");
+    await page.getByText("becomes Mended by hand").waitFor();
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText(`${source} is applied: revision 2.`).waitFor();
+    const { body } = await harvests.api.get(`/api/v1/harvest/registry/sources/${source}`);
+    expect(body).toMatchObject({ revision: 2, description: "Mended by hand" });
+    // The address of the simulator stays.
+    expect(body["baseUrlOverride"]).toBe(`${harvests.server.origin}/${source}`);
+  });
+
+  test("a new source is added as text, and one that exists is not replaced", async () => {
+    await harvests.source(correct(items));
+    const { page } = await browser.open("/harvest?tab=new", { colorScheme: "dark" });
+    await page.getByText("It adds a source.").waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText("shop is added.").waitFor();
+    await page.getByRole("heading", { level: 1, name: "shop" }).waitFor();
+    await page.goto(`${harvests.millrace.url}/harvest?tab=new`);
+    await page.getByText("There is a source shop already: change it on its own page.").waitFor();
+  });
+
+  test("the search finds a source by its name and a plan by its id", async () => {
+    const source = await harvests.source(correct(items));
+    const { planId } = await harvests.harvest(source, 1);
+    const { page } = await browser.open("/");
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog").getByRole("combobox").fill(planId.slice(0, 13));
+    await page.getByRole("option", { name: new RegExp(planId) }).waitFor();
+    await page.getByRole("dialog").getByRole("combobox").fill(source);
+    await page
+      .getByRole("option", { name: new RegExp(source) })
+      .first()
+      .waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: source }).waitFor();
+  });
+});

@@ -1,0 +1,217 @@
+/** The console as a person meets it: signing in, live pages, two tabs, two languages, light and dark. */
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../database.ts";
+import { ADMIN_KEY, useMillrace } from "../millrace.ts";
+import { accessibilityFaults, DESKTOP, forgive, hasBrowser, PHONE, useConsole } from "./browser.ts";
+
+/** As a browser has them on a page that is not a secure context. */
+function insecure(): void {
+  Reflect.deleteProperty(Navigator.prototype, "locks");
+  Reflect.deleteProperty(Navigator.prototype, "clipboard");
+  Reflect.deleteProperty(Crypto.prototype, "randomUUID");
+}
+
+describe.runIf(hasBrowser)("the console", () => {
+  const database = useDatabase();
+  const millrace = useMillrace(database);
+  const console = useConsole(millrace);
+
+  test("asks for a key, says what is wrong with one, and opens the overview", async () => {
+    const { page } = await console.open("/", { key: null });
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByLabel("API key").fill("not a key");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").filter({ hasText: "SIGN_IN_REFUSED" }).waitFor();
+    await page.getByLabel("API key").fill(ADMIN_KEY);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+  });
+
+  test("is opened by a link once", async () => {
+    const { body } = await millrace.api.post<{ code: string }>("/api/v1/session/links");
+    const link = `/login#${body.code}`;
+    const first = await console.open(link, { key: null });
+    await first.page.getByRole("heading", { name: "Overview" }).waitFor();
+    expect(new URL(first.page.url()).hash).toBe("");
+    const second = await console.open(link, { key: null });
+    await second.page.getByText("This link has already been used").waitFor();
+  });
+
+  test("keeps the code of a link while the server is away, and follows it to pages of its own only", async () => {
+    const opened = await console.open("/", { key: null });
+    const { page } = opened;
+    let isAway = true;
+    await page.route("**/api/v1/session", (route) => (isAway ? route.abort() : route.continue()));
+    for (const [to, path] of [
+      ["/admin?tab=doctor", "/admin?tab=doctor"],
+      ["https://elsewhere.example/", "/"],
+      ["//elsewhere.example/", "/"],
+    ] as const) {
+      isAway = true;
+      await page.context().clearCookies();
+      const { body } = await millrace.api.post<{ code: string }>("/api/v1/session/links");
+      await page.goto(`${millrace.url}/login?to=${encodeURIComponent(to)}#${body.code}`);
+      await page.getByText("The server does not answer. Trying again.").waitFor();
+      isAway = false;
+      await page.getByRole("link", { name: "Millrace" }).waitFor();
+      expect(page.url()).toBe(millrace.url + path);
+    }
+    forgive(opened, "ERR_FAILED");
+  });
+
+  test("shows a change by somebody else without being asked, and two tabs read one stream", async () => {
+    const first = await console.open("/admin");
+    await first.page.getByText("Live", { exact: true }).waitFor();
+    let streams = 0;
+    first.page.context().on("request", (request) => {
+      if (request.url().includes("/api/v1/events")) streams += 1;
+    });
+    const second = await console.open("/admin", { beside: first });
+    await second.page.getByText("Live", { exact: true }).waitFor();
+    const made = await millrace.api.post<{ id: string }>("/api/v1/keys", { name: "a new key", scopes: ["kpi:read"] });
+    expect(made.status).toBe(200);
+    for (const { page } of [first, second]) await page.getByText("a new key").waitFor();
+    expect(streams).toBe(0);
+  });
+
+  test("opens, is live, starts runs and copies over plain HTTP, where browsers lack locks, ids and the clipboard", async () => {
+    const { page } = await console.open("/admin", { script: insecure });
+    await page.getByText("Live", { exact: true }).waitFor();
+    await millrace.api.post("/api/v1/keys", { name: "seen over plain HTTP", scopes: ["kpi:read"] });
+    await page.getByText("seen over plain HTTP").waitFor();
+    await page.getByRole("button", { name: "New key" }).click();
+    await page.getByLabel("Name").fill("copied in a dialog");
+    await page.getByLabel("run:read").check();
+    await page.getByRole("button", { name: "Create" }).click();
+    const key = (await page.getByRole("dialog").locator("code").textContent()) ?? "";
+    await page.getByRole("button", { name: "Copy", exact: true }).click();
+    await page.getByText("Copied", { exact: true }).waitFor();
+
+    const made = await millrace.api.post<{ chainId: string }>("/api/v1/chains", {
+      name: "over plain HTTP",
+      dagJson: { nodes: [{ id: "only", type: "noop" }] },
+    });
+    await page.goto(`${millrace.url}/chains/${made.body.chainId}`);
+    await page.getByRole("button", { name: "Start" }).click();
+    const form = page.getByRole("complementary");
+    await form.getByLabel("Further").focus();
+    await page.keyboard.press("Control+v");
+    expect(await form.getByLabel("Further").inputValue()).toBe(key);
+    await form.getByLabel("Further").fill("");
+    await form.getByRole("button", { name: "Start" }).click();
+    await page.waitForURL(/\/chains\/runs\//);
+  });
+
+  test("opens the row that has the focus, wherever a live change has moved it", async () => {
+    const define = (name: string) =>
+      millrace.api.post("/api/v1/chains", { name, dagJson: { nodes: [{ id: "only", type: "noop" }] } });
+    await define("row m");
+    const { page } = await console.open("/chains?q=row");
+    await page.getByText("Live", { exact: true }).waitFor();
+    await page.getByRole("row", { name: /row m/ }).focus();
+    await define("row a");
+    await page.getByRole("row", { name: /row a/ }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "row m" }).waitFor();
+  });
+
+  test("filters when the person pauses, and follows an address that something else has changed", async () => {
+    await millrace.api.post("/api/v1/chains", {
+      name: "not filtered",
+      dagJson: { nodes: [{ id: "only", type: "noop" }] },
+    });
+    const { page } = await console.open("/chains");
+    const asked: string[] = [];
+    page.on("request", (request) => {
+      if (request.url().includes("keyword=")) asked.push(request.url());
+    });
+    const filter = page.getByRole("searchbox");
+    await filter.pressSequentially("no such chain");
+    await page.waitForURL(/q=no/);
+    await page.getByText("Nothing matches").waitFor();
+    expect(asked.length).toBeGreaterThan(0);
+    expect(asked.length).toBeLessThan("no such chain".length / 2);
+    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Chains" }).click();
+    await page.getByRole("row", { name: /not filtered/ }).waitFor();
+    expect(await filter.inputValue()).toBe("");
+    await page.goBack();
+    await page.waitForURL(/q=no/);
+    await expect.poll(() => filter.inputValue()).toBe("no such chain");
+  });
+
+  test("says that the doctor has failed instead of that nothing needs anybody", async () => {
+    const opened = await console.open("/admin");
+    await opened.page.route("**/api/v1/doctor*", (route) =>
+      route.fulfill({ status: 409, json: { error: "The doctor has failed.", code: "BROKEN" } }),
+    );
+    await opened.page.getByRole("navigation").getByRole("link", { name: "Overview" }).click();
+    await opened.page.getByRole("alert").filter({ hasText: "The doctor has failed." }).waitFor();
+    expect(await opened.page.getByText("Nothing needs you.").count()).toBe(0);
+    forgive(opened, "409");
+  });
+
+  test("creates a key that is shown once, and revokes it after a question", async () => {
+    const { page } = await console.open("/admin");
+    await page.getByRole("button", { name: "New key" }).click();
+    await page.getByLabel("Name").fill("made by hand");
+    await page.getByLabel("run:read").check();
+    await page.getByRole("button", { name: "Create" }).dblclick();
+    await page.getByText("This key is shown only now.").waitFor();
+    expect(await page.getByRole("dialog").locator("code").textContent()).toMatch(/^mlr_[\w-]{43}$/);
+    await page.getByRole("button", { name: "Close" }).click();
+    const row = page.getByRole("row", { name: /made by hand/ });
+    await row.getByRole("button", { name: "Revoke" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await row.getByText("revoked").waitFor();
+    // The second click of the person has not made another one.
+    const { body } = await millrace.api.get<{ items: { name: string; revokedAt?: string }[] }>("/api/v1/keys");
+    expect(body.items.filter(({ name }) => name === "made by hand")).toMatchObject([
+      { revokedAt: expect.any(String) as string },
+    ]);
+  });
+
+  test("keeps the page when the session ends, and goes on after signing in", async () => {
+    const { page } = await console.open("/admin?tab=audit");
+    await page.getByRole("grid", { name: "Audit log" }).waitFor();
+    await database.query("delete from kernel.console_session");
+    await page.context().clearCookies();
+    await page.getByRole("link", { name: "Doctor" }).click();
+    await page.getByText("Your session has ended.").waitFor();
+    await page.getByLabel("API key").fill(ADMIN_KEY);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("grid", { name: "Doctor" }).waitFor();
+    expect(new URL(page.url()).search).toBe("?tab=doctor");
+  });
+
+  test("is found by keys, in Chinese too, and says when an address has no page", async () => {
+    const { page } = await console.open("/");
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog").getByRole("combobox").fill("adm");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Admin" }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("o");
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await page.getByRole("button", { name: "Language, theme and time zone" }).click();
+    await page.getByLabel("Language", { exact: true }).selectOption("zh");
+    await page.getByRole("heading", { name: "总览" }).waitFor();
+    expect(await page.evaluate(() => document.documentElement.lang)).toBe("zh-CN");
+    await page.goto(`${millrace.url}/no-such-page`);
+    await page.getByRole("heading", { name: "没有这个页面。" }).waitFor();
+  });
+
+  test("has no serious fault of accessibility, light and dark, wide and on a phone", async () => {
+    const { page } = await console.open("/");
+    const faults: string[] = [];
+    for (const path of ["/", "/admin", "/admin?tab=audit", "/admin?tab=doctor"]) {
+      await page.goto(millrace.url + path);
+      await page.locator("main [role=grid], main li, main p").first().waitFor();
+      for (const [colorScheme, viewport] of [["light", DESKTOP] as const, ["dark", PHONE] as const]) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize(viewport);
+        faults.push(...(await accessibilityFaults(page)).map((fault) => `${path}, ${colorScheme}: ${fault}`));
+      }
+    }
+    expect(faults).toEqual([]);
+  });
+});
