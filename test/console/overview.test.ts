@@ -92,8 +92,9 @@ describe.runIf(hasBrowser)("the overview", () => {
   test("tells a source that is slow from one that we throttle, and opens it in one click", async () => {
     const answer = correct(itemsOf(30));
     const throttled = await harvests.source(answer, { rateLimit: { refillRatePerSec: 0.7, burstCapacity: 1 } });
+    // Much slower than a permit of the gate takes on a busy machine.
     const slow = await harvests.source(async (request) => {
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
       return answer(request);
     });
     for (const source of [throttled, slow])
