@@ -1,4 +1,4 @@
-/** Commits beside fetches: at most one page is being committed while the next one is fetched. */
+/** Commits beside fetches: one page is committed at a time, while the next ones are decoded and fetched. */
 
 export function createCommits() {
   let committing: Promise<void> = Promise.resolve();
