@@ -1,5 +1,5 @@
 /** Makes files and the entries of directories durable: a flushed file can still be missing from its directory after a power failure. */
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 
 export async function syncDirectory(path: string): Promise<void> {
   if (process.platform === "win32") return; // Windows cannot open a directory.
@@ -7,7 +7,7 @@ export async function syncDirectory(path: string): Promise<void> {
   try {
     await directory.sync();
   } finally {
-    closeLater(directory);
+    await directory.close();
   }
 }
 
@@ -19,9 +19,4 @@ export async function syncFile(path: string): Promise<void> {
   } finally {
     await file.close();
   }
-}
-
-/** Closes a file that nothing is written to any more. Its content is durable, so nobody has to wait, and nothing can fail. */
-export function closeLater(file: FileHandle): void {
-  file.close().catch(() => {});
 }

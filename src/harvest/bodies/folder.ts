@@ -5,7 +5,7 @@
 import { access, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Ids } from "../../kernel/ids.ts";
-import { closeLater, syncDirectory } from "../../kernel/sync-directory.ts";
+import { syncDirectory } from "../../kernel/sync-directory.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 
 export interface BodyFolder {
@@ -60,7 +60,7 @@ export function openBodyFolder(deps: { dir: string; clock: Clock; ids: Pick<Ids,
           await file.writeFile(content);
           await file.datasync();
         } finally {
-          closeLater(file);
+          await file.close();
         }
         await rename(path, pathOf(hash));
       } catch (error) {

@@ -145,10 +145,11 @@ describe("the content of a record", () => {
     const item = { id: 1, title: ["é"] };
     const { dataJson, contentHash } = accepted(item);
     expect(JSON.parse(dataJson)).toEqual(item);
-    expect(contentHash).toEqual(createHash("sha256").update(dataJson).digest("hex").slice(0, 32));
+    expect(contentHash).toEqual(createHash("sha256").update(dataJson).digest().subarray(0, 16));
   });
 
-  const hashOf = (item: unknown, ignoredPaths: string[]) => accepted(item, { ignoredPaths }).contentHash;
+  const hashOf = (item: unknown, ignoredPaths: string[]) =>
+    accepted(item, { ignoredPaths }).contentHash.toString("hex");
 
   test.each([
     ["$.score", { id: 1, score: 5 }, { id: 1, score: 6 }],

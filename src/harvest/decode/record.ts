@@ -11,7 +11,7 @@ export interface DecodedRecord {
   key: string;
   dataJson: string;
   /** 16 bytes. Equal for equal content, except for ignored paths. */
-  contentHash: string;
+  contentHash: Buffer;
   sourceTime: Date | null;
   providerVersion: string | null;
   deleted: boolean;
@@ -50,7 +50,7 @@ const VERSION_LENGTH_MAX = 255;
 const RECORD_LENGTH_MAX = 16_000_000;
 const FRAGMENT_LENGTH_MAX = 2_000;
 const QUOTED_LENGTH_MAX = 100;
-const HASH_DIGITS = 32;
+const HASH_BYTES = 16;
 
 export function compileRecord({ response, outputFields }: Pick<EndpointSpec, "response" | "outputFields">) {
   const keyPaths = (response.keyPaths ?? [response.idPath]).map(compilePath);
@@ -156,7 +156,7 @@ function quoted(value: unknown): string {
   );
 }
 
-function contentHash(item: unknown, dataJson: string, ignored: readonly Path[]): string {
+function contentHash(item: unknown, dataJson: string, ignored: readonly Path[]): Buffer {
   const text =
     ignored.length === 0
       ? dataJson
@@ -164,7 +164,7 @@ function contentHash(item: unknown, dataJson: string, ignored: readonly Path[]):
           item,
           ignored.flatMap((path) => path.places(item)),
         );
-  return hash("sha256", text, "hex").slice(0, HASH_DIGITS);
+  return hash("sha256", text, "buffer").subarray(0, HASH_BYTES);
 }
 
 /** Takes the values out while the item is written, and puts them back: a copy of every record would take longer than the rest. */

@@ -1,4 +1,4 @@
-/** Commits beside fetches: one page is committed at a time, while the next ones are decoded and fetched. */
+/** Commits beside fetches: at most one page is being committed while the next one is fetched. */
 
 export function createCommits() {
   let committing: Promise<void> = Promise.resolve();

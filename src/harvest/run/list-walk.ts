@@ -113,19 +113,17 @@ export async function walkList(deps: WalkDeps, walk: Walk): Promise<WalkEnd | un
       next: following,
     };
     if (content.latest && (!walk.latest || content.latest > walk.latest)) walk.latest = content.latest;
-    const goesOn = !isOver && tooDeep === undefined;
-    const paused = goesOn ? (overBudget(deps, walk) ?? (await makeWay(deps, walk))) : undefined;
-    if (goesOn && !paused) {
-      position = following;
-      fetching = fetchAt(deps, walk, list, position); // Also while the page before this one is being committed.
-      fetching.catch(() => {}); // The next round throws it, unless a commit fails first.
-    }
     await commits.done();
     if (tooDeep !== undefined) break;
     commits.start(commitPage(deps, walk, fetchedPage));
-    if (paused) {
-      await commits.done();
-      return paused;
+    if (!isOver) {
+      const paused = overBudget(deps, walk) ?? (await makeWay(deps, walk));
+      if (paused) {
+        await commits.done();
+        return paused;
+      }
+      position = following;
+      fetching = fetchAt(deps, walk, list, position);
     }
   }
   await commits.done();

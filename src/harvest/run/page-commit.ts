@@ -74,6 +74,7 @@ export async function commitPage(deps: CommitDeps, walk: Walk, fetched: FetchedP
   const { context, source } = walk.task;
   const { content, endpoint, exchange } = fetched;
   const startedMs = performance.now();
+  const body = await fetched.body;
   const origin: RecordOrigin = {
     endpointId: context.endpoint_id,
     planMonth: context.plan_month,
@@ -106,7 +107,6 @@ export async function commitPage(deps: CommitDeps, walk: Walk, fetched: FetchedP
     deps.hints.changed(tx, "plan", context.plan_id);
     const [held, written] = await Promise.all([taskLease.hold(tx, [walk.task]), put(tx)]);
     if (held.length === 0) throw new LeaseLost();
-    const body = await fetched.body; // Kept while the records are written, and durable before the commit.
     let known = 0;
     if (isIdList) {
       const ids = content.records.map(({ item_key }, index) => ({

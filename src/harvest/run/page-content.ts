@@ -36,7 +36,7 @@ export function contentOf({ items }: Page): PageContent {
     if (sourceTime && (!latest || sourceTime > latest)) latest = sourceTime;
     const record: IncomingRecord = {
       item_key: key,
-      content_hash: contentHash,
+      content_hash: contentHash.toString("hex"),
       source_time: sourceTime,
       provider_version: providerVersion,
       deleted,

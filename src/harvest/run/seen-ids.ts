@@ -27,9 +27,8 @@ export function createSeenIds(): SeenIds {
       const hashes = Buffer.alloc(keys.length * BYTES);
       for (const [index, key] of keys.entries()) {
         const start = index * BYTES;
-        const id = hash("sha256", key, "binary").slice(0, BYTES);
-        hashes.write(id, start, "latin1");
-        seen.add(id);
+        hash("sha256", key, "buffer").copy(hashes, start, 0, BYTES);
+        seen.add(hashes.toString("latin1", start, start + BYTES));
       }
       return { hashes, added: seen.size - before };
     },

@@ -92,13 +92,6 @@ describe("the rate", () => {
     expect(await ask(key)).toMatchObject({ kind: "rejected", reason: "OVER_DEADLINE" });
   });
 
-  test("a reservation has as many permits as the burst has left, all for the same moment", async () => {
-    const key = await gate({ ratePerSec: 10, burst: 6 });
-    expect(await ask(key, { permits: 4 })).toMatchObject({ kind: "allow", waitMs: 0, permits: 4, gapMs: 0 });
-    expect(await ask(key, { permits: 4 })).toMatchObject({ kind: "allow", waitMs: 0, permits: 2, gapMs: 0 });
-    expect(await ask(key, { permits: 4 })).toMatchObject({ kind: "rejected", reason: "OVER_DEADLINE" });
-  });
-
   test("a reservation of several permits tells their distance, and covers a quarter of a second", async () => {
     const key = await gate({ ratePerSec: 20 });
     const chunk = await allowed(ask(key, { permits: 10 }));

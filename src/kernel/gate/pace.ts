@@ -57,8 +57,7 @@ export const PACE = `
 
 /**
  * After `PACE`, for a request of `a.cost`: `p.spacing` seconds a permit, `p.start` seconds until the request may go,
- * `p.gap` seconds between such requests, `p.burst` in force, `p.at_once` how many such requests may go at `p.start`. There is
- * no burst below the declared rate.
+ * `p.gap` seconds between such requests, `p.burst` in force. There is no burst below the declared rate.
  */
 export const REQUEST_PACE = `
   cross join lateral (
@@ -67,6 +66,5 @@ export const REQUEST_PACE = `
   ) b
   cross join lateral (
     select b.burst, b.spacing, greatest(0, l.lead + (a.cost - b.burst) * b.spacing) as start,
-           (a.cost + greatest(0, a.cost - b.burst)) * b.spacing as gap,
-           1 + greatest(0, floor((b.burst - a.cost - greatest(0, l.lead) / b.spacing) / a.cost + 1e-9)) as at_once
+           (a.cost + greatest(0, a.cost - b.burst)) * b.spacing as gap
   ) p`;

@@ -65,7 +65,7 @@ const ACQUIRE = statement<AcquireRow>(
    ), clock as materialized (
      select clock_timestamp() as now from (select count(*) as found from gate) g where found = cardinality($1::text[])
    ), pace as materialized (
-     select g.key, c.now, a.cost, l.lead, l.cooling, r.warm_from, p.spacing, p.start, p.gap, p.burst, p.at_once,
+     select g.key, c.now, a.cost, l.lead, l.cooling, r.warm_from, p.spacing, p.start, p.gap, p.burst,
             s.share * g.rate_per_sec as rate_per_sec
      from gate g join asked a on a.key = g.key cross join clock c ${PACE} ${REQUEST_PACE}
    ), held_quota as materialized (
@@ -111,18 +111,18 @@ const ACQUIRE = statement<AcquireRow>(
        select 'OVER_DEADLINE', key, start, false from pace where start * 1000 > $6
      ) r order by retry desc, key limit 1
    ), verdict as materialized (
-     select start, case when burst > 1 then 0 else gap end as gap, rate_per_sec, now, nextval('kernel.fence') as fence,
+     select start, gap, rate_per_sec, now, nextval('kernel.fence') as fence,
             case when exists (select from refusal) then 0
-                 else least($5, case when burst > 1 then at_once else greatest(1, floor(${CHUNK_SEC} / gap)) end,
-                            (select min(fits) from quota),
+                 when burst > 1 then 1
+                 else least($5, greatest(1, floor(${CHUNK_SEC} / gap)), (select min(fits) from quota),
                             (select min(free) from (select count(*) as free from slot group by key) s)) end::int as granted
-     from (select max(start) as start, max(gap) as gap, min(burst) as burst, min(at_once) as at_once,
-                  min(rate_per_sec) as rate_per_sec, min(now) as now
+     from (select max(start) as start, max(gap) as gap, min(burst) as burst, min(rate_per_sec) as rate_per_sec,
+                  min(now) as now
            from pace having count(*) > 0) p
    ), taken as (
      update kernel.rate_gate t
      set warm_from = p.warm_from,
-         tat = p.now + make_interval(secs => greatest(greatest(0, p.lead) + v.granted * p.cost * p.spacing,
+         tat = p.now + make_interval(secs => greatest(p.lead + v.granted * p.cost * p.spacing,
                                                       v.start + (v.granted - 1) * v.gap + p.cost * p.spacing))
      from pace p cross join verdict v where t.key = p.key and v.granted > 0
    ), debited as (
