@@ -92,6 +92,22 @@ describe("the rate", () => {
     expect(await ask(key)).toMatchObject({ kind: "rejected", reason: "OVER_DEADLINE" });
   });
 
+  test("a reservation takes what is left of a burst, and then goes on at the pace", async () => {
+    const key = await gate({ ratePerSec: 10, burst: 4 });
+    await allowed(ask(key));
+    expect(await ask(key, { permits: 10 })).toMatchObject({ permits: 3, waitMs: 0, gapMs: 0 });
+    const next = await allowed(ask(key, { permits: 10, deadlineMs: 1_000 }));
+    expect(next).toMatchObject({ permits: 1 });
+    expect(next.waitMs).toBeGreaterThan(0);
+  });
+
+  test("a burst is not larger after a quiet time", async () => {
+    const key = await gate({ ratePerSec: 10, burst: 4 });
+    await database.query("update kernel.rate_gate set tat = now() - interval '1 minute' where key = $1", [key]);
+    expect(await ask(key, { permits: 10 })).toMatchObject({ permits: 4, waitMs: 0 });
+    expect(await ask(key)).toMatchObject({ kind: "rejected", reason: "OVER_DEADLINE" });
+  });
+
   test("a reservation of several permits tells their distance, and covers a quarter of a second", async () => {
     const key = await gate({ ratePerSec: 20 });
     const chunk = await allowed(ask(key, { permits: 10 }));

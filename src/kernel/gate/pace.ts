@@ -57,7 +57,7 @@ export const PACE = `
 
 /**
  * After `PACE`, for a request of `a.cost`: `p.spacing` seconds a permit, `p.start` seconds until the request may go,
- * `p.gap` seconds between such requests, `p.burst` in force. There is no burst below the declared rate.
+ * `p.gap` seconds between such requests, `p.at_once` of which may go now. There is no burst below the declared rate.
  */
 export const REQUEST_PACE = `
   cross join lateral (
@@ -65,6 +65,7 @@ export const REQUEST_PACE = `
            (l.window_sec + l.margin) / (l.permits - g.burst + 1) / s.share as spacing
   ) b
   cross join lateral (
-    select b.burst, b.spacing, greatest(0, l.lead + (a.cost - b.burst) * b.spacing) as start,
-           (a.cost + greatest(0, a.cost - b.burst)) * b.spacing as gap
+    select b.spacing, greatest(0, l.lead + (a.cost - b.burst) * b.spacing) as start,
+           (a.cost + greatest(0, a.cost - b.burst)) * b.spacing as gap,
+           floor((b.burst - greatest(0, l.lead) / b.spacing) / a.cost) as at_once
   ) p`;

@@ -49,7 +49,7 @@ export interface AcquireRow {
 const ASKED: Columns = { key: "text", cost: "float8", credits: "float8", usd_micros: "float8" };
 /** When a slot will be free is not known. */
 const SLOTS_RETRY_SEC = 1;
-/** A chunk of permits covers at most this time. */
+/** A chunk of permits covers at most this time, unless they are a burst. */
 const CHUNK_SEC = 0.25;
 
 /** Whole units are held back, so that a quota of a few is not lost to rounding; 1e-9 of one is rounding too. */
@@ -65,7 +65,7 @@ const ACQUIRE = statement<AcquireRow>(
    ), clock as materialized (
      select clock_timestamp() as now from (select count(*) as found from gate) g where found = cardinality($1::text[])
    ), pace as materialized (
-     select g.key, c.now, a.cost, l.lead, l.cooling, r.warm_from, p.spacing, p.start, p.gap, p.burst,
+     select g.key, c.now, a.cost, l.lead, l.cooling, r.warm_from, p.spacing, p.start, p.gap, p.at_once,
             s.share * g.rate_per_sec as rate_per_sec
      from gate g join asked a on a.key = g.key cross join clock c ${PACE} ${REQUEST_PACE}
    ), held_quota as materialized (
@@ -113,16 +113,15 @@ const ACQUIRE = statement<AcquireRow>(
    ), verdict as materialized (
      select start, gap, rate_per_sec, now, nextval('kernel.fence') as fence,
             case when exists (select from refusal) then 0
-                 when burst > 1 then 1
-                 else least($5, greatest(1, floor(${CHUNK_SEC} / gap)), (select min(fits) from quota),
+                 else least($5, greatest(1, at_once, floor(${CHUNK_SEC} / nullif(gap, 0))), (select min(fits) from quota),
                             (select min(free) from (select count(*) as free from slot group by key) s)) end::int as granted
-     from (select max(start) as start, max(gap) as gap, min(burst) as burst, min(rate_per_sec) as rate_per_sec,
-                  min(now) as now
+     from (select max(start) as start, case when min(at_once) > 1 then 0 else max(gap) end as gap,
+                  min(at_once) as at_once, min(rate_per_sec) as rate_per_sec, min(now) as now
            from pace having count(*) > 0) p
    ), taken as (
      update kernel.rate_gate t
      set warm_from = p.warm_from,
-         tat = p.now + make_interval(secs => greatest(p.lead + v.granted * p.cost * p.spacing,
+         tat = p.now + make_interval(secs => greatest(greatest(p.lead, 0) + v.granted * p.cost * p.spacing,
                                                       v.start + (v.granted - 1) * v.gap + p.cost * p.spacing))
      from pace p cross join verdict v where t.key = p.key and v.granted > 0
    ), debited as (
