@@ -17,6 +17,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
+    experimental: { fsModuleCache: true },
     // Not threads: their stack is four times as large as that of the product, and some tests meet with its end.
     pool: "forks",
     projects: [

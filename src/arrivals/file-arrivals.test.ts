@@ -8,7 +8,7 @@ import { until } from "../../test/until.ts";
 import { OperatorError } from "../kernel/errors.ts";
 import { fileArrivals } from "./file-arrivals.ts";
 
-const ROUNDS = process.env["MILLRACE_TEST_LONG"] ? 300 : 40;
+const ROUNDS = process.env["MILLRACE_TEST_LONG"] ? 300 : 20;
 const FILES = [
   { pattern: "(?<table>[a-z]+)_(?<day>\\d{8})\\.csv", table: "ODS_$<table>", opTime: "$<day>" },
   { pattern: "(any|ANY)-(.+)\\.csv", table: "$1", opTime: "$2" },

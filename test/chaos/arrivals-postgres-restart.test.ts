@@ -10,7 +10,7 @@ import type { Server } from "../server.ts";
 import { until } from "../until.ts";
 import { connectionOf } from "./embedded.ts";
 
-const CUTS = process.env["MILLRACE_TEST_LONG"] ? 50 : 4;
+const CUTS = process.env["MILLRACE_TEST_LONG"] ? 50 : 2;
 const ARRIVALS_BETWEEN_MAX = 10;
 /** Some milliseconds of work. */
 const WORK = { engine: "duckdb", sql: `select '${KPI}' as kpi_id, sum(i)::double as value from range(3000000) t(i)` };

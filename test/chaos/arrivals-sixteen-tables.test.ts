@@ -9,8 +9,9 @@ import { useDatabase } from "../database.ts";
 import { ADMIN_KEY, useMillrace } from "../millrace.ts";
 import { until } from "../until.ts";
 
-const ROUNDS = 200;
-const ROUNDS_AGAIN = process.env["MILLRACE_TEST_LONG"] ? ROUNDS : 40;
+const LONG = process.env["MILLRACE_TEST_LONG"] !== undefined;
+const ROUNDS = LONG ? 200 : 60;
+const ROUNDS_AGAIN = LONG ? ROUNDS : 20;
 const TABLES = Array.from({ length: 16 }, (_, index) => `T${String(index).padStart(2, "0")}`);
 
 const database = useDatabase();

@@ -11,7 +11,7 @@ import { contradictions } from "./chains-audit.ts";
 import { createChainsLoad } from "./chains-load.ts";
 import { endSessionOf, type NodeRow, nodeRows, openSetup, recordMoves } from "./chains-setup.ts";
 
-const CYCLES = process.env["MILLRACE_TEST_LONG"] ? 20 : 3;
+const CYCLES = process.env["MILLRACE_TEST_LONG"] ? 20 : 2;
 const ENDS_MAX = 5;
 const FURTHER_MS_MAX = 100;
 const ROLES = "api,scheduler,worker";

@@ -23,7 +23,7 @@ import {
 } from "./chains-setup.ts";
 
 const LONG = process.env["MILLRACE_TEST_LONG"] !== undefined;
-const SECONDS = LONG ? 60 : 8;
+const SECONDS = LONG ? 60 : 4;
 const [BETWEEN_KILLS_MS_MIN, BETWEEN_KILLS_MS_MAX] = LONG ? [500, 5_000] : [200, 1_200];
 const RECOVERY_MS_MAX = 30_000;
 const ROLES = "scheduler,worker";

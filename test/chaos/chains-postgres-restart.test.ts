@@ -12,7 +12,7 @@ import { createChainsLoad } from "./chains-load.ts";
 import { openSetup, recordMoves, type Store } from "./chains-setup.ts";
 import { connectionOf } from "./embedded.ts";
 
-const CUTS = process.env["MILLRACE_TEST_LONG"] ? 50 : 5;
+const CUTS = process.env["MILLRACE_TEST_LONG"] ? 50 : 2;
 const ENDS_MAX = 8;
 const SETTINGS = { slots: 10, lostLimit: 1_000 };
 

@@ -13,7 +13,7 @@ import { createLedger, type Row, SELECT_ROWS } from "./ledger.ts";
 import { createLoad } from "./load.ts";
 import { countedSummary } from "./summary.ts";
 
-const CYCLES = process.env["MILLRACE_TEST_LONG"] ? 50 : 5;
+const CYCLES = process.env["MILLRACE_TEST_LONG"] ? 50 : 3;
 const ANSWERS_MAX = 400;
 const FURTHER_MS_MAX = 15;
 

@@ -1,11 +1,14 @@
 /** Every default of every schema is applied: in the bodies and queries of routes, in settings and in the `cfg` of nodes. */
 import { readFile } from "node:fs/promises";
+import { Ajv } from "ajv";
+import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
 import { chain } from "../../src/chains/types/chain.ts";
 import { map } from "../../src/chains/types/map.ts";
 import { createRegistry } from "../../src/chains/types/registry.ts";
 import { sleep } from "../../src/chains/types/sleep.ts";
 import { checkSections } from "../../src/kernel/config/sections.ts";
+import { compileWithDefaults } from "../../src/kernel/json/defaults.ts";
 import { loadModules } from "../../src/kernel/module.ts";
 import { MODULES } from "../../src/modules.ts";
 import { useDatabase } from "../database.ts";
@@ -104,6 +107,19 @@ describe("every default is applied", () => {
       }
     }
     expect(count).toBeGreaterThan(30);
+  });
+
+  test("in sections that are not in the file, as by validation", async () => {
+    for (const { name, section } of await loadModules(MODULES)) {
+      const empty: Record<string, unknown> = { [name]: {} };
+      const validate = compileWithDefaults(
+        new Ajv({ useDefaults: true, strict: false }),
+        Type.Object({ [name]: section }),
+      );
+      expect(validate(empty), name).toBe(true);
+      const file = { content: {}, place: () => name };
+      expect(checkSections(file, { [name]: section }, []), name).toEqual({ sections: empty });
+    }
   });
 
   test("in the cfg of nodes", () => {

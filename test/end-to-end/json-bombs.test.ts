@@ -64,14 +64,15 @@ test("are refused on every route that takes a body, quickly and without growth",
       expect(ms, place).toBeLessThan(ANSWER_MS_MAX);
     }
   }
+  const bombs = Object.entries(BOMBS).map(([name, text]) => [name, gzipSync(text)] as const);
   for (const path of [
     "/api/openlineage",
     "/api/v1/lineage",
     "/api/v1/lineage/batch",
     "/api/v1/lineage/tenants/7/baseline",
   ]) {
-    for (const [name, text] of Object.entries(BOMBS)) {
-      const { status, ms, error } = await send(server, path, "POST", gzipSync(text), gzip);
+    for (const [name, bomb] of bombs) {
+      const { status, ms, error } = await send(server, path, "POST", bomb, gzip);
       expect(status, `${path}, ${name}: ${error}`).toBe(400);
       expect(ms, `${path}, ${name}`).toBeLessThan(ANSWER_MS_MAX);
     }

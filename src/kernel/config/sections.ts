@@ -4,7 +4,7 @@
  */
 import { Ajv, type ErrorObject } from "ajv";
 import { type TObject, type TRecord, Type } from "typebox";
-import { compileWithDefaults } from "../json/defaults.ts";
+import { compileWithDefaults, defaultsOf, hasRequired, type Schema } from "../json/defaults.ts";
 import { complaint, onePerPlace, pathOf } from "../json/schema-errors.ts";
 import type { ConfigFile } from "./file.ts";
 import type { Setting } from "./settings.ts";
@@ -19,16 +19,28 @@ export function checkSections(
   settings: readonly Setting[],
 ): { sections: Record<string, unknown> } | { problems: string[] } {
   assertClosed(schemas, "sections");
-  // A missing section, or an empty one (null in YAML), still gets its defaults.
   const names = Object.keys(schemas);
-  const content = { ...file.content, ...Object.fromEntries(names.map((name) => [name, file.content[name] ?? {}])) };
-  // Compiled once and used once at each start: without these two steps a start takes a tenth less processor time.
+  // An empty section (null in YAML) is a missing one.
+  const isMissing = (name: string) => (file.content[name] ?? undefined) === undefined;
+  const isMisspelt = Object.keys(file.content).some((name) => !names.includes(name)); // Then the meant one is missing.
+  // Compiling all schemas takes a tenth of the processor time of a start, and what is missing has only defaults.
+  const isDefault = (name: string) => isMissing(name) && !isMisspelt && !hasRequired(schemas[name] as Schema);
+  const validated = names.filter((name) => !isDefault(name));
+  const content = {
+    ...(isMisspelt ? file.content : {}),
+    ...Object.fromEntries(validated.map((name) => [name, file.content[name] ?? {}])),
+  };
+  // Compiled once and used once at each start.
   const quickly = { validateSchema: false, code: { optimize: false } } as const;
   const ajv = new Ajv({ allErrors: true, verbose: true, useDefaults: true, ...quickly });
   ajv.addVocabulary(["secret"]); // Marks what is never shown: see in-force.ts.
-  const validate = compileWithDefaults(ajv, Type.Object(schemas, { additionalProperties: false }));
-  if (validate(content)) return { sections: content };
-  return { problems: onePerPlace(validate.errors ?? []).map((error) => sentence(error, file, settings)) };
+  const own = Object.fromEntries(validated.map((name) => [name, schemas[name] as SectionSchema]));
+  const validate = compileWithDefaults(ajv, Type.Object(own, { additionalProperties: false }));
+  if (!validate(content)) {
+    return { problems: onePerPlace(validate.errors ?? []).map((error) => sentence(error, file, settings)) };
+  }
+  const defaults = names.filter(isDefault).map((name) => [name, defaultsOf(schemas[name] as Schema)]);
+  return { sections: { ...content, ...Object.fromEntries(defaults) } };
 }
 
 /** An open schema would accept misspelt keys. */

@@ -12,6 +12,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { inject, onTestFinished } from "vitest";
+import { programOf } from "../../../test/program.ts";
 import { BINARIES_PREFIX } from "./binaries.ts";
 import type { Reply } from "./child.fixture.ts";
 import { type EmbeddedPostgres, type EmbeddedPostgresOptions, startEmbeddedPostgres } from "./index.ts";
@@ -90,14 +91,14 @@ export interface SpawnOptions {
   gid?: number;
 }
 
-const CHILD = fileURLToPath(new URL("child.fixture.ts", import.meta.url));
+const CHILD = await programOf(fileURLToPath(new URL("child.fixture.ts", import.meta.url)));
 
 /** Another Millrace, in a separate process. */
 export function spawnMillrace(dataDir: string, { program = CHILD, ...identity }: SpawnOptions = {}): Millrace {
   const child = fork(program, [dataDir], {
     ...identity,
     cwd: dirname(program),
-    execArgv: ["--import", import.meta.resolve("tsx")],
+    execArgv: program.endsWith(".ts") ? ["--import", import.meta.resolve("tsx")] : [],
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   onTestFinished(() => kill(child));

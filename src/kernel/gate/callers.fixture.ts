@@ -2,6 +2,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { programOf } from "../../../test/program.ts";
 import type { Job, Report } from "./child.fixture.ts";
 import { type CountingService, worstSecond } from "./counting-service.fixture.ts";
 
@@ -13,8 +14,8 @@ export interface Caller {
 
 /** Started, and waiting for the word to go. */
 export async function startCaller(job: Job): Promise<Caller> {
-  const script = fileURLToPath(new URL("child.fixture.ts", import.meta.url));
-  const child = fork(script, [JSON.stringify(job)], { execArgv: ["--import", "tsx"] });
+  const program = await programOf(fileURLToPath(new URL("child.fixture.ts", import.meta.url)));
+  const child = fork(program, [JSON.stringify(job)], { execArgv: [] });
   const exited = once(child, "exit");
   const next = async (): Promise<unknown> => {
     const ended = exited.then(([code]) => Promise.reject(new Error(`the process ended with ${code}`)));

@@ -26,9 +26,29 @@ export function compileWithDefaults(ajv: Ajv, schema: object): Validator {
   return validator;
 }
 
+/**
+ * What validation makes of an object that leaves everything out, without a validator: the defaults of fields and of the fields of
+ * objects, none of which holds an alternative.
+ */
+export function defaultsOf({ properties = {} }: Schema): Record<string, unknown> {
+  const given = Object.entries(properties).filter(([, { default: value }]) => value !== undefined);
+  return Object.fromEntries(
+    given.map(([name, part]) => {
+      const value: unknown = structuredClone(part.default);
+      return [name, isRecord(value) ? { ...defaultsOf(part), ...value } : value];
+    }),
+  );
+}
+
+/** Whether an object needs a field that has no default. */
+export function hasRequired({ properties = {}, required = [] }: Schema): boolean {
+  return required.some((name) => properties[name]?.default === undefined);
+}
+
 /** The keywords that hold other schemas. */
-interface Schema {
+export interface Schema {
   properties?: Record<string, Schema>;
+  required?: string[];
   patternProperties?: Record<string, Schema>;
   additionalProperties?: Schema | boolean;
   items?: Schema;
