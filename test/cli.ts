@@ -1,10 +1,12 @@
-/** Runs the built CLI in its own process, which is killed at the end of the test if it still runs. */
+/**
+ * Runs the built CLI in its own process, which is killed at the end of the test if it still runs. Only for tests of what a process
+ * does: signals, standard input, pipes, its start and its end. The others run commands with `cli-in-process.ts`.
+ */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
-import { ADMIN_KEY } from "./millrace.ts";
 
 const CLI = fileURLToPath(new URL("../dist/bin/millrace.js", import.meta.url));
 
@@ -37,11 +39,6 @@ export function startScript(script: string, env: Record<string, string> = {}): R
   const all = environment({ ...env, NODE: process.execPath, CLI });
   const words = ["-c", preamble + script];
   return observe(spawn("bash", words, { stdio: ["ignore", "pipe", "pipe"], env: all, detached: true }));
-}
-
-/** Runs `millrace` with these arguments against the server, with the admin key, and waits for its end. */
-export function cliFor(server: { url: string }): (...words: string[]) => Promise<Ended> {
-  return (...words) => startCli(words, { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY }).ended;
 }
 
 function environment(env: Record<string, string>): NodeJS.ProcessEnv {

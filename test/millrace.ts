@@ -1,10 +1,11 @@
 /** A whole Millrace in the test's process, on its own port: real HTTP and Postgres without the time to start a process. */
 import { afterAll, beforeAll } from "vitest";
 import { type Config, configure, type Millrace, start } from "../src/app.ts";
+import { ADMIN_KEY } from "./admin-key.ts";
 import { type Api, api } from "./client.ts";
 import type { TestDatabase } from "./database.ts";
 
-export const ADMIN_KEY = "a-key-that-only-the-tests-know-of";
+export { ADMIN_KEY };
 
 export interface TestMillrace {
   url: string;

@@ -1,6 +1,6 @@
 /** `millrace doctor`: with a healthy server, an unhealthy one, without a key and without a server. */
 import { describe, expect, test } from "vitest";
-import { cliFor, startCli } from "../../test/cli.ts";
+import { cliFor, runCli } from "../../test/cli-in-process.ts";
 import { useDatabase } from "../../test/database.ts";
 import { useMillrace } from "../../test/millrace.ts";
 
@@ -43,7 +43,7 @@ describe("with a server", () => {
 });
 
 test("without a key it shows what it can and says how to get one, with exit code 5", async () => {
-  const { exit, stdout } = await startCli(["doctor"], { MILLRACE_URL: server.url }).ended;
+  const { exit, stdout } = await runCli(["doctor"], { MILLRACE_URL: server.url });
   expect(exit).toBe(5);
   expect(stdout).toMatch(/^ok +client /m);
   expect(stdout).toMatch(/^ok +server /m);
@@ -53,7 +53,7 @@ test("without a key it shows what it can and says how to get one, with exit code
 });
 
 test("without a server it says how to start one, with exit code 6", async () => {
-  const { exit, stdout } = await startCli(["doctor", "--json", "--url", "http://127.0.0.1:9"]).ended;
+  const { exit, stdout } = await runCli(["doctor", "--json", "--url", "http://127.0.0.1:9"]);
   expect(exit).toBe(6);
   expect(findingsIn(stdout)).toEqual([
     { check: "client", verdict: "ok", found: expect.stringContaining("Node") },

@@ -1,6 +1,6 @@
 /** `millrace keys` against a running server. */
 import { describe, expect, test } from "vitest";
-import { cliFor, startCli } from "../../test/cli.ts";
+import { cliFor, runCli } from "../../test/cli-in-process.ts";
 import { useDatabase } from "../../test/database.ts";
 import { useMillrace } from "../../test/millrace.ts";
 
@@ -19,8 +19,8 @@ describe("create", () => {
     expect(made.stdout).toContain("Scopes  pipeline:read, lineage:read\n");
     expect(made.stdout).toContain("it is shown only this once");
     const env = { MILLRACE_URL: server.url, MILLRACE_KEY: /mlr_\S+/.exec(made.stdout)?.[0] ?? "" };
-    expect((await startCli(["pipeline", "ls"], env).ended).exit).toBe(0);
-    const refused = await startCli(["pipeline", "register", "f", "--shards", "0"], env).ended;
+    expect((await runCli(["pipeline", "ls"], env)).exit).toBe(0);
+    const refused = await runCli(["pipeline", "register", "f", "--shards", "0"], env);
     expect(refused.exit).toBe(5);
     expect(refused.stderr).toBe("This key may not do that: it lacks the scope pipeline:write. [FORBIDDEN]\n");
   });
@@ -38,12 +38,12 @@ describe("create", () => {
 
   test("refuses an unknown scope without a call", async () => {
     const env = { MILLRACE_URL: "http://127.0.0.1:9" };
-    const near = await startCli(["keys", "create", "x", "--scopes", "pipeline:read,pipline:write"], env).ended;
+    const near = await runCli(["keys", "create", "x", "--scopes", "pipeline:read,pipline:write"], env);
     expect(near).toMatchObject({
       exit: 2,
       stderr: "There is no scope `pipline:write`. Did you mean `pipeline:write`?\n",
     });
-    const far = await startCli(["keys", "create", "x", "--scopes", "everything"], env).ended;
+    const far = await runCli(["keys", "create", "x", "--scopes", "everything"], env);
     expect(far.stderr).toMatch(/^There is no scope `everything`\. Scopes are chain:read, /);
   });
 
@@ -69,9 +69,9 @@ test("list shows every key by name and hint, and no key", async () => {
 test("revoke ends a key at once; an unknown one is not found", async () => {
   const { id, key } = await newKey("leaver");
   const env = { MILLRACE_URL: server.url, MILLRACE_KEY: key };
-  expect((await startCli(["pipeline", "ls"], env).ended).exit).toBe(0);
+  expect((await runCli(["pipeline", "ls"], env)).exit).toBe(0);
   expect(await millrace("revoke", id)).toEqual({ exit: 0, stdout: `Revoked leaver (${id}).\n`, stderr: "" });
-  const { exit, stderr } = await startCli(["pipeline", "ls"], env).ended;
+  const { exit, stderr } = await runCli(["pipeline", "ls"], env);
   expect(exit).toBe(5);
   expect(stderr).toContain("This command sent the key in MILLRACE_KEY. [UNAUTHENTICATED]");
 

@@ -1,6 +1,7 @@
 /** `millrace secrets` against a running server. */
 import { expect, test } from "vitest";
-import { cliFor, startScript } from "../../test/cli.ts";
+import { startScript } from "../../test/cli.ts";
+import { cliFor, runCli } from "../../test/cli-in-process.ts";
 import { useDatabase } from "../../test/database.ts";
 import { ADMIN_KEY, useMillrace } from "../../test/millrace.ts";
 import { startServer } from "../../test/server.ts";
@@ -8,8 +9,10 @@ import { startServer } from "../../test/server.ts";
 const database = useDatabase();
 const server = useMillrace(database, { env: { MILLRACE_SECRET_KEY: "2".repeat(64) } });
 const millrace = (...words: string[]) => cliFor(server)("secrets", ...words);
-const script = (text: string, env: Record<string, string> = {}) =>
-  startScript(text, { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY, ...env }).ended;
+const script = (text: string) => startScript(text, { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY }).ended;
+/** Stores the value of the variable HERE. */
+const set = (name: string, env: Record<string, string> = {}) =>
+  runCli(["secrets", "set", name, "--env", "HERE"], { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY, ...env });
 
 test("a value is read from standard input or from the environment, and is never shown", async () => {
   const piped = await script("printf 'open sesame\\n' | millrace secrets set SHOP_TOKEN");
@@ -20,7 +23,7 @@ test("a value is read from standard input or from the environment, and is never 
   });
   const again = await script("printf 'open sesame' | millrace secrets set SHOP_TOKEN");
   expect(again.stdout).toMatch(/^Replaced\. /);
-  const fromEnvironment = await script("millrace secrets set OTHER --env HERE", { HERE: "open barley" });
+  const fromEnvironment = await set("OTHER", { HERE: "open barley" });
   expect(fromEnvironment).toMatchObject({ exit: 0, stderr: "" });
   const { exit, stdout } = await millrace("list");
   expect(exit).toBe(0);
@@ -29,7 +32,7 @@ test("a value is read from standard input or from the environment, and is never 
 });
 
 test("a secret can be deleted, once", async () => {
-  await script("printf 'old value' | millrace secrets set OLD");
+  await set("OLD", { HERE: "old value" });
   expect(await millrace("delete", "OLD")).toMatchObject({ exit: 0, stdout: "Deleted OLD.\n" });
   expect(await millrace("delete", "OLD")).toMatchObject({
     exit: 4,
@@ -38,9 +41,9 @@ test("a secret can be deleted, once", async () => {
 });
 
 test("a value that is missing, not text or too short is refused", async () => {
-  expect(await script("millrace secrets set EMPTY --env NOT_THERE")).toMatchObject({
+  expect(await set("EMPTY")).toMatchObject({
     exit: 2,
-    stderr: "The environment has no NOT_THERE, or it is empty.\n",
+    stderr: "The environment has no HERE, or it is empty.\n",
   });
   expect(await script("millrace secrets set EMPTY < /dev/null")).toMatchObject({
     exit: 2,
@@ -61,7 +64,7 @@ test("a value that is missing, not text or too short is refused", async () => {
 });
 
 test("a server that starts with another key logs which secrets it cannot open", async () => {
-  await script("printf 'some value' | millrace secrets set SEALED");
+  await set("SEALED", { HERE: "some value" });
   const env = { MILLRACE_SECRET_KEY: "3".repeat(64) };
   const other = await startServer({ database: { url: database.url }, env });
   expect(other.output()).toMatch(

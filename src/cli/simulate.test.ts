@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type RunningCli, startCli } from "../../test/cli.ts";
+import { runCli } from "../../test/cli-in-process.ts";
 import { until } from "../../test/until.ts";
 
 async function baseUrlOf(simulator: RunningCli): Promise<string> {
@@ -55,7 +56,7 @@ test.each([
   [["arxiv", "--faults", "short-pgae=0.1"], "There is no fault `short-pgae` here. Did you mean `short-page`?"],
   [["arxiv", "--faults", "short-page=3"], "The fault short-page takes a probability from 0 to 1"],
 ])("refuses %j", async (words, sentence) => {
-  const { exit, stdout, stderr } = await startCli(["simulate", ...words]).ended;
+  const { exit, stdout, stderr } = await runCli(["simulate", ...words]);
   expect({ exit, stdout }).toEqual({ exit: 2, stdout: "" });
   expect(stderr).toContain(sentence);
   expect(stderr).toContain("See `millrace simulate --help`.");

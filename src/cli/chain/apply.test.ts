@@ -1,9 +1,8 @@
-/** `millrace chain apply` as a process, against a server that keeps one chain. */
+/** `millrace chain apply` against a server that keeps one chain. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startScript } from "../../../test/cli.ts";
 import type { ChainDetail } from "./api.ts";
 import { type Asked, chainCli, startChainServer } from "./server.fixture.ts";
 
@@ -107,13 +106,6 @@ describe("apply", () => {
       enabled: false,
     });
     expect(changes()).toEqual([["POST", "/api/v1/chains/c-1:disable", undefined]]);
-  });
-
-  test("reads standard input", async () => {
-    const { server } = await setUp({});
-    const script = `millrace chain apply - <<'EOF'\n${DAILY}EOF`;
-    const { exit, stdout } = await startScript(script, { MILLRACE_URL: server.url }).ended;
-    expect({ exit, stdout }).toEqual({ exit: 0, stdout: "daily is unchanged, version 3.\n" });
   });
 
   test.each([

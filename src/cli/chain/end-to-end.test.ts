@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { cliFor } from "../../../test/cli.ts";
+import { cliFor } from "../../../test/cli-in-process.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { useMillrace } from "../../../test/millrace.ts";
 

@@ -1,4 +1,4 @@
-/** The simple `millrace chain` commands, as processes against a fake of the API. */
+/** The simple `millrace chain` commands, against a fake of the API. */
 import { describe, expect, test } from "vitest";
 import { signal, until } from "../../../test/until.ts";
 import { at, nodeOf, runOf } from "./frame.fixture.ts";

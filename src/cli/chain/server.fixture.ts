@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
-import { startCli } from "../../../test/cli.ts";
+import { startCommand } from "../../../test/cli-in-process.ts";
 import { until } from "../../../test/until.ts";
 import type { Run, RunNode } from "./api.ts";
 import { runOf } from "./frame.fixture.ts";
@@ -116,7 +116,7 @@ export async function startChainServer(nodes: RunNode[] = []): Promise<ChainServ
 
 /** Runs `millrace chain` against this server. */
 export function chainCli(server: ChainServer, ...words: string[]) {
-  return startCli(["chain", ...words], { MILLRACE_URL: server.url, MILLRACE_KEY: "mlr_test" });
+  return startCommand(["chain", ...words], { MILLRACE_URL: server.url, MILLRACE_KEY: "mlr_test" });
 }
 
 function answer(response: ServerResponse, [status, body]: Answer): void {

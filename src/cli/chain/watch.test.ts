@@ -1,6 +1,6 @@
-/** `millrace chain watch`, `show` and `logs --follow` as processes, against a fake server that the test controls. */
+/** `millrace chain watch`, `show` and `logs --follow`, against a fake server that the test controls. */
 import { describe, expect, test } from "vitest";
-import { startCli } from "../../../test/cli.ts";
+import { runCli } from "../../../test/cli-in-process.ts";
 import { until } from "../../../test/until.ts";
 import { at, nodeOf, runOf } from "./frame.fixture.ts";
 import { chainCli, startChainServer } from "./server.fixture.ts";
@@ -50,7 +50,7 @@ run run-1 of daily SUCCESS in 1:31 (2 success)
   });
 
   test("explains the symbols of the states in its help", async () => {
-    const { stdout } = await startCli(["chain", "watch", "--help"]).ended;
+    const { stdout } = await runCli(["chain", "watch", "--help"]);
     expect(lines(stdout)).toContain(
       "Symbols: ○ pending, ● running, ✓ success, ✗ failed, ↻ retrying, ⊘ skipped, ■ stopped.",
     );
@@ -97,7 +97,7 @@ run run-1 of daily SUCCESS in 1:31 (2 success)
       stdout: "",
       stderr: "There is no such run. [RUN_NOT_FOUND]\n",
     });
-    const away = await startCli(["chain", "watch", "x"], { MILLRACE_URL: "http://127.0.0.1:1" }).ended;
+    const away = await runCli(["chain", "watch", "x"], { MILLRACE_URL: "http://127.0.0.1:1" });
     expect(away).toMatchObject({ exit: 6, stdout: "" });
   });
 
@@ -112,19 +112,6 @@ run run-1 of daily SUCCESS in 1:31 (2 success)
     expect(events.map(({ event }) => event)).toEqual(["run", "nodes", "run", "end"]);
     expect(events[1]?.data).toMatchObject([{ nodeId: "a", status: "RUNNING" }]);
     expect(events.at(-1)).toEqual({ event: "end", data: { status: "FAILED" } });
-  });
-
-  test("does not stop the run on Ctrl-C, and says so", async () => {
-    const server = await startChainServer([nodeOf("a", [], "RUNNING")]);
-    const watch = chainCli(server, "watch", "run-1");
-    await until(() => watch.stdout().includes("a RUNNING"), "the first line");
-    watch.kill("SIGINT");
-    expect(await watch.ended).toMatchObject({
-      exit: 130,
-      stderr: "Run run-1 is still running. Follow it again with `millrace chain watch run-1`.\n",
-    });
-    expect(server.asked.filter(({ method }) => method !== "GET")).toEqual([]);
-    await server.followers(0);
   });
 });
 

@@ -1,7 +1,8 @@
 /** The help texts, and that their examples work. */
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { cliFor, startCli } from "../../../test/cli.ts";
+import { startCli } from "../../../test/cli.ts";
+import { cliFor, runCli } from "../../../test/cli-in-process.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { useMillrace } from "../../../test/millrace.ts";
 import { OperatorError } from "../../kernel/errors.ts";
@@ -48,7 +49,7 @@ function commandsIn(path: string, family: Family): [path: string, command: Comma
   );
 }
 
-const millrace = (...words: string[]) => startCli(words).ended;
+const millrace = (...words: string[]) => runCli(words);
 const ALL =
   "Commands: demo, serve, migrate, console, keys, secrets, doctor, pipeline, chain, arrive, kpi, harvest, lineage, simulate. See `millrace --help`.";
 
@@ -159,7 +160,7 @@ describe("millrace", () => {
   });
 
   test("--version prints the version and nothing else", async () => {
-    expect(await millrace("--version")).toEqual({ exit: 0, stdout: "0.1.0\n", stderr: "" });
+    expect(await startCli(["--version"]).ended).toEqual({ exit: 0, stdout: "0.1.0\n", stderr: "" });
   });
 
   test.each([
@@ -196,7 +197,7 @@ describe("millrace", () => {
   });
 
   test("a misspelt setting in the environment stops a client too", async () => {
-    const { exit, stderr } = await startCli(["pipeline", "ls"], { MILLRACE_ULR: "http://127.0.0.1:1" }).ended;
+    const { exit, stderr } = await runCli(["pipeline", "ls"], { MILLRACE_ULR: "http://127.0.0.1:1" });
     expect({ exit, stderr }).toEqual({
       exit: 2,
       stderr: "MILLRACE_ULR is not a setting. Did you mean `MILLRACE_URL`?\n",

@@ -2,6 +2,7 @@
 import { UUID } from "../../kernel/ids.ts";
 import { type Client, pathTo, Refusal } from "../common/client.ts";
 import { EXIT } from "../common/exit-codes.ts";
+import type { Listed } from "./listed.ts";
 
 export type PlanStatus = "DRAFT" | "SLICING" | "READY" | "PARTIAL" | "FAILED" | "COMPLETE" | "CANCELLED";
 type SliceStatus = "READY" | "FAILED" | "COMPLETE" | "INCOMPLETE" | "SPLIT" | "CANCELLED";
@@ -111,6 +112,18 @@ export interface Gap {
   accepted: Accepted | null;
 }
 
+/** A slice that has not ended. */
+export interface OpenSlice {
+  sliceId: number;
+  window: Window;
+  /** Of a part: the slice that has its window. */
+  rootSliceId: number | null;
+  isParted: boolean;
+  /** As far as the source announces it. */
+  expected: number | null;
+  received: number;
+}
+
 export interface Divided {
   sliceId: number;
   window: Window;
@@ -165,6 +178,15 @@ export const HARVEST = "api/v1/harvest";
 export async function fetchPlan(client: Client, planId: string, signal?: AbortSignal): Promise<PlanDetail> {
   const path = pathTo`api/v1/harvest/plans/${planId}`;
   return withPlanHint(planId, () => client.call<PlanDetail>({ method: "GET", path, ...(signal ? { signal } : {}) }));
+}
+
+const OPEN_SLICES_MAX = 20;
+
+/** The first of them, in the order of their numbers. */
+export async function fetchOpenSlices(client: Client, plan: PlanDetail): Promise<Listed<OpenSlice>> {
+  if (hasEnded(plan)) return { items: [] };
+  const path = pathTo`api/v1/harvest/plans/${plan.planId}/slices`;
+  return client.call<Listed<OpenSlice>>({ method: "GET", path, query: { status: "READY", limit: OPEN_SLICES_MAX } });
 }
 
 /** Improves the error if `planId` is the name of something else. */

@@ -1,4 +1,4 @@
-/** `millrace harvest cancel` and `accept` as processes, against a fake server that the test controls. */
+/** `millrace harvest cancel` and `accept`, against a fake server that the test controls. */
 import { expect, test } from "vitest";
 import { PLAN_ID, planOf } from "./plan.fixture.ts";
 import { startPlanServer } from "./server.fixture.ts";

@@ -15,7 +15,8 @@ interface Slice {
 const cancel = serverCommand<PlanDetail | Slice>({
   summary: "Cancel a plan with its open slices and tasks, or one slice of it",
   details: `What is committed stays, and the watermark does not pass what is missing. With --slice, the rest of the plan goes on, and ends FAILED because
-of what is missing.`,
+of what is missing; \`millrace harvest status PLAN\` lists the open slices with their ids. If it can stay missing, accept the gap with
+\`millrace harvest accept\`.`,
   args: "PLAN",
   flags: [{ usage: "--slice <id>", description: "This slice only, with its task." }],
   examples: [
@@ -37,7 +38,7 @@ of what is missing.`,
 
 const accept = serverCommand<Slice>({
   summary: "Accept a gap that stays, so that the watermark passes it",
-  details: `A gap is a slice that is FAILED or INCOMPLETE; \`millrace harvest status PLAN\` lists them with their ids. It keeps its state, and
+  details: `A gap is a slice that is FAILED or INCOMPLETE, or was cancelled by itself; \`millrace harvest status PLAN\` lists them with their ids. It keeps its state, and
 who accepted it and why is shown with it. Its window does not land. Harvest the window again to fill it after all.`,
   args: "PLAN SLICE",
   flags: [{ usage: "--reason <text>", description: "Why what is missing can be missing.", required: true }],

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
-import { cliFor, startScript } from "../../../test/cli.ts";
+import { cliFor } from "../../../test/cli-in-process.ts";
 import { useDatabase } from "../../../test/database.ts";
-import { startServer } from "../../../test/server.ts";
+import { startMillrace } from "../../../test/millrace.ts";
 import { startCrossref } from "../../simulators/index.ts";
 
 const CROSSREF = fileURLToPath(new URL("../../../sources/crossref.yaml", import.meta.url));
@@ -20,17 +20,21 @@ async function setUp() {
   onTestFinished(() => simulator.close());
   const lake = await mkdtemp(join(tmpdir(), "millrace-lake-"));
   onTestFinished(() => rm(lake, { recursive: true }));
-  const server = await startServer({
-    database: { url: database.url },
-    env: { MILLRACE_LAKE_DIR: lake, MILLRACE_HARVEST_ALLOW_PRIVATE: new URL(simulator.origin).host },
+  const server = await startMillrace(database, {
+    env: {
+      MILLRACE_ROLES: "api,scheduler,worker",
+      MILLRACE_LAKE_DIR: lake,
+      MILLRACE_HARVEST_ALLOW_PRIVATE: new URL(simulator.origin).host,
+    },
   });
+  onTestFinished(() => server.app.stop());
   const harvest = (...words: string[]) => cliFor(server)("harvest", ...words);
   expect(await harvest("apply", CROSSREF, "--base-url", simulator.baseUrl)).toMatchObject({ exit: 0 });
-  return { simulator, server, harvest };
+  return { simulator, harvest };
 }
 
 test("a window is planned, fails, is harvested by the command that the failure names, and is read", async () => {
-  const { simulator, server, harvest } = await setUp();
+  const { simulator, harvest } = await setUp();
   const window = ["--from", "2025-03-01", "--to", "2025-03-03"];
   const planned = await harvest("plan", "crossref", ...window);
   expect(lines(planned.stdout)[0]).toBe("crossref/works, HARVEST, 2025-03-01 to 2025-03-03: 2 slices, priority 100.");
@@ -49,11 +53,10 @@ test("a window is planned, fails, is harvested by the command that the failure n
     new RegExp(`^Slice ${slice}, 2025-03-01 to 2025-03-02, is FAILED and accepted by .+: not needed$`, "m"),
   );
   expect((await harvest("cursors")).stdout).toMatch(/ACCEPTED GAPS/);
-  const [, advised = ""] = /`(millrace harvest run [^`]+)`/.exec(failed.stdout) ?? [];
+  const [, advised = ""] = /`millrace harvest (run [^`]+)`/.exec(failed.stdout) ?? [];
 
   simulator.faults.clear();
-  const env = { MILLRACE_URL: server.url, MILLRACE_KEY: server.adminKey };
-  const run = await startScript(advised, env).ended;
+  const run = await harvest(...advised.split(" "));
   expect(run.exit).toBe(0);
   expect(lines(run.stdout).slice(2)).toEqual([
     "expected 80, received 80: inserted 80, updated 0, unchanged 0, deleted 0, quarantined 0, missing 0, gaps 0",

@@ -116,9 +116,19 @@ describe("a frame", () => {
   });
 
   test("counts the windows that are to land", () => {
-    const landings = [landingOf("20260820"), landingOf("20260821", { status: "PENDING", error: "ENOSPC" })];
-    expect(linesOf(completeOf({ landings })).at(-1)).toBe("1 window to land, again after: ENOSPC");
+    const landings = [landingOf("20260820"), landingOf("20260821", { status: "PENDING" })];
+    expect(linesOf(completeOf({ landings })).slice(2)).toEqual(["1 window to land"]);
     expect(linesOf(completeOf())).toHaveLength(2);
+  });
+
+  test.each(["PENDING", "LANDING"] as const)("says why a window that is %s could not land the last time", (status) => {
+    const landings = [landingOf("20260820", { status: "PENDING" }), landingOf("20260821", { status, error: "ENOSPC" })];
+    expect(linesOf(completeOf({ landings })).slice(2)).toEqual([
+      "2 windows to land",
+      "20260821 could not land and is tried again: ENOSPC.",
+    ]);
+    const givenUp = [landingOf("20260821", { status: "FAILED", error: "ENOSPC" })];
+    expect(linesOf(completeOf({ landings: givenUp }))).toHaveLength(2);
   });
 
   test("fits a narrow window, and keeps the plan's id longer than its dates", () => {

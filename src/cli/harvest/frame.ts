@@ -1,9 +1,12 @@
-/** A plan as a few lines that fit a window: a headline, a bar, and what it waits for. Used by `status`, and by `run` on a terminal. */
+/**
+ * A plan as a few lines that fit a window: a headline, a bar, what it waits for, and what its landing waits for. Used by `status`,
+ * and by `run` on a terminal.
+ */
 import { counted } from "../../kernel/text/sentences.ts";
 import { duration, inOneLine } from "../chain/run-text.ts";
 import { printable, type Style, toSeconds } from "../common/output.ts";
 import { bar, line, type Span } from "../common/spans.ts";
-import { type Plan, type PlanDetail, type PlanStatus, windowsToLand } from "./api.ts";
+import { type Landing, type Plan, type PlanDetail, type PlanStatus, windowsToLand } from "./api.ts";
 import { nameOf, shownWindow } from "./plan-text.ts";
 import { type PlanProgress, progressText } from "./progress.ts";
 
@@ -42,8 +45,10 @@ export function frame({ plan, progress, now, width, colour }: FrameInput): strin
     [...bar(progress.share, { width, isFailed: progress.share > 0 && hasGaps(plan) }), [`  ${progressText(progress)}`]],
     ...waitLines(plan).map((text): Span[] => [[text, "yellow"]]),
   ];
-  const landing = landingText(plan);
+  const landing = toLandText(plan);
   if (landing !== "") lines.push([[landing, "dim"]]);
+  const failed = failedLanding(plan);
+  if (failed) lines.push([[`${failedLandingText(failed)}.`, "yellow"]]);
   return lines.map((spans) => line(spans, width, colour));
 }
 
@@ -68,10 +73,18 @@ export function waitLines({ waits, waiting, tasks, endedAt }: PlanDetail): strin
 }
 
 /** Windows that have not landed yet. */
-function landingText(plan: PlanDetail): string {
+export function toLandText(plan: PlanDetail): string {
   const open = windowsToLand(plan);
-  if (open === 0) return "";
-  const tried = plan.landings.find(({ status, error }) => status === "PENDING" && error !== null);
-  const error = inOneLine(tried?.error ?? null);
-  return `${counted(open, "window")} to land${error === "" ? "" : `, again after: ${error}`}`;
+  return open === 0 ? "" : `${counted(open, "window")} to land`;
+}
+
+/** The first of the windows that could not land the last time, and are tried again. */
+export function failedLanding({ landings }: PlanDetail): Landing | undefined {
+  // A window that lands at this moment keeps the reason until it has landed.
+  return landings.find(({ status, error }) => (status === "PENDING" || status === "LANDING") && error !== null);
+}
+
+/** `20260821 could not land and is tried again: ENOSPC`. */
+export function failedLandingText({ opTime, error }: Landing): string {
+  return `${printable(opTime)} could not land and is tried again: ${inOneLine(error)}`;
 }

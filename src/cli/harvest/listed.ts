@@ -4,7 +4,7 @@ import type { Flag, Given } from "../common/command.ts";
 export interface Listed<Item> {
   items: Item[];
   /** To be sent as `after`, for those behind. */
-  next?: string | null;
+  next?: string | number | null;
 }
 
 export const LIST_FLAGS: readonly Flag[] = [

@@ -41,6 +41,7 @@ test("tasks that are queued say when they are due and why not earlier, others wh
   const task = {
     taskId: 7,
     planId: "p",
+    sliceId: 17,
     partition: "shop/orders/HARVEST",
     window: null,
     status: "QUEUED",
@@ -51,9 +52,9 @@ test("tasks that are queued say when they are due and why not earlier, others wh
   };
   const items = [task, { ...task, taskId: 6, status: "FAILED", attempts: 5, error: "answered 500\nfor ever" }];
   expect(lines(tasksText({ items }))).toEqual([
-    "TASK  PLAN  PARTITION            STATUS  ATTEMPTS  DUE                   REASON",
-    "7     p     shop/orders/HARVEST  QUEUED  1         2026-08-22T10:01:30Z  The source throttles.",
-    "6     p     shop/orders/HARVEST  FAILED  5                               answered 500",
+    "TASK  PLAN  SLICE  PARTITION            STATUS  ATTEMPTS  DUE                   REASON",
+    "7     p     17     shop/orders/HARVEST  QUEUED  1         2026-08-22T10:01:30Z  The source throttles.",
+    "6     p     17     shop/orders/HARVEST  FAILED  5                               answered 500",
   ]);
 });
 

@@ -14,6 +14,7 @@ import { shownWindow } from "./plan-text.ts";
 interface Task {
   taskId: number;
   planId: string;
+  sliceId: number;
   /** `source/endpoint/operation` */
   partition: string;
   window: Window;
@@ -155,10 +156,11 @@ export function sourcesText({ items, total }: { items: Source[]; total: number }
 export function tasksText(list: Listed<Task>): string {
   return listedText(list, "task", (items) =>
     table(
-      ["TASK", "PLAN", "PARTITION", "WINDOW", "STATUS", "ATTEMPTS", "DUE", "REASON"],
+      ["TASK", "PLAN", "SLICE", "PARTITION", "WINDOW", "STATUS", "ATTEMPTS", "DUE", "REASON"],
       items.map((task) => [
         task.taskId,
         task.planId,
+        task.sliceId,
         task.partition,
         shownWindow(task.window),
         task.status,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { exitCodeFor, isOver } from "./api.ts";
 import { draftText } from "./draft-text.ts";
 import { completeOf, failedOf, landingOf, planOf } from "./plan.fixture.ts";
-import { outcomeLines, shownTime } from "./plan-text.ts";
+import { openSliceLines, outcomeLines, shownTime } from "./plan-text.ts";
 
 describe("the outcome of a plan", () => {
   test("is its reconciliation, and a line for each window that landed, in the order of time", () => {
@@ -86,7 +86,7 @@ describe("the outcome of a plan", () => {
     ];
     expect(outcomeLines(completeOf({ landings }), []).slice(1)).toEqual([
       "not landed shop_orders 20260820: ENOSPC: no space left",
-      "to be landed shop_orders 20260821, again after: ENOSPC",
+      "to be landed shop_orders 20260821, could not and is tried again: ENOSPC",
       "landing shop_orders 20260822",
       "to be landed shop_orders 20260823",
       "When the reason is removed, `millrace harvest run shop --endpoint orders --from 2026-08-20T00:00:00Z --to 2026-08-22T00:00:00Z` lands again.",
@@ -104,6 +104,29 @@ describe("the outcome of a plan", () => {
     const plan = failedOf({ gapWindows: gap ? [{ ...gap, reason: "no\u001b[2J" }] : [] });
     expect(outcomeLines(plan, ["a=\u001b[2J"]).join("\n")).not.toContain("\u001b");
   });
+});
+
+test("open slices are named by their ids, with the commands that take one", () => {
+  const plan = planOf();
+  const window = { from: "2026-08-20T00:00:00.000Z", to: "2026-08-21T00:00:00.000Z" };
+  const slice = { sliceId: 12, window, rootSliceId: null, isParted: false, expected: 5_000, received: 1_200 };
+  const items = [
+    slice,
+    { ...slice, sliceId: 13, isParted: true },
+    { ...slice, sliceId: 14, rootSliceId: 13, expected: null },
+    { ...slice, sliceId: 15, window: null, expected: null, received: 0 },
+  ];
+  const lines = [
+    "open 2026-08-20 to 2026-08-21, slice 12: received 1,200 of 5,000",
+    "open 2026-08-20 to 2026-08-21, slice 13: divided into parts",
+    "open 2026-08-20 to 2026-08-21, slice 14, a part of slice 13: received 1,200",
+    "open slice 15: received 0",
+  ];
+  const why = `Why one does not finish: \`millrace harvest why ${plan.planId} 12\`.`;
+  expect(openSliceLines(plan, { items, next: null })).toEqual([...lines, why]);
+  const more = `and more open slices: \`millrace harvest tasks --plan ${plan.planId}\``;
+  expect(openSliceLines(plan, { items, next: 15 })).toEqual([...lines, more, why]);
+  expect(openSliceLines(plan, { items: [] })).toEqual([]);
 });
 
 const NO_LAKE = { table: "shop_orders", windows: { PENDING: 2 }, obstacle: "The server has no lake." };

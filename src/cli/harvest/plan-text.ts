@@ -8,11 +8,13 @@ import {
   type Gap,
   hasEnded,
   type Landing,
+  type OpenSlice,
   type Plan,
   type PlanDetail,
   type Reconciliation,
   type Window,
 } from "./api.ts";
+import type { Listed } from "./listed.ts";
 
 const integers = new Intl.NumberFormat("en");
 
@@ -73,6 +75,27 @@ function dividedLine({ sliceId, window, by, expected, parts }: Divided): string 
   return `divided${where} by ${printable(by.join(" and "))}, slice ${sliceId}${records}: ${COMPLETE} of ${counted(all, "part")} COMPLETE${rest.join("")}`;
 }
 
+/** Open slices with their ids, and the commands that take one. */
+export function openSliceLines({ planId }: PlanDetail, { items, next }: Listed<OpenSlice>): string[] {
+  const [first] = items;
+  if (!first) return [];
+  const id = printable(planId);
+  return [
+    ...items.map(openSliceLine),
+    ...(next ? [`and more open slices: \`millrace harvest tasks --plan ${id}\``] : []),
+    `Why one does not finish: \`millrace harvest why ${id} ${first.sliceId}\`.`,
+  ];
+}
+
+/** `open 2026-08-20 to 2026-08-21, slice 12: received 1,200 of 5,000`. */
+function openSliceLine({ sliceId, window, rootSliceId, isParted, expected, received }: OpenSlice): string {
+  const where = window === null ? "" : ` ${shownWindow(window)},`;
+  const whole = rootSliceId === null ? "" : `, a part of slice ${rootSliceId}`;
+  const total = expected === null ? "" : ` of ${inThousands(expected)}`;
+  const state = isParted ? "divided into parts" : `received ${inThousands(received)}${total}`;
+  return `open${where} slice ${sliceId}${whole}: ${state}`;
+}
+
 const BASES = {
   TOTAL: "announced",
   HINT: "a hint of the source",
@@ -100,7 +123,7 @@ function landingLine({ table, opTime, status, rows, error }: Landing): string {
     case "FAILED":
       return `not landed ${window}: ${reason}`;
     case "PENDING":
-      return `to be landed ${window}${reason === "" ? "" : `, again after: ${reason}`}`;
+      return `to be landed ${window}${reason === "" ? "" : `, could not and is tried again: ${reason}`}`;
     case "LANDING":
       return `landing ${window}`;
   }

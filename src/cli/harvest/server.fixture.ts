@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
-import { type RunningCli, startCli } from "../../../test/cli.ts";
+import { type RunningCommand, startCommand } from "../../../test/cli-in-process.ts";
 import { until } from "../../../test/until.ts";
 import type { PlanDetail } from "./api.ts";
 import { PLAN_ID, planOf } from "./plan.fixture.ts";
@@ -21,7 +21,7 @@ export interface PlanServer {
   asked: { method: string; path: string; query: Record<string, string>; body: unknown }[];
   /** Resolves when the plan was asked for so many times in total. */
   polls(count: number): Promise<unknown>;
-  cli(...words: string[]): RunningCli;
+  cli(...words: string[]): RunningCommand;
 }
 
 export async function startPlanServer(plan = planOf()): Promise<PlanServer> {
@@ -35,7 +35,8 @@ export async function startPlanServer(plan = planOf()): Promise<PlanServer> {
       const body: unknown = text === "" ? undefined : JSON.parse(text);
       state.asked.push({ method, path, query: Object.fromEntries(searchParams), body });
       const missing = [404, { error: "There is no such plan.", code: "PLAN_NOT_FOUND" }] as const;
-      const own = path === `/plans/${PLAN_ID}` ? ([200, state.plan] as const) : undefined;
+      const none = path === `/plans/${PLAN_ID}/slices` ? ([200, { items: [], next: null }] as const) : undefined;
+      const own = path === `/plans/${PLAN_ID}` ? ([200, state.plan] as const) : none;
       const [status, reply] = state.refuse ?? state.answers[`${method} ${path}`] ?? own ?? missing;
       const json = typeof reply === "string" ? reply : JSON.stringify(reply);
       response.writeHead(status, { "content-type": "application/json", "millrace-version": "0.0.0" }).end(json);
@@ -58,7 +59,7 @@ export async function startPlanServer(plan = planOf()): Promise<PlanServer> {
         () => state.asked.filter(({ method, path }) => method === "GET" && path.startsWith("/plans/")).length >= count,
         `${count} polls`,
       ),
-    cli: (...words) => startCli(["harvest", ...words], { MILLRACE_URL: url, MILLRACE_KEY: "mlr_test" }),
+    cli: (...words) => startCommand(["harvest", ...words], { MILLRACE_URL: url, MILLRACE_KEY: "mlr_test" }),
   };
   return state;
 }

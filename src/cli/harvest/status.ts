@@ -5,16 +5,19 @@ import { CLIENT_ENVIRONMENT, CLIENT_FLAGS, clientFor, refusalsAsJson } from "../
 import type { Command, Given } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import { hasColours, print, table, toSeconds } from "../common/output.ts";
-import { exitCodeFor, fetchPlan, HARVEST, type Plan, type PlanDetail } from "./api.ts";
+import { exitCodeFor, fetchOpenSlices, fetchPlan, HARVEST, type OpenSlice, type Plan, type PlanDetail } from "./api.ts";
 import { frame, tookText } from "./frame.ts";
 import { LIST_FLAGS, type Listed, listedText, listQuery } from "./listed.ts";
-import { outcomeLines, shownWindow } from "./plan-text.ts";
+import { openSliceLines, outcomeLines, shownWindow } from "./plan-text.ts";
 import { createProgressMeter } from "./progress.ts";
 import { WATCH_DETAILS, watchPlan } from "./watch.ts";
 
 export const status: Command = {
   summary: "List recent plans, or show one and with --follow watch it",
-  details: `${WATCH_DETAILS}
+  details: `Without --follow, the first 20 open slices of a plan are listed with their ids, for \`millrace harvest why\` and \`cancel --slice\`, and
+its gaps with theirs.
+
+${WATCH_DETAILS}
 
 Without --follow, a plan that goes on is exit code 0, and one that has ended the same as with it.`,
   args: "[PLAN]",
@@ -41,7 +44,7 @@ Without --follow, a plan that goes on is exit code 0, and one that has ended the
     if (planId === undefined) return listPlans(client, given);
     if (given.isOn("--follow")) return watchPlan(client, planId, { json });
     const plan = await refusalsAsJson(given, () => fetchPlan(client, planId));
-    print(json ? JSON.stringify(plan) : planText(plan));
+    print(json ? JSON.stringify(plan) : planText(plan, await fetchOpenSlices(client, plan)));
     return exitCodeFor(plan);
   },
 };
@@ -73,7 +76,7 @@ export function plansText(plans: Listed<Plan>, now: number): string {
   );
 }
 
-function planText(plan: PlanDetail): string {
+function planText(plan: PlanDetail, slices: Listed<OpenSlice>): string {
   const now = Date.now();
   const lines = frame({
     plan,
@@ -82,5 +85,5 @@ function planText(plan: PlanDetail): string {
     width: process.stdout.columns || Number.POSITIVE_INFINITY,
     colour: hasColours(),
   });
-  return [...lines, ...outcomeLines(plan, undefined)].join("\n");
+  return [...lines, ...outcomeLines(plan, undefined), ...openSliceLines(plan, slices)].join("\n");
 }

@@ -5,7 +5,7 @@ import { clip, hasColours, print, printable } from "../common/output.ts";
 import { createProgress } from "../common/progress.ts";
 import type { PlanDetail } from "./api.ts";
 import type { PlanFollower } from "./follow.ts";
-import { frame, tookText, waitLines } from "./frame.ts";
+import { failedLanding, failedLandingText, frame, toLandText, tookText, waitLines } from "./frame.ts";
 import { nameOf, outcomeLines, shownWindow } from "./plan-text.ts";
 import { createProgressMeter, type PlanProgress, progressText } from "./progress.ts";
 
@@ -63,20 +63,31 @@ export function drawnView(window: TerminalWindow, params: readonly string[] | un
   };
 }
 
-/** For a log: the plan and its outcome on standard output, its progress on standard error. */
+/**
+ * For a log: the plan and its outcome on standard output, its progress on standard error. Why a window could not land has a line of
+ * its own, once for each reason, since a window is tried for half an hour.
+ */
 export function linesView(params: readonly string[] | undefined): PlanView {
   const meter = createProgressMeter();
   const progress = createProgress({ isQuiet: false });
   let isNamed = false;
+  let toldReason: string | null | undefined;
   return {
     onPlan(plan) {
       const window = shownWindow(plan.window);
       if (!isNamed) print(`plan ${printable(plan.planId)} of ${nameOf(plan)}${window === "" ? "" : `, ${window}`}`);
       isNamed = true;
+      const failed = failedLanding(plan);
+      if (failed && failed.error !== toldReason) {
+        progress.end();
+        process.stderr.write(`${nameOf(plan)}: ${failedLandingText(failed)}\n`);
+      }
+      toldReason = failed?.error;
       const parts = [
         progressText(meter(plan, performance.now())),
         ...waitLines(plan).map((wait) => wait.replace(/\.$/, "")),
-      ];
+        toLandText(plan),
+      ].filter((part) => part !== "");
       progress.update(`${nameOf(plan)}: ${parts.join("; ")}`);
     },
     onDisconnect: printDisconnect,

@@ -1,6 +1,6 @@
-/** `millrace harvest run`, `status` and the lists as processes, against a fake server that the test controls. */
+/** `millrace harvest run`, `status` and the lists, against a fake server that the test controls. */
 import { describe, expect, test } from "vitest";
-import { startCli } from "../../../test/cli.ts";
+import { runCli } from "../../../test/cli-in-process.ts";
 import { until } from "../../../test/until.ts";
 import { at, completeOf, failedOf, landingOf, PLAN_ID, planOf } from "./plan.fixture.ts";
 import { startPlanServer } from "./server.fixture.ts";
@@ -73,6 +73,39 @@ landed shop_orders 20260821: 403 rows
     expect(lines((await run.ended).stderr)[1]).toBe(
       "shop/orders: 0/2 slices, 0 records, 0/s; 2 tasks wait until 2026-08-22T10:01:00Z: The daily quota is used up; 1 task waits: No process has the role worker",
     );
+  });
+
+  test("says once why a window could not land, again when the reason is another one, and that it is tried again", async () => {
+    const server = await startWithPlan();
+    const run = server.cli("run", "shop");
+    const failing = (opTime: string, error: string) =>
+      completeOf({ landings: [landingOf(opTime, { status: "PENDING", error })] });
+    for (const error of ["connection refused", "permission denied"]) {
+      server.plan = failing("20260820", error);
+      await until(() => run.stderr().includes(error), error);
+      server.plan = failing("20260821", error);
+      await server.polls(server.asked.length + 2);
+    }
+    await until(() => run.stderr().includes("1 window to land"), "the line of progress");
+    server.plan = completeOf();
+    const { exit, stderr } = await run.ended;
+    expect(exit).toBe(0);
+    expect(lines(stderr).filter((line) => line.includes("tried again"))).toEqual([
+      "shop/orders: 20260820 could not land and is tried again: connection refused",
+      "shop/orders: 20260820 could not land and is tried again: permission denied",
+    ]);
+    expect(stderr).toContain("shop/orders: 2/2 slices, 6,403 of 6,403 records; 1 window to land\n");
+  });
+
+  test("with --json prints a failed landing with its reason, once", async () => {
+    const server = await startWithPlan(
+      completeOf({ landings: [landingOf("20260821", { status: "PENDING", error: "connection refused" })] }),
+    );
+    const run = server.cli("run", "shop", "--json");
+    await server.polls(3);
+    server.plan = completeOf();
+    const { stdout } = await run.ended;
+    expect(lines(stdout).filter((line) => line.includes('"error":"connection refused"'))).toHaveLength(1);
   });
 
   test("with --json prints the plan, each state that differs, and the end", async () => {
@@ -167,19 +200,6 @@ landed shop_orders 20260821: 403 rows
     expect(lines(stderr).slice(0, 2)).toEqual(["The window ends at noon.", "Stopping. [SHUTTING_DOWN] Trying again."]);
     expect(lines(stderr).filter((line) => line.endsWith("Trying again."))).toHaveLength(1);
   });
-
-  test("ends at Ctrl-C, says how to go on, and leaves the plan alone", async () => {
-    const server = await startWithPlan();
-    const run = server.cli("run", "shop");
-    await until(() => run.stdout() !== "", "the first line");
-    run.kill("SIGINT");
-    const { exit, stderr } = await run.ended;
-    expect(exit).toBe(130);
-    expect(lines(stderr).at(-1)).toBe(
-      `Plan ${PLAN_ID} goes on. Follow it with \`millrace harvest status ${PLAN_ID} --follow\`.`,
-    );
-    expect(server.asked.filter(({ method }) => method !== "GET")).toHaveLength(1);
-  });
 });
 
 describe("status", () => {
@@ -194,6 +214,20 @@ describe("status", () => {
     ]);
     expect(JSON.parse((await server.cli("status", PLAN_ID, "--json").ended).stdout)).toEqual(failedOf());
     expect((await server.cli("status", PLAN_ID, "--follow").ended).exit).toBe(1);
+  });
+
+  test("lists the open slices of a plan that goes on", async () => {
+    const server = await startPlanServer();
+    const slice = { sliceId: 12, window: null, rootSliceId: null, isParted: false, expected: null, received: 3 };
+    server.answers[`GET /plans/${PLAN_ID}/slices`] = [200, { items: [slice], next: null }];
+    const { stdout } = await server.cli("status", PLAN_ID).ended;
+    expect(lines(stdout).slice(-2)).toEqual([
+      "open slice 12: received 3",
+      `Why one does not finish: \`millrace harvest why ${PLAN_ID} 12\`.`,
+    ]);
+    expect(server.asked.at(-1)?.query).toEqual({ status: "READY", limit: "20" });
+    server.plan = completeOf();
+    expect((await server.cli("status", PLAN_ID).ended).stdout).not.toContain("open");
   });
 
   test.each([
@@ -223,8 +257,7 @@ describe("status", () => {
       stdout: "",
       stderr: "`shop` is not the id of a plan. See `millrace harvest status`.\n",
     });
-    const away = await startCli(["harvest", "status", PLAN_ID, "--follow"], { MILLRACE_URL: "http://127.0.0.1:1" })
-      .ended;
+    const away = await runCli(["harvest", "status", PLAN_ID, "--follow"], { MILLRACE_URL: "http://127.0.0.1:1" });
     expect(away).toMatchObject({ exit: 6, stdout: "" });
     expect(away.stderr).toMatch(/^No Millrace answers at /);
   });
@@ -282,24 +315,6 @@ describe("records", () => {
     expect(lines(stdout).at(-1)).toBe('{"key":"1001","data":{"n":1.0}}');
     expect(server.asked[0]?.query).toEqual({ source: "shop", endpoint: "orders", after: "z", size: "1000" });
     expect(server.asked[1]?.query["after"]).toBe("a");
-  });
-
-  test("with --follow go on until Ctrl-C, which says where to continue", async () => {
-    const server = await startPlanServer();
-    server.answers["GET /records"] = page(0, 0, "a");
-    const records = server.cli("records", "--source", "shop", "--follow");
-    await until(() => server.asked.length > 1, "the second poll");
-    server.refuse = [503, { error: "Stopping.", code: "SHUTTING_DOWN" }];
-    await until(() => records.stderr() !== "", "the notice");
-    server.refuse = undefined;
-    server.answers["GET /records"] = page(0, 1, "b");
-    await until(() => records.stdout() !== "", "the record");
-    server.answers["GET /records"] = page(0, 0, "b");
-    await until(() => server.asked.at(-1)?.query["after"] === "b", "the next poll");
-    records.kill("SIGINT");
-    const { exit, stderr } = await records.ended;
-    expect(exit).toBe(130);
-    expect(lines(stderr)).toEqual(["Stopping. [SHUTTING_DOWN] Trying again.", "Go on with --after b"]);
   });
 
   test("with --json keep the position", async () => {

@@ -13,7 +13,7 @@ export interface WhyReply {
 export const why = serverCommand<WhyReply>({
   summary: "Say why a slice does not finish",
   details: `Whether it runs, waits for a gate, a quota, a source that is down, its turn or a worker, is paused, was split, or ended with a gap.
-\`millrace harvest status PLAN\` and \`tasks --plan PLAN\` name the slices.`,
+\`millrace harvest status PLAN\` lists the slices that are open or ended with a gap, and \`tasks --plan PLAN\` all of them.`,
   args: "PLAN SLICE",
   flags: [],
   examples: ["millrace harvest why 01936f3a-5b7c-7d21-8f4e-1c2d3e4f5a6b 17"],

@@ -39,7 +39,23 @@ describe("a file", () => {
     ],
     [
       `${MODEL}    retry: { maxAttempt: 3 }`,
-      /^kpi\.yaml:7:5: models\.MODEL-01\.retry: it is a group of settings\. Accepted: settings maxAttempts, .* or null\.$/,
+      /models\.MODEL-01\.retry\.maxAttempts: it is missing\. Accepted: a whole number from 1 to 1000\.\nkpi\.yaml:7:14: models\.MODEL-01\.retry\.maxAttempt: it is not a field\. Did you mean `maxAttempts`\?$/,
+    ],
+    [
+      `${MODEL}    retry: { maxAttempts: 3, backoff: 1 }`,
+      /^kpi\.yaml:7:30: models\.MODEL-01\.retry\.backoff: it is not a field\. Did you mean `backoffMs`\?$/,
+    ],
+    [
+      `${MODEL}    retry: { maxAttempts: often }`,
+      /^kpi\.yaml:7:14: models\.MODEL-01\.retry\.maxAttempts: it is text\. Accepted: a whole number from 1 to 1000\.$/,
+    ],
+    [
+      `${MODEL}    retry: 3`,
+      /^kpi\.yaml:7:5: models\.MODEL-01\.retry: it is 3\. Accepted: settings maxAttempts, .* or null\.$/,
+    ],
+    [
+      `${MODEL}    expect: { rows: { mim: 1 } }`,
+      /^kpi\.yaml:7:\d+: models\.MODEL-01\.expect\.rows\.mim: it is not a field\. Did you mean `min`\?$/,
     ],
     [
       `${MODEL}    publish: later`,

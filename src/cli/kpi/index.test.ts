@@ -1,6 +1,6 @@
 /** `millrace arrive` and `millrace kpi` against the real server: tables arrive, models wait, run and fail. */
 import { beforeAll, expect, test } from "vitest";
-import { cliFor } from "../../../test/cli.ts";
+import { cliFor } from "../../../test/cli-in-process.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { useMillrace } from "../../../test/millrace.ts";
 

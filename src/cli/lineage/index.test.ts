@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cliFor, startCli } from "../../../test/cli.ts";
+import { cliFor, runCli } from "../../../test/cli-in-process.ts";
 import { api, type Json } from "../../../test/client.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { useMillrace } from "../../../test/millrace.ts";
@@ -21,8 +21,7 @@ const database = useDatabase();
 const server = useMillrace(database, { env: { MILLRACE_ROLES: "api,worker" } });
 const admin = (...words: string[]) => cliFor(server)("lineage", ...words);
 /** With a key of tenant 7. */
-const millrace = (...words: string[]) =>
-  startCli(["lineage", ...words], { MILLRACE_URL: server.url, MILLRACE_KEY: key }).ended;
+const millrace = (...words: string[]) => runCli(["lineage", ...words], { MILLRACE_URL: server.url, MILLRACE_KEY: key });
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g;
 const DB = "postgres://db:5432";
 /** The common prefix of the table names. */

@@ -1,6 +1,6 @@
 /** `millrace lineage neo4j` and `rebuild-neo4j`: a rebuild is followed to its end and sets the exit code. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { cliFor } from "../../../test/cli.ts";
+import { cliFor } from "../../../test/cli-in-process.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { useMillrace } from "../../../test/millrace.ts";
 import { signal, until } from "../../../test/until.ts";

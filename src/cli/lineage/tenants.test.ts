@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { startCli } from "../../../test/cli.ts";
+import { runCli } from "../../../test/cli-in-process.ts";
 
 test("the call is repeated until the tenant is ready, and the totals are printed", async () => {
   const tenant = { id: 7, code: "acme", name: "Acme" };
@@ -20,7 +20,7 @@ test("the call is repeated until the tenant is ready, and the totals are printed
   onTestFinished(() => void server.close());
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  expect(await startCli(["lineage", "ready", "7"], { MILLRACE_URL: url }).ended).toEqual({
+  expect(await runCli(["lineage", "ready", "7"], { MILLRACE_URL: url })).toEqual({
     exit: 0,
     stderr: "",
     stdout:

@@ -1,11 +1,10 @@
-/** Every `millrace pipeline` command but `work`, as processes against a running server. */
+/** Every `millrace pipeline` command but `work`, against a running server. */
 import { once } from "node:events";
 import { beforeEach, describe, expect, test } from "vitest";
-import { cliFor, startCli, startScript } from "../../../test/cli.ts";
+import { cliFor, runCli, startCommand } from "../../../test/cli-in-process.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { ADMIN_KEY, useMillrace } from "../../../test/millrace.ts";
 import { newFilename, reached, trackingTable } from "../../../test/tracking.ts";
-import { until } from "../../../test/until.ts";
 
 const database = useDatabase();
 const server = useMillrace(database);
@@ -157,7 +156,7 @@ describe("claim", () => {
   test("waits for work", async () => {
     const env = { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY };
     const arrived = once(server.app.http.server, "request");
-    const claim = startCli(["pipeline", "claim", "shard-splitter", "--worker", "w", "--wait", "60"], env);
+    const claim = startCommand(["pipeline", "claim", "shard-splitter", "--worker", "w", "--wait", "60"], env);
     await arrived;
     await server.api.post("/api/v1/pipeline/files/register", { filename: "late.csv", shards: [0] });
     await server.api.post("/api/v1/pipeline/stages/event-ingest/done", { filename: "late.csv" });
@@ -269,7 +268,7 @@ test("summary counts by stage and by shard", async () => {
 
 describe("the key", () => {
   test("is required, with exit code 5", async () => {
-    const { exit, stderr } = await startCli(["pipeline", "ls"], { MILLRACE_URL: server.url }).ended;
+    const { exit, stderr } = await runCli(["pipeline", "ls"], { MILLRACE_URL: server.url });
     expect(exit).toBe(5);
     expect(stderr).toMatch(/^This call needs a key\. .* Set MILLRACE_KEY: .*\[UNAUTHENTICATED\]\n$/);
   });
@@ -281,46 +280,9 @@ describe("the key", () => {
       rateLimitPerMinute: 1,
     });
     const env = { MILLRACE_URL: server.url, MILLRACE_KEY: String(body["key"]) };
-    expect((await startCli(["pipeline", "ls"], env).ended).exit).toBe(0);
-    const { exit, stderr } = await startCli(["pipeline", "ls"], env).ended;
+    expect((await runCli(["pipeline", "ls"], env)).exit).toBe(0);
+    const { exit, stderr } = await runCli(["pipeline", "ls"], env);
     expect(exit).toBe(6);
     expect(stderr).toContain("[RATE_LIMITED]");
   });
-});
-
-test("a closed pipe is not a failure", async () => {
-  await table.put(reached("shard-worker", "new"), { shards: Array.from({ length: 1_000 }, (_, shard) => shard) });
-  const env = { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY };
-  const script =
-    "set -o pipefail; millrace pipeline queue shard-worker --limit 1000 --json | true; echo ${PIPESTATUS[0]}";
-  expect(await startScript(script, env).ended).toEqual({ exit: 0, stdout: "0\n", stderr: "" });
-});
-
-test("a worker written as a shell script empties a queue, including failures", async () => {
-  await table.put(reached("shard-worker", "new"), { filename: HOSTILE, shards: [0, 1, 2, 3] });
-  await table.put(reached("shard-worker", "new"), { filename: "bad.csv" });
-  const daemon = startScript(
-    `set -o pipefail
-     load() { [ "$1" != bad.csv ]; }
-     while true; do
-       millrace pipeline claim shard-worker --worker "$0 $$" --limit 2 --wait 30 |
-         while IFS=$'\\t' read -r file shard fence; do
-           if load "$file" "$shard" </dev/null
-           then millrace pipeline done shard-worker "$file" "$shard" --fence "$fence"
-           else millrace pipeline fail shard-worker "$file" "$shard" --fence "$fence" --error "load failed"
-           fi
-         done || sleep 1
-     done`,
-    { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY },
-  );
-  await until(async () => {
-    const rows = await table.rows();
-    return rows.every(({ shard_worker_status }) => shard_worker_status === "done" || shard_worker_status === "failed");
-  }, "the queue to be drained");
-  daemon.kill("SIGTERM");
-  await daemon.ended;
-  expect(daemon.stderr()).toBe("");
-  expect(await table.row("bad.csv")).toMatchObject({ shard_worker_status: "failed", last_error: "load failed" });
-  for (const shard of [0, 1, 2, 3])
-    expect(await table.row(HOSTILE, shard)).toMatchObject({ shard_worker_status: "done" });
 });
