@@ -42,7 +42,8 @@ export const CATALOGUE = {
     HARVEST_SLICE_NOT_FOUND: { status: 404, sentence: "The plan {plan} has no slice {id}." },
     HARVEST_SLICE_NO_GAP: {
       status: 409,
-      sentence: "Slice {id} is {status}. Only a gap can be accepted: a slice that is FAILED or INCOMPLETE.",
+      sentence:
+        "Slice {id} is {status}. Only a gap can be accepted: a slice that is FAILED or INCOMPLETE, or was cancelled by itself.{hint}",
     },
     HARVEST_SLICE_IS_PART: {
       status: 409,
@@ -108,7 +109,7 @@ export const CATALOGUE = {
     },
     patra_ingest_missing_windows: {
       kind: "gauge",
-      help: "Windows that ended FAILED or INCOMPLETE and that nothing has completed since, so that the watermark does not pass them. The same in all processes.",
+      help: "Windows that ended FAILED or INCOMPLETE or were cancelled by themselves, and that nobody has accepted and nothing has completed since, so that the watermark does not pass them. The same in all processes.",
       labels: PARTITION,
     },
     patra_ingest_plans_ended_total: {

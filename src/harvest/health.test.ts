@@ -4,15 +4,25 @@ import { useDatabase } from "../../test/database.ts";
 import { openRecordingDb } from "../../test/plans.ts";
 import { startServer } from "../../test/server.ts";
 import { until } from "../../test/until.ts";
+import { statement } from "../kernel/data/statement.ts";
+import { examine } from "../kernel/doctor.ts";
+import { needChecks } from "../kernel/overview/doctor.ts";
 import { endOf, plan as planOver } from "./harvest.fixture.ts";
 import { harvestCheck, measureHealth } from "./health.ts";
+import { createOverview } from "./overview.ts";
 import { actor, usePlanner } from "./plan/planner.fixture.ts";
 import { applyScripted, correct, definitionOf, itemsOf, startScripted } from "./run/scripted.fixture.ts";
 import { missingWindows } from "./store/health.ts";
+import { cancelSlice } from "./store/plan-ends.ts";
+import { giveUpSlicing } from "./store/plans.ts";
 
 const database = useDatabase();
 const planning = usePlanner(database);
 
+const SLICE = statement<{ id: string }>(
+  "test.slice_of_plan",
+  "select slice_id::text as id from harvest.ing_plan_slice where plan_id = $1",
+);
 const day = (number: number) => `2026-08-${String(number).padStart(2, "0")}`;
 const look = () => harvestCheck.look(database.db);
 
@@ -45,7 +55,64 @@ async function watermark(at: number, planId: string): Promise<void> {
   );
 }
 
+/** What the doctor says of plans that have failed. */
+async function failures() {
+  const [found] = await examine(database.db, needChecks([createOverview({ clock: planning.clock })]));
+  return found;
+}
+
 describe("the doctor", () => {
+  test("counts plans that have failed and were not repeated, with the command that lists them", async () => {
+    await planning.addSource("src");
+    expect(await failures()).toMatchObject({ verdict: "ok" });
+    const planId = await plan(1, 2);
+    await end(planId, "FAILED", 1);
+    expect(await failures()).toMatchObject({ verdict: "ok" }); // It goes on.
+    await end(planId, "COMPLETE");
+    const other = await plan(5, 5);
+    await end(other, "FAILED");
+    expect(await failures()).toMatchObject({
+      check: "failures",
+      verdict: "warning",
+      found: expect.stringMatching(
+        /: plan src\/works \(2\)\. The newest is src\/works: 1 of 1 slices are not complete\. The first: too many$/,
+      ) as string,
+      advice: expect.stringContaining("`millrace harvest status --status failed` lists each failed plan.") as string,
+    });
+    await end(await plan(1, 1), "COMPLETE");
+    expect(await failures()).toMatchObject({ found: expect.stringContaining(": plan src/works (1).") as string });
+    await database.query("update harvest.ing_plan set ended_at = now() - interval '8 days' where plan_id = $1", [
+      other,
+    ]);
+    expect(await failures()).toMatchObject({ verdict: "ok" });
+  });
+
+  test("counts a plan whose slice was cancelled by itself, or whose rest could not be sliced", async () => {
+    await planning.addSource("src");
+    const cancelled = await plan(1, 1);
+    await database.db.tx(async (tx) => {
+      const [slice] = await tx.rows(SLICE, [cancelled]);
+      await cancelSlice(tx, { planId: cancelled, sliceId: slice?.id ?? "" }, "cancelled by ann");
+      await planning.settle(tx, [cancelled]);
+    });
+    expect(await failures()).toMatchObject({ found: expect.stringMatching(/: cancelled by ann$/) as string });
+    await end(await plan(1, 1), "COMPLETE");
+    expect(await failures()).toMatchObject({ verdict: "ok" });
+
+    const unsliced = await plan(2, 2);
+    await database.query(
+      "update harvest.ing_plan set status_code = 'PARTIAL', unsliced_from = window_from where plan_id = $1",
+      [unsliced],
+    );
+    await database.db.tx((tx) => giveUpSlicing(tx, unsliced, "no such field"));
+    await end(unsliced, "COMPLETE");
+    expect(await failures()).toMatchObject({
+      found: expect.stringMatching(/could not be sliced: no such field$/) as string,
+    });
+    await end(await plan(2, 2), "COMPLETE");
+    expect(await failures()).toMatchObject({ verdict: "ok" });
+  });
+
   test("names a window that is missing, and the command that harvests it", async () => {
     await planning.addSource("src");
     expect(await look()).toEqual({ verdict: "ok", found: "No window of a source is missing." });

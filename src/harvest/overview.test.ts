@@ -18,6 +18,7 @@ const missing: MissingWindow = {
   namespace_key: "items",
   window_from: new Date(0),
   window_to: new Date(1),
+  plan_id: "01936f3a-5b7c-7d21-8f4e-1c2d3e4f5a6b",
   status_code: "FAILED",
   reason: "no",
   ended_at: new Date(1_000),

@@ -3,7 +3,14 @@
  * far each cursor was behind.
  */
 import type { Db } from "../kernel/data/db.ts";
-import { ENTRIES_MAX, type Lag, type Need, type OverviewPart, type SourceHealth } from "../kernel/overview/part.ts";
+import {
+  ENTRIES_MAX,
+  type Lag,
+  NEEDED_DAYS,
+  type Need,
+  type OverviewPart,
+  type SourceHealth,
+} from "../kernel/overview/part.ts";
 import type { Range } from "../kernel/overview/range.ts";
 import { waitingOf } from "../kernel/overview/waiting-rows.ts";
 import type { Clock } from "../kernel/time/clock.ts";
@@ -11,7 +18,14 @@ import { behindOf, reachText } from "./health.ts";
 import { lagSecondsOf } from "./plan/reads.ts";
 import { closedUntil } from "./plan/window.ts";
 import { type CursorRow, listCursors } from "./store/cursor-reads.ts";
-import { type MissingWindow, missingWindows, type ScheduleHealth, scheduleHealth } from "./store/health.ts";
+import {
+  type FailedPlan,
+  failedPlans,
+  type MissingWindow,
+  missingWindows,
+  type ScheduleHealth,
+  scheduleHealth,
+} from "./store/health.ts";
 import { type AdvanceRow, advancesOf, endedPlans, type SourceRow, sourcesNow, waitingTasks } from "./store/overview.ts";
 
 const CURSORS_MAX = 1_000;
@@ -60,11 +74,27 @@ export function createOverview({ clock }: { clock: Clock }): OverviewPart {
         }),
       };
     },
+    failures: {
+      command: "millrace harvest status --status failed",
+      of: async (db) => failuresOf(await failedPlans(db, await missingWindows(db), NEEDED_DAYS)),
+    },
     activity: async (db, range) => {
       const [ended, lags] = await Promise.all([endedPlans(db, range), lagsIn(db, range)]);
       return { ended: [ended], lags };
     },
   };
+}
+
+/** One entry for each namespace. The newest plan comes first. */
+function failuresOf(plans: readonly FailedPlan[]): Need[] {
+  const needs = new Map<string, Need>();
+  for (const { plan_id: id, provenance_code, namespace_key, reason, ended_at: at } of plans) {
+    const title = `${provenance_code}/${namespace_key}`;
+    const known = needs.get(title);
+    if (known) known.count += 1;
+    else needs.set(title, { about: { kind: "plan", id }, state: "failed", title, reason, count: 1, at });
+  }
+  return [...needs.values()];
 }
 
 /** Missing windows, refused schedules and late ones are limited apart, so that none hides another. */

@@ -20,8 +20,9 @@
  *
  *     run     RUNNING -> SUCCEEDED, FAILED, PARTIAL, CANCELLED
  *
- * Only the holder of a task's fence moves the task, its run and its slice out of EXECUTING, RUNNING and READY. An INCOMPLETE or
- * FAILED slice stays a gap: the watermark does not pass it until another plan completes its window.
+ * Only the holder of a task's fence moves the task, its run and its slice out of EXECUTING, RUNNING and READY. A slice that is
+ * INCOMPLETE or FAILED, or was cancelled by itself, stays a gap: the watermark does not pass it until another plan completes its
+ * window, or a person accepts it.
  */
 export const PLAN_NEXT = {
   DRAFT: ["SLICING", "CANCELLED"],

@@ -52,6 +52,29 @@ describe("ESearch", () => {
     expect(beyond.text).toContain("'retstart' cannot be larger than 9998");
   });
 
+  test.each([12_000, 30_000])(
+    "has late entries on a day of %d records, so that ranges of EDAT divide it",
+    async (count) => {
+      const day = { days: ["2026-08-20"], recordsPerDay: count, writesLate: true };
+      const simulator = await opened(startPubmed({ ...small, ...day }));
+      const countOf = async (range: string) =>
+        Number((await esearch(simulator, { term: `${DAY.term} AND ${range}[edat]`, rettype: "count" })).count);
+      // Nothing divides what one day has.
+      expect(await countOf("2026/08/20:2026/08/20")).toBeLessThanOrEqual(5_000);
+      const before = await countOf("1700/01/01:2024/12/31");
+      expect(before).toBeGreaterThan(count / 10);
+      expect(before + (await countOf("2025/01/01:2199/12/31"))).toBe(count);
+    },
+  );
+
+  test("has every record of a smaller day on that day by EDAT too", async () => {
+    const simulator = await opened(
+      startPubmed({ ...small, days: ["2026-08-20"], recordsPerDay: 9_999, writesLate: true }),
+    );
+    const found = await esearch(simulator, { term: "2026/08/20:2026/08/20[edat]", rettype: "count" });
+    expect(found).toEqual({ count: "9999" });
+  });
+
   test("answers XML in the order of the DTD, to a POST too", async () => {
     const simulator = await opened(startPubmed(small));
     const { text, headers } = await post(`${simulator.baseUrl}/esearch.fcgi`, {

@@ -1,7 +1,7 @@
 /**
  * Cancels one slice, or the task that executes it, and leaves the rest of the plan alone. A part is cancelled with the slice that it
- * is a part of. Its window stays missing: the plan ends
- * FAILED, the watermark does not pass it, and the next plan of what is new takes it.
+ * is a part of. Its window stays missing: the plan ends FAILED, the watermark does not pass it, and the next plan of what is new
+ * takes it, unless somebody accepts the gap.
  */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db } from "../../kernel/data/db.ts";

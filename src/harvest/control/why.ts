@@ -49,12 +49,13 @@ async function causesOf(db: Db, planId: string, slice: SliceRow): Promise<Cause[
     case "COMPLETE":
       return ended("COMPLETE", `It is complete: ${counted(slice.received, "record")} came.`);
     case "FAILED":
-    case "INCOMPLETE": {
-      const accepted = slice.accepted_by === null ? "" : ` ${slice.accepted_by} has accepted the gap.`;
-      return ended(slice.status_code, `It ended ${slice.status_code}: ${slice.reason}.${accepted}`);
-    }
+    case "INCOMPLETE":
+      return ended(slice.status_code, `It ended ${slice.status_code}: ${slice.reason}.${acceptedText(slice)}`);
     case "CANCELLED":
-      return ended("CANCELLED", slice.reason === null ? "Its plan was cancelled." : `It was ${slice.reason}.`);
+      return ended(
+        "CANCELLED",
+        slice.reason === null ? "Its plan was cancelled." : `It was ${slice.reason}.${acceptedText(slice)}`,
+      );
     case "SPLIT": {
       const { state, next, causes } = await partsText(db, planId, slice);
       return [...ended("SPLIT", `It was split (${slice.reason}): ${state}.${next}`), ...causes];
@@ -67,6 +68,10 @@ async function causesOf(db: Db, planId: string, slice: SliceRow): Promise<Cause[
       return [{ code: "DIVIDED", sentence: `It is divided: ${state}.${next}`, since: null, until: null }, ...causes];
     }
   }
+}
+
+function acceptedText({ accepted_by }: SliceRow): string {
+  return accepted_by === null ? "" : ` ${accepted_by} has accepted the gap.`;
 }
 
 /** How many parts are open, and what holds the first of them up, with its parts in turn. */

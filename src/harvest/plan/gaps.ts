@@ -1,7 +1,7 @@
 /**
- * Accepts the gap of a slice that ended FAILED or INCOMPLETE and stays so, such as a day over the cap of its source. The slice
- * keeps its state and its reason; the watermark passes it, and plans of what is new leave it out. Its window does not land: a
- * table that has arrived is whole.
+ * Accepts the gap of a slice that ended FAILED or INCOMPLETE, or was cancelled by itself, and stays so, such as a day over the cap
+ * of its source. The slice keeps its state and its reason; the watermark passes it, and plans of what is new leave it out. Its
+ * window does not land: a table that has arrived is whole.
  */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db } from "../../kernel/data/db.ts";
@@ -32,8 +32,10 @@ export function createGaps({ db, hints, metrics }: { db: Db; hints: HarvestHints
         if (gap.root_slice_id !== null) {
           throw harvestError("HARVEST_SLICE_IS_PART", { id: sliceId, whole: gap.root_slice_id });
         }
-        if (status !== "FAILED" && status !== "INCOMPLETE") {
-          throw harvestError("HARVEST_SLICE_NO_GAP", { id: sliceId, status });
+        if (!gap.is_gap) {
+          const hint =
+            status === "CANCELLED" ? " This one was cancelled with its plan: the next plan takes its window." : "";
+          throw harvestError("HARVEST_SLICE_NO_GAP", { id: sliceId, status }, { hint });
         }
         await acceptGap(tx, sliceId, actor.caller.name, reason);
         await audit(tx, actor, "slice.accept", `${planId}/${sliceId}`, { reason, status });

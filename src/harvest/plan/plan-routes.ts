@@ -134,7 +134,8 @@ export function planRoutes(http: Http, { planner, schedules, gaps, reads }: Plan
       config: { scope: "harvest:control" },
       schema: {
         tags,
-        summary: "Accept the gap of a slice that is FAILED or INCOMPLETE: the watermark passes it",
+        summary:
+          "Accept the gap of a slice that is FAILED or INCOMPLETE, or was cancelled by itself: the watermark passes it",
         params: schemas.SliceParams,
         body: schemas.AcceptBody,
         response: { 200: schemas.SliceReply, ...errors(400, 404, 409) },

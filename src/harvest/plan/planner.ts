@@ -19,7 +19,7 @@ import { PRIORITIES, type Snapshot } from "../spec/snapshot.ts";
 import { firstWindow, readWatermark } from "../store/cursors.ts";
 import { cancelPlan, lockTasksOf, planStatus } from "../store/plan-ends.ts";
 import * as store from "../store/plans.ts";
-import { resolveCame } from "../store/quarantine-signals.ts";
+import { closeDecided } from "../store/quarantine-signals.ts";
 import { NODES_TOPIC, PLANS_TOPIC, TASKS_TOPIC } from "../topics.ts";
 import { chooseBackfill } from "./backfill.ts";
 import { planRefused } from "./events.ts";
@@ -146,7 +146,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
     const plannedAt = new Date(clock.now());
     const scheduleInstanceId = ids.uuid();
     const planId = ids.uuid();
-    if (request.operation === "UPDATE") await resolveCame(tx, resolved.endpointId);
+    if (request.operation === "UPDATE") await closeDecided(tx, resolved.endpointId, resolved.exprProtoHash);
     const choice = await choose(tx, resolved, plannedAt);
     const isNew = await store.insertInstance(tx, {
       ...instanceOf(request, endpoint, trigger),

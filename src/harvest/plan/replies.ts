@@ -359,7 +359,7 @@ export function cursorEventReply(row: CursorEventRow) {
     sliceId: Number(row.slice_id),
     generation: row.generation,
     taskId: Number(row.task_id),
-    runId: Number(row.run_id),
+    runId: row.run_id === null ? null : Number(row.run_id),
     at: row.created_at,
   };
 }

@@ -132,7 +132,7 @@ export const PlanReply = Type.Object({
     ...counts,
     missing: Missing,
     gaps: Type.Integer({
-      description: "Slices that ended FAILED or INCOMPLETE, or were cancelled without their plan.",
+      description: "Slices that ended FAILED or INCOMPLETE, or were cancelled by themselves.",
     }),
     acceptedGaps: Type.Integer({ description: "Those of them that somebody has accepted." }),
   }),
@@ -386,7 +386,7 @@ export const CursorEventsReply = Type.Object({
       sliceId: Type.Integer(),
       generation: Type.Integer(),
       taskId: Type.Integer(),
-      runId: Type.Integer(),
+      runId: Nullable(Type.Integer({ description: "Null for a slice that was cancelled before it ran." })),
       at: ReplyTime,
     }),
   ),

@@ -18,7 +18,7 @@ export async function advanceOver(
 ): Promise<void> {
   const { window, window_from, task_id, run_id } = slice;
   if (!window || !window_from) return;
-  if (task_id === null || run_id === null) throw new Error(`slice ${sliceId} has ended, and no run has ended it`);
+  if (task_id === null) throw new Error(`slice ${sliceId} has ended, and never had a task`);
   const moved = await advanceCursor(tx, {
     provenance_code: slice.provenance_code,
     operation_code: slice.operation_code,

@@ -1,6 +1,7 @@
 /** A gap that stays is accepted: the watermark passes it, and everyone sees that it did. */
 import { expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
+import { endOf } from "../harvest.fixture.ts";
 import { harvestCheck } from "../health.ts";
 import { correct, itemsOf, useScripted } from "./scripted.fixture.ts";
 
@@ -76,6 +77,58 @@ test("a plan of what is new leaves accepted gaps out", async () => {
   expect(await planned()).toEqual({ status: 200, from: "2026-08-02T00:00:00.000Z" });
   await accept(planId, gap.sliceId);
   expect(await planned()).toEqual({ status: 200, from: "2026-08-04T00:00:00.000Z" });
+});
+
+test("the gap of a slice that was cancelled by itself can be accepted, also before any run of it", async () => {
+  const days = ["2026-08-01", "2026-08-02", "2026-08-03"];
+  const source = await harvests.source(correct(days.flatMap((day) => itemsOf(5, day))));
+  await harvests.api.post(`${BASE}/sources/${source}:pause`, {});
+  const planId = await harvests.plan(source, 3);
+  const sliceId = (await slicesOf(planId))[1]?.sliceId;
+  await harvests.api.post(`${BASE}/plans/${planId}/slices/${sliceId}:cancel`);
+  await harvests.api.post(`${BASE}/sources/${source}:resume`, {});
+  expect(await endOf(harvests.api, planId)).toMatchObject({ status: "FAILED", reconciliation: { gaps: 1 } });
+  expect(await cursorOf(source)).toMatchObject({ value: "2026-08-02T00:00:00.000Z" });
+  expect(await harvestCheck.look(database.db)).toMatchObject({
+    found: expect.stringMatching(/^Missing: 1 window\. .* is CANCELLED: cancelled by MILLRACE_ADMIN_KEY\.$/) as string,
+  });
+
+  expect(await accept(planId, sliceId)).toMatchObject({
+    status: 200,
+    body: { status: "CANCELLED", accepted: { reason: "not needed" } },
+  });
+  expect(await cursorOf(source)).toMatchObject({ value: "2026-08-04T00:00:00.000Z", acceptedGaps: 1 });
+  expect((await harvestCheck.look(database.db)).verdict).toBe("ok");
+  const events = await harvests.api.get(`${BASE}/cursors/${source}/items/events`);
+  expect(events.body).toMatchObject({ items: [{ sliceId, runId: null }, {}] });
+  const timeline = await harvests.api.get(`${BASE}/cursors/${source}/items/timeline`);
+  expect(timeline.body).toMatchObject({
+    items: expect.arrayContaining([
+      expect.objectContaining({ kind: "gap", sliceId }),
+      expect.objectContaining({ kind: "accepted", sliceId, reason: "not needed" }),
+    ]) as unknown,
+  });
+  const { body } = await harvests.api.get(`${BASE}/sources/${source}/coverage`);
+  expect(JSON.stringify(body)).toContain(`"kind":"accepted","from":"2026-08-02T00:00:00.000Z"`);
+  const why = await harvests.api.get(`${BASE}/plans/${planId}/slices/${sliceId}/why`);
+  expect(why.body).toMatchObject({
+    causes: [{ sentence: "It was cancelled by MILLRACE_ADMIN_KEY. MILLRACE_ADMIN_KEY has accepted the gap." }],
+  });
+});
+
+test("slices that were cancelled with their plan are no gaps", async () => {
+  const source = await harvests.source(correct(itemsOf(5)));
+  await harvests.api.post(`${BASE}/sources/${source}:pause`, {});
+  const planId = await harvests.plan(source);
+  await harvests.api.post(`${BASE}/plans/${planId}:cancel`);
+  const sliceId = (await slicesOf(planId))[0]?.sliceId;
+  expect(await accept(planId, sliceId)).toMatchObject({
+    status: 409,
+    body: {
+      code: "HARVEST_SLICE_NO_GAP",
+      error: `Slice ${sliceId} is CANCELLED. Only a gap can be accepted: a slice that is FAILED or INCOMPLETE, or was cancelled by itself. This one was cancelled with its plan: the next plan takes its window.`,
+    },
+  });
 });
 
 test("only a gap can be accepted, with a reason", async () => {

@@ -201,14 +201,14 @@ async function quarantineIn(
   items: readonly Quarantined[],
   came: readonly string[],
 ): Promise<number> {
+  const { expr_proto_hash } = walk.task.context;
   if (!isUpdate(walk)) {
-    await quarantine(tx, origin, items);
+    await quarantine(tx, origin, expr_proto_hash, items);
     return items.length;
   }
-  const { expr_proto_hash } = walk.task.context;
   await resolveQuarantined(tx, origin.endpointId, came);
   const news = await newlyQuarantined(tx, origin, expr_proto_hash, items);
-  await quarantine(tx, origin, news);
+  await quarantine(tx, origin, expr_proto_hash, news);
   return news.length;
 }
 

@@ -82,7 +82,7 @@ async function commit(tx: Tx, { task, context }: Claimed): Promise<void> {
   };
   await taskLease.hold(tx, [task]);
   const counts = await putRecords(tx, origin, [record(`new ${turns}`, "x"), record("old", `text ${turns}`)]);
-  await quarantine(tx, origin, [
+  await quarantine(tx, origin, "", [
     { item_key: "q", reason_code: "MISSING_ID", reason: "", expression: null, fragment: "" },
   ]);
   const isThere = await commitBatch(tx, {

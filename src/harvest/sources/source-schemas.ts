@@ -33,7 +33,9 @@ export const SourceSummary = Type.Object({
       reason: Nullable(Type.String({ description: "Why it failed or was cancelled." })),
     }),
   ),
-  missingWindows: Type.Integer({ description: "Windows that failed and that nothing has completed since." }),
+  missingWindows: Type.Integer({
+    description: "Windows that ended as gaps that nobody has accepted, and that nothing has completed since.",
+  }),
   watermark: Nullable(
     Type.Object(
       {

@@ -98,14 +98,20 @@ const QUARANTINED = { item_key: "text", reason_code: "text", reason: "text", exp
 const QUARANTINE = statement(
   "harvest.quarantine.insert",
   `insert into harvest.quarantine
-     (endpoint_id, plan_month, slice_id, generation, batch_no, item_key, reason_code, reason, expression, fragment)
-   select $1, $2::date, $3, $4, $5, i.* from ${unnest(QUARANTINED, "i", 6)}`,
+     (endpoint_id, plan_month, slice_id, generation, batch_no, expr_proto_hash, item_key, reason_code, reason, expression, fragment)
+   select $1, $2::date, $3, $4, $5, $6, i.* from ${unnest(QUARANTINED, "i", 7)}`,
 );
 
-export async function quarantine(tx: Queryable, origin: RecordOrigin, items: readonly Quarantined[]): Promise<void> {
+/** `exprProtoHash` is that of the plan. */
+export async function quarantine(
+  tx: Queryable,
+  { endpointId, planMonth, sliceId, generation, batchNo }: RecordOrigin,
+  exprProtoHash: string,
+  items: readonly Quarantined[],
+): Promise<void> {
   if (items.length === 0) return;
-  const { endpointId, planMonth, sliceId, generation, batchNo } = origin;
-  await tx.rows(QUARANTINE, [endpointId, planMonth, sliceId, generation, batchNo, ...toArrays(QUARANTINED, items)]);
+  const page = [endpointId, planMonth, sliceId, generation, batchNo, exprProtoHash];
+  await tx.rows(QUARANTINE, [...page, ...toArrays(QUARANTINED, items)]);
 }
 
 const ID_HASHES = statement<{ id_hashes: Buffer }>(

@@ -69,7 +69,7 @@ export interface CursorEventRow {
   observed_max_value: string | null;
   plan_id: string;
   task_id: string;
-  run_id: string;
+  run_id: string | null;
   created_at: Date;
 }
 const EVENTS = statement<CursorEventRow>(

@@ -22,7 +22,8 @@ export interface Advance extends CursorNamespace {
   scheduleInstanceId: string;
   planId: string;
   taskId: string;
-  runId: string;
+  /** Null where the slice was cancelled before it ran, and its gap is accepted. */
+  runId: string | null;
   exprHash: string;
   /** The longest slice: no earlier one can reach over the watermark. */
   maxWindowMs: number;

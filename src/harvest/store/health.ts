@@ -6,6 +6,7 @@ import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import type { WindowSpec } from "../spec/snapshot.ts";
 import type { SliceState } from "../states.ts";
+import { isGap } from "./gaps.ts";
 
 type Reader = { read: Queryable["rows"] };
 
@@ -17,7 +18,9 @@ export interface MissingWindow {
   /** Null for an endpoint without a window. */
   window_from: Date | null;
   window_to: Date | null;
-  status_code: Extract<SliceState, "FAILED" | "INCOMPLETE">;
+  /** Of the newest slice of the window. */
+  plan_id: string;
+  status_code: Extract<SliceState, "FAILED" | "INCOMPLETE" | "CANCELLED">;
   reason: string;
   ended_at: Date;
 }
@@ -41,8 +44,7 @@ const MISSING = statement<MissingWindow>(
      join harvest.snapshot n using (spec_fingerprint)
      cross join lateral (
        select * from harvest.ing_plan_slice o
-       where o.plan_id = plan.plan_id and o.status_code in ('FAILED', 'INCOMPLETE') and o.accepted_at is null
-         and o.root_slice_id is null limit $2
+       where o.plan_id = plan.plan_id and ${isGap("o")} and o.accepted_at is null limit $2
      ) s
      join harvest.reg_prov_endpoint_def e on e.endpoint_id = s.endpoint_id and e.removed_at is null
      left join harvest.ing_cursor c
@@ -58,7 +60,7 @@ const MISSING = statement<MissingWindow>(
                and later.status_code = 'COMPLETE')
      order by s.endpoint_id, s.operation_code, s.namespace_scope_code, s.namespace_key, s.window_from, s.window_to, s.slice_id desc
    )
-   select g.provenance_code, g.endpoint_name, g.operation_code, g.namespace_key, g.window_from, g.window_to, g.status_code, g.reason, g.ended_at
+   select g.provenance_code, g.endpoint_name, g.operation_code, g.namespace_key, g.window_from, g.window_to, g.plan_id, g.status_code, g.reason, g.ended_at
    from gap g
    where g.window_from is null or not isempty(
      tstzmultirange(tstzrange(g.window_from, g.window_to)) - coalesce((
@@ -70,9 +72,35 @@ const MISSING = statement<MissingWindow>(
    order by 1, 2, 3, 4, g.window_from limit $3`,
 );
 
-/** Windows whose slices ended FAILED or INCOMPLETE, and that nothing has completed since. In the order of their time. */
+/** Windows whose slices ended as gaps that nobody has accepted, and that nothing has completed since. In the order of their time. */
 export function missingWindows(db: Reader): Promise<MissingWindow[]> {
   return db.read(MISSING, [PLANS_MAX, SLICES_OF_PLAN_MAX, WINDOWS_MAX]);
+}
+
+export interface FailedPlan {
+  plan_id: string;
+  provenance_code: string;
+  namespace_key: string;
+  reason: string;
+  ended_at: Date;
+}
+
+// A plan whose rest could not be sliced has no slice that is missing.
+const FAILED_PLANS = statement<FailedPlan>(
+  "harvest.health.failed_plans",
+  `select p.plan_id, p.provenance_code, p.namespace_key, p.record_remarks ->> 'reason' as reason, p.ended_at
+   from harvest.ing_plan p
+   where p.status_code = 'FAILED' and p.ended_at > now() - make_interval(days => $2)
+     and (p.plan_id = any($1::uuid[]) or p.record_remarks ? 'unsliced' and not exists (
+            select from harvest.ing_plan later
+            where later.endpoint_id = p.endpoint_id and later.plan_id > p.plan_id and later.operation_code = p.operation_code
+              and later.namespace_key = p.namespace_key and later.status_code = 'COMPLETE'))
+   order by p.plan_id desc limit $3`,
+);
+
+/** Plans that failed in the last days and were not repeated, the newest first. `missing` are the windows that nothing has completed. */
+export function failedPlans(db: Reader, missing: readonly MissingWindow[], days: number): Promise<FailedPlan[]> {
+  return db.read(FAILED_PLANS, [[...new Set(missing.map(({ plan_id }) => plan_id))], days, PLANS_MAX]);
 }
 
 export interface ScheduleHealth {

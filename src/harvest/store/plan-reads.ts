@@ -5,6 +5,7 @@ import { statement } from "../../kernel/data/statement.ts";
 import type { EstimateBasis } from "../slice/estimate.ts";
 import type { Part } from "../slice/parts.ts";
 import type { PlanState, SliceState, TaskState } from "../states.ts";
+import { isGap } from "./gaps.ts";
 import { pauseReasonOf } from "./pauses.ts";
 
 export interface PlanRow {
@@ -231,8 +232,7 @@ export async function findSlice(db: Db, planId: string, sliceId: string): Promis
 const GAPS = statement<SliceRow>(
   "harvest.slice.gaps",
   `select ${SLICE} from harvest.ing_plan_slice s
-   where s.plan_id = $1 and s.root_slice_id is null
-     and (s.status_code in ('FAILED', 'INCOMPLETE') or (s.status_code = 'CANCELLED' and s.reason is not null))
+   where s.plan_id = $1 and ${isGap("s")}
    order by s.window_from, s.slice_id limit $2`,
 );
 

@@ -2,6 +2,7 @@
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import type { WindowSpec } from "../spec/snapshot.ts";
+import { isGap } from "./gaps.ts";
 
 /** A condition on rows of `ing_plan_slice`: they count for their cursor, since they were made after its last rewind. */
 export const AFTER_REWIND = `not exists (
@@ -112,7 +113,7 @@ const SCOPE = "case $2 when 'HARVEST' then 'EXPR' else 'CUSTOM' end";
 const GAP = `from harvest.ing_plan_slice s
      where s.endpoint_id in (select endpoint_id from harvest.reg_prov_endpoint_def where provenance_code = $1)
        and s.operation_code = $2 and s.namespace_scope_code = ${SCOPE} and s.namespace_key = $3 and s.window_from is not null
-       and s.status_code in ('FAILED', 'INCOMPLETE')`;
+       and ${isGap("s")}`;
 const TIMELINE = statement<TimelineRow>(
   "harvest.cursor.timeline",
   `select * from (

@@ -33,6 +33,21 @@ test("name what has failed or is late, the newest first, and say that the overvi
   ]);
 });
 
+test("count what a part says has failed although its entries name something else, with the command that lists it", async () => {
+  const missing = part([need("source", "failed", 1)], ["source"]);
+  const plans = { command: "millrace notes failed", of: async () => [need("plan", "failed", 3)] };
+  const [failures, late] = await look([{ ...missing, failures: plans }, part([need("run", "failed", 2)])]);
+  expect(failures).toMatchObject({
+    verdict: "warning",
+    found:
+      "Failed within 7 days, and not repeated: plan the plan (2), run the run (2). The newest is the plan: It has failed.",
+    advice: expect.stringContaining(" `millrace notes failed` lists each failed plan.") as string,
+  });
+  expect(late?.verdict).toBe("ok");
+  const none = { ...plans, of: async () => [] };
+  expect((await look([{ ...missing, failures: none }])).map(({ verdict }) => verdict)).toEqual(["ok", "ok"]);
+});
+
 test("leave out what another check of its module names", async () => {
   const parts = [part([need("source", "failed", 2), need("source", "late", 2)], ["source"])];
   expect((await look(parts)).map(({ verdict }) => verdict)).toEqual(["ok", "ok"]);

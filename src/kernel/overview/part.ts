@@ -21,6 +21,8 @@ export interface OverviewPart {
   readonly checkedKinds?: readonly string[];
   now(db: Db, view: View): Promise<Now>;
   activity?(db: Db, range: Range): Promise<Activity>;
+  /** What has failed, where `now` names what is missing because of it instead. The doctor counts it; `command` lists it. */
+  readonly failures?: { readonly command: string; of(db: Db): Promise<Need[]> };
 }
 
 /** What the caller may see. */

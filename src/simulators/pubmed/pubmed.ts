@@ -38,6 +38,7 @@ const RETRY_AFTER_SECONDS = 2;
 const URL_LENGTH_MAX = 8190;
 
 export function startPubmed(options: PubmedOptions = {}): Promise<Simulator> {
+  const { recordsPerDay = 0, ceiling = CEILING, publishedDays = publishedDaysOf(recordsPerDay, ceiling) } = options;
   return startSimulator(
     {
       basePath: "/entrez/eutils",
@@ -47,8 +48,19 @@ export function startPubmed(options: PubmedOptions = {}): Promise<Simulator> {
       write: writeArticle,
       open: (context) => openPubmed(context, options),
     },
-    options,
+    { ...options, publishedDays },
   );
+}
+
+/** Records that enter so late have the date of their publication as EDAT. */
+const LATE_DAYS = 366;
+
+/**
+ * A day of more records than a query gives is mostly late entries, as at PubMed: one of 266,421 was divided by EDAT into 44 parts.
+ * About half of what a query gives is entered in time; the rest is spread over the days before, so that EDAT divides it.
+ */
+function publishedDaysOf(recordsPerDay: number, ceiling: number): number {
+  return recordsPerDay > ceiling ? Math.ceil((2 * LATE_DAYS * recordsPerDay) / ceiling) : 1;
 }
 
 function openPubmed({ store, random, clock }: SourceContext, options: PubmedOptions): Source {

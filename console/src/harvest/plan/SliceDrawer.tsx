@@ -1,14 +1,14 @@
 /** One slice: why it is not complete first, then its tasks, their runs, and the pages of the run that is open. */
 import { Link } from "@tanstack/react-router";
 import { useLive, useLiveList } from "../../api/live.ts";
-import { Button } from "../../parts/Button.tsx";
-import { Drawer } from "../../parts/Drawer.tsx";
-import { durationText } from "../../parts/durations.ts";
-import { Fields } from "../../parts/Fields.tsx";
-import { Empty, Loaded } from "../../parts/Page.tsx";
-import { StateMark } from "../../parts/StateMark.tsx";
-import { Time } from "../../parts/Time.tsx";
-import { useFormats } from "../../parts/time.ts";
+import { Button } from "../../parts/controls/Button.tsx";
+import { Drawer } from "../../parts/dialogs/Drawer.tsx";
+import { Fields } from "../../parts/page/Fields.tsx";
+import { Empty, Loaded } from "../../parts/page/Page.tsx";
+import { StateMark } from "../../parts/states/StateMark.tsx";
+import { durationText } from "../../parts/times/durations.ts";
+import { Time } from "../../parts/times/Time.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { AcceptGap } from "../AcceptGap.tsx";
@@ -57,7 +57,9 @@ function SliceFacts({ planId, slice }: { planId: string; slice: SliceDetail }) {
   const text = useWords(planWords);
   const { number } = useFormats();
   const { status, reason, accepted, expected, estimate, part, received, parentSliceId, sliceId } = slice;
-  const isGap = (status === "FAILED" || status === "INCOMPLETE") && accepted === null;
+  // One that was cancelled with its plan has no reason, and is no gap.
+  const isMissing = status === "FAILED" || status === "INCOMPLETE" || (status === "CANCELLED" && reason !== null);
+  const isGap = isMissing && accepted === null;
   return (
     <>
       <div className={styles.pair}>
