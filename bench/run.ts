@@ -1,5 +1,5 @@
 /** `npm run bench -- NAME`: us, the peers and the physical limit in one run, as ratios. */
-import { parseArgs } from "node:util";
+import { requestOf } from "./arguments.ts";
 
 const SUITES: Record<string, () => Promise<{ run(rounds: number, parts: readonly string[]): Promise<void> }>> = {
   lease: () => import("./lease/suite.ts"),
@@ -13,16 +13,10 @@ const SUITES: Record<string, () => Promise<{ run(rounds: number, parts: readonly
   start: () => import("./start/suite.ts"),
 };
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: { rounds: { type: "string", default: "5" } },
-});
-// Some suites have parts, which can be measured alone.
-const [name = "", ...parts] = positionals;
-const suite = SUITES[name];
-if (!suite) {
-  console.error(`Usage: npm run bench -- ${Object.keys(SUITES).join("|")} [PART...] [--rounds 5]`);
+const request = requestOf(process.argv.slice(2), Object.keys(SUITES));
+if ("problem" in request) {
+  console.error(request.problem);
   process.exit(2);
 }
-const { run } = await suite();
-await run(Number(values.rounds), parts);
+const suite = await SUITES[request.suite]?.();
+await suite?.run(request.rounds, request.parts);

@@ -8,7 +8,7 @@ import { type Considered, consider, type Why } from "./runs/consider.ts";
 import { keyOf } from "./runs/decide.ts";
 import { knownModels, mappingOf } from "./runs/needs.ts";
 import { MODEL_STATES } from "./runs/states.ts";
-import { type ArrivalKey, type ArrivalRow, recordArrivals } from "./store/arrivals.ts";
+import { type ArrivalRow, recordArrivals } from "./store/arrivals.ts";
 import { type Cause, findInstances, type InstanceKey, lockInstances } from "./store/instances.ts";
 import { dependentsOf, type FactsWithDependency } from "./store/models.ts";
 
@@ -108,12 +108,6 @@ export function instancesOf(dependents: readonly FactsWithDependency[], opTime: 
     }
   }
   return [...keys.values()];
-}
-
-/** For each arrival, the instances of published models that need it. */
-export async function instancesConcerned(tx: Queryable, arrivals: readonly ArrivalKey[]): Promise<InstanceKey[][]> {
-  const byTable = groupedByTable(await dependentsOf(tx, [...new Set(arrivals.map(({ table_name }) => table_name))]));
-  return arrivals.map(({ table_name, op_time }) => instancesOf(byTable.get(table_name) ?? [], op_time));
 }
 
 function isPublished({ state }: FactsWithDependency): boolean {

@@ -107,6 +107,7 @@ const wrongFields: [endpoint: keyof typeof endpoints, field: string, values: unk
   ["model", "produces", [42, "", [], {}, long(256), "a\tb", "T"]],
   ["model", "rerun", [...NO_TEXT, "always", "AUTO"]],
   ["model", "timeoutSeconds", [null, 0, -1, 1.5, "60", 86_401, 1e300]],
+  ["model", "retry", [3, "often", [], {}, { maxAttempts: 0 }, { maxAttempts: null }, { maxAttempts: 3, backoff: 1 }]],
   ["indicator", "type", [...NO_TEXT, "computed", "OTHER"]],
   ["indicator", "name", [...NO_TEXT, ...ONE_LINE, long(256)]],
   ["indicator", "expression", [...NO_TEXT, ...UNSTORABLE, long(4_097), "1 +", "NEW + 1", "((((", "'a' + 'b'"]],
@@ -126,6 +127,17 @@ describe("an invalid field", () => {
       const answer = await send(endpoint, { ...endpoint.body, [field]: value });
       expect(refused(answer)[0], JSON.stringify(value).slice(0, 100)).toBeOneOf([400, 409, 413]);
     }
+  });
+
+  test.each([
+    [
+      { maxAttempts: 3, backofMs: 1 },
+      "The field `retry` has the unknown field `backofMs` (did you mean `backoffMs`?).",
+    ],
+    [{ maxAttempt: 3 }, "The field `retry` lacks the field `maxAttempts` (you sent `maxAttempt`)."],
+    [{ maxAttempts: 0 }, "The field `retry.maxAttempts` must be >= 1."],
+  ])("of `retry` is named: %j", async (retry, error) => {
+    expect((await send(model, { ...model.body, retry })).body).toMatchObject({ error });
   });
 
   test.each(Object.entries(endpoints))("is missing or unknown: %s", async (_name, endpoint) => {

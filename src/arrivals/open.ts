@@ -7,12 +7,12 @@ import { under } from "../kernel/http/server.ts";
 import type { ModuleContext, Opened } from "../kernel/module.ts";
 import { createRetention } from "../kernel/work/retention.ts";
 import type { ServiceLog } from "../kernel/work/service.ts";
-import { instancesConcerned } from "./announce.ts";
 import { type Arrivals, createArrivals } from "./arrivals.ts";
 import type { CATALOGUE } from "./catalogue.ts";
 import { arrivalsChecks } from "./doctor.ts";
 import { createFiles, type Files } from "./files.ts";
 import { kpiRoutes } from "./kpis/routes.ts";
+import { affectedOpTimes } from "./models/mapping.ts";
 import { modelRoutes } from "./models/routes.ts";
 import { arriveType, modelType } from "./node-types.ts";
 import { openRoutes } from "./open-routes.ts";
@@ -75,7 +75,7 @@ export async function open(
         createRetention({
           ...context,
           name: "arrivals.retention",
-          deleteBatch: deletesArrivals(settings.keepDays, instancesConcerned),
+          deleteBatch: deletesArrivals(settings.keepDays, affectedOpTimes),
         }),
         createRetention({
           ...context,

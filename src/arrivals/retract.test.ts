@@ -3,8 +3,9 @@ import { describe, expect, test } from "vitest";
 import { ACTOR, arrival, held, useArrivalProcesses } from "../../test/arrivals-process.ts";
 import { useDatabase } from "../../test/database.ts";
 import { signal, until } from "../../test/until.ts";
+import type { Tx } from "../kernel/data/db.ts";
 import { systemClock } from "../kernel/time/clock.ts";
-import { instancesConcerned } from "./announce.ts";
+import { affectedOpTimes } from "./models/mapping.ts";
 import { explain } from "./models/why.ts";
 import { findViolations } from "./store/invariants.ts";
 import { deletesArrivals, deletesRuns } from "./store/retention.ts";
@@ -120,7 +121,7 @@ describe("what is kept", () => {
     await process.announce(arrival("a", "3")); // m waits for b.
     await age("metrics_etl_log", "arrival_time", 400, "op_time <> '5'");
     await age("model_instance", "updated_at", 400, "true");
-    const batch = deletesArrivals(365, instancesConcerned);
+    const batch = deletesArrivals(365, affectedOpTimes);
     const deleted: number[] = [];
     for (let nth = 0; nth < 4; nth += 1) {
       deleted.push(await database.db.tx(async (tx) => (await batch(tx, 2)).deleted));
@@ -139,7 +140,7 @@ describe("what is kept", () => {
     await process.announce(arrival("x", "20240101"));
     await age("metrics_etl_log", "arrival_time", 400, "true");
     await age("model_instance", "updated_at", 400, "true");
-    expect(await database.db.tx((tx) => deletesArrivals(365, instancesConcerned)(tx, 100))).toMatchObject({
+    expect(await database.db.tx((tx) => deletesArrivals(365, affectedOpTimes)(tx, 100))).toMatchObject({
       deleted: 1,
     });
     expect(await state("m", "202401")).toBe("waiting");
@@ -149,13 +150,57 @@ describe("what is kept", () => {
     ]);
   });
 
+  test("statements stay small with many dependent models, and any of these models keeps what it waits for", async () => {
+    await open({ roles: [] });
+    // They need the table of 1,100 days around their own: more than the mappings that are read at once.
+    const [MODELS, DAYS, OFFSETS] = [1_200, 30, 1_100];
+    await database.query(
+      `with models as (
+         insert into arrivals.metrics_model (model_id, name, state, engine, sql, grain, time_zone, rerun, timeout_seconds)
+         select 'm' || n, 'm', 1, 'duckdb', 'select 1', 'day', 'UTC', 'auto', 60 from generate_series(1, $1::int) n
+       ), needs as (
+         insert into arrivals.metrics_model_dependency (model_id, dependency_table_name, shift)
+         select 'm' || n, 'a', n % $2::int - 550 from generate_series(1, $1::int) n
+       )
+       insert into arrivals.metrics_etl_log (table_name, op_time, arrival_time)
+       select 'a', '202401' || lpad(n::text, 2, '0'), now() - interval '400 days' from generate_series(1, $3::int) n`,
+      [MODELS, OFFSETS, DAYS],
+    );
+    const waiting = [
+      ["m549", "20240109", "20240108"], // offset -1
+      ["m1050", "20220823", "20240105"], // offset 500
+      ["m1199", "20250327", "20240101"], // offset -451, not the only model with it
+    ] as const;
+    for (const [model, opTime] of waiting) {
+      await database.query(
+        "insert into arrivals.model_instance (model_id, op_time, state, updated_at) values ($1, $2, 'waiting', now() - interval '400 days')",
+        [model, opTime],
+      );
+    }
+    let largest = 0;
+    const measured = (tx: Tx): Tx => ({
+      ...tx,
+      async rows(statement, sent = []) {
+        const rows = await tx.rows(statement, sent);
+        largest = Math.max(largest, JSON.stringify([rows, sent]).length);
+        return rows;
+      },
+    });
+    const batch = deletesArrivals(365, affectedOpTimes);
+    expect(await database.db.tx((tx) => batch(measured(tx), 100))).toMatchObject({ looked: DAYS, deleted: DAYS - 3 });
+    expect(await database.query("select op_time from arrivals.metrics_etl_log order by 1")).toEqual(
+      waiting.map(([, , op_time]) => ({ op_time })).toSorted((one, other) => (one.op_time < other.op_time ? -1 : 1)),
+    );
+    expect(largest).toBeLessThan(100_000); // The 36,000 pairs of a model and an opTime have 700,000 characters.
+  });
+
   test("old arrivals stay for as long as the doctor looks at the run that has used them", async () => {
     const process = await open();
     await define(process, "m", ["a"]);
     await process.announce(arrival("a", "1"));
     await ended("SUCCESS");
     await age("metrics_etl_log", "arrival_time", 400, "true");
-    const batch = deletesArrivals(365, instancesConcerned);
+    const batch = deletesArrivals(365, affectedOpTimes);
     const deleted = () => database.db.tx(async (tx) => (await batch(tx, 100)).deleted);
     expect(await deleted()).toBe(0); // As after a backfill of an old opTime.
     await age("model_instance", "updated_at", 3, "true");

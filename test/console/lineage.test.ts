@@ -92,6 +92,36 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     expect(await card(ids["orders"]).count()).toBe(0);
   });
 
+  test("a graph that is wider than the page opens with its asset in the middle, or the columns of its table, in each direction", async () => {
+    const tables: string[] = [];
+    const columns: string[] = [];
+    for (let step = 0; step < 9; step += 1) {
+      tables.push(await graph.table(`line.step${step}`));
+      columns.push(await graph.column(`line.step${step}.id`, { dataType: "bigint" }));
+      const [before, own] = columns.slice(-2);
+      if (own !== undefined) await graph.edge(own, "DERIVES_FROM", before ?? "", IDENTITY);
+    }
+    const { page } = await browser.open("/lineage");
+    const middleOf = (selector: string) =>
+      page.locator(selector).evaluate((element) => {
+        const { left, width } = element.getBoundingClientRect();
+        return left + width / 2;
+      });
+    for (const [asset, step, direction] of [
+      [tables[0], 0, "down"],
+      [tables[4], 4, "both"],
+      [tables[8], 8, "up"],
+      [columns[8], 8, "up"],
+    ] as const) {
+      const query = `tenant=7&tab=graph&level=columns&direction=${direction}&depth=10`;
+      await page.goto(`${millrace.url}/lineage/assets/${asset}?${query}`);
+      const card = `.react-flow__node[data-id="${columns[step]}"]`;
+      await expect
+        .poll(async () => Math.abs((await middleOf(card)) - (await middleOf(".react-flow"))), { message: direction })
+        .toBeLessThan(2);
+    }
+  });
+
   test("an asset that 3,000 statements read opens folded, with a list that scrolls and is searched", async () => {
     const hub = await graph.table("shop.dates");
     await addReaders(database.query, 7, hub, 3_000);

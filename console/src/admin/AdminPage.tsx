@@ -1,8 +1,8 @@
 /** Keys, tenants, the audit log, the doctor and the settings in force. */
 import { useSearch } from "@tanstack/react-router";
 import { shell } from "../app/words.ts";
-import { Page } from "../parts/Page.tsx";
-import { Tabs } from "../parts/Tabs.tsx";
+import { Tabs } from "../parts/controls/Tabs.tsx";
+import { Page } from "../parts/page/Page.tsx";
 import { useWords } from "../words/words.ts";
 import { AuditLog } from "./AuditLog.tsx";
 import { DoctorPanel } from "./DoctorPanel.tsx";

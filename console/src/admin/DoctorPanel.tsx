@@ -1,9 +1,9 @@
 /** What the doctor finds: what is wrong in full, the worst first, and a list of what is in order. */
 import { useLive } from "../api/live.ts";
-import { DataList } from "../parts/DataList.tsx";
-import { Loaded, Panel } from "../parts/Page.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import type { State } from "../parts/state.ts";
+import { DataList } from "../parts/page/DataList.tsx";
+import { Loaded, Panel } from "../parts/page/Page.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import type { State } from "../parts/states/state.ts";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import styles from "./admin.module.css";

@@ -1,12 +1,12 @@
 /** Every setting in force, and where it comes from: default, file, environment or flag. */
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useLive } from "../api/live.ts";
-import { Button } from "../parts/Button.tsx";
-import { DataList } from "../parts/DataList.tsx";
-import { Drawer, Split } from "../parts/Drawer.tsx";
-import { Fields } from "../parts/Fields.tsx";
-import { Loaded, Panel } from "../parts/Page.tsx";
-import { Filter } from "../parts/Select.tsx";
+import { Button } from "../parts/controls/Button.tsx";
+import { Filter } from "../parts/controls/Select.tsx";
+import { Drawer, Split } from "../parts/dialogs/Drawer.tsx";
+import { DataList } from "../parts/page/DataList.tsx";
+import { Fields } from "../parts/page/Fields.tsx";
+import { Loaded, Panel } from "../parts/page/Page.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import styles from "./admin.module.css";

@@ -2,7 +2,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useId, useRef, useState } from "react";
 import { FINDERS } from "../finders.ts";
-import { Icon, type IconName } from "../parts/icons.tsx";
+import { Icon, type IconName } from "../parts/controls/icons.tsx";
 import { useWords } from "../words/words.ts";
 import styles from "./CommandMenu.module.css";
 import type { Found } from "./found.ts";

@@ -1,7 +1,7 @@
 /** Shown instead of a page that does not exist, or that has failed. */
 import { type ErrorComponentProps, Link } from "@tanstack/react-router";
-import { Button } from "../parts/Button.tsx";
-import { Empty, Page } from "../parts/Page.tsx";
+import { Button } from "../parts/controls/Button.tsx";
+import { Empty, Page } from "../parts/page/Page.tsx";
 import { useWords } from "../words/words.ts";
 import { shell } from "./words.ts";
 

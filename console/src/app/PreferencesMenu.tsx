@@ -1,9 +1,9 @@
 /** Language, theme, time zone and signing out. */
 import { useState } from "react";
-import { Button } from "../parts/Button.tsx";
-import { Dialog } from "../parts/Dialog.tsx";
-import { Select } from "../parts/Select.tsx";
-import { toastError } from "../parts/toasts.tsx";
+import { toastError } from "../parts/actions/toasts.tsx";
+import { Button } from "../parts/controls/Button.tsx";
+import { Select } from "../parts/controls/Select.tsx";
+import { Dialog } from "../parts/dialogs/Dialog.tsx";
 import { language, useWords } from "../words/words.ts";
 import type { Preference } from "./preference.ts";
 import { applyTheme, THEMES, theme, usePreference, zone } from "./preferences.ts";

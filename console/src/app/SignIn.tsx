@@ -1,8 +1,8 @@
 /** Signing in by key, or by the link that the server has printed. */
 import { useState } from "react";
-import { Button } from "../parts/Button.tsx";
-import { Failure } from "../parts/Page.tsx";
-import { useSubmit } from "../parts/use-submit.ts";
+import { useSubmit } from "../parts/actions/use-submit.ts";
+import { Button } from "../parts/controls/Button.tsx";
+import { Failure } from "../parts/page/Page.tsx";
 import { useWords } from "../words/words.ts";
 import styles from "./SignIn.module.css";
 import { signIn } from "./session.ts";

@@ -1,5 +1,5 @@
 /** What a module contributes to the search of the whole console. */
-import type { IconName } from "../parts/icons.tsx";
+import type { IconName } from "../parts/controls/icons.tsx";
 
 export interface Found {
   title: string;

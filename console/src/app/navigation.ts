@@ -1,5 +1,5 @@
 /** The pages in the menu, and the letter that opens each after `g`. */
-import type { IconName } from "../parts/icons.tsx";
+import type { IconName } from "../parts/controls/icons.tsx";
 
 export const NAVIGATION = [
   { name: "overview", path: "/", letter: "o" },

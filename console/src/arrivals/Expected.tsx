@@ -1,5 +1,5 @@
 /** When a table is expected: its usual time, and the deadline of a model. Either can be over. */
-import { Time, useNow } from "../parts/Time.tsx";
+import { Time, useNow } from "../parts/times/Time.tsx";
 import { useWords } from "../words/words.ts";
 import { arrivals } from "./words.ts";
 

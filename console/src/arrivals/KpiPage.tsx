@@ -2,10 +2,10 @@
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useLive } from "../api/live.ts";
-import { DataList } from "../parts/DataList.tsx";
-import { Fields } from "../parts/Fields.tsx";
-import { Loaded, Page, Panel } from "../parts/Page.tsx";
-import { Time } from "../parts/Time.tsx";
+import { DataList } from "../parts/page/DataList.tsx";
+import { Fields } from "../parts/page/Fields.tsx";
+import { Loaded, Page, Panel } from "../parts/page/Page.tsx";
+import { Time } from "../parts/times/Time.tsx";
 import { useWords } from "../words/words.ts";
 import { type Kpi, type KpiValue, type Paged, paths } from "./api.ts";
 import styles from "./arrivals.module.css";

@@ -1,8 +1,8 @@
 /** The values of KPIs over opTimes, with one cursor for all of them. */
 import { useMemo } from "react";
 import { useLive } from "../api/live.ts";
-import { Empty, Loaded } from "../parts/Page.tsx";
-import { Plot } from "../parts/Plot.tsx";
+import { Plot } from "../parts/charts/Plot.tsx";
+import { Empty, Loaded } from "../parts/page/Page.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { paths, type SeriesReply } from "./api.ts";

@@ -1,11 +1,11 @@
 /** Why a table is there for an opTime or is missing, and what its models make of it. */
 import { Link } from "@tanstack/react-router";
 import { useLive } from "../api/live.ts";
-import { Drawer } from "../parts/Drawer.tsx";
-import { Fields } from "../parts/Fields.tsx";
-import { Loaded } from "../parts/Page.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import { Time } from "../parts/Time.tsx";
+import { Drawer } from "../parts/dialogs/Drawer.tsx";
+import { Fields } from "../parts/page/Fields.tsx";
+import { Loaded } from "../parts/page/Page.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import { Time } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { paths, type TableWhy } from "./api.ts";

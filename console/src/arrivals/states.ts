@@ -1,7 +1,7 @@
 /** The states of arrivals, models, runs and deliveries as the six states of the console, in one place. */
 import { useMemo } from "react";
-import type { Look } from "../parts/heat-map.ts";
-import type { State } from "../parts/state.ts";
+import type { Look } from "../parts/charts/heat-map.ts";
+import type { State } from "../parts/states/state.ts";
 import { useWords } from "../words/words.ts";
 import type { DeliveryStatus, Run } from "./api.ts";
 import { arrivals } from "./words.ts";

@@ -1,7 +1,7 @@
 /** Runs of all chains, by state, opTime, trigger and person. */
 import { useNavigate } from "@tanstack/react-router";
-import { Page } from "../parts/Page.tsx";
-import { Filter, Select } from "../parts/Select.tsx";
+import { Filter, Select } from "../parts/controls/Select.tsx";
+import { Page } from "../parts/page/Page.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import styles from "./chains.module.css";

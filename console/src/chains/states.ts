@@ -1,6 +1,6 @@
 /** The states of runs and nodes as the console shows them. */
-import type { IconName } from "../parts/icons.tsx";
-import type { State } from "../parts/state.ts";
+import type { IconName } from "../parts/controls/icons.tsx";
+import type { State } from "../parts/states/state.ts";
 import type { NodeStatus, RunStatus } from "./api.ts";
 
 export const RUN_STATES: Readonly<Record<RunStatus, State>> = {

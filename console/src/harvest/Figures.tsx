@@ -1,6 +1,6 @@
 /** A few values side by side, each below its name. */
 import type { ComponentProps } from "react";
-import { Fields } from "../parts/Fields.tsx";
+import { Fields } from "../parts/page/Fields.tsx";
 import styles from "./harvest.module.css";
 
 export function Figures({ of }: { of: ComponentProps<typeof Fields>["rows"] }) {

@@ -2,11 +2,11 @@
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { useLive } from "../api/live.ts";
-import { durationText } from "../parts/durations.ts";
-import { Failure, Page } from "../parts/Page.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import { Tabs } from "../parts/Tabs.tsx";
-import { Time } from "../parts/Time.tsx";
+import { Tabs } from "../parts/controls/Tabs.tsx";
+import { Failure, Page } from "../parts/page/Page.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import { durationText } from "../parts/times/durations.ts";
+import { Time } from "../parts/times/Time.tsx";
 import { useWords } from "../words/words.ts";
 import { paths, type SourceSummary } from "./api.ts";
 import { CheckConnection } from "./control/CheckConnection.tsx";

@@ -2,12 +2,12 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { useLive } from "../api/live.ts";
-import { type Column, DataList } from "../parts/DataList.tsx";
-import { durationText } from "../parts/durations.ts";
-import { Loaded, Page } from "../parts/Page.tsx";
-import { Filter } from "../parts/Select.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import { Time } from "../parts/Time.tsx";
+import { Filter } from "../parts/controls/Select.tsx";
+import { type Column, DataList } from "../parts/page/DataList.tsx";
+import { Loaded, Page } from "../parts/page/Page.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import { durationText } from "../parts/times/durations.ts";
+import { Time } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { type Pause, paths, type SourceSummary } from "./api.ts";

@@ -1,7 +1,7 @@
 /** How long something took; it counts on while it goes on. */
 
-import { durationText } from "../parts/durations.ts";
-import { useNow } from "../parts/Time.tsx";
+import { durationText } from "../parts/times/durations.ts";
+import { useNow } from "../parts/times/Time.tsx";
 
 export function Took({ from, to }: { from: string; to: string | null }) {
   return to === null ? <SoFar from={from} /> : durationText(Date.parse(to) - Date.parse(from));

@@ -1,5 +1,5 @@
 /** A window of a source. Whole days of UTC are dates, which no time zone of the reader may move; the end is exclusive. */
-import { useFormats } from "../parts/time.ts";
+import { useFormats } from "../parts/times/time.ts";
 import { useWords } from "../words/words.ts";
 import type { TimeWindow } from "./api.ts";
 import { planWords } from "./plan-words.ts";

@@ -1,5 +1,5 @@
 /** The states of sources, plans, slices, tasks and runs as the six states of the console, in one place. */
-import type { State } from "../parts/state.ts";
+import type { State } from "../parts/states/state.ts";
 import type {
   CursorEvent,
   PlanStatus,

@@ -2,13 +2,14 @@
 import { act } from "../api/client.ts";
 import { refresh, useLive } from "../api/live.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
-import { Button } from "../parts/Button.tsx";
-import { Drawer } from "../parts/Drawer.tsx";
-import { Fields } from "../parts/Fields.tsx";
-import { Loaded } from "../parts/Page.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import { Time } from "../parts/Time.tsx";
-import { useAction } from "../parts/use-action.ts";
+import { useAction } from "../parts/actions/use-action.ts";
+import { Button } from "../parts/controls/Button.tsx";
+import { Drawer } from "../parts/dialogs/Drawer.tsx";
+import { ErrorText } from "../parts/page/ErrorText.tsx";
+import { Fields } from "../parts/page/Fields.tsx";
+import { Loaded } from "../parts/page/Page.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import { Time } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { type EventDetail, type EventState, paths } from "./api.ts";
@@ -44,7 +45,7 @@ export function EventDrawer({ tenant, id, onClose }: { tenant: string; id: strin
         {(event) => (
           <>
             <StateMark state={EVENT_STATES[event.state]} label={text[event.state]} />
-            {event.error !== null && <pre className={styles.error}>{event.error}</pre>}
+            {event.error !== null && <ErrorText>{event.error}</ErrorText>}
             {event.warnings.length > 0 && (
               <ul className={styles.warnings} aria-label={text.warnings}>
                 {event.warnings.map((warning) => (

@@ -1,7 +1,7 @@
 /** Events of OpenLineage as rows: when, what became of the run, which job, and whether the event was applied. */
-import { DataList } from "../parts/DataList.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import { Time } from "../parts/Time.tsx";
+import { DataList } from "../parts/page/DataList.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import { Time } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import type { LineageEvent } from "./api.ts";

@@ -1,5 +1,5 @@
 /** The kind of an asset, with its icon. */
-import { Icon } from "../parts/icons.tsx";
+import { Icon } from "../parts/controls/icons.tsx";
 import { useWords } from "../words/words.ts";
 import type { Kind } from "./api.ts";
 import { iconOf } from "./kinds.ts";

@@ -1,9 +1,9 @@
 /** Finds assets by the words of their names and of what is told of them; without words, lists them by kind. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import { onEndOf, useLive, useLiveList } from "../api/live.ts";
-import { type Column, DataList } from "../parts/DataList.tsx";
-import { Loaded, Panel } from "../parts/Page.tsx";
-import { Filter, Select } from "../parts/Select.tsx";
+import { Filter, Select } from "../parts/controls/Select.tsx";
+import { type Column, DataList } from "../parts/page/DataList.tsx";
+import { Loaded, Panel } from "../parts/page/Page.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { type Asset, KINDS, type Listed, type ListedAsset, paths, type SearchReply } from "./api.ts";

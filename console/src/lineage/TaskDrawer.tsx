@@ -3,14 +3,15 @@ import { Link } from "@tanstack/react-router";
 import { act } from "../api/client.ts";
 import { refresh, useLive } from "../api/live.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
-import { Button } from "../parts/Button.tsx";
-import { Drawer } from "../parts/Drawer.tsx";
-import { durationText } from "../parts/durations.ts";
-import { Fields } from "../parts/Fields.tsx";
-import { Loaded } from "../parts/Page.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import { Time } from "../parts/Time.tsx";
-import { useAction } from "../parts/use-action.ts";
+import { useAction } from "../parts/actions/use-action.ts";
+import { Button } from "../parts/controls/Button.tsx";
+import { Drawer } from "../parts/dialogs/Drawer.tsx";
+import { ErrorText } from "../parts/page/ErrorText.tsx";
+import { Fields } from "../parts/page/Fields.tsx";
+import { Loaded } from "../parts/page/Page.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import { durationText } from "../parts/times/durations.ts";
+import { Time } from "../parts/times/Time.tsx";
 import { useWords } from "../words/words.ts";
 import { paths, type TaskDetail, type TaskStatus } from "./api.ts";
 import styles from "./lineage.module.css";
@@ -66,7 +67,7 @@ export function TaskDrawer({ tenant, id, onClose }: { tenant: string; id: string
         {(task) => (
           <>
             <StateMark state={TASK_STATES[task.status]} label={text[`task_${task.status}`]} />
-            {task.lastError !== null && <pre className={styles.error}>{task.lastError}</pre>}
+            {task.lastError !== null && <ErrorText>{task.lastError}</ErrorText>}
             <Fields
               rows={[
                 [text.type, text[task.type]],

@@ -1,12 +1,12 @@
 /** Tenants and their states: what each has, what waits, and the steps of a full sync. */
 import { useNavigate } from "@tanstack/react-router";
 import { useLive } from "../api/live.ts";
-import { DataList } from "../parts/DataList.tsx";
-import { Split } from "../parts/Drawer.tsx";
-import { Loaded, Page, Panel } from "../parts/Page.tsx";
-import { Filter, Select } from "../parts/Select.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import { Time } from "../parts/Time.tsx";
+import { Filter, Select } from "../parts/controls/Select.tsx";
+import { Split } from "../parts/dialogs/Drawer.tsx";
+import { DataList } from "../parts/page/DataList.tsx";
+import { Loaded, Page, Panel } from "../parts/page/Page.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import { Time } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { type Paged, paths, type Tenant } from "./api.ts";

@@ -1,5 +1,5 @@
 /** The kinds of assets: their icons, which of them have data before and after them, and what they lie in. */
-import type { IconName } from "../parts/icons.tsx";
+import type { IconName } from "../parts/controls/icons.tsx";
 import type { Kind } from "./api.ts";
 
 const ICONS: Readonly<Partial<Record<Kind, IconName>>> = {

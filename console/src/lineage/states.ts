@@ -1,5 +1,5 @@
 /** The states of tenants, events, runs and tasks as the six states of the console, in one place. */
-import type { State } from "../parts/state.ts";
+import type { State } from "../parts/states/state.ts";
 import type { AttemptStatus, EventState, TaskStatus, TenantState } from "./api.ts";
 
 export const TENANT_STATES = { NEW: "waiting", SYNCING: "running", READY: "success" } as const satisfies Record<

@@ -1,8 +1,8 @@
 /** Throughput and lag over the same time as the lanes, with one cursor. */
 import { useMemo } from "react";
-import { durationText } from "../parts/durations.ts";
-import { Panel } from "../parts/Page.tsx";
-import { Plot } from "../parts/Plot.tsx";
+import { Plot } from "../parts/charts/Plot.tsx";
+import { Panel } from "../parts/page/Page.tsx";
+import { durationText } from "../parts/times/durations.ts";
 import { useWords } from "../words/words.ts";
 import type { Activity } from "./api.ts";
 import styles from "./OverviewPage.module.css";

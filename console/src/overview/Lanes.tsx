@@ -4,11 +4,11 @@
  */
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, memo, type PointerEvent, useRef, useState } from "react";
-import { GoTo } from "../parts/GoTo.tsx";
-import { Empty } from "../parts/Page.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import { GLYPHS } from "../parts/state.ts";
-import { useFormats } from "../parts/time.ts";
+import { GoTo } from "../parts/controls/GoTo.tsx";
+import { Empty } from "../parts/page/Page.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import { GLYPHS } from "../parts/states/state.ts";
+import { useFormats } from "../parts/times/time.ts";
 import { useWords } from "../words/words.ts";
 import type { Activity, Cell, Ended, Lane } from "./api.ts";
 import styles from "./Lanes.module.css";

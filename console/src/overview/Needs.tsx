@@ -2,12 +2,12 @@
 import { Link } from "@tanstack/react-router";
 import type { Finding } from "../admin/api.ts";
 import type { ApiError } from "../api/client.ts";
-import { GoTo } from "../parts/GoTo.tsx";
-import { Empty, Failure } from "../parts/Page.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import type { State } from "../parts/state.ts";
-import { Time } from "../parts/Time.tsx";
-import { useFormats } from "../parts/time.ts";
+import { GoTo } from "../parts/controls/GoTo.tsx";
+import { Empty, Failure } from "../parts/page/Page.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import type { State } from "../parts/states/state.ts";
+import { Time } from "../parts/times/Time.tsx";
+import { useFormats } from "../parts/times/time.ts";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import type { Activity, Need } from "./api.ts";

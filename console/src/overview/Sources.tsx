@@ -1,12 +1,12 @@
 /** The health of each source: whether it is slow, or we wait for permits, and how far behind we are. */
 import { useNavigate } from "@tanstack/react-router";
-import { DataList } from "../parts/DataList.tsx";
-import { durationText } from "../parts/durations.ts";
-import { GoTo } from "../parts/GoTo.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import type { State } from "../parts/state.ts";
-import { Time } from "../parts/Time.tsx";
-import { useFormats } from "../parts/time.ts";
+import { GoTo } from "../parts/controls/GoTo.tsx";
+import { DataList } from "../parts/page/DataList.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import type { State } from "../parts/states/state.ts";
+import { durationText } from "../parts/times/durations.ts";
+import { Time } from "../parts/times/Time.tsx";
+import { useFormats } from "../parts/times/time.ts";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import type { SourceHealth } from "./api.ts";

@@ -1,9 +1,9 @@
 /** What waits, by cause, the most first. */
-import { GoTo } from "../parts/GoTo.tsx";
-import { Empty } from "../parts/Page.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import { Time } from "../parts/Time.tsx";
-import { useFormats } from "../parts/time.ts";
+import { GoTo } from "../parts/controls/GoTo.tsx";
+import { Empty } from "../parts/page/Page.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import { Time } from "../parts/times/Time.tsx";
+import { useFormats } from "../parts/times/time.ts";
 import { useWords } from "../words/words.ts";
 import { COUNTED_MAX, type Waiting } from "./api.ts";
 import styles from "./OverviewPage.module.css";

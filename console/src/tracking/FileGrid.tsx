@@ -2,11 +2,11 @@
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
 import { onEndOf, useLiveList } from "../api/live.ts";
-import { Button } from "../parts/Button.tsx";
-import { Split } from "../parts/Drawer.tsx";
-import { HeatMap } from "../parts/HeatMap.tsx";
-import { Empty, Loaded, Panel } from "../parts/Page.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
+import { HeatMap } from "../parts/charts/HeatMap.tsx";
+import { Button } from "../parts/controls/Button.tsx";
+import { Split } from "../parts/dialogs/Drawer.tsx";
+import { Empty, Loaded, Panel } from "../parts/page/Page.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { type GridPage, paths, STAGES } from "./api.ts";

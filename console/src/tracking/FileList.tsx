@@ -2,11 +2,11 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { onEndOf, useLiveList } from "../api/live.ts";
-import { type Column, DataList } from "../parts/DataList.tsx";
-import { Loaded, Panel } from "../parts/Page.tsx";
-import type { State } from "../parts/state.ts";
-import { Time } from "../parts/Time.tsx";
-import { type Formats, useFormats } from "../parts/time.ts";
+import { type Column, DataList } from "../parts/page/DataList.tsx";
+import { Loaded, Panel } from "../parts/page/Page.tsx";
+import type { State } from "../parts/states/state.ts";
+import { Time } from "../parts/times/Time.tsx";
+import { type Formats, useFormats } from "../parts/times/time.ts";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { type FilePage, type FileSummary, paths, STAGES, type Stage } from "./api.ts";

@@ -2,12 +2,12 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { onEndOf, useLiveList } from "../api/live.ts";
 import { shell } from "../app/words.ts";
-import { type Column, DataList } from "../parts/DataList.tsx";
-import { Split } from "../parts/Drawer.tsx";
-import { Loaded, Page, Panel } from "../parts/Page.tsx";
-import { Select } from "../parts/Select.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import { Time } from "../parts/Time.tsx";
+import { Select } from "../parts/controls/Select.tsx";
+import { Split } from "../parts/dialogs/Drawer.tsx";
+import { type Column, DataList } from "../parts/page/DataList.tsx";
+import { Loaded, Page, Panel } from "../parts/page/Page.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import { Time } from "../parts/times/Time.tsx";
 import { useWords } from "../words/words.ts";
 import { paths, type Shard, type ShardPage, STAGES, STATUSES, statusIn } from "./api.ts";
 import { RetryAll } from "./RetryAll.tsx";

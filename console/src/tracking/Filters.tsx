@@ -1,6 +1,6 @@
 /** The filters that all lists of tracking have: the beginning of a file's name, and the stage. */
 import type { ReactNode } from "react";
-import { Filter, Select } from "../parts/Select.tsx";
+import { Filter, Select } from "../parts/controls/Select.tsx";
 import { useWords } from "../words/words.ts";
 import { STAGES } from "./api.ts";
 import styles from "./tracking.module.css";

@@ -4,14 +4,15 @@ import type { ReactNode } from "react";
 import { act } from "../api/client.ts";
 import { refresh, useLive } from "../api/live.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
-import { Button } from "../parts/Button.tsx";
-import { Drawer } from "../parts/Drawer.tsx";
-import { durationText } from "../parts/durations.ts";
-import { Fields } from "../parts/Fields.tsx";
-import { Loaded } from "../parts/Page.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import { Time, useNow } from "../parts/Time.tsx";
-import { useAction } from "../parts/use-action.ts";
+import { useAction } from "../parts/actions/use-action.ts";
+import { Button } from "../parts/controls/Button.tsx";
+import { Drawer } from "../parts/dialogs/Drawer.tsx";
+import { ErrorText } from "../parts/page/ErrorText.tsx";
+import { Fields } from "../parts/page/Fields.tsx";
+import { Loaded } from "../parts/page/Page.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import { durationText } from "../parts/times/durations.ts";
+import { Time, useNow } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { paths, type Shard, type ShardPage, STAGES, type Stage, statusIn } from "./api.ts";
@@ -64,12 +65,7 @@ function ShardDetail({ filename, shard }: { filename: string; shard: Shard }) {
           );
         })}
       </ul>
-      {shard.last_error !== undefined && (
-        // It scrolls, so the keyboard must reach it.
-        <pre className={styles.error} tabIndex={0}>
-          {shard.last_error}
-        </pre>
-      )}
+      {shard.last_error !== undefined && <ErrorText>{shard.last_error}</ErrorText>}
       <Fields
         rows={[
           [text.worker, shard.worker],

@@ -1,8 +1,8 @@
 /** The four stages: what is ready, started and failed, how long the oldest waits, and how fast it goes. */
 import { Link } from "@tanstack/react-router";
-import { durationText } from "../parts/durations.ts";
-import { useNow } from "../parts/Time.tsx";
-import { useFormats } from "../parts/time.ts";
+import { durationText } from "../parts/times/durations.ts";
+import { useNow } from "../parts/times/Time.tsx";
+import { useFormats } from "../parts/times/time.ts";
 import { useWords } from "../words/words.ts";
 import type { Queues, StageQueue } from "./api.ts";
 import styles from "./tracking.module.css";

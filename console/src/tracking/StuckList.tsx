@@ -1,11 +1,11 @@
 /** What is stuck and why, and the retry of all that match. */
 import { onEndOf, useLiveList } from "../api/live.ts";
-import { DataList } from "../parts/DataList.tsx";
-import { Split } from "../parts/Drawer.tsx";
-import { Loaded, Panel } from "../parts/Page.tsx";
-import { Select } from "../parts/Select.tsx";
-import { StateMark } from "../parts/StateMark.tsx";
-import { Time } from "../parts/Time.tsx";
+import { Select } from "../parts/controls/Select.tsx";
+import { Split } from "../parts/dialogs/Drawer.tsx";
+import { DataList } from "../parts/page/DataList.tsx";
+import { Loaded, Panel } from "../parts/page/Page.tsx";
+import { StateMark } from "../parts/states/StateMark.tsx";
+import { Time } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { paths, REASONS, type StuckPage, type StuckShard } from "./api.ts";

@@ -1,9 +1,9 @@
 /** Files on their way through the stages: the queues, where every shard is, and what is stuck. */
 import { useLive } from "../api/live.ts";
 import { shell } from "../app/words.ts";
-import { Loaded, Page } from "../parts/Page.tsx";
-import { Select } from "../parts/Select.tsx";
-import { Tabs } from "../parts/Tabs.tsx";
+import { Select } from "../parts/controls/Select.tsx";
+import { Tabs } from "../parts/controls/Tabs.tsx";
+import { Loaded, Page } from "../parts/page/Page.tsx";
 import { useWords } from "../words/words.ts";
 import { paths, type Queues, STATUSES } from "./api.ts";
 import { FileGrid } from "./FileGrid.tsx";

@@ -1,5 +1,5 @@
 /** The shards of a file in one stage, by state, for its bar. */
-import type { State } from "../parts/state.ts";
+import type { State } from "../parts/states/state.ts";
 import { type FileSummary, STAGES, type Stage, type Status } from "./api.ts";
 
 export interface StagePart {

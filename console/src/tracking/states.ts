@@ -1,7 +1,7 @@
 /** The statuses of shards as the six states of the console, in one place. */
 import { useMemo } from "react";
-import type { Look } from "../parts/heat-map.ts";
-import { GLYPHS, type State } from "../parts/state.ts";
+import type { Look } from "../parts/charts/heat-map.ts";
+import { GLYPHS, type State } from "../parts/states/state.ts";
 import { useWords } from "../words/words.ts";
 import { type Shard, STAGES, type Stage, type Status, statusIn } from "./api.ts";
 import { tracking } from "./words.ts";

@@ -1,7 +1,7 @@
 /** The rates of the stages while the page is open. */
 import { useEffect, useState } from "react";
 import { serverClock } from "../api/clock.ts";
-import { useNow } from "../parts/Time.tsx";
+import { useNow } from "../parts/times/Time.tsx";
 import type { Queues, Stage } from "./api.ts";
 import { ratePerMinute, type Sample, withSample } from "./rates.ts";
 

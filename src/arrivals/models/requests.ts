@@ -24,6 +24,7 @@ import {
   stopInstances,
 } from "../store/instances.ts";
 import { existingModels } from "../store/models.ts";
+import { setTimedOut } from "../store/parked.ts";
 import { endLostTasks } from "../store/tasks.ts";
 import { ENDED_TOPIC, HELD_TOPIC, READY_TOPIC } from "../topics.ts";
 import { unknownModel } from "../unknown-names.ts";
@@ -163,6 +164,12 @@ export function createRequests({ db, wake, hints, chains, onStopped }: RequestsD
         const found = await lockStoppable(tx, modelId, opTime ?? null, AT_ONCE_MAX);
         const own = found.filter(({ state }) => state !== "parked"); // A parked one ends with the run of its chain.
         await stopInstances(tx, own);
+        // Whose chain is being stopped because it took too long is not tried again any more.
+        await setTimedOut(
+          tx,
+          found.flatMap(({ chain_run_id: runId }) => runId ?? []),
+          false,
+        );
         await endLostTasks(tx, own, message);
         const details = { opTime: opTime ?? null, opTimes: found.length, ...(reason === undefined ? {} : { reason }) };
         await audit(tx, actor, "model.stop", modelId, details);

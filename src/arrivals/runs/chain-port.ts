@@ -10,8 +10,8 @@ export interface ChainPort {
   outcome(runId: string, artifactBytesMax: number): Promise<ChainEnd | undefined>;
   /** Those of the runs that have not ended. */
   underWay(runIds: readonly string[]): Promise<Set<string>>;
-  /** Asks it to stop. */
-  stop(runId: string, reason: string): Promise<void>;
+  /** Asks it to stop. `also` writes in that transaction, unless the run is being stopped already or has ended. */
+  stop(runId: string, reason: string, also?: (tx: Queryable) => Promise<void>): Promise<void>;
   /** The run that this run and its ancestors were started for. */
   rootOf(runId: string): Promise<string | undefined>;
   /**

@@ -75,7 +75,7 @@ class StoppedByHand extends ModelFailure {}
 /** Undefined if it is under way: it had failed and was continued before this was read. */
 async function artifactsOf(
   { chains, bytesMax }: ExecuteDeps,
-  { model, parkedSeconds }: Run,
+  { timedOut }: Run,
   chainRunId: string,
 ): Promise<unknown[] | undefined> {
   const end = await chains.outcome(chainRunId, bytesMax);
@@ -83,8 +83,7 @@ async function artifactsOf(
   const { status, reason, artifacts, artifactBytes } = end;
   if (status !== "SUCCESS") {
     const sentence = `Run ${chainRunId} of its chain ended as ${status}: ${reason ?? "no reason given"}`;
-    const isTimeout = parkedSeconds >= model.timeout_seconds;
-    throw status === "STOPPED" && !isTimeout ? new StoppedByHand(sentence) : new ModelFailure(sentence);
+    throw status === "STOPPED" && !timedOut ? new StoppedByHand(sentence) : new ModelFailure(sentence);
   }
   if (artifacts !== null) return artifacts;
   const returned = `The last nodes of run ${chainRunId} return ${artifactBytes} bytes`;

@@ -31,6 +31,7 @@ export interface Run extends ClaimedInstance {
   taskId: string;
   consumed: Consumed;
   parkedSeconds: number;
+  timedOut: boolean;
   model: ModelRow;
 }
 

@@ -8,7 +8,7 @@ import { LeaseLost } from "../../kernel/work/run-control.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import type { ArrivalsHints } from "../catalogue.ts";
 import { instanceId } from "../hint-ids.ts";
-import { continueFailed, overdueChainRuns, park, parkedChainRuns, returnParked } from "../store/parked.ts";
+import { continueFailed, overdueChainRuns, park, parkedChainRuns, returnParked, setTimedOut } from "../store/parked.ts";
 import { READY_TOPIC, TIMER_TOPIC } from "../topics.ts";
 import type { ChainPort, ChainRunChange } from "./chain-port.ts";
 import type { Run } from "./finish.ts";
@@ -64,11 +64,10 @@ export function createParking({ db, wake, hints, chains }: ParkingDeps): Parking
         idsOf(({ status }) => status !== "RUNNING"),
       ),
     );
-    await continued(
-      tx,
-      idsOf(({ status }) => status === "RUNNING"),
-      "parked",
-    );
+    const goingOn = idsOf(({ status }) => status === "RUNNING");
+    await continued(tx, goingOn, "parked");
+    // Of a model that no worker has claimed since the time-out: whoever stops the run next stops it by hand.
+    await setTimedOut(tx, goingOn, false);
     await continued(
       tx,
       idsOf(({ status, runId }) => status === "SUCCESS" && !awaited.has(runId)),
@@ -114,7 +113,7 @@ export function createParking({ db, wake, hints, chains }: ParkingDeps): Parking
     async stopOverdue() {
       const overdue = await overdueChainRuns(db, AT_ONCE);
       for (const { chain_run_id: runId, timeout_seconds: seconds } of overdue) {
-        await chains.stop(runId, `Its chain took longer than ${seconds} s.`);
+        await chains.stop(runId, `Its chain took longer than ${seconds} s.`, (tx) => setTimedOut(tx, [runId], true));
       }
       return overdue.length;
     },

@@ -183,9 +183,13 @@ describe("a model that runs a chain", () => {
   const chainRuns = () =>
     database.query<{ run_id: string; status: string }>("select run_id, status from chains.job_run order by created_at");
 
-  async function openModel(retry: object, fields: object = {}) {
+  async function openModel(
+    retry: object,
+    fields: object = {},
+    roles: ("scheduler" | "worker")[] = ["scheduler", "worker"],
+  ) {
     await chains.define(chainProcess, [{ id: "n" }], { name: "work" });
-    const process = await open({ chains: chainProcess.called });
+    const process = await open({ chains: chainProcess.called, roles });
     await define(process, "m", ["a"], { chain: "work", retry: { maxAttempts: 2, ...retry }, ...fields });
     await process.announce(arrival("a", "1"));
     return process;
@@ -213,6 +217,88 @@ describe("a model that runs a chain", () => {
     await ended("FAILED");
     expect(await state("m", "1")).toBe("idle");
     expect(await chainRuns()).toHaveLength(1);
+  });
+
+  describe("that was stopped by a person", () => {
+    const runId = async () => (await chainRuns())[0]?.run_id ?? "";
+    const ageRun = () =>
+      database.query(
+        "update arrivals.metrics_task_log set start_time = now() - interval '1 day' where status = 'RUNNING'",
+      );
+    const overdue = () => database.query("update arrivals.model_instance set due_at = now() where state = 'parked'");
+    const chainStatus = (status: string) =>
+      until(async () => (await chainRuns())[0]?.status === status, `the run of the chain to be ${status}`);
+    /** The node of the chain, once stopped, ends when the test releases it. */
+    function stoppingSlowly() {
+      const work = held({ ignoresAbort: true });
+      chains.acts.set("n", async (ctx, cfg) => {
+        await work.act(ctx, cfg);
+        ctx.signal.throwIfAborted();
+        return {};
+      });
+      const aborted = () => until(() => work.contexts[0]?.signal.aborted, "the node to be aborted");
+      return { ...work, aborted };
+    }
+
+    test("is not run anew, however long ago the model's run began and the person had retried it", async () => {
+      chains.acts.set("n", () => {
+        throw new Error("the source is gone");
+      });
+      await openModel({ backoffMs: HOUR_MS, maxAttempts: 3 });
+      await retrying();
+      const work = held();
+      chains.acts.set("n", work.act);
+      await chainProcess.runs.retry(await runId(), { downstream: false, reason: null }, ACTOR);
+      await work.begun();
+      await ageRun();
+      await chainProcess.runs.stop(await runId(), ACTOR);
+      await ended("FAILED");
+      expect(await state("m", "1")).toBe("idle");
+    });
+
+    test("is not run anew if the time-out passes while the chain is being stopped", async () => {
+      const work = stoppingSlowly();
+      const process = await openModel({ backoffMs: 0 }, {}, ["worker"]);
+      await work.begun();
+      await chainProcess.runs.stop(await runId(), ACTOR);
+      await overdue();
+      expect(await process.timers.runOnce()).toMatchObject({ stopped: 1 });
+      await work.aborted();
+      work.release();
+      await ended("FAILED");
+      expect(await state("m", "1")).toBe("idle");
+    });
+
+    test("is not run anew if the person stops the model while its time-out stops the chain", async () => {
+      const work = stoppingSlowly();
+      const process = await openModel({ backoffMs: 0 }, {}, ["worker"]);
+      await work.begun();
+      await overdue();
+      await process.timers.runOnce();
+      await chainStatus("STOPPING");
+      expect(await process.requests.stop("m", {}, ACTOR)).toEqual([{ opTime: "1", was: "parked" }]);
+      await work.aborted();
+      work.release();
+      await ended("FAILED");
+      expect(await state("m", "1")).toBe("idle");
+      expect(await chainRuns()).toHaveLength(1);
+    });
+
+    test("is not run anew if its time-out had stopped the chain before, and the person has resumed it", async () => {
+      chains.acts.set("n", held().act);
+      const process = await openModel({ backoffMs: 0 }, {}, ["worker"]);
+      await until(async () => (await state("m", "1")) === "parked", "the model to be parked");
+      await process.worker.stop();
+      await overdue();
+      await process.timers.runOnce();
+      await chainStatus("STOPPED");
+      await chainProcess.runs.resume(await runId(), ACTOR);
+      await chainProcess.runs.stop(await runId(), ACTOR);
+      await chainStatus("STOPPED");
+      await open({ chains: chainProcess.called, roles: ["worker"] });
+      await ended("FAILED");
+      expect(await state("m", "1")).toBe("idle");
+    });
   });
 
   test("runs it anew after it took too long", async () => {

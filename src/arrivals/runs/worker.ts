@@ -40,6 +40,8 @@ interface Task {
   consumed: Consumed;
   /** How long it was parked with its chain before this claim. */
   parkedSeconds: number;
+  /** Its chain was stopped because it took too long. */
+  timedOut: boolean;
 }
 type ClaimedRun = ClaimedInstance & Task;
 type Held = InstanceKey & { fence: string };
@@ -183,12 +185,13 @@ async function beginRuns(tx: Queryable, claimed: readonly ClaimedInstance[], wor
   }));
   const begun = await beginTasks(tx, fresh, worker);
   const tasks = [
-    ...begun.map((row) => ({ ...row, parkedSeconds: 0 })),
+    ...begun.map((row) => ({ ...row, parkedSeconds: 0, timedOut: false })),
     ...(returned.length > 0 ? await tasksUnderWay(tx, returned) : []),
   ];
   return claimed.map(({ model_id, op_time, fence }): [string, Task] => {
     const row = tasks.find((task) => task.model_id === model_id && task.op_time === op_time);
     if (!row) throw new Error(`the run of ${model_id} for ${op_time} has no row in the log`);
-    return [fence, { taskId: row.id, consumed: row.consumed, parkedSeconds: row.parkedSeconds }];
+    const { id: taskId, consumed, parkedSeconds, timedOut } = row;
+    return [fence, { taskId, consumed, parkedSeconds, timedOut }];
   });
 }

@@ -69,7 +69,7 @@ const CONTINUE = statement<{ chain_run_id: string }>(
      returning f.id, f.chain_run_id
    )
    update arrivals.metrics_task_log l
-   set status = 'RUNNING', end_time = null, message = null, warnings = '[]' from moved where l.id = moved.id
+   set status = 'RUNNING', end_time = null, message = null, warnings = '[]', timed_out = false from moved where l.id = moved.id
    returning moved.chain_run_id`,
 );
 
@@ -100,6 +100,17 @@ const OVERDUE = statement<{ chain_run_id: string; timeout_seconds: number }>(
 /** Runs of chains that take longer than their models allow. Each is answered again after a minute, in case its stop failed. */
 export function overdueChainRuns(db: Queryable, limit: number) {
   return db.rows(OVERDUE, [limit]);
+}
+
+const SET_TIMED_OUT = statement(
+  "arrivals.parked.set_timed_out",
+  `update arrivals.metrics_task_log set timed_out = $2
+   where chain_run_id = any($1::uuid[]) and status = 'RUNNING' and timed_out <> $2`,
+);
+
+/** Whether the runs of models with these runs of chains have timed out. Call it in the transaction that makes it so. */
+export async function setTimedOut(tx: Queryable, chainRunIds: readonly string[], timedOut: boolean): Promise<void> {
+  if (chainRunIds.length > 0) await tx.rows(SET_TIMED_OUT, [chainRunIds, timedOut]);
 }
 
 const PARKED = statement<{ chain_run_id: string }>(

@@ -79,9 +79,9 @@ export async function endTasksOf(tx: Queryable, modelId: string, message: string
   await tx.rows(END_OF_MODEL, [modelId, message]);
 }
 
-const UNDER_WAY = statement<InstanceKey & { id: string; consumed: Consumed; parkedSeconds: number }>(
+const UNDER_WAY = statement<InstanceKey & { id: string; consumed: Consumed; parkedSeconds: number; timedOut: boolean }>(
   "arrivals.task.under_way",
-  `select t.id::text as id, t.model_id, t.op_time, t.consumed,
+  `select t.id::text as id, t.model_id, t.op_time, t.consumed, t.timed_out as "timedOut",
           extract(epoch from now() - t.start_time)::float8 as "parkedSeconds"
    from ${itemsByKey({ model_id: "text", op_time: "text" })}
    join arrivals.metrics_task_log t on t.model_id = i.model_id and t.op_time = i.op_time where t.status = 'RUNNING'`,

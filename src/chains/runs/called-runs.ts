@@ -28,8 +28,8 @@ export interface CalledRuns {
   outcome(runId: string, artifactBytesMax: number): Promise<CallEnd | undefined>;
   /** Those of the runs that have not ended. */
   underWay(runIds: readonly string[]): Promise<Set<string>>;
-  /** Stops it in the name of Millrace. */
-  stop(runId: string, reason: string): Promise<void>;
+  /** Stops it in the name of Millrace. `also` writes in that transaction, unless it is being stopped already or has ended. */
+  stop(runId: string, reason: string, also?: (tx: Queryable) => Promise<void>): Promise<void>;
   /** The run that this run and its ancestors were started for. */
   rootOf(runId: string): Promise<string | undefined>;
   /** Sets the listener that is called in the transaction that ends called runs, or continues ended ones. */
@@ -116,7 +116,7 @@ export function createCalledRuns(deps: CalledRunsDeps): CalledRuns {
     },
 
     underWay: (runIds) => runsUnderWay(db, runIds),
-    stop: (runId, reason) => runs.stopChild(runId, reason),
+    stop: runs.stopChild,
     rootOf: (runId) => rootOf(db, runId),
     onChange: deps.onChange,
 

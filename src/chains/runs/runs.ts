@@ -60,8 +60,8 @@ export interface Runs {
   resume(runId: string, actor: Actor, request?: Previewed): Promise<Effect>;
   retry(runId: string, request: RetryRequest, actor: Actor): Promise<Retried>;
   complete(runId: string, request: CompleteRequest, actor: Actor): Promise<Completed>;
-  /** Stops it in the name of Millrace. */
-  stopChild(runId: string, reason: string): Promise<void>;
+  /** Stops it in the name of Millrace. `also` writes in that transaction, unless it is being stopped already or has ended. */
+  stopChild(runId: string, reason: string, also?: Also): Promise<void>;
   /** Stops a child run, unless a node waits for it again. */
   stopOrphan(runId: string): Promise<void>;
   /** Retries it in the name of Millrace, for the next attempt of its parent node. Returns whether there was anything to retry. */
@@ -292,8 +292,8 @@ export function createRuns(deps: {
       });
     },
 
-    async stopChild(runId, reason) {
-      await stop(runId, { by: SYSTEM, reason }).catch((error: unknown) => {
+    async stopChild(runId, reason, also) {
+      await stop(runId, { by: SYSTEM, reason }, also).catch((error: unknown) => {
         if (!(error instanceof ApiError)) throw error; // It has ended meanwhile.
       });
     },

@@ -6,6 +6,7 @@
 import type { ErrorObject } from "ajv";
 import { didYouMean } from "../nearest.ts";
 import { counted } from "../text/sentences.ts";
+import { isRecord } from "./is-record.ts";
 import { accepts, type JsonSchema } from "./schema-words.ts";
 
 /** Where the error is: for an unknown, missing or misnamed key, the key itself instead of the object around it. */
@@ -26,12 +27,21 @@ export function written(path: readonly string[]): string {
   return path.reduce((text, step) => (/^\d+$/.test(step) ? `${text}[${step}]` : text ? `${text}.${step}` : step), "");
 }
 
-/** Ajv reports each branch of an alternative, and then the alternative as a whole: only the whole is kept. */
+/**
+ * Ajv reports each branch of an alternative, and then the alternative as a whole: only the whole is kept. Of a group of fields that
+ * only one branch takes, such as `retry: { maxAttempt: 3 }` where null is the other, the errors of that branch are kept instead.
+ */
 export function onePerPlace(errors: readonly ErrorObject[]): ErrorObject[] {
   const kept: ErrorObject[] = [];
   for (const error of errors) {
-    if (isAlternative(error)) while (isBranchOf(kept.at(-1), error)) kept.pop();
-    kept.push(error);
+    const branches: ErrorObject[] = [];
+    if (isAlternative(error)) {
+      for (let last = kept.at(-1); isBranchOf(last, error); last = kept.at(-1)) {
+        branches.unshift(last);
+        kept.pop();
+      }
+    }
+    kept.push(...(meantBranch(branches, error) ?? [error]));
   }
   return [...new Map(kept.map((error) => [pathOf(error).join("/"), error])).values()];
 }
@@ -116,7 +126,19 @@ function isAlternative({ keyword }: ErrorObject): boolean {
   return keyword === "anyOf" || keyword === "oneOf";
 }
 
-function isBranchOf(error: ErrorObject | undefined, whole: ErrorObject): boolean {
+/** The errors of the only branch that takes a group of fields, if that is the value. */
+function meantBranch(branches: readonly ErrorObject[], whole: ErrorObject): ErrorObject[] | undefined {
+  if (!isRecord(whole.data)) return undefined;
+  const branchOf = ({ schemaPath }: ErrorObject) => schemaPath.slice(whole.schemaPath.length).split("/")[1] ?? "";
+  const others = branches.filter(
+    ({ keyword, instancePath }) => keyword === "type" && instancePath === whole.instancePath,
+  );
+  const refused = new Set(others.map(branchOf));
+  const meant = branches.filter((error) => !refused.has(branchOf(error)));
+  return new Set(meant.map(branchOf)).size === 1 ? meant : undefined;
+}
+
+function isBranchOf(error: ErrorObject | undefined, whole: ErrorObject): error is ErrorObject {
   return (
     error !== undefined &&
     error.schemaPath.startsWith(`${whole.schemaPath}/`) &&

@@ -1,12 +1,12 @@
 /** Why was this run slower than an earlier one? Node by node: what waited, ran and paused longer, what cost most first. */
 import { useLive } from "../../api/live.ts";
-import { type Column, DataList } from "../../parts/DataList.tsx";
-import { durationText } from "../../parts/durations.ts";
-import { Empty, Loaded } from "../../parts/Page.tsx";
-import { Select } from "../../parts/Select.tsx";
-import { StateMark } from "../../parts/StateMark.tsx";
-import { useNow } from "../../parts/Time.tsx";
-import { useFormats } from "../../parts/time.ts";
+import { Select } from "../../parts/controls/Select.tsx";
+import { type Column, DataList } from "../../parts/page/DataList.tsx";
+import { Empty, Loaded } from "../../parts/page/Page.tsx";
+import { StateMark } from "../../parts/states/StateMark.tsx";
+import { durationText } from "../../parts/times/durations.ts";
+import { useNow } from "../../parts/times/Time.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { type ComparedNode, type Comparison, type NodeTimes, paths } from "../api.ts";

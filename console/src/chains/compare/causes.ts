@@ -1,5 +1,5 @@
 /** What a comparison says in sentences. */
-import { durationText } from "../../parts/durations.ts";
+import { durationText } from "../../parts/times/durations.ts";
 import type { ComparedNode, Comparison, TimedRun } from "../api.ts";
 import type { runWords } from "../run/words.ts";
 import { tookMs } from "../states.ts";

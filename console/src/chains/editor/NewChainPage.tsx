@@ -1,5 +1,5 @@
 /** A chain that does not exist yet, written as text. */
-import { Page } from "../../parts/Page.tsx";
+import { Page } from "../../parts/page/Page.tsx";
 import { useWords } from "../../words/words.ts";
 import { ChainEditor } from "./ChainEditor.tsx";
 import { definitionWords } from "./words.ts";

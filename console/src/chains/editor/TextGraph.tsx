@@ -2,7 +2,7 @@
 import { useMemo, useState } from "react";
 import type { Diagnostic } from "../../parts/editor/text.ts";
 import { Graph } from "../../parts/graph/Graph.tsx";
-import { Empty } from "../../parts/Page.tsx";
+import { Empty } from "../../parts/page/Page.tsx";
 import { useWords } from "../../words/words.ts";
 import styles from "../definition.module.css";
 import { iconOf } from "../states.ts";

@@ -2,12 +2,12 @@
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useLive } from "../../api/live.ts";
-import { type Column, DataList } from "../../parts/DataList.tsx";
-import { durationText } from "../../parts/durations.ts";
-import { Loaded } from "../../parts/Page.tsx";
-import { StateMark } from "../../parts/StateMark.tsx";
-import { GLYPHS, type State } from "../../parts/state.ts";
-import { useNow } from "../../parts/Time.tsx";
+import { type Column, DataList } from "../../parts/page/DataList.tsx";
+import { Loaded } from "../../parts/page/Page.tsx";
+import { StateMark } from "../../parts/states/StateMark.tsx";
+import { GLYPHS, type State } from "../../parts/states/state.ts";
+import { durationText } from "../../parts/times/durations.ts";
+import { useNow } from "../../parts/times/Time.tsx";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { paths, type Run, type RunNode, type Timeline } from "../api.ts";

@@ -2,7 +2,7 @@
  * The times of nodes as bars on one axis: pure functions, apart from the page. The axis begins with the first start. Where
  * nothing runs for long, it is folded, so that a night between two attempts does not squash the rest.
  */
-import type { State } from "../../parts/state.ts";
+import type { State } from "../../parts/states/state.ts";
 import type { RunNode, Timeline } from "../api.ts";
 import { NODE_STATES } from "../states.ts";
 

@@ -13,9 +13,9 @@ import {
   useRef,
   useState,
 } from "react";
-import { durationText } from "../../parts/durations.ts";
-import { GLYPHS, type State } from "../../parts/state.ts";
-import { useNow } from "../../parts/Time.tsx";
+import { GLYPHS, type State } from "../../parts/states/state.ts";
+import { durationText } from "../../parts/times/durations.ts";
+import { useNow } from "../../parts/times/Time.tsx";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import type { GridNode, NodeStatus, TimedRun } from "../api.ts";

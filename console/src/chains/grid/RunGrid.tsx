@@ -1,8 +1,8 @@
 /** The nodes of a chain over its last runs: since when does a node fail? Nodes are read a page at a time, those in view only. */
 import { useState } from "react";
 import { useLive } from "../../api/live.ts";
-import { Button } from "../../parts/Button.tsx";
-import { Empty, Loaded } from "../../parts/Page.tsx";
+import { Button } from "../../parts/controls/Button.tsx";
+import { Empty, Loaded } from "../../parts/page/Page.tsx";
 import { useWords } from "../../words/words.ts";
 import { type Grid, paths } from "../api.ts";
 import styles from "../chains.module.css";

@@ -1,5 +1,5 @@
 /** The choice of an attempt of a node; nothing if there is only one. */
-import { Select } from "../../parts/Select.tsx";
+import { Select } from "../../parts/controls/Select.tsx";
 import { useWords } from "../../words/words.ts";
 import type { RunNode } from "../api.ts";
 import { runWords } from "../run/words.ts";

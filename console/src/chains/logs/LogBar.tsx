@@ -1,10 +1,10 @@
 /** The bar over a log: find, level, follow, copy and download. */
 import type { RefObject } from "react";
-import { Button } from "../../parts/Button.tsx";
+import { toast, toastError } from "../../parts/actions/toasts.tsx";
 import { copyText } from "../../parts/browser-features.ts";
-import { Select } from "../../parts/Select.tsx";
-import { useFormats } from "../../parts/time.ts";
-import { toast, toastError } from "../../parts/toasts.tsx";
+import { Button } from "../../parts/controls/Button.tsx";
+import { Select } from "../../parts/controls/Select.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { runWords } from "../run/words.ts";

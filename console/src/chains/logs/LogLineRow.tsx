@@ -1,6 +1,6 @@
 /** One line of a log: its number, which marks it, its time, and its text with what was found in it. */
 import { memo, type ReactNode } from "react";
-import { useFormats } from "../../parts/time.ts";
+import { useFormats } from "../../parts/times/time.ts";
 import { useWords } from "../../words/words.ts";
 import { runWords } from "../run/words.ts";
 import styles from "./LogView.module.css";

@@ -1,7 +1,9 @@
 /** The log of a node with the page to itself, with the choice of the node and of the attempt. */
-import { Empty } from "../../parts/Page.tsx";
-import { Select } from "../../parts/Select.tsx";
-import { StateMark } from "../../parts/StateMark.tsx";
+
+import { Select } from "../../parts/controls/Select.tsx";
+import { ErrorText } from "../../parts/page/ErrorText.tsx";
+import { Empty } from "../../parts/page/Page.tsx";
+import { StateMark } from "../../parts/states/StateMark.tsx";
 import { useWords } from "../../words/words.ts";
 import type { RunNode } from "../api.ts";
 import styles from "../chains.module.css";
@@ -45,7 +47,7 @@ export function LogTab({ runId, nodes, selected, attempt, line, onChange }: LogT
         <AttemptSelect node={node} attempt={shown} onChange={onChange} />
         <StateMark state={NODE_STATES[node.status]} />
       </div>
-      {node.lastError !== null && shown === node.attempt && <pre className={styles.error}>{node.lastError}</pre>}
+      {node.lastError !== null && shown === node.attempt && <ErrorText>{node.lastError}</ErrorText>}
       <LogView
         runId={runId}
         nodeId={node.nodeId}

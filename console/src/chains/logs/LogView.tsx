@@ -13,8 +13,8 @@ import {
   useRef,
   useState,
 } from "react";
-import { Empty, Loaded } from "../../parts/Page.tsx";
-import { useFormats } from "../../parts/time.ts";
+import { Empty, Loaded } from "../../parts/page/Page.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { runWords } from "../run/words.ts";

@@ -3,13 +3,14 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { useLive } from "../../api/live.ts";
 import { useWhyNot } from "../../app/use-why-not.ts";
-import { Button } from "../../parts/Button.tsx";
-import { Drawer } from "../../parts/Drawer.tsx";
-import { percentText } from "../../parts/durations.ts";
-import { Fields } from "../../parts/Fields.tsx";
-import { Loaded } from "../../parts/Page.tsx";
-import { StateMark } from "../../parts/StateMark.tsx";
-import { Time } from "../../parts/Time.tsx";
+import { Button } from "../../parts/controls/Button.tsx";
+import { Drawer } from "../../parts/dialogs/Drawer.tsx";
+import { ErrorText } from "../../parts/page/ErrorText.tsx";
+import { Fields } from "../../parts/page/Fields.tsx";
+import { Loaded } from "../../parts/page/Page.tsx";
+import { StateMark } from "../../parts/states/StateMark.tsx";
+import { percentText } from "../../parts/times/durations.ts";
+import { Time } from "../../parts/times/Time.tsx";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { type Attempt, type NodeDetail, paths, type RunNode } from "../api.ts";
@@ -61,7 +62,7 @@ export function NodePanel({ runId, node, previews, attempt, line, onLog, onClose
       }
     >
       <StateMark state={NODE_STATES[status]} />
-      {node.lastError !== null && <pre className={styles.error}>{node.lastError}</pre>}
+      {node.lastError !== null && <ErrorText>{node.lastError}</ErrorText>}
       {node.attempt > 0 && (
         <>
           <div className={styles.logHead}>

@@ -1,6 +1,6 @@
 /** The same nodes as in the graph, as a list: for screen readers, and for runs that are too large to be drawn. */
-import { type Column, DataList } from "../../parts/DataList.tsx";
-import { StateMark } from "../../parts/StateMark.tsx";
+import { type Column, DataList } from "../../parts/page/DataList.tsx";
+import { StateMark } from "../../parts/states/StateMark.tsx";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import type { NodeStatus, RunNode } from "../api.ts";

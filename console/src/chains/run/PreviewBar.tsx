@@ -1,5 +1,5 @@
 /** What an action would do, in numbers, with its confirmation. The graph and the table show the same node by node. */
-import { Button } from "../../parts/Button.tsx";
+import { Button } from "../../parts/controls/Button.tsx";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import type { NodeStatus } from "../api.ts";

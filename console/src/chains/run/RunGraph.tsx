@@ -1,9 +1,9 @@
 /** The nodes of a run as a graph, with their live states and, before an action, what it would do to each. */
 import { useMemo } from "react";
-import { percentText } from "../../parts/durations.ts";
 import { Graph } from "../../parts/graph/Graph.tsx";
 import type { GraphNode } from "../../parts/graph/model.ts";
-import { useNow } from "../../parts/Time.tsx";
+import { percentText } from "../../parts/times/durations.ts";
+import { useNow } from "../../parts/times/Time.tsx";
 import { useWords } from "../../words/words.ts";
 import type { NodeStatus, RunNode } from "../api.ts";
 import styles from "../chains.module.css";

@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { ApiError, act, withQuery } from "../../api/client.ts";
 import { refresh } from "../../api/live.ts";
-import { toast, toastError } from "../../parts/toasts.tsx";
+import { toast, toastError } from "../../parts/actions/toasts.tsx";
 import { useWords } from "../../words/words.ts";
 import { type Effect, type NodeStatus, paths } from "../api.ts";
 import { chainWords } from "../words.ts";

@@ -1,13 +1,13 @@
 /** The versions of a chain, newest first, and what differs between two of them: in words, as text and as a graph. */
 import { type ReactNode, useMemo } from "react";
 import { onEndOf, useLive, useLiveList } from "../../api/live.ts";
-import { Button } from "../../parts/Button.tsx";
-import { DataList } from "../../parts/DataList.tsx";
+import { Button } from "../../parts/controls/Button.tsx";
+import { Select } from "../../parts/controls/Select.tsx";
 import { Difference } from "../../parts/editor/Difference.tsx";
 import { useDraft } from "../../parts/editor/draft.ts";
-import { Empty, Failure, Loaded } from "../../parts/Page.tsx";
-import { Select } from "../../parts/Select.tsx";
-import { Time } from "../../parts/Time.tsx";
+import { DataList } from "../../parts/page/DataList.tsx";
+import { Empty, Failure, Loaded } from "../../parts/page/Page.tsx";
+import { Time } from "../../parts/times/Time.tsx";
 import { useWords } from "../../words/words.ts";
 import { type Chain, type ChainVersion, paths, type VersionPage } from "../api.ts";
 import styles from "../definition.module.css";

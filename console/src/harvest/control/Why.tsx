@@ -1,7 +1,7 @@
 /** Why a slice does not finish, in sentences of the server: the deciding one first. */
 import { useLive } from "../../api/live.ts";
-import { Loaded } from "../../parts/Page.tsx";
-import { Time } from "../../parts/Time.tsx";
+import { Loaded } from "../../parts/page/Page.tsx";
+import { Time } from "../../parts/times/Time.tsx";
 import { useWords } from "../../words/words.ts";
 import { paths, type Why as WhyReply } from "../api.ts";
 import styles from "../harvest.module.css";

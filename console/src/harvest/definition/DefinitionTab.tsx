@@ -1,6 +1,6 @@
 /** The definition of a source, to be looked at, changed, tested and applied. */
 import { useLive } from "../../api/live.ts";
-import { Loaded } from "../../parts/Page.tsx";
+import { Loaded } from "../../parts/page/Page.tsx";
 import { paths, type Source } from "../api.ts";
 import { DefinitionEditor } from "./DefinitionEditor.tsx";
 

@@ -1,7 +1,7 @@
 /** What the server says about the text: whether it can be used, its endpoints, its warnings, and what applying it changes. */
-import { Panel } from "../../parts/Page.tsx";
-import { StateMark } from "../../parts/StateMark.tsx";
-import { Time } from "../../parts/Time.tsx";
+import { Panel } from "../../parts/page/Page.tsx";
+import { StateMark } from "../../parts/states/StateMark.tsx";
+import { Time } from "../../parts/times/Time.tsx";
 import { useWords } from "../../words/words.ts";
 import type { Checked, Difference } from "./check.ts";
 import styles from "./definition.module.css";

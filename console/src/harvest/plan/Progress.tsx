@@ -1,8 +1,8 @@
 /** How far a plan is: its slices by state, the reconciliation, what it waits for and where it lands. */
 import { Link } from "@tanstack/react-router";
-import { StateMark } from "../../parts/StateMark.tsx";
-import { Time } from "../../parts/Time.tsx";
-import { useFormats } from "../../parts/time.ts";
+import { StateMark } from "../../parts/states/StateMark.tsx";
+import { Time } from "../../parts/times/Time.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { useWords } from "../../words/words.ts";
 import type { PlanDetail, SliceStatus } from "../api.ts";
 import styles from "../harvest.module.css";

@@ -1,10 +1,10 @@
 /** The slices of a plan with their state, their counts and why they are not complete. */
 import { onEndOf, useLiveList } from "../../api/live.ts";
-import { type Column, DataList } from "../../parts/DataList.tsx";
-import { Loaded, Panel } from "../../parts/Page.tsx";
-import { Select } from "../../parts/Select.tsx";
-import { StateMark } from "../../parts/StateMark.tsx";
-import { type Formats, useFormats } from "../../parts/time.ts";
+import { Select } from "../../parts/controls/Select.tsx";
+import { type Column, DataList } from "../../parts/page/DataList.tsx";
+import { Loaded, Panel } from "../../parts/page/Page.tsx";
+import { StateMark } from "../../parts/states/StateMark.tsx";
+import { type Formats, useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { type Listed, paths, type Slice, type SliceStatus } from "../api.ts";

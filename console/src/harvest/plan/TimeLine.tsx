@@ -1,11 +1,11 @@
 /** The runs of a plan by time, with failures marked; a click opens the slice of a run. */
 import { useMemo } from "react";
 import { useLive } from "../../api/live.ts";
-import { durationText } from "../../parts/durations.ts";
-import { Empty, Loaded, Panel } from "../../parts/Page.tsx";
-import { GLYPHS } from "../../parts/state.ts";
-import { useNow } from "../../parts/Time.tsx";
-import { useFormats } from "../../parts/time.ts";
+import { Empty, Loaded, Panel } from "../../parts/page/Page.tsx";
+import { GLYPHS } from "../../parts/states/state.ts";
+import { durationText } from "../../parts/times/durations.ts";
+import { useNow } from "../../parts/times/Time.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { useWords } from "../../words/words.ts";
 import { type Listed, type PlanRun, paths } from "../api.ts";
 import styles from "../harvest.module.css";

@@ -1,13 +1,13 @@
 /** Is the source slow, or do we throttle? Where the time goes, runs with their failures, and the schedules. */
 import { Link } from "@tanstack/react-router";
 import { useLive } from "../../api/live.ts";
-import { durationText, percentText } from "../../parts/durations.ts";
-import { Empty, Loaded, Panel } from "../../parts/Page.tsx";
-import { Plot } from "../../parts/Plot.tsx";
-import { Select } from "../../parts/Select.tsx";
-import { GLYPHS, type State } from "../../parts/state.ts";
-import { Time } from "../../parts/Time.tsx";
-import { useFormats } from "../../parts/time.ts";
+import { Plot } from "../../parts/charts/Plot.tsx";
+import { Select } from "../../parts/controls/Select.tsx";
+import { Empty, Loaded, Panel } from "../../parts/page/Page.tsx";
+import { GLYPHS, type State } from "../../parts/states/state.ts";
+import { durationText, percentText } from "../../parts/times/durations.ts";
+import { Time } from "../../parts/times/Time.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { useWords } from "../../words/words.ts";
 import { type Pace, paths } from "../api.ts";
 import { Figures } from "../Figures.tsx";

@@ -1,5 +1,5 @@
 /** The time of a namespace as a line: what is harvested, each gap, the watermark, and how far it could be. */
-import { GLYPHS } from "../../parts/state.ts";
+import { GLYPHS } from "../../parts/states/state.ts";
 import { useWords } from "../../words/words.ts";
 import type { Coverage, Stretch } from "../api.ts";
 import styles from "../harvest.module.css";

@@ -1,11 +1,11 @@
 /** The plans of a source, the newest first, with the reason of each that failed. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import { onEndOf, useLiveList } from "../../api/live.ts";
-import { type Column, DataList } from "../../parts/DataList.tsx";
-import { Loaded, Panel } from "../../parts/Page.tsx";
-import { Select } from "../../parts/Select.tsx";
-import { StateMark } from "../../parts/StateMark.tsx";
-import { Time } from "../../parts/Time.tsx";
+import { Select } from "../../parts/controls/Select.tsx";
+import { type Column, DataList } from "../../parts/page/DataList.tsx";
+import { Loaded, Panel } from "../../parts/page/Page.tsx";
+import { StateMark } from "../../parts/states/StateMark.tsx";
+import { Time } from "../../parts/times/Time.tsx";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { type Listed, type Plan, type PlanStatus, paths } from "../api.ts";

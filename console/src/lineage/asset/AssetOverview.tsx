@@ -1,10 +1,10 @@
 /** What is known of an asset: facts, columns or what lies in it, and what lies directly before and after it. */
 import { Link, useNavigate } from "@tanstack/react-router";
-import { DataList } from "../../parts/DataList.tsx";
-import { Fields } from "../../parts/Fields.tsx";
-import { Panel } from "../../parts/Page.tsx";
-import { Time } from "../../parts/Time.tsx";
-import { useFormats } from "../../parts/time.ts";
+import { DataList } from "../../parts/page/DataList.tsx";
+import { Fields } from "../../parts/page/Fields.tsx";
+import { Panel } from "../../parts/page/Page.tsx";
+import { Time } from "../../parts/times/Time.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import type { AssetColumn, AssetDetail, ListedAsset } from "../api.ts";

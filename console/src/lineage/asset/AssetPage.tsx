@@ -1,8 +1,8 @@
 /** One asset: what is known of it, its graph, what a change of it reaches, the path to another, and the events that told of it. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useLive } from "../../api/live.ts";
-import { Loaded } from "../../parts/Page.tsx";
-import { Tabs } from "../../parts/Tabs.tsx";
+import { Tabs } from "../../parts/controls/Tabs.tsx";
+import { Loaded } from "../../parts/page/Page.tsx";
 import { useWords } from "../../words/words.ts";
 import { type AssetDetail, paths } from "../api.ts";
 import { KindMark } from "../KindMark.tsx";

@@ -1,7 +1,7 @@
 /** Chooses an asset by a part of its name. */
 import { useState } from "react";
 import { useLive } from "../../api/live.ts";
-import { Filter } from "../../parts/Select.tsx";
+import { Filter } from "../../parts/controls/Select.tsx";
 import { useWords } from "../../words/words.ts";
 import { type Asset, paths, type SearchReply } from "../api.ts";
 import { KindMark } from "../KindMark.tsx";

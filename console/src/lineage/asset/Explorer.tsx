@@ -2,13 +2,13 @@
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useLive } from "../../api/live.ts";
-import { Button } from "../../parts/Button.tsx";
-import { Drawer, Split } from "../../parts/Drawer.tsx";
-import { Fields } from "../../parts/Fields.tsx";
+import { Button } from "../../parts/controls/Button.tsx";
+import { Select } from "../../parts/controls/Select.tsx";
+import { Drawer, Split } from "../../parts/dialogs/Drawer.tsx";
 import { Graph } from "../../parts/graph/Graph.tsx";
-import { Loaded } from "../../parts/Page.tsx";
-import { Select } from "../../parts/Select.tsx";
-import { useFormats } from "../../parts/time.ts";
+import { Fields } from "../../parts/page/Fields.tsx";
+import { Loaded } from "../../parts/page/Page.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { useWords } from "../../words/words.ts";
 import { type Asset, type Direction, type GraphReply, paths } from "../api.ts";
 import { KindMark } from "../KindMark.tsx";
@@ -135,13 +135,12 @@ interface GraphFrameProps {
 
 function GraphFrame({ label, reply, direction, selected, onOpen, onHop, number }: GraphFrameProps) {
   const text = useWords(lineage);
-  const { nodes, edges, unused } = useMemo(
+  const { nodes, edges, start, unused } = useMemo(
     () => drawnGraph(reply, direction, text, number),
     [reply, direction, text, number],
   );
-  const start = reply.start;
   const marked = nodes.map((node) =>
-    node.id === start ? { ...node, mark: text.here, markTone: "strong" as const } : node,
+    node.id === reply.start ? { ...node, mark: text.here, markTone: "strong" as const } : node,
   );
   return (
     <div className={styles.view}>
@@ -155,7 +154,8 @@ function GraphFrame({ label, reply, direction, selected, onOpen, onHop, number }
         label={label}
         nodes={marked}
         edges={edges}
-        selected={selected ?? (nodes.some(({ id }) => id === start) ? start : undefined)}
+        selected={selected ?? (nodes.some(({ id }) => id === reply.start) ? reply.start : undefined)}
+        start={start}
         onOpen={onOpen}
         onMore={(id, side) => onHop(`${id}:${side === "before" ? "up" : "down"}`)}
       />

@@ -1,7 +1,7 @@
 /** The events that told of an asset, newest first: runs that read or wrote it, and changes of it. */
 import { onEndOf, useLiveList } from "../../api/live.ts";
-import { Split } from "../../parts/Drawer.tsx";
-import { Loaded, Panel } from "../../parts/Page.tsx";
+import { Split } from "../../parts/dialogs/Drawer.tsx";
+import { Loaded, Panel } from "../../parts/page/Page.tsx";
 import { useWords } from "../../words/words.ts";
 import { type LineageEvent, type Listed, paths } from "../api.ts";
 import { EventDrawer } from "../EventDrawer.tsx";

@@ -1,12 +1,12 @@
 /** Who breaks if this goes: everything downstream, the nearest first, with the way to each; the same list as CSV and JSON. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useLive } from "../../api/live.ts";
-import { type Column, DataList } from "../../parts/DataList.tsx";
-import { Icon } from "../../parts/icons.tsx";
-import { Loaded, Panel } from "../../parts/Page.tsx";
-import { Filter, Select } from "../../parts/Select.tsx";
-import { Time } from "../../parts/Time.tsx";
-import { useFormats } from "../../parts/time.ts";
+import { Icon } from "../../parts/controls/icons.tsx";
+import { Filter, Select } from "../../parts/controls/Select.tsx";
+import { type Column, DataList } from "../../parts/page/DataList.tsx";
+import { Loaded, Panel } from "../../parts/page/Page.tsx";
+import { Time } from "../../parts/times/Time.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { type Affected, type ImpactReply, KINDS, paths } from "../api.ts";

@@ -2,11 +2,11 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { onEndOf, useLiveList } from "../../api/live.ts";
-import { DataList } from "../../parts/DataList.tsx";
-import { Loaded } from "../../parts/Page.tsx";
-import { Filter } from "../../parts/Select.tsx";
-import { Time } from "../../parts/Time.tsx";
-import { useFormats } from "../../parts/time.ts";
+import { Filter } from "../../parts/controls/Select.tsx";
+import { DataList } from "../../parts/page/DataList.tsx";
+import { Loaded } from "../../parts/page/Page.tsx";
+import { Time } from "../../parts/times/Time.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { type Listed, type Neighbour, paths } from "../api.ts";

@@ -2,11 +2,11 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useLive } from "../../api/live.ts";
-import { Button } from "../../parts/Button.tsx";
+import { Button } from "../../parts/controls/Button.tsx";
 import { Graph } from "../../parts/graph/Graph.tsx";
 import type { GraphNode } from "../../parts/graph/model.ts";
-import { Empty, Loaded } from "../../parts/Page.tsx";
-import { useFormats } from "../../parts/time.ts";
+import { Empty, Loaded } from "../../parts/page/Page.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { useWords } from "../../words/words.ts";
 import { type ListedAsset, type PathsReply, paths } from "../api.ts";
 import { iconOf, nearPlaceOf } from "../kinds.ts";

@@ -20,6 +20,8 @@ interface Texts {
 export interface DrawnGraph {
   nodes: GraphNode[];
   edges: GraphEdge[];
+  /** The asset of the page, or one of its columns. */
+  start: string | undefined;
   /** Columns of the table that no edge leads to. */
   unused: number;
 }
@@ -64,7 +66,9 @@ export function drawnGraph(
     }
   }
   const isColumns = nodes.some(({ kind }) => kind === "COLUMN");
-  return { nodes: drawn, edges: lines, unused: isColumns ? nodes.length - shown.length : 0 };
+  const own = shown.filter(({ distance }) => distance === 0);
+  const middle = own[Math.floor(own.length / 2)]?.id;
+  return { nodes: drawn, edges: lines, start: middle, unused: isColumns ? nodes.length - shown.length : 0 };
 }
 
 /** Between two tables the statement says it all: an edge beside it that tells the same is not drawn. */

@@ -3,7 +3,7 @@ import { lazy, Suspense, useSyncExternalStore } from "react";
 import { preference } from "../../app/preference.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
-import { Select } from "../Select.tsx";
+import { Select } from "../controls/Select.tsx";
 import type { Side } from "./DifferenceView.tsx";
 import styles from "./Editor.module.css";
 import { editorWords } from "./words.ts";

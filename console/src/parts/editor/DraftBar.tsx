@@ -4,7 +4,7 @@
  */
 import { type ReactNode, useState } from "react";
 import { useWords } from "../../words/words.ts";
-import { Button } from "../Button.tsx";
+import { Button } from "../controls/Button.tsx";
 import { Difference } from "./Difference.tsx";
 import type { Draft, Stored } from "./draft.ts";
 import styles from "./Editor.module.css";

@@ -1,7 +1,7 @@
 /** Asks the server about a text while a person types, once they pause. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { ApiError } from "../../api/client.ts";
-import { useSettled } from "../use-settled.ts";
+import { useSettled } from "../controls/use-settled.ts";
 
 /** Each text is a query of its own, so answers are kept only for as long as somebody may undo a change. */
 const KEPT_MS = 10_000;

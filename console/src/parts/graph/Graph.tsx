@@ -11,6 +11,8 @@ export interface GraphProps<Node extends GraphNode = GraphNode> {
   nodes: readonly Node[];
   edges: readonly GraphEdge[];
   selected?: string | undefined;
+  /** The node in the middle until one is selected or opened; the graph of a table's columns has no node for the table. */
+  start?: string | undefined;
   onOpen?: ((id: string) => void) | undefined;
   /** What a node shows below its title, instead of the subtitle; it should be the same component at each render. */
   Content?: ComponentType<{ node: Node }> | undefined;

@@ -12,10 +12,10 @@ import {
 import { type KeyboardEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
-import { Button } from "../Button.tsx";
-import { Select } from "../Select.tsx";
-import type { State } from "../state.ts";
-import { useFormats } from "../time.ts";
+import { Button } from "../controls/Button.tsx";
+import { Select } from "../controls/Select.tsx";
+import type { State } from "../states/state.ts";
+import { useFormats } from "../times/time.ts";
 import { CardsProvider, cardsOf, createCards, useCard } from "./cards.ts";
 import { type Drawn, flowEdges, flowNodes, heightIn, useDrawn } from "./drawn.ts";
 import styles from "./Graph.module.css";
@@ -43,11 +43,11 @@ export default function GraphView(props: GraphProps) {
   );
 }
 
-function Inside({ nodes, edges, selected, onOpen, label, Content, onMore }: GraphProps) {
+function Inside({ nodes, edges, selected, start, onOpen, label, Content, onMore }: GraphProps) {
   const text = useWords(graphWords);
   const shared = useWords(common);
   const byId = useMemo(() => new Map(nodes.map((node) => [node.id, node])), [nodes]);
-  const { plan, heightOf, depth, setDepth, focus, unfold, foldAgain } = usePlan(nodes, edges, selected);
+  const { plan, heightOf, depth, setDepth, focus, unfold, foldAgain } = usePlan(nodes, edges, selected ?? start);
   const drawn = useDrawn(plan, heightOf);
   const [cards] = useState(createCards);
   useLayoutEffect(() => {
@@ -61,7 +61,7 @@ function Inside({ nodes, edges, selected, onOpen, label, Content, onMore }: Grap
     [base, reachable],
   );
   const lines = useMemo(() => (drawn ? flowEdges(drawn) : []), [drawn]);
-  useView(drawn, selected ?? (plan.kind === "focused" ? focus : active));
+  useView(drawn, selected ?? (plan.kind === "focused" ? focus : active) ?? start);
   const frame = useRef<HTMLDivElement>(null);
 
   function open(id: string): void {

@@ -1,6 +1,6 @@
 /** What each drawn node shows. A card listens to its own entry only, so a live change of one node renders one card. */
 import { createContext, useContext, useSyncExternalStore } from "react";
-import { STATES, type State } from "../state.ts";
+import { STATES, type State } from "../states/state.ts";
 import type { GraphNode } from "./model.ts";
 
 export interface Group {

@@ -2,7 +2,7 @@
 import type { Edge, Node } from "@xyflow/react";
 import { Position } from "@xyflow/react";
 import { useEffect, useState } from "react";
-import { toastError } from "../toasts.tsx";
+import { toastError } from "../actions/toasts.tsx";
 import { labelIdOf } from "./GraphCard.tsx";
 import { edgeKey, type Layout } from "./layers.ts";
 import { layOut } from "./layout.ts";

@@ -3,7 +3,7 @@
  * children, such as the items of a map), runs (nodes in a row), and all that has ended or has not begun. Every node is in
  * exactly one group, and every edge is inside a group or drawn between two; an acyclic graph stays so.
  */
-import type { State } from "../state.ts";
+import type { State } from "../states/state.ts";
 import { type GraphEdge, type Links, linksOf } from "./model.ts";
 
 export interface FoldNode {

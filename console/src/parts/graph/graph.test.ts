@@ -1,7 +1,7 @@
 /** The layout in layers and the folding of graphs, on random graphs. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { STATES, type State } from "../state.ts";
+import { STATES, type State } from "../states/state.ts";
 import { around, type Folded, fold } from "./fold.ts";
 import { LAYER_GAP, layersOf, layOutInLayers, NODE_GAP } from "./layers.ts";
 import { type GraphEdge, linksOf, NODE_HEIGHT, NODE_WIDTH } from "./model.ts";

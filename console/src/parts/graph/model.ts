@@ -1,6 +1,6 @@
 /** What a graph is made of. The module gives nodes and edges; positions, groups and keys are found here. */
-import type { IconName } from "../icons.tsx";
-import type { State } from "../state.ts";
+import type { IconName } from "../controls/icons.tsx";
+import type { State } from "../states/state.ts";
 
 /** A module may add fields of its own, which its `Content` reads. Fields are compared one by one, so they should be plain values. */
 export interface GraphNode {

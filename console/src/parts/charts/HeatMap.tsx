@@ -12,7 +12,7 @@ import {
   useRef,
   useState,
 } from "react";
-import { useWords } from "../words/words.ts";
+import { useWords } from "../../words/words.ts";
 import { chart } from "./chart-words.ts";
 import { useColours } from "./colours.ts";
 import styles from "./HeatMap.module.css";

@@ -1,10 +1,10 @@
 /** A secret that the server tells only now, to be copied. */
-import { common } from "../words/common.ts";
-import { useWords } from "../words/words.ts";
-import { Button } from "./Button.tsx";
-import { copyText } from "./browser-features.ts";
+import { common } from "../../words/common.ts";
+import { useWords } from "../../words/words.ts";
+import { toast, toastError } from "../actions/toasts.tsx";
+import { copyText } from "../browser-features.ts";
+import { Button } from "../controls/Button.tsx";
 import { Dialog } from "./Dialog.tsx";
-import { toast, toastError } from "./toasts.tsx";
 
 interface ShownOnceProps {
   title: string;

@@ -1,8 +1,8 @@
 /** The detail of an entry of a list, beside it; below 900 px it takes the page. It is part of the address, so it can be linked. */
 import { type ReactNode, useEffect, useId, useRef } from "react";
-import { common } from "../words/common.ts";
-import { useWords } from "../words/words.ts";
-import { Button } from "./Button.tsx";
+import { common } from "../../words/common.ts";
+import { useWords } from "../../words/words.ts";
+import { Button } from "../controls/Button.tsx";
 import styles from "./Drawer.module.css";
 
 interface DrawerProps {

@@ -1,6 +1,7 @@
 /** Draws the cells of a heat map that are in view. Each look is drawn once and then copied: glyphs are slow to draw. */
+
+import { GLYPHS } from "../states/state.ts";
 import { HEAD_PX, type HeatRow, type Layout, type Look, lookOf, type Place, ROW_PX, type Span } from "./heat-map.ts";
-import { GLYPHS } from "./state.ts";
 
 export const HEAT_TOKENS = [
   "success",

@@ -1,10 +1,10 @@
 /** A short form in a dialog. What the server refuses is said in the form, and what was typed stays. */
 import { type ReactNode, useId, useState } from "react";
-import { Button } from "./Button.tsx";
+import { useSubmit } from "../actions/use-submit.ts";
+import { Button } from "../controls/Button.tsx";
+import { Failure } from "../page/Page.tsx";
 import { Dialog } from "./Dialog.tsx";
 import styles from "./FormDialog.module.css";
-import { Failure } from "./Page.tsx";
-import { useSubmit } from "./use-submit.ts";
 
 export interface FormField<Name extends string> {
   name: Name;

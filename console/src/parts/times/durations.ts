@@ -1,5 +1,5 @@
 /** Durations and ages as text: pure functions, apart from the page. */
-import type { common } from "../words/common.ts";
+import type { common } from "../../words/common.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -4,8 +4,8 @@
  */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
-import { common } from "../words/common.ts";
-import { useWords } from "../words/words.ts";
+import { common } from "../../words/common.ts";
+import { useWords } from "../../words/words.ts";
 import styles from "./DataList.module.css";
 import { Empty } from "./Page.tsx";
 

@@ -1,5 +1,5 @@
 /** The geometry of a heat map, and what its cells show: pure functions, apart from the page. */
-import type { State } from "./state.ts";
+import type { State } from "../states/state.ts";
 
 export interface HeatRow {
   name: string;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { common } from "../words/common.ts";
+import { common } from "../../words/common.ts";
 import { relativeText } from "./durations.ts";
 
 test.each([

@@ -1,6 +1,6 @@
 /** A form that is sent: once at a time, and what the server refuses is kept for the form to show. */
 import { type FormEvent, useState } from "react";
-import { ApiError } from "../api/client.ts";
+import { ApiError } from "../../api/client.ts";
 
 export function useSubmit(send: () => Promise<void>) {
   const [error, setError] = useState<ApiError>();

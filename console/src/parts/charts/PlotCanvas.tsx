@@ -2,7 +2,7 @@
 import "uplot/dist/uPlot.min.css";
 import { useEffect, useEffectEvent, useRef } from "react";
 import uPlot from "uplot";
-import { usePreference, zone, zoneName } from "../app/preferences.ts";
+import { usePreference, zone, zoneName } from "../../app/preferences.ts";
 import { useColours } from "./colours.ts";
 import type { StyledLine } from "./Plot.tsx";
 

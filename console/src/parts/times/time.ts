@@ -1,6 +1,6 @@
 /** Times and numbers as text, in the zone and language of the person. */
-import { usePreference, zone, zoneName } from "../app/preferences.ts";
-import { useLanguage } from "../words/words.ts";
+import { usePreference, zone, zoneName } from "../../app/preferences.ts";
+import { useLanguage } from "../../words/words.ts";
 
 export interface Formats {
   time(value: string | number | Date): string;

@@ -1,9 +1,9 @@
 /** The frame of a page: title, actions, tabs and content; and what it shows while it has nothing to show. */
 import type { ReactNode } from "react";
-import type { ApiError } from "../api/client.ts";
-import { common } from "../words/common.ts";
-import { useWords } from "../words/words.ts";
-import { Button } from "./Button.tsx";
+import type { ApiError } from "../../api/client.ts";
+import { common } from "../../words/common.ts";
+import { useWords } from "../../words/words.ts";
+import { Button } from "../controls/Button.tsx";
 import styles from "./Page.module.css";
 
 interface PageProps {

@@ -1,5 +1,5 @@
 /** Texts of plots and heat maps. */
-import { words } from "../words/table.ts";
+import { words } from "../../words/table.ts";
 
 export const chart = words(
   {

@@ -1,6 +1,6 @@
 /** A state as glyph, colour and word. */
-import { common } from "../words/common.ts";
-import { useWords } from "../words/words.ts";
+import { common } from "../../words/common.ts";
+import { useWords } from "../../words/words.ts";
 import styles from "./StateMark.module.css";
 import { GLYPHS, type State } from "./state.ts";
 

@@ -1,8 +1,8 @@
 /** Short messages about what has happened, in a region that screen readers announce. */
 import { useSyncExternalStore } from "react";
-import { common } from "../words/common.ts";
-import { useWords } from "../words/words.ts";
-import { Button } from "./Button.tsx";
+import { common } from "../../words/common.ts";
+import { useWords } from "../../words/words.ts";
+import { Button } from "../controls/Button.tsx";
 import styles from "./toasts.module.css";
 
 interface Toast {

@@ -1,9 +1,9 @@
 /** A moment, as a time or as its age; the other one is in the tooltip. */
 import { useSyncExternalStore } from "react";
-import { createTicker, serverClock } from "../api/clock.ts";
-import { usePreference, zone, zoneName } from "../app/preferences.ts";
-import { common } from "../words/common.ts";
-import { useWords } from "../words/words.ts";
+import { createTicker, serverClock } from "../../api/clock.ts";
+import { usePreference, zone, zoneName } from "../../app/preferences.ts";
+import { common } from "../../words/common.ts";
+import { useWords } from "../../words/words.ts";
 import { relativeText } from "./durations.ts";
 import { useFormats } from "./time.ts";
 

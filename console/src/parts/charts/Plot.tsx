@@ -3,14 +3,14 @@
  * the values under the cursor as text, a cursor for the keyboard, and the same data as a table.
  */
 import { type KeyboardEvent, lazy, Suspense, useId, useMemo, useState } from "react";
-import { useLanguage, useWords } from "../words/words.ts";
-import { Button } from "./Button.tsx";
+import { useLanguage, useWords } from "../../words/words.ts";
+import { Button } from "../controls/Button.tsx";
+import { DataList } from "../page/DataList.tsx";
+import { Empty } from "../page/Page.tsx";
+import { useFormats } from "../times/time.ts";
 import { chart } from "./chart-words.ts";
-import { DataList } from "./DataList.tsx";
-import { Empty } from "./Page.tsx";
 import styles from "./Plot.module.css";
 import type { PlotCanvasProps } from "./PlotCanvas.tsx";
-import { useFormats } from "./time.ts";
 
 const PlotCanvas = lazy(() => import("./PlotCanvas.tsx"));
 
