@@ -1,6 +1,6 @@
 /** The words behind `npm run bench --`. */
 import { expect, test } from "vitest";
-import { requestOf } from "./arguments.ts";
+import { requestOf, unknownPart } from "./arguments.ts";
 
 const SUITES = ["lease", "harvest"];
 const USAGE = "Usage: npm run bench -- lease|harvest [PART...] [--rounds 5]";
@@ -23,4 +23,13 @@ test.each([
   [[], "The name of a suite is missing."],
 ])("%j are answered with a sentence and the usage", (words, sentence) => {
   expect(requestOf(words, SUITES)).toEqual({ problem: `${sentence} ${USAGE}` });
+});
+
+test("a part that the suite does not have is answered with those that it has", () => {
+  const request = { suite: "harvest", rounds: 5, parts: ["xml", "latncy"] };
+  expect(unknownPart(request, ["latency", "xml"])).toBe(
+    "The suite harvest has no part `latncy`. Did you mean `latency`? Its parts: latency, xml.",
+  );
+  expect(unknownPart(request, [])).toBe("The suite harvest has no part `xml`. It has no parts.");
+  expect(unknownPart({ ...request, parts: [] }, [])).toBeUndefined();
 });

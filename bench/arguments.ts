@@ -12,6 +12,14 @@ export interface Request {
 const ROUNDS_DEFAULT = 5;
 const ROUNDS_MAX = 1_000;
 
+/** Says which part the suite does not have, if it lacks one. */
+export function unknownPart({ suite, parts }: Request, known: readonly string[]): string | undefined {
+  const unknown = parts.find((part) => !known.includes(part));
+  if (unknown === undefined) return undefined;
+  const names = known.length === 0 ? "It has no parts." : `Its parts: ${known.join(", ")}.`;
+  return `The suite ${suite} has no part \`${unknown}\`.${didYouMean(unknown, known)} ${names}`;
+}
+
 /** Or a sentence that says what is wrong, with the usage. */
 export function requestOf(words: readonly string[], suites: readonly string[]): Request | { problem: string } {
   const wrong = (what: string) => ({

@@ -1,7 +1,13 @@
 /** `npm run bench -- NAME`: us, the peers and the physical limit in one run, as ratios. */
-import { requestOf } from "./arguments.ts";
+import { requestOf, unknownPart } from "./arguments.ts";
 
-const SUITES: Record<string, () => Promise<{ run(rounds: number, parts: readonly string[]): Promise<void> }>> = {
+interface Suite {
+  /** Which of them can be measured alone. None if unset. */
+  parts?: readonly string[];
+  run(rounds: number, parts: readonly string[]): Promise<void>;
+}
+
+const SUITES: Record<string, () => Promise<Suite>> = {
   lease: () => import("./lease/suite.ts"),
   tracking: () => import("./tracking/suite.ts"),
   chains: () => import("./chains/suite.ts"),
@@ -14,9 +20,13 @@ const SUITES: Record<string, () => Promise<{ run(rounds: number, parts: readonly
 };
 
 const request = requestOf(process.argv.slice(2), Object.keys(SUITES));
-if ("problem" in request) {
-  console.error(request.problem);
+if ("problem" in request) refuse(request.problem);
+const suite = (await SUITES[request.suite]?.()) as Suite;
+const problem = unknownPart(request, suite.parts ?? []);
+if (problem !== undefined) refuse(problem);
+await suite.run(request.rounds, request.parts);
+
+function refuse(reason: string): never {
+  console.error(reason);
   process.exit(2);
 }
-const suite = await SUITES[request.suite]?.();
-await suite?.run(request.rounds, request.parts);
