@@ -20,7 +20,7 @@ export function unknownPart({ suite, parts }: Request, known: readonly string[])
   return `The suite ${suite} has no part \`${unknown}\`.${didYouMean(unknown, known)} ${names}`;
 }
 
-/** Or a sentence that says what is wrong, with the usage. */
+/** The request, or a sentence that says what is wrong, with the usage. */
 export function requestOf(words: readonly string[], suites: readonly string[]): Request | { problem: string } {
   const wrong = (what: string) => ({
     problem: `${what} Usage: npm run bench -- ${suites.join("|")} [PART...] [--rounds ${ROUNDS_DEFAULT}]`,

@@ -1,6 +1,6 @@
 /**
  * Runs `millrace` commands in the test's own process: a process of its own costs 0.2 s of processor time, of which the command
- * takes a tenth. What such a command finds in `process` is its own; everything else in the worker has the real one.
+ * takes a tenth. The names of `process` in `REDIRECTED` are the command's own; all others are those of the worker.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { EventEmitter } from "node:events";
@@ -9,7 +9,7 @@ import { onTestFinished } from "vitest";
 import { main } from "../src/cli/main.ts";
 import { ADMIN_KEY } from "./admin-key.ts";
 
-export interface Ended {
+export interface EndedCommand {
   exit: number;
   stdout: string;
   stderr: string;
@@ -19,15 +19,16 @@ export interface RunningCommand {
   stdout(): string;
   stderr(): string;
   /** Rejected if the command called `process.exit`. */
-  ended: Promise<Ended>;
+  ended: Promise<EndedCommand>;
 }
 
 /** What `process` is for one command. No stream is a terminal, and standard input is empty. */
-type CommandProcess = Pick<NodeJS.Process, "env" | "stdout" | "stderr" | "stdin" | "exit" | "on">;
+const REDIRECTED = ["env", "stdout", "stderr", "stdin", "exit", "on", "once", "off"] as const;
+type CommandProcess = Pick<NodeJS.Process, (typeof REDIRECTED)[number]>;
 
 const current = new AsyncLocalStorage<CommandProcess>();
 let running = 0;
-for (const name of ["env", "stdout", "stderr", "stdin", "exit", "on"] as const) redirect(name);
+for (const name of REDIRECTED) redirect(name);
 
 /** Starts `millrace` with these arguments. Its environment has only PATH, TMPDIR and what is given. */
 export function startCommand(words: readonly string[], env: Record<string, string> = {}): RunningCommand {
@@ -45,9 +46,11 @@ export function startCommand(words: readonly string[], env: Record<string, strin
       exited = new Error(`\`${line}\` called process.exit(${code}), which would end the tests: run it with startCli.`);
       throw exited;
     },
-    on: (name: string | symbol, listener: (...args: unknown[]) => void) => signals.on(name, listener),
+    on: signals.on.bind(signals),
+    once: signals.once.bind(signals),
+    off: signals.off.bind(signals),
   };
-  async function run(): Promise<Ended> {
+  async function run(): Promise<EndedCommand> {
     const exit = await main(words);
     if (exited) throw exited;
     return { exit, stdout: stdout.text(), stderr: stderr.text() };
@@ -68,12 +71,12 @@ export function startCommand(words: readonly string[], env: Record<string, strin
 }
 
 /** Runs `millrace` with these arguments to its end. */
-export function runCli(words: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+export function runCli(words: readonly string[], env: Record<string, string> = {}): Promise<EndedCommand> {
   return startCommand(words, env).ended;
 }
 
 /** Runs `millrace` with these arguments against the server, with the admin key. */
-export function cliFor(server: { url: string }): (...words: string[]) => Promise<Ended> {
+export function cliFor(server: { url: string }): (...words: string[]) => Promise<EndedCommand> {
   return (...words) => runCli(words, { MILLRACE_URL: server.url, MILLRACE_KEY: ADMIN_KEY });
 }
 

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
+import { ADMIN_KEY } from "./admin-key.ts";
 import { type Api, api } from "./client.ts";
-import { ADMIN_KEY } from "./millrace.ts";
 
 const CLI = fileURLToPath(new URL("../dist/bin/millrace.js", import.meta.url));
 

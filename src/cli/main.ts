@@ -28,7 +28,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command | Family>>> = {
   simulate: async () => (await import("./simulate.ts")).simulate,
 };
 
-/** Returns the exit code, also of an error, which it reports. */
+/** Returns the exit code. Errors are reported here and have one too. */
 export async function main(words: readonly string[]): Promise<number> {
   return dispatch(words).catch(reportError);
 }

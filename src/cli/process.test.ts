@@ -1,5 +1,5 @@
 /**
- * The built program as a process: it ends by itself, reads standard input, and bears closed pipes and Ctrl-C. Elsewhere commands run
+ * The built program as a process: it ends by itself, reads standard input, survives closed pipes and ends at Ctrl-C. Elsewhere commands run
  * in the test's process, except where their signals or their start are what is tested.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -38,6 +38,20 @@ test.each([
   expect(await startCli(words, envFor(server)).ended).toMatchObject({ exit: 0, stderr: "" });
   const refused = await startCli(words, { MILLRACE_URL: server.url }).ended;
   expect(refused).toMatchObject({ exit: 5, stdout: "", stderr: expect.stringMatching(/ \[UNAUTHENTICATED\]\n$/) });
+});
+
+test("doctor ends by itself, and reports what is wrong on standard output", async () => {
+  expect(await startCli(["doctor"], envFor(server)).ended).toMatchObject({ exit: 0, stderr: "" });
+  const refused = await startCli(["doctor"], { MILLRACE_URL: server.url }).ended;
+  expect(refused).toMatchObject({
+    exit: 5,
+    stderr: "",
+    stdout: expect.stringMatching(/^broken +key .*\[UNAUTHENTICATED\]$/m),
+  });
+});
+
+test("--help loads every command of the bundle", async () => {
+  expect(await startCli(["--help"]).ended).toMatchObject({ exit: 0, stderr: "" });
 });
 
 describe("standard input", () => {

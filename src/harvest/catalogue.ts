@@ -43,7 +43,7 @@ export const CATALOGUE = {
     HARVEST_SLICE_NO_GAP: {
       status: 409,
       sentence:
-        "Slice {id} is {status}. Only a gap can be accepted: a slice that is FAILED or INCOMPLETE, or was cancelled by itself.{hint}",
+        "Slice {id} is {status}. Only a gap can be accepted: a slice that is FAILED or INCOMPLETE, or that was cancelled without its plan.{hint}",
     },
     HARVEST_SLICE_IS_PART: {
       status: 409,
@@ -109,7 +109,7 @@ export const CATALOGUE = {
     },
     patra_ingest_missing_windows: {
       kind: "gauge",
-      help: "Windows that ended FAILED or INCOMPLETE or were cancelled by themselves, and that nobody has accepted and nothing has completed since, so that the watermark does not pass them. The same in all processes.",
+      help: "Windows that ended FAILED or INCOMPLETE or were cancelled without their plan, and that nobody has accepted and nothing has completed since, so that the watermark does not pass them. The same in all processes.",
       labels: PARTITION,
     },
     patra_ingest_plans_ended_total: {

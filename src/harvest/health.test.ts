@@ -87,7 +87,7 @@ describe("the doctor", () => {
     expect(await failures()).toMatchObject({ verdict: "ok" });
   });
 
-  test("counts a plan whose slice was cancelled by itself, or whose rest could not be sliced", async () => {
+  test("counts a plan one slice of which was cancelled, or whose rest could not be sliced", async () => {
     await planning.addSource("src");
     const cancelled = await plan(1, 1);
     await database.db.tx(async (tx) => {
@@ -109,6 +109,10 @@ describe("the doctor", () => {
     expect(await failures()).toMatchObject({
       found: expect.stringMatching(/could not be sliced: no such field$/) as string,
     });
+    const { needs } = await createOverview({ clock: planning.clock }).now(database.db, { tenantId: null });
+    expect(needs).toMatchObject([{ about: { kind: "plan", id: unsliced }, state: "failed" }]);
+    await end(await plan(1, 1), "COMPLETE");
+    expect(await failures()).toMatchObject({ verdict: "warning" }); // Of another window.
     await end(await plan(2, 2), "COMPLETE");
     expect(await failures()).toMatchObject({ verdict: "ok" });
   });

@@ -58,15 +58,16 @@ export function createOverview({ clock }: { clock: Clock }): OverviewPart {
     scope: "harvest:read",
     checkedKinds: ["source"],
     async now(db) {
-      const [missing, schedules, waiting, sources, cursors] = await Promise.all([
-        missingWindows(db),
+      const missing = await missingWindows(db);
+      const [failed, schedules, waiting, sources, cursors] = await Promise.all([
+        failedPlans(db, missing, NEEDED_DAYS),
         scheduleHealth(db),
         waitingTasks(db),
         sourcesNow(db),
         listCursors(db, ALL, CURSORS_MAX),
       ]);
       return {
-        needs: needsOf(missing, schedules),
+        needs: [...needsOf(missing, schedules), ...failuresOf(failed.filter((plan) => plan.is_unsliced))],
         waiting: waitingOf(waiting),
         sources: sources.map((row) => {
           const lags = cursors.filter(({ provenance_code }) => provenance_code === row.source).map(lagNow);
@@ -76,7 +77,10 @@ export function createOverview({ clock }: { clock: Clock }): OverviewPart {
     },
     failures: {
       command: "millrace harvest status --status failed",
-      of: async (db) => failuresOf(await failedPlans(db, await missingWindows(db), NEEDED_DAYS)),
+      of: async (db) => {
+        const failed = await failedPlans(db, await missingWindows(db), NEEDED_DAYS);
+        return failuresOf(failed.filter((plan) => !plan.is_unsliced));
+      },
     },
     activity: async (db, range) => {
       const [ended, lags] = await Promise.all([endedPlans(db, range), lagsIn(db, range)]);

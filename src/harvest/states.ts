@@ -21,7 +21,7 @@
  *     run     RUNNING -> SUCCEEDED, FAILED, PARTIAL, CANCELLED
  *
  * Only the holder of a task's fence moves the task, its run and its slice out of EXECUTING, RUNNING and READY. A slice that is
- * INCOMPLETE or FAILED, or was cancelled by itself, stays a gap: the watermark does not pass it until another plan completes its
+ * INCOMPLETE or FAILED, or was cancelled without its plan, stays a gap: the watermark does not pass it until another plan completes its
  * window, or a person accepts it.
  */
 export const PLAN_NEXT = {

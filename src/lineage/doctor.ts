@@ -2,6 +2,7 @@
 
 import { stateFinding, violationsOf } from "../kernel/data/invariants.ts";
 import type { DoctorCheck } from "../kernel/doctor.ts";
+import { counted } from "../kernel/text/sentences.ts";
 import { INVARIANTS, unapplied } from "./store/health.ts";
 
 const BUFFERED_SECONDS_WARN = 24 * 60 * 60;
@@ -24,13 +25,15 @@ export const lineageChecks: DoctorCheck[] = [
       if (dead > 0) {
         return {
           verdict: "warning",
-          found: `${dead} events could not be applied, of tenant ${example} for instance.`,
+          found: `${counted(dead, "event")} could not be applied, of tenant ${example} for instance.`,
           advice: "GET /api/v1/lineage/dead-letters shows the reasons; fix the cause and replay them.",
           isListed: true,
         };
       }
       const found =
-        buffered === 0 ? "Every event was applied." : `${buffered} events wait until their tenant is READY.`;
+        buffered === 0
+          ? "Every event was applied."
+          : `${counted(buffered, "event")} buffered until the tenant is READY.`;
       if (waiting_seconds < BUFFERED_SECONDS_WARN) return { verdict: "ok", found };
       return {
         verdict: "warning",

@@ -8,8 +8,7 @@ import { startChild } from "./child.ts";
 
 const DAEMONS = 8;
 const BATCH = 100;
-const FILES = process.env["MILLRACE_TEST_LONG"] ? 4 : 1;
-const SHARDS = 5_000;
+const [FILES, SHARDS] = process.env["MILLRACE_TEST_LONG"] ? [4, 5_000] : [2, 2_500];
 const CELLS = FILES * SHARDS;
 
 const database = useDatabase();

@@ -13,7 +13,7 @@ import { startServer } from "../server.ts";
 import { until } from "../until.ts";
 import { connectionOf } from "./embedded.ts";
 
-const RESTARTS = process.env["MILLRACE_TEST_LONG"] ? 10 : 1;
+const RESTARTS = process.env["MILLRACE_TEST_LONG"] ? 10 : 2;
 const EVENTS_PER_RESTART = 60;
 const TABLES = Array.from({ length: 30 }, (_, n) => `t${n}`);
 /** Clients of OpenLineage wait for 5 s; an attempt to connect is given up after as long. */

@@ -12,7 +12,7 @@ import { contradictions, graphOf, inTime, makeTenant, startLineageLoad } from ".
 import { seededRandom } from "../random.ts";
 import { startServer } from "../server.ts";
 
-const EVENTS = process.env["MILLRACE_TEST_LONG"] ? 1_000 : 80;
+const EVENTS = process.env["MILLRACE_TEST_LONG"] ? 1_000 : 160;
 const CLIENTS = 40;
 const TABLES = Array.from({ length: 8 }, (_, n) => `t${n}`);
 

@@ -1,4 +1,4 @@
-/** The pages of arrivals in a browser: why, backfill by selection, sending again, and a map of 1,000 by 400. */
+/** The pages of arrivals in a browser: why, backfill by selection, KPIs, sending again, and a map of 1,000 by 400. */
 import { describe, expect, test } from "vitest";
 import { useKpis } from "../../src/arrivals/arrivals.fixture.ts";
 import { useDatabase } from "../database.ts";
@@ -39,7 +39,39 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await page.getByRole("figure", { name: /KD1001/ }).waitFor();
     await page.getByRole("button", { name: "Unpublish" }).click();
     await page.getByText("not published").waitFor();
-    await page.getByRole("button", { name: "Publish", exact: true }).waitFor();
+    await page.getByRole("button", { name: "Publish", exact: true }).click();
+    await page.getByRole("button", { name: "Unpublish" }).waitFor();
+    // So does the page of the KPI, with the run of each value.
+    await page.getByRole("link", { name: "KD1001", exact: true }).click();
+    await page.getByRole("heading", { name: "KD1001" }).waitFor();
+    await page.getByRole("figure", { name: /KD1001/ }).waitFor();
+    const value = page.getByRole("grid", { name: "Values" }).getByRole("row", { name: /20260331/ });
+    const cells = await value.getByRole("gridcell").allInnerTexts();
+    expect(cells.slice(0, -1)).toEqual(["20260331", "", "1", "1"]);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await value.click();
+    await page.getByRole("complementary", { name: "M for 20260331" }).waitFor();
+  });
+
+  test("a table says when it has arrived, or that it has not, and which models need it", async () => {
+    await kpis.publish("M", { grain: "day", dependencies: [{ table: "A" }, { table: "B" }] });
+    for (const day of ["20260331", "20260401"]) await kpis.arrive("A", day);
+    await kpis.arrive("B", "20260331");
+    const { page } = await browser.open("/arrivals?from=20260228&to=20260401");
+    const cell = page.getByRole("grid", { name: /Tables by opTime/ }).getByRole("gridcell");
+    await expect.poll(() => cell.getAttribute("aria-label")).toBe("A 20260401: arrived");
+    await cell.click();
+    const there = page.getByRole("complementary", { name: "A for 20260401" });
+    await there.getByText("key MILLRACE_ADMIN_KEY").waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("ArrowDown");
+    await expect.poll(() => cell.getAttribute("aria-label")).toBe("B 20260401: not arrived");
+    await page.keyboard.press("Enter");
+    const missing = page.getByRole("complementary", { name: "B for 20260401" });
+    await missing.getByText("It has not arrived.").waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await missing.getByRole("link", { name: "M 20260401" }).click();
+    await page.getByText("It waits for a table: B 20260401.").waitFor();
   });
 
   test("three missing days are backfilled by three clicks, after a preview", async () => {
@@ -68,30 +100,38 @@ describe.runIf(hasBrowser)("in a browser", () => {
       await expect.poll(async () => (await kpis.tasks("M", day)).map((run) => run.status)).toEqual(["SUCCESS"]);
   });
 
-  test("one failed delivery is sent again by two clicks, and all since a time by three", async () => {
+  test("one failed delivery is sent again by two clicks, and all since 02:00 by three", async () => {
     await kpis.publish("M");
     await kpis.post("/subscriptions", { kpiId: "KD1001", callbackUrl: "http://127.0.0.1:9/", retryNum: 0 });
-    for (const day of ["20260401", "20260402"]) await kpis.arrive("T", day);
+    for (const day of ["20260331", "20260401", "20260402"]) await kpis.arrive("T", day);
     type Failed = { items: { opTime: string; attempts: number }[] };
     const failed = async () =>
       (await kpis.get<Failed>("/deliveries?status=FAILED")).body.items
         .map(({ opTime, attempts }) => `${opTime}: ${attempts}`)
         .sort();
-    await expect.poll(failed).toEqual(["20260401: 1", "20260402: 1"]);
+    await expect.poll(failed).toEqual(["20260331: 1", "20260401: 1", "20260402: 1"]);
+    await database.query(
+      "update webhooks.delivery set created_at = created_at - interval '1 day' where op_time = '20260331'",
+    );
     const one = await browser.open("/arrivals/deliveries");
     await one.page.getByRole("row", { name: /20260402/ }).click();
     await one.page.getByRole("button", { name: "Send again", exact: true }).click();
     await one.page.getByText("It is sent again.").waitFor();
     expect(await one.clicks()).toBe(2);
-    await expect.poll(failed).toEqual(["20260401: 1", "20260402: 2"]);
+    await expect.poll(failed).toEqual(["20260331: 1", "20260401: 1", "20260402: 2"]);
+    // Every attempt stays, with what came of it.
+    const attempts = one.page.getByRole("listitem").filter({ hasText: "ECONNREFUSED" });
+    await expect
+      .poll(() => attempts.allInnerTexts())
+      .toEqual([expect.stringMatching(/^✕\s+2\./), expect.stringMatching(/^✕\s+1\./)]);
+    expect(await accessibilityFaults(one.page)).toEqual([]);
     const all = await browser.open("/arrivals/deliveries");
-    await all.page.getByLabel("Since").click();
-    await all.page.getByLabel("Since").selectOption("sinceTwo");
+    await all.page.getByRole("radio", { name: "Since 02:00" }).click();
     await all.page.getByRole("button", { name: "Send all matching again" }).click();
     await all.page.getByRole("button", { name: "Send 2 again" }).click();
     await all.page.getByText("2 deliveries are sent again.").waitFor();
     expect(await all.clicks()).toBe(3);
-    await expect.poll(failed).toEqual(["20260401: 2", "20260402: 3"]);
+    await expect.poll(failed).toEqual(["20260331: 1", "20260401: 2", "20260402: 3"]);
     // The receiver is known by its host and the end of its path.
     await all.page
       .getByRole("row", { name: /127\.0\.0\.1:9/ })

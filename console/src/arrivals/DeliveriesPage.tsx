@@ -6,6 +6,7 @@ import { onEndOf, refresh, useLiveList } from "../api/live.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
 import { toast, toastError } from "../parts/actions/toasts.tsx";
 import { Button } from "../parts/controls/Button.tsx";
+import { Segments } from "../parts/controls/Segments.tsx";
 import { Filter, Select } from "../parts/controls/Select.tsx";
 import { Tabs } from "../parts/controls/Tabs.tsx";
 import { Dialog } from "../parts/dialogs/Dialog.tsx";
@@ -97,12 +98,7 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
           options={[["", text.anyStatus], ...STATUSES.map((one) => [one, text[one]] as const)]}
           onChange={(next) => set({ status: next === "" ? undefined : next })}
         />
-        <Select
-          label={text.since}
-          value={search.since ?? ""}
-          options={[["", text.allTime], ...SINCE_NAMES.map((one) => [one, text[one]] as const)]}
-          onChange={(next) => set({ since: next === "" ? undefined : next })}
-        />
+        <Since value={search.since} sinceTime={since} onChange={(next) => set({ since: next })} />
         <Filter label={text.model} value={modelId ?? ""} onChange={(next) => set({ modelId: next || undefined })} />
         <Filter label={text.opTime} value={opTime ?? ""} onChange={(next) => set({ opTime: next || undefined })} />
         <Button icon="retry" why={lacked} isDisabled={status === "PENDING" || status === "SENDING"} onPress={preview}>
@@ -134,6 +130,30 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
         onConfirm={() => recover(false)}
       />
     </>
+  );
+}
+
+interface SinceProps {
+  value: string | undefined;
+  /** The time that it stands for. */
+  sinceTime: string | undefined;
+  onChange(value: string | undefined): void;
+}
+
+function Since({ value, sinceTime, onChange }: SinceProps) {
+  const text = useWords(arrivals);
+  const { time } = useFormats();
+  const named = SINCE_NAMES.map((name) => [name, text[name]] as const);
+  const isNamed = named.some(([name]) => name === value);
+  // A link may have any time.
+  const written = isNamed || value === undefined || sinceTime === undefined ? [] : [[value, time(sinceTime)] as const];
+  return (
+    <Segments
+      label={text.since}
+      value={sinceTime === undefined ? "" : (value ?? "")}
+      options={[["", text.allTime], ...named, ...written]}
+      onChange={(next) => onChange(next === "" ? undefined : next)}
+    />
   );
 }
 

@@ -214,6 +214,8 @@ export interface LadderStep {
 export interface Slice extends Counts {
   sliceId: number;
   parentSliceId: number | null;
+  /** Of a part: the slice that has its window. */
+  rootSliceId: number | null;
   number: number;
   window: TimeWindow | null;
   part: Part | null;

@@ -164,7 +164,7 @@ export function createRequests({ db, wake, hints, chains, onStopped }: RequestsD
         const found = await lockStoppable(tx, modelId, opTime ?? null, AT_ONCE_MAX);
         const own = found.filter(({ state }) => state !== "parked"); // A parked one ends with the run of its chain.
         await stopInstances(tx, own);
-        // Whose chain is being stopped because it took too long is not tried again any more.
+        // A model whose chain is being stopped by its time-out is not tried again either.
         await setTimedOut(
           tx,
           found.flatMap(({ chain_run_id: runId }) => runId ?? []),

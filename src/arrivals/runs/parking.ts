@@ -66,7 +66,7 @@ export function createParking({ db, wake, hints, chains }: ParkingDeps): Parking
     );
     const goingOn = idsOf(({ status }) => status === "RUNNING");
     await continued(tx, goingOn, "parked");
-    // Of a model that no worker has claimed since the time-out: whoever stops the run next stops it by hand.
+    // No worker has claimed the model since the time-out. If its run is stopped again, a person did it.
     await setTimedOut(tx, goingOn, false);
     await continued(
       tx,

@@ -38,7 +38,7 @@ of what is missing; \`millrace harvest status PLAN\` lists the open slices with 
 
 const accept = serverCommand<Slice>({
   summary: "Accept a gap that stays, so that the watermark passes it",
-  details: `A gap is a slice that is FAILED or INCOMPLETE, or was cancelled by itself; \`millrace harvest status PLAN\` lists them with their ids. It keeps its state, and
+  details: `A gap is a slice that is FAILED or INCOMPLETE, or was cancelled without its plan; \`millrace harvest status PLAN\` lists them with their ids. It keeps its state, and
 who accepted it and why is shown with it. Its window does not land. Harvest the window again to fill it after all.`,
   args: "PLAN SLICE",
   flags: [{ usage: "--reason <text>", description: "Why what is missing can be missing.", required: true }],

@@ -86,7 +86,7 @@ describe("the outcome of a plan", () => {
     ];
     expect(outcomeLines(completeOf({ landings }), []).slice(1)).toEqual([
       "not landed shop_orders 20260820: ENOSPC: no space left",
-      "to be landed shop_orders 20260821, could not and is tried again: ENOSPC",
+      "to be landed shop_orders 20260821, tried again after: ENOSPC",
       "landing shop_orders 20260822",
       "to be landed shop_orders 20260823",
       "When the reason is removed, `millrace harvest run shop --endpoint orders --from 2026-08-20T00:00:00Z --to 2026-08-22T00:00:00Z` lands again.",

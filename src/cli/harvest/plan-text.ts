@@ -123,7 +123,7 @@ function landingLine({ table, opTime, status, rows, error }: Landing): string {
     case "FAILED":
       return `not landed ${window}: ${reason}`;
     case "PENDING":
-      return `to be landed ${window}${reason === "" ? "" : `, could not and is tried again: ${reason}`}`;
+      return `to be landed ${window}${reason === "" ? "" : `, tried again after: ${reason}`}`;
     case "LANDING":
       return `landing ${window}`;
   }

@@ -71,18 +71,18 @@ export function linesView(params: readonly string[] | undefined): PlanView {
   const meter = createProgressMeter();
   const progress = createProgress({ isQuiet: false });
   let isNamed = false;
-  let toldReason: string | null | undefined;
+  const printedReasons = new Set<string | null>();
   return {
     onPlan(plan) {
       const window = shownWindow(plan.window);
       if (!isNamed) print(`plan ${printable(plan.planId)} of ${nameOf(plan)}${window === "" ? "" : `, ${window}`}`);
       isNamed = true;
       const failed = failedLanding(plan);
-      if (failed && failed.error !== toldReason) {
+      if (failed && !printedReasons.has(failed.error)) {
+        printedReasons.add(failed.error);
         progress.end();
         process.stderr.write(`${nameOf(plan)}: ${failedLandingText(failed)}\n`);
       }
-      toldReason = failed?.error;
       const parts = [
         progressText(meter(plan, performance.now())),
         ...waitLines(plan).map((wait) => wait.replace(/\.$/, "")),

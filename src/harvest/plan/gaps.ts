@@ -1,5 +1,5 @@
 /**
- * Accepts the gap of a slice that ended FAILED or INCOMPLETE, or was cancelled by itself, and stays so, such as a day over the cap
+ * Accepts the gap of a slice that ended FAILED or INCOMPLETE, or was cancelled without its plan, and stays so, such as a day over the cap
  * of its source. The slice keeps its state and its reason; the watermark passes it, and plans of what is new leave it out. Its
  * window does not land: a table that has arrived is whole.
  */

@@ -135,7 +135,7 @@ export function planRoutes(http: Http, { planner, schedules, gaps, reads }: Plan
       schema: {
         tags,
         summary:
-          "Accept the gap of a slice that is FAILED or INCOMPLETE, or was cancelled by itself: the watermark passes it",
+          "Accept the gap of a slice that is FAILED or INCOMPLETE, or was cancelled without its plan: the watermark passes it",
         params: schemas.SliceParams,
         body: schemas.AcceptBody,
         response: { 200: schemas.SliceReply, ...errors(400, 404, 409) },

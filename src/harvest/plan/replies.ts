@@ -124,11 +124,7 @@ function reconciliationOf(all: readonly SliceSums[]) {
     ...stored,
     quarantined: sum(whole, "quarantined"),
     missing: sum(whole, "missing"),
-    gaps:
-      sum(
-        whole.filter(({ status_code }) => status_code === "FAILED" || status_code === "INCOMPLETE"),
-        "slices",
-      ) + sum(whole, "left_out"),
+    gaps: sum(whole, "gaps"),
     acceptedGaps: sum(whole, "accepted"),
   };
 }

@@ -132,7 +132,7 @@ export const PlanReply = Type.Object({
     ...counts,
     missing: Missing,
     gaps: Type.Integer({
-      description: "Slices that ended FAILED or INCOMPLETE, or were cancelled by themselves.",
+      description: "Slices that ended FAILED or INCOMPLETE, or were cancelled without their plan.",
     }),
     acceptedGaps: Type.Integer({ description: "Those of them that somebody has accepted." }),
   }),

@@ -79,7 +79,7 @@ test("a plan of what is new leaves accepted gaps out", async () => {
   expect(await planned()).toEqual({ status: 200, from: "2026-08-04T00:00:00.000Z" });
 });
 
-test("the gap of a slice that was cancelled by itself can be accepted, also before any run of it", async () => {
+test("the gap of a slice that was cancelled without its plan can be accepted, also before any run of it", async () => {
   const days = ["2026-08-01", "2026-08-02", "2026-08-03"];
   const source = await harvests.source(correct(days.flatMap((day) => itemsOf(5, day))));
   await harvests.api.post(`${BASE}/sources/${source}:pause`, {});
@@ -126,7 +126,7 @@ test("slices that were cancelled with their plan are no gaps", async () => {
     status: 409,
     body: {
       code: "HARVEST_SLICE_NO_GAP",
-      error: `Slice ${sliceId} is CANCELLED. Only a gap can be accepted: a slice that is FAILED or INCOMPLETE, or was cancelled by itself. This one was cancelled with its plan: the next plan takes its window.`,
+      error: `Slice ${sliceId} is CANCELLED. Only a gap can be accepted: a slice that is FAILED or INCOMPLETE, or that was cancelled without its plan. This one was cancelled with its plan: the next plan takes its window.`,
     },
   });
 });

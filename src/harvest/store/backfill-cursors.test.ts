@@ -50,7 +50,7 @@ describe("the cursor of a backfill", () => {
     ]);
   });
 
-  test("does not begin below a slice that was cancelled by itself", async () => {
+  test("does not begin below a slice that was cancelled without its plan", async () => {
     const source = await makeSource(database);
     const planId = await source.plan();
     const latest = await slice(source, planId, 8, 12);

@@ -7,7 +7,7 @@ import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import { type Advance, addEvent, advanceWatermark, firstWindow, lockCursor, movedTo } from "./cursors.ts";
 
-// A slice that was cancelled by itself is missing, as in FIRST of cursors.ts.
+// A slice that was cancelled without its plan is missing, as in FIRST of cursors.ts.
 const TOP = statement<{ at: Date | null }>(
   "harvest.cursor.last_slice",
   `select max(window_to) as at from harvest.ing_plan_slice

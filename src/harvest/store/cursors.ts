@@ -40,7 +40,7 @@ const READ = statement<{ at: Date }>(
   `select normalized_instant as at from harvest.ing_cursor
    where provenance_code = $1 and operation_code = $2 and cursor_key = $3 and namespace_scope_code = $4 and namespace_key = $5`,
 );
-// A slice that was cancelled by itself, and so has a reason, is missing; those of a cancelled plan were never wanted.
+// A slice that was cancelled without its plan, and so has a reason, is missing; those of a cancelled plan were never wanted.
 const FIRST = statement<{ at: Date | null }>(
   "harvest.cursor.first_slice",
   `select min(window_from) as at from harvest.ing_plan_slice

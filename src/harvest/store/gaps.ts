@@ -6,7 +6,7 @@ import type { SliceState } from "../states.ts";
 
 /**
  * A condition on a row of `ing_plan_slice`: it ended, and its window is missing. A slice that was cancelled has a reason only if it
- * was so by itself; those of a cancelled plan were not wanted. Parts are no gaps, but the slice that has their window.
+ * was cancelled without its plan; those of a cancelled plan were not wanted. Parts are no gaps, but the slice that has their window.
  */
 export function isGap(slice: string): string {
   return `${slice}.status_code in ('FAILED', 'INCOMPLETE', 'CANCELLED') and ${slice}.reason is not null and ${slice}.root_slice_id is null`;

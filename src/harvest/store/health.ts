@@ -79,22 +79,29 @@ export function missingWindows(db: Reader): Promise<MissingWindow[]> {
 
 export interface FailedPlan {
   plan_id: string;
+  /** No window of it is missing: a part of it has no slices. */
+  is_unsliced: boolean;
   provenance_code: string;
   namespace_key: string;
   reason: string;
   ended_at: Date;
 }
 
+// Of two plans without a window, the later one has the whole. A backfill goes from its end to its beginning.
+const UNSLICED_FROM = "(p.record_remarks #>> '{unsliced,from}')::timestamptz";
+const SLICES_REST = `(later.window_from is null or case when p.operation_code = 'BACKFILL'
+                then later.window_from < ${UNSLICED_FROM} else later.window_to > ${UNSLICED_FROM} end)`;
 // A plan whose rest could not be sliced has no slice that is missing.
 const FAILED_PLANS = statement<FailedPlan>(
   "harvest.health.failed_plans",
-  `select p.plan_id, p.provenance_code, p.namespace_key, p.record_remarks ->> 'reason' as reason, p.ended_at
+  `select p.plan_id, p.plan_id <> all($1::uuid[]) as is_unsliced, p.provenance_code, p.namespace_key,
+          p.record_remarks ->> 'reason' as reason, p.ended_at
    from harvest.ing_plan p
    where p.status_code = 'FAILED' and p.ended_at > now() - make_interval(days => $2)
-     and (p.plan_id = any($1::uuid[]) or p.record_remarks ? 'unsliced' and not exists (
+     and (p.plan_id = any($1::uuid[]) or (p.record_remarks ? 'unsliced' and not exists (
             select from harvest.ing_plan later
             where later.endpoint_id = p.endpoint_id and later.plan_id > p.plan_id and later.operation_code = p.operation_code
-              and later.namespace_key = p.namespace_key and later.status_code = 'COMPLETE'))
+              and later.namespace_key = p.namespace_key and later.status_code = 'COMPLETE' and ${SLICES_REST})))
    order by p.plan_id desc limit $3`,
 );
 

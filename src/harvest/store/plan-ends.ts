@@ -2,6 +2,7 @@
 import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import type { PlanState } from "../states.ts";
+import { isGap } from "./gaps.ts";
 
 // A lock of its own statement: the next one sees the slices of whoever had the lock before. Of two slices that end at the same
 // time, the second one finds no other that is open.
@@ -9,9 +10,9 @@ const LOCK = statement(
   "harvest.plan.lock_many",
   "select from harvest.ing_plan where plan_id = any($1::uuid[]) order by plan_id for no key update",
 );
-// Of a plan that goes on, a slice is CANCELLED by itself, and its window is missing.
+// Of a plan that goes on, a slice can be CANCELLED alone, and then its window is missing.
 const GAPS = `from harvest.ing_plan_slice g
-     where g.plan_id = p.plan_id and g.status_code in ('FAILED', 'INCOMPLETE', 'CANCELLED') and g.root_slice_id is null`;
+     where g.plan_id = p.plan_id and ${isGap("g")}`;
 const SETTLE = statement<SettledPlan>(
   "harvest.plan.settle",
   `update harvest.ing_plan p
@@ -79,7 +80,7 @@ const CANCEL_TASKS = statement<{ task_id: string }>(
    )
    select task_id::text from task`,
 );
-// One that is CANCELLED with a reason was so by itself, and is a gap; the reason of a division goes with its plan.
+// One that is CANCELLED with a reason was cancelled without its plan, and is a gap; the reason of a division goes with its plan.
 // Parts have no window: they are those of the slice that waits for them.
 const CANCEL_SLICES = statement<{ slice_id: string; endpoint_id: number; window_from: Date; has_changes: boolean }>(
   "harvest.slice.cancel",

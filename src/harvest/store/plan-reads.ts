@@ -96,8 +96,7 @@ export interface SliceSums {
   missing: number;
   /** Gaps that somebody has accepted. */
   accepted: number;
-  /** Those that were cancelled by themselves, and not with their plan. */
-  left_out: number;
+  gaps: number;
 }
 const SLICE_SUMS = statement<SliceSums>(
   "harvest.slice.sums",
@@ -106,7 +105,7 @@ const SLICE_SUMS = statement<SliceSums>(
           sum(s.inserted)::float8 as inserted, sum(s.updated)::float8 as updated, sum(s.unchanged)::float8 as unchanged,
           sum(s.deleted)::float8 as deleted, sum(s.quarantined)::float8 as quarantined, sum(s.missing)::float8 as missing,
           count(s.accepted_at)::int4 as accepted,
-          count(*) filter (where s.status_code = 'CANCELLED' and s.reason is not null and s.root_slice_id is null)::int4 as left_out
+          count(*) filter (where ${isGap("s")})::int4 as gaps
    from harvest.ing_plan_slice s
    left join harvest.ing_plan_slice r on r.slice_id = s.root_slice_id
    where s.plan_id = $1 and (r.slice_id is null or r.status_code in ('READY', 'CANCELLED')) group by s.status_code`,

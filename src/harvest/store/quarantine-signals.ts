@@ -83,8 +83,8 @@ export async function resolveQuarantined(tx: Queryable, endpointId: number, keys
 }
 
 /**
- * Rows that one plan looks at to close them; the next one goes on. More than one plan asks for (`IDS_MAX` in plan/update.ts), so those
- * that it asked for do not stay first.
+ * Rows that one plan looks at to close them; the next plan goes on. More than `IDS_MAX` (plan/update.ts): otherwise the ids that one
+ * plan asks for could fill it, and nothing behind them would be closed.
  */
 const LOOKED_AT_MAX = 20_000;
 const CLOSE = statement(
@@ -97,10 +97,10 @@ const CLOSE = statement(
        select p.expr_proto_hash as hash, ${isSuperseded("q")} as is_superseded, ${hasComeSince("q")} as has_come ${WITH_PLAN}) w
      where w.is_superseded or w.has_come or q.expr_proto_hash is null
    ) c
-   where t.quarantine_id = c.quarantine_id`,
+   where t.quarantine_id = c.quarantine_id and t.resolved_at is null`,
 );
 
-/** Rows of other expressions than this one that ask for nothing any more are looked at once, and not again by every update. */
+/** Marks rows of other expressions that no update needs to look at again. */
 export async function closeDecided(tx: Queryable, endpointId: number, exprProtoHash: string): Promise<void> {
   await tx.rows(CLOSE, [endpointId, exprProtoHash, LOOKED_AT_MAX]);
 }

@@ -21,7 +21,7 @@ export function checkSections(
   assertClosed(schemas, "sections");
   const names = Object.keys(schemas);
   // An empty section (null in YAML) is a missing one.
-  const isMissing = (name: string) => (file.content[name] ?? undefined) === undefined;
+  const isMissing = (name: string) => file.content[name] === undefined || file.content[name] === null;
   const isMisspelt = Object.keys(file.content).some((name) => !names.includes(name)); // Then the meant one is missing.
   // Compiling all schemas takes a tenth of the processor time of a start, and what is missing has only defaults.
   const isDefault = (name: string) => isMissing(name) && !isMisspelt && !hasRequired(schemas[name] as Schema);

@@ -93,10 +93,10 @@ describe("the rate", () => {
   });
 
   test("a reservation takes what is left of a burst, and then goes on at the pace", async () => {
-    const key = await gate({ ratePerSec: 10, burst: 4 });
+    const key = await gate({ ratePerSec: 4, burst: 4 });
     await allowed(ask(key));
     expect(await ask(key, { permits: 10 })).toMatchObject({ permits: 3, waitMs: 0, gapMs: 0 });
-    const next = await allowed(ask(key, { permits: 10, deadlineMs: 1_000 }));
+    const next = await allowed(ask(key, { permits: 10, deadlineMs: 2_000 }));
     expect(next).toMatchObject({ permits: 1 });
     expect(next.waitMs).toBeGreaterThan(0);
   });

@@ -57,7 +57,7 @@ export const PACE = `
 
 /**
  * After `PACE`, for a request of `a.cost`: `p.spacing` seconds a permit, `p.start` seconds until the request may go,
- * `p.gap` seconds between such requests, `p.at_once` of which may go now. There is no burst below the declared rate.
+ * `p.gap` seconds between such requests, `p.at_once`: how many such requests may go now. There is no burst below the declared rate.
  */
 export const REQUEST_PACE = `
   cross join lateral (

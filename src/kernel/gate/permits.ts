@@ -25,7 +25,7 @@ export interface RequestedGate {
 }
 
 export interface AcquireRequest extends GateRequest {
-  /** The number of requests that go one after the other, `gapMs` apart; 1 by default, 10 at most. Fewer may be granted. */
+  /** Requests that go `gapMs` apart (0 if a burst covers them); 1 by default, 10 at most. Fewer may be granted. */
   permits?: number;
   /** The longest wait to be granted. A request that would wait longer is rejected. */
   deadlineMs: number;

@@ -115,6 +115,7 @@ const ACQUIRE = statement<AcquireRow>(
             case when exists (select from refusal) then 0
                  else least($5, greatest(1, at_once, floor(${CHUNK_SEC} / nullif(gap, 0))), (select min(fits) from quota),
                             (select min(free) from (select count(*) as free from slot group by key) s)) end::int as granted
+     -- If every gate has a burst left, the permits are due together; otherwise one after the other.
      from (select max(start) as start, case when min(at_once) > 1 then 0 else max(gap) end as gap,
                   min(at_once) as at_once, min(rate_per_sec) as rate_per_sec, min(now) as now
            from pace having count(*) > 0) p

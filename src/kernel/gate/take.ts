@@ -1,6 +1,6 @@
 /**
  * Waiting for permits within a process. Requests for the same gates form a lane. A lane has one reservation in flight, for as
- * many of its requests as may go in the next quarter of a second, and each of them goes when its permit is due:
+ * many of its requests as may go in the next quarter of a second or at once by what is left of a burst, and each goes when its permit is due:
  *
  *     queued ──reserved──▶ due at a time ──in time──▶ taken
  *        ▲                      └──late, or the gate cools down──▶ queued again, first in its lane

@@ -17,11 +17,11 @@ export type SourceHealth = replies.SourceHealth<Date>;
 export interface OverviewPart {
   /** Callers without this scope do not see the part. */
   readonly scope: string;
-  /** The kinds of its entries that a check of its own tells the doctor of. */
+  /** The kinds of its entries that a doctor check of the module covers. */
   readonly checkedKinds?: readonly string[];
   now(db: Db, view: View): Promise<Now>;
   activity?(db: Db, range: Range): Promise<Activity>;
-  /** What has failed, where `now` names what is missing because of it instead. The doctor counts it; `command` lists it. */
+  /** Failed work that is not itself an entry of `now`, which names what is missing because of it. The doctor counts it; `command` lists it. */
   readonly failures?: { readonly command: string; of(db: Db): Promise<Need[]> };
 }
 

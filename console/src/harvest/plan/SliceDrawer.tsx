@@ -59,7 +59,8 @@ function SliceFacts({ planId, slice }: { planId: string; slice: SliceDetail }) {
   const { status, reason, accepted, expected, estimate, part, received, parentSliceId, sliceId } = slice;
   // One that was cancelled with its plan has no reason, and is no gap.
   const isMissing = status === "FAILED" || status === "INCOMPLETE" || (status === "CANCELLED" && reason !== null);
-  const isGap = isMissing && accepted === null;
+  // Of a part, the slice that has its window is the gap.
+  const isGap = isMissing && accepted === null && slice.rootSliceId === null;
   return (
     <>
       <div className={styles.pair}>

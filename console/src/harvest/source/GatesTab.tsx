@@ -54,7 +54,7 @@ function GatePanel({ gate }: { gate: Gate }) {
           {reasons.length > 0 && <h3>{text.whySlow}</h3>}
           {reasons.length === 0 ? (
             <p>
-              <StateMark state="success" label={text.notSlow} />
+              <StateMark state="success" label={text.notSlow} isSentence />
             </p>
           ) : (
             <ul className={styles.lines}>
@@ -94,7 +94,7 @@ function Reason({ reason }: { reason: GateReason }) {
   const label = useReason(reason);
   return (
     <li>
-      <StateMark state={reason.why === "cooldown" ? "stopped" : "waiting"} label={label} />
+      <StateMark state={reason.why === "cooldown" ? "stopped" : "waiting"} label={label} isSentence />
     </li>
   );
 }

@@ -11,13 +11,15 @@ interface StateMarkProps {
   /** Instead of that of the state. */
   glyph?: string | undefined;
   compact?: boolean;
+  /** The label is a sentence, and may need more than one line. */
+  isSentence?: boolean;
 }
 
-export function StateMark({ state, label, glyph, compact }: StateMarkProps) {
+export function StateMark({ state, label, glyph, compact, isSentence }: StateMarkProps) {
   const text = useWords(common);
   const word = label ?? text[state];
   return (
-    <span className={styles.mark} data-state={state} title={compact ? word : undefined}>
+    <span className={styles.mark} data-state={state} data-sentence={isSentence} title={compact ? word : undefined}>
       <span className={styles.glyph} aria-hidden="true">
         {glyph ?? GLYPHS[state]}
       </span>
