@@ -26,6 +26,8 @@ interface ServerOptions {
   /** Sources may be called at these addresses. */
   sources?: readonly { baseUrl: string }[];
   slots?: number;
+  /** Windows land, in a folder. */
+  lake?: boolean;
 }
 
 export async function startMillrace({ connection }: BenchPostgres, options: ServerOptions = {}): Promise<Millrace> {
@@ -43,6 +45,7 @@ export async function startMillrace({ connection }: BenchPostgres, options: Serv
       MILLRACE_PORT: "0",
       MILLRACE_ADMIN_KEY: KEY,
       MILLRACE_CONFIG: config,
+      ...(options.lake ? { MILLRACE_LAKE_DIR: join(folder, "lake") } : {}),
       MILLRACE_HARVEST_ALLOW_PRIVATE: (options.sources ?? []).map(({ baseUrl }) => new URL(baseUrl).host).join(","),
     },
   });

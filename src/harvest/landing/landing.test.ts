@@ -226,6 +226,28 @@ describe("a window wants to land", () => {
   });
 });
 
+test("the window of a harvest lands before those that a backfill has completed", async () => {
+  const back = await source.plan(FIELDS, "BACKFILL");
+  const days = [1, 2, 3];
+  const backfill = async () => {
+    for (const day of days) await source.complete(await source.slice(back, at(day), at(day + 1)));
+  };
+  const landAll = async () => {
+    const order: string[] = [];
+    for (const _ of days) {
+      const item = await claim();
+      order.push(item.op_time);
+      await settle(settleDeps(), await write(item));
+    }
+    return order;
+  };
+  await backfill();
+  await source.harvest([], 3);
+  expect(await landAll()).toEqual(["20260803", "20260801", "20260802"]);
+  await backfill(); // It has landed for the harvest, and what the backfill brings later is not the harvest's.
+  expect(await landAll()).toEqual(["20260801", "20260802", "20260803"]);
+});
+
 describe("a slice that is cancelled", () => {
   test("has its changes in a window that others have completed, which lands again for them", async () => {
     const under = await source.slice(await source.plan(), at(1), at(2));

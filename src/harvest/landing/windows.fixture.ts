@@ -3,7 +3,7 @@ import { createHash, randomUUID } from "node:crypto";
 import type { TestDatabase } from "../../../test/database.ts";
 import type { Tx } from "../../kernel/data/db.ts";
 import type { OutputField } from "../definition/policy.ts";
-import type { Snapshot } from "../spec/snapshot.ts";
+import { type Operation, PRIORITIES, type Snapshot } from "../spec/snapshot.ts";
 import { type LandingWindow, wantLanding } from "../store/landing.ts";
 import { putRecords } from "../store/records.ts";
 
@@ -59,7 +59,7 @@ export async function makeSource(
   let slices = 0;
 
   /** A plan, with a snapshot of its own. */
-  async function plan(outputFields = fields): Promise<string> {
+  async function plan(outputFields = fields, operation: Operation = "HARVEST"): Promise<string> {
     plans += 1;
     const [planId, triggerId, fingerprint] = [randomUUID(), randomUUID(), `${source} ${plans}`];
     const http = { baseUrl: "https://api.example.org/v1/", path: "/works" };
@@ -72,15 +72,15 @@ export async function makeSource(
     await database.query(
       `insert into harvest.ing_schedule_instance (schedule_instance_id, scheduler_code, provenance_code, endpoint_name,
          operation_code, trigger_type_code, trigger_params, created_by)
-       values ($1, 'test', $2, 'works', 'HARVEST', 'MANUAL', '{}', 'test')`,
-      [triggerId, source],
+       values ($1, 'test', $2, 'works', $3, 'MANUAL', '{}', 'test')`,
+      [triggerId, source, operation],
     );
     await database.query(
       `insert into harvest.ing_plan (plan_id, schedule_instance_id, provenance_code, endpoint_id, endpoint_name, operation_code,
          plan_strategy, spec_fingerprint, expr_proto_hash, namespace_scope_code, namespace_key, priority, planned_at, plan_month,
          status_code)
-       values ($1, $2, $3, $4, 'works', 'HARVEST', 'TIME', $5, '', 'EXPR', 'works', 100, now(), $6, 'READY')`,
-      [planId, triggerId, source, endpointId, fingerprint, PLAN_MONTH],
+       values ($1, $2, $3, $4, 'works', $7, 'TIME', $5, '', 'EXPR', 'works', $8, now(), $6, 'READY')`,
+      [planId, triggerId, source, endpointId, fingerprint, PLAN_MONTH, operation, PRIORITIES[operation]],
     );
     return planId;
   }

@@ -38,6 +38,8 @@ const WINDOW_IS_COMPLETE = `(
 // A plan that has completed nothing of the window does not become the one that it lands for.
 const COMPLETED_BY = `(
      select s.plan_id ${COMPLETE_SLICES} order by s.plan_id = i.plan_id desc, s.ended_at desc, s.slice_id desc limit 1)`;
+// Of the plan that brings something now: a harvest does not wait because a backfill completed the window.
+const PRIORITY = "(select p.priority from harvest.ing_plan p where p.plan_id = i.plan_id)";
 
 // Of two slices that complete at the same time, neither would see the other as COMPLETE. With the lock the second one does.
 const LOCK = statement(
@@ -49,12 +51,13 @@ const LOCK = statement(
 // A window that lands now is landed again afterwards: its worker compares `wanted` with what it saw when it claimed.
 const WANT = statement<{ endpoint_id: number; op_time: string }>(
   "harvest.landing.want",
-  `insert into harvest.landing as t (endpoint_id, op_time, table_name, window_from, window_to, plan_id, due_at)
-   select i.endpoint_id, i.op_time, i.table_name, i.window_from, i.window_to, ${COMPLETED_BY}, now()
+  `insert into harvest.landing as t (endpoint_id, op_time, table_name, window_from, window_to, plan_id, priority, due_at)
+   select i.endpoint_id, i.op_time, i.table_name, i.window_from, i.window_to, ${COMPLETED_BY}, ${PRIORITY}, now()
    from ${unnest(WINDOW, "i")} where ${WINDOW_IS_COMPLETE}
    on conflict (endpoint_id, op_time) do update
    set table_name = excluded.table_name, window_from = excluded.window_from, window_to = excluded.window_to,
        plan_id = excluded.plan_id, wanted = t.wanted + 1,
+       priority = case when t.status_code in ('PENDING', 'LANDING') then least(t.priority, excluded.priority) else excluded.priority end,
        status_code = case when t.status_code = 'LANDING' then 'LANDING' else 'PENDING' end,
        due_at = case when t.status_code = 'LANDING' then null else now() end,
        attempt = case when t.status_code = 'LANDING' then t.attempt else 0 end,
@@ -86,7 +89,7 @@ export const landingLease = leaseOn({
   key: { endpoint_id: "int4", op_time: "text" },
   state: { column: "status_code", ready: ["PENDING"], leased: "LANDING", dead: "FAILED" },
   dueAt: "due_at",
-  orderBy: "t.due_at, t.endpoint_id, t.op_time",
+  orderBy: "t.priority, t.due_at, t.endpoint_id, t.op_time",
   fence: "fence",
   hold: { by: "session", session: "session_id" },
   lost: { column: "lost_count", error: "last_error" },
@@ -114,10 +117,21 @@ export const landingLease = leaseOn({
   },
 });
 
+// The queue index starts with the priority, so the earliest window of each is one step.
 const NEXT_DUE = statement<{ ms: number | null }>(
   "harvest.landing.next_due",
-  `select extract(epoch from min(due_at) - now())::float8 * 1000 as ms from harvest.landing
-   where status_code = 'PENDING' and due_at > now()`,
+  `with recursive queue(priority) as (
+     (select t.priority from harvest.landing t where t.status_code = 'PENDING' order by 1 limit 1)
+     union all
+     select (select t.priority from harvest.landing t
+             where t.status_code = 'PENDING' and t.priority > queue.priority order by 1 limit 1)
+     from queue where priority is not null
+   )
+   select extract(epoch from min(due.at) - now())::float8 * 1000 as ms
+   from queue cross join lateral (
+     select min(t.due_at) as at from harvest.landing t
+     where t.status_code = 'PENDING' and t.priority = queue.priority and t.due_at > now()
+   ) due where priority is not null`,
 );
 
 /** Milliseconds until a window is due; Infinity if none waits. */
