@@ -90,6 +90,69 @@ describe("a harvest that comes while a backfill runs", () => {
   });
 });
 
+describe("a backfill that divides a slice into parts stops between two counts", () => {
+  const KINDS = ["book", "article", "other"];
+  const divided = {
+    window: { recordsMax: 20 },
+    slicing: { ladder: [{ name: "kind", type: "VALUES", values: KINDS, fragment: "${range.value}" }] },
+    http: {
+      query: {
+        from: "${window.from}",
+        to: "${window.to}",
+        offset: "${page.offset}",
+        size: "${page.size}",
+        kind: "${parts.kind}",
+      },
+    },
+  };
+  /** Fifteen records of each kind on the first of August, and five of one kind on the fifth. */
+  const items = KINDS.flatMap((kind) => itemsOf(15).map((item) => ({ ...item, id: `${kind} ${item.id}`, kind })));
+  const script: Script = (request) => {
+    const kind = request.query.get("kind");
+    const found = items.filter((item) => kind === null || item.kind === kind);
+    return correct([...found, ...itemsOf(5, "2026-08-05")])(request);
+  };
+  const kindOf = ({ query }: Asked) => query.get("kind");
+  async function dividing(also: Script = script) {
+    const count = heldBack(also, (request) => kindOf(request) === "book");
+    const source = await harvests.source(count.held, divided);
+    const planId = await backfill(source, { from: "2026-08-01", to: "2026-08-02" });
+    await count.asked;
+    const isCompleted = async () => {
+      expect(await endOf(harvests.api, planId)).toMatchObject({
+        status: "COMPLETE",
+        reconciliation: { expected: 45, received: 45, gaps: 0 },
+      });
+    };
+    return { source, planId, release: count.release, isCompleted };
+  }
+
+  test("for a harvest of its source", async () => {
+    const harvested = heldBack(script, (request) => dayOf(request) === "2026-08-05");
+    const { source, planId, release, isCompleted } = await dividing(harvested.held);
+    const forth = await harvestOf(source, { from: "2026-08-05", to: "2026-08-06" });
+    await harvested.asked;
+    release();
+    expect(await harvests.waits(planId)).toMatchObject({ reason: `a harvest of ${source} goes first` });
+    expect(harvests.server.asked(source).map(kindOf)).not.toContain("article");
+    harvested.release();
+    expect(await endOf(harvests.api, forth)).toMatchObject({ status: "COMPLETE" });
+    await isCompleted();
+  });
+
+  test("for a pause", async () => {
+    const { source, planId, release, isCompleted } = await dividing();
+    await harvests.api.post(`/api/v1/harvest/sources/${source}:pause`, {});
+    // By the end of another harvest, the process knows of the pause.
+    expect(await harvests.harvest(await harvests.source(correct(itemsOf(1))))).toMatchObject({ status: "COMPLETE" });
+    release();
+    expect(await harvests.waits(planId)).toMatchObject({ reason: "it was paused" });
+    expect(harvests.server.asked(source).map(kindOf)).not.toContain("article");
+    await harvests.api.post(`/api/v1/harvest/sources/${source}:resume`, {});
+    await isCompleted();
+  });
+});
+
 describe("a version that was asked for earlier", () => {
   /** Times of whole days, as many sources have them: they do not say which of two versions of a day is the newer one. */
   test.each(["2026-08-01", undefined])(

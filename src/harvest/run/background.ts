@@ -2,7 +2,7 @@
  * How BACKFILL and UPDATE make way for HARVEST, in three places:
  *
  * - A claim takes none of their tasks while a harvest of their source runs or is due (store/tasks.ts).
- * - A task of theirs that runs goes back into the queue after the page that is under way.
+ * - A task of theirs that runs goes back into the queue after the page that is under way, or the count, where it divides a slice.
  * - A quarter of the slots of a process is never theirs, so that a harvest of any source finds one free.
  *
  * So a harvest has the gates of its source for itself, except for at most one page of each task that ran before it. Sharing the rate
@@ -16,7 +16,7 @@ const HARVEST_SHARE = 0.25;
 /** They are not claimed before the harvest is over, however short this is. */
 const DELAY_MS = 1_000;
 
-/** Ends the run after the present page if a harvest waits. */
+/** Ends the run after the present page or count if a harvest waits. */
 export async function makeWay(
   { db }: Pick<WalkDeps, "db">,
   { task: { context } }: Walk,

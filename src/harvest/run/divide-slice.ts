@@ -2,6 +2,7 @@
 import { type Count, divide } from "../slice/divide.ts";
 import type { Part } from "../slice/parts.ts";
 import { dimensionsOf } from "../spec/snapshot.ts";
+import { makeWay } from "./background.ts";
 import { fetchAt } from "./page-at.ts";
 import { firstPosition } from "./position.ts";
 import type { SliceEnd } from "./task.ts";
@@ -13,7 +14,10 @@ const RECOUNT_MS = 1_000;
 export async function divideSlice(deps: WalkDeps, walk: Walk, { reason, total, cap }: Divide): Promise<SliceEnd> {
   const { context, source } = walk.task;
   const { spec } = source.list;
-  const count: Count<SliceEnd> = async (part) => overBudgetAsStop(deps, walk) ?? (await countPart(deps, walk, part));
+  const count: Count<SliceEnd> = async (part) => {
+    const stop = overBudget(deps, walk) ?? (await makeWay(deps, walk));
+    return stop ? { stop } : countPart(deps, walk, part);
+  };
   const counted = total === undefined ? await count(context.part ?? {}) : { total };
   if ("stop" in counted) return counted.stop;
   const whole = { part: context.part ?? {}, total: counted.total };
@@ -34,11 +38,6 @@ export async function divideSlice(deps: WalkDeps, walk: Walk, { reason, total, c
 
 function toleranceOf({ task }: Walk): number {
   return task.source.list.spec.window?.tolerance ?? 0;
-}
-
-function overBudgetAsStop(deps: WalkDeps, walk: Walk): { stop: SliceEnd } | undefined {
-  const stop = overBudget(deps, walk);
-  return stop && { stop };
 }
 
 /** By the probe, or by the first page where there is none. */
