@@ -5,6 +5,8 @@ import { openRecordingDb } from "../../test/plans.ts";
 import { ENTRIES_MAX } from "../kernel/overview/part.ts";
 import { rangeOf } from "../kernel/overview/range.ts";
 import { systemClock } from "../kernel/time/clock.ts";
+import { DAY_MS } from "../kernel/time/units.ts";
+import { endOf, plan } from "./harvest.fixture.ts";
 import { createOverview, healthOf, lagOver, needsOf } from "./overview.ts";
 import { correct, itemsOf, useScripted } from "./run/scripted.fixture.ts";
 import type { WindowSpec } from "./spec/snapshot.ts";
@@ -155,6 +157,21 @@ describe("a source", () => {
   ])("is %s with %j", (state, change) => {
     expect(healthOf({ ...row, ...change }, [null, 3, 60])).toMatchObject({ state, lagSeconds: 60 });
   });
+});
+
+test("the cursor of a backfill is not how far its source is behind", async () => {
+  const source = await harvests.source(correct(itemsOf(1)), { window: { earliest: "2006-01-01" } });
+  expect(await harvests.harvest(source)).toMatchObject({ status: "COMPLETE" });
+  const window = { from: "2026-07-31", to: "2026-08-01" };
+  const { planId } = await plan(harvests.api, { source, operation: "BACKFILL", window });
+  expect(await endOf(harvests.api, planId)).toMatchObject({ status: "COMPLETE" });
+  // The backfill has twenty years left.
+  const lag = expect.toSatisfy((seconds: number) => seconds < (10 * 365 * DAY_MS) / 1_000) as number;
+  expect(await sourceOf(source)).toMatchObject({ lagSeconds: lag });
+  const { lags = [] } = (await overview.activity?.(database.db, rangeOf({ hours: 1 }, Date.now() + 1_000))) ?? {};
+  expect(lags.filter(({ about }) => about?.id === source)).toMatchObject([
+    { seconds: expect.arrayContaining([lag]) as number[] },
+  ]);
 });
 
 test("the lag of a cursor grows until it advances", () => {

@@ -31,14 +31,15 @@ import { type AdvanceRow, advancesOf, endedPlans, type SourceRow, sourcesNow, wa
 const CURSORS_MAX = 1_000;
 /** Lines in the plot of lags: those that are the farthest behind. */
 const LAGS_MAX = 6;
-const ALL = { source: undefined, operation: undefined };
+/** The cursors of BACKFILL and UPDATE go their own way: how far a source is behind is what HARVEST has not reached. */
+const OF_HARVEST = { source: undefined, operation: "HARVEST" };
 
 export function createOverview({ clock }: { clock: Clock }): OverviewPart {
   const lagNow = (cursor: CursorRow) =>
     lagSecondsOf(cursor, cursor.window && closedUntil(cursor.window, new Date(clock.now())));
 
   async function lagsIn(db: Db, range: Range): Promise<Lag[]> {
-    const cursors = (await listCursors(db, ALL, CURSORS_MAX))
+    const cursors = (await listCursors(db, OF_HARVEST, CURSORS_MAX))
       .filter((cursor) => cursor.window !== null && cursor.normalized_instant !== null)
       .sort((a, b) => (lagNow(b) ?? 0) - (lagNow(a) ?? 0))
       .slice(0, LAGS_MAX);
@@ -64,7 +65,7 @@ export function createOverview({ clock }: { clock: Clock }): OverviewPart {
         scheduleHealth(db),
         waitingTasks(db),
         sourcesNow(db),
-        listCursors(db, ALL, CURSORS_MAX),
+        listCursors(db, OF_HARVEST, CURSORS_MAX),
       ]);
       return {
         needs: [...needsOf(missing, schedules), ...failuresOf(failed.filter((plan) => plan.is_unsliced))],
