@@ -3,6 +3,7 @@ import { pathTo } from "../common/client.ts";
 import { serverCommand } from "../common/client-command.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import { printable } from "../common/output.ts";
+import { PARAM_FLAG, paramsOf } from "./params.ts";
 
 export interface CheckReply {
   source: string;
@@ -17,13 +18,24 @@ export const check = serverCommand<CheckReply>({
   summary: "Check the connection to a source: address, credential, one small page, clock, rate headers",
   details: `The server asks for one small page through the rate gate of the source, as a run would. Nothing is stored. Exit code 1 if a line fails.`,
   args: "SOURCE",
-  flags: [{ usage: "--endpoint <name>", description: "The endpoint; unset, the source's default one." }],
-  examples: ["millrace harvest check crossref"],
+  flags: [
+    { usage: "--endpoint <name>", description: "The endpoint; unset, the source's default one." },
+    PARAM_FLAG,
+    {
+      usage: "--id <id>",
+      description: "Of an endpoint that answers the records of ids: the record to ask for; unset, one that is known.",
+    },
+  ],
+  examples: ["millrace harvest check crossref", "millrace harvest check crossref --param mailto=me@example.org"],
   execute: (client, given) =>
     client.call<CheckReply>({
       method: "POST",
       path: `${pathTo`api/v1/harvest/sources/${given.text("SOURCE")}`}:check`,
-      body: { endpoint: given.maybeText("--endpoint") },
+      body: {
+        endpoint: given.maybeText("--endpoint"),
+        params: paramsOf(given),
+        id: given.maybeText("--id"),
+      },
     }),
   show: checkText,
   exitCode: ({ verdict }) => (verdict === "fail" ? EXIT.failed : EXIT.ok),

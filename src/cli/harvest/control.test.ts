@@ -51,12 +51,15 @@ test("pause sends its scope, cancel ends a single slice, and a check that fails 
   const [paused, cancelled, checked] = await Promise.all([
     server.cli("pause", "shop", "--endpoint", "orders", "--operation", "backfill", "--reason", "why").ended,
     server.cli("cancel", PLAN_ID, "--slice", "7").ended,
-    server.cli("check", "shop").ended,
+    server.cli("check", "shop", "--param", "term=a=b", "--id", "7").ended,
   ]);
   expect(paused).toMatchObject({ exit: 0 });
   expect(server.asked.find(({ path }) => path.endsWith(":pause"))).toMatchObject({
     body: { endpoint: "orders", operation: "BACKFILL", reason: "why" },
   });
   expect(cancelled).toMatchObject({ exit: 0, stdout: "Cancelled slice 7.\n" });
+  expect(server.asked.find(({ path }) => path.endsWith(":check"))).toMatchObject({
+    body: { params: { term: "a=b" }, id: "7" },
+  });
   expect(checked).toMatchObject({ exit: 1, stdout: "shop/orders\nfail  page        No page was read.\n" });
 });

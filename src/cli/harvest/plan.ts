@@ -13,6 +13,7 @@ import { EXIT } from "../common/exit-codes.ts";
 import { print, printable } from "../common/output.ts";
 import { HARVEST, type PlanMade } from "./api.ts";
 import { draftText } from "./draft-text.ts";
+import { PARAM_FLAG, paramsOf } from "./params.ts";
 import { WATCH_DETAILS, watchPlan } from "./watch.ts";
 
 const PLAN_FLAGS: readonly Flag[] = [
@@ -36,11 +37,7 @@ const PLAN_FLAGS: readonly Flag[] = [
   },
   { usage: "--to <time>", description: "The end of the window, which is not part of it." },
   { usage: "--last <duration>", description: "The last closed days or hours instead, such as P3D or PT6H." },
-  {
-    usage: "--param <name=value>",
-    description: "A parameter of the endpoint. May be given several times.",
-    repeatable: true,
-  },
+  PARAM_FLAG,
   {
     usage: "--priority <number>",
     description: "Plans with a smaller number go first (default 100; 200 for UPDATE, 300 for BACKFILL).",
@@ -121,7 +118,7 @@ function makePlan(client: Client, given: Given, query: { dryRun: boolean }): Pro
       endpoint: given.maybeText("--endpoint"),
       operation: given.maybeText("--operation")?.toUpperCase(),
       window: windowOf(given),
-      params: paramsOf(given.texts("--param")),
+      params: paramsOf(given),
       ids: idsOf(given.texts("--id")),
       quarantined: given.isOn("--quarantined") || undefined,
       priority: given.maybeNumber("--priority"),
@@ -144,15 +141,4 @@ function windowOf(given: Given): object | undefined {
 
 function idsOf(ids: readonly string[]): readonly string[] | undefined {
   return ids.length === 0 ? undefined : ids;
-}
-
-function paramsOf(texts: readonly string[]): Record<string, string> | undefined {
-  const params: Record<string, string> = {};
-  for (const text of texts) {
-    const [, name = "", value = ""] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
-    if (name === "") throw new OperatorError(`--param is \`${text}\`. Accepted: name=value.`, EXIT.usage);
-    if (Object.hasOwn(params, name)) throw new OperatorError(`--param ${name} is given twice.`, EXIT.usage);
-    params[name] = value;
-  }
-  return texts.length === 0 ? undefined : params;
 }

@@ -2,6 +2,7 @@
 import { expect, test, vi } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { signal } from "../../../test/until.ts";
+import { endOf, plan } from "../harvest.fixture.ts";
 import { correct, itemsOf, type Said, type Script, useScripted } from "../run/scripted.fixture.ts";
 
 const database = useDatabase();
@@ -11,8 +12,8 @@ interface Checked {
   verdict: string;
   lines: { name: string; verdict: string; found: string; advice: string | null }[];
 }
-async function check(source: string): Promise<Checked> {
-  const { status, body } = await harvests.api.post<Checked>(`/api/v1/harvest/sources/${source}:check`);
+async function check(source: string, request: object = {}): Promise<Checked> {
+  const { status, body } = await harvests.api.post<Checked>(`/api/v1/harvest/sources/${source}:check`, request);
   expect(status, JSON.stringify(body)).toBe(200);
   return body;
 }
@@ -50,6 +51,47 @@ test("a source that works is ok in all lines, is asked once for a small page, an
   const asked = harvests.server.asked(source);
   expect(asked).toHaveLength(1);
   expect(asked[0]?.query.get("size")).toBe("10");
+});
+
+test("an endpoint that needs a parameter is asked with the value that is given, and refused without one", async () => {
+  const source = await harvests.source(recent(1), {
+    params: [{ name: "term", required: true }],
+    http: { query: { from: "${window.from}", to: "${window.to}", offset: "${page.offset}", term: "${params.term}" } },
+  });
+  const refused = await harvests.api.post<{ error: string }>(`/api/v1/harvest/sources/${source}:check`);
+  expect(refused.status).toBe(400);
+  expect(refused.body.error).toContain("params.term: It is required and has no value.");
+  expect(lineOf(await check(source, { params: { term: "asthma" } }), "page")).toMatchObject({ verdict: "ok" });
+  expect(harvests.server.asked(source).map(({ query }) => query.get("term"))).toEqual(["asthma"]);
+});
+
+test("an endpoint that answers the records of ids is asked for the one that is named, or for one that is known", async () => {
+  const source = await harvests.source(
+    ({ query }) => ({ body: { items: [{ id: query.get("ids"), updated: "2026-08-01T00:00:00Z" }] } }),
+    {
+      enumerator: "ExistingSet",
+      window: undefined,
+      pagination: undefined,
+      http: { query: { ids: '${ids.join(",")}' } },
+      response: { totalPath: undefined },
+    },
+  );
+  const refused = await harvests.api.post<{ error: string }>(`/api/v1/harvest/sources/${source}:check`);
+  expect(refused).toMatchObject({
+    status: 400,
+    body: { error: "The field `id`: items answers the records of ids, and none is known yet: name one." },
+  });
+  expect(lineOf(await check(source, { id: "named" }), "page")).toMatchObject({
+    verdict: "ok",
+    found: "1 record of the id named, no total.",
+  });
+  const { planId } = await plan(harvests.api, { source, operation: "UPDATE", ids: ["known"] });
+  expect(await endOf(harvests.api, planId)).toMatchObject({ status: "COMPLETE" });
+  expect(lineOf(await check(source), "page")?.found).toBe("1 record of the id known, no total.");
+  expect(harvests.server.asked(source).map(({ query }) => query.get("ids"))).toEqual(["named", "known", "known"]);
+  const other = await harvests.source(recent(1));
+  const listed = await harvests.api.post(`/api/v1/harvest/sources/${other}:check`, { id: "x" });
+  expect(listed.status).toBe(400);
 });
 
 test("it waits for its turn at the gate of the source", async () => {

@@ -3,10 +3,13 @@
  * compared with what the definition says. No plan, slice, record or cursor is written.
  */
 import { lookup } from "node:dns/promises";
+import { invalid } from "../../kernel/errors.ts";
 import { messageOf } from "../../kernel/text/message-of.ts";
 import { counted } from "../../kernel/text/sentences.ts";
 import { DAY_MS, SECOND_MS } from "../../kernel/time/units.ts";
-import type { Registry } from "../definition/registry.ts";
+import { usualOperation } from "../definition/check.ts";
+import type { ParamValues } from "../definition/definition.ts";
+import type { Registry, Source } from "../definition/registry.ts";
 import { endpointOf } from "../plan/request.ts";
 import { closedUntil, rangeBefore } from "../plan/window.ts";
 import { compileSource } from "../run/compiled.ts";
@@ -14,11 +17,12 @@ import type { Exchange, Fetched } from "../run/fetch.ts";
 import { createDeclareGates } from "../run/gates.ts";
 import { fetchAt } from "../run/page-at.ts";
 import { contentOf } from "../run/page-content.ts";
-import { firstPosition } from "../run/position.ts";
+import { firstPosition, type Position } from "../run/position.ts";
 import { providerSignal } from "../run/provider-headers.ts";
 import type { PreparedTask } from "../run/task.ts";
 import { createWalk, type Walk, type WalkDeps } from "../run/walk.ts";
-import type { Snapshot } from "../spec/snapshot.ts";
+import type { Operation, Snapshot } from "../spec/snapshot.ts";
+import { aKnownKey } from "../store/updates.ts";
 
 export interface CheckLine {
   name: "address" | "connection" | "credential" | "page" | "detail" | "clock" | "rate";
@@ -34,8 +38,16 @@ export interface CheckedSource {
   lines: CheckLine[];
 }
 
+export interface CheckRequest {
+  /** Unset: the source's default one. */
+  endpoint?: string | undefined;
+  params?: ParamValues | undefined;
+  /** Of an endpoint that answers the records of ids: the one to ask for. Unset: one that is known. */
+  id?: string | undefined;
+}
+
 export interface ConnectionCheck {
-  run(source: string, endpoint: string | undefined): Promise<CheckedSource>;
+  run(source: string, asked: CheckRequest): Promise<CheckedSource>;
 }
 
 export interface CheckDeps extends WalkDeps {
@@ -51,6 +63,8 @@ const TIMEOUT_MS = 20_000;
 /** The header has whole seconds, and the answer takes a while. */
 const CLOCK_OFF_MS = 5_000;
 const PRIORITY = 0;
+/** Where records are asked for by their ids. */
+const LISTED: Position = { pageNo: 1, isListed: true };
 
 const line = (
   name: CheckLine["name"],
@@ -65,25 +79,49 @@ export function createConnectionCheck(deps: CheckDeps): ConnectionCheck {
   return {
     async run(name, asked) {
       const source = await deps.registry.get(name);
-      const endpoint = endpointOf(source, asked);
-      const { snapshot, specFingerprint } = await deps.registry.compile(source, endpoint, "HARVEST", {});
+      const endpoint = endpointOf(source, asked.endpoint);
+      const operation = usualOperation(source.definition, endpoint);
+      const { params = {} } = asked;
+      const { snapshot, specFingerprint } = await deps.registry.compile(source, endpoint, operation, { params });
+      const id = await idOf(deps, source, endpoint, operation, asked.id);
       const task = taskOf(small(snapshot), specFingerprint, new Date(deps.clock.now()));
       const walk = createWalk(deps, task, AbortSignal.timeout(TIMEOUT_MS));
       await declareGates(task);
       const { list } = task.source;
       const address = await addressLine(snapshot);
-      const fetched = await inTime(walk, fetchAt(deps, walk, list, firstPosition(list.spec)));
+      const fetching =
+        id === undefined
+          ? fetchAt(deps, walk, list, firstPosition(list.spec))
+          : fetchAt(deps, walk, list, LISTED, { ids: [id] });
+      const fetched = await inTime(walk, fetching);
       const lines = [
         address,
         connectionLine(snapshot, fetched),
         await credentialLine(deps, snapshot, fetched),
-        pageLine(task, fetched),
+        pageLine(task, fetched, id),
         ...(await detailLines(deps, walk, fetched)),
         ...answerLines(snapshot, fetched, deps.clock.now()),
       ];
       return { source: name, endpoint, lines };
     },
   };
+}
+
+/** The record to ask for, where the endpoint lists none. */
+async function idOf(
+  { db }: CheckDeps,
+  { endpointIds }: Source,
+  endpoint: string,
+  operation: Operation,
+  asked: string | undefined,
+): Promise<string | undefined> {
+  if (operation !== "UPDATE") {
+    if (asked === undefined) return undefined;
+    throw invalid(`The field \`id\`: ${endpoint} lists its records, so none can be named`);
+  }
+  const id = asked ?? (await aKnownKey(db, endpointIds.get(endpoint) ?? 0));
+  if (id !== undefined) return id;
+  throw invalid(`The field \`id\`: ${endpoint} answers the records of ids, and none is known yet: name one`);
 }
 
 /** A source that does not answer is what the check tells of, not a failure of the check. */
@@ -215,7 +253,7 @@ async function credentialLine(deps: CheckDeps, snapshot: Snapshot, fetched: Fetc
   return line("credential", "ok", `\`${auth.credential}\` has a value (version ${found.version}), and was accepted.`);
 }
 
-function pageLine({ source, context }: PreparedTask, fetched: Fetched): CheckLine {
+function pageLine({ source, context }: PreparedTask, fetched: Fetched, id: string | undefined): CheckLine {
   if (fetched.kind !== "page") {
     const reason = "reason" in fetched ? fetched.reason : "";
     const advice = exchangeOf(fetched)
@@ -232,7 +270,8 @@ function pageLine({ source, context }: PreparedTask, fetched: Fetched): CheckLin
   const window = context.window_from
     ? ` of ${context.window_from.toISOString()} to ${context.window_to?.toISOString()}`
     : "";
-  const found = `${counted(page.items.length, "record")}${window}, ${total}${isByToken ? `, ${hasNext ? "a" : "no"} next page` : ""}.`;
+  const asked = id === undefined ? window : ` of the id ${id}`;
+  const found = `${counted(page.items.length, "record")}${asked}, ${total}${isByToken ? `, ${hasNext ? "a" : "no"} next page` : ""}.`;
   const first = content.quarantined[0];
   if (first) {
     const some = `${content.quarantined.length} of ${counted(page.items.length, "record")} cannot be stored`;
@@ -249,7 +288,7 @@ function pageLine({ source, context }: PreparedTask, fetched: Fetched): CheckLin
     );
   }
   if (page.items.length === 0) {
-    const advice = "If the window should have records, `response.itemsPath` or `http.query` does not fit the source.";
+    const advice = `If ${id === undefined ? "the window" : "the id"} should have records, \`response.itemsPath\` or \`http.query\` does not fit the source.`;
     return line("page", "warn", found, advice);
   }
   return line("page", "ok", found);
@@ -261,7 +300,7 @@ async function detailLines(deps: CheckDeps, walk: Walk, fetched: Fetched): Promi
   if (!detail || fetched.kind !== "page") return [];
   const [id] = contentOf(fetched.page).records.map(({ item_key }) => item_key);
   if (id === undefined) return [];
-  const answer = await inTime(walk, fetchAt(deps, walk, detail, { pageNo: 1, isListed: true }, { ids: [id] }));
+  const answer = await inTime(walk, fetchAt(deps, walk, detail, LISTED, { ids: [id] }));
   if (answer.kind !== "page") {
     const advice = "Compare the answer with the endpoint that answers single records.";
     return [

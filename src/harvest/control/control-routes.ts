@@ -96,7 +96,7 @@ export function controlRoutes(http: Http, deps: ControlRoutesDeps): void {
       },
     },
     async ({ params: { source }, body }) => {
-      const checked = await connectionCheck.run(source, body?.endpoint);
+      const checked = await connectionCheck.run(source, body ?? {});
       const verdict = VERDICTS.find((one) => checked.lines.some((line) => line.verdict === one)) ?? "ok";
       return { ...checked, verdict };
     },

@@ -1,7 +1,7 @@
 /** What the API that controls harvests takes and answers. */
 import { Type } from "typebox";
 import { Body, Nullable, ReplyTime } from "../../kernel/http/schemas.ts";
-import { NAME_PATTERN } from "../definition/definition.ts";
+import { NAME_PATTERN, ParamValues } from "../definition/definition.ts";
 import { OPERATIONS } from "../spec/snapshot.ts";
 import { SLICE_NEXT } from "../states.ts";
 import { TIMELINE_KINDS } from "../store/rewinds.ts";
@@ -90,6 +90,14 @@ export const CheckBody = Nullable(
   Body({
     endpoint: Type.Optional(
       Type.String({ pattern: NAME_PATTERN, description: "Unset: the source's default endpoint." }),
+    ),
+    params: Type.Optional(ParamValues),
+    id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 1_024,
+        description: "For an endpoint that answers the records of ids (`ExistingSet`). Unset: one that is known.",
+      }),
     ),
   }),
 );

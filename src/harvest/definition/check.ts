@@ -106,7 +106,7 @@ function endlessBackfill(name: string, operation: Operation, { snapshot }: Compi
 }
 
 /** An endpoint whose known records are only updated cannot be harvested. */
-function usualOperation({ defaults, endpoints }: Definition, name: string): Operation {
+export function usualOperation({ defaults, endpoints }: Definition, name: string): Operation {
   const { enumerator, overrides } = endpoints[name] ?? {};
   return (enumerator ?? overrides?.enumerator ?? defaults?.enumerator) === "ExistingSet" ? "UPDATE" : "HARVEST";
 }

@@ -28,6 +28,16 @@ export async function openUpdate(tx: Queryable, { endpointId, key }: Namespace):
   return (await tx.rows(OPEN, [endpointId, key]))[0]?.plan_id;
 }
 
+const A_KEY = statement<{ item_key: string }>(
+  "harvest.update.a_key",
+  "select item_key from harvest.record where endpoint_id = $1 and not deleted order by item_key limit 1",
+);
+
+/** The key of a known record, if there is one. */
+export async function aKnownKey(db: Queryable, endpointId: number): Promise<string | undefined> {
+  return (await db.rows(A_KEY, [endpointId]))[0]?.item_key;
+}
+
 // Behind the last slice of the last plan, so that ranges take turns also where one plan cannot cover all of them.
 const STALE = statement<KeyRange>(
   "harvest.update.stale_ranges",
