@@ -1,5 +1,5 @@
 /**
- * What harvest shows on the overview: windows that are missing, tasks that wait, how each source answers, and how
+ * What harvest shows on the overview: endpoints whose access is refused, windows that are missing, tasks that wait, how each source answers, and how
  * far each cursor was behind.
  */
 import type { Db } from "../kernel/data/db.ts";
@@ -14,6 +14,7 @@ import {
 import type { Range } from "../kernel/overview/range.ts";
 import { waitingOf } from "../kernel/overview/waiting-rows.ts";
 import type { Clock } from "../kernel/time/clock.ts";
+import { resumeCommand } from "./control/doctor.ts";
 import { behindOf, reachText } from "./health.ts";
 import { lagSecondsOf } from "./plan/reads.ts";
 import { closedUntil } from "./plan/window.ts";
@@ -27,6 +28,7 @@ import {
   scheduleHealth,
 } from "./store/health.ts";
 import { type AdvanceRow, advancesOf, endedPlans, type SourceRow, sourcesNow, waitingTasks } from "./store/overview.ts";
+import { automaticPauses, type PauseRow } from "./store/pauses.ts";
 
 const CURSORS_MAX = 1_000;
 /** Lines in the plot of lags: those that are the farthest behind. */
@@ -60,7 +62,8 @@ export function createOverview({ clock }: { clock: Clock }): OverviewPart {
     checkedKinds: ["source"],
     async now(db) {
       const missing = await missingWindows(db);
-      const [failed, schedules, waiting, sources, cursors] = await Promise.all([
+      const [refused, failed, schedules, waiting, sources, cursors] = await Promise.all([
+        automaticPauses(db, ENTRIES_MAX),
         failedPlans(db, missing, NEEDED_DAYS),
         scheduleHealth(db),
         waitingTasks(db),
@@ -68,7 +71,11 @@ export function createOverview({ clock }: { clock: Clock }): OverviewPart {
         listCursors(db, OF_HARVEST, CURSORS_MAX),
       ]);
       return {
-        needs: [...needsOf(missing, schedules), ...failuresOf(failed.filter((plan) => plan.is_unsliced))],
+        needs: [
+          ...refused.map(refusedNeed),
+          ...needsOf(missing, schedules),
+          ...failuresOf(failed.filter((plan) => plan.is_unsliced)),
+        ],
         waiting: waitingOf(waiting),
         sources: sources.map((row) => {
           const lags = cursors.filter(({ provenance_code }) => provenance_code === row.source).map(lagNow);
@@ -87,6 +94,19 @@ export function createOverview({ clock }: { clock: Clock }): OverviewPart {
       const [ended, lags] = await Promise.all([endedPlans(db, range), lagsIn(db, range)]);
       return { ended: [ended], lags };
     },
+  };
+}
+
+function refusedNeed(pause: PauseRow & { endpoint_name: string }): Need {
+  const { provenance_code: source, endpoint_name: endpoint, paused_by, reason, paused_at: at } = pause;
+  const text = `Paused by ${paused_by}: ${reason}. When the reason is removed: \`${resumeCommand(pause)}\`.`;
+  return {
+    about: { kind: "source", id: source },
+    state: "failed",
+    title: `${source}/${endpoint}`,
+    reason: text,
+    count: 1,
+    at,
   };
 }
 

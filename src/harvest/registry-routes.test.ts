@@ -24,6 +24,7 @@ beforeAll(async () => {
   const secrets = createNamedSecrets({ db, hints: noHints, box });
   const registry = createRegistry({
     db,
+    wake: { hint: () => undefined },
     hints: noHints,
     clock,
     secrets,

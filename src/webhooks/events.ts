@@ -22,6 +22,7 @@ export const ALERT_OF_TOPIC = {
   "deadline.passed": "DEADLINE_PASSED",
   "plan.refused": "HARVEST_PLAN_REFUSED",
   "plan.failed": "HARVEST_PLAN_FAILED",
+  "endpoint.paused": "HARVEST_ENDPOINT_PAUSED",
 } as const;
 
 /** The last two are emitted by webhooks themselves. */

@@ -167,6 +167,8 @@ export interface PlanDetail extends Plan {
   waits: Wait[];
   /** The same, with what executing tasks wait for; an older server does not answer it. */
   waiting?: Wait[];
+  /** Why nothing of it goes on until a person acts; an older server does not answer it. */
+  stopped?: string | null;
   /** Null if the endpoint lands nowhere. */
   landing: { table: string; windows: Partial<Record<LandingStatus, number>>; obstacle: string | null } | null;
   /** At most 100, those that have not landed first. */
@@ -209,13 +211,19 @@ export function windowsToLand({ landing }: PlanDetail): number {
   return PENDING + LANDING;
 }
 
-/** The plan has ended, and so has the landing of its windows, unless something is in its way. */
+/** The plan has ended, and so has the landing of its windows, unless something is in its way. Or nothing of it goes on by itself. */
 export function isOver(plan: PlanDetail): boolean {
+  if (isStopped(plan)) return true;
   return hasEnded(plan) && (windowsToLand(plan) === 0 || plan.landing?.obstacle !== null);
 }
 
+export function isStopped({ stopped = null }: PlanDetail): boolean {
+  return stopped !== null;
+}
+
 /** The exit code for a plan as it is: one that goes on has not failed. */
-export function exitCodeFor({ status, landing }: PlanDetail): number {
+export function exitCodeFor(plan: PlanDetail): number {
+  const { status, landing } = plan;
   if (status === "CANCELLED") return EXIT.runStopped;
-  return status === "FAILED" || (landing?.windows.FAILED ?? 0) > 0 ? EXIT.failed : EXIT.ok;
+  return status === "FAILED" || isStopped(plan) || (landing?.windows.FAILED ?? 0) > 0 ? EXIT.failed : EXIT.ok;
 }

@@ -61,6 +61,7 @@ export function outcomeLines(plan: PlanDetail, params: readonly string[] | undef
     ...(hasEnded(plan) && plan.landing?.obstacle ? [`not landed: ${inOneLine(plan.landing.obstacle)}`] : []),
     ...plan.gapWindows.map(gapLine),
     ...moreGaps(plan),
+    ...(plan.stopped ? [`stopped: ${inOneLine(plan.stopped)}`] : []),
     ...(hasEnded(plan) ? advice(plan, params) : []),
   ];
 }

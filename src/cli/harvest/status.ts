@@ -19,7 +19,7 @@ its gaps with theirs.
 
 ${WATCH_DETAILS}
 
-Without --follow, a plan that goes on is exit code 0, and one that has ended the same as with it.`,
+Without --follow, a plan that goes on is exit code 0, and another one the same as with it.`,
   args: "[PLAN]",
   flags: [
     { usage: "--follow", description: "Watch the plan until it is over, and exit with its result." },

@@ -3,7 +3,7 @@ import { createScreen } from "../chain/screen.ts";
 import type { Window as TerminalWindow } from "../chain/views.ts";
 import { clip, hasColours, print, printable } from "../common/output.ts";
 import { createProgress } from "../common/progress.ts";
-import type { PlanDetail } from "./api.ts";
+import { isStopped, type PlanDetail } from "./api.ts";
 import type { PlanFollower } from "./follow.ts";
 import { failedLanding, failedLandingText, frame, toLandText, tookText, waitLines } from "./frame.ts";
 import { nameOf, outcomeLines, shownWindow } from "./plan-text.ts";
@@ -93,7 +93,8 @@ export function linesView(params: readonly string[] | undefined): PlanView {
     onDisconnect: printDisconnect,
     onEnd(plan) {
       progress.end();
-      print(`plan ${printable(plan.planId)} ${plan.status} in ${tookText(plan, Date.now())}`);
+      const state = isStopped(plan) ? "is stopped after" : `${plan.status} in`;
+      print(`plan ${printable(plan.planId)} ${state} ${tookText(plan, Date.now())}`);
       for (const line of outcomeLines(plan, params)) print(line);
     },
     close: () => progress.end(),
@@ -110,7 +111,8 @@ export function jsonView(): PlanView {
       last = text;
     },
     onDisconnect: printDisconnect,
-    onEnd: ({ status }) => print(JSON.stringify({ event: "end", data: { status } })),
+    onEnd: ({ status, stopped }) =>
+      print(JSON.stringify({ event: "end", data: { status, ...(stopped ? { stopped } : {}) } })),
     close: () => undefined,
   };
 }

@@ -108,6 +108,23 @@ landed shop_orders 20260821: 403 rows
     expect(lines(stdout).filter((line) => line.includes('"error":"connection refused"'))).toHaveLength(1);
   });
 
+  test("ends with the command that resumes, and exits with 1, when all that is left waits since access is refused", async () => {
+    const stopped = "shop/orders is paused by Millrace: no access. `millrace harvest resume shop --endpoint orders`.";
+    const plan = planOf({
+      stopped,
+      slices: { FAILED: 1, READY: 1 },
+      waits: [{ reason: stopped, tasks: 1, until: null }],
+    });
+    const server = await startWithPlan(plan);
+    const { exit, stdout } = await server.cli("run", "shop").ended;
+    expect(exit).toBe(1);
+    expect(lines(stdout)[1]).toMatch(/^plan .* is stopped after /);
+    expect(lines(stdout).at(-1)).toBe(`stopped: ${stopped}`);
+    const events = lines((await server.cli("run", "shop", "--json").ended).stdout);
+    expect(JSON.parse(events.at(-1) ?? "")).toEqual({ event: "end", data: { status: "READY", stopped } });
+    expect((await server.cli("status", PLAN_ID, "--json").ended).exit).toBe(1);
+  });
+
   test("with --json prints the plan, each state that differs, and the end", async () => {
     const server = await startWithPlan();
     const run = server.cli("run", "shop", "--json");

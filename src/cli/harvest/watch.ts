@@ -12,8 +12,8 @@ export const WATCH_DETAILS = `On a terminal a bar shows the slices, the records,
 is a line every few seconds. Lost connections are re-established. At the end come the reconciliation, the windows that landed and the
 gaps.
 
-Exits with 0 if the plan is COMPLETE and its windows have landed, with ${EXIT.failed} if it is FAILED or a window could not land, and with
-${EXIT.runStopped} if it is CANCELLED. Ctrl-C ends the command, not the plan, and exits with ${INTERRUPTED}.`;
+Exits with 0 if the plan is COMPLETE and its windows have landed, with ${EXIT.failed} if it is FAILED, a window could not land, or all that is left
+waits because access to the endpoint is refused, and with ${EXIT.runStopped} if it is CANCELLED. Ctrl-C ends the command, not the plan, and exits with ${INTERRUPTED}.`;
 
 export interface WatchOptions {
   json: boolean;

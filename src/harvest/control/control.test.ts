@@ -3,12 +3,15 @@ import { describe, expect, test } from "vitest";
 import type { Json } from "../../../test/client.ts";
 import { useDatabase } from "../../../test/database.ts";
 import { signal, until } from "../../../test/until.ts";
+import { systemClock } from "../../kernel/time/clock.ts";
 import { endOf, type PlanReply } from "../harvest.fixture.ts";
+import { createOverview } from "../overview.ts";
 import { type Asked, correct, itemsOf, type Script, useScripted } from "../run/scripted.fixture.ts";
 import { pausesCheck } from "./doctor.ts";
 
 const database = useDatabase();
-const harvests = useScripted(database);
+const alerts = [{ url: "http://127.0.0.1:9", events: ["HARVEST_ENDPOINT_PAUSED" as const], retryNum: 0 }];
+const harvests = useScripted(database, {}, { webhooks: { alerts } });
 
 const post = (path: string, body: object = {}) => harvests.api.post(`/api/v1/harvest${path}`, body);
 const get = async <Body = Json>(path: string) => (await harvests.api.get<Body>(`/api/v1/harvest${path}`)).body;
@@ -155,6 +158,115 @@ describe("a source that is paused", () => {
   });
 });
 
+describe("an endpoint whose access is refused", () => {
+  /** Its `/items` answers 401 until it is opened; `/others` answers always. One task of it runs at a time. */
+  async function refusing() {
+    let isRefused = true;
+    const answer = correct(itemsOf(5));
+    const script: Script = (asked) =>
+      isRefused && asked.path === "/items" ? { status: 401, body: {} } : answer(asked);
+    const source = await harvests.source(script, { budget: { concurrency: 1 } });
+    const { items, ...others } = (
+      await get<{ definition: { endpoints: { items: object } } }>(`/registry/sources/${source}`)
+    ).definition.endpoints;
+    expect(others).toEqual({});
+    const more = { others: { ...items, path: "/others", default: false } };
+    await harvests.applyEndpoints(source, { budget: { concurrency: 1 } }, more);
+    const planId = await harvests.plan(source, 3);
+    const plan = () => get<{ stopped: string | null }>(`/plans/${planId}`);
+    const stopped = await until(async () => (await plan()).stopped ?? undefined, "the pause");
+    const asked = () => harvests.server.asked(source).filter(({ path }) => path === "/items").length;
+    return { source, more, planId, plan, stopped, asked, open: () => (isRefused = false) };
+  }
+
+  test("is paused by Millrace after one request, alone, until a person resumes it", async () => {
+    const { source, planId, plan, stopped, asked, open } = await refusing();
+    const sentence = expect.stringMatching(
+      new RegExp(
+        `^${source}/items is paused by Millrace since .*Z: GET .* answered 401: access refused\\. When the reason is removed: \`millrace harvest resume ${source} --endpoint items\`\\.$`,
+      ),
+    ) as string;
+    expect(stopped).toEqual(sentence);
+    expect(await plan()).toMatchObject({
+      status: "READY",
+      slices: { FAILED: 1, READY: 2 },
+      waits: [{ reason: sentence }],
+    });
+    const [, second] = await sliceOf(planId);
+    expect((await why(planId, second?.sliceId)).causes[0]).toMatchObject({ code: "PAUSED", sentence });
+    // Another endpoint goes on, and another plan of this one waits.
+    const window = { from: "2026-08-01", to: "2026-08-02" };
+    const other = (await post("/plans", { source, endpoint: "others", window })).body as unknown as PlanReply;
+    expect(await endOf(harvests.api, other.planId)).toMatchObject({ status: "COMPLETE", stopped: null });
+    const later = await harvests.plan(source);
+    await othersRun();
+    expect(await get(`/plans/${later}`)).toMatchObject({ stopped: sentence });
+    expect(asked()).toBe(1);
+    const sentAlerts = await until(async () => {
+      const sent = await database.query<{ payload: Json }>(
+        "select payload from webhooks.delivery where payload ->> 'source' = $1",
+        [source],
+      );
+      return sent.length > 0 && sent;
+    }, "the alert");
+    expect(sentAlerts).toMatchObject([
+      { payload: { event: "HARVEST_ENDPOINT_PAUSED", endpoint: "items", operation: "HARVEST", planId } },
+    ]);
+    expect((await createOverview({ clock: systemClock }).now(database.db, { tenantId: null })).needs).toContainEqual(
+      expect.objectContaining({
+        title: `${source}/items`,
+        reason: expect.stringContaining(`\`millrace harvest resume ${source} --endpoint items\``) as string,
+      }),
+    );
+    open();
+    await post(`/sources/${source}:resume`, { endpoint: "items" });
+    expect(await endOf(harvests.api, planId)).toMatchObject({
+      status: "FAILED",
+      slices: { FAILED: 1, COMPLETE: 2 },
+      stopped: null,
+    });
+    expect(await endOf(harvests.api, later)).toMatchObject({ status: "COMPLETE", reconciliation: { received: 5 } });
+    expect(await audits("harvest.resume", source)).toMatchObject([{ details: { pausedBy: "Millrace" } }]);
+  });
+
+  test("goes on when the definition of its source changes, unless a person has paused it too", async () => {
+    const { source, more, planId, asked, open } = await refusing();
+    await post(`/sources/${source}:pause`, { operation: "HARVEST" });
+    open();
+    await harvests.applyEndpoints(source, { budget: { concurrency: 1 } }, more); // As it was, which changes nothing.
+    expect((await get<{ items: Json[] }>(`/pauses?source=${source}`)).items).toHaveLength(2);
+    await harvests.applyEndpoints(source, { budget: { concurrency: 1, maxRequests: 100 } }, more);
+    expect(await get(`/pauses?source=${source}`)).toMatchObject({
+      items: [{ endpoint: null, operation: "HARVEST", by: "MILLRACE_ADMIN_KEY" }],
+    });
+    expect(await audits("harvest.resume", source)).toMatchObject([
+      { actor: "MILLRACE_ADMIN_KEY", details: { endpoint: "items", pausedBy: "Millrace" } },
+    ]);
+    await othersRun();
+    expect(asked()).toBe(1);
+    await post(`/sources/${source}:resume`, { operation: "HARVEST" });
+    expect(await endOf(harvests.api, planId)).toMatchObject({ slices: { FAILED: 1, COMPLETE: 2 } });
+  });
+
+  test("stays as a person has paused it", async () => {
+    const held = signal();
+    const reached = signal();
+    const source = await harvests.source(async () => {
+      reached.resolve();
+      await held.promise;
+      return { status: 403, body: {} };
+    });
+    const planId = await harvests.plan(source);
+    await reached.promise;
+    await post(`/sources/${source}:pause`, { endpoint: "items", reason: "mine" });
+    held.resolve();
+    await endOf(harvests.api, planId);
+    expect(await get(`/pauses?source=${source}`)).toMatchObject({
+      items: [{ by: "MILLRACE_ADMIN_KEY", reason: "mine" }],
+    });
+  });
+});
+
 describe("a slice that is cancelled", () => {
   test("by its id or by its task ends alone, and the plan is FAILED with what is missing", async () => {
     const held = heldAfter(0, itemsOf(5));
@@ -292,5 +404,11 @@ test("the doctor warns of a pause that may have been forgotten, with the command
     verdict: "warning",
     found: expect.stringContaining(`${source}/items is paused by`) as string,
     advice: `If the reason is gone: \`millrace harvest resume ${source} --endpoint items\`.`,
+  });
+  await database.query("update harvest.pause set paused_at = now(), is_automatic = endpoint_name is not null");
+  expect(await pausesCheck.look(database.db)).toMatchObject({
+    verdict: "warning",
+    found: expect.stringContaining(`${source}/items is paused by`) as string,
+    isListed: true,
   });
 });

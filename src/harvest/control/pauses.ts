@@ -2,7 +2,7 @@
  * Pauses of a source, an endpoint or an operation. While one holds, no task of it is claimed, and its schedules do not fire: they
  * fire once when it ends. A task that runs ends after the page that it is at and goes back into the queue, so that nothing is
  * fetched twice and no slot is held. Claims and schedules ask the database; runs ask this process's copy of the pauses, which a
- * service renews.
+ * service renews. Those that Millrace makes itself are in refusals.ts.
  */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Tx } from "../../kernel/data/db.ts";
@@ -13,7 +13,8 @@ import { type HarvestHints, harvestError } from "../catalogue.ts";
 import type { Registry } from "../definition/registry.ts";
 import { endpointOf } from "../plan/request.ts";
 import * as store from "../store/pauses.ts";
-import { PAUSES_TOPIC, PLANS_TOPIC, TASKS_TOPIC } from "../topics.ts";
+import { PAUSES_TOPIC } from "../topics.ts";
+import { pausesChanged } from "./refusals.ts";
 
 export interface Pauses {
   /** Repeating it is harmless: the first one stays. Answers the pauses of the source. */
@@ -50,10 +51,7 @@ export function createPauses({ db, wake, hints, registry, log, onRun }: PausesDe
     throw harvestError("ENDPOINT_NOT_FOUND", { source, endpoint }, { hint: didYouMean(endpoint, names) });
   }
 
-  function changed(tx: Tx, source: string): void {
-    for (const topic of [PAUSES_TOPIC, TASKS_TOPIC, PLANS_TOPIC]) tx.afterCommit(() => wake.hint(topic));
-    hints.changed(tx, "source", source);
-  }
+  const changed = (tx: Tx, source: string) => pausesChanged(tx, { wake, hints }, source);
 
   const service = createService({
     name: "harvest pauses",
@@ -72,7 +70,7 @@ export function createPauses({ db, wake, hints, registry, log, onRun }: PausesDe
       await requireScope(scope);
       const { source, endpoint, operation } = scope;
       await db.tx(async (tx) => {
-        if (!(await store.insertPause(tx, scope, actor.caller.name, reason))) return;
+        if (!(await store.insertPause(tx, scope, { by: actor.caller.name, reason, isAutomatic: false }))) return;
         await audit(tx, actor, "harvest.pause", source, { endpoint, operation, reason });
         changed(tx, source);
       });

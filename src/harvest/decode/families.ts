@@ -1,6 +1,6 @@
 /**
  * The rules by which the sources of a family answer. They follow the rules of a definition in the snapshot. L1 passes by itself,
- * L2 is a mistake in the request, L4 stops the source.
+ * L2 is a mistake in the request, L4 pauses the endpoint.
  *
  * Each rule begins with a condition that needs no CEL (see classifier.ts), and keeps alternatives in parentheses.
  */

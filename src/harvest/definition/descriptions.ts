@@ -243,6 +243,6 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   "classifier[].action": "What follows.",
   "classifier[].reason": "Why, for people.",
   "classifier[].level":
-    "`L1` passes by itself, `L2` is a mistake in the request, `L3` bad data, `L4` stops the source.",
+    "`L1` passes by itself, `L2` is a mistake in the request, `L3` bad data, `L4` a refusal of access, which pauses the endpoint until a person resumes it.",
   "classifier[].cooldownSec": "How long the gate closes, for `RATE_LIMITED` without Retry-After.",
 };

@@ -32,6 +32,7 @@ const actor: Actor = {
 };
 const registry = () =>
   createRegistry({
+    wake: { hint: () => undefined },
     hints: noHints,
     db: database.db,
     clock: { now: () => now },

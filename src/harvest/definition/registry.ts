@@ -12,7 +12,9 @@ import type { NamedSecrets } from "../../kernel/secrets/named-secrets.ts";
 import { messageOf } from "../../kernel/text/message-of.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { nextFire } from "../../kernel/time/cron.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
 import { type HarvestHints, harvestError } from "../catalogue.ts";
+import { liftRefusals } from "../control/refusals.ts";
 import { type Compiled, type CompileInput, compileSpec } from "../spec/compile.ts";
 import type { Dictionary } from "../spec/dictionary.ts";
 import type { Operation } from "../spec/snapshot.ts";
@@ -96,6 +98,7 @@ export interface Validated {
 
 export interface RegistryDeps {
   db: Db;
+  wake: Pick<Wake, "hint">;
   hints: HarvestHints;
   clock: Clock;
   secrets: Pick<NamedSecrets, "list">;
@@ -212,6 +215,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
           await audit(tx, actor, outcome === "created" ? "source.create" : "source.update", source, details);
           tx.afterCommit(onSchedules);
           hints.changed(tx, "source", source);
+          await liftRefusals(tx, deps, source, actor);
         }
         return {
           ...compared,

@@ -1,4 +1,4 @@
-/** The outbox events of harvest (docs/events.md). Those of plans become alerts (webhooks/events.ts). */
+/** The outbox events of harvest (docs/events.md). Those of plans and endpoints become alerts (webhooks/events.ts). */
 import type { OutboxEvent } from "../../kernel/work/outbox.ts";
 
 export interface RefusedPlan {
@@ -15,6 +15,14 @@ export interface FailedPlan {
   endpoint: string;
   operation: string;
   reason: string;
+}
+
+export interface PausedEndpoint {
+  source: string;
+  endpoint: string;
+  operation: string;
+  reason: string;
+  planId: string;
 }
 
 export interface CommittedBatch {
@@ -47,4 +55,9 @@ export function planRefused(eventId: string, fields: RefusedPlan, atMs: number):
 /** A plan ended with gaps. */
 export function planFailed(eventId: string, fields: FailedPlan, atMs: number): OutboxEvent {
   return { eventId, topic: "plan.failed", payload: { ...fields, at: new Date(atMs).toISOString() } };
+}
+
+/** Access to an endpoint is refused, so Millrace has paused it. */
+export function endpointPaused(eventId: string, fields: PausedEndpoint, atMs: number): OutboxEvent {
+  return { eventId, topic: "endpoint.paused", payload: { ...fields, at: new Date(atMs).toISOString() } };
 }

@@ -71,9 +71,16 @@ export function planDetailReply(detail: PlanDetail) {
     gapWindows: gaps.map(gapReply),
     divided: divided.map(dividedReply),
     waits: [...partialWait(plan), ...waits.map(waitReply)],
+    stopped: stoppedReply(detail),
     landing: landingSumsReply(detail),
     landings: landings.map(landingReply),
   };
+}
+
+/** Not while runs that had begun before go on. */
+function stoppedReply({ plan: { stopped }, tasks }: PlanDetail): string | null {
+  const isRunning = tasks.some(({ status_code, tasks: count }) => status_code === "EXECUTING" && count > 0);
+  return stopped === null || isRunning ? null : `${stopped}.`;
 }
 
 function landingSumsReply({ plan, landingSums, hasLake }: PlanDetail) {

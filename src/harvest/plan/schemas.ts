@@ -162,6 +162,12 @@ export const PlanReply = Type.Object({
     description:
       "What open parts of the plan wait for, the largest first: a gate or its quota, a source that is down, their turn, a worker.",
   }),
+  stopped: Nullable(
+    Type.String({
+      description:
+        "Set while nothing of it goes on because access to its endpoint is refused: why, and the command that resumes it.",
+    }),
+  ),
   landing: Nullable(
     Type.Object({
       engine: Nullable(Type.String({ description: "Where the table is; null for the lake." })),

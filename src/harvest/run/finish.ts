@@ -3,11 +3,11 @@
  * task. If the fence is lost, nothing is written.
  */
 import type { Db, Tx } from "../../kernel/data/db.ts";
-import type { ServiceLog } from "../../kernel/work/service.ts";
-import type { Wake } from "../../kernel/work/wake.ts";
 import type { Bodies } from "../bodies/bodies.ts";
-import type { HarvestHints, HarvestMetrics } from "../catalogue.ts";
+import type { HarvestMetrics } from "../catalogue.ts";
+import { pauseRefused, type RefusalDeps } from "../control/refusals.ts";
 import type { Landing } from "../landing/landing.ts";
+import type { PausedEndpoint } from "../plan/events.ts";
 import type { Settle } from "../plan/settle.ts";
 import { taskKey } from "../plan/slices.ts";
 import { periodAt } from "../plan/window.ts";
@@ -25,15 +25,12 @@ import { TASKS_TOPIC } from "../topics.ts";
 import type { PreparedTask, SliceEnd } from "./task.ts";
 import type { Walk } from "./walk.ts";
 
-export interface FinishDeps {
+export interface FinishDeps extends RefusalDeps {
   db: Db;
-  wake: Pick<Wake, "hint">;
   bodies: Pick<Bodies, "prepare">;
   landing: Pick<Landing, "want" | "wantEnded">;
   settle: Settle;
-  hints: HarvestHints;
   metrics: HarvestMetrics;
-  log: Pick<ServiceLog, "warn">;
 }
 
 export interface Finished {
@@ -83,6 +80,7 @@ export async function finishSlice(deps: FinishDeps, { walk, end }: Finished): Pr
       case "failed":
         await endSlice(tx, slice, "FAILED", end.reason);
         await land(deps, tx, walk);
+        if (end.isRefused) await pauseRefused(tx, deps, pausedBy(walk, end.reason));
         await taskLease.finish(tx, "failed", [{ ...task, error: end.reason }]);
         break;
       case "split":
@@ -120,6 +118,11 @@ export async function finishSlice(deps: FinishDeps, { walk, end }: Finished): Pr
     // Backfills and updates of the source waited for it, in other processes too.
     if (ended.length > 0 && context.operation_code === "HARVEST") tx.afterCommit(() => deps.wake.hint(TASKS_TOPIC));
   });
+}
+
+function pausedBy({ task: { context } }: Walk, reason: string): PausedEndpoint {
+  const { provenance_code: source, endpoint_name: endpoint, operation_code: operation, plan_id: planId } = context;
+  return { source, endpoint, operation, reason, planId };
 }
 
 /** Failed slices are told with their plan: when a source is down, they are many. */

@@ -14,7 +14,8 @@ export interface PreparedTask {
 export type SliceEnd =
   | { kind: "complete" }
   | { kind: "incomplete"; reason: string }
-  | { kind: "failed"; reason: string }
+  /** `isRefused`: access is refused (level L4), so other slices of its endpoint would fail as well. */
+  | { kind: "failed"; reason: string; isRefused?: boolean }
   /** Its window has more records than one query answers: two slices take its place. */
   | { kind: "split"; reason: string; at: Date; total?: number | undefined }
   /** It cannot be cut in time: these parts take its place, and have to add up to `total`. */

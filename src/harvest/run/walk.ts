@@ -259,7 +259,7 @@ export function endOf(
     case "split":
       return withSmallerSlice(walk.task, fetched.reason, { total: walk.expected });
     case "failed":
-      return { kind: "failed", reason: fetched.reason };
+      return { kind: "failed", reason: fetched.reason, isRefused: fetched.level === "L4" };
     case "unreachable":
       return whenReachable(walk, fetched.reason, random);
   }

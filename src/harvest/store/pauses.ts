@@ -1,4 +1,4 @@
-/** SQL of pauses: what a person holds back, a source, an endpoint or an operation. */
+/** SQL of pauses: what a person holds back, a source, an endpoint or an operation, and endpoints whose access is refused. */
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 
@@ -16,11 +16,16 @@ export interface PauseRow {
   paused_at: Date;
   paused_by: string;
   reason: string | null;
+  /** Made by Millrace: access to the endpoint is refused. */
+  is_automatic: boolean;
 }
+
+const COLUMNS = "provenance_code, endpoint_name, operation_code, paused_at, paused_by, reason, is_automatic";
 
 const INSERT = statement<{ pause_id: string }>(
   "harvest.pause.insert",
-  `insert into harvest.pause (provenance_code, endpoint_name, operation_code, paused_by, reason) values ($1, $2, $3, $4, $5)
+  `insert into harvest.pause (provenance_code, endpoint_name, operation_code, paused_by, reason, is_automatic)
+   values ($1, $2, $3, $4, $5, $6)
    on conflict on constraint pause_scope do nothing returning pause_id::text`,
 );
 
@@ -28,17 +33,16 @@ const INSERT = statement<{ pause_id: string }>(
 export async function insertPause(
   tx: Queryable,
   { source, endpoint, operation }: PauseScope,
-  by: string,
-  reason: string | null,
+  { by, reason, isAutomatic }: { by: string; reason: string | null; isAutomatic: boolean },
 ): Promise<boolean> {
-  return (await tx.rows(INSERT, [source, endpoint, operation, by, reason])).length === 1;
+  return (await tx.rows(INSERT, [source, endpoint, operation, by, reason, isAutomatic])).length === 1;
 }
 
 const DELETE = statement<PauseRow>(
   "harvest.pause.delete",
   `delete from harvest.pause
    where provenance_code = $1 and endpoint_name is not distinct from $2 and operation_code is not distinct from $3
-   returning provenance_code, endpoint_name, operation_code, paused_at, paused_by, reason`,
+   returning ${COLUMNS}`,
 );
 
 /** Undefined if it is not paused. */
@@ -49,9 +53,19 @@ export async function deletePause(
   return (await tx.rows(DELETE, [source, endpoint, operation]))[0];
 }
 
+const DELETE_AUTOMATIC = statement<PauseRow>(
+  "harvest.pause.delete_automatic",
+  `delete from harvest.pause where provenance_code = $1 and is_automatic returning ${COLUMNS}`,
+);
+
+/** Those that Millrace made. */
+export function deleteAutomatic(tx: Queryable, source: string): Promise<PauseRow[]> {
+  return tx.rows(DELETE_AUTOMATIC, [source]);
+}
+
 const LIST = statement<PauseRow>(
   "harvest.pause.list",
-  `select provenance_code, endpoint_name, operation_code, paused_at, paused_by, reason from harvest.pause
+  `select ${COLUMNS} from harvest.pause
    where $1::text is null or provenance_code = $1
    order by provenance_code, endpoint_name nulls first, operation_code nulls first limit $2`,
 );
@@ -60,10 +74,19 @@ export function listPauses(db: Pick<Db, "rows">, source: string | undefined, lim
   return db.rows(LIST, [source ?? null, limit]);
 }
 
+const AUTOMATIC = statement<PauseRow & { endpoint_name: string }>(
+  "harvest.pause.automatic",
+  `select ${COLUMNS} from harvest.pause where is_automatic order by paused_at desc limit $1`,
+);
+
+/** Endpoints whose access is refused, the newest first. */
+export function automaticPauses(db: { read: Queryable["rows"] }, limit: number) {
+  return db.read(AUTOMATIC, [limit]);
+}
+
 const AGES = statement<PauseRow & { is_long: boolean }>(
   "harvest.pause.ages",
-  `select provenance_code, endpoint_name, operation_code, paused_at, paused_by, reason,
-          paused_at < now() - make_interval(days => $1) as is_long
+  `select ${COLUMNS}, paused_at < now() - make_interval(days => $1) as is_long
    from harvest.pause order by paused_at limit 1000`,
 );
 
@@ -72,11 +95,20 @@ export function readPauseAges(db: { read: Queryable["rows"] }, days: number) {
   return db.read(AGES, [days]);
 }
 
+function holding(source: string, endpoint: string, operation: string): string {
+  return `from harvest.pause z where z.provenance_code = ${source}
+            and (z.endpoint_name is null or z.endpoint_name = ${endpoint})
+            and (z.operation_code is null or z.operation_code = ${operation})`;
+}
+
 /** A condition: the source, endpoint and operation, as these SQL expressions, are paused. */
 export function isPaused(source: string, endpoint: string, operation: string): string {
-  return `exists (select from harvest.pause z where z.provenance_code = ${source}
-            and (z.endpoint_name is null or z.endpoint_name = ${endpoint})
-            and (z.operation_code is null or z.operation_code = ${operation}))`;
+  return `exists (select ${holding(source, endpoint, operation)})`;
+}
+
+/** The same where only Millrace has paused it. Null where nothing is paused. */
+export function isRefused(source: string, endpoint: string, operation: string): string {
+  return `(select bool_and(z.is_automatic) ${holding(source, endpoint, operation)})`;
 }
 
 const partOf = (key: string, number: number) => `split_part(${key}, '/', ${number})`;

@@ -6,7 +6,7 @@ import type { EstimateBasis } from "../slice/estimate.ts";
 import type { Part } from "../slice/parts.ts";
 import type { PlanState, SliceState, TaskState } from "../states.ts";
 import { isGap } from "./gaps.ts";
-import { pauseReasonOf } from "./pauses.ts";
+import { isRefused, pauseReasonOf } from "./pauses.ts";
 
 export interface PlanRow {
   plan_id: string;
@@ -33,7 +33,11 @@ export interface FoundPlan extends PlanRow {
   landing_table: string | null;
   /** Null for the lake. */
   landing_engine: string | null;
+  /** Why nothing of it goes on until a person acts: access to its endpoint is refused. */
+  stopped: string | null;
 }
+
+const OF_PLAN = ["p.provenance_code", "p.endpoint_name", "p.operation_code"] as const;
 
 const PLAN = `p.plan_id, p.schedule_instance_id, p.provenance_code, p.endpoint_name, p.operation_code, p.namespace_key,
           p.window_from, p.window_to, p.plan_strategy, p.spec_fingerprint, p.priority, p.planned_at, p.status_code,
@@ -71,7 +75,8 @@ export function listPlans(db: Db, filter: PlanFilter, limit: number): Promise<Pl
 const FIND = statement<FoundPlan>(
   "harvest.plan.find",
   `select ${PLAN}, s.snapshot #>> '{spec,landing,table}' as landing_table,
-          s.snapshot #>> '{spec,landing,engine}' as landing_engine
+          s.snapshot #>> '{spec,landing,engine}' as landing_engine,
+          case when p.ended_at is null and ${isRefused(...OF_PLAN)} then harvest.pause_reason(${OF_PLAN.join(", ")}) end as stopped
    from harvest.ing_plan p join harvest.snapshot s on s.spec_fingerprint = p.spec_fingerprint where p.plan_id = $1`,
 );
 
