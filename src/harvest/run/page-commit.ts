@@ -14,13 +14,13 @@ import { batchCommitted } from "../plan/events.ts";
 import { commitBatch, type Quarantined, quarantine } from "../store/batches.ts";
 import { addBadIds, insertIds, moveIds } from "../store/id-items.ts";
 import { newlyQuarantined, resolveQuarantined } from "../store/quarantine-signals.ts";
-import { type IncomingRecord, putRecords, type RecordOrigin } from "../store/records.ts";
+import { fillRecords, type IncomingRecord, putRecords, type RecordOrigin } from "../store/records.ts";
 import { taskLease } from "../store/tasks.ts";
 import type { CompiledEndpoint } from "./compiled.ts";
 import type { Exchange } from "./fetch.ts";
 import type { PageContent } from "./page-content.ts";
 import type { Position } from "./position.ts";
-import { filled, isUpdate } from "./update-walk.ts";
+import { isUpdate, updateOf } from "./update-walk.ts";
 import type { Walk } from "./walk.ts";
 
 export interface CommitDeps {
@@ -98,10 +98,15 @@ export async function commitPage(deps: CommitDeps, walk: Walk, fetched: FetchedP
   ];
 
   const put = async (tx: Tx) => {
-    const some = isUpdate(walk) ? await filled(tx, walk, records) : records;
+    const { put: some, fill } = isUpdate(walk) ? await updateOf(tx, walk, records) : { put: records, fill: [] };
     const { recordsPerStatement } = endpoint.spec.batching;
     const written = await putInStatements(some, recordsPerStatement, (part) => putRecords(tx, origin, part));
-    return { ...written, unchanged: written.unchanged + records.length - some.length };
+    const filled = await putInStatements(fill, recordsPerStatement, (part) => fillRecords(tx, origin, part));
+    return {
+      ...written,
+      updated: written.updated + filled.updated,
+      unchanged: written.unchanged + records.length - some.length - filled.updated,
+    };
   };
   const counts = await deps.db.tx(async (tx) => {
     deps.hints.changed(tx, "plan", context.plan_id);

@@ -55,9 +55,11 @@ function isOlder(one: IncomingRecord, other: IncomingRecord): boolean {
   return compareVersions(one.provider_version, other.provider_version) < 0;
 }
 
+/** The record store compares them in the same way (store/records.ts). */
 function compareVersions(one: string | null, other: string | null): number {
   if (one === null || other === null || one === other) return 0;
-  const [left, right] = [Number(one), Number(other)];
-  if (Number.isFinite(left) && Number.isFinite(right)) return left - right;
+  if (NUMBER.test(one) && NUMBER.test(other)) return Number(one) - Number(other);
   return one < other ? -1 : 1;
 }
+
+const NUMBER = /^\d{1,30}(\.\d{1,30})?$/;

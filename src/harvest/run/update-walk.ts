@@ -1,5 +1,4 @@
 /** What is particular about the run of an update: its ids come from the database, and it may only fill what is empty. */
-import { hash } from "node:crypto";
 import type { Tx } from "../../kernel/data/db.ts";
 import { LeaseLost } from "../../kernel/work/run-control.ts";
 import { parseRecord } from "../decode/json.ts";
@@ -42,30 +41,43 @@ export async function listKnown({ db }: Pick<WalkDeps, "db">, walk: Walk): Promi
   walk.position = { pageNo: 1, isListed: true };
 }
 
-/** The records as they are, with what they have nothing in filled from what came. Those that are not there come as they are. */
-export async function filled(
+export interface Update {
+  /** These are stored as they came. */
+  put: readonly IncomingRecord[];
+  /** What is stored, with what came filled in. The rows are locked. */
+  fill: readonly IncomingRecord[];
+}
+
+/**
+ * What an update writes. Where it may only fill what is empty, records that are there have what they have nothing in filled from what
+ * came. They keep the hash of what was stored, so that a harvest that brings that once more finds it unchanged.
+ */
+export async function updateOf(
   tx: Tx,
   { task: { context, source } }: Walk,
   records: readonly IncomingRecord[],
-): Promise<readonly IncomingRecord[]> {
+): Promise<Update> {
   const { fillEmpty } = source.list.spec.update;
-  if (fillEmpty.length === 0 || records.length === 0) return records;
+  if (fillEmpty.length === 0 || records.length === 0) return { put: records, fill: [] };
   const stored = await lockStored(
     tx,
     context.endpoint_id,
     records.map(({ item_key }) => item_key),
   );
   const byKey = new Map(stored.map((row) => [row.item_key, row]));
-  return records.flatMap((record) => {
+  const put: IncomingRecord[] = [];
+  const fill: IncomingRecord[] = [];
+  for (const record of records) {
     const row = byKey.get(record.item_key);
-    if (!row || record.deleted) return [record];
+    if (!row || record.deleted) {
+      put.push(record);
+      continue;
+    }
     const merged = mergedInto(parseRecord(row.data), parseRecord(record.data), fillEmpty);
     // Nothing to fill: the record stays as it is, whatever else differs.
-    if (merged === undefined) return [];
-    const data = jsonText(merged);
-    const content_hash = hash("sha256", data, "buffer").subarray(0, 16).toString("hex");
-    return [{ ...record, data, content_hash, source_time: row.source_time, provider_version: row.provider_version }];
-  });
+    if (merged !== undefined) fill.push({ ...row, deleted: false, data: jsonText(merged) });
+  }
+  return { put, fill };
 }
 
 /** Undefined if nothing is filled. */

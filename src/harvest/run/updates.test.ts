@@ -217,12 +217,13 @@ test("ids that a plan names are asked for, whether they are known or not", async
   expect(wrong).toMatchObject({ status: 400, body: { error: expect.stringContaining("`ids` is for UPDATE") } });
 });
 
-test("an update that may only fill what is empty changes nothing else", async () => {
-  const { source, items } = await harvested({ ...STALE, fillEmpty: ["$.text"] }, (item) => ({
-    ...item,
-    text: "filled",
-    other: "not wanted",
-  }));
+test("an update that may only fill what is empty changes nothing else, and stays when a harvest brings the same again", async () => {
+  const ignoring = { response: { ignoredPaths: ["$.score"] } };
+  const { source, items } = await harvested(
+    { ...STALE, fillEmpty: ["$.text"] },
+    (item) => ({ ...item, text: "filled", other: "not wanted" }),
+    ignoring,
+  );
   expect(await update(source)).toMatchObject({ reconciliation: { updated: 25 } });
   const [record] = await database.query<{ data: object }>(
     `select data from harvest.record r join harvest.reg_prov_endpoint_def e using (endpoint_id)
@@ -230,8 +231,10 @@ test("an update that may only fill what is empty changes nothing else", async ()
     [source],
   );
   expect(record?.data).toEqual({ ...items[0], text: "filled" });
-  await age(source);
   const before = await rowsOf(source);
+  for (const item of items) item["score"] = 1;
+  expect(await harvests.harvest(source)).toMatchObject({ reconciliation: { unchanged: 25, updated: 0 } });
+  await age(source);
   expect(await update(source)).toMatchObject({ reconciliation: { unchanged: 25, updated: 0 } });
   expect(await rowsOf(source)).toEqual(before);
 });

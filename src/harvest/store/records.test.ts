@@ -72,6 +72,35 @@ describe("a page of records", () => {
     expect((await stored(id))[0]).toMatchObject({ version: 2, data: { text: "second edit" } });
   });
 
+  test.each([
+    { older: "9", newer: "10" },
+    { older: "1.5", newer: "2" },
+    { older: "v1", newer: "v2" },
+    { older: "2", newer: "2a" },
+  ])(
+    "replaces the version $older of the source by $newer of the same time, and not the other way",
+    async (versions) => {
+      const id = ++endpoints;
+      const source_time = new Date(Date.UTC(2026, 7, 1));
+      const one = (text: string, provider_version: string | null, more = {}) =>
+        record("a", text, { source_time, provider_version, ...more });
+      await put(id, one("first", versions.older));
+      expect(await put(id, one("second", versions.newer))).toMatchObject({ updated: 1 });
+      expect(await put(id, one("first", versions.older))).toMatchObject({ updated: 0, unchanged: 1 });
+      // A later time decides before the version; without a version, or with the same, what was asked for later stays.
+      expect(await put(id, one("edit", versions.newer))).toMatchObject({ updated: 1 });
+      expect(await put(id, one("without", null))).toMatchObject({ updated: 1 });
+      const later = { source_time: new Date(Date.UTC(2026, 7, 2)) };
+      await put(id, one("again", versions.newer, later));
+      expect(
+        await put(id, one("later", versions.older, { source_time: new Date(Date.UTC(2026, 7, 3)) })),
+      ).toMatchObject({
+        updated: 1,
+      });
+      expect((await stored(id))[0]).toMatchObject({ version: 6, data: { text: "later" } });
+    },
+  );
+
   test("marks what the source deleted, and what it brings back", async () => {
     const id = ++endpoints;
     await put(id, record("a", "one"));

@@ -61,18 +61,29 @@ const INSERT = statement<{ item_key: string; deleted: boolean }>(
    select $1::int4, $2::date, $3::int8, $4::int4, $5::int4, ${NAMES}, data::json from ${INCOMING}
    on conflict do nothing returning item_key, deleted`,
 );
+// 1 if what came is the newer version of the source, -1 if the older one, else neither. As `compareVersions` within a page.
+const isNumber = (version: string) => `${version} ~ '^[0-9]{1,30}([.][0-9]{1,30})?$'`;
+const VERSIONS = `case when i.provider_version is null or r.provider_version is null or i.provider_version = r.provider_version then 0
+              when ${isNumber("i.provider_version")} and ${isNumber("r.provider_version")}
+                then sign(i.provider_version::numeric - r.provider_version::numeric)::int4
+              when i.provider_version collate "C" < r.provider_version then -1 else 1 end`;
 /**
- * A record changes unless its content is the same or the source says that it is older. With the same time and another content, what
- * was asked for later is the newer version: many sources have times of whole days, and an answer may wait for its commit while
- * another operation asks again. `i` is what came, `r` what is there.
+ * A record changes unless its content is the same or the source says that it is older, by its time or else by its version. With the
+ * same of both and another content, what was asked for later is the newer one: many sources have times of whole days, and an answer
+ * may wait for its commit while another operation asks again. `i` is what came, `r` what is there.
  */
-const changes = (fetchedAt: string) => `(i.content_hash, i.deleted) is distinct from (r.content_hash, r.deleted)
+const changes = (
+  fetchedAt: string,
+  versions = "0",
+) => `(i.content_hash, i.deleted) is distinct from (r.content_hash, r.deleted)
        and not coalesce(i.source_time < r.source_time, false)
-       and (coalesce(i.source_time > r.source_time, false) or coalesce((
-         select b.fetched_at from harvest.ing_task_run_batch b
-         where b.plan_month = r.plan_month and b.slice_id = r.slice_id and b.generation = r.generation and b.batch_no = r.batch_no
-       ), '-infinity') <= coalesce(${fetchedAt}::timestamptz, now()))`;
+       and case when i.source_time > r.source_time then true else case ${versions} when 1 then true when -1 then false
+         else coalesce((
+           select b.fetched_at from harvest.ing_task_run_batch b
+           where b.plan_month = r.plan_month and b.slice_id = r.slice_id and b.generation = r.generation and b.batch_no = r.batch_no
+         ), '-infinity') <= coalesce(${fetchedAt}::timestamptz, now()) end end`;
 const COMPARED_COLUMNS = "r.content_hash, r.deleted, r.source_time, r.plan_month, r.slice_id, r.generation, r.batch_no";
+const WITH_VERSION = `${COMPARED_COLUMNS}, r.provider_version`;
 /**
  * The row of a key. An order that only the primary key has, because any index costs the same while the table is small, and the plan
  * is kept although it grows: by the index of changes, each lookup would read all records of the endpoint.
@@ -90,16 +101,22 @@ const COMPARE = statement<{ item_key: string }>(
   `select i.item_key from ${itemsByKey(COMPARED, {}, 2)}
    ${presentRow(COMPARED_COLUMNS)} where ${IS_PRESENT} and ${changes("$6")}`,
 );
+// Apart, because most sources have no versions, and this is the statement for each page that comes again.
+const COMPARED_VERSIONS = { ...COMPARED, provider_version: "text" };
+const COMPARE_VERSIONS = statement<{ item_key: string }>(
+  "harvest.record.compare_versions",
+  `select i.item_key from ${itemsByKey(COMPARED_VERSIONS, {}, 2)}
+   ${presentRow(WITH_VERSION)} where ${IS_PRESENT} and ${changes("$7", VERSIONS)}`,
+);
 const LOCK = statement(
   "harvest.record.lock",
   `select from ${itemsByKey({ item_key: "text" }, {}, 2)} ${presentRow("r.version", "for no key update")}`,
 );
 // Under the lock, with a snapshot of its own, so the rows are those that were locked.
-const CHANGE = statement<{ updated: number; deleted: number }>(
-  "harvest.record.change",
+const changeWhere = (condition: string) =>
   `with changed as materialized (
-       select i.*, r.place from ${INCOMING} ${presentRow(`${COMPARED_COLUMNS}, r.ctid as place`)}
-       where ${IS_PRESENT} and ${changes(`$${FIRST + ARRAYS.length + 1}`)}
+       select i.*, r.place from ${INCOMING} ${presentRow(`${WITH_VERSION}, r.ctid as place`)}
+       where ${IS_PRESENT} and ${condition}
      ),
      kept as (
        insert into harvest.record_version (${ORIGIN}, version, change_xid, ${NAMES}, data)
@@ -115,14 +132,41 @@ const CHANGE = statement<{ updated: number; deleted: number }>(
        from changed c where r.ctid = c.place
        returning r.deleted
      )
-   select count(*)::int4 as updated, count(*) filter (where deleted)::int4 as deleted from written`,
+   select count(*)::int4 as updated, count(*) filter (where deleted)::int4 as deleted from written`;
+const CHANGE = statement<{ updated: number; deleted: number }>(
+  "harvest.record.change",
+  changeWhere(changes(`$${FIRST + ARRAYS.length + 1}`, VERSIONS)),
 );
+const FILL = statement<{ updated: number }>("harvest.record.fill", changeWhere("true"));
 
 function prefixed(columns: string): string {
   return columns
     .split(", ")
     .map((name) => `r.${name}`)
     .join(", ");
+}
+
+function valuesOf(origin: RecordOrigin, some: readonly IncomingRecord[]) {
+  const { endpointId, planMonth, sliceId, generation, batchNo } = origin;
+  return [
+    endpointId,
+    planMonth,
+    sliceId,
+    generation,
+    batchNo,
+    ...toArrays(COLUMNS, some),
+    some.map(({ data }) => data).join(SEPARATOR),
+  ];
+}
+
+/** Writes versions of records that are known and locked, whatever their content. */
+export async function fillRecords(
+  tx: Queryable,
+  origin: RecordOrigin,
+  records: readonly IncomingRecord[],
+): Promise<RecordCounts> {
+  const [counts] = records.length === 0 ? [] : await tx.rows(FILL, valuesOf(origin, records));
+  return { inserted: 0, updated: counts?.updated ?? 0, unchanged: 0, deleted: 0 };
 }
 
 /** Inserts new records and changes those whose content is new. */
@@ -132,23 +176,16 @@ export async function putRecords(
   records: readonly IncomingRecord[],
 ): Promise<RecordCounts> {
   if (records.length === 0) return { inserted: 0, updated: 0, unchanged: 0, deleted: 0 };
-  const { endpointId, planMonth, sliceId, generation, batchNo, fetchedAt = null } = origin;
-  const values = (some: readonly IncomingRecord[]) => [
-    endpointId,
-    planMonth,
-    sliceId,
-    generation,
-    batchNo,
-    ...toArrays(COLUMNS, some),
-    some.map(({ data }) => data).join(SEPARATOR),
-  ];
-  const inserted = await tx.rows(INSERT, values(records));
+  const { endpointId, fetchedAt = null } = origin;
+  const inserted = await tx.rows(INSERT, valuesOf(origin, records));
   const deleted = inserted.reduce((sum, row) => sum + Number(row.deleted), 0);
   const live = inserted.length - deleted;
   if (inserted.length === records.length) return { inserted: live, updated: 0, unchanged: 0, deleted };
   const isNew = new Set(inserted.map(({ item_key }) => item_key));
   const known = records.filter(({ item_key }) => !isNew.has(item_key));
-  const differing = await tx.rows(COMPARE, [endpointId, ...toArrays(COMPARED, known), fetchedAt]);
+  const hasVersions = known.some(({ provider_version }) => provider_version !== null);
+  const [compare, columns] = hasVersions ? [COMPARE_VERSIONS, COMPARED_VERSIONS] : [COMPARE, COMPARED];
+  const differing = await tx.rows(compare, [endpointId, ...toArrays(columns, known), fetchedAt]);
   const keys = new Set(differing.map(({ item_key }) => item_key));
   const change = keys.size === 0 ? undefined : await changeRecords(known.filter(({ item_key }) => keys.has(item_key)));
   const { updated = 0, deleted: gone = 0 } = change ?? {};
@@ -157,7 +194,7 @@ export async function putRecords(
   async function changeRecords(some: readonly IncomingRecord[]) {
     const [, [counts]] = await Promise.all([
       tx.rows(LOCK, [endpointId, some.map(({ item_key }) => item_key)]),
-      tx.rows(CHANGE, [...values(some), fetchedAt]),
+      tx.rows(CHANGE, [...valuesOf(origin, some), fetchedAt]),
     ]);
     return counts;
   }

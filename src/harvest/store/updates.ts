@@ -9,6 +9,7 @@ import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import { type Advance, lockCursor, moveForward } from "./cursors.ts";
 import type { Namespace } from "./plans.ts";
+import type { IncomingRecord } from "./records.ts";
 
 /** Ids from one up to, but not including, another; null is without a bound. */
 export interface KeyRange {
@@ -200,9 +201,13 @@ export async function advanceChecked(tx: Queryable, advance: Omit<Advance, "curs
   return row && moveForward(tx, cursor, present, row.at);
 }
 
-const STORED = statement<{ item_key: string; source_time: Date | null; provider_version: string | null; data: string }>(
+export type StoredRecord = Pick<
+  IncomingRecord,
+  "item_key" | "content_hash" | "source_time" | "provider_version" | "data"
+>;
+const STORED = statement<StoredRecord>(
   "harvest.update.stored",
-  `select r.item_key, r.source_time, r.provider_version, r.data::text as data
+  `select r.item_key, r.content_hash, r.source_time, r.provider_version, r.data::text as data
    from (select * from ${unnest({ item_key: "text" }, "u", 2)} order by item_key) i
    cross join lateral (select * from harvest.record r where r.endpoint_id = $1 and r.item_key >= i.item_key and not r.deleted
                        order by r.item_key limit 1) r
