@@ -128,7 +128,7 @@ describe("another server", () => {
   });
 
   test("may have pages of any size", async () => {
-    const simulator = await opened(startArxiv({ ...small, variablePageSize: true }));
+    const simulator = await opened(startArxiv({ ...small, faults: { "variable-page-size": 1 } }));
     const pages = await allOai(simulator, DAY);
     expect(new Set(pages.map(({ identifiers }) => identifiers.length)).size).toBeGreaterThan(1);
     expect(pages.flatMap(({ identifiers }) => identifiers)).toHaveLength(50);

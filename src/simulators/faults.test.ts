@@ -3,9 +3,21 @@
 import { request as send } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { allOai, allWorks, esearch, get, oai, opened, pmids, query, works } from "./clients.fixture.ts";
+import {
+  allOai,
+  allWorks,
+  articles,
+  esearch,
+  get,
+  oai,
+  openalexWorks,
+  opened,
+  pmids,
+  query,
+  works,
+} from "./clients.fixture.ts";
 import { FAULTS } from "./common/faults.ts";
-import { SIMULATORS, startArxiv, startCrossref, startPubmed } from "./index.ts";
+import { SIMULATORS, startArxiv, startCrossref, startEuropepmc, startOpenalex, startPubmed } from "./index.ts";
 
 const small = { days: ["2026-08-19", "2026-08-20"], recordsPerDay: 50, unlimited: true, faultDelayMs: 40 };
 const DAY = { filter: "from-update-date:2026-08-20,until-update-date:2026-08-20" };
@@ -36,6 +48,21 @@ describe("in the transport", () => {
     expect(failed.headers.get("content-type")).toBe("text/html");
     expect(failed.headers.get("retry-after")).toBe(status === 503 ? "7" : null);
     expect((await get(`${simulator.baseUrl}/works?rows=0`)).status).toBe(200);
+  });
+
+  test("http-500-empty has no body, and the next request works", async () => {
+    const simulator = await opened(startCrossref({ ...small, faults: { "http-500-empty": { next: 1 } } }));
+    expect(await get(`${simulator.baseUrl}/works?rows=0`)).toMatchObject({ status: 500, text: "" });
+    expect((await get(`${simulator.baseUrl}/works?rows=0`)).status).toBe(200);
+  });
+
+  test("wrong-content-type changes nothing but the header", async () => {
+    const simulator = await opened(startCrossref(small));
+    const { text } = await get(`${simulator.baseUrl}/works`);
+    simulator.faults.set({ "wrong-content-type": { next: 1 } });
+    const lying = await get(`${simulator.baseUrl}/works`);
+    expect(lying.headers.get("content-type")).toBe("text/html;charset=ISO-8859-1");
+    expect(lying.text).toBe(text);
   });
 
   test("truncated-body is a whole answer that is no JSON", async () => {
@@ -132,6 +159,44 @@ describe("in the protocol", () => {
     expect((await allOai(other, LIST)).map(({ identifiers }) => identifiers.length)).toEqual([19, 20, 11]);
   });
 
+  test("total-off-by-one announces another number, and the list has all that there are", async () => {
+    const off = { ...small, pageSize: 20, completeListSize: true, faults: { "total-off-by-one": 1 } };
+    const announced = {
+      crossref: async () =>
+        (await works(await opened(startCrossref(off)), { ...DAY, rows: 0 })).message["total-results"],
+      pubmed: async () => Number((await esearch(await opened(startPubmed(off)), { term: "2026/08/20[crdt]" })).count),
+      europepmc: async () =>
+        (await articles(await opened(startEuropepmc(off)), { query: "UPDATE_DATE:2026-08-20" })).hitCount,
+      openalex: async () => {
+        const filter = "from_updated_date:2026-08-20,to_updated_date:2026-08-20";
+        return (await openalexWorks(await opened(startOpenalex(off)), { filter, cursor: "*" })).meta.count;
+      },
+      arxiv: async () => {
+        const pages = await allOai(await opened(startArxiv(off)), LIST);
+        expect(pages.flatMap(({ identifiers }) => identifiers)).toHaveLength(50);
+        return Number(/completeListSize='(\d+)'/.exec(pages[0]?.text ?? "")?.[1]);
+      },
+    };
+    for (const [name, ask] of Object.entries(announced)) expect(Math.abs((await ask()) - 50), name).toBe(1);
+  });
+
+  test("of OAI-PMH: pages of any size, and noRecordsMatch behind the last page, which loses none", async () => {
+    const faults = { "variable-page-size": 1, "no-records-at-end": { next: 1 } };
+    const simulator = await opened(startArxiv({ ...small, pageSize: 20, faults }));
+    const pages = await allOai(simulator, LIST);
+    expect(pages.at(-1)).toMatchObject({ status: 200, error: "noRecordsMatch" });
+    expect(pages.flatMap(({ identifiers }) => identifiers)).toHaveLength(50);
+    expect(new Set(pages.slice(0, -1).map(({ identifiers }) => identifiers.length)).size).toBeGreaterThan(1);
+  });
+
+  test("control-character puts a U+000B into a text of XML", async () => {
+    const simulator = await opened(startArxiv({ ...small, pageSize: 20, faults: { "control-character": 1 } }));
+    expect((await oai(simulator, LIST)).text.split("\u000b")[1]).toMatch(/^\w<\/resumptionToken>/);
+    const other = await opened(startPubmed({ ...small, faults: { "control-character": 1 } }));
+    const { text } = await get(`${other.baseUrl}/efetch.fcgi?db=pubmed&id=40000001`);
+    expect(text.split("\u000b")[1]).toMatch(/^\w<\/ArticleId>/);
+  });
+
   test("order-shuffle gives the same works in another order", async () => {
     const simulator = await opened(startCrossref(small));
     const list = async () => (await allWorks(simulator, { ...DAY, rows: 20 })).flat().map(({ DOI }) => DOI);
@@ -149,6 +214,12 @@ describe("in the protocol", () => {
       (await get(`${simulator.baseUrl}/esearch.fcgi?term=x&api_key=KEY`)).headers.get("x-ratelimit-limit");
     simulator.faults.set({ "header-change": { next: 2 } });
     expect([await limit(), await limit(), await limit()]).toEqual(["10", "5", "10"]);
+    const other = await opened(startCrossref({ ...small, unlimited: false, rate: { requests: 900 } }));
+    other.faults.set({ "header-change": { next: 1 } });
+    const limits = [];
+    for (let index = 0; index < 2; index += 1)
+      limits.push((await get(`${other.baseUrl}/works?rows=0`)).headers.get("x-rate-limit-limit"));
+    expect(limits).toEqual(["900", "450"]);
   });
 
   test("late-arrival adds a record with an old date, update-during-paging a version", async () => {
@@ -178,13 +249,21 @@ describe("in the protocol", () => {
     expect((await oai(other, { verb: "ListRecords", resumptionToken: token })).error).toBe("badResumptionToken");
   });
 
-  test("of NCBI: the rate-limit body under 200, a time-out as 400, a missing record", async () => {
+  test("of NCBI: the rate-limit body under 200, a time-out as 400, an error with 200, deleted and missing records", async () => {
     const simulator = await opened(startPubmed(small));
     const url = `${simulator.baseUrl}/efetch.fcgi?db=pubmed&id=40000001,40000002`;
     simulator.faults.set({ "rate-limit-body-200": { next: 1 } });
     expect(await get(url)).toMatchObject({ status: 200, text: expect.stringContaining("API rate limit exceeded") });
     simulator.faults.set({ "timeout-400": { next: 1 } });
     expect(await get(url)).toMatchObject({ status: 400, text: expect.stringContaining("Status: Timeout") });
+    simulator.faults.set({ "error-200": { next: 1 } });
+    expect((await esearch(simulator, { term: "x" })).ERROR).toContain("Search Backend failed");
+    expect((await esearch(simulator, { term: "x" })).ERROR).toBeUndefined();
+    simulator.remove("40000003");
+    simulator.faults.set({ "delete-citation": { next: 1 } });
+    const { text } = await get(`${url},40000003`);
+    expect(pmids(text.split("<DeleteCitation>")[0] ?? "")).toEqual(["40000001", "40000002"]);
+    expect(pmids(text.split("<DeleteCitation>")[1] ?? "")).toEqual(["40000003", "23203860"]);
     simulator.faults.set({ "missing-pmid": { next: 1 } });
     expect(pmids((await get(url)).text)).toEqual(["40000001"]);
     expect(pmids((await get(url)).text)).toEqual(["40000001", "40000002"]);
@@ -219,6 +298,13 @@ describe("the table of faults", () => {
     expect(counts[0]).toMatch(/200.*500|500.*200/);
   });
 
+  test("lets requests pass first where it says so", async () => {
+    const simulator = await opened(startCrossref({ ...small, faults: { "http-500": { next: 1, after: 2 } } }));
+    const statuses = [];
+    for (let index = 0; index < 4; index += 1) statuses.push((await get(`${simulator.baseUrl}/works?rows=0`)).status);
+    expect(statuses).toEqual([200, 200, 500, 200]);
+  });
+
   test("strikes only paths that contain a text", async () => {
     const simulator = await opened(startPubmed({ ...small, faults: { "http-500": { next: 1, path: "efetch" } } }));
     expect((await get(`${simulator.baseUrl}/esearch.fcgi?term=x`)).status).toBe(200);
@@ -230,6 +316,7 @@ describe("the table of faults", () => {
     [{ "missing-pmid": 1 }, "There is no fault `missing-pmid` here. Faults: http-429, http-500"],
     [{ "http-429": 2 }, "The fault http-429 takes a probability from 0 to 1"],
     [{ "http-429": { next: -1 } }, "The fault http-429 takes"],
+    [{ "http-429": { after: 0.5 } }, "The fault http-429 takes"],
     [{ "http-429": { often: 1 } }, "The fault http-429 takes"],
   ])("refuses %j", async (table, sentence) => {
     const simulator = await opened(startCrossref(small));

@@ -11,7 +11,7 @@ import {
   startSimulator,
   TRANSPORT_FAULTS,
 } from "../common/simulator.ts";
-import type { Answer, Source, SourceRequest } from "../common/source.ts";
+import { type Answer, announcedTotal, type Source, type SourceRequest } from "../common/source.ts";
 import { escaped } from "../common/xml.ts";
 import {
   badToken,
@@ -30,8 +30,6 @@ export interface ArxivOptions extends SimulatorOptions {
   pageSize?: number;
   /** Headers of a page of ListIdentifiers. */
   identifiersPageSize?: number;
-  /** Pages have half to all of their size, at random. */
-  variablePageSize?: boolean;
   /** `second`: datestamps and arguments have a time too. */
   granularity?: "day" | "second";
   /** The status of protocol errors; Zenodo answers 422. */
@@ -40,7 +38,16 @@ export interface ArxivOptions extends SimulatorOptions {
   completeListSize?: boolean;
 }
 
-export const ARXIV_FAULTS = [...TRANSPORT_FAULTS, "duplicate-across-pages", "short-page", "token-expiry"] as const;
+export const ARXIV_FAULTS = [
+  ...TRANSPORT_FAULTS,
+  "duplicate-across-pages",
+  "short-page",
+  "variable-page-size",
+  "token-expiry",
+  "no-records-at-end",
+  "total-off-by-one", // Where it announces one (`completeListSize`).
+  "control-character",
+] as const;
 
 const PAGE_SIZE = 2500;
 const IDENTIFIERS_PAGE_SIZE = 20_000;
@@ -134,17 +141,19 @@ function openArxiv({ store, random, clock }: SourceContext, options: ArxivOption
       args.skip - (args.skip > 0 && size > 1 && request.strikes("duplicate-across-pages") ? 1 : 0),
     );
     const page = matching.slice(start, start + size);
-    if (page.length === 0 && token === null)
+    if (page.length === 0)
       throw new ProtocolError(
         "noRecordsMatch",
         "The combination of the values of the from, until, set and metadataPrefix arguments results in an empty list.",
       );
     const shown = start + page.length;
-    const next = shown < matching.length ? nextOf(args, matching, shown) : undefined;
+    const isPast = shown >= matching.length && request.strikes("no-records-at-end");
+    const next = shown < matching.length || isPast ? nextOf(args, matching, shown) : undefined;
     const whole = options.completeListSize ? (args.list ?? { size: matching.length, cursor: 0 }) : undefined;
     const following = next && whole ? { ...next, list: { ...whole, cursor: whole.cursor + page.length } } : next;
     const records = page.map((record) => entry(verb, record, args.metadataPrefix)).join("");
-    return records + tokenElement(token !== null, following, whole);
+    const announced = whole && { ...whole, size: announcedTotal(request, random, whole.size) };
+    return records + tokenElement(token !== null, following, announced);
   }
 
   function argumentsOf(token: string, verb: string, request: SourceRequest): ListArguments {
@@ -166,7 +175,7 @@ function openArxiv({ store, random, clock }: SourceContext, options: ArxivOption
   function pageSizeOf(verb: string, request: SourceRequest): number {
     const most =
       verb === "ListRecords" ? (options.pageSize ?? PAGE_SIZE) : (options.identifiersPageSize ?? IDENTIFIERS_PAGE_SIZE);
-    const size = options.variablePageSize ? Math.max(1, most - random.below(Math.ceil(most / 2))) : most;
+    const size = request.strikes("variable-page-size") ? Math.max(1, most - random.below(Math.ceil(most / 2))) : most;
     return size > 1 && request.strikes("short-page") ? size - 1 : size;
   }
 

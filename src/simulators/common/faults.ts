@@ -9,6 +9,7 @@ export const FAULTS = {
   // In the transport.
   "http-429": "The source's answer to too many requests, although there were not.",
   "http-500": "HTTP 500 with an HTML body.",
+  "http-500-empty": "HTTP 500 without a body.",
   "http-503": "HTTP 503 with Retry-After.",
   "truncated-body": "A whole answer whose body ends in the middle.",
   "reset-after-headers": "The connection is reset in the middle of the body.",
@@ -19,18 +20,25 @@ export const FAULTS = {
   latency: "The answer comes late.",
   "clock-skew": "The source's clock is an hour ahead in the header Date.",
   "retry-after-on-200": "Retry-After on a good answer.",
+  "wrong-content-type": "The header Content-Type says HTML in ISO-8859-1, whatever the body is.",
   // In the protocol.
   "duplicate-across-pages": "A page repeats a record of the page before.",
   "short-page": "A page has one record less than it could, and is not the last.",
+  "total-off-by-one": "The announced total is one more or one less than there are.",
   "order-shuffle": "A list comes in another order than the last time.",
   "header-change": "The rate limit halves, or returns to what it was; its headers say so from then on.",
   "late-arrival": "A record with an old date appears.",
   "update-during-paging": "A record changes between two pages.",
   "token-expiry": "The token of the next page, or the session, is no longer known.",
   "token-on-last-page": "The last page has a token, and the page behind it is empty.",
-  // Of one source.
+  // Of some sources.
+  "control-character": "The text of XML has a U+000B, which XML does not allow.",
+  "no-records-at-end": "The last page of OAI-PMH has a token, and the page behind it is the error noRecordsMatch.",
+  "variable-page-size": "A page of OAI-PMH has half to all of the usual records.",
   "rate-limit-body-200": "The rate-limit body of NCBI with HTTP 200.",
   "timeout-400": "HTTP 400 for a time-out behind EFetch; the same request works later.",
+  "error-200": "ESearch says with HTTP 200 that its search failed; the same request works later.",
+  "delete-citation": "EFetch also names records that were deleted, in a DeleteCitation.",
   "missing-pmid": "EFetch leaves out one of the records that were asked for.",
   "bare-version": "Europe PMC answers nothing but its version, with HTTP 200.",
   "scalar-result": "Europe PMC's list of one article is the article itself.",
@@ -45,6 +53,8 @@ export interface FaultSetting {
   probability?: number;
   /** Strikes this many requests from now on, before the probability counts. */
   next?: number;
+  /** Lets this many requests pass first that it could strike. */
+  after?: number;
   /** Only requests whose path contains this text. */
   path?: string;
 }
@@ -67,6 +77,10 @@ export function createFaults({ names, random }: { names: readonly FaultName[]; r
   const struck = new Map<FaultName, number>();
 
   function isDue(setting: FaultSetting): boolean {
+    if (setting.after !== undefined && setting.after > 0) {
+      setting.after -= 1;
+      return false;
+    }
     if (setting.next !== undefined && setting.next > 0) {
       setting.next -= 1;
       return true;
@@ -111,15 +125,19 @@ function nameOf(name: string, names: readonly FaultName[]): FaultName {
 function settingOf(name: string, value: unknown): FaultSetting {
   const setting = typeof value === "number" ? { probability: value } : value;
   if (typeof setting !== "object" || setting === null || Array.isArray(setting)) throw wrong(name);
-  const { probability, next, path, ...rest } = setting as Record<string, unknown>;
+  const { probability, next, after, path, ...rest } = setting as Record<string, unknown>;
   const isProbability =
     probability === undefined || (typeof probability === "number" && probability >= 0 && probability <= 1);
-  const isCount = next === undefined || (typeof next === "number" && Number.isInteger(next) && next >= 0);
+  const areCounts = [next, after].every(
+    (count) => count === undefined || (Number.isInteger(count) && Number(count) >= 0),
+  );
   const isPath = path === undefined || typeof path === "string";
-  if (!isProbability || !isCount || !isPath || Object.keys(rest).length > 0) throw wrong(name);
+  if (!isProbability || !areCounts || !isPath || Object.keys(rest).length > 0) throw wrong(name);
   return { ...setting };
 }
 
 function wrong(name: string): RangeError {
-  return new RangeError(`The fault ${name} takes a probability from 0 to 1, or {"next": 3}, with an optional "path".`);
+  return new RangeError(
+    `The fault ${name} takes a probability from 0 to 1, or {"next": 3}, with an optional "after" and "path".`,
+  );
 }

@@ -24,6 +24,8 @@ export interface ServerOptions {
   control: (request: ControlRequest) => Answer;
   clock: Clock;
   monotonicMs: () => number;
+  /** What the fault `header-change` does to limits. */
+  limits: { halved: boolean };
   /** Instead of the source's limits; `none` also removes the headers that state them. */
   rate: Limit | "none" | undefined;
   latencyMs: number;
@@ -131,7 +133,7 @@ async function serve(
   { message, response }: { message: IncomingMessage; response: ServerResponse },
 ): Promise<void> {
   const { source, traffic, rate } = options;
-  const limit = limitOf(source, request, rate);
+  const limit = limitOf(source, request, options);
   const arrival = traffic.arrive(limit.key, options.monotonicMs());
   let lost = false;
   response.once("close", () => arrival.leave(response.writableFinished && !lost ? response.statusCode : "lost"));
@@ -150,15 +152,17 @@ async function serve(
     return send(options, request, response, source.tooMany(request, limit, count));
   const failure = failureOf(request);
   if (failure) return send(options, request, response, failure);
+  if (request.strikes("header-change")) options.limits.halved = !options.limits.halved;
   const answer = source.answer(request);
   options.afterAnswer(request);
   if (request.strikes("answer-lost")) return reset();
   await send(options, request, response, { ...answer, headers: { ...rateHeaders, ...answer.headers } }, reset);
 }
 
-function limitOf(source: Source, request: SourceRequest, rate: Limit | "none" | undefined): KeyedLimit {
-  const limit = source.limitOf(request);
-  return rate === undefined || rate === "none" ? limit : { key: limit.key, ...rate };
+function limitOf(source: Source, request: SourceRequest, { rate, limits }: ServerOptions): KeyedLimit {
+  const own = source.limitOf(request);
+  const limit = rate === undefined || rate === "none" ? own : { key: own.key, ...rate };
+  return limits.halved ? { ...limit, requests: Math.max(1, Math.floor(limit.requests / 2)) } : limit;
 }
 
 function failureOf(request: SourceRequest): Answer | undefined {
@@ -169,6 +173,7 @@ function failureOf(request: SourceRequest): Answer | undefined {
     body: `<html><head><title>${status} ${title}</title></head><body><h1>${title}</h1></body></html>\n`,
   });
   if (request.strikes("http-500")) return html(500, "Internal Server Error");
+  if (request.strikes("http-500-empty")) return { status: 500, type: "text/xml;charset=UTF-8", body: "" };
   if (request.strikes("http-503"))
     return html(503, "Service Unavailable", { "retry-after": String(RETRY_AFTER_SECONDS) });
   return undefined;
@@ -183,13 +188,14 @@ async function send(
   reset?: () => void,
 ): Promise<void> {
   const strikes = (fault: Parameters<SourceRequest["strikes"]>[0]) => reset !== undefined && request.strikes(fault);
-  const text = strikes("truncated-body") ? body.slice(0, Math.floor(body.length / 2)) : body;
+  const whole = isXml(type) && strikes("control-character") ? withControlCharacter(body) : body;
+  const text = strikes("truncated-body") ? whole.slice(0, Math.floor(whole.length / 2)) : whole;
   const zip = strikes("gzip") || (options.compress && accepts(request) && text.length >= COMPRESS_BYTES_MIN);
   const bytes = zip ? await compressed(text, { level: constants.Z_BEST_SPEED }) : Buffer.from(text);
   const now = options.clock.now() + (strikes("clock-skew") ? SKEW_MS : 0);
   response.writeHead(status, {
     date: new Date(now).toUTCString(),
-    "content-type": type,
+    "content-type": strikes("wrong-content-type") ? "text/html;charset=ISO-8859-1" : type,
     "content-length": bytes.length,
     ...(zip ? { "content-encoding": "gzip" } : {}),
     ...headers,
@@ -202,6 +208,16 @@ async function send(
   } else {
     response.end(bytes);
   }
+}
+
+function isXml(type: string): boolean {
+  return /\bxml\b/.test(type);
+}
+
+/** In its last text. */
+function withControlCharacter(xml: string): string {
+  const end = [...xml.matchAll(/\w(?=<\/)/g)].at(-1)?.index;
+  return end === undefined ? xml : `${xml.slice(0, end)}\u000b${xml.slice(end)}`;
 }
 
 function retryAfter(

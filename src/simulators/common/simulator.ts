@@ -83,6 +83,7 @@ const FAULT_DELAY_MS_DEFAULT = 500;
 export const TRANSPORT_FAULTS = [
   "http-429",
   "http-500",
+  "http-500-empty",
   "http-503",
   "truncated-body",
   "reset-after-headers",
@@ -93,6 +94,7 @@ export const TRANSPORT_FAULTS = [
   "latency",
   "clock-skew",
   "retry-after-on-200",
+  "wrong-content-type",
   "late-arrival",
   "update-during-paging",
 ] as const satisfies readonly FaultName[];
@@ -123,6 +125,7 @@ export async function startSimulator(kind: SourceKind, options: SimulatorOptions
     control: createControl({ faults, traffic, store, mutations }),
     clock,
     monotonicMs: options.monotonicMs ?? (() => performance.now()),
+    limits: { halved: false },
     rate: options.unlimited ? "none" : rate && { intervalMs: SECOND_MS, ...rate },
     latencyMs: options.latencyMs ?? 0,
     retryAfterSeconds: options.retryAfterSeconds,

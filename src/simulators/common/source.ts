@@ -1,6 +1,7 @@
 /** What a simulated source is to the server around it: how it reads requests, what it answers and which limits it has. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { FaultName } from "./faults.ts";
+import type { Random } from "./random.ts";
 import type { Limit } from "./traffic.ts";
 
 export interface SourceRequest {
@@ -37,4 +38,9 @@ export interface Source {
   /** The answer to a request over the limit; `count` is how many there were in the interval. */
   tooMany(request: SourceRequest, limit: KeyedLimit, count: number): Answer;
   answer(request: SourceRequest): Answer;
+}
+
+/** What an answer says of how many records there are. */
+export function announcedTotal(request: SourceRequest, random: Random, total: number): number {
+  return total > 0 && request.strikes("total-off-by-one") ? total + random.pick([1, -1]) : total;
 }

@@ -8,7 +8,7 @@ import {
   startSimulator,
   TRANSPORT_FAULTS,
 } from "../common/simulator.ts";
-import type { Answer, KeyedLimit, Source, SourceRequest } from "../common/source.ts";
+import { type Answer, announcedTotal, type KeyedLimit, type Source, type SourceRequest } from "../common/source.ts";
 import { doiOf, writeItem } from "./item.ts";
 import { type Failure, integerFailure, readQuery, type WorksQuery } from "./query.ts";
 import { createScrolls, type Scroll } from "./scrolls.ts";
@@ -24,6 +24,7 @@ export const CROSSREF_FAULTS = [
   ...TRANSPORT_FAULTS,
   "duplicate-across-pages",
   "short-page",
+  "total-off-by-one",
   "order-shuffle",
   "header-change",
   "token-expiry",
@@ -48,36 +49,36 @@ export function startCrossref(options: CrossrefOptions = {}): Promise<Simulator>
 
 function openCrossref({ store, random, clock }: SourceContext, options: CrossrefOptions): Source {
   const scrolls = createScrolls({ clock, random, idleMs: options.scrollIdleMs ?? SCROLL_IDLE_MS });
-  let halved = false;
 
   function works(request: SourceRequest): Answer {
     const { query, failures } = readQuery(request.params);
     if (failures.length > 0) return failed(400, "validation-failure", failures);
     if (query.cursor !== undefined && query.cursor !== "*") return nextOfScroll(request, query, query.cursor);
     const found = select(query);
-    if (query.sample > 0) return list(query, found.length, random.shuffled(found).slice(0, query.sample));
+    const total = announcedTotal(request, random, found.length);
+    if (query.sample > 0) return list(query, total, random.shuffled(found).slice(0, query.sample));
     const ordered = request.strikes("order-shuffle") ? random.shuffled(found) : found;
     if (query.cursor === undefined)
-      return list(query, found.length, page(request, ordered.slice(query.offset, query.offset + query.rows)));
-    if (query.rows === 0) return list(query, found.length, [], "*");
-    return pageOfScroll(request, query, scrolls.begin(ordered));
+      return list(query, total, page(request, ordered.slice(query.offset, query.offset + query.rows)));
+    if (query.rows === 0) return list(query, total, [], "*");
+    return pageOfScroll(request, query, scrolls.begin(ordered), total);
   }
 
   function nextOfScroll(request: SourceRequest, query: WorksQuery, token: string): Answer {
     if (request.strikes("token-expiry")) scrolls.forget(token);
     const scroll = scrolls.find(token);
-    if (scroll) return pageOfScroll(request, query, scroll);
+    if (scroll) return pageOfScroll(request, query, scroll, announcedTotal(request, random, scroll.works.length));
     const failure = { type: "cursor-invalid", value: token, message: "Cursor specified but it is invalid" };
     return failed(options.unknownTokenStatus ?? 404, "resource-failure", [failure]);
   }
 
   /** The scroll moves on here, so that an answer that is lost on its way is lost for good. */
-  function pageOfScroll(request: SourceRequest, query: WorksQuery, scroll: Scroll): Answer {
+  function pageOfScroll(request: SourceRequest, query: WorksQuery, scroll: Scroll, total: number): Answer {
     const repeats = scroll.position > 0 && query.rows > 1 && request.strikes("duplicate-across-pages");
     const start = repeats ? scroll.position - 1 : scroll.position;
     const items = page(request, scroll.works.slice(start, start + query.rows));
     scroll.position = start + items.length;
-    return list(query, scroll.works.length, items, scroll.token);
+    return list(query, total, items, scroll.token);
   }
 
   function select({ bounds, conditions }: WorksQuery): readonly SimulatedRecord[] {
@@ -98,11 +99,10 @@ function openCrossref({ store, random, clock }: SourceContext, options: Crossref
   }
 
   return {
-    limitOf: (request) => halvedIf(halved, poolOf(request)),
+    limitOf: poolOf,
     rateHeaders: (_, limit) => ({ "access-control-expose-headers": "Link", ...headersOf(limit) }),
     tooMany: () => ({ status: 429, type: "text/html", headers: TOO_MANY_HEADERS, body: TOO_MANY }),
     answer(request) {
-      if (request.strikes("header-change")) halved = !halved;
       const [, resource = "", ...rest] = request.path.replace(/^\/v1(?=\/)/, "").split("/");
       const isList = /^(types|members|funders|journals|prefixes)$/.test(resource) && rest.at(-1) === "works";
       if (isList || (resource === "works" && rest.length === 0)) return works(request);
@@ -199,10 +199,6 @@ function poolOf(request: SourceRequest): Pool {
 
 function pool(name: string, caller: string, requests: number, concurrency?: number): Pool {
   return { pool: name, key: `${name} ${caller}`, requests, intervalMs: SECOND_MS, concurrency };
-}
-
-function halvedIf(halved: boolean, limit: Pool): Pool {
-  return halved ? { ...limit, requests: Math.max(1, Math.floor(limit.requests / 2)) } : limit;
 }
 
 function headersOf(limit: KeyedLimit): Record<string, string> {

@@ -12,7 +12,7 @@ import {
   startSimulator,
   TRANSPORT_FAULTS,
 } from "../common/simulator.ts";
-import type { Answer, Source, SourceRequest } from "../common/source.ts";
+import { type Answer, announcedTotal, type Source, type SourceRequest } from "../common/source.ts";
 import { escaped } from "../common/xml.ts";
 import { citedByCountOf, keyOf, writeCore, writeId, writeLite } from "./article.ts";
 import { type Mark, readMark, writeMark } from "./marks.ts";
@@ -21,6 +21,7 @@ import { readQuery } from "./query.ts";
 export const EUROPEPMC_FAULTS = [
   ...TRANSPORT_FAULTS,
   "duplicate-across-pages",
+  "total-off-by-one",
   "token-on-last-page",
   "bare-version",
   "scalar-result",
@@ -70,7 +71,7 @@ export function startEuropepmc(options: SimulatorOptions = {}): Promise<Simulato
   );
 }
 
-function openEuropepmc({ store }: SourceContext): Source {
+function openEuropepmc({ store, random }: SourceContext): Source {
   function search(request: SourceRequest): Answer {
     const asked = readSearch(request.params);
     const respond = (body: Record<string, unknown>) => answerIn(asked.format, body);
@@ -98,7 +99,8 @@ function openEuropepmc({ store }: SourceContext): Source {
     // A mark behind the last page finds nothing, and comes back as it was sent.
     const next = last ? writeMark(markOf(last), asked.sort !== "") : after && asked.cursorMark;
     const hasNext = !last || !isEnd || request.strikes("token-on-last-page");
-    return respond(written(request, asked, found.length, hasNext ? next : undefined, items.map(write)));
+    const total = announcedTotal(request, random, found.length);
+    return respond(written(request, asked, total, hasNext ? next : undefined, items.map(write)));
   }
 
   return {

@@ -11,7 +11,7 @@ import {
   startSimulator,
   TRANSPORT_FAULTS,
 } from "../common/simulator.ts";
-import type { Answer, Source, SourceRequest } from "../common/source.ts";
+import { type Answer, announcedTotal, type Source, type SourceRequest } from "../common/source.ts";
 import { inText, readFilter, type WorksFilter } from "./filter.ts";
 import { createPurse, keyOf, PRICES, type Purse } from "./money.ts";
 import { asWorkId, FIELDS, typeOf, workIdOf, writeWork } from "./work.ts";
@@ -25,6 +25,7 @@ export const OPENALEX_FAULTS = [
   ...TRANSPORT_FAULTS,
   "duplicate-across-pages",
   "short-page",
+  "total-off-by-one",
   "token-on-last-page",
   "merged-work",
 ] as const;
@@ -93,7 +94,8 @@ function openOpenalex({ store, random, clock }: SourceContext, options: Openalex
     const page = !isEnd && whole.length > 1 && request.strikes("short-page") ? whole.slice(0, -1) : whole;
     const shown = page.at(-1);
     const goesOn = shown && (!isEnd || request.strikes("token-on-last-page"));
-    return written(list, found.length, page, price, goesOn ? writeCursor(shown) : null);
+    const total = announcedTotal(request, random, found.length);
+    return written(list, total, page, price, goesOn ? writeCursor(shown) : null);
   }
 
   function select({ filter: { bounds, conditions }, search = "" }: List): readonly SimulatedRecord[] {

@@ -6,6 +6,7 @@ import { CEILING, numberOf, TOO_FAR } from "./esearch.ts";
 import type { Sessions } from "./sessions.ts";
 
 const RETMAX_DEFAULT = 20;
+const NEVER_ASKED = "23203860";
 const XML_TYPE = "text/xml; charset=UTF-8";
 const HEAD =
   '<?xml version="1.0" ?>\n<!DOCTYPE PubmedArticleSet PUBLIC "-//NLM//DTD PubMedArticle, 1st January 2025//EN" ' +
@@ -24,7 +25,14 @@ export function efetch(request: SourceRequest, { store, sessions }: EFetchContex
   const texts = wanted.flatMap((id) => store.find(id)?.text ?? []);
   if (texts.length > 0 && request.strikes("missing-pmid")) texts.pop();
   if (texts.length > 0 && request.strikes("duplicate-across-pages")) texts.push(texts[0] ?? "");
+  if (request.strikes("delete-citation")) texts.push(deleteCitation(wanted.filter((id) => !store.find(id))));
   return { status: 200, type: XML_TYPE, body: `${HEAD}${texts.join("\n")}\n</PubmedArticleSet>` };
+}
+
+/** As at the end of NLM's update files: those of the ids that are gone, and one that nobody asked for. */
+function deleteCitation(gone: readonly string[]): string {
+  const ids = [...gone, NEVER_ASKED].map((id) => `<PMID Version="1">${escaped(id)}</PMID>`);
+  return `<DeleteCitation>${ids.join("")}</DeleteCitation>`;
 }
 
 function wantedIds({ params, strikes }: SourceRequest, sessions: Sessions): string[] | Answer {

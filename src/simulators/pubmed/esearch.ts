@@ -1,7 +1,8 @@
 /** ESearch: which records match, as JSON whose numbers are texts or as XML, and never more than the first 9,999. */
 import type { Clock } from "../../kernel/time/clock.ts";
+import type { Random } from "../common/random.ts";
 import type { RecordStore } from "../common/records.ts";
-import type { Answer, SourceRequest } from "../common/source.ts";
+import { type Answer, announcedTotal, type SourceRequest } from "../common/source.ts";
 import { escaped } from "../common/xml.ts";
 import type { Sessions } from "./sessions.ts";
 import { matches, readSearch, type Search } from "./term.ts";
@@ -20,6 +21,7 @@ export interface ESearchContext {
   store: RecordStore;
   sessions: Sessions;
   clock: Clock;
+  random: Random;
   /** How many records of a query there are. */
   ceiling: number;
   /** Words that PubMed does not find; they are in the errorlist, and the rest of the query counts. */
@@ -47,11 +49,13 @@ export function esearch(request: SourceRequest, context: ESearchContext): Answer
   const db = params.get("db") ?? "pubmed";
   if (db !== "pubmed") return error(`Invalid db name specified: ${db}`);
   if ((params.get("term") ?? "").trim() === "") return error("Empty term and query_key - nothing todo");
+  if (request.strikes("error-200")) return error("Search Backend failed: Exception:\nConnection to the index was lost");
 
   const search = readSearch(params, { now: context.clock.now(), unknownPhrases: context.unknownPhrases });
   const ids = idsOf(search, context.store);
+  const total = announcedTotal(request, context.random, ids.length);
   if (params.get("rettype") === "count") {
-    const count = String(ids.length);
+    const count = String(total);
     return asJson ? jsonAnswer({ count }) : xmlAnswer(`<Count>${count}</Count>`);
   }
   const retstart = numberOf(params.get("retstart"), 0);
@@ -65,6 +69,7 @@ export function esearch(request: SourceRequest, context: ESearchContext): Answer
   const keep = params.get("usehistory") === "y";
   const result: Found = {
     ...found,
+    count: total,
     ids: withDuplicate,
     session: keep ? context.sessions.keep(ids.slice(0, context.ceiling), params.get("WebEnv")) : undefined,
     translations: ids.length === 0 ? [] : search.translations,
@@ -99,7 +104,6 @@ function page(ids: readonly string[], retstart: number, wanted: number, ceiling:
   const messages = ids.length === 0 ? ["No items found."] : [];
   if (isCut) messages.push(`Restrictions achieved. start and count adjusted to ${retstart}, ${shown.length}`);
   return {
-    count: ids.length,
     retmax: wanted > ceiling && ids.length > ceiling ? ceiling : shown.length,
     retstart,
     ids: shown,

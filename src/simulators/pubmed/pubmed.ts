@@ -25,11 +25,15 @@ export interface PubmedOptions extends SimulatorOptions {
 export const PUBMED_FAULTS = [
   ...TRANSPORT_FAULTS,
   "duplicate-across-pages",
+  "total-off-by-one",
   "header-change",
   "token-expiry",
   "rate-limit-body-200",
   "timeout-400",
+  "error-200",
   "missing-pmid",
+  "delete-citation",
+  "control-character",
 ] as const;
 
 const SESSION_IDLE_MS = 8 * 3_600_000;
@@ -66,13 +70,9 @@ function publishedDaysOf(recordsPerDay: number, ceiling: number): number {
 function openPubmed({ store, random, clock }: SourceContext, options: PubmedOptions): Source {
   const sessions = createSessions({ clock, random, idleMs: options.sessionIdleMs ?? SESSION_IDLE_MS });
   const { unknownPhrases = [], ceiling = CEILING } = options;
-  let halved = false;
 
   return {
-    limitOf(request) {
-      const limit = limitOf(request);
-      return halved ? { ...limit, requests: Math.max(1, Math.floor(limit.requests / 2)) } : limit;
-    },
+    limitOf,
     rateHeaders: ({ urlLength }, { requests }, left) =>
       urlLength > URL_LENGTH_MAX
         ? {}
@@ -84,7 +84,6 @@ function openPubmed({ store, random, clock }: SourceContext, options: PubmedOpti
           },
     tooMany: (request, limit, count) => tooMany(429, request, limit, count),
     answer(request) {
-      if (request.strikes("header-change")) halved = !halved;
       if (request.strikes("rate-limit-body-200")) {
         const limit = limitOf(request);
         return tooMany(200, request, limit, limit.requests + 1);
@@ -92,7 +91,7 @@ function openPubmed({ store, random, clock }: SourceContext, options: PubmedOpti
       if (request.urlLength > URL_LENGTH_MAX) return URL_TOO_LONG;
       switch (request.path.split("/").at(-1) ?? "") {
         case "esearch.fcgi":
-          return esearch(request, { store, sessions, clock, unknownPhrases, ceiling });
+          return esearch(request, { store, sessions, clock, random, unknownPhrases, ceiling });
         case "efetch.fcgi":
           return efetch(request, { store, sessions });
         case "epost.fcgi":
