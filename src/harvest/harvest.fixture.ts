@@ -3,9 +3,15 @@ import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
 import type { Api } from "../../test/client.ts";
 import { until } from "../../test/until.ts";
-import type { Simulator } from "../simulators/index.ts";
+import { SIMULATORS, type Simulator, type SimulatorKind, type SimulatorOptions } from "../simulators/index.ts";
 
 export type SourceName = "crossref" | "pubmed" | "arxiv" | "europepmc" | "openalex";
+
+/** With short pages, also where the source decides how long they are. */
+export function startSimulatorOf(kind: SourceName, options: SimulatorOptions): Promise<Simulator> {
+  const whole = { pageSize: 40, ...options };
+  return (SIMULATORS[kind] as SimulatorKind).start(whole);
+}
 
 interface Definition {
   source: string;
@@ -45,10 +51,11 @@ export async function applySource(
   change: Record<string, unknown> = {},
 ): Promise<string> {
   applied += 1;
-  const source = `${kind}-${applied}`;
+  const number = applied;
+  const source = `${kind}-${number}`;
   const definition = await definitionOf(kind, change);
   for (const [index, endpoint] of Object.values(definition.endpoints).entries()) {
-    if (endpoint["landing"]) endpoint["landing"]["table"] = `${kind}_${applied}${index === 0 ? "" : `_${index}`}`;
+    if (endpoint["landing"]) endpoint["landing"]["table"] = `${kind}_${number}${index === 0 ? "" : `_${index}`}`;
   }
   await apply(api, { ...definition, source }, simulator);
   return source;
@@ -110,6 +117,29 @@ export async function recordsOf(api: Api, source: string, count: number): Promis
   }, `${count} records of ${source}`);
 }
 
+export interface Identity {
+  id: string;
+  content: string;
+  deleted: boolean;
+}
+
+/** What is stored of a source, in the words of its simulator. */
+export async function storedOf(api: Api, kind: SourceName, source: string, count: number): Promise<Identity[]> {
+  return (await recordsOf(api, source, count)).map((record) => identityOf(kind, record)).sort(byId);
+}
+
+/** What has to be stored of it. */
+export function expectedOf(simulator: Pick<Simulator, "records">): Identity[] {
+  return simulator
+    .records()
+    .map(({ id, content, deleted }) => ({ id, content: deleted ? "undefined" : content, deleted }))
+    .sort(byId);
+}
+
+function byId(one: Identity, other: Identity): number {
+  return one.id < other.id ? -1 : 1;
+}
+
 /** The window of all days of a simulator. */
 export function windowOf({ days }: Pick<Simulator, "days">): { from: string; to: string } {
   const last = days.at(-1) ?? "";
@@ -118,10 +148,7 @@ export function windowOf({ days }: Pick<Simulator, "days">): { from: string; to:
 }
 
 /** What a source's record is called and says, in the words of its simulator. */
-export function identityOf(
-  kind: SourceName,
-  { key, data, deleted }: StoredRecord,
-): { id: string; content: string; deleted: boolean } {
+export function identityOf(kind: SourceName, { key, data, deleted }: StoredRecord): Identity {
   const first = (value: unknown, ...path: string[]): unknown =>
     path.reduce<unknown>((at, name) => {
       const found = (at as Record<string, unknown> | undefined)?.[name];

@@ -9,7 +9,7 @@ import { cutByEstimate } from "./estimate.ts";
 import { fetchAt } from "./page-at.ts";
 import { commitPage, type FetchedPage, keepBody } from "./page-commit.ts";
 import { contentOf } from "./page-content.ts";
-import { nextPosition, type Position } from "./position.ts";
+import { nextPosition, type PageFacts, type Position } from "./position.ts";
 import {
   announced,
   countNew,
@@ -43,6 +43,8 @@ export async function walkList(deps: WalkDeps, walk: Walk): Promise<WalkEnd | un
   const pages = pagesOf(walk.task.context.part);
   let position = walk.position;
   let stalledPages = 0;
+  /** The largest total of any page: a list does not end early because one page announces less. */
+  let total: number | undefined;
   let lastOrder = "";
   let isOver = false;
   let tooDeep: string | undefined;
@@ -69,7 +71,8 @@ export async function walkList(deps: WalkDeps, walk: Walk): Promise<WalkEnd | un
       if (spec.pagination.type !== "TIME" || position.pageNo === 1) walk.expected = announced(walk, page.total);
     }
     const content = contentOf(filtered?.page ?? page);
-    const next = nextPosition(spec, position, factsOf(page, content.latest), pages);
+    if (page.total !== undefined) total = Math.max(total ?? 0, page.total);
+    const next = nextPosition(spec, position, { ...factsOf(page, content.latest), total }, pages);
     if (position.pageNo === 1 && next.kind === "page" && walk.expected === undefined && !filter) {
       const cut = await cutByEstimate(deps, walk, page, content);
       if (cut) return cut;
@@ -140,11 +143,10 @@ function isCounted({ expected, seen }: Walk): boolean {
   return expected !== undefined && seen.size >= expected;
 }
 
-function factsOf(page: Page, latest: Date | undefined) {
+function factsOf(page: Page, latest: Date | undefined): Omit<PageFacts, "total"> {
   return {
     items: page.items.length,
     count: page.count,
-    total: page.total,
     nextToken: page.nextToken,
     nextUrl: page.nextUrl,
     hasMore: page.hasMore,

@@ -187,6 +187,22 @@ describe("a source that repeats itself", () => {
   });
 });
 
+describe("a total that moves while a list is read", () => {
+  test("and is too low once is not the end of the list", async () => {
+    let lowOnce = 1;
+    const source = await harvests.source((request) => {
+      const said = correct(ITEMS.slice(0, 31))(request) as { body: { total: number } };
+      const isLow = request.query.get("offset") === "20" && lowOnce > 0;
+      if (isLow) lowOnce -= 1;
+      return { body: { ...said.body, total: said.body.total - Number(isLow) } };
+    });
+    expect(await harvests.harvest(source)).toMatchObject({
+      status: "COMPLETE",
+      reconciliation: { expected: 31, received: 31, gaps: 0 },
+    });
+  });
+});
+
 describe("a source that leaves records out", () => {
   const script = (request: Asked): Said => {
     const said = correct(itemsOf(173))(request) as Said & { body: { total: number } };
