@@ -10,10 +10,9 @@ import { addLog } from "./large-data.ts";
 /** The server needs it: the receiver of webhooks is on this machine. */
 export const EVERY_PAGE_ENV = { MILLRACE_WEBHOOKS_ALLOW_PRIVATE: "true" };
 
-export const OP_TIME = "20260401";
-export const TENANT = 7;
+const OP_TIME = "20260401";
+const TENANT = 7;
 
-/** What the addresses of pages are made of. */
 export type EveryPage = Awaited<ReturnType<typeof fillEveryPage>>;
 
 export async function fillEveryPage(database: TestDatabase, harvests: ScriptedHarvests) {
@@ -25,7 +24,8 @@ export async function fillEveryPage(database: TestDatabase, harvests: ScriptedHa
   ]);
   const keyName = "nightly-loader-of-all-shops-and-regions";
   await sent(harvests, "post", "/keys", { name: keyName, scopes: ["pipeline:write", "kpi:write"] });
-  return { ...chain, ...readiness, ...harvested, ...lineage, ...(await fillTracking(database)), keyName };
+  const opTimes = { opTime: OP_TIME, firstOpTime: "20260301" };
+  return { ...chain, ...readiness, ...harvested, ...lineage, ...(await fillTracking(database)), ...opTimes, keyName };
 }
 
 async function sent<Body = Record<string, unknown>>(
@@ -63,7 +63,7 @@ async function fillChains({ query }: TestDatabase, harvests: ScriptedHarvests) {
   const runId = await run();
   await addLog(query, runId, "load_orders_of_all_shops", 40);
   await sent(harvests, "post", `/chains/${chainId}/schedules`, { name: "nightly", cron: "0 3 * * *", timeZone: "UTC" });
-  return { chainId, chainName, goodRunId, runId };
+  return { chainId, chainName, goodRunId, runId, failedNode: "load_orders_of_all_shops" };
 }
 
 /** A model that has run, and whose receiver does not answer; and one that waits for a table. */
@@ -110,7 +110,8 @@ async function fillHarvest(harvests: ScriptedHarvests) {
     `/harvest/plans/${planId}/runs`,
   );
   const failed = runs.items.find(({ status }) => status === "FAILED");
-  return { source, planId, sliceId: failed?.sliceId, sliceRunId: failed?.runId };
+  const ofNewPlan = { planFrom: "2026-08-01", planTo: "2026-08-04" };
+  return { source, planId, sliceId: failed?.sliceId, sliceRunId: failed?.runId, ...ofNewPlan };
 }
 
 /** Two tables with a statement between them, an event, a dead letter, and a task that has failed in a batch. */
@@ -119,9 +120,9 @@ async function fillLineage(database: TestDatabase) {
   const from = await graph.table("shop.orders");
   const assetId = await graph.table("shop.revenue_by_shop_and_region");
   await graph.flow([from], [assetId], "refresh_revenue_by_shop_and_region");
-  const price = await graph.column("shop.orders.price", { dataType: "decimal" });
+  const fromColumn = await graph.column("shop.orders.price", { dataType: "decimal" });
   const columnId = await graph.column("shop.revenue_by_shop_and_region.total", { dataType: "decimal" });
-  await graph.edge(columnId, "DERIVES_FROM", price, [{ type: "DIRECT", subtype: "AGGREGATION" }]);
+  await graph.edge(columnId, "DERIVES_FROM", fromColumn, [{ type: "DIRECT", subtype: "AGGREGATION" }]);
   const time = "2026-01-01T00:00:00Z";
   const body = JSON.stringify({ job: { namespace: "spark", name: "daily" }, inputs: [], outputs: [] });
   const eventId = await graph.event({ time, names: [lakeTable("shop.revenue_by_shop_and_region")], body });
@@ -138,7 +139,7 @@ async function fillLineage(database: TestDatabase) {
      values ('b1', 'EMBEDDING', $1, 'm', 'w', 2, 1, 1, now() - interval '3 s', now(), 'FAILED')`,
     [TENANT],
   );
-  return { from, assetId, columnId, eventId, deadLetterId, taskId: task?.id };
+  return { tenant: TENANT, from, fromColumn, assetId, columnId, eventId, deadLetterId, taskId: task?.id };
 }
 
 /** One file whose name is as long as machines make them, with shards that have failed, and one that is done. */

@@ -5,6 +5,7 @@ import { onEndOf, useLive, useLiveList } from "../api/live.ts";
 import { paths, type Statistics, type Tenant } from "../lineage/api.ts";
 import { NewTenant } from "../lineage/NewTenant.tsx";
 import { TENANT_STATES } from "../lineage/states.ts";
+import { lineage } from "../lineage/words.ts";
 import { Filter } from "../parts/controls/Select.tsx";
 import { Drawer, Split } from "../parts/dialogs/Drawer.tsx";
 import { DataList } from "../parts/page/DataList.tsx";
@@ -14,6 +15,7 @@ import { StateMark } from "../parts/states/StateMark.tsx";
 import { Time } from "../parts/times/Time.tsx";
 import { useFormats } from "../parts/times/time.ts";
 import { common } from "../words/common.ts";
+import { wordFor } from "../words/table.ts";
 import { useWords } from "../words/words.ts";
 import styles from "./admin.module.css";
 import { KEYS, type KeysReply, TENANTS, type TenantsReply } from "./api.ts";
@@ -125,6 +127,7 @@ export function TenantList() {
 
 function TenantDrawer({ tenant, keys, onClose }: { tenant: Tenant; keys: readonly string[]; onClose(): void }) {
   const text = useWords(admin);
+  const names = useWords(lineage);
   const shared = useWords(common);
   const { number } = useFormats();
   const result = useLive<Statistics>(paths.statistics(String(tenant.id)), [{ kind: "tenant", id: String(tenant.id) }]);
@@ -148,7 +151,7 @@ function TenantDrawer({ tenant, keys, onClose }: { tenant: Tenant; keys: readonl
                   text.assets,
                   Object.entries(assets)
                     .filter(([, n]) => n > 0)
-                    .map(([kind, n]) => `${kind} ${shown(n)}`)
+                    .map(([kind, n]) => `${wordFor(names, kind, kind)} ${shown(n)}`)
                     .join(", "),
                 ],
                 [text.edges, shown(edges)],
@@ -157,7 +160,12 @@ function TenantDrawer({ tenant, keys, onClose }: { tenant: Tenant; keys: readonl
                 [text.newestEvent, events.newest && <Time key="newest" at={events.newest} />],
                 [text.buffered, events.buffered === 0 ? null : shown(events.buffered)],
                 [text.dead, events.dead === 0 ? null : shown(events.dead)],
-                [text.tasks, tasks.map(({ type, status, count }) => `${type} ${status} ${shown(count)}`).join(", ")],
+                [
+                  text.tasks,
+                  tasks
+                    .map(({ type, status, count }) => `${names[type]} ${names[`task_${status}`]} ${shown(count)}`)
+                    .join(", "),
+                ],
               ]}
             />
           );

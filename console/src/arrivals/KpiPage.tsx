@@ -26,7 +26,7 @@ export function KpiPage() {
             <div className={styles.padded}>
               <Fields
                 rows={[
-                  [text.type, one.type],
+                  [text.type, text[one.type]],
                   [text.formula, one.expression === null ? null : <code key="formula">{one.expression}</code>],
                   [
                     text.model,

@@ -121,7 +121,7 @@ function Definition({ model }: { model: Model }) {
                   <span className={styles.soft}>
                     {[
                       one.optional && text.optional,
-                      one.grain,
+                      one.grain !== null && text[`each_${one.grain}`],
                       one.offset !== 0 && String(one.offset),
                       one.deadline !== null && `${text.deadline} ${one.deadline}`,
                     ]
@@ -142,12 +142,12 @@ function Definition({ model }: { model: Model }) {
               ))}
             </span>,
           ],
-          [text.grain, model.grain],
+          [text.grain, model.grain && text[`each_${model.grain}`]],
           [text.timeZone, model.timeZone],
           [text.engine, model.engine],
           [text.chain, model.chain],
           [text.produces, model.produces],
-          [text.rerun, model.rerun],
+          [text.rerun, text[`rerun_${model.rerun}`]],
           [text.timeout, durationText(model.timeoutSeconds * 1_000)],
           [
             text.retry,
@@ -217,7 +217,13 @@ function RunList({ runs, total }: { runs: readonly Run[]; total: number }) {
           cell: ({ startTime, endTime }) =>
             endTime === null ? "" : durationText(Date.parse(endTime) - Date.parse(startTime)),
         },
-        { name: "trigger", title: text.trigger, width: "minmax(120px, 1fr)", wideOnly: true, cell: startedBy },
+        {
+          name: "trigger",
+          title: text.trigger,
+          width: "minmax(120px, 1fr)",
+          wideOnly: true,
+          cell: (run) => startedBy(text, run),
+        },
         {
           name: "counts",
           title: text.counts,

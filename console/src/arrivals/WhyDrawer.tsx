@@ -170,7 +170,7 @@ function Runs({ runs }: { runs: readonly Run[] }) {
               {run.endTime !== null && (
                 <span className={styles.soft}>{durationText(Date.parse(run.endTime) - Date.parse(run.startTime))}</span>
               )}
-              <span className={styles.soft}>{startedBy(run)}</span>
+              <span className={styles.soft}>{startedBy(text, run)}</span>
             </span>
             {run.message !== null && <span className={styles.reason}>{run.message}</span>}
           </li>
@@ -180,6 +180,7 @@ function Runs({ runs }: { runs: readonly Run[] }) {
   );
 }
 
-export function startedBy({ trigger, causedBy }: Run): string {
-  return causedBy ? `${trigger} ${causedBy.table} ${causedBy.opTime}` : trigger;
+export function startedBy(text: (typeof arrivals)["en"], { trigger, causedBy }: Run): string {
+  const word = text[`trigger_${trigger}`];
+  return causedBy ? `${word} ${causedBy.table} ${causedBy.opTime}` : word;
 }

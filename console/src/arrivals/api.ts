@@ -1,10 +1,13 @@
 /** What the pages of arrivals read of the public API: paths, and the fields that they use. */
+import type { RerunPolicy, Trigger } from "../../../src/arrivals/runs/states.ts";
 import { pathTo, withQuery } from "../api/client.ts";
 
 const BASE = "/api/v1/kpi";
 
+export type Grain = "hour" | "day" | "month";
+
 export interface CellsReply {
-  grain: "hour" | "day" | "month" | null;
+  grain: Grain | null;
   opTimes: readonly string[];
   rows: readonly { name: string; title: string | null; cells: string }[];
   next: string | null;
@@ -21,7 +24,7 @@ export interface Run {
   computeCount: number | null;
   storageCount: number | null;
   generation: number;
-  trigger: string;
+  trigger: Trigger;
   causedBy: { table: string; opTime: string } | null;
   consumed: Readonly<Record<string, string>>;
   warnings: readonly string[];
@@ -103,14 +106,14 @@ export interface Model {
     optional: boolean;
     quietSeconds: number;
     deadline: string | null;
-    grain: string | null;
+    grain: Grain | null;
     offset: number;
   }[];
   kpis: readonly string[];
-  grain: string | null;
+  grain: Grain | null;
   timeZone: string;
   produces: string | null;
-  rerun: string;
+  rerun: RerunPolicy;
   timeoutSeconds: number;
   retry: { maxAttempts: number; backoffMs?: number } | null;
   version: number;

@@ -1,8 +1,11 @@
 /** Chains by a part of their name or description, and runs by the beginning of their id or by chain and opTime. */
 import { call, pathTo, withQuery } from "../api/client.ts";
 import type { Finder, Found } from "../app/found.ts";
+import { common } from "../words/common.ts";
+import { language } from "../words/words.ts";
 import { type Chain, paths, type Run } from "./api.ts";
 import { runsAsked } from "./runs-asked.ts";
+import { RUN_STATES } from "./states.ts";
 
 const FOUND_MAX = 10;
 /** Chains whose runs are looked up by opTime. */
@@ -18,9 +21,10 @@ async function chainsNamed(keyword: string, size: number, signal: AbortSignal): 
 
 async function runsBy(query: Record<string, string>, signal: AbortSignal): Promise<Found[]> {
   const { items } = (await call<Listed<Run>>(paths.runs({ ...query, size: FOUND_MAX }), { signal })).data;
+  const text = common[language.get()];
   return items.map(({ runId, jobName, opTime, status }) => ({
     title: runId,
-    detail: [jobName, opTime, status].filter(Boolean).join(" · "),
+    detail: [jobName, opTime, text[RUN_STATES[status]]].filter(Boolean).join(" · "),
     to: pathTo`/chains/runs/${runId}`,
   }));
 }

@@ -21,6 +21,12 @@ export const NODE_STATES: Readonly<Record<NodeStatus, State>> = {
   STOPPED: "stopped",
 };
 
+/** Of an attempt that another one has followed; one whose worker was lost has failed. */
+export function attemptState(status: string): State {
+  if (status === "SUCCESS") return "success";
+  return status === "STOPPED" ? "stopped" : "failed";
+}
+
 const ICONS: Readonly<Record<string, IconName>> = {
   http: "link",
   sql: "tracking",

@@ -11,6 +11,7 @@ import { Loaded } from "../parts/page/Page.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
 import { Time } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
+import { wordFor } from "../words/table.ts";
 import { useWords } from "../words/words.ts";
 import { type EventDetail, type EventState, paths } from "./api.ts";
 import styles from "./lineage.module.css";
@@ -57,10 +58,10 @@ export function EventDrawer({ tenant, id, onClose }: { tenant: string; id: strin
               rows={[
                 [shared.time, <Time key="time" at={event.eventTime} />],
                 [text.received, <Time key="received" at={event.receivedAt} />],
-                [text.event, event.eventType ?? event.kind],
+                [text.event, wordFor(text, `event_${event.eventType ?? event.kind}`, event.eventType ?? event.kind)],
                 [text.JOB, [event.jobNamespace, event.jobName].filter(Boolean).join(" / ")],
                 [text.run, event.runId],
-                [text.source, event.source],
+                [text.source, wordFor(text, `source_${event.source}`, event.source)],
                 [text.producer, event.producer],
               ]}
             />

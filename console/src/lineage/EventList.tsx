@@ -3,6 +3,7 @@ import { DataList } from "../parts/page/DataList.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
 import { Time } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
+import { wordFor } from "../words/table.ts";
 import { useWords } from "../words/words.ts";
 import type { LineageEvent } from "./api.ts";
 import styles from "./lineage.module.css";
@@ -37,7 +38,12 @@ export function EventList({ label, events, selected, onOpen, onEnd, empty }: Eve
           title: text.event,
           width: "116px",
           wideOnly: true,
-          cell: ({ eventType, kind }) => <StateMark state={runState(eventType)} label={eventType ?? kind} />,
+          cell: ({ eventType, kind }) => (
+            <StateMark
+              state={runState(eventType)}
+              label={wordFor(text, `event_${eventType ?? kind}`, eventType ?? kind)}
+            />
+          ),
         },
         {
           name: "job",

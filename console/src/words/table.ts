@@ -15,6 +15,12 @@ export interface Words<Table extends WordTable> {
   readonly zh: Translated<Table>;
 }
 
+/** The text for a code that others write too; one that the table does not know is shown as it is. */
+export function wordFor(text: Translated<WordTable>, name: string, code: string): string {
+  const known = text[name];
+  return typeof known === "string" ? known : code;
+}
+
 export function words<const Table extends WordTable>(en: Table, zh: Translated<Table>): Words<Table> {
   return { en: en as unknown as Translated<Table>, zh };
 }

@@ -4,7 +4,7 @@
  */
 import type { State } from "../../parts/states/state.ts";
 import type { RunNode, Timeline } from "../api.ts";
-import { NODE_STATES } from "../states.ts";
+import { attemptState, NODE_STATES } from "../states.ts";
 
 export interface Bar {
   /** `wait`: before the first attempt; `pause`: between attempts. The comparison of runs counts the same. */
@@ -91,11 +91,6 @@ function runBars(node: RunNode, earlier: readonly Earlier[], now: number): Bar[]
     bars.push({ kind: "run", from, to, attempt: node.attempt, state: NODE_STATES[node.status], error: node.lastError });
   }
   return bars;
-}
-
-function attemptState(status: string): State {
-  if (status === "SUCCESS") return "success";
-  return status === "STOPPED" ? "stopped" : "failed";
 }
 
 /** Before the first attempt, or until now if there was none. */

@@ -18,7 +18,7 @@ import styles from "../chains.module.css";
 import { AttemptSelect, attemptOf } from "../logs/AttemptSelect.tsx";
 import { LogView } from "../logs/LogView.tsx";
 import { Took } from "../RunList.tsx";
-import { NODE_STATES } from "../states.ts";
+import { attemptState, NODE_STATES } from "../states.ts";
 import { chainWords } from "../words.ts";
 import type { Previews } from "./preview.ts";
 import { runWords } from "./words.ts";
@@ -138,7 +138,7 @@ function Attempts({ runId, node }: { runId: string; node: RunNode }) {
           .filter((one) => one.attempt !== node.attempt)
           .map((one) => (
             <p key={one.attempt}>
-              {one.attempt}: {one.status} {one.error}
+              {one.attempt}. <StateMark state={attemptState(one.status)} /> {one.error}
             </p>
           ))
       }

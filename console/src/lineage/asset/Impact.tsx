@@ -8,6 +8,7 @@ import { Loaded, Panel } from "../../parts/page/Page.tsx";
 import { Time } from "../../parts/times/Time.tsx";
 import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
+import { wordFor } from "../../words/table.ts";
 import { useWords } from "../../words/words.ts";
 import { type Affected, type ImpactReply, KINDS, paths } from "../api.ts";
 import { KindMark } from "../KindMark.tsx";
@@ -104,7 +105,10 @@ function AffectedList({ tenant, items, q, kind, name }: AffectedListProps) {
       title: text.transformation,
       width: "minmax(90px, 1fr)",
       wideOnly: true,
-      cell: ({ transformations }) => transformations.map(({ subtype, type }) => subtype ?? type).join(", "),
+      cell: ({ transformations }) =>
+        transformations
+          .map(({ subtype, type }) => wordFor(text, `transformation_${subtype ?? type}`, subtype ?? type))
+          .join(", "),
     },
   ];
   const lastRun: Column<Affected> = {
