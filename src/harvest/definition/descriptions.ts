@@ -47,7 +47,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   "http.compression": "Ask for compressed answers.",
   "http.redirects":
     "How many redirects are followed, for GET and HEAD to the same origin. Every request counts for so many more in the rate, because each may be redirected.",
-  "http.proxy": "The URL of a proxy, without a password.",
+  "http.proxy":
+    "A proxy, as `http://host:port`, without a user or a password. https goes through a tunnel. One on a private address must be in `harvest.allowPrivate`.",
   "http.responseBytesMax": "Longer answers are refused.",
 
   auth: "How requests are authenticated.",

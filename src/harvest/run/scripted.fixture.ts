@@ -196,9 +196,9 @@ export function useScripted(
       ...options,
       env: {
         MILLRACE_ROLES: "api,scheduler,worker",
-        MILLRACE_HARVEST_ALLOW_PRIVATE: server.host,
         MILLRACE_SECRET_KEY: "0".repeat(64),
         ...env,
+        MILLRACE_HARVEST_ALLOW_PRIVATE: [server.host, env["MILLRACE_HARVEST_ALLOW_PRIVATE"] ?? []].flat().join(","),
       },
     });
     Object.assign(harvests, { server, millrace, api: millrace.api });

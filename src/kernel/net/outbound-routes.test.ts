@@ -244,7 +244,7 @@ describe("a proxy", () => {
     "is refused without repeating it, if it is %s",
     async (text) => {
       const failure = await failureOf(outboundThat({}).request({ ...REQUEST, url: "https://h/", proxy: text }));
-      const sentence = "The URL of the proxy is not valid; write it as http://user:password@host:port.";
+      const sentence = "The URL of the proxy is not valid; write it as http://host:port.";
       expect(failure).toEqual(new OutboundRefused(sentence));
     },
   );

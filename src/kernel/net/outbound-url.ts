@@ -10,11 +10,16 @@ export function parseUrl(text: string): URL {
   throw new OutboundRefused(`Only http and https URLs are allowed, and this one begins with ${url.protocol}`);
 }
 
-/** Only http: what is secret is encrypted between us and the target, inside the tunnel. */
-export function parseProxyUrl(text: string): URL {
+/** Only http: what is secret is encrypted between us and the target, inside the tunnel. Undefined if it is none. */
+export function proxyUrlOf(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol === "http:" && url.pathname === "/" && url.search === "") return url;
-  throw new OutboundRefused("The URL of the proxy is not valid; write it as http://user:password@host:port.");
+  return url?.protocol === "http:" && url.pathname === "/" && url.search === "" && url.hash === "" ? url : undefined;
+}
+
+export function parseProxyUrl(text: string): URL {
+  const url = proxyUrlOf(text);
+  if (url) return url;
+  throw new OutboundRefused("The URL of the proxy is not valid; write it as http://host:port.");
 }
 
 /** The value of a header for the user and password of the URL, if it has any. */

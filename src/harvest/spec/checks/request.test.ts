@@ -132,6 +132,15 @@ testBad([
     field: "http.readTimeoutMs",
     reason: "It is 120001; 120000 is the limit.",
   },
+  ...["https://proxy.example.org", "http://proxy.example.org:3128/path", "http://proxy.example.org?a=b"].map(
+    (proxy) => ({
+      check: "proxyIsUrl",
+      change: list({ "http.proxy": proxy }),
+      table: "reg_prov_http_cfg",
+      field: "http.proxy",
+      reason: "It is not the URL of a proxy. Write it as http://host:port.",
+    }),
+  ),
   {
     check: "proxyIsUrl",
     change: list({ "http.proxy": "http://user:pass@proxy.example.org" }),

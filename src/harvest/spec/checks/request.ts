@@ -1,5 +1,6 @@
 /** Requests: the address, the headers, the body and the limits of an exchange. */
 import { isIP } from "node:net";
+import { proxyUrlOf } from "../../../kernel/net/outbound-url.ts";
 import { isPublic } from "../../../kernel/net/public-address.ts";
 import { HEADER_NAME, headerText } from "../render-values.ts";
 import type { CheckInput, Finding } from "./check.ts";
@@ -117,9 +118,9 @@ export function* exchangeIsLimited({ endpoint, policy: { http } }: CheckInput): 
 export function* proxyIsUrl({ policy: { http } }: CheckInput): Iterable<Finding> {
   const { proxy } = http;
   if (proxy === undefined) return;
-  const url = URL.canParse(proxy) ? new URL(proxy) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol)) {
-    yield { field: "http.proxy", reason: "It is not an http or https URL." };
+  const url = proxyUrlOf(proxy);
+  if (!url) {
+    yield { field: "http.proxy", reason: "It is not the URL of a proxy. Write it as http://host:port." };
   } else if (url.username !== "" || url.password !== "") {
     yield { field: "http.proxy", reason: "It has a user or a password, which would be stored in every snapshot." };
   }
