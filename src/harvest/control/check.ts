@@ -337,7 +337,7 @@ function clockLine({ headers, latencyMs }: Exchange, safetyLagMs: number | undef
 
 function rateLine({ headers }: Exchange, rateLimit: Snapshot["spec"]["rateLimit"], nowMs: number): CheckLine {
   const declared = rateLimit.refillRatePerSec;
-  const signal = providerSignal(headers, nowMs);
+  const signal = providerSignal(headers, nowMs, rateLimit.headerWindowMs);
   const own = `${declared} requests a second are declared`;
   if (!signal) return line("rate", "ok", `The source sends no rate headers; ${own}.`);
   const parts = [

@@ -190,6 +190,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     "What a request costs of a quota in `usd_micros`, in millionths of a dollar. By default 1, because what the source reports is what counts.",
   "rateLimit.retryAfterOnSuccess":
     "Whether Retry-After on a good answer closes the gate, as it does by default. False: only on answers that are RATE_LIMITED or RETRY, for a source that sends the header with every answer.",
+  "rateLimit.headerWindow":
+    "The time that the limit in `X-RateLimit-Limit` or `X-Rate-Limit-Limit` counts, for a source that sends neither its interval nor a reset. Unset, such a header is ignored.",
   "rateLimit.providerRatePerSec": "What the provider allows. The rate may not exceed it.",
 
   batching: "How many ids and records go together.",

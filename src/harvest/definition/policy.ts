@@ -231,6 +231,8 @@ const RateLimitPolicy = Type.Object(
     priceUsdMicros: Type.Integer({ minimum: 0, maximum: PRICE_USD_MICROS_MAX }),
     /** False: a good answer has the header too, and does not ask for a pause by it. */
     retryAfterOnSuccess: Type.Boolean(),
+    /** What the provider's `X-RateLimit-Limit` counts over, where it sends neither an interval nor a reset. */
+    headerWindow: Duration,
     /** The provider's own limits, which the declared rate may not exceed. */
     providerRatePerSec: PerSecond,
   },

@@ -262,7 +262,7 @@ async function exchangeOnce(
   } else if (askedMs > 0 && (retryAfterOnSuccess || verdict.action === "RETRY")) {
     await tellGate(deps, widest, { kind: "wait", retryAfterMs: askedMs });
   }
-  await tellGate(deps, widest, providerSignal(headers, deps.clock.now()));
+  await tellGate(deps, widest, providerSignal(headers, deps.clock.now(), spec.rateLimit.headerWindowMs));
 
   const reason = `${shown}: ${mask.text(verdict.reason)}`;
   // Of an answer with 200 that cannot be read, the definition is the likelier cause.

@@ -4,7 +4,7 @@ import { useDatabase } from "../../../test/database.ts";
 import { endOf } from "../harvest.fixture.ts";
 import { compiledOf, draft } from "../spec/definition.fixture.ts";
 import { createDeclareGates } from "./gates.ts";
-import { correct, itemsOf, useScripted } from "./scripted.fixture.ts";
+import { correct, itemsOf, type Script, useScripted } from "./scripted.fixture.ts";
 import type { PreparedTask } from "./task.ts";
 
 const database = useDatabase();
@@ -37,6 +37,19 @@ test("requests with a credential count at gates of their own", async () => {
     { key: source, declaredBy: "source", ratePerSec: 100, quotas: [{ used: 0 }] },
     { key: `${source}:key`, declaredBy: "source", ratePerSec: 5_000, quotas: [{ used: atLeast(3) }] },
   ]);
+});
+
+test("a limit that a source sends alone holds its gate back over the time that the definition declares", async () => {
+  const answer = correct(itemsOf(30));
+  const script: Script = async (asked) => ({ ...(await answer(asked)), headers: { "x-ratelimit-limit": "500" } });
+  for (const [headerWindow, headerRatePerSec] of [
+    ["PT10S", 50],
+    [undefined, null],
+  ] as const) {
+    const source = await harvests.source(script, { rateLimit: { headerWindow } });
+    expect(await harvests.harvest(source)).toMatchObject({ status: "COMPLETE" });
+    expect(await gates(source)).toMatchObject([{ ratePerSec: 5_000, headerRatePerSec }]);
+  }
 });
 
 test("what an operator declares stays while the source is harvested", async () => {

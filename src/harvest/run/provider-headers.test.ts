@@ -12,6 +12,18 @@ test("a limit and its interval are a rate that a gate can keep", () => {
   expect(signal({ "x-ratelimit-limit": "0", "x-ratelimit-interval": "1s" })).toBeUndefined();
 });
 
+test("a limit alone is a rate over the time that the definition declares, and says nothing where it declares none", () => {
+  const alone = { "x-ratelimit-limit": "3", "x-ratelimit-remaining": "2" };
+  expect(providerSignal(alone, NOW_MS, 1_000)).toEqual({ kind: "headers", ratePerSec: 3 });
+  expect(providerSignal(alone, NOW_MS, 60_000)).toMatchObject({ ratePerSec: 0.05 });
+  expect(signal(alone)).toBeUndefined();
+  expect(providerSignal({ "x-ratelimit-limit": "0" }, NOW_MS, 1_000)).toBeUndefined();
+  // What the source says itself counts.
+  expect(providerSignal({ ...alone, "x-ratelimit-interval": "2s" }, NOW_MS, 1_000)).toMatchObject({ ratePerSec: 1.5 });
+  const quota = { ...alone, "x-ratelimit-reset": "3600" };
+  expect(providerSignal(quota, NOW_MS, 1_000)).toEqual(signal(quota));
+});
+
 test.each([
   ["2000", 1_000],
   ["2.5", 2],

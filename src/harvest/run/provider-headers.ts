@@ -1,6 +1,6 @@
 /**
  * What the rate headers of a response say, in the forms that providers use: a limit and its interval (Crossref), a limit and
- * what remains of it until a reset (many), money (OpenAlex). Whatever a provider sends, the gate can store it.
+ * what remains of it until a reset (many), money (OpenAlex), a limit alone (NCBI). Whatever a provider sends, the gate can store it.
  */
 import { CONCURRENCY_MAX, RATE_MAX, RATE_MIN } from "../../kernel/gate/declaration.ts";
 import type { HeaderSignal } from "../../kernel/gate/permits.ts";
@@ -8,12 +8,14 @@ import type { HeaderSignal } from "../../kernel/gate/permits.ts";
 type Headers = Readonly<Record<string, string>>;
 type QuotaReport = NonNullable<HeaderSignal["quotas"]>[number];
 
-/** Undefined if the headers say nothing of limits. */
-export function providerSignal(headers: Headers, nowMs: number): HeaderSignal | undefined {
+/** Undefined if the headers say nothing of limits. `headerWindowMs` is what a limit alone counts over, if the definition says so. */
+export function providerSignal(headers: Headers, nowMs: number, headerWindowMs?: number): HeaderSignal | undefined {
   const limit = numberOf(headers["x-rate-limit-limit"] ?? headers["x-ratelimit-limit"]);
   const remaining = numberOf(headers["x-rate-limit-remaining"] ?? headers["x-ratelimit-remaining"]);
   const resetAfterMs = resetMs(headers["x-rate-limit-reset"] ?? headers["x-ratelimit-reset"], nowMs);
-  const intervalSec = secondsOf(headers["x-rate-limit-interval"] ?? headers["x-ratelimit-interval"]);
+  const sentSec = secondsOf(headers["x-rate-limit-interval"] ?? headers["x-ratelimit-interval"]);
+  const declaredSec = headerWindowMs === undefined ? undefined : headerWindowMs / 1_000;
+  const intervalSec = sentSec ?? (resetAfterMs === undefined ? declaredSec : undefined);
   const concurrency = Math.floor(numberOf(headers["x-concurrency-limit"]) ?? 0);
   const quotas = [
     ...moneyQuota(headers, resetAfterMs),

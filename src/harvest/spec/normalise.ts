@@ -33,7 +33,7 @@ export function endpointSpec(
   answersIds: boolean,
 ): EndpointSpec {
   const { http, retry, rateLimit, batching, expr, budget, landing, params, outputFields, classifier, bodies } = policy;
-  const { providerRatePerSec: _, ...rate } = rateLimit;
+  const { providerRatePerSec: _, headerWindow, ...rate } = rateLimit;
   return defined<EndpointSpec>({
     enumerator: policy.enumerator,
     family: policy.family,
@@ -54,6 +54,7 @@ export function endpointSpec(
     rateLimit: defined<EndpointSpec["rateLimit"]>({
       ...rate,
       keys: rate.keys ?? [source],
+      headerWindowMs: headerWindow === undefined ? undefined : durationMs(headerWindow),
       quotas: (rate.quotas ?? []).map((quota) => ({ ...quota, window: durationText(durationMs(quota.window)!) })),
     }),
     batching,

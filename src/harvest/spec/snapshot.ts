@@ -192,4 +192,6 @@ export interface RateLimitSpec {
   priceUsdMicros?: number;
   /** Unset: true, as before it could be said. */
   retryAfterOnSuccess?: boolean;
+  /** Unset: a limit without an interval and a reset is ignored. */
+  headerWindowMs?: number;
 }

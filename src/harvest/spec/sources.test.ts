@@ -99,6 +99,11 @@ describe("PubMed", () => {
   const esearch = compiled("pubmed", "esearch");
   const credential = { value: "0123456789abcdef", version: 1 };
 
+  test("says in its headers how many requests a second it allows", () => {
+    const { spec, detail } = esearch.snapshot;
+    for (const one of [spec, detail]) expect(one?.rateLimit.headerWindowMs).toBe(1_000);
+  });
+
   test("is counted, then searched by day in pages", () => {
     const search = "https://eutils.ncbi.nlm.nih.gov/entrez/eutils/esearch.fcgi?db=pubmed&retmax=2000&retmode=json&";
     const term = "term=2026%2F08%2F20%3A2026%2F08%2F20%5Bcrdt%5D&tool=millrace";

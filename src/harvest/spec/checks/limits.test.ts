@@ -53,6 +53,13 @@ testBad([
     reason: "It is not a duration from PT1S to P367D.",
   },
   {
+    check: "quotasAreReadable",
+    change: list({ "rateLimit.headerWindow": "PT0S" }),
+    table: "reg_prov_rate_limit_cfg",
+    field: "rateLimit.headerWindow",
+    reason: "It is not a duration from PT1S to P367D.",
+  },
+  {
     check: "keysAreNames",
     change: list({ "rateLimit.keys": ["${params.genre}"] }),
     table: "reg_prov_rate_limit_cfg",

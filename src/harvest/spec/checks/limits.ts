@@ -41,12 +41,15 @@ export function* keysAreNames({ policy: { rateLimit } }: CheckInput): Iterable<F
 }
 
 export function* quotasAreReadable({ policy: { rateLimit } }: CheckInput): Iterable<Finding> {
-  const quotas = rateLimit.quotas ?? [];
+  const { quotas = [], headerWindow } = rateLimit;
+  const reason = "It is not a duration from PT1S to P367D.";
+  const isWindow = (ms: number | undefined) => ms && ms <= WINDOW_SEC_MAX * 1_000;
+  if (headerWindow !== undefined && !isWindow(durationMs(headerWindow))) {
+    yield { field: "rateLimit.headerWindow", reason };
+  }
   for (const [index, { window, unit }] of quotas.entries()) {
     const ms = durationMs(window);
-    if (!ms || ms > WINDOW_SEC_MAX * 1_000) {
-      yield { field: `rateLimit.quotas[${index}].window`, reason: "It is not a duration from PT1S to P367D." };
-    }
+    if (!isWindow(ms)) yield { field: `rateLimit.quotas[${index}].window`, reason };
     const first = quotas.findIndex((quota) => quota.unit === unit && durationMs(quota.window) === ms);
     if (first !== index)
       yield { field: `rateLimit.quotas[${index}]`, reason: "There is another quota of its unit and window." };
