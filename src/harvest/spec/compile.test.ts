@@ -89,7 +89,6 @@ describe("a bad definition", () => {
         "endpoints.list.overrides": { pagination: { pageSize: 101 } },
       }),
     ).toBe("reg_prov_endpoint_def");
-    expect(at({}, { trigger: { policy: { pagination: { pageSize: 101 } } } })).toBe("trigger");
   });
 
   test("that names an unknown endpoint", () => {
@@ -211,7 +210,7 @@ describe("a good definition", () => {
         "defaults.landing": { table: "books" },
         "defaults.pagination": { type: "TOKEN" },
       }),
-      { ...twoPhase, trigger: { policy: { pagination: { pageSize: 7 }, window: { safetyLag: "PT1H" } } } },
+      twoPhase,
     );
     expect(snapshot.detail).toMatchObject({ endpointName: "details", http: { method: "POST", path: "/details" } });
     expect(snapshot.detail).not.toHaveProperty("window");
@@ -229,10 +228,9 @@ describe("a good definition", () => {
       ],
     });
     expect(compiledOf(draft(params)).snapshot.params).toEqual({ genre: "crime", size: 3 });
-    expect(compiledOf(draft(params), { trigger: { params: { genre: "poems" } } }).snapshot.params).toEqual({
-      genre: "poems",
-      size: 3,
-    });
+    const triggered = compiledOf(draft(params), { trigger: { params: { genre: "poems" } } });
+    expect(triggered.snapshot.params).toEqual({ genre: "poems", size: 3 });
+    expect(triggered.origins).toMatchObject({ params: "cfg", "params.genre": "trigger", "params.size": "cfg" });
   });
 
   test("is classified by its own rules, then those of its family", () => {

@@ -26,7 +26,6 @@ export interface CompileInput {
     params?: ParamValues;
     /** The values stand in for those of a later trigger, so they are not checked. */
     isExample?: boolean;
-    policy?: PolicyLayer;
     /** Checked here, and used by the planner. */
     window?: { from: string; to: string };
   };
@@ -95,10 +94,28 @@ export function compileSpec(input: CompileInput): { compiled: Compiled } | { pro
       snapshot,
       specFingerprint: specFingerprintOf(snapshot),
       exprProtoHash: exprProtoHashOf(read),
-      origins: { ...main.origins, ...detail?.origins },
+      origins: { ...main.origins, ...detail?.origins, ...paramOrigins(main, detail, trigger) },
       warnings: [...main.warnings, ...(detail?.warnings ?? [])],
     },
   };
+}
+
+/** Of the values of parameters: the layer that declares their default, or the trigger. */
+function paramOrigins(
+  main: Checked,
+  detail: Checked | undefined,
+  { params = {}, isExample = false }: NonNullable<CompileInput["trigger"]>,
+): Record<string, Layer> {
+  const defaults = ({ params: declared, origins }: Checked, field: string) =>
+    declared.flatMap(({ name, default: value }): [string, Layer][] =>
+      value === undefined ? [] : [[`params.${name}`, origins[field] ?? "cfg"]],
+    );
+  const given = isExample ? [] : Object.keys(params).map((name): [string, Layer] => [`params.${name}`, "trigger"]);
+  return Object.fromEntries([
+    ...(detail ? defaults(detail, "detail.params") : []),
+    ...defaults(main, "params"),
+    ...given,
+  ]);
 }
 
 interface Checked {
@@ -115,13 +132,12 @@ interface Checked {
 }
 
 function checked(input: CompileInput, endpointName: string, endpoint: EndpointDefinition, isDetail: boolean): Checked {
-  const { definition, operation, trigger, dictionary = SEEDED_DICTIONARY, allowPrivate = [] } = input;
+  const { definition, operation, dictionary = SEEDED_DICTIONARY, allowPrivate = [] } = input;
   const shared = (layer: PolicyLayer) => (isDetail ? withoutList(layer) : layer);
   const { policy, origins } = mergeLayers({
     ...(definition.defaults ? { provenance: shared(definition.defaults) } : {}),
     ...(endpoint.overrides ? { endpoint: endpoint.overrides } : {}),
     cfg: cfgLayerOf(endpoint),
-    ...(trigger?.policy ? { trigger: shared(trigger.policy) } : {}),
   });
   const answersIds = isDetail || (operation === "UPDATE" && policy.enumerator === "ExistingSet");
   const base = {

@@ -5,9 +5,9 @@ import { mergeLayers, PLATFORM } from "./layers.ts";
 import { tableOf } from "./problem.ts";
 
 describe("layers", () => {
-  test("override each other from the platform to the trigger", () => {
+  test("override each other from the platform to the endpoint's own", () => {
     const size = (pageSize: number) => ({ pagination: { pageSize } });
-    const layers = { provenance: size(1), endpoint: size(2), cfg: size(3), trigger: size(4) };
+    const layers = { provenance: size(1), endpoint: size(2), cfg: size(3) };
     const merged = (...names: (keyof typeof layers)[]) => {
       const { policy, origins } = mergeLayers(Object.fromEntries(names.map((name) => [name, layers[name]])));
       return [policy.pagination.pageSize, origins["pagination.pageSize"]];
@@ -16,7 +16,6 @@ describe("layers", () => {
     expect(merged("provenance")).toEqual([1, "provenance"]);
     expect(merged("endpoint", "provenance")).toEqual([2, "endpoint"]);
     expect(merged("cfg", "endpoint", "provenance")).toEqual([3, "cfg"]);
-    expect(merged("trigger", "cfg", "endpoint", "provenance")).toEqual([4, "trigger"]);
   });
 
   test("merge objects key by key, and name the layer of each value", () => {

@@ -1,5 +1,5 @@
 /**
- * A policy is merged from layers: platform < provenance < endpoint < cfg < trigger. Objects merge key by key; any other value,
+ * A policy is merged from layers: platform < provenance < endpoint < cfg. Above them a trigger gives values of parameters (compile.ts). Objects merge key by key; any other value,
  * a list too, replaces that of a lower layer. The merge remembers the layer of each value.
  */
 import { isPlainObject } from "../../kernel/json/is-plain-object.ts";
@@ -7,10 +7,10 @@ import type { EndpointDefinition } from "../definition/definition.ts";
 import { POLICY_FIELDS, POLICY_SECTIONS, type PolicyLayer } from "../definition/policy.ts";
 import { REQUEST_FUNCTION_NAMES } from "./functions.ts";
 
-export const LAYERS = ["platform", "provenance", "endpoint", "cfg", "trigger"] as const;
-export type Layer = (typeof LAYERS)[number];
+const POLICY_LAYERS = ["platform", "provenance", "endpoint", "cfg"] as const;
+export type Layer = (typeof POLICY_LAYERS)[number] | "trigger";
 
-/** The layer of each value, by its path: `pagination.pageSize`, `http.query.rows`, `params`. */
+/** The layer of each value, by its path: `pagination.pageSize`, `http.query.rows`, `params`, `params.genre`. */
 export type Origins = Readonly<Record<string, Layer>>;
 
 /**
@@ -83,7 +83,7 @@ export function cfgLayerOf(endpoint: EndpointDefinition): PolicyLayer {
 }
 
 /** `layers` are above the platform's, in any order. */
-export function mergeLayers(layers: Partial<Record<Exclude<Layer, "platform">, PolicyLayer>>): {
+export function mergeLayers(layers: Partial<Record<Exclude<Layer, "platform" | "trigger">, PolicyLayer>>): {
   policy: MergedPolicy;
   origins: Record<string, Layer>;
 } {
@@ -95,7 +95,7 @@ export function mergeLayers(layers: Partial<Record<Exclude<Layer, "platform">, P
   };
   const merged: Record<string, unknown> = {};
   const origins: Record<string, Layer> = {};
-  for (const name of LAYERS) merge(merged, name === "platform" ? platform : (layers[name] ?? {}), "", name);
+  for (const name of POLICY_LAYERS) merge(merged, name === "platform" ? platform : (layers[name] ?? {}), "", name);
   return { policy: merged as unknown as MergedPolicy, origins };
 
   function merge(into: Record<string, unknown>, layer: object, path: string, name: Layer): void {

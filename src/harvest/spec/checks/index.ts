@@ -35,10 +35,10 @@ import { elementsAreOnPath, pathsCompile } from "./paths.ts";
 import {
   baseUrlIsSafe,
   bodyFitsMethod,
-  exchangeIsLimited,
   headersAreLegal,
   pathIsPath,
   proxyIsUrl,
+  redirectsAreForReads,
 } from "./request.ts";
 import {
   deletedIsSaidOfOne,
@@ -88,7 +88,7 @@ export const CHECKS: readonly Check[] = [
   pathIsPath,
   headersAreLegal,
   bodyFitsMethod,
-  exchangeIsLimited,
+  redirectsAreForReads,
   proxyIsUrl,
   authIsAsRequired,
   authIsSupported,

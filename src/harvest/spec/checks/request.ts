@@ -5,7 +5,6 @@ import { isPublic } from "../../../kernel/net/public-address.ts";
 import { HEADER_NAME, headerText } from "../render-values.ts";
 import type { CheckInput, Finding } from "./check.ts";
 
-const TIMEOUT_MS_MAX = 120_000;
 /** Set by the transport; a second one would make two requests of one. */
 const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   "accept-encoding",
@@ -104,15 +103,10 @@ export function* bodyFitsMethod({ endpoint, policy: { http, auth, params } }: Ch
   }
 }
 
-export function* exchangeIsLimited({ endpoint, policy: { http } }: CheckInput): Iterable<Finding> {
-  for (const name of ["connectTimeoutMs", "readTimeoutMs"] as const) {
-    const ms = http[name] ?? 0;
-    if (ms > TIMEOUT_MS_MAX) yield { field: `http.${name}`, reason: `It is ${ms}; ${TIMEOUT_MS_MAX} is the limit.` };
-  }
+export function* redirectsAreForReads({ endpoint, policy: { http } }: CheckInput): Iterable<Finding> {
   if ((http.redirects ?? 0) > 0 && endpoint.method === "POST") {
     yield { field: "http.redirects", reason: "Redirects are followed for GET and HEAD only, and this is POST." };
   }
-  if ((http.redirects ?? 0) > 3) yield { field: "http.redirects", reason: "At most 3 redirects are followed." };
 }
 
 export function* proxyIsUrl({ policy: { http } }: CheckInput): Iterable<Finding> {
