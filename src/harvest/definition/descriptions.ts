@@ -43,7 +43,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   "http.form": "Templates of a form body, by name.",
   "http.json": "A JSON body; its strings are templates.",
   "http.connectTimeoutMs": "How long a connection may take.",
-  "http.readTimeoutMs": "How long an answer may take, from the request to its last byte.",
+  "http.readTimeoutMs":
+    "How long the source may send no byte of its answer. The whole request may take `connectTimeoutMs` and four times this, at most 10 minutes.",
   "http.compression": "Ask for compressed answers.",
   "http.redirects":
     "How many redirects are followed, for GET and HEAD to the same origin. Every request counts for so many more in the rate, because each may be redirected.",

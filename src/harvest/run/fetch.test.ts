@@ -15,6 +15,9 @@ import { RunStats } from "./run-stats.ts";
 interface Observed {
   fetched: Fetched;
   requests: number;
+  stats: RunStats;
+  /** The levels that the metric of failed requests counts. */
+  levels: string[];
   taken: (TakeRequest & TakeOptions)[];
   warned: string[];
 }
@@ -45,6 +48,7 @@ async function fetched(
   });
   const taken: Observed["taken"] = [];
   const warned: string[] = [];
+  const levels: string[] = [];
   const deps = {
     outbound,
     gates: {
@@ -61,7 +65,12 @@ async function fetched(
       feedback,
     },
     clock: { now: () => Date.now() },
-    metrics: { count: () => {}, observe: () => {}, gauge: () => {} } as never,
+    metrics: {
+      count: (name: string, { level }: { level?: string }) =>
+        void (name === "patra_ingest_errors_total" && levels.push(String(level))),
+      observe: () => {},
+      gauge: () => {},
+    } as never,
     log: { warn: (_fields: object, message: string) => void warned.push(message) },
     random: () => 0,
   };
@@ -86,6 +95,8 @@ async function fetched(
   return {
     fetched: await fetchPage(deps, requester, { endpoint, context, isSingleUse: false, isStart: false }),
     requests,
+    stats: requester.stats,
+    levels,
     taken,
     warned,
   };
@@ -142,6 +153,18 @@ test.each<[string, RequestListener, Fetched["kind"]]>([
 ])("whether a source is down after all attempts: %s", async (_, answer, kind) => {
   const changes = { "retry.maxAttempts": 2, "retry.baseMs": 1, "retry.capMs": 1 };
   expect((await fetched(answer, changes)).fetched.kind).toBe(kind);
+});
+
+test.each([
+  { status: 400, levels: ["L2"] },
+  { status: 401, levels: ["L4"] },
+  { status: 503, levels: ["L1", "L1"] },
+])("each request that fails is counted once, with its level: $status", async ({ status, levels }) => {
+  const changes = { "retry.maxAttempts": 2, "retry.baseMs": 1, "retry.capMs": 1 };
+  const observed = await fetched((_, response) => void response.writeHead(status).end(), changes);
+  expect(observed.levels).toEqual(levels);
+  expect(observed.stats).toMatchObject({ requests: levels.length, failures: levels.length });
+  expect(observed.stats.errors.map(({ level }) => level)).toEqual(levels);
 });
 
 test("a source without a listener is unreachable", async () => {

@@ -76,7 +76,7 @@ export type Fetched =
 const WAIT_MS_MAX = 60_000;
 /** A source that is closed for longer is shown as what the task waits for. A wait for a turn is not: it goes on. */
 const PAUSE_MS_MAX = 5_000;
-/** A body that keeps coming may take this many times as long as its source may be silent. */
+/** A body that keeps coming may take this many times `readTimeoutMs`, which is for the time without a byte. */
 const READS_MAX = 4;
 const TIMEOUT_MS_MAX = 600_000;
 /** After the time-out of a request, to free its slot. */
@@ -122,10 +122,16 @@ async function fetchRendered(
 ): Promise<Fetched> {
   const { endpoint, context } = page;
   const { spec } = endpoint;
+  const { stats, labels, signal } = requester;
   const mask = maskOf(rendered.secrets);
   let throttled = 0;
+  const countFailed = (failed: { reason: string; level: string }) => {
+    stats.failed(failed);
+    deps.metrics.count("patra_ingest_errors_total", { ...labels, level: failed.level });
+  };
   for (let attempt = 1; ; ) {
     const once = await exchangeOnce(deps, requester, page, { rendered, mask, attempt });
+    if (once.kind === "failed") countFailed(once);
     if (once.kind === "failed" && once.level === "L4" && once.exchange) {
       // The credential may have been replaced while the request was under way, or since it was read.
       const credential = await page.renewed?.();
@@ -135,7 +141,6 @@ async function fetchRendered(
       return fetchRendered(deps, requester, again, endpoint.render(again.context));
     }
     if (once.kind !== "retry") return once;
-    const { stats, labels, signal } = requester;
     if (once.isThrottled) {
       throttled += 1;
       stats.throttled += 1;
@@ -146,8 +151,7 @@ async function fetchRendered(
       }
     } else {
       const delayMs = retryDelayMs(spec.retry, attempt, deps.random);
-      stats.failed(once);
-      deps.metrics.count("patra_ingest_errors_total", { ...labels, level: once.level });
+      countFailed(once);
       if (page.isSingleUse && once.isSent) {
         return { kind: "restart", reason: `${once.reason}; its token can be used once`, exchange: once.exchange };
       }

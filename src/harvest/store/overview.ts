@@ -74,8 +74,6 @@ const BATCHES_READ = 50;
 const INT8_MAX = "9223372036854775807";
 const sum = (what: string, condition: string) => `coalesce(sum(${what}) filter (where ${condition}), 0)::float8`;
 const figure = (name: string) => `(r.stats ->> '${name}')::float8`;
-// A request that is not repeated is counted by the end of its run.
-const FAILED = `least(${figure("reqCount")}, ${figure("failed")} + (r.status_code = 'FAILED')::int)`;
 const IS_RECENT = "m.at > now() - interval '1 hour'";
 // Runs that have ended know their sums; of those under way, the newest pages. The partition is a range for the reason that is
 // given at the list of tasks.
@@ -101,13 +99,13 @@ const SOURCES = statement<SourceRow>(
             ${sum("m.answer_ms", `not ${IS_RECENT}`)} as usual_answer_ms
      from harvest.ing_partition p
      cross join lateral (
-       select r.ended_at as at, ${figure("reqCount")} as requests, ${FAILED} as failed, ${figure("429Count")} as refusals,
+       select r.ended_at as at, ${figure("reqCount")} as requests, ${figure("failed")} as failed, ${figure("429Count")} as refusals,
               ${figure("waitTotalMs")} as wait_ms, ${figure("avgLatencyMs")} * ${figure("reqCount")} as answer_ms,
               extract(epoch from r.ended_at - r.started_at) * 1000 as busy_ms
        from (select task_id from harvest.ing_task t
              where t.partition_key >= p.partition_key and (t.partition_key, t.task_id) < (p.partition_key, ${INT8_MAX})
              order by t.partition_key desc, t.task_id desc limit ${TASKS_READ}) t
-       cross join lateral (select stats, status_code, started_at, ended_at from harvest.ing_task_run where task_id = t.task_id
+       cross join lateral (select stats, started_at, ended_at from harvest.ing_task_run where task_id = t.task_id
                            order by attempt_no desc limit ${RUNS_READ}) r
        where r.ended_at is not null
        union all
