@@ -29,7 +29,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   "schedules{}.params": "Values of the endpoint's parameters.",
   "schedules{}.priority": "The priority of its plans; smaller goes first.",
 
-  enumerator: "How records are found: by windows of time, by a cursor of the source, by ids and details.",
+  enumerator:
+    "How records are found: by windows of time, by a cursor of the source, by ids and details. `NoCount`: the whole list of a source that announces no total, so `response.totalPath` and `window.probe` are refused.",
   family: "Which answers mean an error, beside the rules of `classifier`.",
   params: "Parameters that a trigger may give. One that no template reads is sent by itself, at its location.",
   outputFields: "The columns of the table in the lake.",

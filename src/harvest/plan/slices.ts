@@ -81,7 +81,6 @@ export function* sliceBatches(plan: ToSlice, windows: Iterable<Piece>, lastNo: n
 }
 
 function sliceRow(plan: ToSlice, piece: Piece, sliceNo: number): NewSlice {
-  const { snapshot } = plan;
   const part = piece && "part" in piece ? piece.part : null;
   const window = piece && "from" in piece ? piece : null;
   const bounds: SliceBounds = part
@@ -89,7 +88,7 @@ function sliceRow(plan: ToSlice, piece: Piece, sliceNo: number): NewSlice {
     : window
       ? { dimension: "TIME", time: window }
       : { dimension: "NONE" };
-  const slice = sliceOf(plan, bounds, snapshot.spec.budget);
+  const slice = sliceOf(plan, bounds);
   const estimate = plan.sizes?.of(piece);
   return {
     slice_no: sliceNo,

@@ -121,7 +121,7 @@ export async function slicePartsIn(
 function sliceRow(plan: ToSlice, part: IdPart, sliceNo: number): NewSlice {
   const id = "keys" in part ? part.keys : { list: fingerprint(part.ids) };
   const bounds: SliceBounds = { dimension: "ID", id };
-  const slice = sliceOf(plan, bounds, plan.snapshot.spec.budget);
+  const slice = sliceOf(plan, bounds);
   return {
     slice_no: sliceNo,
     window_from: null,

@@ -120,10 +120,12 @@ describe("the hashes of slices", () => {
     const compiled = compiledOf(draft());
     const other = { ...DAY, time: { ...DAY.time, to: new Date("2026-08-22T00:00:00Z") } };
     const plain = sliceOf(compiled, DAY);
-    const budgeted = sliceOf(compiled, DAY, { maxRequests: 5 });
+    const budget = { ...compiled.snapshot.spec.budget, maxRequests: 5 };
+    const { spec } = compiled.snapshot;
+    const budgeted = sliceOf({ ...compiled, snapshot: { ...compiled.snapshot, spec: { ...spec, budget } } }, DAY);
     expect(sliceOf(compiled, other).sliceSignatureHash).not.toBe(plain.sliceSignatureHash);
     expect(sliceOf(compiled, { dimension: "NONE" }).sliceSignatureHash).not.toBe(plain.sliceSignatureHash);
-    expect(budgeted).toEqual({ ...plain, sliceSpec: { ...plain.sliceSpec, budget: { maxRequests: 5 } } });
+    expect(budgeted).toEqual({ ...plain, sliceSpec: { ...plain.sliceSpec, budget } });
     expect(plain.exprSnapshot).toEqual({
       bounds: { dimension: "TIME", time: { from: "2026-08-20T00:00:00.000Z", to: "2026-08-21T00:00:00.000Z" } },
       initial: { pageNo: 1, offset: 0 },

@@ -16,7 +16,7 @@ export type SliceBounds =
   | { dimension: "ID"; id: { from: string | null; to: string | null } | { list: string } };
 
 export interface SliceHashes {
-  /** For `ing_plan_slice.slice_spec`: the bounds, and the budget if there is one. */
+  /** For `ing_plan_slice.slice_spec`: the bounds and the budget. */
   sliceSpec: Record<string, unknown>;
   sliceSignatureHash: string;
   exprHash: string;
@@ -52,12 +52,11 @@ export function exprProtoHashOf(snapshot: Snapshot): string {
 export function sliceOf(
   { snapshot, exprProtoHash }: { snapshot: Snapshot; exprProtoHash: string },
   bounds: SliceBounds,
-  budget?: Readonly<Record<string, unknown>>,
 ): SliceHashes {
   const written = writtenBounds(bounds);
   const exprSnapshot = { bounds: written, initial: firstPosition(snapshot.spec) };
   return {
-    sliceSpec: { ...written, ...(budget ? { budget } : {}) },
+    sliceSpec: { ...written, budget: snapshot.spec.budget },
     sliceSignatureHash: fingerprint({ exprProtoHash, bounds: written }),
     exprHash: fingerprint({ exprProtoHash, ...exprSnapshot }),
     exprSnapshot,

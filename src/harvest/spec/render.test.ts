@@ -27,6 +27,7 @@ const onlyQuery = (query: Record<string, string>) =>
     http: { query },
     window: undefined,
     enumerator: "NoCount",
+    "response.totalPath": undefined,
     pagination: { type: "URL", tokenClass: "REPEATABLE", nextUrlPath: "$.next" },
   });
 

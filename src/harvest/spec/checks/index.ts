@@ -21,7 +21,13 @@ import {
   rateIsAllowed,
   retriesGrow,
 } from "./limits.ts";
-import { backfillGoesBack, harvestGoesForward, updateAsksForIds, updateIsReadable } from "./operation.ts";
+import {
+  backfillGoesBack,
+  harvestGoesForward,
+  noCountCountsNothing,
+  updateAsksForIds,
+  updateIsReadable,
+} from "./operation.ts";
 import {
   nextIsFound,
   pagesAreAskedFor,
@@ -81,6 +87,7 @@ export const CHECKS: readonly Check[] = [
   updateAsksForIds,
   updateIsReadable,
   harvestGoesForward,
+  noCountCountsNothing,
   backfillGoesBack,
   roleIsSearch,
   codesExist,

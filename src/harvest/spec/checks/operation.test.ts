@@ -39,6 +39,24 @@ testBad([
     reason: "It is zero.",
   },
   {
+    check: "noCountCountsNothing",
+    change: list({ enumerator: "NoCount", "response.totalPath": "$.total" }),
+    table: "reg_expr_field_dict",
+    field: "response.totalPath",
+    reason: /^The enumerator NoCount is for a source that announces no total/,
+  },
+  {
+    check: "noCountCountsNothing",
+    change: list({
+      enumerator: "NoCount",
+      "response.totalPath": undefined,
+      "window.probe": { query: {}, totalPath: "$.total", format: "JSON" },
+    }),
+    table: "reg_prov_window_offset_cfg",
+    field: "window.probe",
+    reason: /^The enumerator NoCount is for a source that announces no total/,
+  },
+  {
     check: "harvestGoesForward",
     change: list({ enumerator: "ExistingSet" }),
     table: "reg_prov_expr_render_rule",

@@ -19,6 +19,16 @@ export function* updateIsReadable({ policy: { update } }: CheckInput): Iterable<
   else if (ms === 0) yield { field: "update.staleAfter", reason: "It is zero." };
 }
 
+/** A total that is announced is reconciled, and by NoCount there is none. */
+export function* noCountCountsNothing({ policy, isDetail }: CheckInput): Iterable<Finding> {
+  const { enumerator, response, window } = policy;
+  if (isDetail || enumerator !== "NoCount") return;
+  const reason =
+    "The enumerator NoCount is for a source that announces no total, and what this finds would be reconciled. Remove it, or choose another enumerator.";
+  if (response.totalPath !== undefined) yield { field: "response.totalPath", reason };
+  if (window?.probe !== undefined) yield { field: "window.probe", reason };
+}
+
 /** 4.17, number 8: BACKFILL goes back through windows of time. */
 export function* backfillGoesBack({ operation, policy, isDetail }: CheckInput): Iterable<Finding> {
   if (isDetail || operation !== "BACKFILL") return;
