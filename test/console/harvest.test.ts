@@ -1,5 +1,6 @@
 /** The pages of harvest in a browser: why a source is slow or failed, gaps, plans before and while they run, gates. */
 import { describe, expect, test } from "vitest";
+import { endOf, plan } from "../../src/harvest/harvest.fixture.ts";
 import { correct, itemsOf, type Script, useScripted } from "../../src/harvest/run/scripted.fixture.ts";
 import { useDatabase } from "../database.ts";
 import { accessibilityFaults, hasBrowser, PHONE, useConsole } from "./browser.ts";
@@ -99,6 +100,59 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(await accessibilityFaults(phone.page)).toEqual([]);
   });
 
+  test("records are updated by their ids, and the cursors of all three operations are shown with their history", async () => {
+    const answer: Script = (asked) => {
+      if (asked.path !== "/byid") return correct(items)(asked);
+      const ids = asked.query.get("ids")?.split(",") ?? [];
+      return { body: { items: items.filter(({ id }) => ids.includes(id)).map((item) => ({ ...item, text: "new" })) } };
+    };
+    const source = await harvests.source(answer);
+    const byid = {
+      role: "DETAIL",
+      path: "/byid",
+      http: { query: { ids: '${ids.join(",")}' } },
+      response: { itemsPath: "$.items", idPath: "$.id", updatedAtPath: "$.updated" },
+    };
+    await harvests.applyEndpoints(source, { detail: "byid" }, { byid });
+    await harvests.harvest(source, 3);
+    for (const more of [
+      { operation: "BACKFILL", window: { from: "2026-07-30", to: "2026-08-01" } },
+      { operation: "UPDATE" },
+    ]) {
+      const { planId } = await plan(harvests.api, { source, ...more });
+      expect(await endOf(harvests.api, planId)).toMatchObject({ status: "COMPLETE" });
+    }
+
+    const { page } = await browser.open(`/harvest/${source}?tab=plan`);
+    await page.getByLabel("Operation").selectOption("update known records");
+    await page.getByLabel("Which records").selectOption("Those with these ids");
+    await page.getByText("Name the records to see the slices.").waitFor();
+    await page.getByLabel("Ids (one per line)").fill(`${items[0]?.id}\n${items[1]?.id}\n`);
+    await page.getByText("It would make 1 slice").waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole("button", { name: "Start the plan" }).click();
+    await page.getByText("1 of 1 slices").waitFor();
+    await page.getByText("updated 2").waitFor();
+    await page.getByText("update known records").waitFor();
+
+    await page.getByRole("link", { name: source, exact: true }).click();
+    await page.getByRole("link", { name: "Plans" }).click();
+    await page.getByRole("row", { name: /complete 2026-07-30 – 2026-08-01 backfill items/ }).waitFor();
+    await page.getByRole("link", { name: "Cursors" }).click();
+    const panel = (operation: string) => page.locator("section").filter({ hasText: new RegExp(`^items${operation}`) });
+    await panel("harvest").getByText("2026-08-04", { exact: true }).first().waitFor();
+    await panel("backfill").getByText("Watermark2026-07-30", { exact: true }).waitFor();
+    await panel("backfill").getByRole("figure", { name: "What is harvested of items, by time" }).waitFor();
+    await panel("update known records").getByText("All records checked since").waitFor();
+    await panel("update known records").getByRole("button", { name: "Show history" }).click();
+    await page.getByRole("heading", { name: "History of items, update known records" }).waitFor();
+    await page
+      .getByRole("grid", { name: "History of the watermark" })
+      .getByRole("row", { name: /advanced beginning/ })
+      .waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+
   test("a source that asks for a pause says so at its gate, a person can pause it too, its slice says why it waits, and its plan can be cancelled", async () => {
     const source = await harvests.source(() => ({ status: 429, headers: { "retry-after": "900" }, body: {} }));
     const planId = await harvests.plan(source, 1);
@@ -109,7 +163,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await page.getByRole("link", { name: "Plans" }).click();
     await page.getByRole("row", { name: /under way/ }).click();
     await page.getByText(`the source asked for a pause of ${source}`).waitFor();
-    const plan = page.url();
+    const planUrl = page.url();
     await page.getByRole("link", { name: source, exact: true }).click();
     await page.getByRole("button", { name: "Pause", exact: true }).click();
     const dialog = page.getByRole("dialog");
@@ -121,7 +175,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
       .filter({ hasText: /paused.*by .*maintenance until noon/ })
       .waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
-    await page.goto(plan);
+    await page.goto(planUrl);
     await page
       .getByRole("grid", { name: "Slices" })
       .getByRole("row", { name: /1 waiting/ })
@@ -134,7 +188,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByText("Resumed.").waitFor();
     await page.getByRole("button", { name: "Resume" }).waitFor({ state: "detached" });
-    await page.goto(plan);
+    await page.goto(planUrl);
     await page.getByRole("button", { name: "Cancel the plan" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel the plan" }).click();
     await page.getByText("The plan is cancelled.").waitFor();

@@ -94,13 +94,20 @@ export interface Stretch extends TimeWindow {
 export interface Coverage extends TimeWindow {
   endpoint: string;
   namespace: string;
-  operation: string;
+  operation: Operation;
   watermark: string | null;
   movedAt: string | null;
   closedUntil: string;
   lagSeconds: number | null;
   stretches: readonly Stretch[];
   cut: boolean;
+}
+/** How far an operation has come. */
+export interface Cursor {
+  namespace: string;
+  operation: Operation;
+  value: string;
+  updatedAt: string;
 }
 /** An advance or a rewind of a watermark, or a gap that holds it back. */
 export interface CursorEvent {
@@ -119,11 +126,12 @@ export interface Rewound extends TimeWindow {
 }
 
 export const OPERATIONS = ["HARVEST", "BACKFILL", "UPDATE"] as const;
+export type Operation = (typeof OPERATIONS)[number];
 /** Null is all. */
 export interface Pause {
   source: string;
   endpoint: string | null;
-  operation: (typeof OPERATIONS)[number] | null;
+  operation: Operation | null;
   at: string;
   by: string;
   reason: string | null;
@@ -148,7 +156,7 @@ export interface Plan {
   status: PlanStatus;
   source: string;
   endpoint: string;
-  operation: string;
+  operation: Operation;
   window: TimeWindow | null;
   priority: number;
   createdAt: string;
@@ -181,6 +189,8 @@ export interface PlanDetail extends Plan {
   }[];
   waits: readonly { reason: string; tasks: number; until: string | null }[];
   landing: {
+    /** Null: the lake. */
+    engine: string | null;
     table: string;
     windows: Partial<Record<"PENDING" | "LANDING" | "LANDED" | "FAILED", number>>;
     obstacle: string | null;
@@ -316,6 +326,7 @@ export interface Schedule {
   scheduleId: number;
   name: string;
   endpoint: string;
+  operation: Operation;
   cron: string;
   timeZone: string;
   paused: boolean;
@@ -340,6 +351,7 @@ export const paths = {
   pace: (source: string, hours: number | undefined) => withQuery(`${sourceAt(source)}/pace`, { hours }),
   gates: (source: string) => `${sourceAt(source)}/gates`,
   coverage: (source: string, windows: number) => withQuery(`${sourceAt(source)}/coverage`, { windows }),
+  cursors: (query: Query) => withQuery(`${BASE}/cursors`, query),
   timeline: (source: string, namespace: string, query: Query) =>
     withQuery(BASE + pathTo`/cursors/${source}/${namespace}/timeline`, query),
   rewind: (source: string, namespace: string, isDry: boolean) =>

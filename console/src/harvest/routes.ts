@@ -29,7 +29,7 @@ export interface SourceSearch {
   /** Unset: a harvest. */
   plans?: "BACKFILL" | "UPDATE" | undefined;
   /** Of an update. Unset: those that are due. */
-  which?: "quarantined" | undefined;
+  which?: "quarantined" | "ids" | undefined;
   last?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
@@ -46,7 +46,7 @@ export const sourceRoute = createRoute({
     slice: count(search["slice"]),
     endpoint: text(search["endpoint"]),
     plans: oneOf(["BACKFILL", "UPDATE"], search["plans"]),
-    which: oneOf(["quarantined"], search["which"]),
+    which: oneOf(["quarantined", "ids"], search["which"]),
     last: text(search["last"]),
     from: text(search["from"]),
     to: text(search["to"]),

@@ -37,12 +37,13 @@ function PlanForm({ source }: { source: Source }) {
   const { run, isPending } = useAction();
   const lacked = useWhyNot("harvest:write");
   const [params, setParams] = useState<Readonly<Record<string, string>>>({});
+  const [ids, setIds] = useState(""); // They may be thousands, so they are not in the address.
   const endpoints = endpointsOf(source);
   const endpoint = search.endpoint ?? endpoints[0]?.name ?? "";
   const declared = endpoints.find(({ name }) => name === endpoint)?.params ?? [];
   const kind = windowKindOf(search);
   const hasWindow = search.plans !== "UPDATE";
-  const body = asked(source.source, endpoint, search, params);
+  const body = asked(source.source, endpoint, search, params, ids);
   const setKind = (next: WindowKind) =>
     set({
       last: next === "last" ? "P3D" : undefined,
@@ -88,10 +89,12 @@ function PlanForm({ source }: { source: Source }) {
             options={[
               ["due", text.dueRecords],
               ["quarantined", text.quarantinedRecords],
+              ["ids", text.namedRecords],
             ]}
             onChange={(next) => set({ which: next === "due" ? undefined : next })}
           />
         )}
+        {search.plans === "UPDATE" && search.which === "ids" && <IdsInput value={ids} onChange={setIds} />}
         {hasWindow && (
           <Select
             label={text.whatWindow}
@@ -137,7 +140,13 @@ function PlanForm({ source }: { source: Source }) {
           </Button>
         </span>
       </form>
-      <Panel title={text.dryRun}>{lacked === undefined ? <DryRun body={body} /> : <Empty>{lacked}</Empty>}</Panel>
+      <Panel title={text.dryRun}>
+        {lacked === undefined ? (
+          <DryRun body={body} missing={hasWindow ? text.fillIn : text.noIds} />
+        ) : (
+          <Empty>{lacked}</Empty>
+        )}
+      </Panel>
     </>
   );
 }
@@ -146,6 +155,25 @@ function ParamInput({ param, value, onChange }: { param: Param; value: string; o
   const text = useWords(planWords);
   const label = param.required ? `${param.name} (${text.required})` : param.name;
   return <TextInput label={label} hint={param.pattern ?? ""} value={value} onChange={onChange} />;
+}
+
+function IdsInput({ value, onChange }: { value: string; onChange(value: string): void }) {
+  const text = useWords(planWords);
+  const id = useId();
+  return (
+    <span className={styles.ids}>
+      <label htmlFor={id}>{text.ids}</label>
+      <textarea
+        id={id}
+        className={styles.field}
+        rows={4}
+        autoComplete="off"
+        spellCheck={false}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </span>
+  );
 }
 
 interface TextInputProps {
@@ -174,8 +202,7 @@ function TextInput({ label, hint, value, onChange }: TextInputProps) {
 }
 
 /** It writes nothing, so it follows the form when the person pauses. */
-function DryRun({ body }: { body: object | undefined }) {
-  const text = useWords(planWords);
+function DryRun({ body, missing }: { body: object | undefined; missing: string }) {
   const settled = useSettled(body && JSON.stringify(body));
   const result = useQuery<Draft, ApiError>({
     queryKey: ["plan dry run", settled],
@@ -183,7 +210,7 @@ function DryRun({ body }: { body: object | undefined }) {
     enabled: settled !== undefined,
     retry: false,
   });
-  if (settled === undefined) return <Empty>{text.fillIn}</Empty>;
+  if (settled === undefined) return <Empty>{missing}</Empty>;
   if (result.error?.code === "HARVEST_NOTHING_TO_PLAN") return <Empty>{result.error.message}</Empty>;
   if (result.error) return <Failure error={result.error} />;
   return <Loaded result={result}>{(draft) => <Slices draft={draft} />}</Loaded>;
@@ -193,22 +220,33 @@ function Slices({ draft }: { draft: Draft }) {
   const text = useWords(planWords);
   const windowText = useWindowText();
   const { number } = useFormats();
-  const rows = (draft.windows ?? []).map((window, index) => ({ ...window, number: index + 1 }));
   return (
     <div className={styles.stack}>
       <p className={styles.verdict}>
-        {text.wouldMake(number(draft.slices))}: {windowText(draft.window)}
+        {text.wouldMake(number(draft.slices))}
+        {draft.window && `: ${windowText(draft.window)}`}
         {draft.estimate && `, ${expectedText(text, number, draft.estimate)}`}
       </p>
       {draft.notes.map((note) => (
         <p key={note}>{note}</p>
       ))}
       <Limits draft={draft} />
-      {rows.length < draft.slices && <p className={styles.soft}>{text.firstShown(number(rows.length))}</p>}
+      {draft.windows && draft.windows.length > 0 && <SliceRows draft={draft} />}
+    </div>
+  );
+}
+
+function SliceRows({ draft: { slices, windows = [] } }: { draft: Draft }) {
+  const text = useWords(planWords);
+  const { number } = useFormats();
+  const rows = windows.map((window, index) => ({ ...window, number: index + 1 }));
+  return (
+    <>
+      {rows.length < slices && <p className={styles.soft}>{text.firstShown(number(rows.length))}</p>}
       <DataList
         label={text.slices}
         rows={rows}
-        total={draft.slices}
+        total={slices}
         keyOf={(row) => String(row.number)}
         empty={text.noSlices}
         columns={[
@@ -260,7 +298,7 @@ function Slices({ draft }: { draft: Draft }) {
           },
         ]}
       />
-    </div>
+    </>
   );
 }
 

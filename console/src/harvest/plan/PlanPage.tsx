@@ -99,7 +99,7 @@ function Facts({ plan }: { plan: PlanDetail }) {
       )}
       <div className={styles.facts}>
         <WindowText window={window} />
-        <span>{operation}</span>
+        <span>{text[operation]}</span>
         <span>
           {text.priority} {priority}
         </span>

@@ -139,12 +139,13 @@ function Reconciliation({ plan: { reconciliation: sums } }: { plan: PlanDetail }
 function Landing({ plan: { landing } }: { plan: PlanDetail }) {
   const text = useWords(planWords);
   if (landing === null) return null;
-  const { table, windows, obstacle } = landing;
+  const { engine, table, windows, obstacle } = landing;
   const open = (windows.PENDING ?? 0) + (windows.LANDING ?? 0);
   return (
     <div className={styles.pair}>
       <b>{text.landing}</b>
       <code>{table}</code>
+      {engine !== null && <span>{text.inEngine(engine)}</span>}
       {(windows.LANDED ?? 0) > 0 && <StateMark state="success" label={text.landed(windows.LANDED ?? 0)} />}
       {open > 0 && <StateMark state="waiting" label={text.landingOpen(open)} />}
       {(windows.FAILED ?? 0) > 0 && <StateMark state="failed" label={text.landingFailed(windows.FAILED ?? 0)} />}

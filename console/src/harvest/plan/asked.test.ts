@@ -17,7 +17,15 @@ test.each([
     { plans: "UPDATE", which: "quarantined" },
     { source: "s", endpoint: "e", operation: "UPDATE", quarantined: true },
   ],
+  [
+    { plans: "UPDATE", which: "ids" },
+    { source: "s", endpoint: "e", operation: "UPDATE", ids: ["10.1/a, b", "c"] },
+  ],
   [{ from: "2026-01-01", to: "" }, undefined],
 ] as const)("the form %j asks for %j", (search, expected) => {
-  expect(asked("s", "e", search, { unset: "" })).toEqual(expected);
+  expect(asked("s", "e", search, { unset: "" }, " 10.1/a, b\n\nc\nc\n")).toEqual(expected);
+});
+
+test("an update by ids asks for nothing until one is named", () => {
+  expect(asked("s", "e", { plans: "UPDATE", which: "ids" }, {}, " \n")).toBeUndefined();
 });

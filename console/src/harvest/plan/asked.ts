@@ -23,12 +23,20 @@ export function asked(
   endpoint: string,
   search: SourceSearch,
   params: Readonly<Record<string, string>>,
+  /** One on each line. */
+  idLines: string,
 ): object | undefined {
   const given = Object.fromEntries(Object.entries(params).filter(([, value]) => value !== ""));
   const operation = search.plans === undefined ? {} : { operation: search.plans };
   const plan = { source, endpoint, ...operation, ...(Object.keys(given).length > 0 && { params: given }) };
   // It asks for known records, whatever their window.
-  if (search.plans === "UPDATE") return search.which === undefined ? plan : { ...plan, quarantined: true };
+  if (search.plans === "UPDATE") {
+    if (search.which === "quarantined") return { ...plan, quarantined: true };
+    if (search.which === undefined) return plan;
+    const ids = idLines.split("\n").map((line) => line.trim());
+    const named = [...new Set(ids)].filter((id) => id !== "");
+    return named.length > 0 ? { ...plan, ids: named } : undefined;
+  }
   switch (windowKindOf(search)) {
     case "new":
       return plan;

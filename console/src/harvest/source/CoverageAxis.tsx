@@ -19,6 +19,8 @@ export function CoverageAxis({ cursor, openSlice, onOpen }: CoverageAxisProps) {
   const text = useWords(harvestWords);
   const edge = useEdgeText();
   const { from, to, watermark, closedUntil, stretches, namespace } = cursor;
+  // That of a backfill ends where HARVEST began.
+  const hasClosed = Date.parse(closedUntil) <= Date.parse(to);
   const [startMs, endMs] = [Date.parse(from), Date.parse(to)];
   const at = (time: string) => `${((Date.parse(time) - startMs) / Math.max(1, endMs - startMs)) * 100}%`;
   const width = (one: Stretch) =>
@@ -53,10 +55,10 @@ export function CoverageAxis({ cursor, openSlice, onOpen }: CoverageAxisProps) {
         })}
         {watermark !== null && (
           <span className={styles.mark} style={{ left: at(watermark) }}>
-            <span>{text.watermark}</span>
+            <span style={{ transform: `translateX(-${at(watermark)})` }}>{text.watermark}</span>
           </span>
         )}
-        <span className={styles.mark} data-kind="closed" style={{ left: at(closedUntil) }} />
+        {hasClosed && <span className={styles.mark} data-kind="closed" style={{ left: at(closedUntil) }} />}
       </div>
       <div className={styles.edges}>
         <span>{edge(from)}</span>
@@ -68,9 +70,11 @@ export function CoverageAxis({ cursor, openSlice, onOpen }: CoverageAxisProps) {
             <i data-state={STRETCH_STATES[kind]} data-kind={kind} aria-hidden="true" /> {text[kind]}
           </span>
         ))}
-        <span>
-          <i data-kind="closed" aria-hidden="true" /> {text.closedUntil}
-        </span>
+        {hasClosed && (
+          <span>
+            <i data-kind="closed" aria-hidden="true" /> {text.closedUntil}
+          </span>
+        )}
       </figcaption>
     </figure>
   );

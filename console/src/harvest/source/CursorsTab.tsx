@@ -1,4 +1,4 @@
-/** How far a source is harvested, for each watermark: the time line with its gaps, and every move of the watermark. */
+/** How far a source is harvested and checked, for each cursor: the time line with its gaps, and every move of the cursor. */
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useLive } from "../../api/live.ts";
@@ -11,10 +11,11 @@ import { durationText } from "../../parts/times/durations.ts";
 import { Time } from "../../parts/times/Time.tsx";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
-import { type Coverage, type CursorEvent, paths } from "../api.ts";
+import { type Coverage, type Cursor, type CursorEvent, paths } from "../api.ts";
 import { Rewind } from "../control/Rewind.tsx";
 import { Figures } from "../Figures.tsx";
 import styles from "../harvest.module.css";
+import { planWords } from "../plan-words.ts";
 import { EVENT_STATES } from "../states.ts";
 import { useSourceSearch } from "../use-search.ts";
 import { useEdgeText } from "../WindowText.tsx";
@@ -26,6 +27,8 @@ const WINDOWS = 30;
 const WINDOWS_MAX = 1_000;
 const EVENTS = 200;
 
+type Named = Pick<Cursor, "namespace" | "operation">;
+
 export function CursorsTab({ source }: { source: string }) {
   const text = useWords(harvestWords);
   const { search, set } = useSourceSearch(source);
@@ -35,19 +38,27 @@ export function CursorsTab({ source }: { source: string }) {
     { kind: "plan" },
     { kind: "cursor" },
   ]);
-  const items = result.data?.items ?? [];
+  // What an update has checked is no time of the source, so it has no time line.
+  const checked = useLive<{ items: readonly Cursor[] }>(paths.cursors({ source, operation: "UPDATE" }), [
+    { kind: "cursor" },
+  ]);
+  const cursors: readonly Named[] = [...(result.data?.items ?? []), ...(checked.data?.items ?? [])];
   const current =
-    items.find((one) => one.namespace === namespace && one.operation === (operation ?? one.operation)) ?? items[0];
-  const stretch = slice === undefined ? undefined : current?.stretches.find(({ sliceId }) => sliceId === slice);
+    cursors.find((one) => one.namespace === namespace && one.operation === (operation ?? one.operation)) ?? cursors[0];
+  const covered = result.data?.items.find((one) => isSame(one, current));
+  const stretch = slice === undefined ? undefined : covered?.stretches.find(({ sliceId }) => sliceId === slice);
+  const choose = (one: Named, next?: number) =>
+    set({ namespace: one.namespace, operation: one.operation, slice: next });
+  const onHistory = (one: Named) => (isSame(one, current) ? undefined : () => choose(one));
   return (
     <Split
       drawer={
         stretch &&
-        current && (
+        covered && (
           <StretchDrawer
             key={slice}
             source={source}
-            cursor={current}
+            cursor={covered}
             stretch={stretch}
             onClose={() => set({ slice: undefined })}
           />
@@ -55,30 +66,41 @@ export function CursorsTab({ source }: { source: string }) {
       }
     >
       <Loaded result={result}>
-        {(data) =>
-          data.items.length === 0 ? (
-            <Empty>{text.noCursors}</Empty>
-          ) : (
-            <>
-              {data.items.map((cursor) => (
-                <CursorPanel
-                  key={`${cursor.namespace} ${cursor.operation}`}
-                  source={source}
-                  cursor={cursor}
-                  openSlice={cursor === current ? slice : undefined}
-                  onOpen={(next) => set({ namespace: cursor.namespace, operation: cursor.operation, slice: next })}
-                  onMore={windows < WINDOWS_MAX ? () => setWindows(Math.min(WINDOWS_MAX, windows * 4)) : undefined}
-                />
-              ))}
-              {current && (
-                <History key={`${current.namespace} ${current.operation}`} source={source} cursor={current} />
-              )}
-            </>
-          )
-        }
+        {(coverage) => (
+          <Loaded result={checked}>
+            {(updates) => (
+              <>
+                {cursors.length === 0 && <Empty>{text.noCursors}</Empty>}
+                {coverage.items.map((cursor) => (
+                  <CursorPanel
+                    key={keyOf(cursor)}
+                    source={source}
+                    cursor={cursor}
+                    openSlice={isSame(cursor, current) ? slice : undefined}
+                    onOpen={(next) => choose(cursor, next)}
+                    onMore={windows < WINDOWS_MAX ? () => setWindows(Math.min(WINDOWS_MAX, windows * 4)) : undefined}
+                    onHistory={onHistory(cursor)}
+                  />
+                ))}
+                {updates.items.map((cursor) => (
+                  <CheckedPanel key={keyOf(cursor)} cursor={cursor} onHistory={onHistory(cursor)} />
+                ))}
+                {current && <History key={keyOf(current)} source={source} cursor={current} />}
+              </>
+            )}
+          </Loaded>
+        )}
       </Loaded>
     </Split>
   );
+}
+
+function keyOf({ namespace, operation }: Named): string {
+  return `${namespace} ${operation}`;
+}
+
+function isSame(one: Named, other: Named | undefined): boolean {
+  return other !== undefined && keyOf(one) === keyOf(other);
 }
 
 interface CursorPanelProps {
@@ -87,10 +109,12 @@ interface CursorPanelProps {
   openSlice: number | undefined;
   onOpen(sliceId: number): void;
   onMore: (() => void) | undefined;
+  onHistory: (() => void) | undefined;
 }
 
-function CursorPanel({ source, cursor, openSlice, onOpen, onMore }: CursorPanelProps) {
+function CursorPanel({ source, cursor, openSlice, onOpen, onMore, onHistory }: CursorPanelProps) {
   const text = useWords(harvestWords);
+  const operations = useWords(planWords);
   const edge = useEdgeText();
   const { namespace, operation, watermark, closedUntil, lagSeconds, movedAt } = cursor;
   return (
@@ -98,10 +122,11 @@ function CursorPanel({ source, cursor, openSlice, onOpen, onMore }: CursorPanelP
       title={namespace}
       aside={
         <>
-          <span className={styles.soft}>{operation}</span>
+          <span className={styles.soft}>{operations[operation]}</span>
           {operation === "HARVEST" && watermark !== null && (
             <Rewind source={source} namespace={namespace} operation={operation} />
           )}
+          <ShowHistory onPress={onHistory} />
           {onMore && (
             <Button kind="quiet" onPress={onMore}>
               {text.showMore}
@@ -114,7 +139,7 @@ function CursorPanel({ source, cursor, openSlice, onOpen, onMore }: CursorPanelP
         <Figures
           of={[
             [text.watermark, watermark === null ? text.noWatermark : edge(watermark)],
-            [text.closedUntil, edge(closedUntil)],
+            [text.closedUntil, operation === "HARVEST" ? edge(closedUntil) : null],
             [text.lag, lagSeconds === null ? null : lagSeconds === 0 ? text.noLag : durationText(lagSeconds * 1_000)],
             [text.moved, movedAt && <Time key="moved" at={movedAt} relative />],
           ]}
@@ -126,8 +151,47 @@ function CursorPanel({ source, cursor, openSlice, onOpen, onMore }: CursorPanelP
   );
 }
 
-function History({ source, cursor: { namespace, operation } }: { source: string; cursor: Coverage }) {
+/** The cursor of UPDATE: since when every known record was checked. */
+function CheckedPanel({ cursor, onHistory }: { cursor: Cursor; onHistory: (() => void) | undefined }) {
   const text = useWords(harvestWords);
+  const operations = useWords(planWords);
+  const { namespace, operation, value, updatedAt } = cursor;
+  return (
+    <Panel
+      title={namespace}
+      aside={
+        <>
+          <span className={styles.soft}>{operations[operation]}</span>
+          <ShowHistory onPress={onHistory} />
+        </>
+      }
+    >
+      <div className={styles.stack}>
+        <Figures
+          of={[
+            [text.checkedSince, <Time key="since" at={value} />],
+            [text.moved, <Time key="moved" at={updatedAt} relative />],
+          ]}
+        />
+      </div>
+    </Panel>
+  );
+}
+
+function ShowHistory({ onPress }: { onPress: (() => void) | undefined }) {
+  const text = useWords(harvestWords);
+  return (
+    onPress && (
+      <Button kind="quiet" onPress={onPress}>
+        {text.showHistory}
+      </Button>
+    )
+  );
+}
+
+function History({ source, cursor: { namespace, operation } }: { source: string; cursor: Named }) {
+  const text = useWords(harvestWords);
+  const operations = useWords(planWords);
   const shared = useWords(common);
   const edge = useEdgeText();
   const result = useLive<{ items: readonly CursorEvent[] }>(
@@ -136,7 +200,7 @@ function History({ source, cursor: { namespace, operation } }: { source: string;
     { atMostEveryMs: 2_000 },
   );
   return (
-    <Panel title={text.historyOf(namespace)}>
+    <Panel title={text.historyOf(namespace, operations[operation])}>
       <Loaded result={result}>
         {({ items }) => (
           <DataList

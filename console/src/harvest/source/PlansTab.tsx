@@ -8,8 +8,9 @@ import { StateMark } from "../../parts/states/StateMark.tsx";
 import { Time } from "../../parts/times/Time.tsx";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
-import { type Listed, type Plan, type PlanStatus, paths } from "../api.ts";
+import { type Listed, type Operation, type Plan, type PlanStatus, paths } from "../api.ts";
 import styles from "../harvest.module.css";
+import { planWords } from "../plan-words.ts";
 import { PLAN_STATES } from "../states.ts";
 import { Took } from "../Took.tsx";
 import { useSourceSearch } from "../use-search.ts";
@@ -21,6 +22,7 @@ const STATUSES = ["READY", "FAILED", "COMPLETE", "CANCELLED", "PARTIAL"] as cons
 
 export function PlansTab({ source }: { source: string }) {
   const text = useWords(harvestWords);
+  const operations = useWords(planWords);
   const shared = useWords(common);
   const navigate = useNavigate();
   const { search, set } = useSourceSearch(source);
@@ -47,7 +49,7 @@ export function PlansTab({ source }: { source: string }) {
             <DataList
               label={text.plans}
               rows={pages.flatMap(({ items }) => items)}
-              columns={columnsOf(text, shared)}
+              columns={columnsOf(text, shared, operations)}
               keyOf={({ planId }) => planId}
               onOpen={({ planId }) => void navigate({ to: "/harvest/plans/$planId", params: { planId } })}
               onEnd={onEndOf(result)}
@@ -60,7 +62,11 @@ export function PlansTab({ source }: { source: string }) {
   );
 }
 
-function columnsOf(text: (typeof harvestWords)["en"], shared: (typeof common)["en"]): readonly Column<Plan>[] {
+function columnsOf(
+  text: (typeof harvestWords)["en"],
+  shared: (typeof common)["en"],
+  operations: Readonly<Record<Operation, string>>,
+): readonly Column<Plan>[] {
   return [
     {
       name: "state",
@@ -71,12 +77,19 @@ function columnsOf(text: (typeof harvestWords)["en"], shared: (typeof common)["e
     {
       name: "window",
       title: text.window,
-      width: "minmax(150px, 2fr)",
+      width: "minmax(200px, 2fr)",
       cell: ({ planId, window }) => (
         <Link to="/harvest/plans/$planId" params={{ planId }}>
           <WindowText window={window} />
         </Link>
       ),
+    },
+    {
+      name: "operation",
+      title: text.operation,
+      width: "minmax(80px, 150px)",
+      wideOnly: true,
+      cell: ({ operation }) => operations[operation],
     },
     {
       name: "endpoint",
@@ -108,6 +121,7 @@ function columnsOf(text: (typeof harvestWords)["en"], shared: (typeof common)["e
       title: shared.duration,
       width: "80px",
       align: "end",
+      wideOnly: true,
       cell: ({ createdAt, endedAt }) => <Took from={createdAt} to={endedAt} />,
     },
   ];

@@ -11,6 +11,7 @@ import { Time } from "../../parts/times/Time.tsx";
 import { useWords } from "../../words/words.ts";
 import { paths, type Schedule } from "../api.ts";
 import styles from "../harvest.module.css";
+import { planWords } from "../plan-words.ts";
 import { PLAN_STATES } from "../states.ts";
 import { harvestWords } from "../words.ts";
 
@@ -38,9 +39,10 @@ export function Schedules({ source }: { source: string }) {
 
 function ScheduleRow({ schedule, source }: { schedule: Schedule; source: string }) {
   const text = useWords(harvestWords);
+  const operations = useWords(planWords);
   const { run, isPending } = useAction();
   const lacked = useWhyNot("harvest:control");
-  const { scheduleId, name, endpoint, cron, timeZone, paused, nextAt, lastAt } = schedule;
+  const { scheduleId, name, endpoint, operation, cron, timeZone, paused, nextAt, lastAt } = schedule;
   const toggle = () =>
     run(async () => {
       await act(paths.schedule(scheduleId, paused ? "resume" : "pause"), "POST");
@@ -51,7 +53,7 @@ function ScheduleRow({ schedule, source }: { schedule: Schedule; source: string 
     <li>
       <b>{name}</b>
       <span>
-        {endpoint} <code>{cron}</code> {timeZone}
+        {endpoint}, {operations[operation]} <code>{cron}</code> {timeZone}
       </span>
       <span className={styles.soft}>
         {paused ? (
