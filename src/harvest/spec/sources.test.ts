@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import { compileDecoder } from "../decode/index.ts";
 import { parseRecord } from "../decode/json.ts";
 import { compileOutput } from "../decode/output.ts";
+import type { Definition } from "../definition/definition.ts";
 import { boundsOf } from "../plan/window.ts";
 import type { Compiled } from "./compile.ts";
 import { compiledOf } from "./definition.fixture.ts";
@@ -45,6 +46,19 @@ test("every shipped definition is tested here", () => {
     "semanticscholar.yaml",
     "zenodo.yaml",
   ]);
+});
+
+test("every shipped endpoint that can be updated says when a record is stale", () => {
+  const updated = readdirSync("sources").flatMap((file) => {
+    const { source, endpoints } = parse(readFileSync(`sources/${file}`, "utf8")) as Definition;
+    const names = Object.keys(endpoints).filter((name) => endpoints[name]?.detail !== undefined);
+    return names.map((name) => [source, name] as const);
+  });
+  expect(updated.length).toBeGreaterThan(5);
+  for (const [source, name] of updated) {
+    const { update } = compiled(source, name, {}, "UPDATE").snapshot.spec;
+    expect(update.staleAfterMs, `${source}/${name}`).toBeGreaterThan(0);
+  }
 });
 
 test("the definition in docs/sources.md compiles, without warnings", () => {
