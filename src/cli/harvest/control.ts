@@ -1,6 +1,9 @@
 /** `millrace harvest cancel` and `accept`: end a plan, and accept a gap that stays. */
+import { OperatorError } from "../../kernel/errors.ts";
 import { pathTo } from "../common/client.ts";
 import { serverCommand } from "../common/client-command.ts";
+import type { Given } from "../common/command.ts";
+import { EXIT } from "../common/exit-codes.ts";
 import { printable } from "../common/output.ts";
 import { type Accepted, type PlanDetail, type Window, withPlanHint } from "./api.ts";
 import { nameOf, shownWindow } from "./plan-text.ts";
@@ -14,27 +17,40 @@ interface Slice {
 
 const cancel = serverCommand<PlanDetail | Slice>({
   summary: "Cancel a plan with its open slices and tasks, or one slice of it",
-  details: `What is committed stays, and the watermark does not pass what is missing. With --slice, the rest of the plan goes on, and ends FAILED because
-of what is missing; \`millrace harvest status PLAN\` lists the open slices with their ids. If it can stay missing, accept the gap with
+  details: `What is committed stays, and the watermark does not pass what is missing. With --slice or --task, the rest of the plan goes on, and ends FAILED
+because of what is missing; \`millrace harvest status PLAN\` lists the open slices with their ids, and \`millrace harvest tasks\` the tasks. If it can stay missing, accept the gap with
 \`millrace harvest accept\`.`,
-  args: "PLAN",
-  flags: [{ usage: "--slice <id>", description: "This slice only, with its task." }],
+  args: "[PLAN]",
+  flags: [
+    { usage: "--slice <id>", description: "This slice of the plan only, with its task." },
+    { usage: "--task <id>", description: "This task only, with its slice; instead of a plan." },
+  ],
   examples: [
     "millrace harvest cancel 01936f3a-5b7c-7d21-8f4e-1c2d3e4f5a6b",
     "millrace harvest cancel 01936f3a-5b7c-7d21-8f4e-1c2d3e4f5a6b --slice 17",
+    "millrace harvest cancel --task 29",
   ],
   execute(client, given) {
-    const planId = given.text("PLAN");
-    const slice = given.maybeText("--slice");
-    const whole = pathTo`api/v1/harvest/plans/${planId}`;
-    const path = slice === undefined ? `${whole}:cancel` : `${whole}${pathTo`/slices/${slice}`}:cancel`;
-    return withPlanHint(planId, () => client.call<PlanDetail | Slice>({ method: "POST", path }));
+    const { planId = "", path } = cancelledBy(given);
+    return withPlanHint(planId, () => client.call<PlanDetail | Slice>({ method: "POST", path: `${path}:cancel` }));
   },
   show: (ended) =>
     "planId" in ended
       ? `Cancelled plan ${printable(ended.planId)} of ${nameOf(ended)}.`
       : `Cancelled slice ${ended.sliceId}${ended.window === null ? "" : `, ${shownWindow(ended.window)}`}.`,
 });
+
+function cancelledBy(given: Given): { planId?: string; path: string } {
+  const [planId, slice, task] = [given.maybeText("PLAN"), given.maybeText("--slice"), given.maybeText("--task")];
+  if (task !== undefined && planId === undefined && slice === undefined) {
+    return { path: pathTo`api/v1/harvest/tasks/${task}` };
+  }
+  if (planId === undefined || task !== undefined) {
+    throw new OperatorError("Give a PLAN, with or without --slice, or --task alone.", EXIT.usage);
+  }
+  const whole = pathTo`api/v1/harvest/plans/${planId}`;
+  return { planId, path: slice === undefined ? whole : `${whole}${pathTo`/slices/${slice}`}` };
+}
 
 const accept = serverCommand<Slice>({
   summary: "Accept a gap that stays, so that the watermark passes it",

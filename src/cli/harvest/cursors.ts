@@ -31,6 +31,8 @@ interface Cursor {
 interface Timeline {
   cursor: Cursor;
   items: TimelineItem[];
+  /** Older entries are left out. */
+  hasMore: boolean;
 }
 export interface TimelineItem {
   at: string;
@@ -55,6 +57,9 @@ interface Rewound {
 
 type Reply = Listed<Cursor> | { timelines: Timeline[] } | (Rewound & { isDryRun: boolean });
 
+/** Entries of one timeline. */
+const SHOWN_MAX = 100;
+
 export const cursors = {
   cursors: serverCommand<Reply>({
     summary: "Show how far sources are harvested without a gap; rewind SOURCE sends one back",
@@ -65,9 +70,12 @@ now. --timeline shows how each cursor came there: advances, gaps, who accepted t
     args: "[ACTION] [SOURCE]",
     flags: [
       OF_SOURCE,
-      { usage: "--timeline", description: "The history of each cursor, the newest first." },
+      { usage: "--timeline", description: `The history of each cursor, the newest ${SHOWN_MAX} entries first.` },
       { usage: "--endpoint <name>", description: "The ENDPOINT of the cursor, as it is listed." },
-      { usage: "--operation <operation>", description: "Of this operation: harvest, backfill or update." },
+      {
+        usage: "--operation <operation>",
+        description: "Of this operation: harvest, backfill or update. Only the cursor of harvest is sent back.",
+      },
       { usage: "--to <time>", description: "For rewind: a date, or a time like 2026-08-20T00:00:00Z." },
       { usage: "--reason <text>", description: "For rewind: why it is harvested once more." },
       { usage: "--dry-run", description: "For rewind: only show what would be harvested once more." },
@@ -105,8 +113,9 @@ async function execute(client: Client, given: Given): Promise<Reply> {
   const timelines: Timeline[] = [];
   for (const cursor of items) {
     const path = pathTo`api/v1/harvest/cursors/${cursor.source}/${cursor.namespace}/timeline`;
-    const query = { operation: cursor.operation };
-    timelines.push({ cursor, ...(await client.call<{ items: TimelineItem[] }>({ method: "GET", path, query })) });
+    const query = { operation: cursor.operation, limit: SHOWN_MAX + 1 };
+    const read = await client.call<{ items: TimelineItem[] }>({ method: "GET", path, query });
+    timelines.push({ cursor, items: read.items.slice(0, SHOWN_MAX), hasMore: read.items.length > SHOWN_MAX });
   }
   return { timelines };
 }
@@ -119,6 +128,12 @@ async function rewind(
   const [to, reason] = [given.maybeText("--to"), given.maybeText("--reason")];
   if (source === undefined || endpoint === undefined || to === undefined || reason === undefined) {
     throw new OperatorError("rewind needs SOURCE, --endpoint, --to and --reason.", EXIT.usage);
+  }
+  if (operation !== "HARVEST") {
+    throw new OperatorError(
+      "Only the cursor of HARVEST is sent back. Harvest a window again with `run --from --to`, records with `run --operation UPDATE --id`.",
+      EXIT.usage,
+    );
   }
   const isDryRun = given.isOn("--dry-run");
   const path = `${pathTo`api/v1/harvest/cursors/${source}/${endpoint}`}:rewind`;
@@ -149,7 +164,7 @@ export function timelinesText(timelines: readonly Timeline[]): string {
 
 const SIGNS: Readonly<Record<string, string>> = { advance: "+", rewind: "<", gap: "!", accepted: "~" };
 
-function timelineText({ cursor, items }: Timeline): string {
+function timelineText({ cursor, items, hasMore }: Timeline): string {
   const head = printable(`${cursor.source}/${cursor.namespace} ${cursor.operation}, at ${shownValue(cursor.value)}`);
   const lines = items.map(({ at, kind, from, to, planId, sliceId, by, reason }) => {
     const range = `${from === null ? "the start" : shownValue(from)} to ${shownValue(to)}`;
@@ -159,7 +174,7 @@ function timelineText({ cursor, items }: Timeline): string {
     const plan = planId === null ? "" : ` (plan ${planId}${slice})`;
     return inOneLine(`${toSeconds(at)} ${SIGNS[kind] ?? " "} ${kind.padEnd(8)} ${range}${who}${why}${plan}`);
   });
-  return [head, ...lines].join("\n");
+  return [head, ...lines, ...(hasMore ? [`Older entries than these ${items.length} are left out.`] : [])].join("\n");
 }
 
 function shownValue(value: string): string {

@@ -79,6 +79,52 @@ test("a window is planned, fails, is harvested by the command that the failure n
   expect((await harvest("tasks", "--plan", plan)).stdout.match(/SUCCEEDED/g)).toHaveLength(2);
 });
 
+test("a cursor is looked at and sent back, records are updated, and a task that is paused is explained, cancelled and resumed", async () => {
+  const { harvest } = await setUp();
+  const window = ["--from", "2025-03-01", "--to", "2025-03-03"];
+  expect(await harvest("run", "crossref", ...window)).toMatchObject({ exit: 0 });
+  const timeline = await harvest("cursors", "--source", "crossref", "--timeline");
+  expect(timeline.stdout).toMatch(
+    /^crossref\/works HARVEST, at 2025-03-03\n\S+ \+ advance {2}.* to 2025-03-03 \(plan \S+, slice \d+\)\n/,
+  );
+  const rewind = ["cursors", "rewind", "crossref", "--endpoint", "works", "--to", "2025-03-02", "--reason", "mended"];
+  const refused = await harvest(...rewind, "--operation", "backfill");
+  expect(refused).toMatchObject({
+    exit: 2,
+    stderr: expect.stringMatching(/^Only the cursor of HARVEST is sent back\./),
+  });
+  const moved = "from 2025-03-03 to 2025-03-02, generation 2; complete slices that are harvested once more:";
+  expect((await harvest(...rewind, "--dry-run")).stdout).toContain(
+    `The cursor of crossref/works would go back ${moved}`,
+  );
+  expect((await harvest(...rewind)).stdout).toContain(`The cursor of crossref/works went back ${moved}`);
+
+  const [record = ""] = lines((await harvest("records", "--source", "crossref")).stdout);
+  const { key } = JSON.parse(record) as { key: string };
+  const updated = await harvest("run", "crossref", "--operation", "update", "--id", key);
+  expect(updated).toMatchObject({ exit: 0, stdout: expect.stringContaining("expected 1, received 1") });
+  const none = await harvest("run", "crossref", "--operation", "update", "--quarantined");
+  expect(none).toMatchObject({ exit: 3, stderr: expect.stringContaining("No record is quarantined") });
+
+  expect(await harvest("pause", "crossref", "--reason", "maintenance")).toMatchObject({ exit: 0 });
+  const plan = (await harvest("run", "crossref", ...window, "--no-wait")).stdout.trim();
+  const { items } = JSON.parse((await harvest("tasks", "--plan", plan, "--json")).stdout) as {
+    items: { taskId: number; sliceId: number }[];
+  };
+  const [task] = items;
+  expect((await harvest("why", plan, String(task?.sliceId))).stdout).toMatch(
+    /^PAUSED: crossref is paused by .*: maintenance/m,
+  );
+  expect((await harvest("cancel", "--task", String(task?.taskId))).stdout).toMatch(
+    new RegExp(`^Cancelled slice ${task?.sliceId}, 2025-03-0`),
+  );
+  expect(await harvest("cancel", plan, "--task", String(task?.taskId))).toMatchObject({ exit: 2 });
+  expect(await harvest("resume", "crossref")).toMatchObject({
+    exit: 0,
+    stdout: "Nothing of the source is paused any more.\n",
+  });
+});
+
 test("mistakes are answered with what to do", async () => {
   const { harvest } = await setUp();
   const unknown = await harvest("run", "crosref");

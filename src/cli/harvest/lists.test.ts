@@ -156,11 +156,12 @@ test("the history of a cursor has a line for each event, and names a gap, who ac
     { ...item, kind: "gap", planId: "p", sliceId: 7, by: null, reason: "over the cap" },
     { ...item, kind: "advance", from: null, planId: "p", sliceId: 6, by: null, reason: null },
   ];
-  expect(lines(timelinesText([{ cursor, items }]))).toEqual([
+  expect(lines(timelinesText([{ cursor, items, hasMore: true }]))).toEqual([
     "shop/orders HARVEST, at 2026-08-20",
     "2026-08-22T10:00:00Z < rewind   2026-08-19 to 2026-08-20 by ann: a bad deploy",
     "2026-08-22T10:00:00Z ! gap      2026-08-19 to 2026-08-20: over the cap (plan p, slice 7)",
     "2026-08-22T10:00:00Z + advance  the start to 2026-08-20 (plan p, slice 6)",
+    "Older entries than these 3 are left out.",
   ]);
   expect(timelinesText([])).toBe("There are no such cursors.");
 });
