@@ -109,7 +109,11 @@ async function harvest(api: Api, kind: SourceName, simulator: Simulator, seed: n
   const source = await applySource(api, kind, simulator, { pagination: { pageSize: PAGE }, ...CHANGES[kind] });
   const harvested = async () => endOf(api, (await plan(api, { source, window: windowOf(simulator) })).planId);
   const first = await harvested();
-  expect(first, `seed ${seed}`).toMatchObject({ status: "COMPLETE", reconciliation: { gaps: 0, quarantined: 0 } });
+  const gaps = JSON.stringify(first["gapWindows"]);
+  expect(first, `seed ${seed}: ${gaps}`).toMatchObject({
+    status: "COMPLETE",
+    reconciliation: { gaps: 0, quarantined: 0 },
+  });
   const changes = CHANGING.filter((fault) => Object.hasOwn(simulator.faults.table(), fault));
   if (changes.length > 0) {
     simulator.faults.set(Object.fromEntries(changes.map((fault) => [fault, 0])));

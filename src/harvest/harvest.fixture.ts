@@ -8,7 +8,10 @@ import { SIMULATORS, type Simulator, type SimulatorKind, type SimulatorOptions }
 export type SourceName = "crossref" | "pubmed" | "arxiv" | "europepmc" | "openalex";
 
 /** With short pages, also where the source decides how long they are. */
-export function startSimulatorOf(kind: SourceName, options: SimulatorOptions): Promise<Simulator> {
+export function startSimulatorOf(
+  kind: SourceName,
+  options: SimulatorOptions & { pageSize?: number; completeListSize?: boolean },
+): Promise<Simulator> {
   const whole = { pageSize: 40, ...options };
   return (SIMULATORS[kind] as SimulatorKind).start(whole);
 }

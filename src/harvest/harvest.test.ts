@@ -33,10 +33,10 @@ async function simulatorOf(kind: SourceName, options: SimulatorOptions): Promise
   return simulator;
 }
 
-async function millraceFor(simulator: Simulator): Promise<Api> {
+async function millraceFor(simulator: Simulator, roles = "api,scheduler,worker"): Promise<Api> {
   const { app, api } = await startMillrace(database, {
     env: {
-      MILLRACE_ROLES: "api,scheduler,worker",
+      MILLRACE_ROLES: roles,
       MILLRACE_HARVEST_ALLOW_PRIVATE: new URL(simulator.origin).host,
     },
   });
@@ -83,6 +83,25 @@ describe.each(["crossref", "pubmed", "arxiv", "europepmc", "openalex"] as const)
     const { body } = await api.get<{ items: object[] }>(`/api/v1/harvest/cursors?source=${source}`);
     expect(body.items).toMatchObject([{ operation: "BACKFILL", value: `${window.from}T00:00:00.000Z` }]);
   });
+});
+
+test("two executors together keep to the rate that the definition declares, and the source refuses nothing", async () => {
+  const rate = { requests: 3, concurrency: 2 };
+  const options = { days: DAYS.slice(0, 2), recordsPerDay: 40, latencyMs: 30, rate };
+  const simulator = await startSimulatorOf("europepmc", options);
+  onTestFinished(() => simulator.close());
+  const [api] = await Promise.all([millraceFor(simulator), millraceFor(simulator, "worker")]);
+  const startedMs = performance.now();
+  // Two a second, one after the other; what the source allows is one more.
+  const source = await applySource(api, "europepmc", simulator, { rateLimit: {}, pagination: { pageSize: 10 } });
+  const ended = await endOf(api, (await plan(api, { source, window: windowOf(simulator) })).planId);
+  expect(ended).toMatchObject({ status: "COMPLETE", reconciliation: { received: 80, gaps: 0 } });
+  const [traffic, ...others] = Object.values(simulator.traffic.summary().keys);
+  expect(others).toEqual([]);
+  expect(traffic).toMatchObject({ requests: 8, refused: 0 });
+  expect(traffic?.worstSecond).toBeLessThanOrEqual(rate.requests);
+  expect(traffic?.concurrencyMax).toBeLessThanOrEqual(rate.concurrency);
+  expect(performance.now() - startedMs).toBeLessThan(15_000);
 });
 
 test("a harvest of OpenAlex stops before the money of the day is spent, and nothing is refused", async () => {

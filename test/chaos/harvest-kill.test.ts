@@ -1,11 +1,13 @@
 /**
- * Executors are killed again and again while they harvest the three simulators. Others go on with their slices within 30 s, and
- * in the end the records are those of the sources, each once. The long suite waits until the sessions of killed processes expire
- * by themselves.
+ * Executors are killed again and again while they harvest all simulators. Others go on with their slices within 30 s, and in the
+ * end the records are those of the sources, each once, and no batch names a body that is missing. The long suite waits until the
+ * sessions of killed processes expire by themselves.
  */
-import { writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { brotliDecompressSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
 import {
   applySource,
@@ -14,10 +16,11 @@ import {
   plan,
   recordsOf,
   type SourceName,
+  startSimulatorOf,
   windowOf,
 } from "../../src/harvest/harvest.fixture.ts";
 import { temporaryFolder } from "../../src/kernel/embedded-postgres/testing.fixture.ts";
-import { type Simulator, startArxiv, startCrossref, startPubmed } from "../../src/simulators/index.ts";
+import type { Simulator } from "../../src/simulators/index.ts";
 import { endSessionOf } from "../arrivals-servers.ts";
 import { useDatabase } from "../database.ts";
 import { seededRandom } from "../random.ts";
@@ -34,8 +37,7 @@ const RECORDS_PER_DAY = 120;
 const RECORDS = DAYS.length * RECORDS_PER_DAY;
 const PAGE = 20;
 const RECOVERY_MS_MAX = 30_000;
-const STARTS = { crossref: startCrossref, pubmed: startPubmed, arxiv: startArxiv } as const;
-const KINDS = Object.keys(STARTS) as (keyof typeof STARTS)[];
+const KINDS = ["crossref", "pubmed", "arxiv", "europepmc", "openalex"] as const satisfies readonly SourceName[];
 const FAULTS = {
   "http-500": 0.02,
   "answer-lost": 0.01,
@@ -86,11 +88,9 @@ test.each([
   },
   async (_, faults) => {
     const random = seededRandom();
-    const config = join(await temporaryFolder(), "millrace.yaml");
-    await writeFile(config, JSON.stringify({ harvest: { lostLimit: 1_000, bodies: "postgres" } }));
     const simulators = await Promise.all(
       KINDS.map((kind) =>
-        STARTS[kind]({
+        startSimulatorOf(kind, {
           days: DAYS,
           recordsPerDay: RECORDS_PER_DAY,
           pageSize: 10,
@@ -101,10 +101,14 @@ test.each([
       ),
     );
     onTestFinished(async () => void (await Promise.all(simulators.map((simulator) => simulator.close()))));
+    const folder = await temporaryFolder();
+    const config = join(folder, "millrace.yaml");
+    const allowPrivate = simulators.map(({ origin }) => new URL(origin).host);
+    await writeFile(config, JSON.stringify({ harvest: { lostLimit: 1_000, bodies: "bodies", allowPrivate } }));
     const env = {
       MILLRACE_CONFIG: config,
       MILLRACE_SECRET_KEY: "0".repeat(64),
-      MILLRACE_HARVEST_ALLOW_PRIVATE: simulators.map(({ origin }) => new URL(origin).host).join(","),
+      OPENALEX_API_KEY: "test-key-0001",
     };
     const start = (MILLRACE_ROLES: string) => startServer({ database, env: { ...env, MILLRACE_ROLES } });
     const [api, ...executors] = await Promise.all(["api", "scheduler,worker", "scheduler,worker"].map(start));
@@ -113,8 +117,9 @@ test.each([
 
     const harvests = await Promise.all(
       simulators.map(async (simulator, index) => {
-        const kind = KINDS[index] as keyof typeof STARTS;
-        const change = { pagination: { pageSize: PAGE }, batching: { idBatchSize: PAGE } };
+        const kind = KINDS[index] as SourceName;
+        const ids = kind === "pubmed" ? { batching: { idBatchSize: PAGE } } : {};
+        const change = { pagination: { pageSize: PAGE }, ...ids };
         const source = await applySource(api.api, kind, simulator, change);
         return { kind, simulator, source, ...(await plan(api.api, { source, window: windowOf(simulator) })) };
       }),
@@ -150,6 +155,8 @@ test.each([
       expect(await watermarkOf(source)).toBe(`${windowOf(simulator).to}T00:00:00.000Z`);
     }
     expect(await database.query(WRONG_BATCHES)).toEqual([]);
+    const planIds = harvests.map(({ planId }) => planId);
+    expect(await missingBodies(join(folder, "bodies"), planIds)).toEqual([]);
     const recoveries = await recoveriesOf(orphans);
     console.info(
       `${orphans.length} orphaned tasks, recovered after ${Math.max(...recoveries.map((ms) => ms ?? Number.NaN))} ms at most`,
@@ -166,6 +173,23 @@ const WRONG_BATCHES = `
   select s.slice_id from harvest.ing_plan_slice s
   left join harvest.ing_task_run_batch b on b.slice_id = s.slice_id and b.generation = s.generation
   group by s.slice_id having count(b.batch_no) <> s.batches or coalesce(max(b.batch_no), 0) <> s.batches`;
+
+/** The hashes of bodies that batches and failures of these plans name and that are not whole files. */
+async function missingBodies(folder: string, planIds: readonly string[]): Promise<string[]> {
+  const named = await database.query<{ hash: string }>(
+    `select body_hash as hash from harvest.ing_task_run_batch where plan_id = any($1) and body_hash is not null
+     union select f.body_hash from harvest.request_failure f join harvest.ing_task_run using (run_id)
+       join harvest.ing_task t using (task_id) where t.plan_id = any($1) and f.body_hash is not null`,
+    [planIds],
+  );
+  expect(named.length).toBeGreaterThan(0);
+  const isWhole = async (hash: string) => {
+    const content = await readFile(join(folder, hash.slice(0, 2), `${hash}.br`)).catch(() => undefined);
+    return content && createHash("sha256").update(brotliDecompressSync(content)).digest("hex") === hash;
+  };
+  const whole = await Promise.all(named.map(({ hash }) => isWhole(hash)));
+  return named.flatMap(({ hash }, index) => (whole[index] ? [] : [hash]));
+}
 
 async function watermarkOf(source: string): Promise<string | undefined> {
   const rows = await database.query<{ value: string }>(
