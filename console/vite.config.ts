@@ -34,6 +34,8 @@ export default defineConfig({
         configure: (proxy) => proxy.on("proxyReq", (request) => request.setHeader("origin", SERVER)),
         changeOrigin: true,
       },
+      // What the page asks to learn whether the server is there.
+      "/healthz": SERVER,
       "/openapi.json": SERVER,
       "/docs": SERVER,
     },

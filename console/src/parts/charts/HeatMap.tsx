@@ -76,7 +76,8 @@ export function HeatMap(props: HeatMapProps) {
   const [hovered, setHovered] = useState<Place>();
   const [dragged, setDragged] = useState<Span>();
   const press = useRef<Place>(undefined);
-  const wantsFocus = useRef(false);
+  /** The cell that is to have the focus once it is there. */
+  const wanted = useRef<Place>(undefined);
   const followsNewest = useRef(true);
   const labelPx = view.width < NARROW_PX ? LABEL_NARROW_PX : LABEL_PX;
   const layout = layoutOf(columns.length, view.width - labelPx, props.cellPxMin);
@@ -158,8 +159,8 @@ export function HeatMap(props: HeatMapProps) {
   // After a key or a click, but not when scrolling brings the cell back into view.
   useEffect(() => {
     const cell = scroller.current?.querySelector<HTMLElement>('[role="gridcell"]');
-    if (!wantsFocus.current || !cell) return;
-    wantsFocus.current = false;
+    if (!cell || wanted.current?.row !== focused.row || wanted.current.column !== focused.column) return;
+    wanted.current = undefined;
     cell.focus({ preventScroll: true });
   });
 
@@ -202,7 +203,7 @@ export function HeatMap(props: HeatMapProps) {
     if (dragged && onSelect) onSelect(dragged);
     else if (event.shiftKey && onSelect) onSelect(spanTo(place, focused));
     else {
-      wantsFocus.current = true;
+      wanted.current = place;
       setActive(place);
       openAt(place);
     }
@@ -218,7 +219,7 @@ export function HeatMap(props: HeatMapProps) {
 
   function moveTo(place: Place): void {
     const next = clamp(place, rows.length, columns.length);
-    wantsFocus.current = true;
+    wanted.current = next;
     setActive(next);
     reveal(next);
   }
