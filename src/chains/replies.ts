@@ -42,6 +42,7 @@ export interface Run<Time = string> {
   /** With the run itself only: the run of its chain before it. */
   previous?: { runId: string; chainVersion: number | null } | null;
   createdAt: Time;
+  updatedAt: Time;
   startedAt: Time | null;
   endedAt: Time | null;
 }

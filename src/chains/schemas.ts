@@ -226,6 +226,12 @@ export const RunsQuery = Body({
       description: "The beginning of a run's id: at least 8 of its characters.",
     }),
   ),
+  ids: Type.Optional(
+    Type.String({
+      maxLength: 8_192,
+      description: "Ids of runs, separated by commas: these runs, as far as they exist.",
+    }),
+  ),
   parentRunId: Type.Optional(AnyId),
   jobId: Type.Optional(AnyId),
   trigger: Type.Optional(Type.Enum(TRIGGERS)),

@@ -1,7 +1,10 @@
 /** The pages of chains: a failure found and retried, a stop, and histories and graphs of any size. */
+import type { Page, Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { holds, scripted, useChains } from "../chains.ts";
 import { useDatabase } from "../database.ts";
+import { sendHint } from "../hints.ts";
+import { signal } from "../until.ts";
 import { accessibilityFaults, forgive, hasBrowser, isInView, PHONE, useConsole } from "./browser.ts";
 import { addRuns, manyNodes } from "./large-data.ts";
 
@@ -99,6 +102,38 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     forgive(opened, "409");
   });
 
+  test("a run that has ended is not set back by a reply that is older", async () => {
+    const gate = signal();
+    const runId = await chains.run([scripted("work", async () => ({ artifact: await gate.promise }))]);
+    await chains.nodeReaches(runId, "work", "RUNNING");
+    const { page } = await browser.open(`/chains/runs/${runId}?tab=table`);
+    await page.getByRole("button", { name: "Stop" }).waitFor();
+    const row = page.getByRole("grid").getByRole("row", { name: "work" });
+    await row.getByText("running").waitFor();
+    // Both replies of the page, and the run in a list.
+    const paths = [`/api/v1/runs/${runId}?dag=false`, `/api/v1/runs/${runId}/nodes?artifacts=false`];
+    const old = new Map(await Promise.all(paths.map(async (path) => [path, await answerOf(page, path)] as const)));
+    gate.resolve();
+    await row.getByText("succeeded").waitFor();
+    await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+
+    let given = 0;
+    await page.route(`**/api/v1/runs/${runId}*/**`, (route) => answerOld(route));
+    await page.route(`**/api/v1/runs/${runId}?*`, (route) => answerOld(route));
+    function answerOld(route: Route): Promise<void> {
+      const { pathname, search } = new URL(route.request().url());
+      const answer = old.get(pathname.endsWith("/nodes") ? (paths[1] ?? "") : pathname + search);
+      if (!answer) return route.fallback();
+      if (!pathname.endsWith("/nodes")) given += 1;
+      return route.fulfill(answer);
+    }
+    await sendHint(database, "run", runId);
+    // The first ones are asked for again soon, further ones later and later.
+    await expect.poll(() => given, { timeout: 15_000 }).toBeGreaterThan(5);
+    expect(await page.getByRole("button", { name: "Stop" }).count()).toBe(0);
+    expect(await row.innerText()).toContain("succeeded");
+  });
+
   test("a run of 10,000 nodes opens as a table that scrolls, and as a graph around one node", async () => {
     const runId = await chains.run(manyNodes(10_000));
     const { page } = await browser.open(`/chains/runs/${runId}`);
@@ -112,6 +147,55 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     await page.locator('[data-id="n5000"]').waitFor();
     expect(await page.locator(".react-flow__node").count()).toBeLessThanOrEqual(600);
     await chains.api.post(`/api/v1/runs/${runId}:stop`);
+  });
+
+  test("a list says what its runs are now, wherever they are in it and whatever its filter is, and moves none", async () => {
+    const gate = signal();
+    const { node, fix } = fixable("load", []);
+    const ends = await chains.run([scripted("work", async () => ({ artifact: await gate.promise }))], { name: "ends" });
+    const fails = await chains.run([node], { name: "fails" });
+    await chains.nodeReaches(ends, "work", "RUNNING");
+    await chains.reaches(fails, "FAILED");
+    // Behind the newest ones, which are read for how many there are.
+    await database.query("update chains.job_run set created_at = '2019-01-01' where run_id = any($1)", [[ends, fails]]);
+    await addRuns(database.query, await chains.define([{ id: "a", type: "noop" }]), 150);
+    const { page } = await browser.open("/chains/runs?status=FAILED");
+    const row = (name: string) => page.getByRole("grid").getByRole("row", { name });
+    await row("fails").getByText("failed", { exact: true }).waitFor();
+    await inView(page, fails);
+    fix();
+    await chains.api.post(`/api/v1/runs/${fails}:retry`);
+    await row("fails").getByText("succeeded").waitFor();
+
+    await page.getByRole("combobox", { name: "State" }).selectOption("");
+    await row("run-150").focus();
+    await page.keyboard.press("End");
+    await row("ends").getByText("running").waitFor();
+    await inView(page, ends);
+    const place = () => row("ends").getAttribute("aria-rowindex");
+    const before = await place();
+    const requests: string[] = [];
+    page.on("request", (request) => requests.push(new URL(request.url()).pathname));
+    gate.resolve();
+    await row("ends").getByText("succeeded").waitFor();
+    expect(await place()).toBe(before);
+    expect(requests.filter((path) => path !== "/api/v1/runs")).toEqual([]);
+    expect(requests.length).toBeLessThanOrEqual(6);
+    await chains.run([{ id: "a", type: "noop" }], { name: "another" });
+    expect(await row("another").count()).toBe(0);
+    await page.getByRole("button", { name: "1 new" }).click();
+    await row("another").waitFor();
+    // Whoever comes back sees the present list.
+    const loaded = await page.getByRole("grid").evaluate(loadedRows);
+    await page.getByRole("link", { name: "Overview" }).click();
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await database.query("update chains.job_run set reason = 'told without a hint' where run_id = $1", [fails]);
+    await page.goBack();
+    // At first there are the newest only.
+    await expect.poll(() => page.getByRole("grid").evaluate(loadedRows)).toBe(loaded);
+    await row("run-150").focus();
+    await page.keyboard.press("End");
+    await row("fails").getByText("told without a hint").waitFor();
   });
 
   test("100,000 runs scroll, page by page", async () => {
@@ -131,8 +215,35 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     await page.goto(`${chains.url}/chains`);
     await page.getByRole("link", { name: "often", exact: true }).waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
+    // A list of chains has pages, too.
+    await database.query(
+      `insert into chains.job_chain_definition (chain_id, name, dag_json)
+       select gen_random_uuid(), 'of many ' || to_char(n, 'FM000'), '{"nodes": []}' from generate_series(1, 401) n`,
+    );
+    await page.goto(`${chains.url}/chains?q=of%20many`);
+    await list.getByText("of many 001", { exact: true }).waitFor();
+    await list.getByRole("row").nth(1).focus();
+    for (const loaded of [200, 400, 401]) {
+      await expect.poll(() => list.evaluate(loadedRows)).toBe(loaded);
+      await page.keyboard.press("End");
+    }
+    await list.getByText("of many 401", { exact: true }).waitFor();
   });
 });
+
+/** What the server answers to the page now. */
+async function answerOf(page: Page, path: string): Promise<{ body: Buffer; headers: Record<string, string> }> {
+  const reply = await page.request.get(chains.url + path);
+  return { body: await reply.body(), headers: reply.headers() };
+}
+
+/** Waits until the page has asked for what the run is now. */
+async function inView(page: Page, runId: string): Promise<void> {
+  await page.waitForFunction(
+    (id) => performance.getEntriesByType("resource").some(({ name }) => /[?&]ids=/.test(name) && name.includes(id)),
+    runId,
+  );
+}
 
 function loadedRows(list: Element): number {
   const row = list.querySelector('[role="row"]');

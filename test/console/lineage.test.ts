@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { createGraph, lakeTable, type TestGraph } from "../../src/lineage/graph/graph.fixture.ts";
 import { useDatabase } from "../database.ts";
+import { sendHint } from "../hints.ts";
 import { useMillrace } from "../millrace.ts";
 import { faultsInBothThemes as faults, hasBrowser, PHONE, useConsole } from "./browser.ts";
 import { addReaders } from "./large-data.ts";
@@ -90,6 +91,28 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     await page.getByLabel("Level").selectOption("Columns");
     await card(ids["price"]).waitFor();
     expect(await card(ids["orders"]).count()).toBe(0);
+  });
+
+  test("the search and the graph follow what happens to any asset, and that of the page stays in its place", async () => {
+    const { page } = await browser.open("/lineage?tenant=7");
+    await page.getByText("Live", { exact: true }).waitFor();
+    const raw = page.getByRole("grid", { name: "Assets" }).getByRole("link", { name: "raw", exact: true });
+    await raw.waitFor();
+    await sendHint(database, "asset", await graph.table("alive.found"));
+    await page.getByRole("link", { name: "found", exact: true }).waitFor();
+
+    await page.goto(millrace.url + at("raw", "&tab=graph&direction=down&depth=2"));
+    const card = (id: string | undefined) => page.locator(`.react-flow__node[data-id="${id}"]`);
+    await card(ids["revenue"]).waitFor();
+    await page.getByText("Live", { exact: true }).waitFor();
+    const before = await card(ids["raw"]).boundingBox();
+    const later = await graph.flow([ids["orders"] ?? ""], [await graph.table("alive.later")], "later");
+    await sendHint(database, "asset", ids["orders"] ?? "");
+    await card(later).waitFor();
+    const after = await card(ids["raw"]).boundingBox();
+    expect([after?.x, after?.y].map((one) => Math.round(one ?? 0))).toEqual(
+      [before?.x, before?.y].map((one) => Math.round(one ?? 1)),
+    );
   });
 
   test("a graph that is wider than the page opens with its asset in the middle, or the columns of its table, in each direction", async () => {

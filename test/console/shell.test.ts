@@ -1,8 +1,11 @@
 /** The console as a person meets it: signing in, live pages, two tabs, two languages, light and dark. */
+import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../database.ts";
+import { sendHint } from "../hints.ts";
 import { ADMIN_KEY, useMillrace } from "../millrace.ts";
 import { accessibilityFaults, DESKTOP, forgive, hasBrowser, PHONE, useConsole } from "./browser.ts";
+import { NODES, textOf, write } from "./chain-texts.ts";
 
 /** As a browser has them on a page that is not a secure context. */
 function insecure(): void {
@@ -11,10 +14,34 @@ function insecure(): void {
   Reflect.deleteProperty(Crypto.prototype, "randomUUID");
 }
 
+/** As if the person looked at another tab, or came back. */
+async function setHidden(page: Page, isHidden: boolean): Promise<void> {
+  await page.evaluate((hidden) => {
+    Object.defineProperties(document, {
+      hidden: { configurable: true, get: () => hidden },
+      visibilityState: { configurable: true, get: () => (hidden ? "hidden" : "visible") },
+    });
+    document.dispatchEvent(new Event("visibilitychange", { bubbles: true }));
+  }, isHidden);
+}
+
 describe.runIf(hasBrowser)("the console", () => {
   const database = useDatabase();
   const millrace = useMillrace(database);
   const console = useConsole(millrace);
+
+  async function addKey(name: string): Promise<void> {
+    expect((await millrace.api.post("/api/v1/keys", { name, scopes: ["kpi:read"] })).status).toBe(200);
+  }
+  async function rename(from: string, to: string): Promise<void> {
+    await database.query("update kernel.api_key set name = $2 where name = $1", [from, to]);
+  }
+  /** Ends the connection by which the server learns of changes. */
+  async function loseHints(): Promise<void> {
+    await database.query(
+      "select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = current_database() and application_name = 'millrace pulse'",
+    );
+  }
 
   test("asks for a key, says what is wrong with one, and opens the overview", async () => {
     const { page } = await console.open("/", { key: null });
@@ -59,7 +86,19 @@ describe.runIf(hasBrowser)("the console", () => {
     forgive(opened, "ERR_FAILED");
   });
 
-  test("shows a change by somebody else without being asked, and two tabs read one stream", async () => {
+  test("shows a change by somebody else without being asked, and what changed while hints were missed", async () => {
+    const { page } = await console.open("/admin");
+    await page.getByText("Live", { exact: true }).waitFor();
+    await addKey("a new key");
+    await page.getByText("a new key").waitFor();
+    // As by a process that ends before it sends its hint.
+    await rename("a new key", "renamed without a hint");
+    expect(await page.getByText("renamed without a hint").count()).toBe(0);
+    await loseHints();
+    await page.getByText("renamed without a hint").waitFor();
+  });
+
+  test("reads one stream for two tabs, nothing for one that is hidden, and goes on in the next one", async () => {
     const first = await console.open("/admin");
     await first.page.getByText("Live", { exact: true }).waitFor();
     let streams = 0;
@@ -68,10 +107,29 @@ describe.runIf(hasBrowser)("the console", () => {
     });
     const second = await console.open("/admin", { beside: first });
     await second.page.getByText("Live", { exact: true }).waitFor();
-    const made = await millrace.api.post<{ id: string }>("/api/v1/keys", { name: "a new key", scopes: ["kpi:read"] });
-    expect(made.status).toBe(200);
-    for (const { page } of [first, second]) await page.getByText("a new key").waitFor();
+    await addKey("for both");
+    for (const { page } of [first, second]) await page.getByText("for both").waitFor();
     expect(streams).toBe(0);
+
+    let readWhileHidden = 0;
+    first.page.on("request", () => (readWhileHidden += 1));
+    await setHidden(first.page, true);
+    await expect.poll(() => streams).toBe(1);
+    for (const name of ["while it is hidden", "and once more"]) {
+      await addKey(name);
+      await second.page.getByText(name).waitFor();
+    }
+    expect(readWhileHidden).toBe(0);
+    await rename("and once more", "renamed while it was hidden");
+    await setHidden(first.page, false);
+    for (const name of ["while it is hidden", "renamed while it was hidden"])
+      await first.page.getByText(name).waitFor();
+    await first.page.getByText("Live", { exact: true }).waitFor();
+    expect(streams).toBe(1);
+    await second.page.close();
+    await expect.poll(() => streams).toBe(2);
+    await addKey("after the other was closed");
+    await first.page.getByText("after the other was closed").waitFor();
   });
 
   test("opens, is live, starts runs and copies over plain HTTP, where browsers lack locks, ids and the clipboard", async () => {
@@ -102,17 +160,29 @@ describe.runIf(hasBrowser)("the console", () => {
     await page.waitForURL(/\/chains\/runs\//);
   });
 
-  test("opens the row that has the focus, wherever a live change has moved it", async () => {
+  test("moves no row under the focus or the pointer: new ones wait, and Enter opens the row that has the focus", async () => {
     const define = (name: string) =>
       millrace.api.post("/api/v1/chains", { name, dagJson: { nodes: [{ id: "only", type: "noop" }] } });
     await define("row m");
     const { page } = await console.open("/chains?q=row");
+    const row = (name: string) => page.getByRole("row", { name });
+    const waiting = page.getByRole("button", { name: "1 new" });
     await page.getByText("Live", { exact: true }).waitFor();
-    await page.getByRole("row", { name: /row m/ }).focus();
+    await row("row m").focus();
     await define("row a");
-    await page.getByRole("row", { name: /row a/ }).waitFor();
+    await waiting.waitFor();
+    expect(await row("row a").count()).toBe(0);
+    expect(await accessibilityFaults(page)).toEqual([]);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "row m" }).waitFor();
+
+    await page.goBack();
+    await row("row a").hover();
+    await define("row b");
+    await waiting.waitFor();
+    expect(await row("row b").count()).toBe(0);
+    await page.mouse.move(0, 0);
+    await row("row b").waitFor();
   });
 
   test("filters when the person pauses, and follows an address that something else has changed", async () => {
@@ -170,17 +240,44 @@ describe.runIf(hasBrowser)("the console", () => {
     ]);
   });
 
-  test("keeps the page when the session ends, and goes on after signing in", async () => {
+  test("keeps the page and the draft when the session ends, and goes on after signing in", async () => {
     const { page } = await console.open("/admin?tab=audit");
     await page.getByRole("grid", { name: "Audit log" }).waitFor();
-    await database.query("delete from kernel.console_session");
-    await page.context().clearCookies();
+    await page.mouse.move(0, 0);
+    // The log sends no hints.
+    const made = () => page.getByRole("gridcell", { name: "key.create" }).count();
+    const before = await made();
+    await addKey("in the audit log");
+    await expect.poll(made, { timeout: 15_000 }).toBe(before + 1);
+    const endSession = async () => {
+      await database.query("delete from kernel.console_session");
+      await page.context().clearCookies();
+    };
+    const signInAgain = async () => {
+      await page.getByText("Your session has ended.").waitFor();
+      await page.getByLabel("API key").fill(ADMIN_KEY);
+      await page.getByRole("button", { name: "Sign in" }).click();
+    };
+    await endSession();
     await page.getByRole("link", { name: "Doctor" }).click();
-    await page.getByText("Your session has ended.").waitFor();
-    await page.getByLabel("API key").fill(ADMIN_KEY);
-    await page.getByRole("button", { name: "Sign in" }).click();
+    await signInAgain();
     await page.getByRole("grid", { name: "Doctor" }).waitFor();
     expect(new URL(page.url()).search).toBe("?tab=doctor");
+
+    const { body } = await millrace.api.post<{ chainId: string }>("/api/v1/chains", {
+      name: "drafted",
+      dagJson: { nodes: NODES },
+    });
+    await page.goto(`${millrace.url}/chains/${body.chainId}?tab=definition`);
+    await write(page, textOf("drafted", "noop"));
+    await page.getByText("1 node added: report").waitFor();
+    await endSession();
+    // The page reads the chain, and is refused.
+    await sendHint(database, "chain", body.chainId);
+    await signInAgain();
+    await page.getByText("1 node added: report").waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Saved as version 2.").waitFor();
   });
 
   test("is found by keys, in Chinese too, and says when an address has no page", async () => {

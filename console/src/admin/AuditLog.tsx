@@ -19,6 +19,8 @@ import { type AdminSearch, SINCE } from "./routes.ts";
 import { admin } from "./words.ts";
 
 const PAGE_ROWS = 200;
+/** Any request may write to it, so there is no hint of it. */
+const PACE = { atLeastEveryMs: 5_000 };
 const DAY_MS = 86_400_000;
 const DAYS = { day: 1, week: 7, month: 31 } as const;
 
@@ -36,6 +38,8 @@ export function AuditLog() {
   const list = useLiveList<AuditPage>(
     (before) => withQuery(AUDIT, { who, action, what, from, limit: PAGE_ROWS, before }),
     ({ next }) => next,
+    [],
+    PACE,
   );
   const open = (id: string | undefined) => void navigate({ search: (before) => ({ ...before, row: id }) });
   const set = (change: Partial<AdminSearch>) =>
@@ -76,6 +80,7 @@ export function AuditLog() {
                   label={text.audit}
                   rows={rows}
                   keyOf={({ id }) => id}
+                  live={list.live}
                   selected={row}
                   onOpen={({ id }) => open(id)}
                   onEnd={onEndOf(list)}

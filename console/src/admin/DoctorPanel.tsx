@@ -10,12 +10,15 @@ import styles from "./admin.module.css";
 import { DOCTOR, type Finding } from "./api.ts";
 import { admin } from "./words.ts";
 
+/** It looks at everything. */
+const PACE = { atLeastEveryMs: 15_000 };
+
 type Verdict = Finding["verdict"];
 const STATE_OF: Readonly<Record<Verdict, State>> = { ok: "success", warning: "waiting", broken: "failed" };
 
 export function DoctorPanel() {
   const text = useWords(admin);
-  const result = useLive<{ findings: readonly Finding[] }>(DOCTOR);
+  const result = useLive<{ findings: readonly Finding[] }>(DOCTOR, [], PACE);
   const mark = ({ verdict }: Finding) => <StateMark state={STATE_OF[verdict]} label={text[verdict]} />;
   const shared = useWords(common);
   return (

@@ -49,6 +49,7 @@ export function KeyList() {
             label={text.keys}
             rows={items}
             keyOf={({ id }) => id}
+            live={result.live}
             columns={[
               {
                 name: "state",

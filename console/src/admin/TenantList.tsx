@@ -1,7 +1,7 @@
 /** The tenants of lineage: their state, their limits, their keys, and what they have. */
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { withQuery } from "../api/client.ts";
-import { onEndOf, useLive, useLiveList } from "../api/live.ts";
+import { onEndOf, pageAfter, useLive, useLiveList } from "../api/live.ts";
 import { paths, type Statistics, type Tenant } from "../lineage/api.ts";
 import { NewTenant } from "../lineage/NewTenant.tsx";
 import { TENANT_STATES } from "../lineage/states.ts";
@@ -32,11 +32,9 @@ export function TenantList() {
   const { q, row } = useSearch({ from: "/admin" });
   const set = (change: { [Name in keyof AdminSearch]: AdminSearch[Name] | undefined }) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
-  const result = useLiveList<TenantsReply>(
-    (page) => withQuery(TENANTS, { q, page, size: PAGE }),
-    ({ items, page, size }) => (items.length < size ? null : String(page + 1)),
-    [{ kind: "tenant" }],
-  );
+  const result = useLiveList<TenantsReply>((page) => withQuery(TENANTS, { q, page, size: PAGE }), pageAfter, [
+    { kind: "tenant" },
+  ]);
   const keys = useLive<KeysReply>(KEYS, [{ kind: "key" }]).data?.items.filter(({ revokedAt }) => !revokedAt) ?? [];
   const keysOf = (id: number) => keys.filter(({ tenantId }) => tenantId === id);
   const limit = (value: number | null) => (value === null ? text.serverLimit : number(value));
@@ -69,6 +67,7 @@ export function TenantList() {
                   rows={rows}
                   total={pages[0]?.total ?? 0}
                   keyOf={({ id }) => String(id)}
+                  live={result.live}
                   selected={row}
                   onOpen={({ id }) => set({ row: String(id) })}
                   onEnd={onEndOf(result)}

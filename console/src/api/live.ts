@@ -1,12 +1,14 @@
 /**
  * What pages read, kept fresh. A query names the kinds of changes that concern it; a hint of such a change fetches it again,
- * together with others, at most four times a second or at its own pace. A reply that is older than the hint is fetched again, a few
- * times, and then shown. Without the stream, queries are fetched every five seconds, at most at their own pace.
+ * together with others, at most four times a second or at its own pace. A reply that is older than the hint, or than what is shown
+ * already, is dropped and fetched again. Without the stream, queries are fetched every five seconds, at most at their own pace.
  */
 import {
+  hashKey,
   keepPreviousData,
   type Query,
   QueryClient,
+  type QueryKey,
   type UseInfiniteQueryResult,
   type UseQueryResult,
   useInfiniteQuery,
@@ -33,9 +35,10 @@ export interface Pace {
 const FURTHER_PAGE_MS = 1_000;
 const RENDER_GAP_MS = 250;
 const POLL_MS = 5_000;
-/** How often a reply that is older than its hint is fetched again: another process may answer that has not heard of it yet. */
-const OLDER_MAX = 5;
+/** Another process may answer that has not heard of a change yet. */
 const OLDER_WAIT_MS = 150;
+/** After so many replies, one is enough that has what was known when the first was asked for: changes may come faster than replies. */
+const OLDER_MAX = 5;
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -49,19 +52,39 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** The rev that a query must reach, by its hash. */
-const wanted = new Map<string, bigint>();
+/** The rev that a reply must reach, by the hash of its query: that of the newest hint or reply. */
+const known = new Map<string, bigint>();
+queryClient.getQueryCache().subscribe(({ type, query }) => {
+  if (type === "removed") known.delete(query.queryHash);
+});
 
 function watchesOf(query: Query): readonly Watch[] {
   return (query.meta?.["watches"] as readonly Watch[] | undefined) ?? [];
 }
 
-async function fetchFresh<Data>(path: string, hash: string, signal: AbortSignal): Promise<Data> {
+/** For a query of its own kind: reads a path until the reply is as new as what is known to the query. */
+export async function fetchFresh<Data>(path: string, queryKey: QueryKey, signal: AbortSignal): Promise<Data> {
+  const hash = hashKey(queryKey);
+  const knownRev = () => known.get(hash) ?? 0n;
+  const knownAtFirst = knownRev();
   for (let attempt = 1; ; attempt += 1) {
     const { data, rev } = await call<Data>(path, { signal });
-    if (rev >= (wanted.get(hash) ?? 0n) || attempt === OLDER_MAX) return data;
-    await new Promise((resolve) => setTimeout(resolve, OLDER_WAIT_MS * attempt));
+    if (rev >= knownRev()) known.set(hash, rev);
+    if (rev >= knownRev() || (attempt >= OLDER_MAX && rev >= knownAtFirst)) return data;
+    await new Promise((resolve) => setTimeout(resolve, Math.min(OLDER_WAIT_MS * attempt, POLL_MS)));
   }
+}
+
+interface Named {
+  /** Names what is shown, for a `DataList`; undefined while that is still what another path answered. */
+  live: string | undefined;
+}
+
+function named<Result extends { isPlaceholderData: boolean }>(
+  result: Result,
+  path: string | undefined,
+): Result & Named {
+  return { ...result, live: result.isPlaceholderData ? undefined : path };
 }
 
 /** Reads a path of the API. Without a path, it waits. The earlier data stay while others are fetched. */
@@ -69,15 +92,16 @@ export function useLive<Data>(
   path: string | undefined,
   watches: readonly Watch[] = [],
   { atMostEveryMs = 0, atLeastEveryMs }: Pace = {},
-): UseQueryResult<Data, ApiError> {
-  return useQuery<Data, ApiError>({
+): UseQueryResult<Data, ApiError> & Named {
+  const result = useQuery<Data, ApiError>({
     queryKey: [path],
-    queryFn: ({ signal }) => fetchFresh<Data>(path ?? "", hashOf(path), signal),
+    queryFn: ({ queryKey, signal }) => fetchFresh<Data>(path ?? "", queryKey, signal),
     enabled: path !== undefined,
     placeholderData: keepPreviousData,
     refetchInterval: atLeastEveryMs ?? false,
     meta: { watches, atMostEveryMs },
   });
+  return named(result, path);
 }
 
 /** Pages of a list: `pathOf` gets the cursor of the page, and `nextOf` finds that of the next one. */
@@ -86,18 +110,31 @@ export function useLiveList<Page>(
   nextOf: (page: Page) => string | null | undefined,
   watches: readonly Watch[] = [],
   { atMostEveryMs = 0, atLeastEveryMs }: Pace = {},
-): UseInfiniteQueryResult<readonly Page[], ApiError> {
+): UseInfiniteQueryResult<readonly Page[], ApiError> & Named {
   const key = pathOf(undefined);
-  return useInfiniteQuery<Page, ApiError, readonly Page[], readonly [string, "list"], string | undefined>({
+  const result = useInfiniteQuery<Page, ApiError, readonly Page[], readonly [string, "list"], string | undefined>({
     queryKey: [key, "list"],
-    queryFn: ({ pageParam, signal }) => fetchFresh<Page>(pathOf(pageParam), JSON.stringify([key, "list"]), signal),
+    queryFn: ({ pageParam, queryKey, signal }) => fetchFresh<Page>(pathOf(pageParam), queryKey, signal),
     initialPageParam: undefined,
     getNextPageParam: (page) => nextOf(page) ?? undefined,
     select: ({ pages }) => pages,
     placeholderData: keepPreviousData,
-    refetchInterval: atLeastEveryMs ?? false,
+    refetchInterval: (query) => (atLeastEveryMs === undefined ? false : Math.max(atLeastEveryMs, paceMsOf(query))),
     meta: { watches, atMostEveryMs },
   });
+  return named(result, key);
+}
+
+export interface NumberedPage<Item> {
+  items: readonly Item[];
+  page: number;
+  size: number;
+  total: number;
+}
+
+/** `nextOf` for pages that are numbered. */
+export function pageAfter({ items, page, size }: NumberedPage<unknown>): string | null {
+  return items.length < size ? null : String(page + 1);
 }
 
 /** What a list calls when its end comes into view: undefined if there is nothing more, or it is being fetched. */
@@ -109,12 +146,15 @@ export function onEndOf(list: {
   return list.hasNextPage && !list.isFetchingNextPage ? () => void list.fetchNextPage() : undefined;
 }
 
-function hashOf(path: string | undefined): string {
-  return JSON.stringify([path]);
+let writes = 0;
+/** How often the person has changed something, which a list that is in use shows at once. */
+export function writesSoFar(): number {
+  return writes;
 }
 
 /** After a write, without waiting for the hint. */
 export function refresh(...watches: readonly Watch[]): Promise<void> {
+  writes += 1;
   return queryClient.invalidateQueries({
     predicate: (query) => watchesOf(query).some((one) => watches.some((other) => isSame(one, other))),
   });
@@ -128,10 +168,17 @@ function concerns({ kind, id }: Watch, change: Change): boolean {
   return kind === change.kind && (id === undefined || change.id === "*" || id === change.id);
 }
 
-function paceMsOf({ meta, state: { data } }: Query): number {
+function paceMsOf({ meta, state: { data } }: Pick<Query, "meta" | "state">): number {
   const ownMs = (meta?.["atMostEveryMs"] as number | undefined) ?? 0;
   const { pages } = (data ?? {}) as { pages?: unknown };
   return Math.max(ownMs, Array.isArray(pages) ? (pages.length - 1) * FURTHER_PAGE_MS : 0);
+}
+
+/** A fetch is let finish: changes that come faster than replies would otherwise end each of them. */
+function waitMsOf(query: Query): number {
+  if (query.state.fetchStatus === "fetching") return RENDER_GAP_MS;
+  const everyMs = paceMsOf(query);
+  return everyMs === 0 ? 0 : query.state.dataUpdatedAt + everyMs - Date.now();
 }
 
 /** What no change concerns stays as it is, unless it has failed: the server may be back. */
@@ -155,17 +202,16 @@ export function followChanges(after: bigint): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const later = new Map<string, ReturnType<typeof setTimeout>>();
 
-  /** At once, unless the query has a pace and was answered just now. */
+  /** At once, unless the query has a pace and was answered just now. A page that is hidden reads everything when it returns. */
   function invalidate(query: Query): void {
-    if (later.has(query.queryHash)) return;
-    const everyMs = paceMsOf(query);
-    const waitMs = query.state.dataUpdatedAt + everyMs - Date.now();
-    const fetchAgain = () => {
+    if (later.has(query.queryHash) || document.hidden) return;
+    const waitMs = waitMsOf(query);
+    if (waitMs <= 0) return void queryClient.invalidateQueries({ queryKey: query.queryKey, exact: true });
+    const again = () => {
       later.delete(query.queryHash);
-      void queryClient.invalidateQueries({ queryKey: query.queryKey, exact: true });
+      invalidate(query);
     };
-    if (everyMs > 0 && waitMs > 0) later.set(query.queryHash, setTimeout(fetchAgain, waitMs));
-    else fetchAgain();
+    later.set(query.queryHash, setTimeout(again, waitMs));
   }
 
   function flush(): void {
@@ -176,7 +222,7 @@ export function followChanges(after: bigint): () => void {
       const found = changes.filter((change) => watchesOf(query).some((watch) => concerns(watch, change)));
       if (found.length === 0) continue;
       const rev = found.reduce((highest, change) => (BigInt(change.rev) > highest ? BigInt(change.rev) : highest), 0n);
-      wanted.set(query.queryHash, rev);
+      if (rev > (known.get(query.queryHash) ?? 0n)) known.set(query.queryHash, rev);
       invalidate(query);
     }
   }
@@ -186,7 +232,7 @@ export function followChanges(after: bigint): () => void {
       timer ??= setTimeout(flush, RENDER_GAP_MS);
     },
     onGap() {
-      wanted.clear();
+      known.clear();
       void queryClient.invalidateQueries();
     },
     onState(next) {
@@ -200,7 +246,7 @@ export function followChanges(after: bigint): () => void {
     },
   });
   const polling = setInterval(() => {
-    if (state !== "polling" || document.hidden) return;
+    if (state !== "polling") return;
     for (const query of queryClient.getQueryCache().findAll({ type: "active" })) if (isPolled(query)) invalidate(query);
   }, POLL_MS);
   return () => {

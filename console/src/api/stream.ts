@@ -1,7 +1,7 @@
 /**
  * The stream of hints, once for all tabs: a browser allows six connections to a server, and a seventh tab would hang. The tab
- * that holds the lock reads the stream and broadcasts it; a hidden tab releases the lock. Browsers have locks in secure contexts
- * only; without them each tab reads the stream for itself.
+ * that holds the lock reads the stream and broadcasts it; a hidden tab releases the lock and does not listen, and reads everything
+ * again when it is shown. Browsers have locks in secure contexts only; without them each tab reads the stream for itself.
  */
 export interface Change {
   kind: string;
@@ -58,7 +58,9 @@ export function openStream(after: bigint, listener: StreamListener): () => void 
     onMessage(message);
     channel.postMessage(message);
   }
-  channel.addEventListener("message", ({ data }: MessageEvent<Message>) => onMessage(data));
+  channel.addEventListener("message", ({ data }: MessageEvent<Message>) => {
+    if (!document.hidden) onMessage(data);
+  });
 
   function begin(): void {
     const ended = new AbortController();

@@ -115,6 +115,7 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
             {(pages) => (
               <DeliveryList
                 items={pages.flatMap(({ items }) => items)}
+                live={result.live}
                 selected={id}
                 onOpen={(next) => set({ id: next })}
                 onEnd={onEndOf(result)}
@@ -159,12 +160,13 @@ function Since({ value, sinceTime, onChange }: SinceProps) {
 
 interface DeliveryListProps {
   items: readonly Delivery[];
+  live: string | undefined;
   selected: string | undefined;
   onOpen(id: string): void;
   onEnd: (() => void) | undefined;
 }
 
-function DeliveryList({ items, selected, onOpen, onEnd }: DeliveryListProps) {
+function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProps) {
   const text = useWords(arrivals);
   const shared = useWords(common);
   return (
@@ -172,6 +174,7 @@ function DeliveryList({ items, selected, onOpen, onEnd }: DeliveryListProps) {
       label={text.deliveries}
       rows={items}
       keyOf={({ id }) => id}
+      live={live}
       selected={selected}
       onOpen={({ id }) => onOpen(id)}
       onEnd={onEnd}

@@ -55,7 +55,7 @@ export function ModelPage() {
         <Loaded result={model}>{(one) => <Definition model={one} />}</Loaded>
       </Panel>
       <Panel title={text.recentRuns}>
-        <Loaded result={runs}>{({ items, total }) => <RunList runs={items} total={total} />}</Loaded>
+        <Loaded result={runs}>{({ items, total }) => <RunList runs={items} total={total} live={runs.live} />}</Loaded>
       </Panel>
     </Page>
   );
@@ -165,7 +165,13 @@ function Definition({ model }: { model: Model }) {
   );
 }
 
-function RunList({ runs, total }: { runs: readonly Run[]; total: number }) {
+interface RunListProps {
+  runs: readonly Run[];
+  total: number;
+  live: string | undefined;
+}
+
+function RunList({ runs, total, live }: RunListProps) {
   const text = useWords(arrivals);
   const shared = useWords(common);
   const navigate = useNavigate();
@@ -175,6 +181,7 @@ function RunList({ runs, total }: { runs: readonly Run[]; total: number }) {
       rows={runs}
       total={total}
       keyOf={({ id }) => id}
+      live={live}
       empty={text.noRuns}
       onOpen={({ modelId, opTime }) =>
         void navigate({ to: "/arrivals", search: { tab: "models", row: modelId, at: opTime } })

@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { act } from "../api/client.ts";
-import { refresh, useLive } from "../api/live.ts";
+import { type NumberedPage, onEndOf, pageAfter, refresh, useLiveList } from "../api/live.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
 import { toast } from "../parts/actions/toasts.tsx";
 import { useAction } from "../parts/actions/use-action.ts";
@@ -15,15 +15,21 @@ import { StateMark } from "../parts/states/StateMark.tsx";
 import { Time } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
-import { type Paged, paths, type Subscription } from "./api.ts";
+import { paths, type Subscription } from "./api.ts";
 import { Receiver } from "./Receiver.tsx";
 import { arrivals } from "./words.ts";
+
+const PAGE = 200;
 
 export function Subscriptions() {
   const text = useWords(arrivals);
   const shared = useWords(common);
   const lacked = useWhyNot("kpi:write");
-  const result = useLive<Paged<Subscription>>(paths.subscriptions(), [{ kind: "subscription" }]);
+  const result = useLiveList<NumberedPage<Subscription>>(
+    (page) => paths.subscriptions({ page, size: PAGE }),
+    pageAfter,
+    [{ kind: "subscription" }],
+  );
   const { run } = useAction();
   const setEnabled = ({ id }: Subscription, isEnabled: boolean) =>
     run(async () => {
@@ -42,12 +48,14 @@ export function Subscriptions() {
     >
       {isAdding && <NewSubscription onClose={() => setAdding(false)} />}
       <Loaded result={result}>
-        {({ items, total }) => (
+        {(pages) => (
           <DataList
             label={text.subscriptions}
-            rows={items}
-            total={total}
+            rows={pages.flatMap(({ items }) => items)}
+            total={pages[0]?.total ?? 0}
             keyOf={({ id }) => String(id)}
+            live={result.live}
+            onEnd={onEndOf(result)}
             empty={text.noSubscriptions}
             columns={[
               {

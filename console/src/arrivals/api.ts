@@ -199,7 +199,7 @@ export const paths = {
   delivery: (id: string) => BASE + pathTo`/deliveries/${id}`,
   redeliver: (id: string) => `${BASE + pathTo`/deliveries/${id}`}:redeliver`,
   recover: (isDry: boolean) => withQuery(`${BASE}/deliveries:recover`, { dryRun: isDry ? true : undefined }),
-  subscriptions: () => withQuery(`${BASE}/subscriptions`, { size: 200 }),
+  subscriptions: (query: Query) => withQuery(`${BASE}/subscriptions`, query),
   newSubscription: `${BASE}/subscriptions`,
   subscription: (id: number) => BASE + pathTo`/subscriptions/${id}`,
 } as const;

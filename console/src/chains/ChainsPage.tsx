@@ -1,6 +1,6 @@
 /** All chains: how their last runs went, what starts them next, how long they take. */
 import { Link, useNavigate } from "@tanstack/react-router";
-import { useLive } from "../api/live.ts";
+import { type NumberedPage, onEndOf, pageAfter, useLiveList } from "../api/live.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
 import { Button } from "../parts/controls/Button.tsx";
 import { Filter } from "../parts/controls/Select.tsx";
@@ -20,6 +20,7 @@ import { chainsRoute } from "./routes.ts";
 import { RUN_STATES, tookMs } from "./states.ts";
 import { chainWords } from "./words.ts";
 
+const PAGE_CHAINS = 200;
 const BAR_PX = 14;
 
 export function ChainsPage() {
@@ -29,8 +30,9 @@ export function ChainsPage() {
   const navigate = useNavigate();
   const { newChain } = useWords(definitionWords);
   const missing = useWhyNot("chain:write");
-  const result = useLive<{ items: readonly ChainSummary[]; total: number }>(
-    paths.summaries(q),
+  const result = useLiveList<NumberedPage<ChainSummary>>(
+    (page) => paths.summaries({ keyword: q, page, size: PAGE_CHAINS }),
+    pageAfter,
     [{ kind: "chain" }, { kind: "run" }, { kind: "schedule" }],
     { atMostEveryMs: 2_000 },
   );
@@ -52,15 +54,17 @@ export function ChainsPage() {
         />
       </div>
       <Loaded result={result}>
-        {({ items, total }) => (
+        {(pages) => (
           <div className={styles.list}>
             <DataList
               label={text.chains}
-              rows={items}
-              total={total}
+              rows={pages.flatMap(({ items }) => items)}
+              total={pages[0]?.total ?? 0}
               columns={columnsOf(text, shared)}
               keyOf={({ chainId }) => chainId}
+              live={result.live}
               onOpen={({ chainId }) => void navigate({ to: "/chains/$chainId", params: { chainId } })}
+              onEnd={onEndOf(result)}
               empty={q === "" ? text.noChains : shared.noMatch}
               fill
             />

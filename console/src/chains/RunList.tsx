@@ -1,13 +1,14 @@
 /**
- * Runs, newest first, of any number. Pages that were loaded stay as they are; the newest runs are read again on every change,
- * so a hint costs one request however far the person has scrolled. New runs wait until they are asked for.
+ * Runs, newest first, of any number. The pages that were loaded say which runs are in the list; what these are now is read for those
+ * in view, together, and the newest runs are read for how many there are. So a change costs two requests however far the person has
+ * scrolled. New runs wait until they are asked for, and a run that matches the filter no longer stays until then.
  */
-import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
-import { type ApiError, call } from "../api/client.ts";
-import { onEndOf, useLive } from "../api/live.ts";
-import { Button } from "../parts/controls/Button.tsx";
+import type { ApiError } from "../api/client.ts";
+import { fetchFresh, onEndOf, useLive } from "../api/live.ts";
+import { useSettled } from "../parts/controls/use-settled.ts";
 import { type Column, DataList } from "../parts/page/DataList.tsx";
 import { Loaded } from "../parts/page/Page.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
@@ -22,6 +23,9 @@ import { chainWords } from "./words.ts";
 
 const PAGE_RUNS = 500;
 const HEAD_RUNS = 100;
+/** A busy server hints at runs four times a second. */
+const ROWS_PACE_MS = 500;
+const HEAD_PACE_MS = 1_000;
 
 type Query = Readonly<Record<string, string | undefined>>;
 
@@ -30,18 +34,28 @@ export function RunList({ query, isOfOneChain }: { query: Query; isOfOneChain?: 
   const shared = useWords(common);
   const navigate = useNavigate();
   const [generation, setGeneration] = useState(0);
-  const head = useLive<RunPage>(paths.runs({ ...query, size: HEAD_RUNS }), [{ kind: "run" }]);
+  const [inView, setInView] = useState("");
+  const head = useLive<RunPage>(paths.runs({ ...query, size: HEAD_RUNS }), [{ kind: "run" }], {
+    atMostEveryMs: HEAD_PACE_MS,
+  });
   const list = useInfiniteQuery<RunPage, ApiError, readonly Run[], readonly unknown[], string | undefined>({
     queryKey: [paths.runs(query), "runs", generation],
-    queryFn: async ({ pageParam, signal }) =>
-      (await call<RunPage>(paths.runs({ ...query, size: PAGE_RUNS, after: pageParam }), { signal })).data,
+    queryFn: ({ pageParam, queryKey, signal }) =>
+      fetchFresh<RunPage>(paths.runs({ ...query, size: PAGE_RUNS, after: pageParam }), queryKey, signal),
     initialPageParam: undefined,
     getNextPageParam: ({ next }) => next ?? undefined,
     select: ({ pages }) => pages.flatMap(({ items }) => items),
     placeholderData: keepPreviousData,
     staleTime: "static",
+    // Whoever comes back to the list gets the present one.
+    gcTime: 0,
   });
-  const { rows, fresh } = useMemo(() => merged(list.data ?? [], head.data?.items ?? []), [list.data, head.data]);
+  const newest = useRunsNow(inView);
+  const rows = useRows(list.data ?? NO_RUNS, head.data?.items ?? NO_RUNS, newest);
+  const known = useMemo(() => new Set(list.data?.map(({ runId }) => runId)), [list.data]);
+  const oldest = list.hasNextPage ? (list.data?.at(-1)?.createdAt ?? "") : "";
+  const isNew = ({ runId, createdAt }: Run) => !known.has(runId) && createdAt >= oldest;
+  const fresh = known.size === 0 ? 0 : (head.data?.items.filter(isNew).length ?? 0);
   const { error, isFetching, refetch } = list;
   if (rows.length === 0 && (list.data === undefined || list.isPlaceholderData)) {
     return <Loaded result={{ data: undefined, error, isFetching, refetch }}>{() => null}</Loaded>;
@@ -52,24 +66,56 @@ export function RunList({ query, isOfOneChain }: { query: Query; isOfOneChain?: 
   );
   return (
     <div className={styles.list}>
-      {fresh > 0 && (
-        <Button kind="quiet" onPress={() => setGeneration(generation + 1)}>
-          {shared.newItems(fresh)}
-        </Button>
-      )}
       <DataList
         label={text.runs}
         rows={rows}
         {...(head.data && { total: Math.max(head.data.total, rows.length) })}
         columns={columnsOf(text, shared, isOfOneChain ?? false)}
         keyOf={({ runId }) => runId}
+        // As long as no page was loaded that has runs, the newest ones come and go.
+        live={known.size === 0 ? head.live : undefined}
         onOpen={({ runId }) => void navigate({ to: "/chains/runs/$runId", params: { runId } })}
         onEnd={onEndOf(list)}
+        onView={(shown) => setInView(shown.map(({ runId }) => runId).join(","))}
+        more={{ count: fresh, onShow: () => setGeneration(generation + 1) }}
         empty={isFiltered ? shared.noMatch : text.noRuns}
         fill
       />
     </div>
   );
+}
+
+const NO_RUNS: readonly Run[] = [];
+
+/** The runs with these ids as they are now, in one request, which is made again when one of them has changed. */
+function useRunsNow(inView: string): readonly Run[] {
+  const asked = useSettled(inView);
+  const ids = asked.split(",").filter(Boolean);
+  const { data } = useQuery<RunPage, ApiError>({
+    queryKey: [paths.runs({ ids: asked, size: ids.length })],
+    queryFn: ({ queryKey, signal }) =>
+      fetchFresh<RunPage>(paths.runs({ ids: asked, size: ids.length }), queryKey, signal),
+    enabled: ids.length > 0,
+    placeholderData: keepPreviousData,
+    // Each place in the list asks for other runs.
+    gcTime: 0,
+    meta: { watches: ids.map((id) => ({ kind: "run", id })), atMostEveryMs: ROWS_PACE_MS },
+  });
+  return data?.items ?? NO_RUNS;
+}
+
+/** The loaded runs, each as it was last read. Before there are any, the newest. */
+function useRows(loaded: readonly Run[], head: readonly Run[], inView: readonly Run[]): readonly Run[] {
+  const [latest] = useState(() => new Map<string, Run>());
+  return useMemo(() => {
+    for (const run of [...head, ...inView]) latest.set(run.runId, newer(run, latest.get(run.runId)));
+    return loaded.length === 0 ? head : loaded.map((run) => newer(latest.get(run.runId) ?? run, run));
+  }, [loaded, head, inView, latest]);
+}
+
+/** `one`, unless it was read before the last change of the run that `other` has. */
+function newer(one: Run, other: Run | undefined): Run {
+  return other && other.updatedAt > one.updatedAt ? other : one;
 }
 
 function columnsOf(
@@ -128,15 +174,6 @@ function columnsOf(
     },
     { name: "took", title: shared.duration, width: "80px", align: "end", cell: (run) => <Took of={run} /> },
   ];
-}
-
-function merged(loaded: readonly Run[], head: readonly Run[]): { rows: readonly Run[]; fresh: number } {
-  if (loaded.length === 0) return { rows: head, fresh: 0 };
-  const newest = new Map(head.map((run) => [run.runId, run]));
-  const rows = loaded.map((run) => newest.get(run.runId) ?? run);
-  const known = new Set(loaded.map(({ runId }) => runId));
-  const first = loaded[0]?.createdAt ?? "";
-  return { rows, fresh: head.filter(({ runId, createdAt }) => !known.has(runId) && createdAt >= first).length };
 }
 
 export function Trigger({ run: { trigger, triggeredBy } }: { run: Run }) {

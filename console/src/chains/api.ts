@@ -69,7 +69,8 @@ export interface Effect {
 }
 
 export const paths = {
-  summaries: (keyword: string) => withQuery("/api/v1/chains/summaries", { keyword, size: 200 }),
+  summaries: (query: Readonly<Record<string, string | number | undefined>>) =>
+    withQuery("/api/v1/chains/summaries", query),
   chain: (chainId: string) => pathTo`/api/v1/chains/${chainId}`,
   chains: "/api/v1/chains",
   chainAction: (chainId: string, action: string) => `${pathTo`/api/v1/chains/${chainId}`}:${action}`,

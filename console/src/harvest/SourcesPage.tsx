@@ -78,6 +78,7 @@ function SourceList() {
               total={total}
               columns={columnsOf(text, shared, paused)}
               keyOf={({ source }) => source}
+              live={result.live}
               onOpen={({ source }) => void navigate({ to: "/harvest/$source", params: { source } })}
               empty={q === "" ? text.noSources : shared.noMatch}
               fill

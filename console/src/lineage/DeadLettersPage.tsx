@@ -61,6 +61,7 @@ function DeadLetters({ tenant, id, onOpen }: DeadLettersProps) {
               <EventList
                 label={text.deadLetters}
                 events={events}
+                live={result.live}
                 selected={id}
                 onOpen={onOpen}
                 onEnd={onEndOf(result)}

@@ -13,13 +13,14 @@ import { lineage } from "./words.ts";
 interface EventListProps {
   label: string;
   events: readonly LineageEvent[];
+  live: string | undefined;
   selected: string | undefined;
   onOpen(id: string): void;
   onEnd: (() => void) | undefined;
   empty: string;
 }
 
-export function EventList({ label, events, selected, onOpen, onEnd, empty }: EventListProps) {
+export function EventList({ label, events, live, selected, onOpen, onEnd, empty }: EventListProps) {
   const text = useWords(lineage);
   const shared = useWords(common);
   return (
@@ -27,6 +28,7 @@ export function EventList({ label, events, selected, onOpen, onEnd, empty }: Eve
       label={label}
       rows={events}
       keyOf={({ id }) => id}
+      live={live}
       selected={selected}
       onOpen={({ id }) => onOpen(id)}
       onEnd={onEnd}

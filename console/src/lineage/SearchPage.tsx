@@ -6,7 +6,16 @@ import { type Column, DataList } from "../parts/page/DataList.tsx";
 import { Loaded, Panel } from "../parts/page/Page.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
-import { type Asset, KINDS, type Listed, type ListedAsset, paths, type SearchReply } from "./api.ts";
+import {
+  ASSETS,
+  ASSETS_PACE,
+  type Asset,
+  KINDS,
+  type Listed,
+  type ListedAsset,
+  paths,
+  type SearchReply,
+} from "./api.ts";
 import { KindMark } from "./KindMark.tsx";
 import { nearPlaceOf, placeOf } from "./kinds.ts";
 import { LineagePage } from "./LineagePage.tsx";
@@ -64,7 +73,7 @@ export function SearchPage() {
 
 function Found({ query }: { query: Readonly<Record<string, string | number | undefined>> & { tenant: string } }) {
   const text = useWords(lineage);
-  const result = useLive<SearchReply>(paths.search(query), []);
+  const result = useLive<SearchReply>(paths.search(query), ASSETS, ASSETS_PACE);
   return (
     <Loaded result={result}>
       {({ items, notice }) => (
@@ -73,6 +82,7 @@ function Found({ query }: { query: Readonly<Record<string, string | number | und
           <Assets
             tenant={query.tenant}
             items={items}
+            live={result.live}
             last={{
               name: "matched",
               title: text.matched,
@@ -95,7 +105,8 @@ function Browse({ tenant, kind }: { tenant: string; kind: string }) {
   const result = useLiveList<Listed<ListedAsset>>(
     (cursor) => paths.assets({ tenant, kind, cursor, limit: PAGE }),
     ({ next }) => next,
-    [{ kind: "tenant", id: tenant }],
+    ASSETS,
+    ASSETS_PACE,
   );
   return (
     <Loaded result={result}>
@@ -103,6 +114,7 @@ function Browse({ tenant, kind }: { tenant: string; kind: string }) {
         <Assets
           tenant={tenant}
           items={pages.flatMap(({ items }) => items)}
+          live={result.live}
           onEnd={onEndOf(result)}
           last={{
             name: "owner",
@@ -120,11 +132,12 @@ function Browse({ tenant, kind }: { tenant: string; kind: string }) {
 interface AssetsProps<Item extends Asset> {
   tenant: string;
   items: readonly Item[];
+  live: string | undefined;
   onEnd?: (() => void) | undefined;
   last: Column<Item>;
 }
 
-function Assets<Item extends Asset>({ tenant, items, onEnd, last }: AssetsProps<Item>) {
+function Assets<Item extends Asset>({ tenant, items, live, onEnd, last }: AssetsProps<Item>) {
   const text = useWords(lineage);
   const shared = useWords(common);
   const navigate = useNavigate();
@@ -134,6 +147,7 @@ function Assets<Item extends Asset>({ tenant, items, onEnd, last }: AssetsProps<
         label={text.assets}
         rows={items}
         keyOf={({ id }) => id}
+        live={live}
         onOpen={({ id }) =>
           void navigate({ to: "/lineage/assets/$assetId", params: { assetId: id }, search: { tenant } })
         }

@@ -149,6 +149,7 @@ function Tasks({ tenant, search, set }: TasksProps) {
                   rows={items}
                   total={total}
                   keyOf={(task) => task.id}
+                  live={result.live}
                   selected={id}
                   onOpen={(task) => set({ id: task.id })}
                   empty={status === undefined && type === undefined ? text.noTasks : shared.noMatch}
@@ -236,6 +237,7 @@ function Batches({ tenant }: { tenant: string }) {
             rows={items}
             total={total}
             keyOf={({ batchNo }) => batchNo}
+            live={result.live}
             empty={text.noTasks}
             columns={[
               { name: "time", title: shared.time, width: "146px", cell: ({ startedAt }) => <Time at={startedAt} /> },

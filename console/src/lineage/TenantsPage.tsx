@@ -50,6 +50,7 @@ export function TenantsPage() {
                 rows={items}
                 total={total}
                 keyOf={(one) => String(one.id)}
+                live={result.live}
                 selected={id}
                 onOpen={(one) => set({ id: String(one.id) })}
                 empty={q === undefined && state === undefined ? text.noTenants : shared.noMatch}

@@ -194,6 +194,10 @@ export interface Paged<Item> {
   total: number;
 }
 
+/** What is found by a search or along edges may change with any asset, and costs the server more than one asset. */
+export const ASSETS = [{ kind: "asset" }];
+export const ASSETS_PACE = { atMostEveryMs: 2_000 };
+
 type Query = Parameters<typeof withQuery>[1];
 const tenantPath = (tenant: string) => BASE + pathTo`/tenants/${tenant}`;
 const assetPath = (id: string) => BASE + pathTo`/assets/${id}`;

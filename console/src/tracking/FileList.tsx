@@ -1,7 +1,7 @@
 /** Files with a bar for each stage: how many of the shards are done, started, waiting and failed there. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { onEndOf, useLiveList } from "../api/live.ts";
+import { onEndOf, pageAfter, useLiveList } from "../api/live.ts";
 import { type Column, DataList } from "../parts/page/DataList.tsx";
 import { Loaded, Panel } from "../parts/page/Page.tsx";
 import type { State } from "../parts/states/state.ts";
@@ -23,11 +23,9 @@ export function FileList({ filters }: { filters: ReactNode }) {
   const formats = useFormats();
   const navigate = useNavigate();
   const [{ stage, status, q }] = useTrackingSearch();
-  const result = useLiveList<FilePage>(
-    (page) => paths.files({ stage, status, q, page, size: PAGE }),
-    ({ items, page, size }) => (items.length < size ? null : String(page + 1)),
-    [{ kind: "file" }],
-  );
+  const result = useLiveList<FilePage>((page) => paths.files({ stage, status, q, page, size: PAGE }), pageAfter, [
+    { kind: "file" },
+  ]);
   const isFiltered = stage !== undefined || status !== undefined || q !== undefined;
   return (
     <>
@@ -40,6 +38,7 @@ export function FileList({ filters }: { filters: ReactNode }) {
               rows={[...new Map(pages.flatMap(({ items }) => items).map((one) => [one.filename, one])).values()]}
               total={pages[0]?.total ?? 0}
               keyOf={({ filename }) => filename}
+              live={result.live}
               columns={columnsOf(text, formats)}
               onOpen={({ filename }) => void navigate({ to: "/tracking/files/$filename", params: { filename } })}
               onEnd={onEndOf(result)}

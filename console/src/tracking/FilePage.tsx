@@ -66,6 +66,7 @@ export function FilePage() {
                 label={text.shardsOf(filename)}
                 rows={pages.flatMap(({ items }) => items)}
                 keyOf={(one) => String(one.shard)}
+                live={result.live}
                 selected={shard === undefined ? undefined : String(shard)}
                 onOpen={(one) => set({ shard: one.shard })}
                 onEnd={onEndOf(result)}

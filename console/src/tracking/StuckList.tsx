@@ -49,6 +49,7 @@ export function StuckList() {
                 label={text.stuck}
                 rows={pages.flatMap(({ items }) => items)}
                 keyOf={keyOf}
+                live={result.live}
                 selected={selectedIn(pages, file, shard)}
                 onOpen={(one) => set({ file: one.filename, shard: one.shard })}
                 onEnd={onEndOf(result)}

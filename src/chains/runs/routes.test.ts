@@ -203,6 +203,12 @@ describe("the list of runs", () => {
     expect(seen.toSorted()).toEqual(made.toSorted());
   });
 
+  test("has the runs that are named, in any number", async () => {
+    const ids = [runIds[2], "no-id", randomUUID(), runIds[0]].join(",");
+    expect(await found({ ids, size: "4" }, "")).toEqual([2, 0]);
+    expect(await found({ ids: "no-id" }, "")).toEqual([]);
+  });
+
   test("is filtered by what started a run, and who", async () => {
     const by = String((await get(`/runs/${runIds[0]}`)).body["triggeredBy"]);
     expect(await found({ trigger: "api", triggeredBy: by })).toEqual([2, 1, 0]);

@@ -300,9 +300,10 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
 function filterOf(query: Omit<schemas.RunsQuery, "page" | "size">) {
   const time = (text: string | undefined) => (text === undefined ? null : timeOf(text));
   const { chainId = null, status = null, opTime = null, from, to, q = "", parentRunId = null, jobId = null } = query;
-  const { id = null, trigger = null, triggeredBy = null, after = null } = query;
+  const { id = null, ids, trigger = null, triggeredBy = null, after = null } = query;
   const times = { from: time(from), to: time(to) };
-  return { chainId, status, opTime, ...times, q, id, parentRunId, jobId, trigger, triggeredBy, after };
+  const listed = ids === undefined ? null : ids.split(",").filter(isUuid);
+  return { chainId, status, opTime, ...times, q, id, ids: listed, parentRunId, jobId, trigger, triggeredBy, after };
 }
 
 /** A `+` that was not encoded arrives as a space. */

@@ -37,6 +37,7 @@ test("a node that is ready, and its run, wait for a worker", async () => {
     to: null,
     q: "",
     id: null,
+    ids: null,
     parentRunId: null,
     jobId: null,
   };

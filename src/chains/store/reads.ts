@@ -106,6 +106,7 @@ export interface RunFilter {
   q: string;
   /** The beginning of a run's id. */
   id: string | null;
+  ids: readonly string[] | null;
   parentRunId: string | null;
   jobId: string | null;
   trigger: string | null;
@@ -128,6 +129,7 @@ const byFilter = {
     // A range of the primary key: the digits that are not given are all 0, or all f.
     id: (p: string) => `r.run_id between rpad(replace(${p}, '-', ''), 32, '0')::uuid
        and rpad(replace(${p}, '-', ''), 32, 'f')::uuid`,
+    ids: (p: string) => `r.run_id = any(${p}::uuid[])`,
     parentRunId: (p: string) => `r.parent_run_id = ${p}::uuid`,
     jobId: (p: string) => `r.job_id = ${p}`,
     trigger: (p: string) => `r.trigger = ${p}`,

@@ -61,6 +61,7 @@ const NO_FILTER: RunFilter = {
   to: null,
   q: "",
   id: null,
+  ids: null,
   parentRunId: null,
   jobId: null,
   trigger: null,

@@ -20,6 +20,7 @@ export function runOf(fields: Partial<Run> = {}): Run {
     parentRunId: null,
     params: {},
     createdAt: at(0),
+    updatedAt: at(0),
     startedAt: at(0),
     endedAt: null,
     ...fields,

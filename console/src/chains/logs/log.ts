@@ -1,7 +1,7 @@
 /** The log of an attempt, read to its end and then on as it grows. */
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
-import { type ApiError, call, withQuery } from "../../api/client.ts";
-import { queryClient } from "../../api/live.ts";
+import { type ApiError, withQuery } from "../../api/client.ts";
+import { fetchFresh, queryClient } from "../../api/live.ts";
 import { type LogPage, paths } from "../api.ts";
 import { appended, type Line } from "./lines.ts";
 
@@ -35,7 +35,7 @@ export function useLog({ runId, nodeId, attempt, isRunning }: LogOf): UseQueryRe
       let log: Log = queryClient.getQueryData<Log>(queryKey) ?? { lines: [], next: undefined, isWhole: false };
       for (let page = 0; page < PAGES_MAX; page += 1) {
         const asked = withQuery(path, { attempt, after: log.next, limit: PAGE_LINES });
-        const { items, next } = (await call<LogPage>(asked, { signal })).data;
+        const { items, next } = await fetchFresh<LogPage>(asked, queryKey, signal);
         const isWhole = items.length < PAGE_LINES;
         if (items.length > 0) log = { lines: appended(log.lines, items), next, isWhole };
         if (isWhole) break;

@@ -1,7 +1,7 @@
 /** The nodes of a run, kept fresh: after the first reading only what has changed is fetched, so a run of 10,000 nodes stays cheap. */
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
-import { type ApiError, call, withQuery } from "../../api/client.ts";
-import { queryClient } from "../../api/live.ts";
+import { type ApiError, withQuery } from "../../api/client.ts";
+import { fetchFresh, queryClient } from "../../api/live.ts";
 import { paths, type RunNode } from "../api.ts";
 
 /** A row may be committed some time after the moment that it names. */
@@ -16,7 +16,7 @@ export function useRunNodes(runId: string): UseQueryResult<readonly RunNode[], A
       const known = queryClient.getQueryData<readonly RunNode[]>(queryKey);
       const newest = known?.reduce((most, { updatedAt }) => Math.max(most, Date.parse(updatedAt)), 0);
       const since = newest === undefined ? undefined : new Date(newest - OVERLAP_MS).toISOString();
-      const { data } = await call<readonly RunNode[]>(withQuery(path, { artifacts: false, since }), { signal });
+      const data = await fetchFresh<readonly RunNode[]>(withQuery(path, { artifacts: false, since }), queryKey, signal);
       return known ? updated(known, data) : data;
     },
     meta: { watches: [{ kind: "run", id: runId }] },

@@ -62,6 +62,7 @@ export function SliceList({ planId, status, selected, onStatus, onOpen }: SliceL
             rows={pages.flatMap(({ items }) => items)}
             columns={columnsOf(text, shared, formats, selected !== undefined)}
             keyOf={({ sliceId }) => String(sliceId)}
+            live={result.live}
             selected={selected === undefined ? undefined : String(selected)}
             onOpen={({ sliceId }) => onOpen(sliceId)}
             onEnd={onEndOf(result)}

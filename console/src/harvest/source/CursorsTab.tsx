@@ -207,6 +207,7 @@ function History({ source, cursor: { namespace, operation } }: { source: string;
             label={text.history}
             rows={items}
             keyOf={({ at, kind, sliceId, to }) => `${kind} ${sliceId} ${at} ${to}`}
+            live={result.live}
             empty={text.noHistory}
             columns={[
               { name: "time", title: shared.time, width: "150px", cell: ({ at }) => <Time at={at} /> },

@@ -51,6 +51,7 @@ export function PlansTab({ source }: { source: string }) {
               rows={pages.flatMap(({ items }) => items)}
               columns={columnsOf(text, shared, operations)}
               keyOf={({ planId }) => planId}
+              live={result.live}
               onOpen={({ planId }) => void navigate({ to: "/harvest/plans/$planId", params: { planId } })}
               onEnd={onEndOf(result)}
               empty={status === undefined ? text.noPlans : shared.noMatch}

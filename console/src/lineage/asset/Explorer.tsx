@@ -10,7 +10,7 @@ import { Fields } from "../../parts/page/Fields.tsx";
 import { Loaded } from "../../parts/page/Page.tsx";
 import { useFormats } from "../../parts/times/time.ts";
 import { useWords } from "../../words/words.ts";
-import { type Asset, type Direction, type GraphReply, paths } from "../api.ts";
+import { ASSETS, ASSETS_PACE, type Asset, type Direction, type GraphReply, paths } from "../api.ts";
 import { KindMark } from "../KindMark.tsx";
 import styles from "../lineage.module.css";
 import { lineage } from "../words.ts";
@@ -40,9 +40,8 @@ export function Explorer({ tenant, asset, search, set }: AssetViewProps) {
     expand: search.expand,
     maxNodes: NODES_MAX,
   };
-  const result = useLive<GraphReply>(level === "columns" ? paths.columnGraph(query) : paths.graph(query), [
-    { kind: "asset", id: asset.id },
-  ]);
+  const path = level === "columns" ? paths.columnGraph(query) : paths.graph(query);
+  const result = useLive<GraphReply>(path, ASSETS, ASSETS_PACE);
   const list = hopOf(search.list);
   const reply = result.data;
   const opened = list ? undefined : reply?.nodes.find(({ id }) => id === search.node);

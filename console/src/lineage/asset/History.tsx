@@ -33,6 +33,7 @@ export function History({ tenant, asset, search, set }: AssetViewProps) {
             <EventList
               label={text.history}
               events={pages.flatMap(({ items }) => items)}
+              live={result.live}
               selected={event}
               onOpen={(id) => set({ event: id })}
               onEnd={onEndOf(result)}

@@ -10,7 +10,7 @@ import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { wordFor } from "../../words/table.ts";
 import { useWords } from "../../words/words.ts";
-import { type Affected, type ImpactReply, KINDS, paths } from "../api.ts";
+import { type Affected, ASSETS, ASSETS_PACE, type ImpactReply, KINDS, paths } from "../api.ts";
 import { KindMark } from "../KindMark.tsx";
 import { placeOf } from "../kinds.ts";
 import styles from "../lineage.module.css";
@@ -20,7 +20,7 @@ import type { AssetViewProps } from "./AssetPage.tsx";
 export function Impact({ tenant, asset, search, set }: AssetViewProps) {
   const text = useWords(lineage);
   const query = { tenant, node: asset.id };
-  const result = useLive<ImpactReply>(paths.impact(query), [{ kind: "asset", id: asset.id }]);
+  const result = useLive<ImpactReply>(paths.impact(query), ASSETS, ASSETS_PACE);
   const file = `impact-${asset.name}`;
   return (
     <Loaded result={result}>

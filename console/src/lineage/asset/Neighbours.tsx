@@ -57,6 +57,7 @@ export function Neighbours({ tenant, assetId, direction, tab }: NeighboursProps)
                 label={label}
                 rows={rows}
                 keyOf={({ id, relation }) => `${relation} ${id}`}
+                live={result.live}
                 onOpen={({ id }) => void navigate({ to: "/lineage/assets/$assetId", params: { assetId: id }, search })}
                 onEnd={onEndOf(result)}
                 empty={q === "" ? (direction === "up" ? text.noUpstream : text.noDownstream) : shared.noMatch}

@@ -8,7 +8,7 @@ import type { GraphNode } from "../../parts/graph/model.ts";
 import { Empty, Loaded } from "../../parts/page/Page.tsx";
 import { useFormats } from "../../parts/times/time.ts";
 import { useWords } from "../../words/words.ts";
-import { type ListedAsset, type PathsReply, paths } from "../api.ts";
+import { ASSETS, ASSETS_PACE, type ListedAsset, type PathsReply, paths } from "../api.ts";
 import { iconOf, nearPlaceOf } from "../kinds.ts";
 import styles from "../lineage.module.css";
 import { lineage } from "../words.ts";
@@ -24,7 +24,8 @@ export function Paths({ tenant, asset, search, set }: AssetViewProps) {
   const { to } = search;
   const result = useLive<PathsReply>(
     to === undefined ? undefined : paths.paths({ tenant, from: asset.id, to, limit }),
-    [{ kind: "asset", id: asset.id }],
+    ASSETS,
+    ASSETS_PACE,
   );
   return (
     <>

@@ -1,12 +1,14 @@
 /**
  * A list of any length: rows of one height, of which only those in view exist. Rows are reached by `j`, `k` and the arrow keys and
- * opened by Enter or a click. A live list may insert rows at any time, so keys act on the row that has the focus, wherever it is now.
+ * opened by Enter or a click. The rows of a live list do not move while it is in use; new ones wait behind a button.
  */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
+import { Button } from "../controls/Button.tsx";
 import styles from "./DataList.module.css";
+import { useHeldRows } from "./held-rows.ts";
 import { Empty } from "./Page.tsx";
 
 export interface Column<Row> {
@@ -35,16 +37,25 @@ interface DataListProps<Row> {
   total?: number;
   /** Fills its container instead of growing. */
   fill?: boolean;
+  /** The name of a list whose rows change by themselves. A list with other filters has another name. */
+  live?: string | undefined;
+  /** Called when other rows are in view, or nearly. */
+  onView?(rows: readonly Row[]): void;
+  /** New rows that wait until they are asked for, beside those that wait while the list is in use. */
+  more?: { count: number; onShow(): void };
 }
 
 const ROW_PX = 32;
 const AHEAD = 12;
 const GROWN_ROWS_MAX = 18;
+/** `onView` is told of so many rows at once. */
+const VIEW_ROWS = 25;
 
 export function DataList<Row>(props: DataListProps<Row>) {
-  const { rows, columns, keyOf, onOpen, onEnd, selected } = props;
+  const { columns, keyOf, onOpen, onEnd, onView, selected, more } = props;
   const text = useWords(common);
   const scroller = useRef<HTMLDivElement>(null);
+  const { rows, waiting, gone, release } = useHeldRows(props.live, props.rows, keyOf, scroller);
   const [active, setActive] = useState(0);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -57,6 +68,9 @@ export function DataList<Row>(props: DataListProps<Row>) {
   useEffect(() => {
     if (onEnd && rows.length > 0 && last >= rows.length - AHEAD) onEnd();
   }, [last, rows.length, onEnd]);
+  const viewFrom = Math.floor((items[0]?.index ?? 0) / VIEW_ROWS) * VIEW_ROWS;
+  const viewTo = Math.ceil((last + 1) / VIEW_ROWS) * VIEW_ROWS;
+  useEffect(() => onView?.(rows.slice(viewFrom, viewTo)), [rows, viewFrom, viewTo, onView]);
 
   function move(from: number, by: number): void {
     const next = Math.min(Math.max(from + by, 0), rows.length - 1);
@@ -77,6 +91,13 @@ export function DataList<Row>(props: DataListProps<Row>) {
     event.preventDefault();
   }
 
+  const newRows = waiting + (more?.count ?? 0);
+  function showNew(): void {
+    release();
+    if (more && more.count > 0) more.onShow();
+    virtual.scrollToOffset(0);
+  }
+
   if (rows.length === 0) return <Empty>{props.empty ?? text.nothingHere}</Empty>;
   const template = columns.map(({ width }) => width).join(" ");
   const narrow = columns
@@ -95,7 +116,18 @@ export function DataList<Row>(props: DataListProps<Row>) {
         } as React.CSSProperties
       }
       data-fill={props.fill || undefined}
+      onPointerLeave={({ currentTarget }) => {
+        if (!currentTarget.matches(":has(:focus-visible)")) release();
+      }}
+      onBlur={({ currentTarget, relatedTarget }) => {
+        if (!currentTarget.contains(relatedTarget) && !currentTarget.matches(":hover")) release();
+      }}
     >
+      {newRows > 0 && (
+        <div className={styles.waiting}>
+          <Button onPress={showNew}>{text.newItems(newRows)}</Button>
+        </div>
+      )}
       <div
         role="grid"
         aria-label={props.label}
@@ -123,6 +155,7 @@ export function DataList<Row>(props: DataListProps<Row>) {
               aria-selected={key === selected}
               data-index={index}
               data-open={onOpen !== undefined || undefined}
+              data-gone={gone.has(key) || undefined}
               tabIndex={index === active ? 0 : -1}
               className={styles.row}
               style={{ transform: `translateY(${start + ROW_PX}px)` }}
