@@ -153,6 +153,73 @@ describe("a backfill that divides a slice into parts stops between two counts", 
   });
 });
 
+describe("an update stops between two pages of details", () => {
+  const items = itemsOf(25);
+  const ids = items.map(({ id }) => id);
+  const isDetail = ({ path }: Asked) => path === "/byid";
+  const detailsAsked = (source: string) => harvests.server.asked(source).filter(isDetail).length;
+
+  /** A harvested source whose update is under way: the answer to its second page of details is held back. */
+  async function updating(script: Script) {
+    const details: Script = ({ query }) => ({
+      body: { items: (query.get("ids") ?? "").split(",").map((id) => ({ id })) },
+    });
+    let pages = 0;
+    const second = heldBack(details, () => (pages += 1) === 2);
+    const source = await harvests.source((request) => (isDetail(request) ? second.held(request) : script(request)));
+    await harvests.applyEndpoints(
+      source,
+      { detail: "byid" },
+      {
+        byid: {
+          role: "DETAIL",
+          path: "/byid",
+          http: { query: { ids: '${ids.join(",")}' } },
+          response: { itemsPath: "$.items", idPath: "$.id" },
+          batching: { idBatchSize: 5 },
+          rateLimit: { keys: [source], refillRatePerSec: 5_000, providerRatePerSec: 5_000, burstCapacity: 100 },
+        },
+      },
+    );
+    await endOf(harvests.api, await harvestOf(source, { from: "2026-08-01", to: "2026-08-02" }));
+    const { planId } = await plan(harvests.api, { source, operation: "UPDATE", ids });
+    await second.asked;
+    return { source, planId, release: second.release };
+  }
+
+  test("for a harvest that is due, and goes on after it", async () => {
+    const harvested = heldBack(
+      correct([...items, ...itemsOf(5, "2026-08-05")]),
+      (request) => dayOf(request) === "2026-08-05",
+    );
+    const { source, planId, release } = await updating(harvested.held);
+    const forth = await harvestOf(source, { from: "2026-08-05", to: "2026-08-06" });
+    await harvested.asked;
+    release();
+    expect(await harvests.waits(planId)).toMatchObject({ reason: `a harvest of ${source} goes first` });
+    expect(detailsAsked(source)).toBe(2);
+    harvested.release();
+    expect(await endOf(harvests.api, forth)).toMatchObject({ status: "COMPLETE" });
+    expect(await endOf(harvests.api, planId)).toMatchObject({
+      status: "COMPLETE",
+      reconciliation: { expected: 25, received: 25 },
+    });
+    expect(detailsAsked(source)).toBe(5);
+  });
+
+  test("for a pause, and goes on when it is resumed", async () => {
+    const { source, planId, release } = await updating(correct(items));
+    const path = `/api/v1/harvest/sources/${source}`;
+    expect((await harvests.api.post(`${path}:pause`, { operation: "UPDATE" })).status).toBe(200);
+    release();
+    expect(await harvests.waits(planId)).toMatchObject({ reason: "it was paused" });
+    expect(detailsAsked(source)).toBe(2);
+    expect((await harvests.api.post(`${path}:resume`, { operation: "UPDATE" })).status).toBe(200);
+    expect(await endOf(harvests.api, planId)).toMatchObject({ status: "COMPLETE", reconciliation: { received: 25 } });
+    expect(detailsAsked(source)).toBe(5);
+  });
+});
+
 describe("a version that was asked for earlier", () => {
   /** Times of whole days, as many sources have them: they do not say which of two versions of a day is the newer one. */
   test.each(["2026-08-01", undefined])(

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { signal, until } from "../../../test/until.ts";
-import { endOf } from "../harvest.fixture.ts";
+import { endOf, plan } from "../harvest.fixture.ts";
 import { cancelPlan } from "../store/plan-ends.ts";
 import { type Asked, correct, itemsOf, type Said, useScripted } from "./scripted.fixture.ts";
 
@@ -33,6 +33,24 @@ test("a plan keeps its definition to the end, and the next one has the new one",
   }
   expect(await editionsOf(first)).toEqual(Array<string>(3).fill("first 10"));
   expect(await editionsOf(second)).toEqual(Array<string>(6).fill("second 5"));
+});
+
+test("every request has the time of its plan, and the plan keeps the warnings of its definition", async () => {
+  const query = {
+    from: "${window.from}",
+    to: "${window.to}",
+    offset: "${page.offset}",
+    size: "${page.size}",
+    at: "${now}",
+  };
+  const source = await harvests.source(correct(itemsOf(30)), { http: { query } });
+  const window = { from: "2026-08-01", to: "2026-08-02" };
+  const made = await plan(harvests.api, { source, window });
+  expect(made).toMatchObject({ warnings: [{ field: "baseUrl" }] });
+  const ended = await endOf(harvests.api, made.planId);
+  expect(ended).toMatchObject({ status: "COMPLETE", remarks: { warnings: made["warnings"] } });
+  const times = harvests.server.asked(source).map((request) => request.query.get("at"));
+  expect(times).toEqual(Array<unknown>(3).fill(ended["plannedAt"]));
 });
 
 /** The editions and sizes that the pages of a plan asked for. */

@@ -70,6 +70,31 @@ describe("slices by page", () => {
     expect(Math.max(...offsets)).toBe(90);
   });
 
+  test.each([0, 1])("a list that is asked for by page numbers from %i on is read in parts too", async (base) => {
+    const ids = idsOf(65);
+    const list = listOf(() => ids);
+    const source = await harvests.source(
+      (request) => {
+        const page = Number(request.query.get("page")) - base;
+        request.query.set("offset", String(page * Number(request.query.get("size"))));
+        return list(request);
+      },
+      {
+        ...byPage,
+        http: { query: { page: "${page.number}", size: "${page.size}" } },
+        pagination: { type: "PAGE", base },
+        slicing: { by: "PAGE", pages: 3 },
+      },
+    );
+    const ended = await harvestAll(source);
+    expect(ended).toMatchObject({ status: "COMPLETE", reconciliation: { received: 65, repeated: 0, gaps: 0 } });
+    const parts = (await seen(ended.planId)).filter(({ isPart }) => isPart);
+    expect(parts.map(({ received }) => received)).toEqual([30, 30, 5]);
+    expect(await harvests.keys(source)).toEqual(ids);
+    const pages = new Set(harvests.server.asked(source).map(({ query }) => Number(query.get("page"))));
+    expect([...pages].sort()).toEqual([0, 1, 2, 3, 4, 5, 6].map((page) => page + base));
+  });
+
   test("parts are not added while the tasks of the plan are cancelled, and their slice is not locked meanwhile", async () => {
     const [asked, answered] = [signal(), signal()];
     const list = listOf(() => idsOf(95));
@@ -161,6 +186,104 @@ describe("slices by id", () => {
     expect(ended).toMatchObject({ status: "COMPLETE", slices: { COMPLETE: 4 }, reconciliation: { received: 70 } });
     expect((await seen(ended.planId)).filter(({ isPart }) => isPart).length).toBeGreaterThan(1);
     expect((await harvests.keys(source)).length).toBe(70);
+  });
+
+  /** A source of texts that answers those which a request selects, in pages. */
+  const texts =
+    (all: readonly string[], isSelected: (selection: string, text: string) => boolean): Script =>
+    ({ query }) => {
+      const found = all.filter((text) => isSelected(query.get("ids") ?? "", text));
+      const offset = Number(query.get("offset"));
+      const items = found.slice(offset, offset + Number(query.get("size"))).map((id) => ({ id }));
+      return { body: { total: found.length, items } };
+    };
+  const by = (ids: { name: string; [field: string]: unknown }, size?: number) => ({
+    ...whole,
+    http: { query: { ...ALL.query, ids: `\${parts.${ids.name}}` } },
+    slicing: { by: "ID", ids, ...(size === undefined ? {} : { size }) },
+  });
+  const partsOf = async (planId: string, name: string) =>
+    (await seen(planId)).map(({ part, received }) => [part?.[name], received]);
+
+  test("a plan has a slice for so many days each, the last one what is left", async () => {
+    const days = Array.from({ length: 31 }, (_, index) => `2026/01/${String(index + 1).padStart(2, "0")}`);
+    const isBetween = (selection: string, day: string) => {
+      const [from = "", until = ""] = selection.split("-");
+      return day >= from && day <= until;
+    };
+    const source = await harvests.source(
+      texts(days, isBetween),
+      by(
+        {
+          name: "entered",
+          type: "DATE",
+          from: "2026-01-01",
+          until: "2026-01-31",
+          format: "yyyy/MM/dd",
+          fragment: "${range.from}-${range.until}",
+        },
+        14,
+      ),
+    );
+    const ended = await harvestAll(source);
+    expect(ended).toMatchObject({ status: "COMPLETE", reconciliation: { received: 31, gaps: 0 } });
+    expect(await partsOf(ended.planId, "entered")).toEqual([
+      [{ from: "2026-01-01", until: "2026-01-14" }, 14],
+      [{ from: "2026-01-15", until: "2026-01-28" }, 14],
+      [{ from: "2026-01-29", until: "2026-01-31" }, 3],
+    ]);
+    expect(await harvests.keys(source)).toEqual(days);
+  });
+
+  /** `ab*` is all that begins with it; `ab!c,d` leaves out what goes on with one of these. */
+  const begins = (selection: string, text: string) => {
+    const [, prefix = "", mark, others = ""] = /^(\w*)([*!])(.*)$/.exec(selection) ?? [];
+    return text.startsWith(prefix) && (mark === "*" || !others.split(",").some((other) => text.startsWith(other)));
+  };
+  const REST = '${range.value}!${range.values.join(",")}';
+
+  test("a plan has a slice for each prefix and one for the rest, and a prefix over the cap is lengthened", async () => {
+    const all = ["a", ...["aa", "ab", "ac", "b", "z"].flatMap((head) => idsOf(8).map((id) => head + id))];
+    const prefix = {
+      name: "code",
+      type: "PREFIX",
+      values: ["a", "b"],
+      depth: 2,
+      fragment: "${range.value}*",
+      rest: REST,
+    };
+    const source = await harvests.source(texts(all, begins), { ...by(prefix), pagination: { maxPage: 2 } });
+    const ended = await harvestAll(source);
+    expect(ended).toMatchObject({ status: "COMPLETE", reconciliation: { received: 41, gaps: 0 } });
+    expect(await partsOf(ended.planId, "code")).toEqual([
+      [{ value: "a" }, 25],
+      [{ value: "b" }, 8],
+      [{ rest: "" }, 8],
+      [{ value: "aa" }, 8],
+      [{ value: "ab" }, 8],
+      [{ rest: "a" }, 9],
+    ]);
+    expect(await harvests.keys(source)).toEqual([...all].sort());
+  });
+
+  test("a plan has a slice for what has none of the listed values", async () => {
+    const all = ["book", "article", "other"].flatMap((head) => idsOf(4).map((id) => head + id));
+    const values = {
+      name: "kind",
+      type: "VALUES",
+      values: ["book", "article"],
+      fragment: "${range.value}*",
+      rest: REST,
+    };
+    const source = await harvests.source(texts(all, begins), by(values));
+    const ended = await harvestAll(source);
+    expect(ended).toMatchObject({ status: "COMPLETE", reconciliation: { received: 12, gaps: 0 } });
+    expect(await partsOf(ended.planId, "kind")).toEqual([
+      [{ value: "book" }, 4],
+      [{ value: "article" }, 4],
+      [{ rest: "" }, 4],
+    ]);
+    expect(await harvests.keys(source)).toEqual([...all].sort());
   });
 
   test("a known set is asked for in groups, and a dry run shows them", async () => {
