@@ -1,6 +1,6 @@
 /**
  * `npm run screenshots [-- PAGE...]`: every page of the console with the data of the demo, light, dark and on a phone, in
- * `screenshots/`. Those that the README shows are written to `docs/images/` too.
+ * `screenshots/`, such as `a run` in `run.dark.png`. Those that the README shows are written to `docs/images/` too.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,6 +10,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { DESKTOP, launchChromium, PHONE, signIn } from "../test/console/chromium.ts";
+import { PAGES, type PageName, type Places } from "../test/console/pages.ts";
 
 const CLI = fileURLToPath(new URL("../dist/bin/millrace.js", import.meta.url));
 const FOLDER = "screenshots";
@@ -30,9 +31,20 @@ interface Demo {
 interface Shot {
   name: string;
   path: string;
-  /** The README shows it: this variant of it. */
-  readme?: (typeof VARIANTS)[number]["name"];
+  isSignedOut: boolean;
+  readme: ReadmeImage | undefined;
 }
+interface ReadmeImage {
+  variant: (typeof VARIANTS)[number]["name"];
+  file: string;
+}
+
+/** What the README shows. */
+const README: Readonly<Partial<Record<PageName, ReadmeImage>>> = {
+  "the overview of an hour": { variant: "light", file: "overview.png" },
+  "a run with its failed node": { variant: "light", file: "run-failed.png" },
+  "the models by opTime": { variant: "dark", file: "models.png" },
+};
 
 async function main(wanted: readonly string[]): Promise<void> {
   console.error("The demo is played first; this takes half a minute.");
@@ -43,6 +55,7 @@ async function main(wanted: readonly string[]): Promise<void> {
     if (shots.length === 0) throw new Error(`There is no page named ${wanted.join(", ")}.`);
     const browser = await launchChromium();
     try {
+      await mkdir(FOLDER, { recursive: true });
       for (const variant of VARIANTS) await takeAll(browser, demo, variant, shots);
     } finally {
       await browser.close();
@@ -67,7 +80,18 @@ async function started(child: ChildProcess): Promise<Demo> {
   throw new Error(`The demo ended with ${child.exitCode}.`);
 }
 
-async function shotsOf({ url, key, links }: Demo): Promise<Shot[]> {
+async function shotsOf(demo: Demo): Promise<Shot[]> {
+  const places = await placesOf(demo);
+  const pages = (Object.keys(PAGES) as PageName[]).map((page): Shot => {
+    const name = page.replace(/^(?:the|an?) /, "").replaceAll(" ", "-");
+    return { name, path: PAGES[page](places), isSignedOut: false, readme: README[page] };
+  });
+  // The first of the list: a session is not ended again.
+  return [{ name: "sign-in", path: "/", isSignedOut: true, readme: undefined }, ...pages];
+}
+
+/** What the demo has on its pages. What it does not have, such as a stuck shard, stays undefined, and its pages say so. */
+async function placesOf({ url, key, links }: Demo): Promise<Places> {
   async function get<T>(path: string): Promise<T> {
     const answer = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } });
     if (!answer.ok) throw new Error(`GET ${path} answered ${answer.status}: ${await answer.text()}`);
@@ -78,53 +102,64 @@ async function shotsOf({ url, key, links }: Demo): Promise<Shot[]> {
     if (items[0] === undefined) throw new Error(`GET ${path} answered no item.`);
     return items[0];
   }
-  const failed = await first<{ runId: string; chainId: string }>("/api/v1/runs?status=FAILED&size=1");
-  const plan = await first<{ planId: string }>("/api/v1/harvest/plans?source=crossref");
+  const source = "crossref";
+  const failed = await first<{ runId: string }>("/api/v1/runs?status=FAILED&size=1");
+  const { planId } = await first<{ planId: string }>(`/api/v1/harvest/plans?source=${source}`);
+  const run = await first<{ runId: number; sliceId: number }>(`/api/v1/harvest/plans/${planId}/runs`);
   const chains = await get<{ items: { chainId: string; name: string }[] }>("/api/v1/chains");
-  const orders = chains.items.find(({ name }) => name === "orders")?.chainId ?? "";
-  const run = await first<{ runId: string }>(`/api/v1/runs?chainId=${orders}&size=1`);
-  const lineage = links.find(({ url: link }) => link.includes("lineage"))?.url ?? "";
-  const asset = new URL(lineage).searchParams.get("to") ?? "";
-  const [assetPath = ""] = asset.split("&tab=");
-  return [
-    { name: "overview", path: "/?range=hour", readme: "light" },
-    { name: "harvest", path: "/harvest" },
-    { name: "source", path: "/harvest/crossref" },
-    { name: "source-definition", path: "/harvest/crossref?tab=definition" },
-    { name: "source-plans", path: "/harvest/crossref?tab=plans" },
-    { name: "source-cursors", path: "/harvest/crossref?tab=cursors" },
-    { name: "source-new-plan", path: "/harvest/crossref?tab=plan" },
-    { name: "source-gates", path: "/harvest/crossref?tab=gates" },
-    { name: "plan", path: `/harvest/plans/${plan.planId}` },
-    { name: "tracking", path: "/tracking" },
-    { name: "tracking-files", path: "/tracking?tab=files" },
-    { name: "tracking-stuck", path: "/tracking?tab=stuck" },
-    { name: "chains", path: "/chains" },
-    { name: "chain", path: `/chains/${orders}` },
-    { name: "chain-grid", path: `/chains/${orders}?tab=grid` },
-    { name: "chain-versions", path: `/chains/${orders}?tab=versions` },
-    { name: "chain-definition", path: `/chains/${orders}?tab=definition` },
-    { name: "run", path: `/chains/runs/${run.runId}` },
-    { name: "run-gantt", path: `/chains/runs/${run.runId}?tab=gantt` },
-    { name: "run-log", path: `/chains/runs/${run.runId}?tab=log` },
-    { name: "run-compare", path: `/chains/runs/${run.runId}?tab=compare` },
-    { name: "run-failed", path: `/chains/runs/${failed.runId}`, readme: "light" },
-    { name: "runs", path: "/chains/runs" },
-    { name: "arrivals", path: "/arrivals" },
-    { name: "models", path: "/arrivals?tab=models", readme: "dark" },
-    { name: "deliveries", path: "/arrivals/deliveries" },
-    { name: "lineage", path: "/lineage" },
-    { name: "asset", path: assetPath },
-    { name: "asset-graph", path: asset },
-    { name: "lineage-tenants", path: "/lineage/tenants" },
-    { name: "dead-letters", path: "/lineage/dead-letters" },
-    { name: "lineage-tasks", path: "/lineage/tasks" },
-    { name: "admin", path: "/admin" },
-    { name: "audit", path: "/admin?tab=audit" },
-    { name: "doctor", path: "/admin?tab=doctor" },
-    { name: "tenants", path: "/admin?tab=tenants" },
-    { name: "settings", path: "/admin?tab=settings" },
-  ];
+  const chainId = chains.items.find(({ name }) => name === "orders")?.chainId ?? "";
+  const good = await first<{ runId: string }>(`/api/v1/runs?chainId=${chainId}&status=SUCCESS&size=1`);
+  const failedNodes = await get<{ nodeId: string; status: string }[]>(`/api/v1/runs/${failed.runId}/nodes`);
+  const ran = await get<{ items: { opTime: string }[] }>("/api/v1/kpi/task-logs?modelId=WORKS&size=50");
+  const opTimes = ran.items.map((one) => one.opTime).toSorted();
+  const [firstOpTime = "", opTime = ""] = [opTimes[0], opTimes.at(-1)];
+  const { filename } = await first<{ filename: string }>("/api/v1/pipeline/files?size=1");
+  const delivery = await first<{ id: string }>("/api/v1/kpi/deliveries?limit=1");
+  const report = new URL(links.find((link) => link.url.includes("lineage"))?.url ?? "").searchParams.get("to") ?? "";
+  const { pathname, searchParams } = new URL(report, url);
+  const [assetId, tenant] = [pathname.split("/").at(-1) ?? "", searchParams.get("tenant") ?? ""];
+  const above = async (kind: string, node: string) => {
+    const graph = kind === "COLUMN" ? "columns/graph" : "graph";
+    const path = `/api/v1/lineage/${graph}?tenant=${tenant}&node=${node}&direction=up&depth=20`;
+    const { nodes } = await get<{ nodes: { id: string; kind: string; distance: number }[] }>(path);
+    return nodes.filter((one) => one.kind === kind).toSorted((one, other) => other.distance - one.distance)[0]?.id;
+  };
+  const { columns } = await get<{ columns: { id: string }[] }>(`/api/v1/lineage/assets/${assetId}?tenant=${tenant}`);
+  const event = await first<{ id: string }>(`/api/v1/lineage/events?tenant=${tenant}&asset=${assetId}&limit=1`);
+  const [column] = columns;
+  return {
+    source,
+    planId,
+    sliceId: run.sliceId,
+    sliceRunId: run.runId,
+    planFrom: dayOf(firstOpTime),
+    planTo: dayOf(opTime),
+    filename,
+    chainId,
+    runId: failed.runId,
+    failedNode: failedNodes.find(({ status }) => status === "FAILED")?.nodeId ?? "",
+    goodRunId: good.runId,
+    opTime,
+    firstOpTime,
+    table: "ORDERS",
+    modelId: "WORKS",
+    waitingModelId: "APPROVED",
+    kpiId: "KD1003",
+    deliveryId: delivery.id,
+    tenant,
+    assetId,
+    columnId: column?.id,
+    from: await above("TABLE", assetId),
+    fromColumn: column && (await above("COLUMN", column.id)),
+    eventId: event.id,
+    deadLetterId: undefined,
+    taskId: undefined,
+  };
+}
+
+/** `20261101` is the day `2026-11-01`. */
+function dayOf(opTime: string): string {
+  return opTime.replace(/^(....)(..)(..)$/, "$1-$2-$3");
 }
 
 async function takeAll(
@@ -134,18 +169,21 @@ async function takeAll(
   shots: readonly Shot[],
 ): Promise<void> {
   const context = await browser.newContext({ ...options, locale: "en-US", timezoneId: "UTC" });
-  await signIn(context, url, key);
   const page = await context.newPage();
+  let isSignedIn = false;
   for (const shot of shots) {
+    if (!shot.isSignedOut && !isSignedIn) {
+      await signIn(context, url, key);
+      isSignedIn = true;
+    }
     await page.goto(url + shot.path);
     await page.locator("main").first().waitFor();
     await page.waitForTimeout(QUIET_MS); // Long enough for a page to ask for its data.
     await page.getByRole("status", { name: "Loading" }).first().waitFor({ state: "hidden" });
     await page.getByText("Arranging the graph").waitFor({ state: "hidden" });
-    const folders = shot.readme === variant ? [FOLDER, README_FOLDER] : [FOLDER];
-    for (const folder of folders) {
-      await mkdir(folder, { recursive: true });
-      const path = join(folder, folder === FOLDER ? `${shot.name}.${variant}.png` : `${shot.name}.png`);
+    const files = [join(FOLDER, `${shot.name}.${variant}.png`)];
+    if (shot.readme?.variant === variant) files.push(join(README_FOLDER, shot.readme.file));
+    for (const path of files) {
       await page.screenshot({ path });
       console.error(path);
     }

@@ -51,6 +51,16 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(await accessibilityFaults(page)).toEqual([]);
     await value.click();
     await page.getByRole("complementary", { name: "M for 20260331" }).waitFor();
+    // Both are found from everywhere.
+    for (const [typed, option, path] of [
+      ["M", /^M Model · /, "/arrivals/models/M"],
+      ["kd1001", /^KD1001 KPI · /, "/arrivals/kpis/KD1001"],
+    ] as const) {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("dialog").getByRole("combobox").fill(typed);
+      await page.getByRole("option", { name: option }).click();
+      await page.waitForURL(`**${path}`);
+    }
   });
 
   test("a table says when it has arrived, or that it has not, and which models need it", async () => {
@@ -103,13 +113,15 @@ describe.runIf(hasBrowser)("in a browser", () => {
   test("one failed delivery is sent again by two clicks, and all since 02:00 by three", async () => {
     await kpis.publish("M");
     await kpis.post("/subscriptions", { kpiId: "KD1001", callbackUrl: "http://127.0.0.1:9/", retryNum: 0 });
-    for (const day of ["20260331", "20260401", "20260402"]) await kpis.arrive("T", day);
+    for (const day of ["20260331", "20260401", "20260402", "20260403"]) await kpis.arrive("T", day);
     type Failed = { items: { opTime: string; attempts: number }[] };
-    const failed = async () =>
-      (await kpis.get<Failed>("/deliveries?status=FAILED")).body.items
+    const attemptsOf = async (status: string) =>
+      (await kpis.get<Failed>(`/deliveries?status=${status}`)).body.items
         .map(({ opTime, attempts }) => `${opTime}: ${attempts}`)
         .sort();
-    await expect.poll(failed).toEqual(["20260331: 1", "20260401: 1", "20260402: 1"]);
+    const failed = () => attemptsOf("FAILED");
+    await expect.poll(failed).toEqual(["20260331: 1", "20260401: 1", "20260402: 1", "20260403: 1"]);
+    await database.query("update webhooks.delivery set status = 'DELIVERED' where op_time = '20260403'");
     await database.query(
       "update webhooks.delivery set created_at = created_at - interval '1 day' where op_time = '20260331'",
     );
@@ -132,6 +144,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await all.page.getByText("2 deliveries are sent again.").waitFor();
     expect(await all.clicks()).toBe(3);
     await expect.poll(failed).toEqual(["20260331: 1", "20260401: 2", "20260402: 3"]);
+    expect(await attemptsOf("DELIVERED")).toEqual(["20260403: 1"]);
     // The receiver is known by its host and the end of its path.
     await all.page
       .getByRole("row", { name: /127\.0\.0\.1:9/ })

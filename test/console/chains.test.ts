@@ -86,6 +86,29 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     await chains.reaches(runId, "STOPPED");
   });
 
+  test("a stopped run is resumed, and a node of it set to succeeded, each after a preview", async () => {
+    const runId = await chains.run([scripted("work", holds), { id: "after", type: "noop", dependsOn: ["work"] }]);
+    await chains.nodeReaches(runId, "work", "RUNNING");
+    await chains.api.post(`/api/v1/runs/${runId}:stop`);
+    await chains.reaches(runId, "STOPPED");
+    const { page } = await browser.open(`/chains/runs/${runId}?panel=closed`);
+    const preview = page.getByRole("region", { name: "Effect" });
+    await page.getByRole("button", { name: "Resume" }).click();
+    await preview.getByText("1 node runs").waitFor();
+    await page.locator('[data-id="after"]').getByText("waits again").waitFor();
+    expect(await chains.node(runId, "work")).toMatchObject({ status: "STOPPED" });
+    await preview.getByRole("button", { name: "Confirm" }).click();
+    await chains.nodeReaches(runId, "work", "RUNNING");
+
+    await page.locator('[data-id="work"]').click();
+    await page.getByRole("complementary").getByRole("button", { name: "Set to succeeded" }).click();
+    await preview.getByText("1 node succeeds").waitFor();
+    expect(await chains.node(runId, "work")).toMatchObject({ status: "RUNNING" });
+    await preview.getByRole("button", { name: "Confirm" }).click();
+    await page.getByRole("complementary").getByText("succeeded", { exact: true }).waitFor();
+    await chains.reaches(runId, "SUCCESS");
+  });
+
   test("a preview that is no longer true is shown again, and nothing is done", async () => {
     const { node } = fixable("load", []);
     const runId = await chains.run([node]);

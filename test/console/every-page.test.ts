@@ -109,6 +109,15 @@ describe.runIf(hasBrowser)("in a browser", () => {
     // The page is drawn again in its new size. Lists and graphs scroll in themselves.
     await expect.poll(() => page.evaluate(tooWide)).toEqual([]);
   });
+
+  test("a failed run is marked in the time line of its plan, and opens", async () => {
+    const { page } = await browser.open(PAGES["a plan"](made));
+    const runs = page.getByRole("figure", { name: /^Runs by time/ }).locator("[data-run]");
+    await expect.poll(async () => (await runs.allInnerTexts()).join("")).toBe("✕");
+    await runs.filter({ hasText: "✕" }).click();
+    await page.getByRole("complementary").getByText("It has committed no page.").waitFor();
+    expect(page.url()).toMatch(new RegExp(`run=${made.sliceRunId}`));
+  });
 });
 
 /** What is written like a code of the API, and is none that the page has a word for. */

@@ -43,7 +43,7 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     expect(await faults(page)).toEqual([]);
     const list = page.getByRole("grid", { name: "Impact of amount" });
     expect(await list.getByRole("row").nth(2).innerText()).toMatch(
-      /2\s+Column\s+revenue\s+total\s+AGGREGATION\s+price/,
+      /2\s+Column\s+revenue\s+total\s+aggregation\s+price/,
     );
     const [download] = await Promise.all([
       page.waitForEvent("download"),
@@ -196,7 +196,7 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
       .waitFor();
     expect(await faults(page)).toEqual([]);
     await page.getByRole("link", { name: "History" }).click();
-    await page.getByRole("row", { name: /COMPLETE load/ }).click();
+    await page.getByRole("row", { name: /completed load/ }).click();
     await page.getByRole("complementary").getByText('"name": "load"').waitFor();
     expect(await faults(page)).toEqual([]);
   });

@@ -71,6 +71,13 @@ describe.runIf(hasBrowser)("the overview", () => {
     await ends(await run(good, "20260401"));
     await chains.getByRole("gridcell", { name: /^import, .*1 ended$/ }).waitFor();
 
+    const ended = page.getByRole("figure", { name: "Ended", exact: true });
+    await ended.getByRole("button", { name: "Table" }).click();
+    const counts = ended.locator("[role=row] [role=gridcell]:last-child");
+    const sum = async () => (await counts.allInnerTexts()).reduce((all, one) => all + Number(one), 0);
+    await expect.poll(sum).toBe(2);
+    await page.getByRole("figure", { name: "From request to end, p95" }).waitFor();
+
     for (const [colorScheme, viewport] of [
       ["light", DESKTOP],
       ["dark", PHONE],
@@ -105,6 +112,8 @@ describe.runIf(hasBrowser)("the overview", () => {
     await row.getByText("throttled").waitFor();
     expect(await row.innerText()).toMatch(new RegExp(`\\d+% waiting for gate ${throttled}`));
     expect(await list.getByRole("row", { name: new RegExp(slow) }).innerText()).toMatch(/waiting for responses/);
+    const lag = page.getByRole("figure", { name: "Lag behind the source" });
+    await expect.poll(() => lag.innerText()).toMatch(new RegExp(`${slow}\\S*\\s+\\d+ [mhd]`));
     await row.getByRole("link", { name: throttled }).click();
     await page.waitForURL(`**/harvest/${throttled}*`);
     expect(await clicks()).toBe(1);
@@ -169,7 +178,7 @@ describe.runIf(hasBrowser)("the overview", () => {
     for (const typed of [runId.slice(0, 8), "share 20260407"]) {
       await page.keyboard.press("Control+k");
       await page.getByRole("dialog").getByRole("combobox").fill(typed);
-      await page.getByRole("option", { name: new RegExp(`${runId}.*shared · 20260407`) }).waitFor();
+      await page.getByRole("option", { name: new RegExp(`${runId}.*shared · 20260407 · succeeded`) }).waitFor();
       await page.keyboard.press("Escape");
     }
 

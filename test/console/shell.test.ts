@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { useDatabase } from "../database.ts";
 import { sendHint } from "../hints.ts";
 import { ADMIN_KEY, useMillrace } from "../millrace.ts";
-import { accessibilityFaults, DESKTOP, forgive, hasBrowser, PHONE, useConsole } from "./browser.ts";
+import { accessibilityFaults, DESKTOP, faultsInBothThemes, forgive, hasBrowser, PHONE, useConsole } from "./browser.ts";
 import { NODES, textOf, write } from "./chain-texts.ts";
 
 /** As a browser has them on a page that is not a secure context. */
@@ -45,7 +45,7 @@ describe.runIf(hasBrowser)("the console", () => {
 
   test("asks for a key, says what is wrong with one, and opens the overview", async () => {
     const { page } = await console.open("/", { key: null });
-    expect(await accessibilityFaults(page)).toEqual([]);
+    expect(await faultsInBothThemes(page)).toEqual([]);
     await page.getByLabel("API key").fill("not a key");
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("alert").filter({ hasText: "SIGN_IN_REFUSED" }).waitFor();
@@ -295,6 +295,57 @@ describe.runIf(hasBrowser)("the console", () => {
     expect(await page.evaluate(() => document.documentElement.lang)).toBe("zh-CN");
     await page.goto(`${millrace.url}/no-such-page`);
     await page.getByRole("heading", { name: "没有这个页面。" }).waitFor();
+  });
+
+  test("enters the first list by j or k, moves in it, opens a row by Enter, and lists its keys by ?", async () => {
+    const { page } = await console.open("/admin?tab=settings");
+    const focused = () => page.evaluate(() => document.activeElement?.getAttribute("aria-rowindex"));
+    await page.getByRole("grid", { name: "Settings" }).waitFor();
+    for (const [key, row] of [
+      ["k", "2"],
+      ["j", "3"],
+      ["j", "4"],
+      ["k", "3"],
+    ] as const) {
+      await page.keyboard.press(key);
+      await expect.poll(focused).toBe(row);
+    }
+    const name = await page.locator("[aria-rowindex='3'] [role=gridcell]").first().innerText();
+    await page.keyboard.press("Enter");
+    await page.getByRole("complementary").getByRole("heading", { name }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("?");
+    const help = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+    await help.getByText("next or previous row").waitFor();
+    await page.keyboard.press("Escape");
+    await help.waitFor({ state: "detached" });
+  });
+
+  test("has its pages in a menu on a phone, and follows the chosen theme and time zone", async () => {
+    const { page } = await console.open("/", { viewport: PHONE });
+    const pages = page.getByRole("navigation", { name: "Pages" });
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    expect(await pages.isVisible()).toBe(false);
+    await page.getByRole("button", { name: "Menu" }).click();
+    await pages.getByRole("link", { name: "Admin" }).click();
+    await page.getByRole("heading", { name: "Admin" }).waitFor();
+    expect(await pages.isVisible()).toBe(false);
+
+    await page.getByRole("link", { name: "Audit log" }).click();
+    const time = page.getByRole("grid", { name: "Audit log" }).locator("time").first();
+    const hour = new Date((await time.getAttribute("datetime")) ?? "").getUTCHours();
+    const shown = async () => Number(/(\d\d):\d\d/.exec(await time.innerText())?.[1]);
+    expect(await shown()).toBe(hour);
+    await page.getByRole("button", { name: "Language, theme and time zone" }).click();
+    await page.getByLabel("Time zone", { exact: true }).selectOption("Asia/Shanghai");
+    expect(await shown()).toBe((hour + 8) % 24);
+    const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await ground();
+    await page.getByLabel("Theme", { exact: true }).selectOption("dark");
+    expect(await ground()).not.toBe(light);
+    await page.reload();
+    await time.waitFor();
+    expect([await shown(), (await ground()) === light]).toEqual([(hour + 8) % 24, false]);
   });
 
   test("has no serious fault of accessibility, light and dark, wide and on a phone", async () => {

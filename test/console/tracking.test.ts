@@ -49,8 +49,14 @@ describe.runIf(hasBrowser)("in a browser", () => {
     const cell = grid.getByRole("gridcell");
     await expect.poll(() => cell.getAttribute("aria-label")).toBe("new.csv 0: waits for shard-worker");
     await page.getByText("Live", { exact: true }).waitFor();
+    const { body } = await millrace.api.get<{ stages: object[] }>("/api/v1/pipeline/queues");
+    expect(body.stages).toMatchObject([{ done: 16 }, { done: 16 }, { ready: 4, done: 12 }, { ready: 0, done: 12 }]);
+    const figures = page.locator("section", { has: page.getByRole("heading", { name: "3 shard-worker" }) });
+    const shown = async () => (await figures.getByRole("definition").allInnerTexts()).join(" ");
+    await expect.poll(shown).toBe("4 0 0");
     await post("/stages/shard-worker/fail", { filename: "new.csv", shard: 0, error: "the disk is full" });
     await expect.poll(() => cell.getAttribute("aria-label")).toBe("new.csv 0: failed in shard-worker");
+    await expect.poll(shown).toBe("3 0 ✕ 1");
     await cell.click();
     const drawer = page.getByRole("complementary");
     await drawer.getByText("the disk is full").waitFor();

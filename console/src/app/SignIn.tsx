@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useSubmit } from "../parts/actions/use-submit.ts";
 import { Button } from "../parts/controls/Button.tsx";
 import { Failure } from "../parts/page/Page.tsx";
+import { Sentence } from "../parts/page/Sentence.tsx";
 import { useWords } from "../words/words.ts";
 import styles from "./SignIn.module.css";
 import { signIn } from "./session.ts";
@@ -40,7 +41,9 @@ export function SignInPage({ problem }: { problem?: string | undefined }) {
       {problem !== undefined && <p role="alert">{problem}</p>}
       <p>{text.signInHelp}</p>
       <SignInForm />
-      <p className={styles.soft}>{text.newLink}</p>
+      <p className={styles.soft}>
+        <Sentence text={text.newLink} />
+      </p>
     </main>
   );
 }

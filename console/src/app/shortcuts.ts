@@ -19,7 +19,8 @@ export function useShortcuts({ onSearch, onHelp, onCopyLink, onGo }: Shortcuts):
       onSearch();
       return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    // A list that has the focus has moved in itself.
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.target)) return;
     if (event.timeStamp < goUntil) {
       goUntil = 0;
       onGo(event.key);
@@ -27,6 +28,7 @@ export function useShortcuts({ onSearch, onHelp, onCopyLink, onGo }: Shortcuts):
     else if (event.key === "?") onHelp();
     else if (event.key === "y") onCopyLink();
     else if (event.key === "/") focusFilter(event);
+    else if (event.key === "j" || event.key === "k") enterList();
   });
   useEffect(() => {
     const listener = (event: KeyboardEvent) => onKey(event);
@@ -47,4 +49,10 @@ function focusFilter(event: KeyboardEvent): void {
   if (!filter) return;
   event.preventDefault();
   filter.focus();
+}
+
+/** To the row of the first list that the keyboard was on last, or to the first row that is drawn. */
+function enterList(): void {
+  const row = (chosen: string) => document.querySelector<HTMLElement>(`main [role=row][data-index]${chosen}`);
+  (row("[tabindex='0']") ?? row(""))?.focus();
 }

@@ -84,21 +84,28 @@ function Values({ kpiId, items, total }: { kpiId: string; items: readonly KpiVal
           empty={text.noValues}
           onOpen={({ modelId, opTime }) => modelId !== null && open(modelId, opTime)}
           columns={[
-            { name: "opTime", title: text.opTime, width: "110px", cell: ({ opTime }) => opTime },
+            { name: "opTime", title: text.opTime, width: "90px", cell: ({ opTime }) => opTime },
             {
               name: "dimensions",
               title: text.dimensions,
-              width: "minmax(120px, 1fr)",
+              width: "minmax(80px, 1fr)",
               cell: ({ dimensions }) => Object.values(dimensions).join(" · "),
             },
             {
               name: "value",
               title: text.value,
-              width: "minmax(100px, 1fr)",
+              width: "minmax(80px, 1fr)",
               align: "end",
               cell: ({ valueText }) => valueText,
             },
-            { name: "run", title: text.generation, width: "70px", align: "end", cell: ({ generation }) => generation },
+            {
+              name: "run",
+              title: text.generation,
+              width: "70px",
+              align: "end",
+              wideOnly: true,
+              cell: ({ generation }) => generation,
+            },
             {
               name: "updated",
               title: text.updated,

@@ -97,7 +97,7 @@ export function Subscriptions() {
                     ""
                   ) : (
                     <>
-                      {text.failing} <Time at={failingSince} relative />
+                      {text.failingSince} <Time at={failingSince} />
                     </>
                   ),
               },

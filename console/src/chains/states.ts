@@ -33,8 +33,8 @@ const ICONS: Readonly<Record<string, IconName>> = {
   shell: "play",
   chain: "chains",
   map: "arrivals",
-  sleep: "minus",
-  noop: "check",
+  sleep: "clock",
+  noop: "minus",
   arrive: "harvest",
   model: "overview",
 };

@@ -67,7 +67,8 @@ function firstView(
   const zoom = Math.min(1, room.width / (right - left), room.height / (bottom - top));
   if (zoom >= READABLE_ZOOM) return centred({ x: (left + right) / 2, y: (top + bottom) / 2 }, zoom, window);
   const at = anchor === undefined ? undefined : layout.positions.get(anchor);
-  const [first = { x: 0, y: 0 }] = points;
+  // What it begins with is at the left.
+  const [first = { x: 0, y: 0 }] = points.toSorted((one, other) => one.x - other.x);
   const middle = at ?? { x: first.x + window.width / 2 / READABLE_ZOOM - NODE_WIDTH, y: first.y };
   return centred({ x: middle.x + NODE_WIDTH / 2, y: middle.y + NODE_HEIGHT / 2 }, READABLE_ZOOM, window);
 }

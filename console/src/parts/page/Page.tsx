@@ -5,6 +5,7 @@ import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { Button } from "../controls/Button.tsx";
 import styles from "./Page.module.css";
+import { Sentence } from "./Sentence.tsx";
 
 interface PageProps {
   title: ReactNode;
@@ -82,7 +83,7 @@ export function Failure({ error, onRetry }: { error: ApiError; onRetry?: () => v
 export function Empty({ children, action }: { children: ReactNode; action?: ReactNode }) {
   return (
     <div className={styles.empty}>
-      <p>{children}</p>
+      <p>{typeof children === "string" ? <Sentence text={children} /> : children}</p>
       {action}
     </div>
   );
