@@ -159,6 +159,13 @@ describe("a source that is paused", () => {
 });
 
 describe("an endpoint whose access is refused", () => {
+  const BY_ID = {
+    role: "DETAIL",
+    path: "/byid",
+    http: { query: { ids: '${ids.join(",")}' } },
+    response: { itemsPath: "$.items", idPath: "$.id" },
+  };
+
   /** Its `/items` answers 401 until it is opened; `/others` answers always. One task of it runs at a time. */
   async function refusing() {
     let isRefused = true;
@@ -248,9 +255,8 @@ describe("an endpoint whose access is refused", () => {
     expect(await endOf(harvests.api, planId)).toMatchObject({ slices: { FAILED: 1, COMPLETE: 2 } });
   });
 
-  test("stays as a person has paused it", async () => {
-    const held = signal();
-    const reached = signal();
+  test("goes back into the queue where a person has paused it, whose pause stays", async () => {
+    const [held, reached] = [signal(), signal()];
     const source = await harvests.source(async () => {
       reached.resolve();
       await held.promise;
@@ -260,10 +266,72 @@ describe("an endpoint whose access is refused", () => {
     await reached.promise;
     await post(`/sources/${source}:pause`, { endpoint: "items", reason: "mine" });
     held.resolve();
-    await endOf(harvests.api, planId);
+    expect((await harvests.waits(planId)).reason).toMatch(/answered 403: access refused$/);
     expect(await get(`/pauses?source=${source}`)).toMatchObject({
       items: [{ by: "MILLRACE_ADMIN_KEY", reason: "mine" }],
     });
+    await post(`/plans/${planId}:cancel`);
+  });
+
+  test("is paused by a person who pauses it after Millrace, so that no definition resumes it", async () => {
+    const { source, more, planId } = await refusing();
+    await post(`/sources/${source}:pause`, { endpoint: "items", reason: "mine" });
+    await harvests.applyEndpoints(source, { budget: { concurrency: 1, maxRequests: 100 } }, more);
+    expect(await get(`/pauses?source=${source}`)).toMatchObject({
+      items: [{ endpoint: "items", by: "MILLRACE_ADMIN_KEY", reason: "mine" }],
+    });
+    expect(await audits("harvest.pause", source)).toHaveLength(1);
+    await post(`/plans/${planId}:cancel`);
+  });
+
+  test("fails one slice of those that are refused at once", async () => {
+    const allAsked = signal();
+    let asked = 0;
+    const source = await harvests.source(async () => {
+      asked += 1;
+      if (asked === 3) allAsked.resolve();
+      await allAsked.promise;
+      return { status: 401, body: {} };
+    });
+    const planId = await harvests.plan(source, 3);
+    const stopped = async () => (await get<{ stopped: string | null }>(`/plans/${planId}`)).stopped ?? undefined;
+    await until(stopped, "the pause");
+    expect(await get(`/plans/${planId}`)).toMatchObject({ slices: { FAILED: 1, READY: 2 } });
+    expect(asked).toBe(3);
+    await post(`/plans/${planId}:cancel`);
+  });
+
+  test("is not paused again by a plan of the definition before", async () => {
+    const answer = correct(itemsOf(5));
+    const source = await harvests.source(
+      (request) => (request.path === "/items" ? { status: 401, body: {} } : answer(request)),
+      { budget: { concurrency: 1 } },
+    );
+    const before = await harvests.plan(source, 3);
+    await until(
+      async () => (await get<{ stopped: string | null }>(`/plans/${before}`)).stopped ?? undefined,
+      "the pause",
+    );
+    await harvests.apply(source, { path: "/moved" });
+    expect(await harvests.harvest(source)).toMatchObject({ status: "COMPLETE" });
+    expect(await endOf(harvests.api, before)).toMatchObject({ status: "FAILED", slices: { FAILED: 3 } });
+    expect(await get(`/pauses?source=${source}`)).toEqual({ items: [] });
+  });
+
+  test("goes on where only this process cannot ask, or one record is refused", async () => {
+    const unset = { type: "API_KEY", location: "HEADER", name: "x-key", credential: "key", required: true };
+    const key = { credentials: { key: { env: "MILLRACE_TEST_NO_SUCH_KEY" } } };
+    const unasked = await harvests.source(correct(itemsOf(5)), { auth: unset }, key);
+    expect(await harvests.harvest(unasked)).toMatchObject({ status: "FAILED" });
+    const [items, refused] = [itemsOf(2), { status: 403, body: {} }];
+    const answer = correct(items);
+    const some = await harvests.source((request) => (request.path === "/byid" ? refused : answer(request)));
+    await harvests.applyEndpoints(some, { detail: "byid" }, { byid: BY_ID });
+    expect(await harvests.harvest(some)).toMatchObject({ status: "COMPLETE" });
+    const ids = items.map(({ id }) => id);
+    const update = (await post("/plans", { source: some, operation: "UPDATE", ids })).body as unknown as PlanReply;
+    expect(await endOf(harvests.api, update.planId)).toMatchObject({ status: "FAILED" });
+    for (const source of [unasked, some]) expect(await get(`/pauses?source=${source}`)).toEqual({ items: [] });
   });
 });
 

@@ -70,7 +70,7 @@ export function createPauses({ db, wake, hints, registry, log, onRun }: PausesDe
       await requireScope(scope);
       const { source, endpoint, operation } = scope;
       await db.tx(async (tx) => {
-        if (!(await store.insertPause(tx, scope, { by: actor.caller.name, reason, isAutomatic: false }))) return;
+        if (!(await store.insertPause(tx, scope, actor.caller.name, reason))) return;
         await audit(tx, actor, "harvest.pause", source, { endpoint, operation, reason });
         changed(tx, source);
       });

@@ -1,7 +1,7 @@
 /**
- * The pauses that Millrace makes itself. Where the access of an endpoint is refused (level L4), every further request would be too,
- * and some services lock out who goes on: the slice fails, and its endpoint is paused until a person resumes it or the definition of
- * the source changes. A pause that a person made is never lifted here.
+ * The pauses that Millrace makes itself. Where a source refuses access to an endpoint (level L4), it refuses every further request
+ * too, and may lock out a client that goes on: the slice fails, and its endpoint is paused until a person resumes it or the definition
+ * of the source changes. Slices that are refused meanwhile go back into the queue. A pause that a person made is never lifted here.
  */
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Tx } from "../../kernel/data/db.ts";
@@ -12,7 +12,7 @@ import type { ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import type { HarvestHints } from "../catalogue.ts";
 import { endpointPaused, type PausedEndpoint } from "../plan/events.ts";
-import { deleteAutomatic, insertPause } from "../store/pauses.ts";
+import { deleteAutomatic, insertAutomaticPause } from "../store/pauses.ts";
 import { PAUSES_TOPIC, PLANS_TOPIC, TASKS_TOPIC } from "../topics.ts";
 
 export interface PauseHints {
@@ -35,14 +35,17 @@ export function pausesChanged(tx: Tx, { wake, hints }: PauseHints, source: strin
   hints.changed(tx, "source", source);
 }
 
-/** One that is there stays. The alert goes out with the first. */
-export async function pauseRefused(tx: Tx, deps: RefusalDeps, refused: PausedEndpoint): Promise<void> {
-  const { source, endpoint, reason } = refused;
-  const scope = { source, endpoint, operation: null };
-  if (!(await insertPause(tx, scope, { by: BY, reason, isAutomatic: true }))) return;
+/**
+ * Answers whether the endpoint was paused before. A pause that is there stays, and the alert goes out with the first. A plan that was
+ * made with an earlier definition pauses nothing: the one of today may have removed the reason.
+ */
+export async function pauseRefused(tx: Tx, deps: RefusalDeps, refused: PausedEndpoint): Promise<boolean> {
+  const outcome = await insertAutomaticPause(tx, refused, BY, refused.reason);
+  if (outcome !== "new") return outcome === "present";
   await deps.outbox.emit(tx, [endpointPaused(deps.ids.uuid(), refused, deps.clock.now())]);
-  pausesChanged(tx, deps, source);
+  pausesChanged(tx, deps, refused.source);
   tx.afterCommit(() => deps.log.warn({ ...refused }, "an endpoint was paused, since access to it is refused"));
+  return false;
 }
 
 /** Another definition may have removed the reason. */

@@ -7,7 +7,6 @@ import type { Bodies } from "../bodies/bodies.ts";
 import type { HarvestMetrics } from "../catalogue.ts";
 import { pauseRefused, type RefusalDeps } from "../control/refusals.ts";
 import type { Landing } from "../landing/landing.ts";
-import type { PausedEndpoint } from "../plan/events.ts";
 import type { Settle } from "../plan/settle.ts";
 import { taskKey } from "../plan/slices.ts";
 import { periodAt } from "../plan/window.ts";
@@ -47,15 +46,16 @@ const RUN_STATES = {
   later: "PARTIAL",
 } as const satisfies Record<SliceEnd["kind"], RunEnd["state"]>;
 
-export async function finishSlice(deps: FinishDeps, { walk, end }: Finished): Promise<void> {
+export async function finishSlice(deps: FinishDeps, { walk, end: ended }: Finished): Promise<void> {
   const { task } = walk;
   const { context } = task;
   const slice = { sliceId: context.slice_id, generation: walk.generation };
   const failures = await walk.failures.prepare(deps.bodies, task.source.list.spec.bodies !== "none");
   await deps.db.tx(async (tx) => {
-    if (end.kind === "split" || end.kind === "parts") await lockTasksOf(tx, context.plan_id);
+    if (ended.kind === "split" || ended.kind === "parts") await lockTasksOf(tx, context.plan_id);
     const [held] = await taskLease.hold(tx, [task]);
     if (!held) return;
+    const end = await withPause(tx, deps, walk, ended);
     if (context.root_slice_id !== null) await lockRoots(tx, [context.root_slice_id]);
     await failures.commitIn(tx, context.run_id);
     await endRun(tx, {
@@ -80,7 +80,6 @@ export async function finishSlice(deps: FinishDeps, { walk, end }: Finished): Pr
       case "failed":
         await endSlice(tx, slice, "FAILED", end.reason);
         await land(deps, tx, walk);
-        if (end.isRefused) await pauseRefused(tx, deps, pausedBy(walk, end.reason));
         await taskLease.finish(tx, "failed", [{ ...task, error: end.reason }]);
         break;
       case "split":
@@ -114,15 +113,19 @@ export async function finishSlice(deps: FinishDeps, { walk, end }: Finished): Pr
         return;
     }
     await clearIds(tx, context.slice_id);
-    const ended = await deps.settle(tx, [context.plan_id]);
+    const plans = await deps.settle(tx, [context.plan_id]);
     // Backfills and updates of the source waited for it, in other processes too.
-    if (ended.length > 0 && context.operation_code === "HARVEST") tx.afterCommit(() => deps.wake.hint(TASKS_TOPIC));
+    if (plans.length > 0 && context.operation_code === "HARVEST") tx.afterCommit(() => deps.wake.hint(TASKS_TOPIC));
   });
 }
 
-function pausedBy({ task: { context } }: Walk, reason: string): PausedEndpoint {
+/** The first slice whose access is refused fails and pauses the endpoint. The others wait for the end of that pause. */
+async function withPause(tx: Tx, deps: FinishDeps, { task: { context } }: Walk, end: SliceEnd): Promise<SliceEnd> {
+  if (end.kind !== "failed" || !end.isRefused) return end;
+  const { reason } = end;
   const { provenance_code: source, endpoint_name: endpoint, operation_code: operation, plan_id: planId } = context;
-  return { source, endpoint, operation, reason, planId };
+  const isPaused = await pauseRefused(tx, deps, { source, endpoint, operation, reason, planId });
+  return isPaused ? { kind: "later", isClean: false, delayMs: 0, reason } : end;
 }
 
 /** Failed slices are told with their plan: when a source is down, they are many. */

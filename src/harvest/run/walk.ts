@@ -12,7 +12,7 @@ import { readIdHashes } from "../store/batches.ts";
 import { claimClean, restartSlice } from "../store/slices.ts";
 import { taskLease } from "../store/tasks.ts";
 import { createFailures, type Failures } from "./failures.ts";
-import type { FetchDeps, Fetched } from "./fetch.ts";
+import type { Exchange, FetchDeps, Fetched } from "./fetch.ts";
 import type { CommitDeps } from "./page-commit.ts";
 import type { PageContent } from "./page-content.ts";
 import { canResume, firstPosition, type Position } from "./position.ts";
@@ -259,8 +259,19 @@ export function endOf(
     case "split":
       return withSmallerSlice(walk.task, fetched.reason, { total: walk.expected });
     case "failed":
-      return { kind: "failed", reason: fetched.reason, isRefused: fetched.level === "L4" };
+      return { kind: "failed", reason: fetched.reason, isRefused: isRefused(walk, fetched) };
     case "unreachable":
       return whenReachable(walk, fetched.reason, random);
   }
+}
+
+/**
+ * Whether further requests of the endpoint would be refused too. Not where nothing was asked, because of a setting of this process; nor
+ * where the source keeps some records to itself.
+ */
+function isRefused(
+  { position }: Walk,
+  { level, exchange }: { level: string; exchange: Exchange | undefined },
+): boolean {
+  return level === "L4" && exchange !== undefined && (!position.isListed || exchange.status === 401);
 }

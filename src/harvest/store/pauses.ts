@@ -24,18 +24,48 @@ const COLUMNS = "provenance_code, endpoint_name, operation_code, paused_at, paus
 
 const INSERT = statement<{ pause_id: string }>(
   "harvest.pause.insert",
-  `insert into harvest.pause (provenance_code, endpoint_name, operation_code, paused_by, reason, is_automatic)
-   values ($1, $2, $3, $4, $5, $6)
-   on conflict on constraint pause_scope do nothing returning pause_id::text`,
+  `insert into harvest.pause (provenance_code, endpoint_name, operation_code, paused_by, reason) values ($1, $2, $3, $4, $5)
+   on conflict on constraint pause_scope do update
+     set paused_by = excluded.paused_by, reason = excluded.reason, paused_at = now(), is_automatic = false
+     where pause.is_automatic
+   returning pause_id::text`,
 );
 
-/** False if it is paused already. */
+/** A pause by a person, in the place of one that Millrace made. False if a person has paused it already. */
 export async function insertPause(
   tx: Queryable,
   { source, endpoint, operation }: PauseScope,
-  { by, reason, isAutomatic }: { by: string; reason: string | null; isAutomatic: boolean },
+  by: string,
+  reason: string | null,
 ): Promise<boolean> {
-  return (await tx.rows(INSERT, [source, endpoint, operation, by, reason, isAutomatic])).length === 1;
+  return (await tx.rows(INSERT, [source, endpoint, operation, by, reason])).length === 1;
+}
+
+// The lock lets an apply wait until the pause that it lifts is there, or this statement until it sees the new definition.
+const INSERT_AUTOMATIC = statement<{ is_current: boolean; is_new: boolean }>(
+  "harvest.pause.insert_automatic",
+  `with current as materialized (
+     select from harvest.ing_plan p join harvest.reg_provenance s using (provenance_code)
+     where p.plan_id = $5 and s.updated_at <= p.created_at for share of s
+   ),
+   inserted as (
+     insert into harvest.pause (provenance_code, endpoint_name, paused_by, reason, is_automatic)
+     select $1, $2, $3, $4, true from current
+     on conflict on constraint pause_scope do nothing returning pause_id
+   )
+   select exists (select from current) as is_current, exists (select from inserted) as is_new`,
+);
+
+/** `outdated`: the definition has changed since the plan was made, and nothing is paused. */
+export async function insertAutomaticPause(
+  tx: Queryable,
+  { source, endpoint, planId }: { source: string; endpoint: string; planId: string },
+  by: string,
+  reason: string,
+): Promise<"new" | "present" | "outdated"> {
+  const [row] = await tx.rows(INSERT_AUTOMATIC, [source, endpoint, by, reason, planId]);
+  if (!row?.is_current) return "outdated";
+  return row.is_new ? "new" : "present";
 }
 
 const DELETE = statement<PauseRow>(
