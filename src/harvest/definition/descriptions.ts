@@ -155,7 +155,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   "response.updatedAtPath":
     "The time of the last change, in a record. Without it, what comes last is the newest version.",
   "response.updatedAtFormat": "How that time is written. `parts` is an object with Year, Month and Day.",
-  "response.versionPath": "Orders versions of a record that have the same time.",
+  "response.versionPath":
+    "Orders versions of a record that have the same time: whole numbers, such as `3` or `v3`. Of others, what was asked for later is the newer one.",
   "response.totalPath": "Where the source announces the number of records. Without it, counts cannot be reconciled.",
   "response.deletedPath": "A record is deleted where this path has one of `deletedValues`.",
   "response.deletedValues": "What `deletedPath` has in a deleted record.",

@@ -55,11 +55,11 @@ function isOlder(one: IncomingRecord, other: IncomingRecord): boolean {
   return compareVersions(one.provider_version, other.provider_version) < 0;
 }
 
-/** The record store compares them in the same way (store/records.ts). */
-function compareVersions(one: string | null, other: string | null): number {
-  if (one === null || other === null || one === other) return 0;
-  if (NUMBER.test(one) && NUMBER.test(other)) return Number(one) - Number(other);
-  return one < other ? -1 : 1;
-}
+/** Only whole numbers, such as `3` or `v3`, say which is newer: `1.10` may be 1.1, and a hash says nothing. So in store/records.ts. */
+const VERSION = /^v?(\d{1,18})$/;
 
-const NUMBER = /^\d{1,30}(\.\d{1,30})?$/;
+function compareVersions(one: string | null, other: string | null): number {
+  const [left, right] = [one, other].map((version) => VERSION.exec(version ?? "")?.[1]);
+  if (left === undefined || right === undefined) return 0;
+  return Number(BigInt(left) - BigInt(right));
+}

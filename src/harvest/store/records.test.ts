@@ -74,9 +74,8 @@ describe("a page of records", () => {
 
   test.each([
     { older: "9", newer: "10" },
-    { older: "1.5", newer: "2" },
-    { older: "v1", newer: "v2" },
-    { older: "2", newer: "2a" },
+    { older: "v9", newer: "v10" },
+    { older: "20260801123000123", newer: "20260801123000124" },
   ])(
     "replaces the version $older of the source by $newer of the same time, and not the other way",
     async (versions) => {
@@ -100,6 +99,14 @@ describe("a page of records", () => {
       expect((await stored(id))[0]).toMatchObject({ version: 6, data: { text: "later" } });
     },
   );
+
+  test.each(["1.10", "b7e23ec2"])("replaces the version 1.9 by %s and back: no order can be told", async (other) => {
+    const id = ++endpoints;
+    const one = (text: string, provider_version: string) => record("a", text, { provider_version });
+    await put(id, one("first", "1.9"));
+    expect(await put(id, one("second", other))).toMatchObject({ updated: 1 });
+    expect(await put(id, one("third", "1.9"))).toMatchObject({ updated: 1 });
+  });
 
   test("marks what the source deleted, and what it brings back", async () => {
     const id = ++endpoints;

@@ -61,12 +61,10 @@ const INSERT = statement<{ item_key: string; deleted: boolean }>(
    select $1::int4, $2::date, $3::int8, $4::int4, $5::int4, ${NAMES}, data::json from ${INCOMING}
    on conflict do nothing returning item_key, deleted`,
 );
-// 1 if what came is the newer version of the source, -1 if the older one, else neither. As `compareVersions` within a page.
-const isNumber = (version: string) => `${version} ~ '^[0-9]{1,30}([.][0-9]{1,30})?$'`;
-const VERSIONS = `case when i.provider_version is null or r.provider_version is null or i.provider_version = r.provider_version then 0
-              when ${isNumber("i.provider_version")} and ${isNumber("r.provider_version")}
-                then sign(i.provider_version::numeric - r.provider_version::numeric)::int4
-              when i.provider_version collate "C" < r.provider_version then -1 else 1 end`;
+// 1 if what came is the newer version of the source, -1 if the older one, else 0. As `compareVersions` within a page.
+const isOrdered = (version: string) => `${version} ~ '^v?[0-9]{1,18}$'`;
+const VERSIONS = `case when ${isOrdered("i.provider_version")} and ${isOrdered("r.provider_version")}
+                then sign(ltrim(i.provider_version, 'v')::int8 - ltrim(r.provider_version, 'v')::int8)::int4 else 0 end`;
 /**
  * A record changes unless its content is the same or the source says that it is older, by its time or else by its version. With the
  * same of both and another content, what was asked for later is the newer one: many sources have times of whole days, and an answer
