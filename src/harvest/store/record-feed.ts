@@ -28,12 +28,13 @@ export interface ChangePosition {
 
 const COLUMNS = `item_key, version, deleted, change_xid::text, source_time, slice_id::text, generation, batch_no, data::text as data`;
 
-const CHANGES = statement<FeedRow>(
+// `order by change_xid` would be the order of the texts in the result, in which 1000 comes before 999.
+export const CHANGES = statement<FeedRow>(
   "harvest.record.changes",
-  `select ${COLUMNS} from harvest.record
+  `select ${COLUMNS} from harvest.record r
    where endpoint_id = $1 and change_xid >= $2::xid8 and (change_xid, item_key) > ($2::xid8, $3)
      and change_xid < pg_snapshot_xmin(pg_current_snapshot())
-   order by change_xid, item_key limit $4`,
+   order by r.change_xid, r.item_key limit $4`,
 );
 // The last change of each endpoint is one step in the index.
 const AHEAD = statement<{ change_xid: string; next_xid: string }>(

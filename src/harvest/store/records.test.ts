@@ -3,6 +3,7 @@ import { useDatabase } from "../../../test/database.ts";
 import { until } from "../../../test/until.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import { recordChanges } from "../records.ts";
+import { CHANGES } from "./record-feed.ts";
 import { type IncomingRecord, putRecords, type RecordOrigin } from "./records.ts";
 
 const database = useDatabase();
@@ -184,6 +185,26 @@ describe("the feed of changes", () => {
     expect(change).toMatchObject({ item_key: "b", version: 2 });
   });
 
+  test("is in the order of the numbers of transactions, also where they get another digit", async () => {
+    const id = ++endpoints;
+    for (const key of ["a", "b", "c", "d"]) await put(id, record(key, key));
+    const xids = { a: "9", b: "10", c: "99", d: "100" };
+    for (const [key, xid] of Object.entries(xids)) {
+      await database.query("update harvest.record set change_xid = $3::xid8 where endpoint_id = $1 and item_key = $2", [
+        id,
+        key,
+        xid,
+      ]);
+    }
+    const seen: string[] = [];
+    for (let after: string | undefined, pages = 0; pages < 4; pages += 1) {
+      const { rows, next } = await recordChanges(database.db, id, { after, limit: 1 });
+      seen.push(...rows.map(({ item_key }) => item_key));
+      after = next;
+    }
+    expect(seen).toEqual(["a", "b", "c", "d"]);
+  });
+
   test("refuses a position that it did not give", async () => {
     for (const after of ["x", "1.2.3", "99999999999999999999", "-1", ""]) {
       await expect(recordChanges(database.db, 1, { after, limit: 2 })).rejects.toThrow(/`after`/);
@@ -205,10 +226,9 @@ describe("the feed of changes", () => {
     const [row] = await database.db.rows(
       statement<{ "QUERY PLAN": [{ Plan: { "Shared Hit Blocks": number; "Shared Read Blocks": number } }] }>(
         "test.feed.explain",
-        `explain (analyze, buffers, format json) select item_key from harvest.record
-         where endpoint_id = ${id} and change_xid >= '${xid}'::xid8 and (change_xid, item_key) > ('${xid}'::xid8, '')
-           and change_xid < pg_snapshot_xmin(pg_current_snapshot()) order by change_xid, item_key limit 10`,
+        `explain (analyze, buffers, format json) ${CHANGES.text}`,
       ),
+      [id, xid, "", 10],
     );
     const plan = row!["QUERY PLAN"][0].Plan;
     expect(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]).toBeLessThan(20);
