@@ -157,8 +157,9 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     expect(await row.innerText()).toContain("succeeded");
   });
 
-  test("a run of 10,000 nodes opens as a table that scrolls, and as a graph around one node", async () => {
-    const runId = await chains.run(manyNodes(10_000));
+  test("a chain of 10,000 nodes opens as a graph and as a text, its run as a table that scrolls and as a graph around one node", async () => {
+    const chainId = await chains.define(manyNodes(10_000));
+    const runId = await chains.start(chainId);
     const { page } = await browser.open(`/chains/runs/${runId}`);
     const table = page.getByRole("grid");
     await table.waitFor();
@@ -170,6 +171,19 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     await page.locator('[data-id="n5000"]').waitFor();
     expect(await page.locator(".react-flow__node").count()).toBeLessThanOrEqual(600);
     await chains.api.post(`/api/v1/runs/${runId}:stop`);
+
+    await page.goto(`${chains.url}/chains/${chainId}?tab=graph`);
+    await page.locator('.react-flow__node[data-id="n0"]').waitFor();
+    await page.goto(`${chains.url}/chains/${chainId}?tab=definition`);
+    const beside = page.locator('.react-flow__node[data-id="n0"]');
+    await beside.waitFor();
+    await page.getByText("No problems.").waitFor();
+    const line = page.locator(".cm-line", { hasText: /id: n3$/ });
+    await line.click();
+    await page.keyboard.press("End");
+    await page.keyboard.type(": x");
+    await page.locator("[data-any=true]").getByText("1 problem").waitFor();
+    await page.getByRole("region", { name: "Problems" }).getByText("line 12").waitFor();
   });
 
   test("a list says what its runs are now, wherever they are in it and whatever its filter is, and moves none", async () => {

@@ -76,9 +76,9 @@ const EVENTS = statement<CursorEventRow>(
   "harvest.cursor_event.list",
   `select slice_id::text, generation, cursor_key, direction_code, prev_value, new_value, observed_max_value, plan_id,
           task_id::text, run_id::text, created_at
-   from harvest.ing_cursor_event
+   from harvest.ing_cursor_event e
    where provenance_code = $1 and operation_code = $2 and namespace_scope_code = any('{EXPR,CUSTOM}') and namespace_key = $3
-   order by created_at desc, slice_id desc limit $4`,
+   order by e.created_at desc, e.slice_id desc limit $4`,
 );
 
 /** The newest first. */

@@ -4,7 +4,7 @@ import { statement } from "../../kernel/data/statement.ts";
 
 const NEXT = statement<{ id: string }>(
   "lineage.reread.next",
-  "select id::text from lineage.tenant where reread_after is not null order by id limit 1",
+  "select id::text from lineage.tenant t where reread_after is not null order by t.id limit 1",
 );
 /** A tenant with events to be read again, if there is one. */
 export const nextReread = async (db: Db): Promise<string | undefined> => (await db.rows(NEXT))[0]?.id;

@@ -3,17 +3,19 @@
  * that the text was made from, so that two people do not overwrite each other.
  */
 import { useNavigate } from "@tanstack/react-router";
-import { type KeyboardEvent, useMemo, useState } from "react";
+import { type KeyboardEvent, useEffect, useMemo, useState } from "react";
 import { ApiError } from "../../api/client.ts";
 import { refresh } from "../../api/live.ts";
 import { useWhyNot } from "../../app/use-why-not.ts";
+import { toastError } from "../../parts/actions/toasts.tsx";
 import { useAction } from "../../parts/actions/use-action.ts";
 import { Button } from "../../parts/controls/Button.tsx";
 import { DraftBar } from "../../parts/editor/DraftBar.tsx";
-import { useDraft } from "../../parts/editor/draft.ts";
+import { type Stored, useDraft } from "../../parts/editor/draft.ts";
 import { Editor } from "../../parts/editor/Editor.tsx";
 import type { Diagnostic } from "../../parts/editor/text.ts";
 import { useReadText } from "../../parts/editor/use-read-text.ts";
+import { Skeleton } from "../../parts/page/Page.tsx";
 import { useWords } from "../../words/words.ts";
 import type { Chain } from "../api.ts";
 import styles from "../definition.module.css";
@@ -21,7 +23,17 @@ import { DifferenceSummary } from "../versions/DifferenceSummary.tsx";
 import { differenceOf } from "../versions/difference.ts";
 import { chainWords } from "../words.ts";
 import { send, useSaveCheck } from "./check.ts";
-import { bodyOf, type ChainBody, chainText, diagnosticsOf, fieldsIn, NEW_CHAIN, pathToNode } from "./definition.ts";
+import {
+  bodyOf,
+  type ChainBody,
+  chainText,
+  chainTextApart,
+  diagnosticsOf,
+  fieldsIn,
+  isLarge,
+  NEW_CHAIN,
+  pathToNode,
+} from "./definition.ts";
 import { TextGraph } from "./TextGraph.tsx";
 import { definitionWords } from "./words.ts";
 
@@ -29,14 +41,36 @@ const NONE: readonly Diagnostic[] = [];
 
 /** Without a chain, a new one is made. */
 export function ChainEditor({ chain }: { chain?: Chain }) {
+  const stored = useStored(chain);
+  return stored ? <StoredEditor chain={chain} stored={stored} /> : <Skeleton />;
+}
+
+/** The text of a large chain is not there at once. */
+function useStored(chain: Chain | undefined): Stored | undefined {
+  const [written, setWritten] = useState<Stored>();
+  const atOnce = useMemo(() => {
+    if (!chain) return { text: NEW_CHAIN, version: 0 };
+    return isLarge(chain) ? undefined : { text: chainText(chain), version: chain.version };
+  }, [chain]);
+  useEffect(() => {
+    if (!chain || !isLarge(chain)) return undefined;
+    let isGone = false;
+    void chainTextApart(chain).then((text) => !isGone && setWritten({ text, version: chain.version }), toastError);
+    return () => {
+      isGone = true;
+    };
+  }, [chain]);
+  return atOnce ?? written;
+}
+
+function StoredEditor({ chain, stored }: { chain: Chain | undefined; stored: Stored }) {
   const text = useWords(definitionWords);
   const { versionOf } = useWords(chainWords);
   const navigate = useNavigate();
   const { isPending, run } = useAction();
   const why = useWhyNot("chain:write");
-  const stored = useMemo(() => ({ text: chain ? chainText(chain) : NEW_CHAIN, version: chain?.version ?? 0 }), [chain]);
   const draft = useDraft(`chain.${chain?.chainId ?? "new"}`, stored);
-  const { read, isCurrent } = useReadText(draft.text);
+  const { read, isCurrent, isFirst } = useReadText(draft.text);
   const asked = useMemo(() => read.value && bodyOf(read.value, !chain, text), [read, chain, text]);
   const body = asked && "body" in asked ? asked.body : undefined;
   const target = { chainId: chain?.chainId, version: draft.base };
@@ -55,7 +89,7 @@ export function ChainEditor({ chain }: { chain?: Chain }) {
       try {
         const { data } = await send(target, body, false);
         if (chain) {
-          draft.saved({ text: chainText(data), version: data.version });
+          draft.saved({ text: await chainTextApart(data), version: data.version });
           await refresh({ kind: "chain", id: data.chainId });
           return text.saved(data.version);
         }
@@ -116,6 +150,7 @@ export function ChainEditor({ chain }: { chain?: Chain }) {
           reveal={reveal}
         />
         <TextGraph
+          isUnread={isFirst}
           value={read.value}
           diagnostics={diagnostics}
           onOpen={(index) => read.value && setReveal({ path: pathToNode(read.value, index) })}

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "react";
 import type { Diagnostic } from "../../parts/editor/text.ts";
 import { Graph } from "../../parts/graph/Graph.tsx";
-import { Empty } from "../../parts/page/Page.tsx";
+import { Empty, Skeleton } from "../../parts/page/Page.tsx";
 import { useWords } from "../../words/words.ts";
 import styles from "../definition.module.css";
 import { iconOf } from "../states.ts";
@@ -10,6 +10,8 @@ import { nodesIn } from "./definition.ts";
 import { definitionWords } from "./words.ts";
 
 interface TextGraphProps {
+  /** The text has not been read yet. */
+  isUnread: boolean;
   /** Undefined while the text cannot be read. */
   value: Readonly<Record<string, unknown>> | undefined;
   diagnostics: readonly Diagnostic[];
@@ -17,7 +19,7 @@ interface TextGraphProps {
   onOpen(index: number): void;
 }
 
-export function TextGraph({ value, diagnostics, onOpen }: TextGraphProps) {
+export function TextGraph({ isUnread, value, diagnostics, onOpen }: TextGraphProps) {
   const text = useWords(definitionWords);
   const [last, setLast] = useState(value);
   if (value && value !== last) setLast(value);
@@ -43,8 +45,10 @@ export function TextGraph({ value, diagnostics, onOpen }: TextGraphProps) {
   );
   return (
     <section className={styles.graph} aria-label={text.preview}>
-      {isOld && <p className={styles.old}>{text.lastGraph}</p>}
-      {nodes.length === 0 ? (
+      {isOld && !isUnread && <p className={styles.old}>{text.lastGraph}</p>}
+      {isUnread ? (
+        <Skeleton />
+      ) : nodes.length === 0 ? (
         <Empty>{text.noGraph}</Empty>
       ) : (
         <Graph

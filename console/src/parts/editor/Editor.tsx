@@ -28,7 +28,7 @@ const NONE: readonly Diagnostic[] = [];
 export function Editor({ label, value, onChange, diagnostics = NONE, readOnly = false, reveal }: EditorProps) {
   const text = useWords(editorWords);
   const hint = useId();
-  const { read } = useReadText(value);
+  const { read, isFirst } = useReadText(value);
   const marks = useMemo(
     () => [...read.problems, ...diagnostics].map((one): Mark => ({ ...one, place: read.placeOf(one) })),
     [read, diagnostics],
@@ -57,7 +57,7 @@ export function Editor({ label, value, onChange, diagnostics = NONE, readOnly = 
           />
         </Suspense>
       </div>
-      {!readOnly && <Problems marks={marks} onPick={({ place }) => setPicked({ offset: place.from })} />}
+      {!readOnly && !isFirst && <Problems marks={marks} onPick={({ place }) => setPicked({ offset: place.from })} />}
     </div>
   );
 }

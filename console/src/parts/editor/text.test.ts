@@ -32,6 +32,13 @@ describe("a path of the server", () => {
     expect(lineOf()).toBe(1);
   });
 
+  test("leads through an alias to what it stands for", () => {
+    const text = "nodes:\n  - &first\n    id: a\n    cfg: {url: x}\n  - *first\n";
+    const lineIn = (...path: string[]) => readText(text).placeOf({ path }).line;
+    expect(lineIn("nodes", "1")).toBe(5);
+    expect(lineIn("nodes", "1", "cfg", "url")).toBe(4);
+  });
+
   test("is found in JSON as well", () => {
     const json = '{\n  "nodes": [\n    { "id": "a" }\n  ]\n}';
     expect(readText(json).placeOf({ path: ["nodes", "0", "id"] })).toMatchObject({ line: 3, column: 7 });

@@ -23,12 +23,23 @@ export interface Place {
   to: number;
 }
 
-export interface ReadText {
+/** What a text says, as plain data: a worker can answer it. */
+export interface Parsed {
   /** Undefined if the text cannot be read, or does not have named fields. */
   value: Readonly<Record<string, unknown>> | undefined;
   problems: readonly Diagnostic[];
   /** A definition is stored without them. */
   hasComments: boolean;
+  /** Where each line begins. */
+  lineStarts: number[];
+  /** Of each value, from its key to its end, by its path. */
+  ranges: ReadonlyMap<string, Range>;
+  /** The path of what an alias (`*name`) stands for, by the path of the alias. */
+  aliases: ReadonlyMap<string, string>;
+}
+type Range = readonly [from: number, to: number];
+
+export interface ReadText extends Parsed {
   placeOf(where: Pick<Diagnostic, "path" | "line" | "column">): Place;
 }
 
@@ -39,42 +50,47 @@ const kept = new Map<string, ReadText>();
 export function readText(text: string): ReadText {
   const known = kept.get(text);
   if (known) return known;
-  const read = parse(text);
+  const read = withPlaces(text, parseText(text));
   kept.set(text, read);
   const [oldest] = kept.keys();
   if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
   return read;
 }
 
-function parse(text: string): ReadText {
+export function withPlaces(text: string, parsed: Parsed): ReadText {
+  const { lineStarts, ranges, aliases } = parsed;
+  return {
+    ...parsed,
+    placeOf({ path, line, column = 1 }) {
+      if (path) return placeIn(text, lineStarts, ...rangeOf(path, ranges, aliases));
+      const start = lineStarts[(line ?? 1) - 1] ?? 0;
+      return placeIn(text, lineStarts, Math.min(start + column - 1, text.length));
+    },
+  };
+}
+
+export function parseText(text: string): Parsed {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const placeAt = (from: number, to = from): Place => {
-    const { line, col } = lines.linePos(from);
-    const end = text.indexOf("\n", from);
-    const lineEnd = end === -1 ? text.length : end;
-    return { line: Math.max(line, 1), column: Math.max(col, 1), from, to: Math.min(to > from ? to : lineEnd, lineEnd) };
-  };
+  const { lineStarts } = lines;
   const problems: Diagnostic[] = [...document.errors, ...document.warnings].map(({ pos, message }) => {
-    const { line, column } = placeAt(pos[0]);
+    const { line, column } = placeIn(text, lineStarts, pos[0]);
     return { message, severity: "error", line, column };
   });
   const value = problems.length === 0 ? valueOf(document, problems) : undefined;
   const seen = look(document);
   for (const from of seen.notJson) {
-    const { line, column } = placeAt(from);
+    const { line, column } = placeIn(text, lineStarts, from);
     problems.push({ message: "JSON has no such number.", severity: "error", line, column });
   }
-  return {
-    value,
-    problems,
-    hasComments: seen.hasComments,
-    placeOf({ path, line, column = 1 }) {
-      if (path) return placeAt(...rangeOf(document, path));
-      const start = lines.lineStarts[(line ?? 1) - 1] ?? 0;
-      return placeAt(Math.min(start + column - 1, text.length));
-    },
-  };
+  return { value, problems, hasComments: seen.hasComments, lineStarts, ...rangesIn(document) };
+}
+
+function placeIn(text: string, lineStarts: number[], from: number, to = from): Place {
+  const { line, col } = Object.assign(new LineCounter(), { lineStarts }).linePos(from);
+  const end = text.indexOf("\n", from);
+  const lineEnd = end === -1 ? text.length : end;
+  return { line: Math.max(line, 1), column: Math.max(col, 1), from, to: Math.min(to > from ? to : lineEnd, lineEnd) };
 }
 
 function valueOf(document: Document, problems: Diagnostic[]): ReadText["value"] {
@@ -105,24 +121,50 @@ function look(document: Document): { hasComments: boolean; notJson: readonly num
   return { hasComments, notJson };
 }
 
-/** From the key of the value to its end. */
-function rangeOf(document: Document, path: readonly string[]): [from: number, to: number] {
-  let node: unknown = document.contents;
-  let range: [number, number] = [0, 0];
+const ROOT = "";
+const inside = (path: string, step: string | number) => `${path}\u0000${step}`;
+
+/** Of the value that a path leads to, or of the nearest above it. */
+function rangeOf(path: readonly string[], ranges: Parsed["ranges"], aliases: Parsed["aliases"]): Range {
+  let at = ROOT;
+  let range: Range = [0, 0];
   for (const step of path) {
-    if (isAlias(node)) node = node.resolve(document);
-    if (isMap(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === step);
-      if (!pair) break;
-      const [from] = ends(pair.key) ?? range;
-      node = pair.value;
-      range = [from, ends(node)?.[1] ?? ends(pair.key)?.[1] ?? from];
-    } else if (isSeq(node)) {
-      node = node.items[Number(step)];
-      range = ends(node) ?? range;
-    } else break;
+    at = inside(aliases.get(at) ?? at, step);
+    const found = ranges.get(at);
+    if (!found) break;
+    range = found;
   }
   return range;
+}
+
+function rangesIn(document: Document): Pick<Parsed, "ranges" | "aliases"> {
+  const ranges = new Map<string, Range>();
+  const aliases = new Map<string, string>();
+  const anchors = new Map<string, string>();
+  function walk(node: unknown, path: string): void {
+    if (isAlias(node)) {
+      const target = anchors.get(node.source);
+      if (target !== undefined) aliases.set(path, target);
+    } else if (isNode(node) && "anchor" in node && typeof node.anchor === "string") anchors.set(node.anchor, path);
+    if (isMap(node)) {
+      for (const { key, value } of node.items) {
+        const [from, to] = ends(key) ?? [];
+        if (!isScalar(key) || from === undefined || to === undefined) continue;
+        const below = inside(path, String(key.value));
+        if (!ranges.has(below)) ranges.set(below, [from, ends(value)?.[1] ?? to]);
+        walk(value, below);
+      }
+    } else if (isSeq(node)) {
+      for (const [index, item] of node.items.entries()) {
+        const range = ends(item);
+        const below = inside(path, index);
+        if (range) ranges.set(below, range);
+        walk(item, below);
+      }
+    }
+  }
+  walk(document.contents, ROOT);
+  return { ranges, aliases };
 }
 
 function ends(node: unknown): [number, number] | undefined {

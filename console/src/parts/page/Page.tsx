@@ -89,7 +89,8 @@ export function Empty({ children, action }: { children: ReactNode; action?: Reac
   );
 }
 
-function Skeleton() {
+/** While there is nothing to show yet. */
+export function Skeleton() {
   const text = useWords(common);
   return (
     <div className={styles.skeleton} role="status" aria-label={text.loading}>

@@ -23,7 +23,7 @@ export const noteGap = async (db: Db, tenantId: string, error: string): Promise<
 
 const LIST = statement<Gap>(
   "lineage.mirror.gaps",
-  "select tenant_id::text, first_at, changes::float8 as changes, error from lineage.mirror_gap order by tenant_id limit 100",
+  "select tenant_id::text, first_at, changes::float8 as changes, error from lineage.mirror_gap g order by g.tenant_id limit 100",
 );
 /** The first hundred. */
 export const listGaps = (db: Db): Promise<Gap[]> => db.read(LIST);

@@ -9,7 +9,7 @@ export type EdgeKind = LineageEdgeKind | OwnedEdgeKind | TagEdgeKind;
 
 const TENANT_IDS = statement<{ id: string }>(
   "lineage.projected_tenant_ids",
-  "select id::text from lineage.tenant order by id",
+  "select id::text from lineage.tenant t order by t.id",
 );
 export const tenantIds = async (db: Queryable): Promise<string[]> => (await db.rows(TENANT_IDS)).map(({ id }) => id);
 
