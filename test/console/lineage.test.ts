@@ -164,6 +164,9 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     expect(await list.getByRole("row").count()).toBeLessThan(100);
     await page.getByRole("searchbox").fill("fresh_299");
     await page.getByText("11 rows").waitFor();
+    // The address has the filter too.
+    await page.reload();
+    await page.getByText("11 rows").waitFor();
     await list.getByText("refresh_2999", { exact: true }).click();
     await page.getByRole("heading", { name: "refresh_2999" }).waitFor();
   });

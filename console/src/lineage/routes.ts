@@ -33,6 +33,9 @@ export const assetRoute = createRoute({
     "to",
     "paths",
     "path",
+    // What is looked for among the neighbours, on each side.
+    "up",
+    "down",
     // Lists: filters, and the event that is open.
     "q",
     "kind",

@@ -18,8 +18,17 @@ import { Neighbours } from "./Neighbours.tsx";
 /** They have a place of their own. */
 const SHOWN_ELSEWHERE = new Set(["description", "content", "position"]);
 
-export function AssetOverview({ tenant, asset }: AssetViewProps) {
+export function AssetOverview({ tenant, asset, search, set }: AssetViewProps) {
   const text = useWords(lineage);
+  const neighbours = (direction: "up" | "down") => (
+    <Neighbours
+      tenant={tenant}
+      assetId={asset.id}
+      direction={direction}
+      q={search[direction] ?? ""}
+      onFilter={(q) => set({ [direction]: q })}
+    />
+  );
   return (
     <div className={styles.columns}>
       <div className={styles.stack}>
@@ -40,12 +49,8 @@ export function AssetOverview({ tenant, asset }: AssetViewProps) {
       </div>
       {hasLineage(asset.kind) && (
         <div className={styles.stack}>
-          <Panel title={asset.kind === "TABLE" ? text.writtenBy : text.upstream}>
-            <Neighbours tenant={tenant} assetId={asset.id} direction="up" />
-          </Panel>
-          <Panel title={asset.kind === "TABLE" ? text.readBy : text.downstream}>
-            <Neighbours tenant={tenant} assetId={asset.id} direction="down" />
-          </Panel>
+          <Panel title={asset.kind === "TABLE" ? text.writtenBy : text.upstream}>{neighbours("up")}</Panel>
+          <Panel title={asset.kind === "TABLE" ? text.readBy : text.downstream}>{neighbours("down")}</Panel>
         </div>
       )}
     </div>

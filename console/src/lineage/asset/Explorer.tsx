@@ -20,6 +20,8 @@ import { Neighbours } from "./Neighbours.tsx";
 
 const DEPTHS = ["1", "2", "3", "5", "10", "20"];
 const DIRECTIONS = ["both", "up", "down"] as const satisfies readonly Direction[];
+/** Of another list. */
+const NO_FILTER = { up: undefined, down: undefined };
 /** As many as are drawn without folding. */
 const NODES_MAX = 500;
 
@@ -84,9 +86,16 @@ export function Explorer({ tenant, asset, search, set }: AssetViewProps) {
             <Drawer
               key={search.list}
               title={(list.direction === "up" ? text.upstreamOf : text.downstreamOf)(listed.name)}
-              onClose={() => set({ list: undefined })}
+              onClose={() => set({ list: undefined, ...NO_FILTER })}
             >
-              <Neighbours tenant={tenant} assetId={list.id} direction={list.direction} tab="graph" />
+              <Neighbours
+                tenant={tenant}
+                assetId={list.id}
+                direction={list.direction}
+                q={search[list.direction] ?? ""}
+                onFilter={(q) => set({ [list.direction]: q })}
+                tab="graph"
+              />
             </Drawer>
           ) : (
             opened && (
@@ -110,7 +119,8 @@ export function Explorer({ tenant, asset, search, set }: AssetViewProps) {
               selected={opened?.id}
               onOpen={(id) => {
                 const hop = listOf(id);
-                set(hop === undefined ? { node: id, list: undefined } : { list: hop, node: undefined });
+                const opens = hop === undefined ? { node: id, list: undefined } : { list: hop, node: undefined };
+                set({ ...opens, ...NO_FILTER });
               }}
               onHop={(hop) => set({ expand: withHop(search.expand, hop) })}
               number={number}

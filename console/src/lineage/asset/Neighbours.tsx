@@ -1,6 +1,5 @@
 /** What lies directly before or after an asset, of any number: page by page, found by a part of the name on the server. */
 import { Link, useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
 import { onEndOf, useLiveList } from "../../api/live.ts";
 import { Filter } from "../../parts/controls/Select.tsx";
 import { DataList } from "../../parts/page/DataList.tsx";
@@ -21,16 +20,18 @@ interface NeighboursProps {
   tenant: string;
   assetId: string;
   direction: "up" | "down";
+  /** A part of the name; in the address. */
+  q: string;
+  onFilter(q: string | undefined): void;
   /** Opens the graph of the chosen one instead of its page. */
   tab?: "graph";
 }
 
-export function Neighbours({ tenant, assetId, direction, tab }: NeighboursProps) {
+export function Neighbours({ tenant, assetId, direction, q, onFilter, tab }: NeighboursProps) {
   const text = useWords(lineage);
   const shared = useWords(common);
   const { number } = useFormats();
   const navigate = useNavigate();
-  const [q, setQ] = useState("");
   const result = useLiveList<Listed<Neighbour>>(
     (cursor) => paths.neighbours(assetId, { tenant, direction, q: q.trim(), limit: PAGE, cursor }),
     ({ next }) => next,
@@ -47,7 +48,7 @@ export function Neighbours({ tenant, assetId, direction, tab }: NeighboursProps)
             <>
               {(rows.length > 10 || q !== "") && (
                 <div className={styles.listHead}>
-                  <Filter label={text.findNeighbour} value={q} onChange={setQ} />
+                  <Filter label={text.findNeighbour} value={q} onChange={(next) => onFilter(next || undefined)} />
                   <span className={styles.soft}>
                     {result.hasNextPage ? text.loadedSoFar(number(rows.length)) : shared.rows(number(rows.length))}
                   </span>
