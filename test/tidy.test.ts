@@ -86,6 +86,18 @@ const rules: Rule[] = [
     },
   },
   {
+    // `select id::text ... order by id` is in the order of the texts, in which 10 comes before 9.
+    sentence: "what is answered as text is ordered by its column, as in `order by t.id`",
+    violations: (files) =>
+      files
+        .filter(({ path }) => path.startsWith("src/") && !isTest(path))
+        .flatMap(({ path, text }) => orderedAsText(text).map((name) => `${path} orders by ${name}`)),
+    planted: {
+      path: "src/kernel/store.ts",
+      text: '/** Planted. */\nconst COLUMNS = "id::text, name";\nexport const LIST = `select ${COLUMNS} from a order by name, id limit 1`;\n',
+    },
+  },
+  {
     sentence: "SQL lives in store.ts, or in the files of store/, and in the kernel",
     violations: (files) =>
       paths(
@@ -317,4 +329,24 @@ function imports(files: readonly SourceFile[]): { path: string; target: string }
       target: join(path, "..", target),
     })),
   );
+}
+
+/** Names after `order by` that the same statement answers as text. */
+function orderedAsText(text: string): string[] {
+  const constants = new Map(
+    [...text.matchAll(/const (\w+) =\s*["`]([^"`]*)["`]/g)].map(([, name, value]) => [name, value]),
+  );
+  return [...text.matchAll(/`[^`]*`|"[^"\n]*"/g)].flatMap(([literal]) => {
+    const sql = literal.replaceAll(/\$\{(\w+)\}/g, (whole, name: string) => constants.get(name) ?? whole);
+    const texts = new Set(
+      [...sql.matchAll(/(\w+)::text(?: as (\w+))?(?=\s*,|\s+from\b)/g)].map(([, name, as]) => as ?? name),
+    );
+    const orders = [...sql.matchAll(/order by ([^)`"]*?)(?= limit| offset| for |\)|`|"|$)/g)].map(
+      ([, list = ""]) => list,
+    );
+    const names = orders.flatMap((list) =>
+      list.split(",").map((one) => /^\s*(\w+)/.exec(one.replace(/\w+\./, "."))?.[1]),
+    );
+    return names.filter((name) => name !== undefined && texts.has(name)).map(String);
+  });
 }

@@ -13,8 +13,8 @@ interface OldArrival extends ArrivalKey {
 const OLD = statement<OldArrival>(
   "arrivals.retention.old",
   `select table_name, op_time, sequence::text as sequence from (
-     select table_name, op_time, sequence, arrival_time from arrivals.metrics_etl_log
-     where sequence > $3::bigint order by sequence limit $2
+     select table_name, op_time, sequence, arrival_time from arrivals.metrics_etl_log l
+     where sequence > $3::bigint order by l.sequence limit $2
    ) oldest where arrival_time < now() - make_interval(days => $1) order by oldest.sequence`,
 );
 

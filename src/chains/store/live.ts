@@ -108,7 +108,7 @@ export function heldNodes(db: Queryable, session: string): Promise<HeldNode[]> {
 const LOCK = statement(
   "chains.run.lock",
   `select pg_advisory_xact_lock(hashtextextended('chains.run ' || run_id, 0))
-   from (select run_id::text from unnest($1::uuid[]) as r(run_id) order by run_id offset 0) r`,
+   from (select run_id::text from unnest($1::uuid[]) as r(run_id) order by r.run_id offset 0) r`,
 );
 
 /** Call it before any read: a statement that waits for a lock has a snapshot from before it got the lock. */

@@ -120,8 +120,8 @@ const STORED = "id::text, event::text, (extract(epoch from event_time) * 1000000
 // In the order of time, so that what is replayed comes in the order in which it happened.
 const BUFFERED = statement<StoredEvent>(
   "lineage.buffered_events",
-  `select ${STORED} from lineage.lineage_events
-   where tenant_id = $1 and apply_state = 'BUFFERED' order by event_time, id limit $2`,
+  `select ${STORED} from lineage.lineage_events e
+   where tenant_id = $1 and apply_state = 'BUFFERED' order by event_time, e.id limit $2`,
 );
 export const bufferedEvents = (tx: Queryable, tenantId: string, limit: number): Promise<StoredEvent[]> =>
   tx.rows(BUFFERED, [tenantId, limit]);

@@ -63,7 +63,7 @@ export const nodeStates = (db: Queryable, tenantId: string, ids: readonly string
 const NODES_AFTER = statement<NodeState>(
   "lineage.projected_nodes_after",
   `select ${NODE} from (
-     select * from lineage.node where tenant_id = $1 and id > $2 and deleted_at is null order by id limit $3
+     select * from lineage.node x where tenant_id = $1 and id > $2 and deleted_at is null order by x.id limit $3
    ) n ${BESIDE_NODE} order by n.id`,
 );
 export const nodeStatesAfter = (db: Queryable, tenantId: string, id: string, limit: number): Promise<NodeState[]> =>
@@ -84,7 +84,7 @@ export const childrenOf = (db: Queryable, tenantId: string, ids: readonly string
 const PLACES_AFTER = statement<PlaceState>(
   "lineage.projected_places_after",
   `select c.id::text, c.kind, p.id::text as parent_id from (
-     select * from lineage.node where tenant_id = $1 and id > $2 and deleted_at is null order by id limit $3
+     select * from lineage.node x where tenant_id = $1 and id > $2 and deleted_at is null order by x.id limit $3
    ) c left join lineage.node p on p.tenant_id = $1 and p.id = c.parent_id and p.deleted_at is null
    order by c.id`,
 );
@@ -135,8 +135,8 @@ export interface PagedEdge extends EdgeState {
 const EDGES_AFTER = statement<PagedEdge>(
   "lineage.projected_edges_after",
   `select ${EDGE}, a.id is not null and b.id is not null as exists from (
-     select * from lineage.edge where tenant_id = $1 and (src, kind, dst) > ($2::int8, $3::text, $4::int8)
-     order by src, kind, dst limit $5
+     select * from lineage.edge x where tenant_id = $1 and (src, kind, dst) > ($2::int8, $3::text, $4::int8)
+     order by x.src, x.kind, x.dst limit $5
    ) e
    left join lineage.node a on a.tenant_id = $1 and a.id = e.src and a.deleted_at is null
    left join lineage.node b on b.tenant_id = $1 and b.id = e.dst and b.deleted_at is null
