@@ -125,7 +125,7 @@ const NO_CODE = new Set(
   [
     "SQL YAML JSON CSV KPI URL UTC HTTP API TLS GET HARVEST",
     // Names that the data of this test has.
-    "COSTS items extract noop sql publish nightly duckdb orders shop lake spark total price decimal daily millrace m t key",
+    "COSTS items extract noop sql publish nightly duckdb orders shop lake spark total price decimal daily millrace m t key first second",
     "database revenue_by_shop_and_region refresh_revenue_by_shop_and_region",
   ].flatMap((line) => line.split(" ")),
 );

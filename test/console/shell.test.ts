@@ -221,10 +221,14 @@ describe.runIf(hasBrowser)("the console", () => {
   });
 
   test("creates a key that is shown once, and revokes it after a question", async () => {
+    const tenant = { id: 7, code: "acme", name: "Acme" };
+    expect((await millrace.api.post("/api/v1/lineage/tenants", tenant)).status).toBe(201);
     const { page } = await console.open("/admin");
     await page.getByRole("button", { name: "New key" }).click();
     await page.getByLabel("Name").fill("made by hand");
-    await page.getByLabel("run:read").check();
+    await page.getByLabel("lineage:write").check();
+    await page.getByRole("dialog").getByLabel("Tenant").selectOption("7 · acme");
+    await page.getByRole("dialog").getByLabel("Events of").selectOption("catalog (Gravitino)");
     await page.getByRole("button", { name: "Create" }).dblclick();
     await page.getByText("This key is shown only now.").waitFor();
     expect(await page.getByRole("dialog").locator("code").textContent()).toMatch(/^mlr_[\w-]{43}$/);
@@ -236,8 +240,15 @@ describe.runIf(hasBrowser)("the console", () => {
     // The second click of the person has not made another one.
     const { body } = await millrace.api.get<{ items: { name: string; revokedAt?: string }[] }>("/api/v1/keys");
     expect(body.items.filter(({ name }) => name === "made by hand")).toMatchObject([
-      { revokedAt: expect.any(String) as string },
+      { revokedAt: expect.any(String) as string, tenantId: 7, source: "GRAVITINO" },
     ]);
+    // What the audit log is about is one click away.
+    await page.getByRole("link", { name: "Audit log" }).click();
+    await page
+      .getByRole("row", { name: /tenant\.create/ })
+      .getByRole("link", { name: "7", exact: true })
+      .click();
+    await page.getByRole("complementary", { name: /acme/ }).waitFor();
   });
 
   test("keeps the page and the draft when the session ends, and goes on after signing in", async () => {

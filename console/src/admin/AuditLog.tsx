@@ -5,6 +5,7 @@ import { withQuery } from "../api/client.ts";
 import { serverClock } from "../api/clock.ts";
 import { onEndOf, useLiveList } from "../api/live.ts";
 import { Button } from "../parts/controls/Button.tsx";
+import { GoTo } from "../parts/controls/GoTo.tsx";
 import { Filter, Select } from "../parts/controls/Select.tsx";
 import { Drawer, Split } from "../parts/dialogs/Drawer.tsx";
 import { type Column, DataList } from "../parts/page/DataList.tsx";
@@ -16,6 +17,7 @@ import { useWords } from "../words/words.ts";
 import styles from "./admin.module.css";
 import { AUDIT, type AuditItem, type AuditPage } from "./api.ts";
 import { type AdminSearch, SINCE } from "./routes.ts";
+import { targetHref } from "./targets.ts";
 import { admin } from "./words.ts";
 
 const PAGE_ROWS = 200;
@@ -62,7 +64,7 @@ export function AuditLog() {
       ),
     },
     { name: "action", title: text.what, width: "minmax(120px, 1fr)", cell: (one) => one.action },
-    { name: "target", title: text.target, width: "minmax(160px, 2fr)", cell: ({ target }) => target },
+    { name: "target", title: text.target, width: "minmax(160px, 2fr)", cell: (item) => <Target item={item} /> },
     { name: "address", title: text.from, width: "130px", wideOnly: true, cell: ({ address }) => address },
   ];
   const isFiltered = [who, action, what, since].some((one) => one !== undefined);
@@ -132,6 +134,14 @@ function AuditFilters({ search: { who, action, what, since }, actions, set }: Fi
   );
 }
 
+function Target({ item }: { item: AuditItem }) {
+  return (
+    <GoTo href={targetHref(item)}>
+      <span title={item.target}>{item.target}</span>
+    </GoTo>
+  );
+}
+
 function AuditDrawer({ item, onClose }: { item: AuditItem; onClose(): void }) {
   const text = useWords(admin);
   const shared = useWords(common);
@@ -142,7 +152,7 @@ function AuditDrawer({ item, onClose }: { item: AuditItem; onClose(): void }) {
           [shared.time, <Time key="at" at={item.at} />],
           [text.who, item.actor],
           [text.what, item.action],
-          [text.target, item.target],
+          [text.target, <Target key="target" item={item} />],
           [text.from, item.address],
           [text.request, <code key="request">{item.requestId}</code>],
         ]}

@@ -1,8 +1,11 @@
 /** The keys of the API: who may do what, made by whom. */
 import { useState } from "react";
+import type { Source } from "../../../src/lineage/extract/source.ts";
 import { act, pathTo } from "../api/client.ts";
 import { refresh, useLive } from "../api/live.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
+import { paths } from "../lineage/api.ts";
+import { lineage } from "../lineage/words.ts";
 import { useAction } from "../parts/actions/use-action.ts";
 import { Button } from "../parts/controls/Button.tsx";
 import { Dialog } from "../parts/dialogs/Dialog.tsx";
@@ -13,12 +16,17 @@ import { Loaded, Panel } from "../parts/page/Page.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
 import { Time } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
+import { wordFor } from "../words/table.ts";
 import { useWords } from "../words/words.ts";
-import { KEYS, type KeyItem, type KeysReply } from "./api.ts";
+import { KEYS, type KeyItem, type KeysReply, type TenantsReply } from "./api.ts";
 import { admin } from "./words.ts";
+
+/** Whose events a key sends. */
+const SOURCES = ["COMPUTE_ENGINE", "GRAVITINO"] as const satisfies readonly Source[];
 
 export function KeyList() {
   const text = useWords(admin);
+  const names = useWords(lineage);
   const shared = useWords(common);
   const result = useLive<KeysReply>(KEYS, [{ kind: "key" }]);
   const [isCreating, setCreating] = useState(false);
@@ -67,6 +75,13 @@ export function KeyList() {
                 cell: ({ scopes }) => <span title={scopes.join(", ")}>{scopes.join(", ")}</span>,
               },
               { name: "tenant", title: text.tenant, width: "70px", wideOnly: true, cell: ({ tenantId }) => tenantId },
+              {
+                name: "source",
+                title: text.eventsOf,
+                width: "minmax(90px, 1fr)",
+                wideOnly: true,
+                cell: ({ source }) => source && wordFor(names, `source_${source}`, source),
+              },
               {
                 name: "hint",
                 title: text.begins,
@@ -128,6 +143,8 @@ export function KeyList() {
 
 function NewKeyDialog({ scopes: offered, onClose }: { scopes: readonly string[]; onClose(): void }) {
   const text = useWords(admin);
+  const names = useWords(lineage);
+  const tenants = useLive<TenantsReply>(paths.tenants(), [{ kind: "tenant" }]).data?.items ?? [];
   const [scopes, setScopes] = useState<readonly string[]>([]);
   const [created, setCreated] = useState<{ name: string; key: string }>();
   if (created !== undefined)
@@ -135,12 +152,25 @@ function NewKeyDialog({ scopes: offered, onClose }: { scopes: readonly string[];
   return (
     <FormDialog
       title={text.createTitle}
-      fields={[{ name: "name", label: text.keyName, maxLength: 128 }]}
+      fields={[
+        { name: "name", label: text.keyName, maxLength: 128 },
+        {
+          name: "tenant",
+          label: text.tenant,
+          options: [["", text.everyTenant], ...tenants.map(({ id, code }) => [String(id), `${id} · ${code}`] as const)],
+        },
+        {
+          name: "source",
+          label: text.eventsOf,
+          options: [["", text.unbound], ...SOURCES.map((one) => [one, names[`source_${one}`]] as const)],
+        },
+      ]}
       submit={text.create}
       isDisabled={scopes.length === 0}
       onClose={onClose}
-      onSubmit={async ({ name }) => {
-        const { key } = await act<{ key: string }>(KEYS, "POST", { name, scopes });
+      onSubmit={async ({ name, tenant, source }) => {
+        const bound = { ...(tenant !== "" && { tenantId: Number(tenant) }), ...(source !== "" && { source }) };
+        const { key } = await act<{ key: string }>(KEYS, "POST", { name, scopes, ...bound });
         setCreated({ name, key });
         await refresh({ kind: "key" });
       }}
