@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { openRecordingDb, type RecordingDb } from "../../../test/plans.ts";
 import type { Db } from "../../kernel/data/db.ts";
+import { PRIORITIES } from "../spec/snapshot.ts";
 import {
   changesOf,
   landingLease,
@@ -46,7 +47,10 @@ async function turn(source: TestSource, planId: string): Promise<void> {
   });
 }
 
-/** Windows of the years before, complete and landed, with records and earlier versions of them. */
+/**
+ * Windows of the years before, complete and landed, with records and earlier versions of them, and four times as
+ * many of harvests that are due again later.
+ */
 async function addHistory({ endpointId, source }: TestSource, planId: string): Promise<void> {
   await database.query(
     `with slice as (
@@ -60,6 +64,12 @@ async function addHistory({ endpointId, source }: TestSource, planId: string): P
        insert into harvest.ing_task_run_batch (plan_month, slice_id, generation, batch_no, run_id, task_id, plan_id, endpoint_id,
          expr_hash, phase, request, response_digest, stats, id_hashes, change_xid)
        select '2026-08-01', slice_id, 1, 1, 1, 1, $1, $3, '', 1, '{}', '{}', '{}', '', slice_no::text::xid8 from slice
+     ),
+     retried as (
+       insert into harvest.landing (endpoint_id, op_time, table_name, window_from, window_to, plan_id, status_code, priority, due_at)
+       select $3, slice_no || 'R' || n, 'crossref_works', window_from, window_from + interval '1 day', $1, 'PENDING', 100,
+         now() + interval '1 hour'
+       from slice, generate_series(1, 4) n
      ),
      landing as (
        insert into harvest.landing (endpoint_id, op_time, table_name, window_from, window_to, plan_id, status_code)
@@ -92,6 +102,7 @@ test("plans made on an empty database go by the index on a full one", async () =
     { key: "a", title: "A, corrected" },
     { key: "b", title: "B" },
   ]);
+  await database.query("update harvest.ing_plan set priority = $2 where plan_id = $1", [planId, PRIORITIES.BACKFILL]);
   for (let round = 0; round < 12; round += 1) await turn(source, planId); // Postgres may choose a generic plan after five executions.
   await addHistory(source, planId);
   calls.clear();

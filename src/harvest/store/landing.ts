@@ -90,6 +90,7 @@ export const landingLease = leaseOn({
   state: { column: "status_code", ready: ["PENDING"], leased: "LANDING", dead: "FAILED" },
   dueAt: "due_at",
   orderBy: "t.priority, t.due_at, t.endpoint_id, t.op_time",
+  levels: "t.priority",
   fence: "fence",
   hold: { by: "session", session: "session_id" },
   lost: { column: "lost_count", error: "last_error" },

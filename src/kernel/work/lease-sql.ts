@@ -74,6 +74,35 @@ export function leaseSql(spec: LeaseSpec): LeaseSql {
          ${spec.lost.column} = t.${spec.lost.column} + 1, ${backToReady}${also(onReturn)}`;
   }
 
+  /**
+   * The levels of the queue, one step of the ready index each. A claim reads level by level, so that each is a range of the index
+   * in its order. As one range, the items of the first level that are due later come before those of the next, and while statistics
+   * know of no ready item, the planner reads and sorts all items of the queue instead.
+   */
+  function levelsOf(expression: string, where: string): string {
+    const next = (bound: string) =>
+      `select ${expression} as level from ${table} t where ${inQueue}${where}${bound} order by 1 limit 1`;
+    return `(
+               with recursive levels(level) as (
+                 (${next("")})
+                 union all
+                 select (${next(` and ${expression} > levels.level`)}) from levels where level is not null
+               )
+               select level from levels where level is not null
+             ) l`;
+  }
+
+  function claimed(): string {
+    const of = (where: string) =>
+      `select ${key("t")} from ${table} t where ${ready}${where} order by ${spec.orderBy} limit $1 for update skip locked`;
+    if (spec.levels === undefined) return of("");
+    // The limit of all stops the join, so no more rows are locked than are taken. As an array, the planner expects few levels, and so
+    // few rows: for more it would read the whole table to update them, while statistics know of a few.
+    return `select t.* from unnest(array(select level from ${levelsOf(spec.levels, "")} order by level)) as l(level), lateral (
+         ${of(` and ${spec.levels} = l.level`)}
+       ) t limit $1`;
+  }
+
   function byKey({ column, limit, fairBy }: NonNullable<LeaseSpec["concurrency"]>): NonNullable<LeaseSql["byKey"]> {
     const running = `(select count(*) from ${table} t where ${leased} and t.${column} = k.key)`;
     // The rank of an item counts what its key already holds, so the key that holds least goes first.
@@ -83,19 +112,10 @@ export function leaseSql(spec: LeaseSpec): LeaseSql {
       `select t.${column} as key from ${table} t where ${ready} and t.${column} ${bound} order by 1 limit 1`;
     const ofRoom = (where: string) => `select t.* from ${table} t where ${ready} and t.${column} = room.key${where}
              order by ${spec.orderBy} limit greatest(least(room.free, $1), 0)`;
-    const nextLevel = (bound: string) =>
-      `select ${fairBy} as level from ${table} t where ${inQueue} and t.${column} = room.key${bound} order by 1 limit 1`;
-    // Level by level, so that each is a range of the ready index in its order. As one range, the items of the first level that
-    // are due later come before those of the next, and while statistics know of no ready item, the planner reads and sorts all
-    // items of the key instead.
-    const byLevel = `select t.* from (
-               with recursive levels(level) as (
-                 (${nextLevel("")})
-                 union all
-                 select (${nextLevel(` and ${fairBy} > levels.level`)}) from levels where level is not null
-               )
-               select level from levels where level is not null
-             ) l, lateral (
+    const ofKey =
+      fairBy === undefined
+        ? ofRoom("")
+        : `select t.* from ${levelsOf(fairBy, ` and t.${column} = room.key`)}, lateral (
                ${ofRoom(` and ${fairBy} = l.level`)}
              ) t order by ${spec.orderBy} limit greatest(least(room.free, $1), 0)`;
     return {
@@ -118,7 +138,7 @@ export function leaseSql(spec: LeaseSpec): LeaseSql {
            from unnest($${hold.by === "item" ? 4 : 3}::text[]) as k(key)
          ), candidates as materialized (
            select c.*${fairBy === undefined ? "" : ", room.taken as lease_taken"} from room, lateral (
-             ${fairBy === undefined ? ofRoom("") : byLevel}
+             ${ofKey}
            ) c
          ), chosen as materialized (
            select ${key("t")} from ${fairBy === undefined ? `candidates t order by ${spec.orderBy}` : ranked} limit $1
@@ -131,7 +151,7 @@ export function leaseSql(spec: LeaseSpec): LeaseSql {
   return {
     // "materialized" is required: a locking subquery that ran twice would lock more rows than the limit.
     claim: `with picked as materialized (
-       select ${key("t")} from ${table} t where ${ready} order by ${spec.orderBy} limit $1 for update skip locked
+       ${claimed()}
      ) ${take}`,
     byKey: spec.concurrency && byKey(spec.concurrency),
     drop: holding.drop,

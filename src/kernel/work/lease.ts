@@ -43,6 +43,8 @@ export interface LeaseSpec {
   dueAt?: string;
   /** The order of ready items: priority, age, key. Matches the partial index. */
   orderBy: string;
+  /** The first expression of `orderBy`, where few values of it share the queue, each with items that are due later. */
+  levels?: string;
   fence: string;
   hold: { by: "item"; owner: string; until: string } | { by: "session"; session: string };
   /** Lost holders, counted separately from failures, so that an item that kills its workers becomes dead. */
