@@ -123,6 +123,9 @@ describe("a backfill that divides a slice into parts stops between two counts", 
         status: "COMPLETE",
         reconciliation: { expected: 45, received: 45, gaps: 0 },
       });
+      // What was counted before the stop is not counted again.
+      const asked = harvests.server.asked(source).map(kindOf);
+      expect(asked.filter((kind) => kind === "book")).toHaveLength(asked.filter((kind) => kind === "article").length);
     };
     return { source, planId, release: count.release, isCompleted };
   }

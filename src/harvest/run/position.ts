@@ -5,6 +5,7 @@
  * follows: many sources send one with the last page. So a list ends where the source says so (`hasMorePath`, no token, no URL,
  * the announced total), or with an empty page.
  */
+import type { Counted } from "../slice/divide.ts";
 import type { PageRange } from "../slice/parts.ts";
 import type { EndpointSpec } from "../spec/snapshot.ts";
 
@@ -21,6 +22,8 @@ export interface Position {
   isListed?: true;
   /** No request was under way when the last run ended, so a token that can be used once can still be used. */
   isClean?: boolean;
+  /** Of a run that stopped while it divided the slice, in its checkpoint only. */
+  counted?: Counted;
 }
 
 /** What a page tells of its list. */

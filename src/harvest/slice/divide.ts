@@ -14,6 +14,12 @@ export interface CountedPart {
   total: number;
 }
 
+/** What is counted of a slice that has so many records, by the JSON of each part. */
+export interface Counted {
+  total: number;
+  parts: Record<string, number>;
+}
+
 /** `stop` is why no more can be counted now. */
 export type Count<Stop> = (part: Part) => Promise<{ total: number } | { stop: Stop }>;
 

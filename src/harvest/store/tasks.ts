@@ -3,6 +3,7 @@ import { toArrays, unnest } from "../../kernel/data/batch.ts";
 import type { Queryable, Tx } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import { leaseOn, returning } from "../../kernel/work/lease.ts";
+import type { Counted } from "../slice/divide.ts";
 import type { Part } from "../slice/parts.ts";
 import type { Snapshot } from "../spec/snapshot.ts";
 import type { RunState } from "../states.ts";
@@ -191,6 +192,17 @@ const END_RUN = statement(
   `update harvest.ing_task_run set status_code = $2, ended_at = now(), stats = $3, error = $4, checkpoint = $5
    where run_id = $1 and status_code = 'RUNNING'`,
 );
+
+const COUNTS = statement<{ counted: Counted }>(
+  "harvest.run.counts",
+  `select checkpoint -> 'counted' as counted from harvest.ing_task_run
+   where task_id = $1 and checkpoint ? 'counted' order by attempt_no desc limit 1`,
+);
+
+/** What the last run that stopped while it divided the slice had counted. */
+export async function countsOfTask(db: Queryable, taskId: string): Promise<Counted | undefined> {
+  return (await db.rows(COUNTS, [taskId]))[0]?.counted;
+}
 
 const END_OF_TASKS = statement(
   "harvest.run.end_of_tasks",
