@@ -135,6 +135,8 @@ export interface Pause {
   at: string;
   by: string;
   reason: string | null;
+  /** Made by Millrace, since access to the endpoint is refused. */
+  automatic: boolean;
 }
 type Verdict = "ok" | "warn" | "fail";
 export interface ConnectionCheck {

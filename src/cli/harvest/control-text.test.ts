@@ -5,13 +5,18 @@ import { pausesText, resumedText } from "./pauses.ts";
 import { whyText } from "./why.ts";
 
 test("what is paused is listed with who, since when and why", () => {
-  const pause = { source: "crossref", at: "2026-11-16T18:02:56.123Z", by: "ann" };
+  const pause = { source: "crossref", at: "2026-11-16T18:02:56.123Z", by: "ann", automatic: false };
   const items = [
     { ...pause, endpoint: null, operation: null, reason: "maintenance" },
     { ...pause, endpoint: "works", operation: "BACKFILL", reason: null },
+    { ...pause, endpoint: "dois", operation: null, by: "Millrace", reason: "GET / answered 401", automatic: true },
   ];
   expect(pausesText({ items })).toBe(
-    "crossref is paused by ann since 2026-11-16T18:02:56Z: maintenance\ncrossref/works BACKFILL is paused by ann since 2026-11-16T18:02:56Z",
+    [
+      "crossref is paused by ann since 2026-11-16T18:02:56Z: maintenance",
+      "crossref/works BACKFILL is paused by ann since 2026-11-16T18:02:56Z",
+      "crossref/dois is paused by Millrace (access is refused) since 2026-11-16T18:02:56Z: GET / answered 401",
+    ].join("\n"),
   );
   expect(resumedText({ items })).toMatch(
     /^Still paused, each until it is resumed with the flags.*:\ncrossref is paused by ann/,

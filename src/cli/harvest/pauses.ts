@@ -12,6 +12,8 @@ export interface PausesReply {
     at: string;
     by: string;
     reason: string | null;
+    /** Made by Millrace. */
+    automatic: boolean;
   }[];
 }
 
@@ -55,10 +57,11 @@ function change(client: Client, given: Given, action: "pause" | "resume", more: 
 
 export function pausesText({ items }: PausesReply): string {
   return items
-    .map(({ source, endpoint, operation, at, by, reason }) => {
+    .map(({ source, endpoint, operation, at, by, reason, automatic }) => {
       const what = [endpoint === null ? source : `${source}/${endpoint}`, operation ?? ""].join(" ").trim();
       const why = reason === null ? "" : `: ${reason}`;
-      return printable(`${what} is paused by ${by} since ${toSeconds(at)}${why}`);
+      const who = automatic ? "Millrace (access is refused)" : by;
+      return printable(`${what} is paused by ${who} since ${toSeconds(at)}${why}`);
     })
     .join("\n");
 }

@@ -207,6 +207,7 @@ function pausesReply(rows: Awaited<ReturnType<Pauses["list"]>>) {
       at: row.paused_at,
       by: row.paused_by,
       reason: row.reason,
+      automatic: row.is_automatic,
     })),
   };
 }

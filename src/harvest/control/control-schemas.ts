@@ -26,6 +26,7 @@ export const PausesReply = Type.Object({
       at: ReplyTime,
       by: Type.String(),
       reason: Nullable(Type.String()),
+      automatic: Type.Boolean({ description: "Made by Millrace, since access to the endpoint is refused." }),
     }),
   ),
 });

@@ -241,7 +241,12 @@ describe("an endpoint whose access is refused", () => {
     await post(`/sources/${source}:pause`, { operation: "HARVEST" });
     open();
     await harvests.applyEndpoints(source, { budget: { concurrency: 1 } }, more); // As it was, which changes nothing.
-    expect((await get<{ items: Json[] }>(`/pauses?source=${source}`)).items).toHaveLength(2);
+    expect(await get(`/pauses?source=${source}`)).toMatchObject({
+      items: [
+        { endpoint: null, automatic: false },
+        { endpoint: "items", automatic: true },
+      ],
+    });
     await harvests.applyEndpoints(source, { budget: { concurrency: 1, maxRequests: 100 } }, more);
     expect(await get(`/pauses?source=${source}`)).toMatchObject({
       items: [{ endpoint: null, operation: "HARVEST", by: "MILLRACE_ADMIN_KEY" }],

@@ -81,7 +81,7 @@ export function PauseList({ source }: { source: string }) {
   );
 }
 
-function PauseLine({ pause: { source, endpoint, operation, at, by, reason } }: { pause: Pause }) {
+function PauseLine({ pause: { source, endpoint, operation, at, by, reason, automatic } }: { pause: Pause }) {
   const text = useWords(controlWords);
   const lacked = useWhyNot("harvest:control");
   const { run, isPending } = useAction();
@@ -97,7 +97,7 @@ function PauseLine({ pause: { source, endpoint, operation, at, by, reason } }: {
       <StateMark state="stopped" label={text.paused} />
       <b>{what || source}</b>
       <span className={styles.soft}>
-        {text.pausedBy(by)}, <Time at={at} relative />
+        {automatic ? text.pausedByMillrace : text.pausedBy(by)}, <Time at={at} relative />
       </span>
       {reason !== null && <span>{reason}</span>}
       <Button icon="play" isPending={isPending} why={lacked} onPress={resume}>
