@@ -224,6 +224,19 @@ describe("a consumer", () => {
     expect(left.every(({ state, attempt }) => state === "ready" && attempt === 0)).toBe(true);
   });
 
+  test("keeps an event whose topic only another version knows, for that", async () => {
+    const { name, ...consumer } = consumerOf();
+    const newer = outboxOf({ name, topics: ["topic", "new"] });
+    const older = outboxOf({ ...consumer, name });
+    await emit(newer.outbox, [event({ topic: "new" })]);
+    await deliver(older.relay);
+    expect(await rows()).toMatchObject([{ state: "ready", last_error: `${name} has no topic new here` }]);
+    await makeDue();
+    await deliver(newer.relay);
+    expect(newer.delivered).toMatchObject([{ topic: "new" }]);
+    expect(await rows()).toEqual([]);
+  });
+
   test("cannot be added after the first event, which it would have missed", async () => {
     const outbox = createOutbox([], wake);
     outbox.consume(consumerOf({ name: "early" }));

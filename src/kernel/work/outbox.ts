@@ -189,6 +189,8 @@ function createRelay(consumer: OutboxConsumer, lease: ConsumerLease, deps: Relay
     const held = { id: row.id, fence: row.fence };
     try {
       const event = { eventId: row.event_id, topic: row.topic, payload: row.payload };
+      // While versions are replaced, a process of the other one has it.
+      if (!consumer.topics.includes(row.topic)) throw new Error(`${consumer.name} has no topic ${row.topic} here`);
       await inTime(consumer.timeoutMs, signal, (limited) => consumer.deliver(event, limited));
       failures.delivered();
       return { ...held, outcome: "delivered" };
