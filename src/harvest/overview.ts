@@ -14,7 +14,7 @@ import {
 import type { Range } from "../kernel/overview/range.ts";
 import { waitingOf } from "../kernel/overview/waiting-rows.ts";
 import type { Clock } from "../kernel/time/clock.ts";
-import { resumeCommand } from "./control/doctor.ts";
+import { resumeCommand } from "./control/pause-text.ts";
 import { behindOf, reachText } from "./health.ts";
 import { lagSecondsOf } from "./plan/reads.ts";
 import { closedUntil } from "./plan/window.ts";

@@ -1,7 +1,8 @@
 /** The doctor's check of pauses: endpoints whose access is refused, and pauses that may have been forgotten. */
 import type { DoctorCheck } from "../../kernel/doctor.ts";
 import { counted } from "../../kernel/text/sentences.ts";
-import { type PauseRow, readPauseAges } from "../store/pauses.ts";
+import { readPauseAges } from "../store/pauses.ts";
+import { pausedText, resumeCommand } from "./pause-text.ts";
 
 /** A pause that is older may have been forgotten. */
 const LONG_DAYS = 1;
@@ -15,7 +16,10 @@ export const pausesCheck: DoctorCheck = {
     const [long] = pauses.filter(({ is_long, is_automatic }) => is_long && !is_automatic);
     const named = [...refused.slice(0, NAMED_MAX), ...(long ? [long] : [])];
     if (named.length === 0) return { verdict: "ok", found: `Paused: ${counted(pauses.length, "part")} of sources.` };
-    const more = refused.length > NAMED_MAX ? [`${refused.length - NAMED_MAX} more are paused by Millrace.`] : [];
+    const more =
+      refused.length > NAMED_MAX
+        ? [`Millrace has paused ${counted(refused.length - NAMED_MAX, "more endpoint")}.`]
+        : [];
     return {
       verdict: "warning",
       found: [...named.map(pausedText), ...more].join(" "),
@@ -24,25 +28,3 @@ export const pausesCheck: DoctorCheck = {
     };
   },
 };
-
-function pausedText({
-  provenance_code: source,
-  endpoint_name,
-  operation_code,
-  paused_by,
-  paused_at,
-  reason,
-}: PauseRow) {
-  const endpoint = endpoint_name === null ? "" : `/${endpoint_name}`;
-  const scope = `${source}${endpoint}${operation_code === null ? "" : ` ${operation_code}`}`;
-  const since = `${paused_at.toISOString().slice(0, 19)}Z${reason === null ? "" : `: ${reason}`}`;
-  return `${scope} is paused by ${paused_by} since ${since}. Nothing of it is harvested.`;
-}
-
-export function resumeCommand({ provenance_code: source, endpoint_name, operation_code }: PauseRow): string {
-  const flags = [
-    endpoint_name === null ? "" : ` --endpoint ${endpoint_name}`,
-    operation_code === null ? "" : ` --operation ${operation_code.toLowerCase()}`,
-  ].join("");
-  return `millrace harvest resume ${source}${flags}`;
-}
