@@ -91,7 +91,6 @@ test("two executors together keep to the rate that the definition declares, and 
   const simulator = await startSimulatorOf("europepmc", options);
   onTestFinished(() => simulator.close());
   const [api] = await Promise.all([millraceFor(simulator), millraceFor(simulator, "worker")]);
-  const startedMs = performance.now();
   // Two a second, one after the other; what the source allows is one more.
   const source = await applySource(api, "europepmc", simulator, { rateLimit: {}, pagination: { pageSize: 10 } });
   const ended = await endOf(api, (await plan(api, { source, window: windowOf(simulator) })).planId);
@@ -101,7 +100,6 @@ test("two executors together keep to the rate that the definition declares, and 
   expect(traffic).toMatchObject({ requests: 8, refused: 0 });
   expect(traffic?.worstSecond).toBeLessThanOrEqual(rate.requests);
   expect(traffic?.concurrencyMax).toBeLessThanOrEqual(rate.concurrency);
-  expect(performance.now() - startedMs).toBeLessThan(15_000);
 });
 
 test("a harvest of OpenAlex stops before the money of the day is spent, and nothing is refused", async () => {

@@ -19,7 +19,7 @@ its gaps with theirs.
 
 ${WATCH_DETAILS}
 
-Without --follow, a plan that goes on is exit code 0, and another one the same as with it.`,
+Without --follow the exit code is 0 while the plan goes on; otherwise it is that of --follow.`,
   args: "[PLAN]",
   flags: [
     { usage: "--follow", description: "Watch the plan until it is over, and exit with its result." },

@@ -81,7 +81,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   "pagination.countPath":
     "Where a page says how many records it stands for, for `OFFSET` and pages whose length the source decides. The next page begins so many further; without it, `pageSize` further.",
   "pagination.orderBy": "The order of the list, for readers and checks.",
-  "pagination.stalledPages": "The slice fails after this many pages in a row without a new id.",
+  "pagination.stalledPages": "The slice is `INCOMPLETE` after this many pages in a row without a new id.",
 
   window: "How the source filters by time. An endpoint without a window is one slice.",
   "window.supportsUpdatedSince":

@@ -1,6 +1,7 @@
 /**
- * A policy is merged from layers: platform < provenance < endpoint < cfg. Above them a trigger gives values of parameters (compile.ts). Objects merge key by key; any other value,
- * a list too, replaces that of a lower layer. The merge remembers the layer of each value.
+ * A policy is merged from layers: platform < provenance < endpoint < cfg. Above them a trigger gives values of parameters
+ * (compile.ts). Objects merge key by key; any other value, a list too, replaces that of a lower layer. The merge remembers the
+ * layer of each value.
  */
 import { isPlainObject } from "../../kernel/json/is-plain-object.ts";
 import type { EndpointDefinition } from "../definition/definition.ts";

@@ -139,7 +139,7 @@ export interface Wait {
   tasks: number;
   until: Date;
   partition_key: string;
-  /** A person holds them back. */
+  /** Why they are held back: a person or Millrace has paused them. */
   pause: string | null;
   /** How many tasks of the partition run, and may. */
   running: number;
