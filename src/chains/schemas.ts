@@ -210,8 +210,12 @@ export const RunDetail = Type.Object({
   dagJson: Type.Optional(Type.String()),
   dag: Type.Optional(AnyJson),
 });
+export const RUN_IDS_MAX = 200;
 export const RunsQuery = Body({
   ...PageQuery,
+  size: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1_000, description: "Without it 20, or as many as `ids` names." }),
+  ),
   chainId: Type.Optional(AnyId),
   status: Type.Optional(Type.Enum(RUN_STATUSES)),
   opTime: Type.Optional(OpTime),
@@ -229,7 +233,7 @@ export const RunsQuery = Body({
   ids: Type.Optional(
     Type.String({
       maxLength: 8_192,
-      description: "Ids of runs, separated by commas: these runs, as far as they exist.",
+      description: `Ids of runs, at most ${RUN_IDS_MAX}, separated by commas: these runs, as far as they exist.`,
     }),
   ),
   parentRunId: Type.Optional(AnyId),

@@ -204,9 +204,29 @@ describe("the list of runs", () => {
   });
 
   test("has the runs that are named, in any number", async () => {
-    const ids = [runIds[2], "no-id", randomUUID(), runIds[0]].join(",");
-    expect(await found({ ids, size: "4" }, "")).toEqual([2, 0]);
-    expect(await found({ ids: "no-id" }, "")).toEqual([]);
+    const unknown = Array.from({ length: 198 }, () => randomUUID());
+    const ids = [...unknown, runIds[2], runIds[0]].join(",");
+    expect(await found({ ids }, "")).toEqual([2, 0]);
+    expect((await get(`/runs?ids=${ids}`)).body).toMatchObject({ size: 200, total: 2, next: null });
+    expect(await found({ ids, size: "1" }, "")).toEqual([2]);
+    const { status, body } = await get(`/runs?ids=${runIds[2]},no-id,x`);
+    expect([status, body]).toMatchObject([400, { code: "VALIDATION_FAILED", error: expect.stringContaining("no-id") }]);
+    expect(await get(`/runs?ids=${ids},${randomUUID()}`)).toMatchObject({
+      status: 400,
+      body: { error: expect.stringContaining("200") },
+    });
+  });
+
+  test("tells by `updatedAt` which state of a run is the later one, however late its transaction began", async () => {
+    const gate = signal();
+    const runId = await chains.start(
+      await chains.define([scripted("work", async () => ({ artifact: await gate.promise }))]),
+    );
+    await chains.nodeReaches(runId, "work", "RUNNING");
+    await database.query("update chains.job_run set updated_at = '2100-01-01' where run_id = $1", [runId]);
+    gate.resolve();
+    await chains.reaches(runId, "SUCCESS");
+    expect((await get(`/runs/${runId}`)).body["updatedAt"]).toBe("2100-01-01T00:00:00.001Z");
   });
 
   test("is filtered by what started a run, and who", async () => {

@@ -1,5 +1,5 @@
 /** The API of runs and their nodes under `/api/v1/runs`. */
-import { ApiError, kernelError } from "../../kernel/errors.ts";
+import { ApiError, invalid, kernelError } from "../../kernel/errors.ts";
 import { actionPath } from "../../kernel/http/action-path.ts";
 import { parseJson } from "../../kernel/http/body.ts";
 import { errors, NoBody } from "../../kernel/http/schemas.ts";
@@ -9,6 +9,8 @@ import { isUuid, runIdOf } from "../ids.ts";
 import * as schemas from "../schemas.ts";
 import type { RunStreams } from "./stream.ts";
 import { nodeReplies, nodeReply, runReply } from "./view.ts";
+
+const PAGE_RUNS = 20;
 
 export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStreams }): void {
   const { streams } = deps;
@@ -29,13 +31,15 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
         response: { 200: schemas.RunsReply, ...errors(400) },
       },
     },
-    async ({ query: { page, size, ...filter } }) => {
-      const { chainId, parentRunId, after } = filter;
+    async ({ query: { page, size: wanted, ids: list, ...others } }) => {
+      const ids = list === undefined ? null : runIdsOf(list);
+      const size = wanted ?? ids?.length ?? PAGE_RUNS;
+      const { chainId, parentRunId, after } = others;
       // Text that is not an id matches nothing.
       if ([chainId, parentRunId, after].some((id) => id !== undefined && !isUuid(id)))
         return { items: [], page, size, total: 0, next: null };
       const offset = after === undefined ? (page - 1) * size : 0;
-      const { items, total } = await reads.list(filterOf(filter), { size, offset });
+      const { items, total } = await reads.list({ ...filterOf(others), ids }, { size, offset });
       const next = items.length === size ? (items.at(-1)?.run_id ?? null) : null;
       return { items: items.map(runReply), page, size, total, next };
     },
@@ -297,13 +301,20 @@ export function runRoutes(http: Http, deps: { chains: Chains; streams: RunStream
   );
 }
 
-function filterOf(query: Omit<schemas.RunsQuery, "page" | "size">) {
+function filterOf(query: Omit<schemas.RunsQuery, "page" | "size" | "ids">) {
   const time = (text: string | undefined) => (text === undefined ? null : timeOf(text));
   const { chainId = null, status = null, opTime = null, from, to, q = "", parentRunId = null, jobId = null } = query;
-  const { id = null, ids, trigger = null, triggeredBy = null, after = null } = query;
+  const { id = null, trigger = null, triggeredBy = null, after = null } = query;
   const times = { from: time(from), to: time(to) };
-  const listed = ids === undefined ? null : ids.split(",").filter(isUuid);
-  return { chainId, status, opTime, ...times, q, id, ids: listed, parentRunId, jobId, trigger, triggeredBy, after };
+  return { chainId, status, opTime, ...times, q, id, parentRunId, jobId, trigger, triggeredBy, after };
+}
+
+function runIdsOf(list: string): readonly string[] {
+  const ids = list.split(",");
+  const wrong = ids.find((id) => !isUuid(id));
+  if (wrong !== undefined) throw invalid(`\`ids\` has "${wrong}", which is no id of a run`);
+  if (ids.length > schemas.RUN_IDS_MAX) throw invalid(`\`ids\` has more than ${schemas.RUN_IDS_MAX} ids`);
+  return ids;
 }
 
 /** A `+` that was not encoded arrives as a space. */

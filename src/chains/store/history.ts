@@ -142,8 +142,9 @@ const FAILURE = `(select 'node \`' || n.node_id || '\` failed: ' || n.last_error
           where n.run_id = t.run_id and n.status = 'FAILED' order by n.ended_at, n.node_no limit 1)`;
 const MOVE_RUNS = statement<{ run_id: string; reason: string | null }>(
   "chains.run.move",
+  // A transaction that began earlier may move a run later: by `now()` the later state would seem the older one.
   `update chains.job_run t
-   set status = i.status, updated_at = now(),
+   set status = i.status, updated_at = greatest(clock_timestamp(), t.updated_at + interval '1 millisecond'),
        started_at = case when i.status = 'RUNNING' then coalesce(t.started_at, now()) else t.started_at end,
        ended_at = case when i.status in ('SUCCESS', 'FAILED', 'STOPPED') then now() end,
        reason = case i.reason_from when 'text' then i.reason when 'failure' then ${FAILURE} else t.reason end
