@@ -123,7 +123,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
 /** What is written like a code of the API, and is none that the page has a word for. */
 const NO_CODE = new Set(
   [
-    "SQL YAML JSON CSV KPI URL UTC HTTP API TLS GET HARVEST",
+    "SQL YAML JSON CSV KPI URL UTC HTTP API TLS GET",
     // Names that the data of this test has.
     "COSTS items extract noop sql publish nightly duckdb orders shop lake spark total price decimal daily millrace m t key first second",
     "database revenue_by_shop_and_region refresh_revenue_by_shop_and_region",
