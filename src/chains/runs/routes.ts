@@ -4,6 +4,7 @@ import { actionPath } from "../../kernel/http/action-path.ts";
 import { parseJson } from "../../kernel/http/body.ts";
 import { errors, NoBody } from "../../kernel/http/schemas.ts";
 import { actorOf, type Http } from "../../kernel/http/server.ts";
+import { oneLine } from "../../kernel/text/sentences.ts";
 import type { Chains } from "../chains.ts";
 import { isUuid, runIdOf } from "../ids.ts";
 import * as schemas from "../schemas.ts";
@@ -309,10 +310,13 @@ function filterOf(query: Omit<schemas.RunsQuery, "page" | "size" | "ids">) {
   return { chainId, status, opTime, ...times, q, id, parentRunId, jobId, trigger, triggeredBy, after };
 }
 
+/** Characters of what is no id. */
+const WRONG_ID_SHOWN = 60;
+
 function runIdsOf(list: string): readonly string[] {
   const ids = list.split(",");
   const wrong = ids.find((id) => !isUuid(id));
-  if (wrong !== undefined) throw invalid(`\`ids\` has "${wrong}", which is no id of a run`);
+  if (wrong !== undefined) throw invalid(`\`ids\` has "${oneLine(wrong, WRONG_ID_SHOWN)}", which is no id of a run`);
   if (ids.length > schemas.RUN_IDS_MAX) throw invalid(`\`ids\` has more than ${schemas.RUN_IDS_MAX} ids`);
   return ids;
 }
