@@ -219,6 +219,7 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     expect(requests.filter((path) => path !== "/api/v1/runs")).toEqual([]);
     expect(requests.length).toBeLessThanOrEqual(6);
     await chains.run([{ id: "a", type: "noop" }], { name: "another" });
+    await page.getByRole("button", { name: "1 new" }).waitFor();
     expect(await row("another").count()).toBe(0);
     await page.getByRole("button", { name: "1 new" }).click();
     await row("another").waitFor();
