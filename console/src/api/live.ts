@@ -39,6 +39,8 @@ const POLL_MS = 5_000;
 const OLDER_WAIT_MS = 150;
 /** After so many replies, one is enough that has what was known when the first was asked for: changes may come faster than replies. */
 const OLDER_MAX = 5;
+/** After so many, 30 s, an older one is shown, as out of date: the process that answers may have lost its connection for hints. */
+const OLDER_END = 20;
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -54,15 +56,29 @@ export const queryClient = new QueryClient({
 
 /** The rev that a reply must reach, by the hash of its query: that of the newest hint or reply. */
 const known = new Map<string, bigint>();
+/** The hashes of queries in use that show an older reply. While there is one, queries are polled, and the page says so. */
+const behind = new Set<string>();
 queryClient.getQueryCache().subscribe(({ type, query }) => {
   if (type === "removed") known.delete(query.queryHash);
+  if (type !== "observerRemoved" || query.isActive() || !behind.has(query.queryHash)) return;
+  query.invalidate();
+  setBehind(query.queryHash, false);
 });
+
+function setBehind(hash: string, isBehind: boolean): void {
+  const query = queryClient.getQueryCache().get(hash);
+  // What is never polled would stay behind.
+  if (behind.has(hash) === isBehind || (isBehind && !(query?.isActive() && watchesOf(query).length > 0))) return;
+  if (isBehind) behind.add(hash);
+  else behind.delete(hash);
+  for (const listener of stateListeners) listener();
+}
 
 function watchesOf(query: Query): readonly Watch[] {
   return (query.meta?.["watches"] as readonly Watch[] | undefined) ?? [];
 }
 
-/** For a query of its own kind: reads a path until the reply is as new as what is known to the query. */
+/** For a query of its own kind: reads a path until the reply is as new as what is known to the query, or for about 30 s. */
 export async function fetchFresh<Data>(path: string, queryKey: QueryKey, signal: AbortSignal): Promise<Data> {
   const hash = hashKey(queryKey);
   const knownRev = () => known.get(hash) ?? 0n;
@@ -70,7 +86,11 @@ export async function fetchFresh<Data>(path: string, queryKey: QueryKey, signal:
   for (let attempt = 1; ; attempt += 1) {
     const { data, rev } = await call<Data>(path, { signal });
     if (rev >= knownRev()) known.set(hash, rev);
-    if (rev >= knownRev() || (attempt >= OLDER_MAX && rev >= knownAtFirst)) return data;
+    const isRecent = rev >= knownRev() || (attempt >= OLDER_MAX && rev >= knownAtFirst);
+    if (isRecent || behind.has(hash) || attempt >= OLDER_END) {
+      setBehind(hash, !isRecent);
+      return data;
+    }
     await new Promise((resolve) => setTimeout(resolve, Math.min(OLDER_WAIT_MS * attempt, POLL_MS)));
   }
 }
@@ -80,11 +100,14 @@ interface Named {
   live: string | undefined;
 }
 
+/** No copy: that would read every property, and whoever reads one is drawn again when it changes, such as at each fetch. */
 function named<Result extends { isPlaceholderData: boolean }>(
   result: Result,
   path: string | undefined,
 ): Result & Named {
-  return { ...result, live: result.isPlaceholderData ? undefined : path };
+  return new Proxy(result as Result & Named, {
+    get: (target, key) => (key === "live" ? (target.isPlaceholderData ? undefined : path) : Reflect.get(target, key)),
+  });
 }
 
 /** Reads a path of the API. Without a path, it waits. The earlier data stay while others are fetched. */
@@ -189,7 +212,7 @@ function isPolled(query: Query): boolean {
 let state: StreamState = "polling";
 const stateListeners = new Set<() => void>();
 export const streamState = {
-  get: () => state,
+  get: (): StreamState => (state === "live" && behind.size > 0 ? "polling" : state),
   subscribe(listener: () => void): () => void {
     stateListeners.add(listener);
     return () => void stateListeners.delete(listener);
@@ -246,7 +269,7 @@ export function followChanges(after: bigint): () => void {
     },
   });
   const polling = setInterval(() => {
-    if (state !== "polling") return;
+    if (streamState.get() !== "polling") return;
     for (const query of queryClient.getQueryCache().findAll({ type: "active" })) if (isPolled(query)) invalidate(query);
   }, POLL_MS);
   return () => {

@@ -21,7 +21,8 @@ export const shell = words(
     polling: "Polling",
     paused: "Paused",
     liveMeans: "Changes appear at once.",
-    pollingMeans: "The stream of changes is not connected. Data are fetched every 5 seconds.",
+    pollingMeans:
+      "The stream of changes is not connected, or a server answers with older data. Data are fetched every 5 seconds and may be out of date.",
     pausedMeans: "Updates stop while this tab is in the background.",
     language: "Language",
     theme: "Theme",
@@ -76,7 +77,7 @@ export const shell = words(
     polling: "轮询",
     paused: "已暂停",
     liveMeans: "变化会立即显示。",
-    pollingMeans: "变化推送未连接，每 5 秒获取一次数据。",
+    pollingMeans: "变化推送未连接，或服务器返回的数据较旧。每 5 秒获取一次，数据可能已过时。",
     pausedMeans: "此标签页曾在后台。",
     language: "语言",
     theme: "主题",
