@@ -92,9 +92,8 @@ function useRunsNow(inView: string): readonly Run[] {
   const asked = useSettled(inView);
   const ids = asked.split(",").filter(Boolean);
   const { data } = useQuery<RunPage, ApiError>({
-    queryKey: [paths.runs({ ids: asked, size: ids.length })],
-    queryFn: ({ queryKey, signal }) =>
-      fetchFresh<RunPage>(paths.runs({ ids: asked, size: ids.length }), queryKey, signal),
+    queryKey: [paths.runs({ ids: asked })],
+    queryFn: ({ queryKey, signal }) => fetchFresh<RunPage>(paths.runs({ ids: asked }), queryKey, signal),
     enabled: ids.length > 0,
     placeholderData: keepPreviousData,
     // Each place in the list asks for other runs.
@@ -104,13 +103,27 @@ function useRunsNow(inView: string): readonly Run[] {
   return data?.items ?? NO_RUNS;
 }
 
+interface Latest {
+  loaded: readonly Run[];
+  head: readonly Run[];
+  inView: readonly Run[];
+  /** Of these, each as it was last read. */
+  runs: ReadonlyMap<string, Run>;
+  rows: readonly Run[];
+}
+
+const NOTHING: Latest = { loaded: NO_RUNS, head: NO_RUNS, inView: NO_RUNS, runs: new Map(), rows: NO_RUNS };
+
 /** The loaded runs, each as it was last read. Before there are any, the newest. */
 function useRows(loaded: readonly Run[], head: readonly Run[], inView: readonly Run[]): readonly Run[] {
-  const [latest] = useState(() => new Map<string, Run>());
-  return useMemo(() => {
-    for (const run of [...head, ...inView]) latest.set(run.runId, newer(run, latest.get(run.runId)));
-    return loaded.length === 0 ? head : loaded.map((run) => newer(latest.get(run.runId) ?? run, run));
-  }, [loaded, head, inView, latest]);
+  const [latest, setLatest] = useState(NOTHING);
+  if (latest.loaded === loaded && latest.head === head && latest.inView === inView) return latest.rows;
+  const runs = new Map<string, Run>();
+  for (const run of [...loaded, ...head, ...inView])
+    runs.set(run.runId, newer(run, runs.get(run.runId) ?? latest.runs.get(run.runId)));
+  const rows = loaded.length === 0 ? head : loaded.map((run) => runs.get(run.runId) ?? run);
+  setLatest({ loaded, head, inView, runs, rows });
+  return rows;
 }
 
 /** `one`, unless it was read before the last change of the run that `other` has. */
