@@ -162,6 +162,10 @@ describe.runIf(hasBrowser)("the console", () => {
   test("moves no row under the focus or the pointer: new ones wait, and Enter opens the row that has the focus", async () => {
     const define = (name: string) =>
       millrace.api.post("/api/v1/chains", { name, dagJson: { nodes: [{ id: "only", type: "noop" }] } });
+    const remove = async (name: string) => {
+      const { body } = await millrace.api.get<{ items: { chainId: string }[] }>(`/api/v1/chains?keyword=${name}`);
+      await millrace.api.delete(`/api/v1/chains/${body.items[0]?.chainId}`);
+    };
     await define("row m");
     const { page } = await console.open("/chains?q=row");
     const row = (name: string) => page.getByRole("row", { name });
@@ -182,6 +186,16 @@ describe.runIf(hasBrowser)("the console", () => {
     expect(await row("row b").count()).toBe(0);
     await page.mouse.move(0, 0);
     await row("row b").waitFor();
+
+    await row("row b").focus();
+    await remove("row a");
+    await define("row 1");
+    await page.getByRole("status").getByRole("button", { name: "1 new" }).waitFor();
+    await row("No longer in the list: row a").waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await waiting.press("Enter");
+    await row("row 1").and(page.locator(":focus")).waitFor();
+    expect(await row("row a").count()).toBe(0);
   });
 
   test("filters when the person pauses, and follows an address that something else has changed", async () => {

@@ -96,6 +96,8 @@ export function DataList<Row>(props: DataListProps<Row>) {
     release();
     if (more && more.count > 0) more.onShow();
     virtual.scrollToOffset(0);
+    // The button goes, and it had the focus.
+    move(0, 0);
   }
 
   if (rows.length === 0) return <Empty>{props.empty ?? text.nothingHere}</Empty>;
@@ -123,11 +125,9 @@ export function DataList<Row>(props: DataListProps<Row>) {
         if (!currentTarget.contains(relatedTarget) && !currentTarget.matches(":hover")) release();
       }}
     >
-      {newRows > 0 && (
-        <div className={styles.waiting}>
-          <Button onPress={showNew}>{text.newItems(newRows)}</Button>
-        </div>
-      )}
+      <div role="status" className={styles.waiting}>
+        {newRows > 0 && <Button onPress={showNew}>{text.newItems(newRows)}</Button>}
+      </div>
       <div
         role="grid"
         aria-label={props.label}
@@ -166,8 +166,9 @@ export function DataList<Row>(props: DataListProps<Row>) {
                 onOpen?.(row);
               }}
             >
-              {columns.map(({ name, cell, align, wideOnly }) => (
+              {columns.map(({ name, cell, align, wideOnly }, column) => (
                 <span key={name} role="gridcell" className={styles.cell} data-align={align} data-wide={wideOnly}>
+                  {column === 0 && gone.has(key) && <span className="visually-hidden">{text.gone}</span>}
                   {cell(row)}
                 </span>
               ))}
