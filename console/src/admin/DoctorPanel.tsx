@@ -47,6 +47,7 @@ export function DoctorPanel() {
                 label={text.doctor}
                 rows={findings.filter(is("ok"))}
                 keyOf={({ check }) => check}
+                live={result.live}
                 columns={[
                   { name: "verdict", title: shared.state, width: "140px", cell: mark },
                   { name: "check", title: text.check, width: "150px", cell: ({ check }) => check },

@@ -54,12 +54,21 @@ export function KpiPage() {
           )}
         </Loaded>
       </Panel>
-      <Loaded result={values}>{({ items, total }) => <Values kpiId={kpiId} items={items} total={total} />}</Loaded>
+      <Loaded result={values}>
+        {({ items, total }) => <Values kpiId={kpiId} items={items} total={total} live={values.live} />}
+      </Loaded>
     </Page>
   );
 }
 
-function Values({ kpiId, items, total }: { kpiId: string; items: readonly KpiValue[]; total: number }) {
+interface ValuesProps {
+  kpiId: string;
+  items: readonly KpiValue[];
+  total: number;
+  live: string | undefined;
+}
+
+function Values({ kpiId, items, total, live }: ValuesProps) {
   const text = useWords(arrivals);
   const navigate = useNavigate();
   const opTimes = useMemo(
@@ -80,6 +89,7 @@ function Values({ kpiId, items, total }: { kpiId: string; items: readonly KpiVal
           label={text.values}
           rows={items}
           total={total}
+          live={live}
           keyOf={({ opTime, dimensions }) => `${opTime} ${JSON.stringify(dimensions)}`}
           empty={text.noValues}
           onOpen={({ modelId, opTime }) => modelId !== null && open(modelId, opTime)}

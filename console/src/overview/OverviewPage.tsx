@@ -89,7 +89,7 @@ export function OverviewPage() {
             </Panel>
             <Panel title={text.sources}>
               {noSources === undefined ? (
-                <Loaded result={now}>{({ sources }) => <Sources sources={sources} />}</Loaded>
+                <Loaded result={now}>{({ sources }) => <Sources sources={sources} live={now.live} />}</Loaded>
               ) : (
                 <Empty>{noSources}</Empty>
               )}

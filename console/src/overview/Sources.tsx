@@ -22,7 +22,7 @@ const STATES = {
   failing: "failed",
 } as const satisfies Record<SourceHealth["state"], State>;
 
-export function Sources({ sources }: { sources: readonly SourceHealth[] }) {
+export function Sources({ sources, live }: { sources: readonly SourceHealth[]; live: string | undefined }) {
   const text = useWords(overview);
   const shared = useWords(common);
   const navigate = useNavigate();
@@ -32,6 +32,7 @@ export function Sources({ sources }: { sources: readonly SourceHealth[] }) {
       label={text.sources}
       rows={sources}
       keyOf={({ source }) => source}
+      live={live}
       onOpen={(one) => void navigate({ href: pageOf(one) })}
       empty={text.noSources}
       columns={[

@@ -71,6 +71,7 @@ export function Schedules({ chainId }: { chainId: string }) {
             label={text.schedules}
             rows={items}
             keyOf={({ scheduleId }) => scheduleId}
+            live={result.live}
             empty={text.noSchedules}
             columns={[
               {

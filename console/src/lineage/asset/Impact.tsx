@@ -49,7 +49,14 @@ export function Impact({ tenant, asset, search, set }: AssetViewProps) {
               </a>
             </span>
           </div>
-          <AffectedList tenant={tenant} items={items} q={search.q ?? ""} kind={search.kind} name={asset.name} />
+          <AffectedList
+            tenant={tenant}
+            items={items}
+            q={search.q ?? ""}
+            kind={search.kind}
+            name={asset.name}
+            live={result.live}
+          />
         </>
       )}
     </Loaded>
@@ -79,9 +86,10 @@ interface AffectedListProps {
   q: string;
   kind: string | undefined;
   name: string;
+  live: string | undefined;
 }
 
-function AffectedList({ tenant, items, q, kind, name }: AffectedListProps) {
+function AffectedList({ tenant, items, q, kind, name, live }: AffectedListProps) {
   const text = useWords(lineage);
   const shared = useWords(common);
   const navigate = useNavigate();
@@ -124,6 +132,7 @@ function AffectedList({ tenant, items, q, kind, name }: AffectedListProps) {
         label={text.impactOf(name)}
         rows={rows}
         keyOf={({ id }) => id}
+        live={live && `${live} ${kind ?? ""} ${wanted}`}
         onOpen={({ id }) => void navigate(open(id))}
         empty={items.length === 0 ? text.nothingDepends : shared.noMatch}
         columns={[
