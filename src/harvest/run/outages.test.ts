@@ -1,19 +1,11 @@
-/** A source that is down is waited for, with growing pauses and not for ever. One that is reached through a proxy is harvested by it. */
+/** A source that is down is waited for, with growing pauses and not for ever. */
 import { expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { endOf, type PlanReply } from "../harvest.fixture.ts";
-import {
-  type Asked,
-  applyScripted,
-  correct,
-  definitionOf,
-  itemsOf,
-  type Said,
-  useScripted,
-} from "./scripted.fixture.ts";
+import { type Asked, correct, itemsOf, type Said, useScripted } from "./scripted.fixture.ts";
 
 const database = useDatabase();
-const harvests = useScripted(database, { MILLRACE_HARVEST_ALLOW_PRIVATE: "source.invalid:80" });
+const harvests = useScripted(database);
 
 /** A correct source of 50 items that answers with an error of 500 while it is down. */
 function failing(isDown: (request: Asked) => boolean) {
@@ -89,18 +81,4 @@ test("a rule that starts a slice again waits at its first page, where there is n
   const exception = { status: 500, body: { "message-type": "exception" } };
   const source = await harvests.source(() => exception);
   expect((await harvests.waits(await harvests.plan(source))).reason).toContain("try 2 of 20 follows");
-});
-
-test("a source whose host only a proxy knows is harvested through the proxy that its definition names", async () => {
-  const { api, server } = harvests;
-  server.on("proxied", correct(itemsOf(15)));
-  const { endpoints, ...rest } = definitionOf("proxied");
-  const { items } = endpoints as { items: { http: object } };
-  const http = { ...items.http, proxy: server.origin };
-  await applyScripted({ api, server: { ...server, origin: "http://source.invalid" } }, {
-    ...rest,
-    endpoints: { items: { ...items, http } },
-  } as { source: string });
-  expect(await harvests.harvest("proxied")).toMatchObject({ status: "COMPLETE", reconciliation: { received: 15 } });
-  expect(server.asked("proxied").map(({ headers }) => headers.host)).toEqual(["source.invalid", "source.invalid"]);
 });
