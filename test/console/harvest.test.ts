@@ -153,6 +153,16 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 
+  test("an endpoint whose access is refused is listed as paused by Millrace", async () => {
+    const source = await harvests.source(() => ({ status: 401, body: {} }));
+    await harvests.plan(source, 1);
+    const { page } = await browser.open(`/harvest/${source}`);
+    await page
+      .getByRole("listitem")
+      .filter({ hasText: /items.*by Millrace, access is refused.*answered 401/ })
+      .waitFor();
+  });
+
   test("a source that asks for a pause says so at its gate, a person can pause it too, its slice says why it waits, and its plan can be cancelled", async () => {
     const source = await harvests.source(() => ({ status: 429, headers: { "retry-after": "900" }, body: {} }));
     const planId = await harvests.plan(source, 1);
