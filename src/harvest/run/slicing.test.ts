@@ -92,7 +92,7 @@ describe("slices by page", () => {
     expect(parts.map(({ received }) => received)).toEqual([30, 30, 5]);
     expect(await harvests.keys(source)).toEqual(ids);
     const pages = new Set(harvests.server.asked(source).map(({ query }) => Number(query.get("page"))));
-    expect([...pages].sort()).toEqual([0, 1, 2, 3, 4, 5, 6].map((page) => page + base));
+    expect([...pages].sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6].map((page) => page + base));
   });
 
   test("parts are not added while the tasks of the plan are cancelled, and their slice is not locked meanwhile", async () => {
@@ -208,8 +208,8 @@ describe("slices by id", () => {
   test("a plan has a slice for so many days each, the last one what is left", async () => {
     const days = Array.from({ length: 31 }, (_, index) => `2026/01/${String(index + 1).padStart(2, "0")}`);
     const isBetween = (selection: string, day: string) => {
-      const [from = "", until = ""] = selection.split("-");
-      return day >= from && day <= until;
+      const [from = "", last = ""] = selection.split("-");
+      return day >= from && day <= last;
     };
     const source = await harvests.source(
       texts(days, isBetween),
