@@ -316,8 +316,9 @@ const WRONG_ID_SHOWN = 60;
 function runIdsOf(list: string): readonly string[] {
   const ids = list.split(",");
   const wrong = ids.find((id) => !isUuid(id));
-  if (wrong !== undefined) throw invalid(`\`ids\` has "${oneLine(wrong, WRONG_ID_SHOWN)}", which is no id of a run`);
-  if (ids.length > schemas.RUN_IDS_MAX) throw invalid(`\`ids\` has more than ${schemas.RUN_IDS_MAX} ids`);
+  if (wrong !== undefined)
+    throw invalid(`The parameter \`ids\` has "${oneLine(wrong, WRONG_ID_SHOWN)}", which is no id of a run`);
+  if (ids.length > schemas.RUN_IDS_MAX) throw invalid(`The parameter \`ids\` has more than ${schemas.RUN_IDS_MAX} ids`);
   return ids;
 }
 
