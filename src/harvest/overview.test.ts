@@ -74,6 +74,10 @@ describe("a source", () => {
         count: 1,
       }),
     );
+    // A pause is the cause while it holds, whatever else the task waits for.
+    await harvests.api.post(`/api/v1/harvest/sources/${source}:pause`, {});
+    const ofSource = (await now()).waiting?.filter(({ about }) => about?.id === source);
+    expect(ofSource).toMatchObject([{ cause: "paused", kind: "task", count: 1 }]);
   });
 
   test("whose window is missing needs somebody, with the reason", async () => {

@@ -31,8 +31,9 @@ because of what is missing; \`millrace harvest status PLAN\` lists the open slic
     "millrace harvest cancel --task 29",
   ],
   execute(client, given) {
-    const { planId = "", path } = cancelledBy(given);
-    return withPlanHint(planId, () => client.call<PlanDetail | Slice>({ method: "POST", path: `${path}:cancel` }));
+    const { planId, path } = cancelledBy(given);
+    const cancelled = () => client.call<PlanDetail | Slice>({ method: "POST", path: `${path}:cancel` });
+    return planId === undefined ? cancelled() : withPlanHint(planId, cancelled);
   },
   show: (ended) =>
     "planId" in ended

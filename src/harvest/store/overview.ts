@@ -6,6 +6,7 @@ import { ENTRIES_MAX } from "../../kernel/overview/part.ts";
 import { COUNTED_MAX } from "../../kernel/overview/values.ts";
 import { SLOT_OR_PROCESS, type WaitingRow } from "../../kernel/overview/waiting-rows.ts";
 import type { CursorRow } from "./cursor-reads.ts";
+import { isPartitionPaused } from "./pauses.ts";
 
 export const endedPlans = endedOf({
   name: "harvest.overview.ended",
@@ -24,19 +25,24 @@ export const endedPlans = endedOf({
 const WAITING = statement<WaitingRow>(
   "harvest.overview.waiting",
   `with queued as materialized (
-     select wait_gate, provenance_code, scheduled_at, created_at from harvest.ing_task where status_code = 'QUEUED' limit ${COUNTED_MAX}
+     select wait_gate, provenance_code, scheduled_at, created_at, ${isPartitionPaused("partition_key")} as is_paused
+     from harvest.ing_task where status_code = 'QUEUED' limit ${COUNTED_MAX}
    )
    (select 'gate' as cause, 'task' as kind, wait_gate as subject, 'source' as about_kind, min(provenance_code) as about_id, count(*)::int as count,
            min(created_at) as oldest_at, min(scheduled_at) as next_at
-    from queued where wait_gate is not null group by wait_gate order by count(*) desc limit ${ENTRIES_MAX})
+    from queued where wait_gate is not null and not is_paused group by wait_gate order by count(*) desc limit ${ENTRIES_MAX})
    union all
    (select 'retry', 'task', provenance_code, 'source', provenance_code, count(*)::int, min(created_at), min(scheduled_at)
-    from queued where wait_gate is null and scheduled_at > now() group by provenance_code order by count(*) desc limit ${ENTRIES_MAX})
+    from queued where wait_gate is null and scheduled_at > now() and not is_paused group by provenance_code order by count(*) desc limit ${ENTRIES_MAX})
    union all
    (select s.cause, 'task', s.subject, null, null, q.count, q.oldest_at, null
-    from (select count(*)::int as count, min(created_at) as oldest_at from queued where wait_gate is null and scheduled_at <= now()) q,
+    from (select count(*)::int as count, min(created_at) as oldest_at from queued
+          where wait_gate is null and scheduled_at <= now() and not is_paused) q,
          (select ${SLOT_OR_PROCESS}) s
     where q.count > 0)
+   union all
+   (select 'paused', 'task', provenance_code, 'source', provenance_code, count(*)::int, min(created_at), null
+    from queued where is_paused group by provenance_code order by count(*) desc limit ${ENTRIES_MAX})
    union all
    (select 'paused', 'schedule', provenance_code, 'source', provenance_code, count(*)::int, min(paused_at), null
     from harvest.ing_schedule where paused_at is not null group by provenance_code order by count(*) desc limit ${ENTRIES_MAX})`,
