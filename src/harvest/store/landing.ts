@@ -4,6 +4,7 @@ import type { Queryable } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import { leaseOn, returning } from "../../kernel/work/lease.ts";
 import type { Snapshot } from "../spec/snapshot.ts";
+import { nextDueOf } from "./next-due.ts";
 
 /** A window of an endpoint, and a plan that has ended a slice of it. */
 export interface LandingWindow {
@@ -118,27 +119,13 @@ export const landingLease = leaseOn({
   },
 });
 
-// The queue index starts with the priority, so the earliest window of each is one step.
-const NEXT_DUE = statement<{ ms: number | null }>(
-  "harvest.landing.next_due",
-  `with recursive queue(priority) as (
-     (select t.priority from harvest.landing t where t.status_code = 'PENDING' order by 1 limit 1)
-     union all
-     select (select t.priority from harvest.landing t
-             where t.status_code = 'PENDING' and t.priority > queue.priority order by 1 limit 1)
-     from queue where priority is not null
-   )
-   select extract(epoch from min(due.at) - now())::float8 * 1000 as ms
-   from queue cross join lateral (
-     select min(t.due_at) as at from harvest.landing t
-     where t.status_code = 'PENDING' and t.priority = queue.priority and t.due_at > now()
-   ) due where priority is not null`,
-);
-
 /** Milliseconds until a window is due; Infinity if none waits. */
-export async function nextLandingMs(db: Queryable): Promise<number> {
-  return (await db.rows(NEXT_DUE))[0]?.ms ?? Number.POSITIVE_INFINITY;
-}
+export const nextLandingMs = nextDueOf("harvest.landing.next_due", {
+  table: "harvest.landing",
+  isQueued: "t.status_code = 'PENDING'",
+  level: "priority",
+  dueAt: "due_at",
+});
 
 export interface LandingPlan {
   plan_id: string;

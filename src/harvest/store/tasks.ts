@@ -7,6 +7,7 @@ import type { Counted } from "../slice/divide.ts";
 import type { Part } from "../slice/parts.ts";
 import type { Snapshot } from "../spec/snapshot.ts";
 import type { RunState } from "../states.ts";
+import { nextDueOf } from "./next-due.ts";
 import { isPartitionPaused, isPaused } from "./pauses.ts";
 import { WINDOW_OF_SLICE } from "./plan-reads.ts";
 
@@ -251,25 +252,10 @@ export async function doesHarvestWait(db: Queryable, source: string): Promise<bo
   return (await db.rows(HARVEST_WAITS, [source]))[0]?.waits ?? false;
 }
 
-// The queue index starts with the partition, so the earliest task of each is one step.
-const NEXT_DUE = statement<{ ms: number | null }>(
-  "harvest.task.next_due",
-  `with recursive partition(key) as (
-     (select t.partition_key from harvest.ing_task t where t.status_code = 'QUEUED' order by 1 limit 1)
-     union all
-     select (select t.partition_key from harvest.ing_task t
-             where t.status_code = 'QUEUED' and t.partition_key > partition.key order by 1 limit 1)
-     from partition where key is not null
-   )
-   select extract(epoch from min(due.at) - now())::float8 * 1000 as ms
-   from partition cross join lateral (
-     select min(t.scheduled_at) as at from harvest.ing_task t
-     where t.status_code = 'QUEUED' and t.partition_key = partition.key and t.scheduled_at > now()
-   ) due where key is not null`,
-);
-
 /** Milliseconds until a task of the future is due; Infinity if there is none. */
-export async function nextTaskDueMs(db: Queryable): Promise<number> {
-  const [row] = await db.rows(NEXT_DUE, []);
-  return row?.ms ?? Number.POSITIVE_INFINITY;
-}
+export const nextTaskDueMs = nextDueOf("harvest.task.next_due", {
+  table: "harvest.ing_task",
+  isQueued: "t.status_code = 'QUEUED'",
+  level: "partition_key",
+  dueAt: "scheduled_at",
+});
