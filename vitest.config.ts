@@ -8,8 +8,7 @@ const postgres = ["test/postgres-setup.ts"];
 const postgresAndBuild = ["test/build-setup.ts", ...postgres];
 
 /** Workers are more than the cores of a small machine: most tests wait for Postgres, and processes for each other. */
-const together = { maxWorkers: 3, sequence: { groupOrder: 0 } };
-const afterwards = { maxWorkers: 4, sequence: { groupOrder: 1 } };
+const together = { maxWorkers: 4, sequence: { groupOrder: 0 } };
 
 export default defineConfig({
   test: {
@@ -24,7 +23,7 @@ export default defineConfig({
       project("pure", { ...together, isolate: false }),
       project("database", { ...together, isolate: false, globalSetup: postgres }),
       project("isolated", { ...together, globalSetup: postgresAndBuild }),
-      project("processes", { ...afterwards, isolate: false, globalSetup: postgresAndBuild }),
+      project("processes", { ...together, isolate: false, globalSetup: postgresAndBuild }),
     ],
   },
 });

@@ -123,7 +123,8 @@ function problemsOf(page: Page): { problems: string[]; forget(): void } {
   const onError = ({ message }: Error) => void problems.push(message);
   // What the content security policy blocks is told there, and each 401, which a page without a session meets on purpose.
   const onMessage = (message: ConsoleMessage) => {
-    if (message.type() === "error" && !message.text().includes("401")) problems.push(message.text());
+    if (message.type() !== "error" || message.text().includes("401")) return;
+    problems.push(`${message.text()} (${message.location().url})`);
   };
   const onResponse = (response: Response) => {
     if (response.status() >= 500) problems.push(`${response.url()} answered ${response.status()}`);

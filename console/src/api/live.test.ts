@@ -1,7 +1,7 @@
 /** Replies of a process that hears of no changes. In a browser, tests show the rest. */
 import { QueryObserver } from "@tanstack/react-query";
 import { afterEach, expect, test, vi } from "vitest";
-import { fetchFresh, queryClient, streamState } from "./live.ts";
+import { fetchFresh, keepOfSamePath, queryClient, streamState } from "./live.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -38,4 +38,11 @@ test("a reply that stays older than what is known is shown after 30 s, and polle
   expect((await query.refetch()).data).toBe(6);
   expect(states).toHaveBeenCalledTimes(2);
   end();
+});
+
+test("while data are fetched, those of another filter are shown, and those of another entity are not", () => {
+  const keep = keepOfSamePath("/api/v1/runs/2/nodes?state=FAILED");
+  expect(keep("earlier", { queryKey: ["/api/v1/runs/2/nodes"] })).toBe("earlier");
+  expect(keep("earlier", { queryKey: ["/api/v1/runs/1/nodes"] })).toBeUndefined();
+  expect(keep(undefined, undefined)).toBeUndefined();
 });

@@ -5,7 +5,6 @@
  */
 import {
   hashKey,
-  keepPreviousData,
   type Query,
   QueryClient,
   type QueryKey,
@@ -110,7 +109,14 @@ function named<Result extends { isPlaceholderData: boolean }>(
   });
 }
 
-/** Reads a path of the API. Without a path, it waits. The earlier data stay while others are fetched. */
+/** The earlier data stay where only the query of the address has changed. Those of another entity would pass for this one's. */
+export function keepOfSamePath(path: string | undefined) {
+  const pathOf = (key: unknown) => String(key).split("?", 1)[0];
+  return <Data>(earlier: Data | undefined, query: { queryKey: readonly unknown[] } | undefined): Data | undefined =>
+    pathOf(query?.queryKey[0]) === pathOf(path) ? earlier : undefined;
+}
+
+/** Reads a path of the API. Without a path, it waits. */
 export function useLive<Data>(
   path: string | undefined,
   watches: readonly Watch[] = [],
@@ -120,7 +126,7 @@ export function useLive<Data>(
     queryKey: [path],
     queryFn: ({ queryKey, signal }) => fetchFresh<Data>(path ?? "", queryKey, signal),
     enabled: path !== undefined,
-    placeholderData: keepPreviousData,
+    placeholderData: keepOfSamePath(path),
     refetchInterval: atLeastEveryMs ?? false,
     meta: { watches, atMostEveryMs },
   });
@@ -141,7 +147,7 @@ export function useLiveList<Page>(
     initialPageParam: undefined,
     getNextPageParam: (page) => nextOf(page) ?? undefined,
     select: ({ pages }) => pages,
-    placeholderData: keepPreviousData,
+    placeholderData: keepOfSamePath(key),
     refetchInterval: (query) => (atLeastEveryMs === undefined ? false : Math.max(atLeastEveryMs, paceMsOf(query))),
     meta: { watches, atMostEveryMs },
   });

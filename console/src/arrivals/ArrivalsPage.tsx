@@ -26,8 +26,28 @@ const WATCHES = [{ kind: "arrival" }, { kind: "model" }] as const;
 export function ArrivalsPage() {
   const text = useWords(arrivals);
   const search: ArrivalsSearch = useSearch({ strict: false });
-  const navigate = useNavigate();
   const by = search.tab === "models" ? "model" : "table";
+  return (
+    <Page title={text.title} actions={<Link to="/arrivals/deliveries">{text.deliveries}</Link>}>
+      <Tabs
+        label={text.views}
+        current={by === "model" ? "models" : "tables"}
+        tabs={[
+          { name: "tables", title: text.tables },
+          { name: "models", title: text.models },
+        ]}
+      />
+      {/* By key, so that no table passes for a model while models are fetched. */}
+      <Cells key={by} by={by} search={search} />
+    </Page>
+  );
+}
+
+type By = "table" | "model";
+
+function Cells({ by, search }: { by: By; search: ArrivalsSearch }) {
+  const text = useWords(arrivals);
+  const navigate = useNavigate();
   const set = (change: Partial<ArrivalsSearch>) =>
     void navigate({ to: "/arrivals", search: { ...search, ...change }, replace: true });
   const { grain, from, to, q } = search;
@@ -39,15 +59,7 @@ export function ArrivalsPage() {
   );
   const shownGrain = grain ?? result.data?.[0]?.grain ?? "name";
   return (
-    <Page title={text.title} actions={<Link to="/arrivals/deliveries">{text.deliveries}</Link>}>
-      <Tabs
-        label={text.views}
-        current={by === "model" ? "models" : "tables"}
-        tabs={[
-          { name: "tables", title: text.tables },
-          { name: "models", title: text.models },
-        ]}
-      />
+    <>
       <div className={styles.bar}>
         <Filter label={text.findRow} value={q ?? ""} onChange={(next) => set({ q: next === "" ? undefined : next })} />
         <Select
@@ -72,12 +84,12 @@ export function ArrivalsPage() {
       <Loaded result={result}>
         {(pages) => <Readiness by={by} pages={pages} search={search} set={set} onEnd={onEndOf(result)} />}
       </Loaded>
-    </Page>
+    </>
   );
 }
 
 interface ReadinessProps {
-  by: "table" | "model";
+  by: By;
   pages: readonly CellsReply[];
   search: ArrivalsSearch;
   set(change: Partial<ArrivalsSearch>): void;

@@ -45,7 +45,13 @@ export function Editor({ label, value, onChange, diagnostics = NONE, readOnly = 
         {text.leave}
       </p>
       <div className={styles.frame}>
-        <Suspense fallback={<pre className={styles.plain}>{value}</pre>}>
+        <Suspense
+          fallback={
+            <pre className={styles.plain} tabIndex={0}>
+              {value}
+            </pre>
+          }
+        >
           <CodeView
             label={label}
             describedBy={hint}
