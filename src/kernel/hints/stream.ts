@@ -123,7 +123,9 @@ export function createHintStreams(deps: HintStreamsDeps): HintStreams {
         setTimeout(() => raw.destroy(), END_MS).unref();
       };
       const endAccess = (): void => {
-        write(event("error", { error: "The key was revoked, or the token has expired.", code: "UNAUTHENTICATED" }));
+        write(
+          event("error", { error: "The key was revoked, or the session or token has ended.", code: "UNAUTHENTICATED" }),
+        );
         end();
       };
 
