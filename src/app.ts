@@ -201,8 +201,6 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   cleanup.add("pulse", pulse.stop);
   const wake = createWake({ pulse, log });
   cleanup.add("wake-ups", wake.stop);
-  const { hints, received, stop: stopHints } = await openHints({ pulse, log });
-  cleanup.add("hints of changes", stopHints);
   const onRun: OnRun = (service, outcome, counts) => {
     metrics.count("millrace_service_runs_total", { service, outcome });
     for (const [kind, n] of Object.entries(counts)) metrics.count("millrace_service_items_total", { service, kind }, n);
@@ -210,6 +208,8 @@ async function serve(deps: OpenProcess): Promise<Millrace> {
   const session = await openSession({ pulse, log, onRun, version: VERSION, roles: config.roles });
   session.service.start(); // Stopped by closing the session, after the last item in flight was released.
   cleanup.add("session", session.close);
+  const { hints, received, stop: stopHints } = await openHints({ pulse, session, log });
+  cleanup.add("hints of changes", stopHints);
   const keys = createKeys({ db, wake, hints, clock: systemClock, adminKey: config.adminKey });
   const access = createConsoleAccess({ db, wake, clock: systemClock, adminKey: config.adminKey });
   const box = createSecretBox(await loadSecretKey({ configured: config.secretKey, dataDir }));

@@ -1,10 +1,10 @@
 /** Hints of changes as a page uses them: with two processes, and for the actions of each module. */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { applySource, plan, windowOf } from "../../src/harvest/harvest.fixture.ts";
 import { sparkEvent } from "../../src/lineage/events.fixture.ts";
-import { startCrossref } from "../../src/simulators/index.ts";
+import { type Simulator, startCrossref } from "../../src/simulators/index.ts";
 import type { Answer, Json } from "../client.ts";
 import { useDatabase } from "../database.ts";
 import { type HintStream, openHintStream } from "../hint-stream.ts";
@@ -13,8 +13,16 @@ import { startMillrace, type TestMillrace, useMillrace } from "../millrace.ts";
 import { until } from "../until.ts";
 
 const database = useDatabase();
-const env = { MILLRACE_SECRET_KEY: randomBytes(32).toString("base64") };
-const millrace = useMillrace(database, { env: { ...env, MILLRACE_ROLES: "api,worker,scheduler" } });
+const env: Record<string, string> = { MILLRACE_SECRET_KEY: randomBytes(32).toString("base64") };
+const workerEnv: Record<string, string> = { ...env, MILLRACE_ROLES: "api,worker,scheduler" };
+let simulator: Simulator;
+beforeAll(async () => {
+  simulator = await startCrossref({ unlimited: true, days: ["2026-08-01"] });
+  // Of every process that runs tasks: any of them may claim one of the source.
+  workerEnv["MILLRACE_HARVEST_ALLOW_PRIVATE"] = new URL(simulator.origin).host;
+  return () => simulator.close();
+});
+const millrace = useMillrace(database, { env: workerEnv });
 let other: TestMillrace;
 beforeAll(async () => {
   other = await startMillrace(database, { env });
@@ -192,20 +200,11 @@ test("subscriptions and deliveries", async () => {
 });
 
 test("sources, plans and cursors of harvest", async () => {
-  const simulator = await startCrossref({ unlimited: true, days: ["2026-08-01"] });
-  onTestFinished(() => simulator.close());
-  const harvester = await startMillrace(database, {
-    env: {
-      ...env,
-      MILLRACE_ROLES: "api,scheduler,worker",
-      MILLRACE_HARVEST_ALLOW_PRIVATE: new URL(simulator.origin).host,
-    },
-  });
-  onTestFinished(() => harvester.app.stop());
+  const { api } = millrace;
   const stream = await openHintStream(other.url);
-  const source = await applySource(harvester.api, "crossref", simulator);
+  const source = await applySource(api, "crossref", simulator);
   await stream.hint("source", source);
-  const { planId } = await plan(harvester.api, { source, window: windowOf(simulator) });
+  const { planId } = await plan(api, { source, window: windowOf(simulator) });
   const shown = { kind: "plan", id: planId, path: `/api/v1/harvest/plans/${planId}` };
   await expectFresh(stream, shown, ({ status }) => status === "COMPLETE");
   const { body } = await other.api.get<{ items: { namespace: string }[] }>(`/api/v1/harvest/cursors?source=${source}`);

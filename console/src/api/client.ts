@@ -44,7 +44,7 @@ export async function call<Data>(
   path: string,
   { method = "GET", body, headers, signal }: CallOptions = {},
 ): Promise<Reply<Data>> {
-  const response = await send(path, {
+  const { response, text } = await send(path, {
     method,
     ...(signal && { signal }),
     headers: {
@@ -55,7 +55,6 @@ export async function call<Data>(
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-  const text = await response.text();
   if (!response.ok) {
     const error = new ApiError(response.status, problemIn(text, response));
     if (response.status === 401) onSignedOut();
@@ -83,14 +82,15 @@ export async function probe(): Promise<void> {
   await send("/healthz", { method: "GET" }).catch(() => {});
 }
 
-async function send(path: string, init: RequestInit): Promise<Response> {
+async function send(path: string, init: RequestInit): Promise<{ response: Response; text: string }> {
   const sentMs = Date.now();
   try {
     const response = await fetch(path, { ...init, credentials: "same-origin" });
     serverClock.learn(response.headers.get("date"), sentMs);
+    const text = await response.text(); // It may break off, too.
     if (GATEWAY.includes(response.status)) reach.unanswered(sentMs);
     else reach.answered();
-    return response;
+    return { response, text };
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     reach.unanswered(sentMs);

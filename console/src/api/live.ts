@@ -1,7 +1,8 @@
 /**
  * What pages read, kept fresh. A query names the kinds of changes that concern it; a hint of such a change fetches it again,
  * together with others, at most four times a second or at its own pace. A reply that is older than the hint, or than what is shown
- * already, is dropped and fetched again. Without the stream, queries are fetched every five seconds, at most at their own pace.
+ * already, is dropped and fetched again. Without the stream, queries are fetched every five seconds, at most at their own pace;
+ * with it, those that have failed for now.
  */
 import {
   hashKey,
@@ -44,14 +45,20 @@ const OLDER_END = 20;
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
+      // A browser without a network still reaches a server on its own machine.
+      networkMode: "always",
       staleTime: 30_000,
-      retry: (failures, error) =>
-        failures < 3 && (!(error instanceof ApiError) || error.status === 0 || error.status >= 500),
+      retry: (failures, error) => failures < 3 && isForNow(error),
       retryDelay: (attempt) => Math.min(1_000 * 2 ** attempt, 10_000),
       refetchOnWindowFocus: false,
     },
   },
 });
+
+/** The same request may succeed later: the server was away, busy or overloaded. */
+function isForNow(error: Error | null): boolean {
+  return error instanceof ApiError && (error.status === 0 || error.status === 429 || error.status >= 500);
+}
 
 /** The rev that a reply must reach, by the hash of its query: that of the newest hint or reply. */
 const known = new Map<string, bigint>();
@@ -206,13 +213,13 @@ function paceMsOf({ meta, state: { data } }: Pick<Query, "meta" | "state">): num
 /** A fetch is let finish: changes that come faster than replies would otherwise end each of them. */
 function waitMsOf(query: Query): number {
   if (query.state.fetchStatus === "fetching") return RENDER_GAP_MS;
-  const everyMs = paceMsOf(query);
-  return everyMs === 0 ? 0 : query.state.dataUpdatedAt + everyMs - Date.now();
+  const ageMs = Date.now() - query.state.dataUpdatedAt;
+  return ageMs < 0 ? 0 : paceMsOf(query) - ageMs; // The clock of the browser may have been set back.
 }
 
-/** What no change concerns stays as it is, unless it has failed: the server may be back. */
+/** What no change concerns stays as it is. */
 function isPolled(query: Query): boolean {
-  return watchesOf(query).length > 0 || query.state.error !== null;
+  return isForNow(query.state.error) || (streamState.get() === "polling" && watchesOf(query).length > 0);
 }
 
 let state: StreamState = "polling";
@@ -260,22 +267,22 @@ export function followChanges(after: bigint): () => void {
       pending.push(...changes);
       timer ??= setTimeout(flush, RENDER_GAP_MS);
     },
-    onGap() {
+    onGap(rev) {
       known.clear();
-      void queryClient.invalidateQueries();
+      for (const query of queryClient.getQueryCache().getAll()) {
+        // A reply that is under way may lack what was missed.
+        if (rev !== undefined) known.set(query.queryHash, BigInt(rev));
+        invalidate(query);
+      }
     },
     onState(next) {
-      const isBack = state === "polling" && next === "live";
       // The page may read nothing for minutes: whether the server is there is asked now.
       if (state === "live" && next === "polling") void probe();
       state = next;
-      // What failed while the server was away has no other reason to be fetched again.
-      if (isBack) void queryClient.refetchQueries({ type: "active", predicate: (query) => query.state.error !== null });
       for (const listener of stateListeners) listener();
     },
   });
   const polling = setInterval(() => {
-    if (streamState.get() !== "polling") return;
     for (const query of queryClient.getQueryCache().findAll({ type: "active" })) if (isPolled(query)) invalidate(query);
   }, POLL_MS);
   return () => {

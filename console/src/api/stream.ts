@@ -1,7 +1,8 @@
 /**
  * The stream of hints, once for all tabs: a browser allows six connections to a server, and a seventh tab would hang. The tab
  * that holds the lock reads the stream and broadcasts it; a hidden tab releases the lock and does not listen, and reads everything
- * again when it is shown. Browsers have locks in secure contexts only; without them each tab reads the stream for itself.
+ * again when it is shown. A tab that hears nothing, since a dialog or a debugger halts the one that reads, polls until it does.
+ * Browsers have locks in secure contexts only; without them each tab reads the stream for itself.
  */
 export interface Change {
   kind: string;
@@ -12,16 +13,20 @@ export interface Change {
 
 export type StreamState = "live" | "polling" | "paused";
 
+/** With the position in the stream, if it has moved. */
 type Message =
   | { changes: readonly Change[]; rev: string }
   | { gap: true; rev?: string }
-  | { state: StreamState }
-  | { ask: true };
+  | { state: StreamState; rev?: string };
+/** A tab that has just been shown asks for the state. */
+type Question = { ask: true };
+type OnMessage = (message: Message) => void;
 
 export interface StreamListener {
   onChanges(changes: readonly Change[]): void;
-  /** Changes may have been missed. */
-  onGap(): void;
+  /** Changes may have been missed, up to this rev if it is known. */
+  onGap(rev: string | undefined): void;
+  /** Also when it is the same as before. */
   onState(state: StreamState): void;
 }
 
@@ -39,27 +44,32 @@ export function openStream(after: bigint, listener: StreamListener): () => void 
   let state: StreamState = "polling";
   let release = (): void => {};
   let leads = false;
+  let silence: ReturnType<typeof setTimeout> | undefined;
 
   function onMessage(message: Message): void {
-    if ("changes" in message) {
-      lastRev = message.rev;
-      listener.onChanges(message.changes);
-    } else if ("gap" in message) {
-      lastRev = message.rev ?? lastRev;
-      listener.onGap();
-    } else if ("state" in message) {
+    lastRev = message.rev ?? lastRev;
+    if ("changes" in message) listener.onChanges(message.changes);
+    else if ("gap" in message) listener.onGap(message.rev);
+    else {
       state = message.state;
       listener.onState(state);
-    } else if (leads) {
-      channel.postMessage({ state } satisfies Message);
     }
   }
   function broadcast(message: Message): void {
     onMessage(message);
     channel.postMessage(message);
   }
-  channel.addEventListener("message", ({ data }: MessageEvent<Message>) => {
-    if (!document.hidden) onMessage(data);
+  channel.addEventListener("message", ({ data }: MessageEvent<Message | Question>) => {
+    if (document.hidden) return;
+    if ("ask" in data) {
+      if (leads) channel.postMessage({ state } satisfies Message);
+      return;
+    }
+    clearTimeout(silence);
+    silence = setTimeout(() => {
+      if (!leads) onMessage({ state: "polling" });
+    }, SILENCE_MS);
+    onMessage(data);
   });
 
   function begin(): void {
@@ -70,10 +80,11 @@ export function openStream(after: bigint, listener: StreamListener): () => void 
       void read(() => lastRev, onMessage, ended.signal);
       return;
     }
-    channel.postMessage({ ask: true } satisfies Message);
+    channel.postMessage({ ask: true } satisfies Question);
     void locks
       .request(LOCK, { signal: ended.signal }, async () => {
         leads = true;
+        clearTimeout(silence);
         await read(() => lastRev, broadcast, ended.signal);
         leads = false;
       })
@@ -81,6 +92,7 @@ export function openStream(after: bigint, listener: StreamListener): () => void 
   }
   function follow(): void {
     release();
+    clearTimeout(silence);
     if (document.hidden) onMessage({ state: "paused" });
     else {
       onMessage({ gap: true }); // It may have missed anything while it was hidden.
@@ -92,12 +104,13 @@ export function openStream(after: bigint, listener: StreamListener): () => void 
   return () => {
     document.removeEventListener("visibilitychange", follow);
     release();
+    clearTimeout(silence);
     channel.close();
   };
 }
 
 /** Reads until the signal aborts, and connects again after a failure. */
-async function read(lastRev: () => string, onMessage: (message: Message) => void, signal: AbortSignal): Promise<void> {
+async function read(lastRev: () => string, onMessage: OnMessage, signal: AbortSignal): Promise<void> {
   for (let failures = 0; !signal.aborted; failures += 1) {
     const hasOpened = await readOnce(lastRev(), onMessage, signal);
     if (signal.aborted) return;
@@ -108,13 +121,14 @@ async function read(lastRev: () => string, onMessage: (message: Message) => void
 }
 
 /** Until the connection ends. Answers whether it was ever open. */
-function readOnce(after: string, onMessage: (message: Message) => void, signal: AbortSignal): Promise<boolean> {
+function readOnce(after: string, onMessage: OnMessage, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const source = new EventSource(`${PATH}?after=${after}`);
     let hasOpened = false;
     let silence = setTimeout(end, SILENCE_MS);
     function end(): void {
       clearTimeout(silence);
+      signal.removeEventListener("abort", end);
       source.close();
       resolve(hasOpened);
     }
@@ -131,21 +145,24 @@ function readOnce(after: string, onMessage: (message: Message) => void, signal: 
       resetSilence();
       onMessage(JSON.parse(String(data)) as { changes: Change[]; rev: string });
     });
-    source.addEventListener("heartbeat", resetSilence);
-    source.addEventListener("gap", ({ data }) =>
-      onMessage({ gap: true, rev: (JSON.parse(String(data)) as { rev: string }).rev }),
-    );
+    source.addEventListener("heartbeat", ({ lastEventId }) => {
+      resetSilence();
+      onMessage({ state: "live", rev: lastEventId });
+    });
+    source.addEventListener("gap", ({ lastEventId }) => onMessage({ gap: true, rev: lastEventId }));
     source.addEventListener("error", end); // Not left to the browser, which would connect again for ever, at once.
-    signal.addEventListener("abort", end, { once: true });
+    signal.addEventListener("abort", end);
   });
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
+    const timer = setTimeout(end, ms);
+    function end(): void {
       clearTimeout(timer);
+      signal.removeEventListener("abort", end);
       resolve();
-    });
+    }
+    signal.addEventListener("abort", end);
   });
 }

@@ -23,7 +23,7 @@ const CACHE_MS = 10_000;
 const CACHED_MAX = 10_000;
 
 export function createHashLookup<Found>({ clock, read }: HashLookupOptions<Found>): HashLookup<Found> {
-  const cache = new Map<string, { found: Found; until: number }>();
+  const cache = new Map<string, { found: Found; atMs: number }>();
   /** In progress, so that many requests with one secret share a look-up. */
   const lookups = new Map<string, Promise<Found | undefined>>();
   const statements = createGroupCommit<Buffer, Found | undefined>({
@@ -49,13 +49,14 @@ export function createHashLookup<Found>({ clock, read }: HashLookupOptions<Found
     async find(hash) {
       const id = idOf(hash);
       const known = cache.get(id);
-      if (known && known.until > clock.now()) return known.found;
+      // The clock may be set back.
+      if (known && Math.abs(clock.now() - known.atMs) < CACHE_MS) return known.found;
       const clearsBefore = clears;
       const found = await lookUp(id, hash);
       // After a change meanwhile it may no longer be true, so it is not cached.
       if (found === undefined || clears !== clearsBefore) return found;
       if (cache.size >= CACHED_MAX) cache.clear();
-      cache.set(id, { found, until: clock.now() + CACHE_MS });
+      cache.set(id, { found, atMs: clock.now() });
       return found;
     },
     clear() {

@@ -95,6 +95,9 @@ describe("a key", () => {
     nowMs += 1;
     await keys.find(key, ADDRESS);
     expect(statements).toHaveLength(2);
+    nowMs -= 3_600_000; // The clock was set back.
+    await keys.find(key, ADDRESS);
+    expect(statements).toHaveLength(3);
   });
 
   test("with one changed character is unknown", async () => {

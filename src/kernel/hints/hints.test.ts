@@ -12,6 +12,7 @@ import { openDb } from "../data/db.ts";
 import { statement } from "../data/statement.ts";
 import { under } from "../http/server.ts";
 import { openPulse, type Pulse } from "../work/pulse.ts";
+import { openSession, type Session } from "../work/session.ts";
 import { type Hints, openHints } from "./hints.ts";
 import type { HintTable } from "./kinds.ts";
 import { hintRoutes } from "./routes.ts";
@@ -35,6 +36,7 @@ const KINDS: HintTable = {
 interface Process extends TestHttp {
   hints: Hints;
   pulse: Pulse;
+  session: Session;
   streams: HintStreams;
   /** How many notifications it has sent. */
   sent(): number;
@@ -54,7 +56,8 @@ async function open({ limits, anonymousScopes = [], slow = async () => ({}) }: O
     onStatement: (name) => (sent += name === "kernel.hints.notify" ? 1 : 0),
   });
   const pulse = await openPulse({ db, log: silentLog });
-  const { hints, received, stop } = await openHints({ pulse, log: silentLog });
+  const session = await openSession({ pulse, log: silentLog, version: "0", roles: [] });
+  const { hints, received, stop } = await openHints({ pulse, session, log: silentLog });
   const streams = createHintStreams({
     received,
     kinds: KINDS,
@@ -78,10 +81,11 @@ async function open({ limits, anonymousScopes = [], slow = async () => ({}) }: O
     streams.stop();
     await http.stop();
     await stop();
+    await session.close();
     await pulse.stop();
     await db.close();
   });
-  return Object.assign(http, { hints, pulse, streams, sent: () => sent }) satisfies Process;
+  return Object.assign(http, { hints, pulse, session, streams, sent: () => sent }) satisfies Process;
 }
 
 const keyOf = async (on: Process, scopes: string[], tenantId?: number) =>
@@ -174,7 +178,7 @@ test("hints whose notification fails are sent again", async () => {
   };
   const failing: Pulse = { ...there.pulse, rows: (...sent) => (failures === 0 ? fails() : there.pulse.rows(...sent)) };
   const log = recordingLog();
-  const { hints, stop } = await openHints({ pulse: failing, log }); // The announcement fails.
+  const { hints, stop } = await openHints({ pulse: failing, session: there.session, log }); // The announcement fails.
   failures = 0;
   hints.changed(database.db, "apple", "refused once");
   await stream.hint("apple", "refused once");
@@ -283,6 +287,38 @@ describe("a stream", () => {
     const resumed = await openHintStream(here.url, { after: known });
     await until(() => resumed.events.length > 0, "the first event");
     expect(resumed.events).toEqual(["gap"]);
+  });
+
+  test("has one gap, wherever it is, after a process has ended, whose last hints may not have been sent", async () => {
+    const [here, there, gone] = [await open(), await open(), await open()];
+    const streams = await Promise.all([here, there].map(({ url }) => openHintStream(url)));
+    const known = streams[0]?.lastId() ?? "";
+    await database.query("update kernel.session set expires_at = now() where id = $1", [gone.session.id()]);
+    for (const { session } of [here, there]) for (let beat = 0; beat < 5; beat += 1) await session.service.runOnce();
+    for (const stream of streams) {
+      await until(() => stream.events.length === 2, "the gap");
+      expect(stream.events).toEqual(["gap", "gap"]);
+      expect(BigInt(stream.lastId())).toBeGreaterThan(BigInt(known));
+    }
+    const resumed = await openHintStream(here.url, { after: known });
+    await until(() => resumed.events.length > 0, "the first event");
+    expect(resumed.events).toEqual(["gap"]);
+  });
+
+  test("that has missed more than may stay unread has a gap instead, and stays open", async () => {
+    const here = await open({ limits: { unreadBytes: 10_000 } });
+    const stream = await openHintStream(here.url);
+    const known = stream.lastId();
+    for (let batch = 0; batch < 5; batch += 1) {
+      const id = `${batch}${"x".repeat(3_000)}`;
+      here.hints.changed(database.db, "apple", id);
+      await stream.hint("apple", id);
+    }
+    const resumed = await openHintStream(here.url, { after: known });
+    await until(() => resumed.events.length > 0, "the first event");
+    expect(resumed.events).toEqual(["gap"]);
+    here.hints.changed(database.db, "apple", "later");
+    await resumed.hint("apple", "later");
   });
 
   test("misses nothing that its own process changed while the connection was lost", async () => {

@@ -1,7 +1,7 @@
 /**
  * Hints of changes: they tell a page which entities to fetch again, and carry no data. A hint is sent by NOTIFY after the
- * commit of the change. A process that dies in between loses it, which only costs time. Each process collects its hints,
- * sends the first at once and then at most every 250 ms, and receives those of all processes. An idle process sends none.
+ * commit of the change. Each process collects its hints, sends the first at once and then at most every 250 ms, and receives
+ * those of all processes. An idle process sends none.
  *
  * A hint has a rev: the id of the transaction that sent it. A process that has received a rev R reads, from then on, every
  * change that was hinted with a rev up to R:
@@ -12,7 +12,10 @@
  * lower than that of a hint may lack its change. That notifications are delivered in the order of their commits, which is
  * not that of their ids, does not matter here.
  *
- * A process also sends an empty batch when it has connected. Otherwise it would not know, until the next change of anything,
+ * Hints are missed while the connection is lost, and a process that dies between a commit and its hint never sends it. So
+ * listeners get a gap, which stands for all changes, after the connection was replaced and after any process has ended.
+ *
+ * A process also sends an empty batch when it has connected, and for a gap. Otherwise it would not know, until the next change of anything,
  * that what it reads is new, and the page would go on to drop its replies.
  */
 import type { Queryable, Tx } from "../data/db.ts";
@@ -20,6 +23,7 @@ import { statement } from "../data/statement.ts";
 import { createPaced } from "../work/paced.ts";
 import { HINTS_CHANNEL, type Pulse } from "../work/pulse.ts";
 import type { ServiceLog } from "../work/service.ts";
+import type { Session } from "../work/session.ts";
 import type { HintTable } from "./kinds.ts";
 import { createOutgoing, payloadsOf } from "./outgoing.ts";
 import { type Batch, type Change, createRing, type Ring } from "./ring.ts";
@@ -43,7 +47,7 @@ export interface HintOptions {
 export interface ReceivedHints extends Pick<Ring, "after"> {
   /** The highest rev that was received. */
   rev(): bigint;
-  /** Calls `onBatch` with each batch, `onGap` when batches were missed. Returns what ends it. */
+  /** Calls `onBatch` with each batch, or `onGap` with the first one after some were missed. Returns what ends it. */
   on(listener: HintListener): () => void;
 }
 export interface HintListener {
@@ -65,8 +69,14 @@ const NOTIFY = statement(
   `select pg_notify('${HINTS_CHANNEL}', pg_current_xact_id()::text || ' ' || $1::text)`,
 );
 
+export interface HintsDeps {
+  pulse: Pulse;
+  session: Pick<Session, "onExpiry">;
+  log: ServiceLog;
+}
+
 /** Resolves when a rev is known. */
-export async function openHints({ pulse, log }: { pulse: Pulse; log: ServiceLog }): Promise<OpenHints> {
+export async function openHints({ pulse, session, log }: HintsDeps): Promise<OpenHints> {
   const outgoing = createOutgoing();
   const ring = createRing();
   const listeners = new Set<HintListener>();
@@ -106,6 +116,11 @@ export async function openHints({ pulse, log }: { pulse: Pulse; log: ServiceLog 
   }, HINTS_CHANNEL);
   pulse.onReconnect(missed);
   const paced = createPaced({ pulse, gapMs: SEND_GAP_MS, isEmpty: () => isAnnounced && outgoing.isEmpty(), send });
+  session.onExpiry((isFirst) => {
+    if (!isFirst) return;
+    missed();
+    paced.schedule();
+  });
 
   function add(kind: string, ids: Ids, { tenantId }: HintOptions = {}): void {
     outgoing.add(kind, typeof ids === "string" ? [ids] : ids, tenantId === undefined ? undefined : String(tenantId));

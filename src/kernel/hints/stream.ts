@@ -1,7 +1,7 @@
 /**
  * Streams of hints, as server-sent events. Each caller gets the kinds that its scopes allow, and a key with a tenant those of
  * its tenant. A stream continues after the batch that `Last-Event-ID` names, or begins with `gap` if that one is not known
- * here any more. Every 15 s it sends a heartbeat with the newest rev, which keeps proxies from closing it and lets
+ * here any more, or too much has come since. Every 15 s it sends a heartbeat with the newest rev, which keeps proxies from closing it and lets
  * a caller whose own kinds seldom change continue from a rev that is still known.
  */
 import type { OutgoingHttpHeaders } from "node:http";
@@ -49,7 +49,7 @@ interface View {
 const LIMITS = {
   streams: 500,
   streamsOfCaller: 20,
-  /** What a caller that reads slowly may leave unread before its connection is closed. */
+  /** What a caller may leave unread before its connection is closed. A stream begins with at most half of it. */
   unreadBytes: 1_000_000,
 };
 /** For a caller that reads slowly to receive the end of its stream. */
@@ -123,13 +123,16 @@ export function createHintStreams(deps: HintStreamsDeps): HintStreams {
         setTimeout(() => raw.destroy(), END_MS).unref();
       };
       const endAccess = (): void => {
-        write(event("error", { error: "The key was revoked, or the token has expired.", code: "UNAUTHENTICATED" }));
+        write(
+          event("error", { error: "The key was revoked, or the session or token has ended.", code: "UNAUTHENTICATED" }),
+        );
         end();
       };
 
-      const missed = after === undefined ? undefined : received.after(after);
+      const missed = after === undefined ? undefined : received.after(after)?.map((batch) => eventFor(view, batch));
+      const length = missed?.reduce((sum, text) => sum + text.length, 0) ?? 0;
       write(`retry: ${RECONNECT_MS}\n\n`);
-      if (missed) for (const batch of missed) write(eventFor(view, batch));
+      if (missed && length < limits.unreadBytes / 2) write(missed.join(""));
       else gap(received.rev());
       const unlisten = received.on({ onBatch: (batch) => write(eventFor(view, batch)), onGap: gap });
       // An event, not a comment, so that a page notices when they stop.

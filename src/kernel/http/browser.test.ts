@@ -105,6 +105,20 @@ describe("a call without a key that changes something", () => {
     expect(acted).toBe(before + 1);
   });
 
+  test.each([
+    ["http://console.example", "console.example:80", 200],
+    ["https://console.example", "Console.Example:443", 200],
+    ["https://console.example", "console.example:80", 403],
+    ["http://console.example", "console.example@evil.example", 403],
+    ["http://console.example", "console.example:x", 403],
+  ])("by a page of %s is answered, for a Host of %s, with %i", async (origin, host, status) => {
+    const socket = connect(http.port, "127.0.0.1");
+    socket.end(
+      `POST /act HTTP/1.1\r\nHost: ${host}\r\nOrigin: ${origin}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
+    );
+    expect(await text(socket)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  });
+
   test("acts from anywhere with a key, which no other site's page knows", async () => {
     const headers = {
       authorization: `Bearer ${ADMIN_KEY}`,

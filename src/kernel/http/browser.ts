@@ -66,8 +66,12 @@ function isOwnPage({ headers, host }: FastifyRequest): boolean {
   return site === undefined ? origin !== undefined && isOwn(origin, host) : site === "same-origin";
 }
 
+/** A proxy may name the port in `Host` where the origin leaves it out, as the default of its protocol. */
 function isOwn(origin: string, host: string): boolean {
-  return URL.canParse(origin) && new URL(origin).host === host.toLowerCase();
+  if (!URL.canParse(origin)) return false;
+  const { protocol, host: own } = new URL(origin);
+  const here = `${protocol}//${host}`;
+  return URL.canParse(here) && new URL(here).host === own;
 }
 
 /** The header of calls that change something, by the page of the console: no form of another site can send it. */

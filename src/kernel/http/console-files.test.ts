@@ -151,6 +151,9 @@ describe("the page", () => {
     "/lineage/assets/db.sales.orders",
     "/api-keys",
     "/tracking/orders.csv",
+    "//",
+    "/search?q=%zz",
+    "/search#%zz",
   ])("answers a browser at %s, and is not cached", async (path) => {
     const { status, headers } = await raw(path, { headers: BROWSER });
     expect(status).toBe(200);
@@ -182,14 +185,24 @@ describe("the page", () => {
     expect((await raw("/", { headers: { accept: "*/*" } })).headers["content-type"]).toContain("text/html");
   });
 
-  test.each(["/api", "/api/v1/nothing", "/api/nothing", "/docs/nothing", "/metrics/x", "/healthz/x", "/readyz"])(
-    "does not hide that there is no %s",
-    async (path) => {
-      const { status, headers } = await raw(path, { headers: BROWSER });
-      expect(status).toBe(404);
-      expect(headers["content-type"]).toBe("application/json; charset=utf-8");
-    },
-  );
+  test.each([
+    "/api",
+    "/api/v1/nothing",
+    "/api/nothing",
+    "/API/v1/nothing",
+    "/%61pi/v1/nothing",
+    "/api%2Fv1%2Fnothing",
+    "/api;x/v1/nothing",
+    "http://x/api/v1/nothing",
+    "/docs/nothing",
+    "/metrics/x",
+    "/healthz/x",
+    "/readyz",
+  ])("does not hide that there is no %s", async (path) => {
+    const { status, headers } = await raw(path, { headers: BROWSER });
+    expect(status).toBe(404);
+    expect(headers["content-type"]).toBe("application/json; charset=utf-8");
+  });
 
   test("takes no path from a route, and no other method", async () => {
     expect((await raw("/api/v1/things", { headers: BROWSER })).status).toBe(401);

@@ -49,8 +49,8 @@ const NONCE_MARK = "__CSP_NONCE__";
 const NONCE_BYTES = 16;
 /** The build names these after their contents. */
 const ASSETS = "/assets/";
-/** Paths whose answers are for programs, also where there is no route. */
-const FOR_PROGRAMS = ["/api", "/assets", "/docs", "/openapi.json", "/metrics", "/healthz", "/readyz"];
+/** The first parts of paths whose answers are for programs, also where there is no route. */
+const FOR_PROGRAMS = new Set(["api", "assets", "docs", "openapi.json", "metrics", "healthz", "readyz"]);
 const FILES_MAX = 2_000;
 
 /** The files by their paths in URLs; undefined if the page is not built. */
@@ -117,13 +117,15 @@ export async function serveConsole(http: Http, directory: string): Promise<boole
     const [path = ""] = request.url.split("?", 1);
     const file = files.get(path);
     if (file && file !== index) return sendFile(request, reply, file);
-    if (file || isPage(path, request.headers.accept)) return sendPage(reply, index);
+    if (file || path === "/" || isPage(request)) return sendPage(reply, index);
   });
   return true;
 }
 
 /** A browser that opens a link accepts HTML; a program that asks for an unknown path gets the error as JSON. */
-function isPage(path: string, accept = ""): boolean {
-  if (path === "/") return true;
-  return accept.includes("text/html") && !FOR_PROGRAMS.some((one) => path === one || path.startsWith(`${one}/`));
+function isPage({ url, headers }: FastifyRequest): boolean {
+  if (!headers.accept?.includes("text/html")) return false;
+  const [path = ""] = url.replace(/^https?:\/\/[^/]*/i, "").split(/[?#;]/, 1);
+  const [, first = ""] = decodeURIComponent(path).toLowerCase().split("/"); // However it is written.
+  return !FOR_PROGRAMS.has(first);
 }

@@ -34,7 +34,7 @@ import { systemClock } from "../time/clock.ts";
 import { shownRoute } from "./action-path.ts";
 import { ANY_SCOPE, type AuthenticateOptions, createAuthenticate, isAnonymous, PUBLIC } from "./authenticate.ts";
 import { parseJson } from "./body.ts";
-import { HEADERS, REFERENCE_HEADERS } from "./browser.ts";
+import { HEADERS, isReading, REFERENCE_HEADERS } from "./browser.ts";
 import { BYTES_IN_FLIGHT, createBytesInFlight } from "./bytes-in-flight.ts";
 import { isReference, useOpenApi } from "./openapi.ts";
 import { answerBadAddress, answerUnreadable, useProblems } from "./problems.ts";
@@ -99,8 +99,6 @@ export interface HttpOptions extends AuthenticateOptions {
 
 /** Replies to reads below it have a rev. */
 const API = "/api/v1/";
-/** Methods that change nothing. */
-const READING = new Set(["GET", "HEAD"]);
 const TIMER_MS_MAX = 2 ** 31 - 1;
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
 const RETRY_AFTER_SECONDS = 2;
@@ -186,7 +184,8 @@ export async function createHttp(options: HttpOptions): Promise<Http> {
     reply.raw.once("close", () => conclude(request, reply));
     reply.header("x-request-id", request.id).header(VERSION_HEADER, options.version);
     // Before the first read: the reply has all changes that were hinted up to this rev.
-    if (READING.has(request.method) && request.url.startsWith(API)) reply.header("millrace-rev", String(options.rev()));
+    const isApi = request.routeOptions.url?.startsWith(API) ?? false;
+    if (isApi && isReading(request)) reply.header("millrace-rev", String(options.rev()));
     reply.headers(isReference(request.routeOptions.url) ? REFERENCE_HEADERS : HEADERS);
     if (options.isStopping()) throw kernelError("SHUTTING_DOWN", { seconds: RETRY_AFTER_SECONDS });
     const route = shownRoute(request.routeOptions.url);

@@ -34,8 +34,11 @@ export const OUTLAST_SESSION: RetryPolicy = { maxAttempts: 20, baseMs: 100, fact
 export interface Session {
   /** The id to claim with. It changes when the session has expired, for example because the process was suspended. */
   id(): string;
-  /** Calls `listener` when a session has expired, of another process or of this one: what it held can be reclaimed. */
-  onExpiry(listener: () => void): void;
+  /**
+   * Calls `listener` when a session has expired, of another process or of this one: what it held can be reclaimed. It is
+   * called some times in a row, with true at the first.
+   */
+  onExpiry(listener: (isFirst: boolean) => void): void;
   readonly service: Service;
   close(): Promise<void>;
 }
@@ -100,7 +103,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }
 
   let id = await open();
-  const listeners: (() => void)[] = [];
+  const listeners: ((isFirst: boolean) => void)[] = [];
   // By id rather than by time, so that none is missed after failed heartbeats or changes of the clock.
   let known = new Set<string>();
   let announcementsLeft = 0;
@@ -118,8 +121,9 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     if (!beat.alive || beat.expired.some((expired) => !known.has(expired))) announcementsLeft = ANNOUNCEMENTS;
     known = new Set(beat.expired);
     if (announcementsLeft > 0) {
+      const isFirst = announcementsLeft === ANNOUNCEMENTS;
       announcementsLeft -= 1;
-      for (const listener of listeners) listener();
+      for (const listener of listeners) listener(isFirst);
     }
     return beat.alive ? { beaten: 1 } : { reopened: 1 };
   }
