@@ -169,6 +169,8 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await grid.getByText("m0001").waitFor();
     const cell = grid.getByRole("gridcell");
     await cell.focus();
+    // Also between a key and the event of scrolling that follows it.
+    expect(await page.evaluate(focusAfterKeys, 5)).toBe("gridcell");
     // Each page of rows is fetched when the end of those before it comes into view.
     await expect
       .poll(
@@ -183,3 +185,12 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await expect.poll(() => cell.getAttribute("aria-label")).toMatch(/20250101: waits for tables/);
   });
 });
+
+/** What has the focus when keys come faster than frames: each goes to what has it then. */
+async function focusAfterKeys(count: number): Promise<string | null | undefined> {
+  for (let key = 0; key < count; key += 1) {
+    document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", { key: "PageDown", bubbles: true }));
+    await Promise.resolve();
+  }
+  return document.activeElement?.role;
+}

@@ -125,6 +125,8 @@ export function HeatMap(props: HeatMapProps) {
     const { left, top } = revealing(place, layout, { left: element.scrollLeft, top: element.scrollTop }, room);
     element.scrollLeft = left;
     element.scrollTop = top;
+    // At once: until the event of scrolling the row of the place would not be drawn, and with its cell the focus and the next key were lost.
+    setView((before) => ({ ...before, left: element.scrollLeft, top: element.scrollTop }));
   }
 
   // The newest column is in view from the start, and stays there while columns come, unless the person has scrolled away from it.
