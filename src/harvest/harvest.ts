@@ -84,7 +84,8 @@ export function createHarvest(deps: HarvestDeps): Harvest {
     pauses,
     rewinds: createRewinds(deps),
     sliceCancel: createSliceCancel({ ...deps, settle, landing }),
-    connectionCheck: createConnectionCheck({ ...running, registry }),
+    // Also of a source that is paused: so a person learns whether to resume it.
+    connectionCheck: createConnectionCheck({ ...running, registry, pauses: { holds: () => false } }),
     reads,
     landing,
     bodies,

@@ -158,6 +158,7 @@ function taskOf(snapshot: Snapshot, specFingerprint: string, now: Date): Prepare
       run_id: "0",
       attempt_no: 1,
       failed_tries: 0,
+      is_refused: false,
       slice_id: "0",
       plan_id: "00000000-0000-0000-0000-000000000000",
       schedule_instance_id: "00000000-0000-0000-0000-000000000000",

@@ -306,6 +306,46 @@ describe("an endpoint whose access is refused", () => {
     await post(`/plans/${planId}:cancel`);
   });
 
+  test("is asked by one task after it is resumed, and the others follow when it was answered", async () => {
+    let isRefused = true;
+    let held = Promise.resolve();
+    const answer = correct(itemsOf(5));
+    const source = await harvests.source(async (asked) => {
+      await held;
+      return isRefused ? { status: 401, body: {} } : answer(asked);
+    });
+    const planId = await harvests.plan(source, 6);
+    const plan = () =>
+      get<{ stopped: string | null; tasks: Record<string, number>; waits: Json[] }>(`/plans/${planId}`);
+    const stopped = () =>
+      until(async () => {
+        const found = await plan();
+        return found.stopped !== null && found.tasks["EXECUTING"] === undefined;
+      }, "the pause");
+    await stopped();
+    const before = harvests.server.asked(source).length;
+    for (const asked of [1, 2]) {
+      const release = signal();
+      held = release.promise;
+      if (asked === 2) isRefused = false;
+      await post(`/sources/${source}:resume`, { endpoint: "items" });
+      await until(() => Promise.resolve(harvests.server.asked(source).length === before + asked), "the next request");
+      await othersRun();
+      expect(harvests.server.asked(source)).toHaveLength(before + asked);
+      const one = await plan();
+      expect(one).toMatchObject({ tasks: { EXECUTING: 1 } });
+      expect(JSON.stringify(one.waits)).toContain("They follow when a task of");
+      const ready = (await sliceOf(planId)).filter(({ status }) => status === "READY");
+      const causes = await Promise.all(ready.map(async ({ sliceId }) => (await why(planId, sliceId)).causes));
+      expect(JSON.stringify(causes)).toContain("the others follow when its source grants access");
+      release.resolve();
+      if (asked === 1) await stopped();
+    }
+    expect(await endOf(harvests.api, planId)).toMatchObject({ slices: { FAILED: 2, COMPLETE: 4 } });
+    const partitions = "select is_refused from harvest.ing_partition where partition_key = $1";
+    expect(await database.query(partitions, [`${source}/items/HARVEST`])).toEqual([{ is_refused: false }]);
+  });
+
   test("is not paused again by a plan of the definition before", async () => {
     const answer = correct(itemsOf(5));
     const source = await harvests.source(

@@ -171,8 +171,12 @@ function partialWait({ status_code, operation_code, unsliced_from }: PlanRow) {
 }
 
 function waitReply(wait: Wait) {
-  const { wait_reason, tasks, until, pause } = wait;
+  const { wait_reason, tasks, until, pause, partition_key, running, concurrency, is_refused } = wait;
   if (pause !== null) return { reason: `${pause}.`, tasks, until: null };
+  if (is_refused && running >= concurrency) {
+    const reason = `They follow when a task of ${partition_key} is answered: its source refused access before.`;
+    return { reason, tasks, until: null };
+  }
   return { reason: wait_reason ?? turnReason(wait), tasks, until: wait_reason === null ? null : until };
 }
 

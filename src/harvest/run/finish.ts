@@ -5,7 +5,7 @@
 import type { Db, Tx } from "../../kernel/data/db.ts";
 import type { Bodies } from "../bodies/bodies.ts";
 import type { HarvestMetrics } from "../catalogue.ts";
-import { pauseRefused, type RefusalDeps } from "../control/refusals.ts";
+import { accessGranted, pauseRefused, type RefusalDeps } from "../control/refusals.ts";
 import type { Landing } from "../landing/landing.ts";
 import type { Settle } from "../plan/settle.ts";
 import { taskKey } from "../plan/slices.ts";
@@ -152,6 +152,9 @@ async function complete(
   const { window } = source.list.spec;
   const ended = await endSlice(tx, slice, "COMPLETE", null);
   await taskLease.finish(tx, "succeeded", [task]);
+  if (walk.isRefused) {
+    await accessGranted(tx, deps, { source: context.provenance_code, endpoint: context.endpoint_name });
+  }
   const isCheck = context.plan_strategy === "RANGE";
   const isWindow = window !== undefined && context.window_from !== null && context.root_slice_id === null;
   if (!ended || !(isCheck || isWindow)) return;

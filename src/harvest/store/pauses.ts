@@ -68,6 +68,30 @@ export async function insertAutomaticPause(
   return row.is_new ? "new" : "present";
 }
 
+// In the order of keys, so that two of these statements do not deadlock.
+const SET_REFUSED = statement<{ partition_key: string }>(
+  "harvest.partition.set_refused",
+  `update harvest.ing_partition p set is_refused = $3
+   from (select partition_key from harvest.ing_partition
+         where starts_with(partition_key, $1 || '/' || $2 || '/') and is_refused <> $3
+         order by 1 for update) l
+   where p.partition_key = l.partition_key returning p.partition_key`,
+);
+
+/** Whether the source refuses access to the endpoint, as far as its last answer says. Answers whether that is news. */
+export async function setRefused(
+  tx: Queryable,
+  { source, endpoint }: { source: string; endpoint: string },
+  isRefused: boolean,
+): Promise<boolean> {
+  return (await tx.rows(SET_REFUSED, [source, endpoint, isRefused])).length > 0;
+}
+
+/** How many tasks of a partition run at once: while its source refuses access, one asks whether it still does. */
+export function concurrencyNow(partition: string): string {
+  return `case when ${partition}.is_refused then 1 else ${partition}.concurrency end`;
+}
+
 const DELETE = statement<PauseRow>(
   "harvest.pause.delete",
   `delete from harvest.pause

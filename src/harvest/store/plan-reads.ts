@@ -6,7 +6,7 @@ import type { EstimateBasis } from "../slice/estimate.ts";
 import type { Part } from "../slice/parts.ts";
 import type { PlanState, SliceState, TaskState } from "../states.ts";
 import { isGap } from "./gaps.ts";
-import { isRefused, pauseReasonOf } from "./pauses.ts";
+import { concurrencyNow, isRefused, pauseReasonOf } from "./pauses.ts";
 
 export interface PlanRow {
   plan_id: string;
@@ -144,10 +144,12 @@ export interface Wait {
   /** How many tasks of the partition run, and may. */
   running: number;
   concurrency: number;
+  /** So one task at a time asks whether the source still refuses access. */
+  is_refused: boolean;
 }
 const WAITS = statement<Wait>(
   "harvest.task.waits",
-  `select w.*, p.concurrency, ${pauseReasonOf("w.partition_key")} as pause, (select count(*)::int4 from harvest.ing_task t
+  `select w.*, ${concurrencyNow("p")} as concurrency, p.is_refused, ${pauseReasonOf("w.partition_key")} as pause, (select count(*)::int4 from harvest.ing_task t
                                where t.partition_key = w.partition_key and t.status_code = 'EXECUTING') as running
    from (select wait_reason, partition_key, count(*)::int4 as tasks, min(scheduled_at) as until from harvest.ing_task
          where plan_id = $1 and status_code = 'QUEUED' group by wait_reason, partition_key order by 3 desc limit $2) w

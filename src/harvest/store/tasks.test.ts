@@ -70,6 +70,13 @@ describe("a claim", () => {
     expect(await claim(10)).toEqual([]);
   });
 
+  test("takes one task of a partition whose source refused access", async () => {
+    await queue({ partition: "p", count: 50 });
+    await database.query("update harvest.ing_partition set is_refused = true");
+    expect(await claim(10)).toEqual(["p"]);
+    expect(await claim(10)).toEqual([]);
+  });
+
   test("takes no backfill and no update while a harvest of their source is due or runs", async () => {
     const of = (operation: string, name = source.source) => `${name}/works/${operation}`;
     await queue({ partition: of("HARVEST"), count: 1 });

@@ -8,7 +8,7 @@ import type { Part } from "../slice/parts.ts";
 import type { Snapshot } from "../spec/snapshot.ts";
 import type { RunState } from "../states.ts";
 import { nextDueOf } from "./next-due.ts";
-import { isPartitionPaused, isPaused } from "./pauses.ts";
+import { concurrencyNow, isPartitionPaused, isPaused } from "./pauses.ts";
 import { WINDOW_OF_SLICE } from "./plan-reads.ts";
 
 interface ClaimedRow {
@@ -66,7 +66,7 @@ export const taskLease = leaseOn({
   ),
   concurrency: {
     column: "partition_key",
-    limit: `select case when k.key not like '%/HARVEST' and ${harvestWaits("split_part(k.key, '/', 1)")} then 0 else p.concurrency end
+    limit: `select case when k.key not like '%/HARVEST' and ${harvestWaits("split_part(k.key, '/', 1)")} then 0 else ${concurrencyNow("p")} end
       from harvest.ing_partition p where p.partition_key = k.key and not ${isPartitionPaused("k.key")}`,
     fairBy: "t.priority",
   },
@@ -124,6 +124,8 @@ export interface TaskContext {
   attempt_no: number;
   /** The runs before this one that failed in a row and committed no page. */
   failed_tries: number;
+  /** The source refused access to the endpoint, and has answered nothing since: no other task of the partition runs. */
+  is_refused: boolean;
   slice_id: string;
   plan_id: string;
   schedule_instance_id: string;
@@ -162,7 +164,7 @@ export interface TaskContext {
 
 const CONTEXT = statement<TaskContext>(
   "harvest.task.context",
-  `select t.task_id::text, r.run_id::text, r.attempt_no, t.failed_tries, s.slice_id::text, p.plan_id, p.schedule_instance_id, p.endpoint_id,
+  `select t.task_id::text, r.run_id::text, r.attempt_no, t.failed_tries, k.is_refused, s.slice_id::text, p.plan_id, p.schedule_instance_id, p.endpoint_id,
           p.provenance_code, p.endpoint_name, p.operation_code, p.plan_strategy, to_char(p.plan_month, 'YYYY-MM-DD') as plan_month, p.priority,
           p.planned_at, p.window_from as plan_from, p.window_to as plan_to, ${WINDOW_OF_SLICE}, s.root_slice_id::text, s.part,
           s.namespace_scope_code, s.namespace_key, p.spec_fingerprint, p.expr_proto_hash, s.expr_hash, s.generation, s.batches,
@@ -171,7 +173,8 @@ const CONTEXT = statement<TaskContext>(
    ${lookUp("t", "harvest.ing_task", "task_id = i.task_id")}
    ${lookUp("r", "harvest.ing_task_run", "task_id = t.task_id and attempt_no = t.attempt_count")}
    ${lookUp("s", "harvest.ing_plan_slice", "slice_id = t.slice_id")}
-   ${lookUp("p", "harvest.ing_plan", "plan_id = t.plan_id")}`,
+   ${lookUp("p", "harvest.ing_plan", "plan_id = t.plan_id")}
+   ${lookUp("k", "harvest.ing_partition", "partition_key = t.partition_key")}`,
 );
 
 export function taskContexts(db: Queryable, taskIds: readonly string[]): Promise<TaskContext[]> {

@@ -3,7 +3,7 @@ import type { Db } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import { isServed } from "../../kernel/work/session.ts";
 import type { TaskState } from "../states.ts";
-import { pauseReasonOf } from "./pauses.ts";
+import { concurrencyNow, pauseReasonOf } from "./pauses.ts";
 import { harvestWaits } from "./tasks.ts";
 
 /** Counted up to here. */
@@ -28,6 +28,8 @@ export interface WhyTask {
   /** When the first of the runs began that failed in a row. */
   failing_since: Date | null;
   concurrency: number | null;
+  /** So one task at a time asks whether the source still refuses access. */
+  is_refused: boolean | null;
   running: number;
   /** Tasks of the partition that are due and go first. */
   ahead: number;
@@ -46,7 +48,8 @@ const TASK = statement<WhyTask>(
           (select s.process from kernel.session s where s.id = t.session_id) as process,
           (select min(r.started_at) from (select started_at from harvest.ing_task_run where task_id = t.task_id
            order by attempt_no desc limit t.failed_tries) r) as failing_since,
-          (select p.concurrency from harvest.ing_partition p where p.partition_key = t.partition_key) as concurrency,
+          (select ${concurrencyNow("p")} from harvest.ing_partition p where p.partition_key = t.partition_key) as concurrency,
+          (select p.is_refused from harvest.ing_partition p where p.partition_key = t.partition_key) as is_refused,
           (select count(*)::int4 from harvest.ing_task r
            where r.partition_key = t.partition_key and r.status_code = 'EXECUTING') as running,
           (select count(*)::int4 from (
