@@ -177,7 +177,7 @@ const SLOW_MS = 500;
 
 /** Whether a source is slow, or we wait for permits: by where the time of its requests went. */
 export function healthOf(row: SourceRow, lags: readonly (number | null)[]): SourceHealth {
-  const { requests, failed, wait_ms, answer_ms, usual_requests, usual_answer_ms, held_back } = row;
+  const { requests, failed, wait_ms, answer_ms, usual_requests, usual_answer_ms, held_back, is_refused } = row;
   // The parts overlap a little, because a page is asked for while the one before it is stored.
   const wholeMs = Math.max(row.busy_ms, wait_ms + answer_ms);
   const waitShare = wholeMs > 0 ? wait_ms / wholeMs : null;
@@ -187,7 +187,7 @@ export function healthOf(row: SourceRow, lags: readonly (number | null)[]): Sour
   const known = lags.filter((seconds) => seconds !== null);
   const isSlow = answerMs !== null && usualMs !== null && answerMs >= SLOW_MS && answerMs >= SLOW_FACTOR * usualMs;
   const state =
-    requests > 0 && failed / requests >= FAILING_SHARE
+    is_refused || (requests > 0 && failed / requests >= FAILING_SHARE)
       ? "failing"
       : held_back > 0 || isHeldUp
         ? "throttled"
@@ -206,6 +206,7 @@ export function healthOf(row: SourceRow, lags: readonly (number | null)[]): Sour
     answerShare: wholeMs > 0 ? answer_ms / wholeMs : null,
     gate: row.held_by ?? row.slowest_gate,
     heldBack: held_back,
+    accessRefused: is_refused,
     refusals: row.refusals,
     answerMs,
     usualAnswerMs: usualMs,

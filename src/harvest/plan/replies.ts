@@ -52,6 +52,7 @@ export function planReply(row: PlanRow) {
     plannedAt: row.planned_at,
     createdAt: row.created_at,
     endedAt: row.ended_at,
+    paused: row.paused === null ? null : `${row.paused}.`,
     unslicedFrom: row.unsliced_from,
     specFingerprint: row.spec_fingerprint,
     estimate: (row.record_remarks["estimate"] as Estimate | undefined) ?? null,
@@ -332,8 +333,13 @@ export function scheduleReply(row: ScheduleRow) {
 }
 
 export function listedScheduleReply(row: ListedSchedule) {
-  const { last_at: lastAt, last_remarks: remarks, last_status: status } = row;
-  return { ...scheduleReply(row), lastAt, last: remarks && status ? { ...remarks, status } : remarks };
+  const { held, last_at: lastAt, last_remarks: remarks, last_status: status } = row;
+  return {
+    ...scheduleReply(row),
+    held: held === null ? null : `${held}.`,
+    lastAt,
+    last: remarks && status ? { ...remarks, status } : remarks,
+  };
 }
 
 export function cursorReply(row: MeasuredCursor) {

@@ -66,6 +66,8 @@ export interface SourceRow {
   usual_answer_ms: number;
   held_back: number;
   held_by: string | null;
+  /** Millrace has paused an endpoint of it. */
+  is_refused: boolean;
   /** The gate of its newest plan that lets the least through. */
   slowest_gate: string | null;
   last_success_at: Date | null;
@@ -95,7 +97,8 @@ const SOURCES = statement<SourceRow>(
           coalesce(a.refusals, 0)::int as refusals, coalesce(a.wait_ms, 0) as wait_ms, coalesce(a.answer_ms, 0) as answer_ms,
           coalesce(a.busy_ms, 0) as busy_ms,
           coalesce(a.usual_requests, 0) as usual_requests, coalesce(a.usual_answer_ms, 0) as usual_answer_ms,
-          coalesce(held.held_back, 0) as held_back, held.held_by, plans.last_success_at, gate.key as slowest_gate
+          coalesce(held.held_back, 0) as held_back, held.held_by,
+          exists (select from harvest.pause z where z.provenance_code = s.provenance_code and z.is_automatic) as is_refused, plans.last_success_at, gate.key as slowest_gate
    from harvest.reg_provenance s
    left join lateral (
      select ${sum("m.requests", IS_RECENT)} as requests, ${sum("m.failed", IS_RECENT)} as failed,

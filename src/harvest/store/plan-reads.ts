@@ -26,6 +26,8 @@ export interface PlanRow {
   record_remarks: Record<string, unknown>;
   created_at: Date;
   ended_at: Date | null;
+  /** Why no task of it starts: what is paused, by whom and since when. Null for one that has ended. */
+  paused: string | null;
 }
 
 export interface FoundPlan extends PlanRow {
@@ -41,7 +43,8 @@ const OF_PLAN = ["p.provenance_code", "p.endpoint_name", "p.operation_code"] as 
 
 const PLAN = `p.plan_id, p.schedule_instance_id, p.provenance_code, p.endpoint_name, p.operation_code, p.namespace_key,
           p.window_from, p.window_to, p.plan_strategy, p.spec_fingerprint, p.priority, p.planned_at, p.status_code,
-          p.unsliced_from, p.record_remarks, p.created_at, p.ended_at`;
+          p.unsliced_from, p.record_remarks, p.created_at, p.ended_at,
+          case when p.ended_at is null then harvest.pause_reason(${OF_PLAN.join(", ")}) end as paused`;
 
 export interface PlanFilter {
   source: string | undefined;

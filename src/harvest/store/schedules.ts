@@ -25,6 +25,8 @@ const COLUMNS = `s.schedule_id, s.provenance_code, s.schedule_name, s.endpoint_n
           s.params, s.priority, s.next_at, s.paused_at`;
 
 export interface ListedSchedule extends ScheduleRow {
+  /** Why it does not fire although it is not paused itself: its source, endpoint or operation is. */
+  held: string | null;
   /** What its last fire led to. */
   last_at: Date | null;
   last_remarks: object | null;
@@ -38,7 +40,9 @@ export interface ScheduleFilter {
 const list = filtered<ScheduleFilter, ListedSchedule>({
   name: "harvest.schedule.list",
   conditions: { source: (parameter) => `s.provenance_code = ${parameter}` },
-  text: (where, parameter) => `select ${COLUMNS}, last.created_at as last_at, last.record_remarks as last_remarks,
+  text: (where, parameter) => `select ${COLUMNS},
+       case when s.paused_at is null then harvest.pause_reason(s.provenance_code, s.endpoint_name, s.operation_code) end as held,
+       last.created_at as last_at, last.record_remarks as last_remarks,
        p.status_code as last_status
      from harvest.ing_schedule s
      left join lateral (
