@@ -23,7 +23,7 @@ import { createSchedules, type Schedules } from "./plan/schedules.ts";
 import { createSettle } from "./plan/settle.ts";
 import { createWorker } from "./run/worker.ts";
 import type { HarvestSettings } from "./settings.ts";
-import { makeDueForGates } from "./store/tasks.ts";
+import { makeDueForGates } from "./store/queue/tasks.ts";
 import { PLANS_TOPIC } from "./topics.ts";
 
 export type HarvestContext = ModuleContext<typeof CATALOGUE, HarvestSettings>;

@@ -10,8 +10,8 @@ import { endOf, plan } from "./harvest.fixture.ts";
 import { createOverview, healthOf, lagOver, needsOf } from "./overview.ts";
 import { correct, itemsOf, useScripted } from "./run/scripted.fixture.ts";
 import type { WindowSpec } from "./spec/snapshot.ts";
-import type { MissingWindow, ScheduleHealth } from "./store/health.ts";
-import { endedPlans, type SourceRow } from "./store/overview.ts";
+import type { MissingWindow, ScheduleHealth } from "./store/sources/health.ts";
+import { endedPlans, type SourceRow } from "./store/sources/overview.ts";
 
 const WINDOW = { granularityMs: 1_000, timezone: "UTC", align: "min", safetyLagMs: 0 } as WindowSpec;
 const item = { provenance_code: "src", endpoint_name: "items", operation_code: "HARVEST" };

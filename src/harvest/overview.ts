@@ -18,7 +18,8 @@ import { resumeCommand } from "./control/pause-text.ts";
 import { behindOf, reachText } from "./health.ts";
 import { lagSecondsOf } from "./plan/reads.ts";
 import { closedUntil } from "./plan/window.ts";
-import { type CursorRow, listCursors } from "./store/cursor-reads.ts";
+import { type CursorRow, listCursors } from "./store/cursors/cursor-reads.ts";
+import { automaticPauses, type PauseRow } from "./store/queue/pauses.ts";
 import {
   type FailedPlan,
   failedPlans,
@@ -26,9 +27,15 @@ import {
   missingWindows,
   type ScheduleHealth,
   scheduleHealth,
-} from "./store/health.ts";
-import { type AdvanceRow, advancesOf, endedPlans, type SourceRow, sourcesNow, waitingTasks } from "./store/overview.ts";
-import { automaticPauses, type PauseRow } from "./store/pauses.ts";
+} from "./store/sources/health.ts";
+import {
+  type AdvanceRow,
+  advancesOf,
+  endedPlans,
+  type SourceRow,
+  sourcesNow,
+  waitingTasks,
+} from "./store/sources/overview.ts";
 
 const CURSORS_MAX = 1_000;
 /** Lines in the plot of lags: those that are the farthest behind. */

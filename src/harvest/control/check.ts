@@ -22,7 +22,7 @@ import { providerSignal } from "../run/provider-headers.ts";
 import type { PreparedTask } from "../run/task.ts";
 import { createWalk, type Walk, type WalkDeps } from "../run/walk.ts";
 import type { Operation, Snapshot } from "../spec/snapshot.ts";
-import { aKnownKey } from "../store/updates.ts";
+import { aKnownKey } from "../store/records/updates.ts";
 
 export interface CheckLine {
   name: "address" | "connection" | "credential" | "page" | "detail" | "clock" | "rate";

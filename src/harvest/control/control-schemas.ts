@@ -4,7 +4,7 @@ import { Body, Nullable, ReplyTime } from "../../kernel/http/schemas.ts";
 import { NAME_PATTERN, ParamValues } from "../definition/definition.ts";
 import { OPERATIONS } from "../spec/snapshot.ts";
 import { SLICE_NEXT } from "../states.ts";
-import { TIMELINE_KINDS } from "../store/rewinds.ts";
+import { TIMELINE_KINDS } from "../store/cursors/rewinds.ts";
 import { WHY_CODES } from "./why.ts";
 
 const Name = Type.String({ pattern: NAME_PATTERN });

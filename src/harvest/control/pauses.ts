@@ -12,7 +12,7 @@ import { LOST_HINT_MS, type Wake } from "../../kernel/work/wake.ts";
 import { type HarvestHints, harvestError } from "../catalogue.ts";
 import type { Registry } from "../definition/registry.ts";
 import { endpointOf } from "../plan/request.ts";
-import * as store from "../store/pauses.ts";
+import * as store from "../store/queue/pauses.ts";
 import { PAUSES_TOPIC } from "../topics.ts";
 import { pausesChanged } from "./refusals.ts";
 

@@ -13,7 +13,7 @@ import type { ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import type { HarvestHints } from "../catalogue.ts";
 import { endpointPaused, type PausedEndpoint } from "../plan/events.ts";
-import { deleteAutomatic, insertAutomaticPause, setRefused } from "../store/pauses.ts";
+import { deleteAutomatic, insertAutomaticPause, setRefused } from "../store/queue/pauses.ts";
 import { PAUSES_TOPIC, PLANS_TOPIC, TASKS_TOPIC } from "../topics.ts";
 
 export interface PauseHints {

@@ -3,8 +3,8 @@ import type { Db } from "../../kernel/data/db.ts";
 import { counted } from "../../kernel/text/sentences.ts";
 import type { SliceDetail } from "../plan/reads.ts";
 import { shownPart } from "../slice/parts.ts";
-import { findSlice, type SliceRow } from "../store/plan-reads.ts";
-import { AHEAD_MAX, partsOf, taskOfSlice, type WhyTask } from "../store/why.ts";
+import { findSlice, type SliceRow } from "../store/plans/plan-reads.ts";
+import { AHEAD_MAX, partsOf, taskOfSlice, type WhyTask } from "../store/queue/why.ts";
 
 export const WHY_CODES = [
   "COMPLETE",

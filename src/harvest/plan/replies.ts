@@ -1,10 +1,18 @@
 /** Rows of plans and what is below them, as the API answers them. */
 import { capOf, type Estimate } from "../slice/estimate.ts";
 import type { Operation } from "../spec/snapshot.ts";
-import type { CursorEventRow } from "../store/cursor-reads.ts";
-import type { DividedSlice, FoundPlan, LandingRow, PlanRow, SliceRow, SliceSums, Wait } from "../store/plan-reads.ts";
-import type { ListedSchedule, ScheduleRow } from "../store/schedules.ts";
-import type { BatchRow, PlanRunRow, RunRow, TaskRow } from "../store/task-reads.ts";
+import type { CursorEventRow } from "../store/cursors/cursor-reads.ts";
+import type {
+  DividedSlice,
+  FoundPlan,
+  LandingRow,
+  PlanRow,
+  SliceRow,
+  SliceSums,
+  Wait,
+} from "../store/plans/plan-reads.ts";
+import type { ListedSchedule, ScheduleRow } from "../store/plans/schedules.ts";
+import type { BatchRow, PlanRunRow, RunRow, TaskRow } from "../store/queue/task-reads.ts";
 import { divisionOf, ladderOf } from "./division.ts";
 import { lagSecondsOf, type MeasuredCursor, type PlanDetail, type SliceDetail } from "./reads.ts";
 import type { Draft, PlanMade } from "./request.ts";
