@@ -63,7 +63,7 @@ function change<Reply>(client: Client, given: Given, action: "pause" | "resume",
 }
 
 export function pausesText({ items }: PausesReply): string {
-  return items.map((pause) => printable(`${scopeOf(pause)} is ${pausedText(pause)}`)).join("\n");
+  return items.map((one) => printable(`${scopeOf(one)} is ${pausedText(one)}`)).join("\n");
 }
 
 /** What was paused with other flags is still paused, which must not look like a new pause. */

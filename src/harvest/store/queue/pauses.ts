@@ -82,9 +82,9 @@ const SET_REFUSED = statement<{ partition_key: string }>(
 export async function setRefused(
   tx: Queryable,
   { source, endpoint }: { source: string; endpoint: string },
-  isRefused: boolean,
+  refused: boolean,
 ): Promise<boolean> {
-  return (await tx.rows(SET_REFUSED, [source, endpoint, isRefused])).length > 0;
+  return (await tx.rows(SET_REFUSED, [source, endpoint, refused])).length > 0;
 }
 
 /** How many tasks of a partition run at once: while its source refuses access, one asks whether it still does. */
