@@ -4,7 +4,7 @@
  */
 import { instanceLease } from "../src/arrivals/store/instances.ts";
 import { nodeLeases } from "../src/chains/store/live.ts";
-import { taskLease } from "../src/harvest/store/tasks.ts";
+import { taskLease } from "../src/harvest/store/queue/tasks.ts";
 import { settingsAsMarkdown } from "../src/kernel/config/index.ts";
 import { leaseOf } from "../src/kernel/work/outbox.ts";
 import { CATALOGUE } from "../src/modules.ts";

@@ -63,7 +63,7 @@ const rules: Rule[] = [
         .filter(({ path }) => path.endsWith("routes.ts"))
         .flatMap(({ path, text }) =>
           valueImports(text)
-            .filter((target) => /\/store(\.ts|\/[\w-]+\.ts)$/.test(target))
+            .filter((target) => /\/store(\.ts|\/([\w-]+\/)?[\w-]+\.ts)$/.test(target))
             .map((target) => `${path} imports from ${target}`),
         ),
     planted: {
@@ -98,14 +98,14 @@ const rules: Rule[] = [
     },
   },
   {
-    sentence: "SQL lives in store.ts, or in the files of store/, and in the kernel",
+    sentence: "SQL lives in store.ts, or in the files of store/ and its rooms, and in the kernel",
     violations: (files) =>
       paths(
         files.filter(
           ({ path, text }) =>
             moduleOf(path) !== undefined &&
             !isTest(path) &&
-            !/\/store(\.ts|\/\w[\w-]*\.ts)$/.test(path) &&
+            !/\/store(\.ts|\/([\w-]+\/)?\w[\w-]*\.ts)$/.test(path) &&
             /kernel\/data\/(statement|batch)\.ts"|`\s*(select|insert into|update|delete from|with)\s/i.test(text),
         ),
       ),

@@ -3,7 +3,7 @@
  * keeps no body, batch, count or position, limits nothing and computes no hash. Each loop has its own connection.
  */
 import { Agent, fetch } from "undici";
-import { type IncomingRecord, putRecords } from "../../src/harvest/store/records.ts";
+import { type IncomingRecord, putRecords } from "../../src/harvest/store/records/records.ts";
 import type { Db } from "../../src/kernel/data/db.ts";
 import { DAYS, type Walk } from "./source.ts";
 

@@ -1,7 +1,8 @@
 /** Claims and commits of pages in a database with a long past of tasks, runs, batches and records, beside one with a short past. */
-import { commitBatch } from "../../src/harvest/store/batches.ts";
-import { type IncomingRecord, putRecords } from "../../src/harvest/store/records.ts";
-import { startRuns, taskLease } from "../../src/harvest/store/tasks.ts";
+
+import { startRuns, taskLease } from "../../src/harvest/store/queue/tasks.ts";
+import { commitBatch } from "../../src/harvest/store/records/batches.ts";
+import { type IncomingRecord, putRecords } from "../../src/harvest/store/records/records.ts";
 import { type Db, openDb } from "../../src/kernel/data/db.ts";
 import { migrate } from "../../src/kernel/data/migrate.ts";
 import { type Statement, statement } from "../../src/kernel/data/statement.ts";

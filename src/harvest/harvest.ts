@@ -23,7 +23,7 @@ import { createSchedules, type Schedules } from "./plan/schedules.ts";
 import { createSettle } from "./plan/settle.ts";
 import { createWorker } from "./run/worker.ts";
 import type { HarvestSettings } from "./settings.ts";
-import { makeDueForGates } from "./store/tasks.ts";
+import { makeDueForGates } from "./store/queue/tasks.ts";
 import { PLANS_TOPIC } from "./topics.ts";
 
 export type HarvestContext = ModuleContext<typeof CATALOGUE, HarvestSettings>;
@@ -84,7 +84,8 @@ export function createHarvest(deps: HarvestDeps): Harvest {
     pauses,
     rewinds: createRewinds(deps),
     sliceCancel: createSliceCancel({ ...deps, settle, landing }),
-    connectionCheck: createConnectionCheck({ ...running, registry }),
+    // Also of a source that is paused: so a person learns whether to resume it.
+    connectionCheck: createConnectionCheck({ ...running, registry, pauses: { holds: () => false } }),
     reads,
     landing,
     bodies,

@@ -12,9 +12,9 @@ import { harvestCheck, measureHealth } from "./health.ts";
 import { createOverview } from "./overview.ts";
 import { actor, usePlanner } from "./plan/planner.fixture.ts";
 import { applyScripted, correct, definitionOf, itemsOf, startScripted } from "./run/scripted.fixture.ts";
-import { missingWindows } from "./store/health.ts";
-import { cancelSlice } from "./store/plan-ends.ts";
-import { giveUpSlicing } from "./store/plans.ts";
+import { cancelSlice } from "./store/plans/plan-ends.ts";
+import { giveUpSlicing } from "./store/plans/plans.ts";
+import { missingWindows } from "./store/sources/health.ts";
 
 const database = useDatabase();
 const planning = usePlanner(database);

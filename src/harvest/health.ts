@@ -7,8 +7,8 @@ import type { ServiceLog } from "../kernel/work/service.ts";
 import type { HarvestMetrics } from "./catalogue.ts";
 import { closedFor, lagSecondsOf } from "./plan/reads.ts";
 import { closedUntil } from "./plan/window.ts";
-import { listCursors } from "./store/cursor-reads.ts";
-import { type MissingWindow, missingWindows, type ScheduleHealth, scheduleHealth } from "./store/health.ts";
+import { listCursors } from "./store/cursors/cursor-reads.ts";
+import { type MissingWindow, missingWindows, type ScheduleHealth, scheduleHealth } from "./store/sources/health.ts";
 
 /** Of each kind of finding. */
 const NAMED_MAX = 3;

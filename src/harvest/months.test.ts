@@ -3,7 +3,7 @@ import { useDatabase } from "../../test/database.ts";
 import { silentLog } from "../../test/log.ts";
 import { systemClock } from "../kernel/time/clock.ts";
 import { createMonths } from "./months.ts";
-import { addMonths } from "./store/months.ts";
+import { addMonths } from "./store/records/months.ts";
 
 const database = useDatabase();
 

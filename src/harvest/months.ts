@@ -5,8 +5,8 @@
 import type { Db } from "../kernel/data/db.ts";
 import type { Clock } from "../kernel/time/clock.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "../kernel/work/service.ts";
-import { deleteExpiredIds } from "./store/id-items.ts";
-import { addMonths } from "./store/months.ts";
+import { deleteExpiredIds } from "./store/records/id-items.ts";
+import { addMonths } from "./store/records/months.ts";
 
 const INTERVAL_MS = 6 * 3_600_000;
 /** A server that is stopped for half a year still finds its partitions. */

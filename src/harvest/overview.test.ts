@@ -10,8 +10,8 @@ import { endOf, plan } from "./harvest.fixture.ts";
 import { createOverview, healthOf, lagOver, needsOf } from "./overview.ts";
 import { correct, itemsOf, useScripted } from "./run/scripted.fixture.ts";
 import type { WindowSpec } from "./spec/snapshot.ts";
-import type { MissingWindow, ScheduleHealth } from "./store/health.ts";
-import { endedPlans, type SourceRow } from "./store/overview.ts";
+import type { MissingWindow, ScheduleHealth } from "./store/sources/health.ts";
+import { endedPlans, type SourceRow } from "./store/sources/overview.ts";
 
 const WINDOW = { granularityMs: 1_000, timezone: "UTC", align: "min", safetyLagMs: 0 } as WindowSpec;
 const item = { provenance_code: "src", endpoint_name: "items", operation_code: "HARVEST" };
@@ -64,6 +64,7 @@ describe("a source", () => {
       state: "throttled",
       gate: source,
       heldBack: 1,
+      accessRefused: false,
     });
     expect(waiting).toContainEqual(
       expect.objectContaining({
@@ -143,6 +144,7 @@ describe("a source", () => {
     usual_answer_ms: 10_000,
     held_back: 0,
     held_by: null,
+    is_refused: false,
     slowest_gate: "g",
     last_success_at: null,
   };
@@ -151,6 +153,7 @@ describe("a source", () => {
     ["idle", { requests: 0, answer_ms: 0, busy_ms: 0 }],
     ["ok", { wait_ms: 6_000, busy_ms: 100_000 }], // Its own work takes most of the time.
     ["failing", { failed: 50, wait_ms: 90_000 }],
+    ["failing", { failed: 1, wait_ms: 6_000, held_back: 1, is_refused: true }], // It answered all before.
     ["throttled", { wait_ms: 6_000 }],
     ["throttled", { requests: 0, answer_ms: 0, held_back: 1, held_by: "h" }],
     ["ok", { wait_ms: 4_900, answer_ms: 2_000 }], // Mostly for permits, but hardly at all.

@@ -18,7 +18,8 @@ import { resumeCommand } from "./control/pause-text.ts";
 import { behindOf, reachText } from "./health.ts";
 import { lagSecondsOf } from "./plan/reads.ts";
 import { closedUntil } from "./plan/window.ts";
-import { type CursorRow, listCursors } from "./store/cursor-reads.ts";
+import { type CursorRow, listCursors } from "./store/cursors/cursor-reads.ts";
+import { automaticPauses, type PauseRow } from "./store/queue/pauses.ts";
 import {
   type FailedPlan,
   failedPlans,
@@ -26,9 +27,15 @@ import {
   missingWindows,
   type ScheduleHealth,
   scheduleHealth,
-} from "./store/health.ts";
-import { type AdvanceRow, advancesOf, endedPlans, type SourceRow, sourcesNow, waitingTasks } from "./store/overview.ts";
-import { automaticPauses, type PauseRow } from "./store/pauses.ts";
+} from "./store/sources/health.ts";
+import {
+  type AdvanceRow,
+  advancesOf,
+  endedPlans,
+  type SourceRow,
+  sourcesNow,
+  waitingTasks,
+} from "./store/sources/overview.ts";
 
 const CURSORS_MAX = 1_000;
 /** Lines in the plot of lags: those that are the farthest behind. */
@@ -177,7 +184,7 @@ const SLOW_MS = 500;
 
 /** Whether a source is slow, or we wait for permits: by where the time of its requests went. */
 export function healthOf(row: SourceRow, lags: readonly (number | null)[]): SourceHealth {
-  const { requests, failed, wait_ms, answer_ms, usual_requests, usual_answer_ms, held_back } = row;
+  const { requests, failed, wait_ms, answer_ms, usual_requests, usual_answer_ms, held_back, is_refused } = row;
   // The parts overlap a little, because a page is asked for while the one before it is stored.
   const wholeMs = Math.max(row.busy_ms, wait_ms + answer_ms);
   const waitShare = wholeMs > 0 ? wait_ms / wholeMs : null;
@@ -187,7 +194,7 @@ export function healthOf(row: SourceRow, lags: readonly (number | null)[]): Sour
   const known = lags.filter((seconds) => seconds !== null);
   const isSlow = answerMs !== null && usualMs !== null && answerMs >= SLOW_MS && answerMs >= SLOW_FACTOR * usualMs;
   const state =
-    requests > 0 && failed / requests >= FAILING_SHARE
+    is_refused || (requests > 0 && failed / requests >= FAILING_SHARE)
       ? "failing"
       : held_back > 0 || isHeldUp
         ? "throttled"
@@ -206,6 +213,7 @@ export function healthOf(row: SourceRow, lags: readonly (number | null)[]): Sour
     answerShare: wholeMs > 0 ? answer_ms / wholeMs : null,
     gate: row.held_by ?? row.slowest_gate,
     heldBack: held_back,
+    accessRefused: is_refused,
     refusals: row.refusals,
     answerMs,
     usualAnswerMs: usualMs,

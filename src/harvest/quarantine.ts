@@ -1,6 +1,6 @@
 /** Reading what is quarantined, from the newest on. */
 import type { Db } from "../kernel/data/db.ts";
-import { listQuarantined } from "./store/quarantine-reads.ts";
+import { listQuarantined } from "./store/records/quarantine-reads.ts";
 
 export async function quarantinedOf(db: Db, endpointId: number, page: { before: string | undefined; limit: number }) {
   const rows = await listQuarantined(db, endpointId, page);

@@ -3,7 +3,7 @@
  * is restored there, records may have ids that the cluster has yet to give.
  */
 import type { DoctorCheck } from "../kernel/doctor.ts";
-import { changesAhead } from "./store/record-feed.ts";
+import { changesAhead } from "./store/records/record-feed.ts";
 
 export const recordCheck: DoctorCheck = {
   name: "record feed",

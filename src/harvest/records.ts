@@ -2,7 +2,7 @@
 
 import type { Db } from "../kernel/data/db.ts";
 import { invalid } from "../kernel/errors.ts";
-import { type ChangePosition, changesAfter, type FeedRow, findRecord } from "./store/record-feed.ts";
+import { type ChangePosition, changesAfter, type FeedRow, findRecord } from "./store/records/record-feed.ts";
 
 const START: ChangePosition = { xid: "0", key: "" };
 /** The largest transaction number. */

@@ -81,14 +81,14 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await page.getByText(/1 of 3 slices are not complete/).waitFor();
     await page.getByText("2 of 3 slices").waitFor();
     const slices = page.getByRole("grid", { name: "Slices" });
-    await slices.getByRole("row", { name: /2 failed.*answered 400/ }).click();
+    await slices.getByRole("row", { name: /2 \d+ failed.*answered 400/ }).click();
     const drawer = page.getByRole("complementary");
     await drawer.getByRole("button", { name: /failed Run 1/ }).click();
     await drawer.getByText("It has committed no page.").waitFor();
     expect(await clicks()).toBe(3);
     expect(await accessibilityFaults(page)).toEqual([]);
     await drawer.getByRole("button", { name: "Close" }).click();
-    await slices.getByRole("row", { name: /1 complete/ }).click();
+    await slices.getByRole("row", { name: /1 \d+ complete/ }).click();
     await drawer.getByRole("button", { name: /succeeded Run 1/ }).click();
     await drawer.getByRole("cell", { name: /GET .*offset=10/ }).waitFor();
     // The same on a phone, by its address.
@@ -153,14 +153,23 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 
-  test("an endpoint whose access is refused is listed as paused by Millrace", async () => {
-    const source = await harvests.source(() => ({ status: 401, body: {} }));
-    await harvests.plan(source, 1);
-    const { page } = await browser.open(`/harvest/${source}`);
+  test("an endpoint whose access is refused is paused by Millrace on each page of it, and resumed on that of its plan", async () => {
+    const schedules = { schedules: { yearly: { cron: "0 0 1 1 *" } } };
+    const source = await harvests.source(() => ({ status: 401, body: {} }), {}, schedules);
+    const planId = await harvests.plan(source, 2);
+    const { page } = await browser.open("/harvest");
+    await page.getByRole("row", { name: new RegExp(`^paused ${source} by Millrace, access is refused`) }).waitFor();
+    await page.goto(new URL(`/harvest/${source}?tab=plans`, page.url()).href);
+    await page.getByRole("row", { name: /^paused.*answered 401/ }).waitFor();
+    await page.goto(new URL(`/harvest/${source}`, page.url()).href);
+    await page.getByText("waits until the source is resumed").waitFor();
     await page
       .getByRole("listitem")
       .filter({ hasText: /items.*by Millrace, access is refused.*answered 401/ })
       .waitFor();
+    await page.goto(new URL(`/harvest/plans/${planId}`, page.url()).href);
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByText("Resumed.").waitFor();
   });
 
   test("a source that asks for a pause says so at its gate, a person can pause it too, its slice says why it waits, and its plan can be cancelled", async () => {
@@ -188,7 +197,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await page.goto(planUrl);
     await page
       .getByRole("grid", { name: "Slices" })
-      .getByRole("row", { name: /1 waiting/ })
+      .getByRole("row", { name: /1 \d+ waiting/ })
       .click();
     const why = page.getByRole("region", { name: "Why it is not finished" }).getByRole("listitem");
     await why.first().filter({ hasText: "maintenance until noon" }).waitFor();
@@ -229,7 +238,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(await states()).toEqual(["CANCELLED", "READY", "READY"]);
 
     await row(/^2 waiting/).click();
-    await drawer.getByRole("heading", { name: "Slice 2" }).waitFor();
+    await drawer.getByRole("heading", { name: /^Slice 2 \(id \d+\)$/ }).waitFor();
     await drawer.getByRole("button", { name: "Cancel the task" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel the task" }).click();
     await row(/^2 cancelled/).waitFor();

@@ -8,9 +8,9 @@ import { StateMark } from "../parts/states/StateMark.tsx";
 import { durationText } from "../parts/times/durations.ts";
 import { Time } from "../parts/times/Time.tsx";
 import { useWords } from "../words/words.ts";
-import { paths, type SourceSummary } from "./api.ts";
+import { type Pause, paths, type SourceSummary } from "./api.ts";
 import { CheckConnection } from "./control/CheckConnection.tsx";
-import { PauseButton, PauseList } from "./control/Pauses.tsx";
+import { PauseButton, PausedMark, PauseList } from "./control/Pauses.tsx";
 import styles from "./harvest.module.css";
 import { NewPlanTab } from "./plan/NewPlanTab.tsx";
 import { sourceRoute } from "./routes.ts";
@@ -18,7 +18,7 @@ import { ActivityTab } from "./source/ActivityTab.tsx";
 import { CursorsTab } from "./source/CursorsTab.tsx";
 import { GatesTab } from "./source/GatesTab.tsx";
 import { PlansTab } from "./source/PlansTab.tsx";
-import { HEALTH_STATES, healthOf, reasonOf } from "./states.ts";
+import { HEALTH_STATES, healthOf, holding, reasonOf } from "./states.ts";
 import { harvestWords } from "./words.ts";
 
 /** Reading and writing YAML is only needed here. */
@@ -40,11 +40,18 @@ function SourcePageOf({ source }: { source: string }) {
     [{ kind: "source", id: source }, { kind: "plan" }, { kind: "cursor" }],
     { atMostEveryMs: 2_000 },
   );
+  const pauses = useLive<{ items: readonly Pause[] }>(paths.pauses(source), [{ kind: "source", id: source }]);
   const health = summary.data && healthOf(summary.data);
   return (
     <Page
       title={source}
-      aside={health && <StateMark state={HEALTH_STATES[health]} label={text[health]} />}
+      aside={
+        holding(pauses.data?.items, source) ? (
+          <PausedMark />
+        ) : (
+          health && <StateMark state={HEALTH_STATES[health]} label={text[health]} />
+        )
+      }
       actions={
         <>
           <CheckConnection source={source} />

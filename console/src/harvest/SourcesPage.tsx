@@ -11,11 +11,12 @@ import { Time } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { type Pause, paths, type SourceSummary } from "./api.ts";
+import { PausedMark } from "./control/Pauses.tsx";
 import { controlWords } from "./control/words.ts";
 import styles from "./harvest.module.css";
 import { sourcesRoute } from "./routes.ts";
 import { rateText } from "./source/rate-text.ts";
-import { HEALTH_STATES, healthOf, PLAN_STATES, reasonOf } from "./states.ts";
+import { HEALTH_STATES, healthOf, holding, PLAN_STATES, reasonOf } from "./states.ts";
 import { harvestWords } from "./words.ts";
 
 const SOURCES_MAX = 1_000;
@@ -51,8 +52,7 @@ function SourceList() {
     { atMostEveryMs: 2_000 },
   );
   const pauses = useLive<{ items: readonly Pause[] }>(paths.pauses(undefined), [{ kind: "source" }]);
-  const whole = pauses.data?.items.filter(({ endpoint, operation }) => endpoint === null && operation === null);
-  const paused = new Map(whole?.map((pause) => [pause.source, pause]));
+  const pauseOf = (source: string) => holding(pauses.data?.items, source);
   return (
     <Page
       title={text.harvest}
@@ -76,7 +76,7 @@ function SourceList() {
               label={text.sources}
               rows={items}
               total={total}
-              columns={columnsOf(text, shared, paused)}
+              columns={columnsOf(text, shared, pauseOf)}
               keyOf={({ source }) => source}
               live={result.live}
               onOpen={({ source }) => void navigate({ to: "/harvest/$source", params: { source } })}
@@ -93,7 +93,7 @@ function SourceList() {
 function columnsOf(
   text: (typeof harvestWords)["en"],
   shared: (typeof common)["en"],
-  paused: ReadonlyMap<string, Pause>,
+  pauseOf: (source: string) => Pause | undefined,
 ): readonly Column<SourceSummary>[] {
   return [
     {
@@ -101,7 +101,7 @@ function columnsOf(
       title: shared.state,
       width: "136px",
       cell: (summary) => {
-        if (paused.has(summary.source)) return <PausedMark />;
+        if (pauseOf(summary.source)) return <PausedMark />;
         const health = healthOf(summary);
         return <StateMark state={HEALTH_STATES[health]} label={text[health]} />;
       },
@@ -121,7 +121,7 @@ function columnsOf(
       title: shared.reason,
       width: "minmax(160px, 4fr)",
       wideOnly: true,
-      cell: (summary) => <Reason summary={summary} pause={paused.get(summary.source)} />,
+      cell: (summary) => <Reason summary={summary} pause={pauseOf(summary.source)} />,
     },
     {
       name: "plan",
@@ -159,18 +159,17 @@ function columnsOf(
   ];
 }
 
-function PausedMark() {
-  const text = useWords(controlWords);
-  return <StateMark state="stopped" label={text.paused} />;
-}
-
 function Reason({ summary, pause }: { summary: SourceSummary; pause: Pause | undefined }) {
   const text = useWords(harvestWords);
   const control = useWords(controlWords);
   const reason = reasonOf(summary);
   const { missingWindows } = summary;
   const isFailure = HEALTH_STATES[healthOf(summary)] === "failed";
-  if (pause) return [control.pausedBy(pause.by), pause.reason].filter(Boolean).join(": ");
+  if (pause) {
+    const by = pause.automatic ? control.pausedByMillrace : control.pausedBy(pause.by);
+    const whole = [by, pause.reason].filter(Boolean).join(": ");
+    return <span title={whole}>{whole}</span>;
+  }
   const whole = [missingWindows > 0 ? text.missingCount(missingWindows) : "", reason ?? ""].filter(Boolean).join(": ");
   return (
     <span className={isFailure ? styles.reason : undefined} title={whole}>

@@ -163,6 +163,8 @@ export interface Plan {
   priority: number;
   createdAt: string;
   endedAt: string | null;
+  /** Why no task of it starts. */
+  paused: string | null;
   remarks: { reason?: string };
 }
 interface Counts {
@@ -333,6 +335,8 @@ export interface Schedule {
   timeZone: string;
   paused: boolean;
   nextAt: string | null;
+  /** Why it does not fire although it is on. */
+  held: string | null;
   lastAt: string | null;
   last: { planId?: string; status?: PlanStatus; nothing?: string; refused?: string } | null;
 }

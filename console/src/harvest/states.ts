@@ -2,6 +2,7 @@
 import type { State } from "../parts/states/state.ts";
 import type {
   CursorEvent,
+  Pause,
   PlanStatus,
   RunStatus,
   Slice,
@@ -67,6 +68,15 @@ export const EVENT_STATES = {
 export function sliceState({ status, batches, accepted }: Pick<Slice, "status" | "batches" | "accepted">): State {
   if (status === "READY" && batches > 0) return "running";
   return accepted === null ? SLICE_STATES[status] : "skipped";
+}
+
+/** What holds a source as a whole: a pause of all of it, or of an endpoint whose access is refused. */
+export function holding(pauses: readonly Pause[] | undefined, source: string): Pause | undefined {
+  const own = pauses?.filter((pause) => pause.source === source);
+  return (
+    own?.find(({ endpoint, operation }) => endpoint === null && operation === null) ??
+    own?.find(({ automatic }) => automatic)
+  );
 }
 
 export type Health = "failing" | "missing" | "waiting" | "harvesting" | "behind" | "upToDate" | "never";

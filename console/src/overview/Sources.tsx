@@ -92,11 +92,23 @@ export function Sources({ sources, live }: { sources: readonly SourceHealth[]; l
 function TimeSpent({ of }: { of: SourceHealth }) {
   const text = useWords(overview);
   const { number } = useFormats();
-  const { state, waitShare, answerShare, heldBack, gate, requests, failedRequests, answerMs, usualAnswerMs } = of;
-  if (requests === 0 && heldBack === 0) return <span className={styles.soft}>{text.noRequests}</span>;
+  const {
+    state,
+    waitShare,
+    answerShare,
+    heldBack,
+    gate,
+    requests,
+    failedRequests,
+    answerMs,
+    usualAnswerMs,
+    accessRefused,
+  } = of;
+  if (requests === 0 && heldBack === 0 && !accessRefused) return <span className={styles.soft}>{text.noRequests}</span>;
   const [waits, answers] = [waitShare, answerShare].map((share) => `${Math.round((share ?? 0) * 100)}%`);
-  const sentence =
-    state === "failing"
+  const sentence = accessRefused
+    ? text.accessRefused
+    : state === "failing"
       ? text.failedShare(`${Math.round((failedRequests / requests) * 100)}%`)
       : heldBack > 0
         ? text.heldBack(number(heldBack), gate ?? "")

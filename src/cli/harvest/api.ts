@@ -83,6 +83,8 @@ export interface Plan {
   createdAt: string;
   endedAt: string | null;
   unslicedFrom: string | null;
+  /** Why no task of it starts; an older server does not answer it. */
+  paused?: string | null;
 }
 
 export interface Reconciliation {

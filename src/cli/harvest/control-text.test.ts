@@ -21,7 +21,15 @@ test("what is paused is listed with who, since when and why", () => {
   expect(resumedText({ items })).toMatch(
     /^Still paused, each until it is resumed with the flags.*:\ncrossref is paused by ann/,
   );
-  expect(resumedText({ items: [] })).toBe("Nothing of the source is paused any more.");
+  expect(resumedText({ resumed: items[2], items: [] })).toBe(
+    [
+      "Resumed crossref/dois, which was paused by Millrace (access is refused) since 2026-11-16T18:02:56Z: GET / answered 401",
+      "Nothing of the source is paused any more.",
+    ].join("\n"),
+  );
+  expect(resumedText({ resumed: null, items })).toMatch(
+    /^What was named is not paused: nothing was resumed\.\nStill paused/,
+  );
 });
 
 test("a check has a line for each finding, with what to do below it", () => {

@@ -18,6 +18,7 @@ test("plans have their window, start and duration", () => {
     "There are more: --after a",
   ]);
   expect(plansText({ items: [], next: null }, BEGIN)).toBe("There are no such plans.");
+  expect(plansText({ items: [planOf({ paused: "shop is paused by ann." })] }, BEGIN)).toContain("  READY, paused  ");
 });
 
 test("sources have their address, and those that are not listed are counted", () => {
@@ -119,6 +120,12 @@ test("schedules have their next time, and what the last one led to", () => {
     "4   shop    daily   orders    HARVEST    5 * * * *  UTC   paused                2026-08-22T09:05:00Z  FAILED plan p",
     "5   shop    later   orders    HARVEST    5 * * * *  UTC   2026-08-22T10:05:00Z  2026-08-22T09:05:00Z  refused: The definition",
     "6   shop    new     orders    HARVEST    5 * * * *  UTC   2026-08-22T10:05:00Z",
+  ]);
+  const held = { ...unfired, held: "shop/orders is paused by Millrace." };
+  expect(lines(schedulesText({ items: [held, held] })).slice(1)).toEqual([
+    "6   shop    new   orders    HARVEST    5 * * * *  UTC   held",
+    "6   shop    new   orders    HARVEST    5 * * * *  UTC   held",
+    "held: shop/orders is paused by Millrace.",
   ]);
 });
 

@@ -35,6 +35,8 @@ interface Schedule {
   timeZone: string;
   paused: boolean;
   nextAt: string | null;
+  /** Why it does not fire although it is on; an older server does not answer it. */
+  held?: string | null;
   lastAt?: string | null;
   /** What the last fire led to: a plan with its status now, or why there is none. */
   last?: { planId?: string; status?: string; nothing?: string; refused?: string } | null;
@@ -87,6 +89,7 @@ const tasks = serverCommand<Listed<Task>>({
 const schedules = serverCommand<Listed<Schedule> | Schedule>({
   summary: "List schedules; pause ID or resume ID changes one",
   details: `NEXT is when a schedule makes a plan again, LAST when it did, RESULT the status of that plan, or why there is none.
+A schedule whose source, endpoint or operation is paused is held: it fires once when that is resumed.
 
 Schedules are defined in the file of their source. Times that pass while one is paused make no plan; the next plan after
 resume takes what is new since the watermark.`,
@@ -173,7 +176,8 @@ export function tasksText(list: Listed<Task>): string {
 }
 
 export function schedulesText(list: Listed<Schedule>): string {
-  return listedText(list, "schedule", (items) =>
+  const held = new Set(list.items.flatMap(({ held: reason }) => (reason ? [`held: ${inOneLine(reason)}`] : [])));
+  const all = listedText(list, "schedule", (items) =>
     table(
       ["ID", "SOURCE", "NAME", "ENDPOINT", "OPERATION", "CRON", "ZONE", "NEXT", "LAST", "RESULT"],
       items.map(({ lastAt, last, ...schedule }) => [
@@ -184,12 +188,13 @@ export function schedulesText(list: Listed<Schedule>): string {
         schedule.operation,
         schedule.cron,
         schedule.timeZone,
-        schedule.paused ? "paused" : toSeconds(schedule.nextAt),
+        schedule.paused ? "paused" : schedule.held ? "held" : toSeconds(schedule.nextAt),
         toSeconds(lastAt),
         last ? resultText(last) : undefined,
       ]),
     ),
   );
+  return [all, ...held].join("\n");
 }
 
 function resultText({ planId, status, nothing, refused }: NonNullable<Schedule["last"]>): string {

@@ -4,17 +4,24 @@ import { serverCommand } from "../common/client-command.ts";
 import type { Flag, Given } from "../common/command.ts";
 import { printable, toSeconds } from "../common/output.ts";
 
+interface Pause {
+  source: string;
+  endpoint: string | null;
+  operation: string | null;
+  at: string;
+  by: string;
+  reason: string | null;
+  /** Made by Millrace. */
+  automatic: boolean;
+}
+
 export interface PausesReply {
-  items: {
-    source: string;
-    endpoint: string | null;
-    operation: string | null;
-    at: string;
-    by: string;
-    reason: string | null;
-    /** Made by Millrace. */
-    automatic: boolean;
-  }[];
+  items: Pause[];
+}
+
+interface ResumeReply extends PausesReply {
+  /** Null if it was not paused. An older server does not answer it. */
+  resumed?: Pause | null | undefined;
 }
 
 const SCOPE: readonly Flag[] = [
@@ -36,7 +43,7 @@ that were due meanwhile fire once after resume.`,
   show: pausesText,
 });
 
-const resume = serverCommand<PausesReply>({
+const resume = serverCommand<ResumeReply>({
   summary: "Resume a source that was paused",
   details: "Give the flags that it was paused with; what is paused apart from that stays paused and is listed.",
   args: "SOURCE",
@@ -48,26 +55,33 @@ const resume = serverCommand<PausesReply>({
 
 export const pauses = { pause, resume };
 
-function change(client: Client, given: Given, action: "pause" | "resume", more: object): Promise<PausesReply> {
+function change<Reply>(client: Client, given: Given, action: "pause" | "resume", more: object): Promise<Reply> {
   const path = `${pathTo`api/v1/harvest/sources/${given.text("SOURCE")}`}:${action}`;
   const endpoint = given.maybeText("--endpoint");
   const operation = given.maybeText("--operation")?.toUpperCase();
-  return client.call<PausesReply>({ method: "POST", path, body: { endpoint, operation, ...more } });
+  return client.call<Reply>({ method: "POST", path, body: { endpoint, operation, ...more } });
 }
 
 export function pausesText({ items }: PausesReply): string {
-  return items
-    .map(({ source, endpoint, operation, at, by, reason, automatic }) => {
-      const what = [endpoint === null ? source : `${source}/${endpoint}`, operation ?? ""].join(" ").trim();
-      const why = reason === null ? "" : `: ${reason}`;
-      const who = automatic ? "Millrace (access is refused)" : by;
-      return printable(`${what} is paused by ${who} since ${toSeconds(at)}${why}`);
-    })
-    .join("\n");
+  return items.map((one) => printable(`${scopeOf(one)} is ${pausedText(one)}`)).join("\n");
 }
 
 /** What was paused with other flags is still paused, which must not look like a new pause. */
-export function resumedText(reply: PausesReply): string {
-  if (reply.items.length === 0) return "Nothing of the source is paused any more.";
-  return `Still paused, each until it is resumed with the flags that it was paused with:\n${pausesText(reply)}`;
+export function resumedText({ resumed, items }: ResumeReply): string {
+  return [
+    ...(resumed === null ? ["What was named is not paused: nothing was resumed."] : []),
+    ...(resumed ? [printable(`Resumed ${scopeOf(resumed)}, which was ${pausedText(resumed)}`)] : []),
+    items.length === 0
+      ? "Nothing of the source is paused any more."
+      : `Still paused, each until it is resumed with the flags that it was paused with:\n${pausesText({ items })}`,
+  ].join("\n");
+}
+
+function scopeOf({ source, endpoint, operation }: Pause): string {
+  return [endpoint === null ? source : `${source}/${endpoint}`, operation ?? ""].join(" ").trim();
+}
+
+function pausedText({ at, by, reason, automatic }: Pause): string {
+  const why = reason === null ? "" : `: ${reason}`;
+  return `paused by ${automatic ? "Millrace (access is refused)" : by} since ${toSeconds(at)}${why}`;
 }

@@ -67,7 +67,7 @@ export function plansText(plans: Listed<Plan>, now: number): string {
         plan.source,
         plan.namespace,
         plan.operation,
-        plan.status,
+        plan.paused ? `${plan.status}, paused` : plan.status,
         shownWindow(plan.window),
         toSeconds(plan.createdAt),
         tookText(plan, now),

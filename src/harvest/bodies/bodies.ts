@@ -9,7 +9,7 @@ import { brotliCompress, brotliDecompress, constants } from "node:zlib";
 import type { Queryable, Tx } from "../../kernel/data/db.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
-import { findBody, insertBody } from "../store/bodies.ts";
+import { findBody, insertBody } from "../store/records/bodies.ts";
 import { openBodyFolder } from "./folder.ts";
 
 export interface Bodies {

@@ -120,6 +120,15 @@ test("a credential that is missing or refused fails, with what to do, and its va
     advice: expect.stringContaining("worker") as string,
   });
   expect(harvests.server.asked(missing)).toEqual([]);
+  const first = { advice: "The credential comes first." };
+  await harvests.api.put("/api/v1/secrets/SHORT_KEY", { value: "short" });
+  const short = await check(await harvests.source(recent(1), auth, { credentials: { key: { secret: "SHORT_KEY" } } }));
+  expect(lineOf(short, "connection")).toMatchObject({ verdict: "warn", found: "No request was sent.", ...first });
+  expect(lineOf(short, "credential")).toMatchObject({
+    verdict: "fail",
+    found: expect.stringContaining("has fewer than") as string,
+  });
+  expect(lineOf(short, "page")).toMatchObject({ verdict: "fail", ...first });
 
   await harvests.api.put("/api/v1/secrets/SHOP_KEY", { value: "a-key-of-the-shop" });
   let isAccepted = true;
@@ -142,6 +151,13 @@ test("a credential that is missing or refused fails, with what to do, and its va
   expect(lineOf(refused, "credential")).toMatchObject({
     verdict: "fail",
     found: "`key` has a value, and the source answered 401.",
+  });
+  expect(lineOf(refused, "connection")).toMatchObject({ found: expect.stringContaining("answered 401") as string });
+  expect(lineOf(refused, "page")).toMatchObject({ verdict: "fail", ...first });
+  const undeclared = await check(await harvests.source(() => ({ status: 403, body: {} })));
+  expect(lineOf(undeclared, "credential")).toMatchObject({
+    verdict: "fail",
+    found: "The endpoint declares none, and the source answered 403.",
   });
   expect(JSON.stringify([accepted, refused])).not.toContain("a-key-of-the-shop");
 });

@@ -22,7 +22,7 @@ import { providerSignal } from "../run/provider-headers.ts";
 import type { PreparedTask } from "../run/task.ts";
 import { createWalk, type Walk, type WalkDeps } from "../run/walk.ts";
 import type { Operation, Snapshot } from "../spec/snapshot.ts";
-import { aKnownKey } from "../store/updates.ts";
+import { aKnownKey } from "../store/records/updates.ts";
 
 export interface CheckLine {
   name: "address" | "connection" | "credential" | "page" | "detail" | "clock" | "rate";
@@ -94,11 +94,12 @@ export function createConnectionCheck(deps: CheckDeps): ConnectionCheck {
           ? fetchAt(deps, walk, list, firstPosition(list.spec))
           : fetchAt(deps, walk, list, LISTED, { ids: [id] });
       const fetched = await inTime(walk, fetching);
+      const credential = await credentialLine(deps, snapshot, fetched);
       const lines = [
         address,
-        connectionLine(snapshot, fetched),
-        await credentialLine(deps, snapshot, fetched),
-        pageLine(task, fetched, id),
+        connectionLine(snapshot, fetched, credential),
+        credential,
+        pageLine(task, fetched, credential, id),
         ...(await detailLines(deps, walk, fetched)),
         ...answerLines(snapshot, fetched, deps.clock.now()),
       ];
@@ -158,6 +159,7 @@ function taskOf(snapshot: Snapshot, specFingerprint: string, now: Date): Prepare
       run_id: "0",
       attempt_no: 1,
       failed_tries: 0,
+      is_refused: false,
       slice_id: "0",
       plan_id: "00000000-0000-0000-0000-000000000000",
       schedule_instance_id: "00000000-0000-0000-0000-000000000000",
@@ -211,7 +213,10 @@ function exchangeOf(fetched: Fetched): Exchange | undefined {
   return "exchange" in fetched ? fetched.exchange : undefined;
 }
 
-function connectionLine({ spec: { http, rateLimit } }: Snapshot, fetched: Fetched): CheckLine {
+/** It is refused or has no value that can be used, so nothing else is the cause. */
+const isCause = (credential: CheckLine) => credential.verdict === "fail";
+
+function connectionLine({ spec: { http, rateLimit } }: Snapshot, fetched: Fetched, credential: CheckLine): CheckLine {
   const exchange = exchangeOf(fetched);
   if (exchange) {
     const { protocol } = new URL(http.baseUrl);
@@ -227,6 +232,7 @@ function connectionLine({ spec: { http, rateLimit } }: Snapshot, fetched: Fetche
     const advice = `Check again then. \`rateLimit\` of the definition says what the gate ${rateLimit.keys[0] ?? ""} lets through.`;
     return line("connection", "fail", found, advice);
   }
+  if (isCause(credential)) return line("connection", "warn", "No request was sent.", "The credential comes first.");
   const reason = "reason" in fetched ? fetched.reason : "";
   const advice =
     "Check the address, the proxy, the certificate and the firewall. A host that is private or without TLS must be in MILLRACE_HARVEST_ALLOW_PRIVATE.";
@@ -235,15 +241,20 @@ function connectionLine({ spec: { http, rateLimit } }: Snapshot, fetched: Fetche
 
 async function credentialLine(deps: CheckDeps, snapshot: Snapshot, fetched: Fetched): Promise<CheckLine> {
   const { auth } = snapshot.spec;
-  if (auth.type === "NONE") return line("credential", "ok", "The endpoint needs none.");
+  const status = exchangeOf(fetched)?.status;
+  const isRefused = status === 401 || status === 403;
+  if (auth.type === "NONE") {
+    if (!isRefused) return line("credential", "ok", "The endpoint needs none.");
+    const advice = "Declare `auth` of the endpoint with a credential, or check with the source what it allows.";
+    return line("credential", "fail", `The endpoint declares none, and the source answered ${status}.`, advice);
+  }
   const found = await deps.credentials.resolve(snapshot.provenanceCode, auth.credential, { isNew: true });
   if ("missing" in found) {
-    const advice = "Set it for all processes with the role `worker`, and for this one.";
+    const advice = "Set one that can be used for all processes with the role `worker`, and for this one.";
     if (auth.required) return line("credential", "fail", found.missing, advice);
-    return line("credential", "warn", `${found.missing} The request went without it.`, advice);
+    return line("credential", isRefused ? "fail" : "warn", `${found.missing} The request went without it.`, advice);
   }
-  const status = exchangeOf(fetched)?.status;
-  if (status === 401 || status === 403) {
+  if (isRefused) {
     const advice = "Replace its value, or check with the source what it allows.";
     return line("credential", "fail", `\`${auth.credential}\` has a value, and the source answered ${status}.`, advice);
   }
@@ -253,9 +264,15 @@ async function credentialLine(deps: CheckDeps, snapshot: Snapshot, fetched: Fetc
   return line("credential", "ok", `\`${auth.credential}\` has a value (version ${found.version}), and was accepted.`);
 }
 
-function pageLine({ source, context }: PreparedTask, fetched: Fetched, id: string | undefined): CheckLine {
+function pageLine(
+  { source, context }: PreparedTask,
+  fetched: Fetched,
+  credential: CheckLine,
+  id: string | undefined,
+): CheckLine {
   if (fetched.kind !== "page") {
-    const reason = "reason" in fetched ? fetched.reason : "";
+    const reason = "reason" in fetched ? fetched.reason.replace(/\.$/, "") : "";
+    if (isCause(credential)) return line("page", "fail", `No page was read: ${reason}.`, "The credential comes first.");
     const advice = exchangeOf(fetched)
       ? "The definition (`response`, `classifier`, `http`) may not fit the answer."
       : "The connection comes first.";

@@ -71,15 +71,17 @@ export function controlRoutes(http: Http, deps: ControlRoutesDeps): void {
       config: control,
       schema: {
         tags,
-        summary: "Resume what was paused; answers the pauses of the source that still hold",
+        summary: "Resume what was paused; answers it, and the pauses of the source that still hold",
         params: SourceParams,
         body: schemas.ResumeBody,
-        response: { 200: schemas.PausesReply, ...errors(400, 404) },
+        response: { 200: schemas.ResumeReply, ...errors(400, 404) },
       },
     },
     async (request) => {
       const { endpoint = null, operation = null } = request.body ?? {};
-      return pausesReply(await pauses.resume({ source: request.params.source, endpoint, operation }, actorOf(request)));
+      const scope = { source: request.params.source, endpoint, operation };
+      const { resumed, left } = await pauses.resume(scope, actorOf(request));
+      return { resumed: resumed ? pauseReply(resumed) : null, ...pausesReply(left) };
     },
   );
 
@@ -198,16 +200,20 @@ function cursorRoutes(http: Http, { rewinds }: Pick<ControlRoutesDeps, "rewinds"
   );
 }
 
-function pausesReply(rows: Awaited<ReturnType<Pauses["list"]>>) {
+type PauseRow = Awaited<ReturnType<Pauses["list"]>>[number];
+
+function pausesReply(rows: readonly PauseRow[]) {
+  return { items: rows.map(pauseReply) };
+}
+
+function pauseReply(row: PauseRow) {
   return {
-    items: rows.map((row) => ({
-      source: row.provenance_code,
-      endpoint: row.endpoint_name,
-      operation: row.operation_code,
-      at: row.paused_at,
-      by: row.paused_by,
-      reason: row.reason,
-      automatic: row.is_automatic,
-    })),
+    source: row.provenance_code,
+    endpoint: row.endpoint_name,
+    operation: row.operation_code,
+    at: row.paused_at,
+    by: row.paused_by,
+    reason: row.reason,
+    automatic: row.is_automatic,
   };
 }

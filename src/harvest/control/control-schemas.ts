@@ -1,10 +1,10 @@
 /** What the API that controls harvests takes and answers. */
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { Body, Nullable, ReplyTime } from "../../kernel/http/schemas.ts";
 import { NAME_PATTERN, ParamValues } from "../definition/definition.ts";
 import { OPERATIONS } from "../spec/snapshot.ts";
 import { SLICE_NEXT } from "../states.ts";
-import { TIMELINE_KINDS } from "../store/rewinds.ts";
+import { TIMELINE_KINDS } from "../store/cursors/rewinds.ts";
 import { WHY_CODES } from "./why.ts";
 
 const Name = Type.String({ pattern: NAME_PATTERN });
@@ -17,18 +17,21 @@ const Reason = Type.String({ maxLength: 2_000, description: "For those who find 
 export const PauseBody = Nullable(Body({ ...scope, reason: Type.Optional(Reason) }));
 export const ResumeBody = Nullable(Body(scope));
 export const PausesQuery = Body({ source: Type.Optional(Name) });
-export const PausesReply = Type.Object({
-  items: Type.Array(
-    Type.Object({
-      source: Type.String(),
-      endpoint: Nullable(Type.String({ description: "Null: all." })),
-      operation: Nullable(Type.String({ description: "Null: all." })),
-      at: ReplyTime,
-      by: Type.String(),
-      reason: Nullable(Type.String()),
-      automatic: Type.Boolean({ description: "Made by Millrace, since access to the endpoint is refused." }),
-    }),
+const Pause = Type.Object({
+  source: Type.String(),
+  endpoint: Nullable(Type.String({ description: "Null: all." })),
+  operation: Nullable(Type.String({ description: "Null: all." })),
+  at: ReplyTime,
+  by: Type.String(),
+  reason: Nullable(Type.String()),
+  automatic: Type.Boolean({ description: "Made by Millrace, since access to the endpoint is refused." }),
+});
+export const PausesReply = Type.Object({ items: Type.Array(Pause) });
+export const ResumeReply = Type.Object({
+  resumed: Nullable(
+    Type.Unsafe<Static<typeof Pause>>({ ...Pause, description: "Null: what was named was not paused." }),
   ),
+  items: Type.Array(Pause, { description: "What is still paused of the source." }),
 });
 
 export const WhyReply = Type.Object({

@@ -71,7 +71,10 @@ describe("a source that is paused", () => {
     expect(await why(planId, slice?.sliceId)).toMatchObject({
       causes: [{ code: "PAUSED", sentence }, { code: "QUEUE" }],
     });
-    expect((await post(`/sources/${source}:resume`)).body).toEqual({ items: [] });
+    expect((await post(`/sources/${source}:resume`)).body).toMatchObject({
+      resumed: { reason: "maintenance" },
+      items: [],
+    });
     expect(await endOf(harvests.api, planId)).toMatchObject({ status: "COMPLETE", reconciliation: { received: 15 } });
     expect(await audits("harvest.pause", source)).toMatchObject([
       { actor: "MILLRACE_ADMIN_KEY", details: { reason: "maintenance" } },
@@ -209,6 +212,8 @@ describe("an endpoint whose access is refused", () => {
     await othersRun();
     expect(await get(`/plans/${later}`)).toMatchObject({ stopped: sentence });
     expect(asked()).toBe(1);
+    const { items: plans } = await get<{ items: Json[] }>(`/plans?source=${source}`);
+    expect(plans).toMatchObject([{ paused: sentence }, { paused: null }, { paused: sentence }]);
     const sentAlerts = await until(async () => {
       const sent = await database.query<{ payload: Json }>(
         "select payload from webhooks.delivery where payload ->> 'source' = $1",
@@ -226,7 +231,9 @@ describe("an endpoint whose access is refused", () => {
       }),
     );
     open();
-    await post(`/sources/${source}:resume`, { endpoint: "items" });
+    const resume = () => post(`/sources/${source}:resume`, { endpoint: "items" });
+    expect((await resume()).body).toMatchObject({ resumed: { endpoint: "items", automatic: true }, items: [] });
+    expect((await resume()).body).toMatchObject({ resumed: null, items: [] });
     expect(await endOf(harvests.api, planId)).toMatchObject({
       status: "FAILED",
       slices: { FAILED: 1, COMPLETE: 2 },
@@ -292,18 +299,62 @@ describe("an endpoint whose access is refused", () => {
   test("fails one slice of those that are refused at once", async () => {
     const allAsked = signal();
     let asked = 0;
-    const source = await harvests.source(async () => {
+    const refused: Script = async () => {
       asked += 1;
       if (asked === 3) allAsked.resolve();
       await allAsked.promise;
       return { status: 401, body: {} };
-    });
+    };
+    const source = await harvests.source(refused, {}, { schedules: { yearly: { cron: "0 0 1 1 *" } } });
+    const held = async () => (await get<{ items: Json[] }>(`/schedules?source=${source}`)).items;
+    expect(await held()).toMatchObject([{ paused: false, held: null }]);
     const planId = await harvests.plan(source, 3);
     const stopped = async () => (await get<{ stopped: string | null }>(`/plans/${planId}`)).stopped ?? undefined;
     await until(stopped, "the pause");
     expect(await get(`/plans/${planId}`)).toMatchObject({ slices: { FAILED: 1, READY: 2 } });
     expect(asked).toBe(3);
+    expect(await held()).toMatchObject([{ held: expect.stringContaining("is paused by Millrace since") as string }]);
     await post(`/plans/${planId}:cancel`);
+  });
+
+  test("is asked by one task after it is resumed, and the others follow when it was answered", async () => {
+    let isRefused = true;
+    let held = Promise.resolve();
+    const answer = correct(itemsOf(5));
+    const source = await harvests.source(async (asked) => {
+      await held;
+      return isRefused ? { status: 401, body: {} } : answer(asked);
+    });
+    const planId = await harvests.plan(source, 6);
+    const plan = () =>
+      get<{ stopped: string | null; tasks: Record<string, number>; waits: Json[] }>(`/plans/${planId}`);
+    const stopped = () =>
+      until(async () => {
+        const found = await plan();
+        return found.stopped !== null && found.tasks["EXECUTING"] === undefined;
+      }, "the pause");
+    await stopped();
+    const before = harvests.server.asked(source).length;
+    for (const asked of [1, 2]) {
+      const release = signal();
+      held = release.promise;
+      if (asked === 2) isRefused = false;
+      await post(`/sources/${source}:resume`, { endpoint: "items" });
+      await until(() => Promise.resolve(harvests.server.asked(source).length === before + asked), "the next request");
+      await othersRun();
+      expect(harvests.server.asked(source)).toHaveLength(before + asked);
+      const one = await plan();
+      expect(one).toMatchObject({ tasks: { EXECUTING: 1 } });
+      expect(JSON.stringify(one.waits)).toContain("They follow when a task of");
+      const ready = (await sliceOf(planId)).filter(({ status }) => status === "READY");
+      const causes = await Promise.all(ready.map(async ({ sliceId }) => (await why(planId, sliceId)).causes));
+      expect(JSON.stringify(causes)).toContain("the others follow when its source grants access");
+      release.resolve();
+      if (asked === 1) await stopped();
+    }
+    expect(await endOf(harvests.api, planId)).toMatchObject({ slices: { FAILED: 2, COMPLETE: 4 } });
+    const partitions = "select is_refused from harvest.ing_partition where partition_key = $1";
+    expect(await database.query(partitions, [`${source}/items/HARVEST`])).toEqual([{ is_refused: false }]);
   });
 
   test("is not paused again by a plan of the definition before", async () => {

@@ -1,7 +1,7 @@
 /** The doctor's check of pauses: endpoints whose access is refused, and pauses that may have been forgotten. */
 import type { DoctorCheck } from "../../kernel/doctor.ts";
 import { counted } from "../../kernel/text/sentences.ts";
-import { readPauseAges } from "../store/pauses.ts";
+import { readPauseAges } from "../store/queue/pauses.ts";
 import { pausedText, resumeCommand } from "./pause-text.ts";
 
 /** A pause that is older may have been forgotten. */

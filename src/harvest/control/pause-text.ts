@@ -1,5 +1,5 @@
 /** How a pause is told, and the command that ends it. */
-import type { PauseRow } from "../store/pauses.ts";
+import type { PauseRow } from "../store/queue/pauses.ts";
 
 export function pausedText({
   provenance_code: source,

@@ -12,15 +12,18 @@ import { LOST_HINT_MS, type Wake } from "../../kernel/work/wake.ts";
 import { type HarvestHints, harvestError } from "../catalogue.ts";
 import type { Registry } from "../definition/registry.ts";
 import { endpointOf } from "../plan/request.ts";
-import * as store from "../store/pauses.ts";
+import * as store from "../store/queue/pauses.ts";
 import { PAUSES_TOPIC } from "../topics.ts";
 import { pausesChanged } from "./refusals.ts";
 
 export interface Pauses {
   /** Repeating it is harmless: the first one stays. Answers the pauses of the source. */
   pause(scope: store.PauseScope, reason: string | null, actor: Actor): Promise<store.PauseRow[]>;
-  /** Ends the pause of exactly this scope. Answers those of the source that still hold. */
-  resume(scope: store.PauseScope, actor: Actor): Promise<store.PauseRow[]>;
+  /** Ends the pause of exactly this scope. Answers it, if there was one, and those of the source that still hold. */
+  resume(
+    scope: store.PauseScope,
+    actor: Actor,
+  ): Promise<{ resumed: store.PauseRow | undefined; left: store.PauseRow[] }>;
   list(source: string | undefined): Promise<store.PauseRow[]>;
   /** Whether tasks of it should stop, as far as this process knows. */
   holds(task: { provenance_code: string; endpoint_name: string; operation_code: string }): boolean;
@@ -80,14 +83,15 @@ export function createPauses({ db, wake, hints, registry, log, onRun }: PausesDe
     async resume(scope, actor) {
       await registry.get(scope.source);
       const { source, endpoint, operation } = scope;
-      await db.tx(async (tx) => {
+      const resumed = await db.tx(async (tx) => {
         const ended = await store.deletePause(tx, scope);
-        if (!ended) return;
+        if (!ended) return undefined;
         const { paused_by: pausedBy, paused_at: pausedAt, reason } = ended;
         await audit(tx, actor, "harvest.resume", source, { endpoint, operation, pausedBy, pausedAt, reason });
         changed(tx, source);
+        return ended;
       });
-      return store.listPauses(db, source, PAUSES_MAX);
+      return { resumed, left: await store.listPauses(db, source, PAUSES_MAX) };
     },
 
     list: (source) => store.listPauses(db, source, PAUSES_MAX),

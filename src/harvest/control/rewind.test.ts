@@ -5,7 +5,7 @@ import { useDatabase } from "../../../test/database.ts";
 import { until } from "../../../test/until.ts";
 import { endOf, type PlanReply } from "../harvest.fixture.ts";
 import { correct, itemsOf, useScripted } from "../run/scripted.fixture.ts";
-import { type Advance, lockCursor, moveForward } from "../store/cursors.ts";
+import { type Advance, lockCursor, moveForward } from "../store/cursors/cursors.ts";
 
 const database = useDatabase();
 const harvests = useScripted(database);

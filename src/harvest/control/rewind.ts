@@ -10,9 +10,9 @@ import { invalid } from "../../kernel/errors.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import { type HarvestHints, harvestError } from "../catalogue.ts";
 import { instantOf, inWholeUnits } from "../plan/window.ts";
-import { listCursors } from "../store/cursor-reads.ts";
-import { lockCursor } from "../store/cursors.ts";
-import * as store from "../store/rewinds.ts";
+import { listCursors } from "../store/cursors/cursor-reads.ts";
+import { lockCursor } from "../store/cursors/cursors.ts";
+import * as store from "../store/cursors/rewinds.ts";
 
 export interface Rewound extends store.CursorOf {
   generation: number;

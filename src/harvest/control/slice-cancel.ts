@@ -10,8 +10,8 @@ import type { Wake } from "../../kernel/work/wake.ts";
 import { harvestError } from "../catalogue.ts";
 import type { Landing } from "../landing/landing.ts";
 import type { Settle } from "../plan/settle.ts";
-import { cancelSlice, sliceOfTask } from "../store/plan-ends.ts";
-import { findSlice, type SliceRow } from "../store/plan-reads.ts";
+import { cancelSlice, sliceOfTask } from "../store/plans/plan-ends.ts";
+import { findSlice, type SliceRow } from "../store/plans/plan-reads.ts";
 import { TASKS_TOPIC } from "../topics.ts";
 
 export interface SliceCancel {

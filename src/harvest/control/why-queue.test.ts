@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { plan } from "../harvest.fixture.ts";
 import { correct, useScripted } from "../run/scripted.fixture.ts";
-import { insertParts, waitForParts } from "../store/parts.ts";
+import { insertParts, waitForParts } from "../store/plans/parts.ts";
 
 const database = useDatabase();
 const harvests = useScripted(database, { MILLRACE_ROLES: "api" });

@@ -3,8 +3,8 @@ import type { Db } from "../../kernel/data/db.ts";
 import { counted } from "../../kernel/text/sentences.ts";
 import type { SliceDetail } from "../plan/reads.ts";
 import { shownPart } from "../slice/parts.ts";
-import { findSlice, type SliceRow } from "../store/plan-reads.ts";
-import { AHEAD_MAX, partsOf, taskOfSlice, type WhyTask } from "../store/why.ts";
+import { findSlice, type SliceRow } from "../store/plans/plan-reads.ts";
+import { AHEAD_MAX, partsOf, taskOfSlice, type WhyTask } from "../store/queue/why.ts";
 
 export const WHY_CODES = [
   "COMPLETE",
@@ -127,7 +127,10 @@ function causesOfTask(task: WhyTask, slice: SliceRow): Cause[] {
     causes.push(cause("HARVEST_FIRST", `A harvest of ${task.provenance_code} runs or is due, and goes first.`));
   } else if (task.running >= (task.concurrency ?? 0)) {
     const run = task.running === 1 ? "runs" : "run";
-    const sentence = `${counted(task.running, "task")} of ${task.partition_key} ${run}, as many as may at once (\`budget.concurrency\`).`;
+    const why = task.is_refused
+      ? "the others follow when its source grants access"
+      : "as many as may at once (`budget.concurrency`)";
+    const sentence = `${counted(task.running, "task")} of ${task.partition_key} ${run}, ${why}.`;
     causes.push(cause("CONCURRENCY", sentence));
   }
   if (task.is_due) {

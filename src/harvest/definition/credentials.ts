@@ -9,7 +9,7 @@ import { OperatorError } from "../../kernel/errors.ts";
 import type { SecretBox } from "../../kernel/secrets/cipher.ts";
 import type { NamedSecrets, OpenedSecret } from "../../kernel/secrets/named-secrets.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
-import * as store from "../store/credentials.ts";
+import * as store from "../store/sources/credentials.ts";
 
 /** `missing` is a sentence that says what to do. */
 export type Credential = { id: number; value: string; version: number } | { missing: string };

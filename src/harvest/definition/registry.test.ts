@@ -5,7 +5,7 @@ import { useDatabase } from "../../../test/database.ts";
 import { noHints } from "../../../test/no-hints.ts";
 import type { Actor } from "../../kernel/auth/audit.ts";
 import { SEEDED_DICTIONARY } from "../spec/dictionary.ts";
-import { findSource, lockSource, writeSource } from "../store/registry.ts";
+import { findSource, lockSource, writeSource } from "../store/sources/registry.ts";
 import { definitions, definitionWith, ORDERS } from "./definition.fixture.ts";
 import type { Definition } from "./definition.ts";
 import { createRegistry } from "./registry.ts";

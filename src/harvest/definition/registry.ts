@@ -18,8 +18,8 @@ import { liftRefusals } from "../control/refusals.ts";
 import { type Compiled, type CompileInput, compileSpec } from "../spec/compile.ts";
 import type { Dictionary } from "../spec/dictionary.ts";
 import type { Operation } from "../spec/snapshot.ts";
-import { sourceOfSecret } from "../store/credentials.ts";
-import * as store from "../store/registry.ts";
+import { sourceOfSecret } from "../store/sources/credentials.ts";
+import * as store from "../store/sources/registry.ts";
 import {
   type CheckedDefinition,
   type CompiledEndpoint,

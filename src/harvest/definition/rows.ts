@@ -3,7 +3,7 @@
  * and a schedule names its endpoint.
  */
 import { isRecord } from "../../kernel/json/is-record.ts";
-import type { SourceParts, StoredSource } from "../store/registry.ts";
+import type { SourceParts, StoredSource } from "../store/sources/registry.ts";
 import type { Definition, EndpointDefinition } from "./definition.ts";
 import type { PolicyLayer } from "./policy.ts";
 import { CFG_TABLE_NAMES, type CfgTable, cfgTableOf } from "./tables.ts";

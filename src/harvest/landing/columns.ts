@@ -4,7 +4,7 @@ import { parseRecord } from "../decode/json.ts";
 import { compileOutput } from "../decode/output.ts";
 import type { OutputField } from "../definition/policy.ts";
 import type { Snapshot } from "../spec/snapshot.ts";
-import type { LandingRecord } from "../store/landing.ts";
+import type { LandingRecord } from "../store/records/landing.ts";
 
 const OWN_COLUMNS = [
   { name: "data", type: "json" },

@@ -2,7 +2,7 @@
 import type { Lake } from "../../engines/index.ts";
 import type { DoctorCheck } from "../../kernel/doctor.ts";
 import { counted } from "../../kernel/text/sentences.ts";
-import { landingHealth } from "../store/landing.ts";
+import { landingHealth } from "../store/records/landing.ts";
 
 /** `engines` are those that tables can be written in. */
 export function landingCheck(lake: Lake | undefined, engines: readonly string[]): DoctorCheck {

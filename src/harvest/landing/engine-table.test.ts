@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { createEngines } from "../../engines/engines.ts";
 import type { OutputField } from "../definition/policy.ts";
-import { landingLease, landingPlans } from "../store/landing.ts";
+import { landingLease, landingPlans } from "../store/records/landing.ts";
 import { type Announcement, type Settled, settle } from "./settle.ts";
 import { FIELDS, makeSource, type TestSource } from "./windows.fixture.ts";
 import { type LandingItem, writeWindow } from "./write-window.ts";

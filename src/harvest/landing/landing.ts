@@ -9,6 +9,8 @@ import type { Session } from "../../kernel/work/session.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { periodAt } from "../plan/window.ts";
 import type { Snapshot } from "../spec/snapshot.ts";
+import type { CancelledSlice } from "../store/plans/plan-ends.ts";
+import type { EndedSlice } from "../store/plans/slices.ts";
 import {
   type ClaimedLanding,
   type LandingPlan,
@@ -17,9 +19,7 @@ import {
   landingPlans,
   nextLandingMs,
   wantLanding,
-} from "../store/landing.ts";
-import type { CancelledSlice } from "../store/plan-ends.ts";
-import type { EndedSlice } from "../store/slices.ts";
+} from "../store/records/landing.ts";
 import { LANDING_TOPIC, NODES_TOPIC } from "../topics.ts";
 import { landingCheck } from "./doctor.ts";
 import { type Ended, type OnLanded, type SettleDeps, settle } from "./settle.ts";

@@ -12,7 +12,7 @@ import {
   recordsOf,
   sumOf,
   wantLanding,
-} from "../store/landing.ts";
+} from "../store/records/landing.ts";
 import { at, makeSource, type TestSource } from "./windows.fixture.ts";
 
 const WINDOWS = 5_000;

@@ -8,7 +8,7 @@ import type { Db, Tx } from "../../kernel/data/db.ts";
 import { messageOf } from "../../kernel/text/message-of.ts";
 import { type RetryPolicy, retryDelayMs } from "../../kernel/work/retry.ts";
 import type { OutputField } from "../definition/policy.ts";
-import { type ClaimedLanding, landingLease } from "../store/landing.ts";
+import { type ClaimedLanding, landingLease } from "../store/records/landing.ts";
 import { columnsOf } from "./columns.ts";
 import type { WrittenWindow } from "./write-window.ts";
 

@@ -4,8 +4,8 @@ import type { TestDatabase } from "../../../test/database.ts";
 import type { Tx } from "../../kernel/data/db.ts";
 import type { OutputField } from "../definition/policy.ts";
 import { type Operation, PRIORITIES, type Snapshot } from "../spec/snapshot.ts";
-import { type LandingWindow, wantLanding } from "../store/landing.ts";
-import { putRecords } from "../store/records.ts";
+import { type LandingWindow, wantLanding } from "../store/records/landing.ts";
+import { putRecords } from "../store/records/records.ts";
 
 export const DAY = "20260801";
 export const FIELDS: OutputField[] = [

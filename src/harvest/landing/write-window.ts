@@ -7,7 +7,14 @@ import { createHash } from "node:crypto";
 import type { Lake, Partition, TableStore } from "../../engines/index.ts";
 import type { Queryable } from "../../kernel/data/db.ts";
 import type { OutputField } from "../definition/policy.ts";
-import { type Change, type ClaimedLanding, changesOf, type LandingPlan, recordsOf, sumOf } from "../store/landing.ts";
+import {
+  type Change,
+  type ClaimedLanding,
+  changesOf,
+  type LandingPlan,
+  recordsOf,
+  sumOf,
+} from "../store/records/landing.ts";
 import { columnsOf, compileRow, outputFieldsOf } from "./columns.ts";
 
 export interface WriteDeps {

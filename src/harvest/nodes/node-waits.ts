@@ -16,8 +16,8 @@ import { planDetailReply } from "../plan/replies.ts";
 import { namespaceOf, type PlanRequest, partitionKeyOf, type Resolved } from "../plan/request.ts";
 import type { Range } from "../plan/window.ts";
 import { instantOf } from "../plan/window.ts";
-import * as store from "../store/node-waits.ts";
-import { lockPartition } from "../store/plans.ts";
+import * as store from "../store/plans/node-waits.ts";
+import { lockPartition } from "../store/plans/plans.ts";
 import { NODES_TOPIC } from "../topics.ts";
 import { type NodeWindow, rangeOfOpTime, requireClosed } from "./asked-window.ts";
 

@@ -5,8 +5,8 @@
 import type { Queryable } from "../../kernel/data/db.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { WindowSpec } from "../spec/snapshot.ts";
-import { firstWindow } from "../store/cursors.ts";
-import { missingRanges, NO_PLAN } from "../store/plans.ts";
+import { firstWindow } from "../store/cursors/cursors.ts";
+import { missingRanges, NO_PLAN } from "../store/plans/plans.ts";
 import { chooseRange, shownTime } from "./range.ts";
 import { type Choice, landingNotes, type Nothing, namespaceOf, type Resolved, widestOf } from "./request.ts";
 import { refuseTooMany } from "./slices.ts";

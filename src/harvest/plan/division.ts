@@ -3,7 +3,7 @@ import { capOf, type Estimate, limitOf } from "../slice/estimate.ts";
 import { intoPages } from "../slice/pages.ts";
 import { nextStep, type Part, type Step, shownPart } from "../slice/parts.ts";
 import { dimensionsOf, type EndpointSpec } from "../spec/snapshot.ts";
-import type { EarlierSlice } from "../store/estimates.ts";
+import type { EarlierSlice } from "../store/plans/estimates.ts";
 import { shownRange } from "./range.ts";
 import { middleOf, type Range } from "./window.ts";
 

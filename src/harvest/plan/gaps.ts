@@ -7,8 +7,8 @@ import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db } from "../../kernel/data/db.ts";
 import { UUID } from "../../kernel/ids.ts";
 import { type HarvestHints, type HarvestMetrics, harvestError } from "../catalogue.ts";
-import { acceptGap, lockGap } from "../store/gaps.ts";
-import { findSlice, type SliceRow } from "../store/plan-reads.ts";
+import { acceptGap, lockGap } from "../store/plans/gaps.ts";
+import { findSlice, type SliceRow } from "../store/plans/plan-reads.ts";
 import { advanceOver } from "./watermark.ts";
 
 export interface Gaps {

@@ -6,8 +6,8 @@
 import type { Tx } from "../../kernel/data/db.ts";
 import type { ServiceLog } from "../../kernel/work/service.ts";
 import type { Landing } from "../landing/landing.ts";
-import { lockGap } from "../store/gaps.ts";
-import { countIdsOfParts, type EndedParts, endedParts, endParted } from "../store/parts.ts";
+import { lockGap } from "../store/plans/gaps.ts";
+import { countIdsOfParts, type EndedParts, endedParts, endParted } from "../store/plans/parts.ts";
 import { advanceOver, type WatermarkDeps } from "./watermark.ts";
 
 export interface PartedDeps extends WatermarkDeps {

@@ -2,7 +2,7 @@
 import type { Db } from "../../kernel/data/db.ts";
 import { createService, type OnRun, type Service, type ServiceLog } from "../../kernel/work/service.ts";
 import { LOST_HINT_MS, type Wake } from "../../kernel/work/wake.ts";
-import { nextScheduleMs } from "../store/schedules.ts";
+import { nextScheduleMs } from "../store/plans/schedules.ts";
 import { PLANS_TOPIC } from "../topics.ts";
 import type { Planner } from "./planner.ts";
 import type { Schedules } from "./schedules.ts";

@@ -9,7 +9,7 @@ import { expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { DAY_MS } from "../../kernel/time/units.ts";
-import { endSlice, insertChildren } from "../store/slices.ts";
+import { endSlice, insertChildren } from "../store/plans/slices.ts";
 import { actor, usePlanner } from "./planner.fixture.ts";
 import { middleOf } from "./window.ts";
 

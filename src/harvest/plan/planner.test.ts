@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { DAY_MS } from "../../kernel/time/units.ts";
-import { endSlice } from "../store/slices.ts";
-import { taskLease } from "../store/tasks.ts";
+import { endSlice } from "../store/plans/slices.ts";
+import { taskLease } from "../store/queue/tasks.ts";
 import { actor, usePlanner } from "./planner.fixture.ts";
 import type { PlanRequest } from "./request.ts";
 

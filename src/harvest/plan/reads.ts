@@ -4,9 +4,9 @@ import { invalid } from "../../kernel/errors.ts";
 import { UUID } from "../../kernel/ids.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { harvestError } from "../catalogue.ts";
-import * as cursors from "../store/cursor-reads.ts";
-import * as plans from "../store/plan-reads.ts";
-import * as tasks from "../store/task-reads.ts";
+import * as cursors from "../store/cursors/cursor-reads.ts";
+import * as plans from "../store/plans/plan-reads.ts";
+import * as tasks from "../store/queue/task-reads.ts";
 import { closedUntil, instantOf } from "./window.ts";
 
 export interface PlanDetail {

@@ -1,10 +1,18 @@
 /** Rows of plans and what is below them, as the API answers them. */
 import { capOf, type Estimate } from "../slice/estimate.ts";
 import type { Operation } from "../spec/snapshot.ts";
-import type { CursorEventRow } from "../store/cursor-reads.ts";
-import type { DividedSlice, FoundPlan, LandingRow, PlanRow, SliceRow, SliceSums, Wait } from "../store/plan-reads.ts";
-import type { ListedSchedule, ScheduleRow } from "../store/schedules.ts";
-import type { BatchRow, PlanRunRow, RunRow, TaskRow } from "../store/task-reads.ts";
+import type { CursorEventRow } from "../store/cursors/cursor-reads.ts";
+import type {
+  DividedSlice,
+  FoundPlan,
+  LandingRow,
+  PlanRow,
+  SliceRow,
+  SliceSums,
+  Wait,
+} from "../store/plans/plan-reads.ts";
+import type { ListedSchedule, ScheduleRow } from "../store/plans/schedules.ts";
+import type { BatchRow, PlanRunRow, RunRow, TaskRow } from "../store/queue/task-reads.ts";
 import { divisionOf, ladderOf } from "./division.ts";
 import { lagSecondsOf, type MeasuredCursor, type PlanDetail, type SliceDetail } from "./reads.ts";
 import type { Draft, PlanMade } from "./request.ts";
@@ -52,6 +60,7 @@ export function planReply(row: PlanRow) {
     plannedAt: row.planned_at,
     createdAt: row.created_at,
     endedAt: row.ended_at,
+    paused: row.paused === null ? null : `${row.paused}.`,
     unslicedFrom: row.unsliced_from,
     specFingerprint: row.spec_fingerprint,
     estimate: (row.record_remarks["estimate"] as Estimate | undefined) ?? null,
@@ -171,8 +180,12 @@ function partialWait({ status_code, operation_code, unsliced_from }: PlanRow) {
 }
 
 function waitReply(wait: Wait) {
-  const { wait_reason, tasks, until, pause } = wait;
+  const { wait_reason, tasks, until, pause, partition_key, running, concurrency, is_refused } = wait;
   if (pause !== null) return { reason: `${pause}.`, tasks, until: null };
+  if (is_refused && running >= concurrency) {
+    const reason = `They follow when a task of ${partition_key} is answered: its source refused access before.`;
+    return { reason, tasks, until: null };
+  }
   return { reason: wait_reason ?? turnReason(wait), tasks, until: wait_reason === null ? null : until };
 }
 
@@ -328,8 +341,13 @@ export function scheduleReply(row: ScheduleRow) {
 }
 
 export function listedScheduleReply(row: ListedSchedule) {
-  const { last_at: lastAt, last_remarks: remarks, last_status: status } = row;
-  return { ...scheduleReply(row), lastAt, last: remarks && status ? { ...remarks, status } : remarks };
+  const { held, last_at: lastAt, last_remarks: remarks, last_status: status } = row;
+  return {
+    ...scheduleReply(row),
+    held: held === null ? null : `${held}.`,
+    lastAt,
+    last: remarks && status ? { ...remarks, status } : remarks,
+  };
 }
 
 export function cursorReply(row: MeasuredCursor) {

@@ -9,7 +9,7 @@ import { defaultEndpoint } from "../definition/rows.ts";
 import type { Estimate } from "../slice/estimate.ts";
 import type { Operation, Snapshot } from "../spec/snapshot.ts";
 import type { PlanState } from "../states.ts";
-import type { Namespace, NewInstance, PlanStrategy } from "../store/plans.ts";
+import type { Namespace, NewInstance, PlanStrategy } from "../store/plans/plans.ts";
 import type { AskedWindow } from "./range.ts";
 import type { Sizes } from "./sizes.ts";
 import type { Piece } from "./slices.ts";

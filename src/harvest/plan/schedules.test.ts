@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { noHints } from "../../../test/no-hints.ts";
 import { createWake } from "../../kernel/work/wake.ts";
-import { nextScheduleMs } from "../store/schedules.ts";
+import { nextScheduleMs } from "../store/plans/schedules.ts";
 import { PLANS_TOPIC } from "../topics.ts";
 import { actor, usePlanner } from "./planner.fixture.ts";
 import { createPlannerService } from "./planner-service.ts";

@@ -10,7 +10,7 @@ import { nextFire, planFires } from "../../kernel/time/cron.ts";
 import type { ServiceLog } from "../../kernel/work/service.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import { type HarvestHints, harvestError } from "../catalogue.ts";
-import * as store from "../store/schedules.ts";
+import * as store from "../store/plans/schedules.ts";
 import { PLANS_TOPIC } from "../topics.ts";
 import type { Planner } from "./planner.ts";
 import type { PlanRequest, Trigger } from "./request.ts";

@@ -86,6 +86,7 @@ const plan = {
   plannedAt: ReplyTime,
   createdAt: ReplyTime,
   endedAt: Nullable(ReplyTime),
+  paused: Nullable(Type.String({ description: "Why no task of it starts: what is paused, by whom and since when." })),
   unslicedFrom: Nullable(ReplyTime),
   specFingerprint: Type.String(),
   estimate: EstimateSchema,
@@ -340,6 +341,7 @@ export const SchedulesReply = Type.Object({
   items: Type.Array(
     Type.Object({
       ...ScheduleReply.properties,
+      held: Nullable(Type.String({ description: "Why it does not fire although it is on: what is paused." })),
       lastAt: Nullable(ReplyTime),
       last: Nullable(
         Type.Unsafe<object>({
@@ -365,9 +367,7 @@ export const CursorsReply = Type.Object({
       observedMax: Nullable(Type.String()),
       closedUntil: Nullable(Type.Unsafe<Date>({ ...ReplyTime, description: "What could be harvested by now." })),
       lagSeconds: Nullable(
-        Type.Integer({
-          description: "From the cursor to `closedUntil`; for BACKFILL, back to `window.earliest` of the definition.",
-        }),
+        Type.Integer({ description: "From the cursor to `closedUntil`; for BACKFILL, back to `window.earliest`." }),
       ),
       acceptedGaps: Type.Integer({
         description:

@@ -5,7 +5,7 @@ import type { Clock } from "../../kernel/time/clock.ts";
 import type { Outbox } from "../../kernel/work/outbox.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import type { HarvestMetrics } from "../catalogue.ts";
-import { type SettledPlan, settlePlans } from "../store/plan-ends.ts";
+import { type SettledPlan, settlePlans } from "../store/plans/plan-ends.ts";
 import { NODES_TOPIC } from "../topics.ts";
 import { planFailed } from "./events.ts";
 import { type PartedDeps, settleParted } from "./parted.ts";

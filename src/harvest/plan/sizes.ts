@@ -6,8 +6,8 @@
 import type { Queryable } from "../../kernel/data/db.ts";
 import { type Estimate, estimateOf, isMeasured, limitOf, widthFor } from "../slice/estimate.ts";
 import type { Snapshot } from "../spec/snapshot.ts";
-import { type EarlierSlice, earlierSlices, recordsPerMs } from "../store/estimates.ts";
-import type { Namespace } from "../store/plans.ts";
+import { type EarlierSlice, earlierSlices, recordsPerMs } from "../store/plans/estimates.ts";
+import type { Namespace } from "../store/plans/plans.ts";
 import { firstOf, isTooMany, type Piece, windowsOf } from "./slices.ts";
 import type { Range } from "./window.ts";
 

@@ -5,8 +5,8 @@ import type { Estimate } from "../slice/estimate.ts";
 import { type Part, piecesOf } from "../slice/parts.ts";
 import { type SliceBounds, sliceOf } from "../spec/hashes.ts";
 import type { Snapshot } from "../spec/snapshot.ts";
-import { telemetryOf } from "../store/estimates.ts";
-import type { NewSlice } from "../store/plans.ts";
+import { telemetryOf } from "../store/plans/estimates.ts";
+import type { NewSlice } from "../store/plans/plans.ts";
 import { type Range, slicesBackwards, slicesOf } from "./window.ts";
 
 /** Slices of one plan: 20 years of days are 7,300, and 10 years of hours 87,600. */

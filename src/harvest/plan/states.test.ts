@@ -2,10 +2,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { PLAN_NEXT, type PlanState, SLICE_NEXT, type SliceState, TASK_NEXT, type TaskState } from "../states.ts";
-import { cancelPlan, settlePlans } from "../store/plan-ends.ts";
-import { beginSlicing, endSlicing, giveUpSlicing } from "../store/plans.ts";
-import { endSlice, restartSlice } from "../store/slices.ts";
-import { taskLease } from "../store/tasks.ts";
+import { cancelPlan, settlePlans } from "../store/plans/plan-ends.ts";
+import { beginSlicing, endSlicing, giveUpSlicing } from "../store/plans/plans.ts";
+import { endSlice, restartSlice } from "../store/plans/slices.ts";
+import { taskLease } from "../store/queue/tasks.ts";
 import { actor, usePlanner } from "./planner.fixture.ts";
 
 const database = useDatabase();

@@ -1,8 +1,8 @@
 /** Moves the watermark over a slice that was not ended by a run of its own: a gap that was accepted, or one whose parts have ended. */
 import type { Tx } from "../../kernel/data/db.ts";
 import type { HarvestHints, HarvestMetrics } from "../catalogue.ts";
-import { advanceCursor, directionOf } from "../store/backfill-cursors.ts";
-import type { GapSlice } from "../store/gaps.ts";
+import { advanceCursor, directionOf } from "../store/cursors/backfill-cursors.ts";
+import type { GapSlice } from "../store/plans/gaps.ts";
 
 export interface WatermarkDeps {
   hints: HarvestHints;

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { until } from "../../../test/until.ts";
 import { endOf, plan } from "../harvest.fixture.ts";
-import type { ClaimedTask } from "../store/tasks.ts";
+import type { ClaimedTask } from "../store/queue/tasks.ts";
 import { createShare } from "./background.ts";
 import { type Asked, correct, itemsOf, type Script, useScripted } from "./scripted.fixture.ts";
 

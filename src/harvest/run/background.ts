@@ -8,7 +8,7 @@
  * So a harvest has the gates of its source for itself, except for at most one page of each task that ran before it. Sharing the rate
  * instead would cost a harvest that is bound by it the whole share.
  */
-import { type ClaimedTask, doesHarvestWait, isBackground } from "../store/tasks.ts";
+import { type ClaimedTask, doesHarvestWait, isBackground } from "../store/queue/tasks.ts";
 import type { SliceEnd } from "./task.ts";
 import type { Walk, WalkDeps } from "./walk.ts";
 

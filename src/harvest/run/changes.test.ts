@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { signal, until } from "../../../test/until.ts";
 import { endOf, plan } from "../harvest.fixture.ts";
-import { cancelPlan } from "../store/plan-ends.ts";
+import { cancelPlan } from "../store/plans/plan-ends.ts";
 import { type Asked, correct, itemsOf, type Said, useScripted } from "./scripted.fixture.ts";
 
 const database = useDatabase();

@@ -1,5 +1,5 @@
 /** Fetches the records of the ids that a list named. Ids that the source does not answer are asked for once more, alone. */
-import { nextIds } from "../store/id-items.ts";
+import { nextIds } from "../store/records/id-items.ts";
 import { makeWay } from "./background.ts";
 import { createCommits } from "./commits.ts";
 import { fetchAt } from "./page-at.ts";

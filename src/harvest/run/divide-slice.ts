@@ -7,7 +7,7 @@
 import { type Count, divide } from "../slice/divide.ts";
 import type { Part } from "../slice/parts.ts";
 import { dimensionsOf } from "../spec/snapshot.ts";
-import { countsOfTask } from "../store/tasks.ts";
+import { countsOfTask } from "../store/queue/tasks.ts";
 import { makeWay } from "./background.ts";
 import { fetchAt } from "./page-at.ts";
 import { firstPosition } from "./position.ts";

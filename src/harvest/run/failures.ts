@@ -1,7 +1,7 @@
 /** The failed requests of a run: what was asked and answered, and what was done about it. */
 import type { Tx } from "../../kernel/data/db.ts";
 import type { Bodies, PreparedBody } from "../bodies/bodies.ts";
-import { recordFailures } from "../store/batches.ts";
+import { recordFailures } from "../store/records/batches.ts";
 import type { Exchange } from "./fetch.ts";
 
 export interface Failure {

@@ -15,6 +15,7 @@ import { RunStats } from "./run-stats.ts";
 interface Observed {
   fetched: Fetched;
   requests: number;
+  released: number;
   stats: RunStats;
   /** The levels that the metric of failed requests counts. */
   levels: string[];
@@ -25,10 +26,20 @@ interface Observed {
 async function fetched(
   answer: RequestListener,
   changes: Record<string, unknown>,
-  feedback: (key: string, signal: GateSignal) => Promise<void> = async () => {},
-  isClosed = false,
+  {
+    feedback = async () => {},
+    isClosed = false,
+    isPausedMeanwhile = false,
+  }: {
+    feedback?: (key: string, signal: GateSignal) => Promise<void>;
+    isClosed?: boolean;
+    /** While the request waits for its permit. */
+    isPausedMeanwhile?: boolean;
+  } = {},
 ): Promise<Observed> {
   let requests = 0;
+  let released = 0;
+  let isPaused = false;
   const server = createServer((request, response) => {
     requests += 1;
     answer(request, response);
@@ -54,12 +65,13 @@ async function fetched(
     gates: {
       take: async (request: TakeRequest, options: TakeOptions) => {
         taken.push({ ...request, ...options });
+        isPaused = isPausedMeanwhile;
         return {
           kind: "permit",
           waitedMs: 0,
           dueAtMs: 0,
           ratePerSec: 5,
-          release: async () => {},
+          release: async () => void (released += 1),
         } as const;
       },
       feedback,
@@ -81,6 +93,7 @@ async function fetched(
     stats: new RunStats(),
     failures: createFailures(),
     signal: new AbortController().signal,
+    isPaused: () => isPaused,
   };
   const context: RequestContext = {
     window: { from: "2026-08-01", until: "2026-08-01", to: "2026-08-02" },
@@ -95,6 +108,7 @@ async function fetched(
   return {
     fetched: await fetchPage(deps, requester, { endpoint, context, isSingleUse: false, isStart: false }),
     requests,
+    released,
     stats: requester.stats,
     levels,
     taken,
@@ -167,13 +181,25 @@ test.each([
   expect(observed.stats.errors.map(({ level }) => level)).toEqual(levels);
 });
 
+test("a request whose task was paused while it waited for its turn is not sent, and its slot is free", async () => {
+  const observed = await fetched(page, {}, { isPausedMeanwhile: true });
+  expect(observed).toMatchObject({ fetched: { kind: "park", reason: "it was paused" }, requests: 0, released: 1 });
+  expect(observed.stats.requests).toBe(0);
+});
+
 test("a source without a listener is unreachable", async () => {
-  const { fetched: found } = await fetched(page, { "retry.maxAttempts": 2, "retry.baseMs": 1 }, undefined, true);
+  const { fetched: found } = await fetched(
+    page,
+    { "retry.maxAttempts": 2, "retry.baseMs": 1 },
+    {
+      isClosed: true,
+    },
+  );
   expect(found).toMatchObject({ kind: "unreachable", reason: expect.stringMatching(/ECONNREFUSED.*\(2 attempts\)/) });
 });
 
 test("limits that the gate does not take are logged, and the page counts", async () => {
-  const observed = await fetched(page, {}, async () => Promise.reject(new Error("refused")));
+  const observed = await fetched(page, {}, { feedback: async () => Promise.reject(new Error("refused")) });
   expect(observed.fetched).toMatchObject({ kind: "page" });
   expect(observed.warned).toEqual(["a gate did not take what a source says of its limits"]);
 });

@@ -45,6 +45,8 @@ export interface Requester {
   stats: RunStats;
   failures: Pick<Failures, "add">;
   signal: AbortSignal;
+  /** Nothing may be asked any more, as far as this process knows. */
+  isPaused(): boolean;
 }
 
 export interface Exchange {
@@ -67,7 +69,7 @@ export interface Exchange {
 export type Fetched =
   | { kind: "page"; page: Page; exchange: Exchange }
   | { kind: "restart" | "split"; reason: string; exchange: Exchange | undefined }
-  | { kind: "park"; delayMs: number; reason: string; gate: string }
+  | { kind: "park"; delayMs: number; reason: string; gate?: string }
   | { kind: "failed"; level: string; reason: string; exchange: Exchange | undefined }
   /** All attempts have failed, by what may pass: no connection, no answer, an error of the source. */
   | { kind: "unreachable"; reason: string; exchange: Exchange | undefined };
@@ -76,6 +78,8 @@ export type Fetched =
 const WAIT_MS_MAX = 60_000;
 /** A source that is closed for longer is shown as what the task waits for. A wait for a turn is not: it goes on. */
 const PAUSE_MS_MAX = 5_000;
+/** At least, before a task that was paused is claimed again. */
+export const PAUSED_MS = 1_000;
 /** A body that keeps coming may take this many times `readTimeoutMs`, which is for the time without a byte. */
 const READS_MAX = 4;
 const TIMEOUT_MS_MAX = 600_000;
@@ -213,6 +217,11 @@ async function exchangeOnce(
   );
   if (permit.kind === "rejected") {
     return { kind: "park", delayMs: permit.retryAfterMs, gate: permit.key, reason: waitReason(permit) };
+  }
+  // Tasks that waited for their turn when access was refused send nothing more.
+  if (requester.isPaused()) {
+    await permit.release();
+    return { kind: "park", delayMs: PAUSED_MS, reason: "it was paused" };
   }
   const startedMs = performance.now();
   stats.requests += 1;

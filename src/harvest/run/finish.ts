@@ -5,21 +5,21 @@
 import type { Db, Tx } from "../../kernel/data/db.ts";
 import type { Bodies } from "../bodies/bodies.ts";
 import type { HarvestMetrics } from "../catalogue.ts";
-import { pauseRefused, type RefusalDeps } from "../control/refusals.ts";
+import { accessGranted, pauseRefused, type RefusalDeps } from "../control/refusals.ts";
 import type { Landing } from "../landing/landing.ts";
 import type { Settle } from "../plan/settle.ts";
 import { taskKey } from "../plan/slices.ts";
 import { periodAt } from "../plan/window.ts";
 import type { CountedPart } from "../slice/divide.ts";
 import { type SliceBounds, sliceOf } from "../spec/hashes.ts";
-import { advanceCursor, directionOf } from "../store/backfill-cursors.ts";
-import { setEstimate } from "../store/estimates.ts";
-import { clearIds } from "../store/id-items.ts";
-import { insertParts, lockRoots, type NewPart, waitForParts } from "../store/parts.ts";
-import { lockTasksOf } from "../store/plan-ends.ts";
-import { endSlice, insertChildren, markClean } from "../store/slices.ts";
-import { endRun, type RunEnd, type TaskContext, taskLease } from "../store/tasks.ts";
-import { advanceChecked } from "../store/updates.ts";
+import { advanceCursor, directionOf } from "../store/cursors/backfill-cursors.ts";
+import { setEstimate } from "../store/plans/estimates.ts";
+import { insertParts, lockRoots, type NewPart, waitForParts } from "../store/plans/parts.ts";
+import { lockTasksOf } from "../store/plans/plan-ends.ts";
+import { endSlice, insertChildren, markClean } from "../store/plans/slices.ts";
+import { endRun, type RunEnd, type TaskContext, taskLease } from "../store/queue/tasks.ts";
+import { clearIds } from "../store/records/id-items.ts";
+import { advanceChecked } from "../store/records/updates.ts";
 import { TASKS_TOPIC } from "../topics.ts";
 import type { PreparedTask, SliceEnd } from "./task.ts";
 import type { Walk } from "./walk.ts";
@@ -152,6 +152,9 @@ async function complete(
   const { window } = source.list.spec;
   const ended = await endSlice(tx, slice, "COMPLETE", null);
   await taskLease.finish(tx, "succeeded", [task]);
+  if (walk.isRefused) {
+    await accessGranted(tx, deps, { source: context.provenance_code, endpoint: context.endpoint_name });
+  }
   const isCheck = context.plan_strategy === "RANGE";
   const isWindow = window !== undefined && context.window_from !== null && context.root_slice_id === null;
   if (!ended || !(isCheck || isWindow)) return;

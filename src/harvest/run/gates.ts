@@ -7,7 +7,7 @@ import type { GateDeclaration } from "../../kernel/gate/declaration.ts";
 import type { Gates } from "../../kernel/gate/gates.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { baseKeysOf, gatesOfSnapshot, type Limited, strictest } from "../spec/gates.ts";
-import { newestLimits } from "../store/rate-limits.ts";
+import { newestLimits } from "../store/queue/rate-limits.ts";
 import type { PreparedTask } from "./task.ts";
 
 interface DeclareDeps {

@@ -58,6 +58,7 @@ export async function fetchAt(
     stats: walk.stats,
     failures: walk.failures,
     signal: walk.signal,
+    isPaused: () => deps.pauses.holds(context),
   };
   return fetchPage(deps, requester, {
     endpoint,

@@ -7,15 +7,17 @@ import type { Ids } from "../../kernel/ids.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import type { Outbox } from "../../kernel/work/outbox.ts";
 import { LeaseLost } from "../../kernel/work/run-control.ts";
+import type { Wake } from "../../kernel/work/wake.ts";
 import type { Bodies, PreparedBody } from "../bodies/bodies.ts";
 import type { HarvestHints, HarvestMetrics } from "../catalogue.ts";
+import { accessGranted } from "../control/refusals.ts";
 import type { Page } from "../decode/index.ts";
 import { batchCommitted } from "../plan/events.ts";
-import { commitBatch, type Quarantined, quarantine } from "../store/batches.ts";
-import { addBadIds, insertIds, moveIds } from "../store/id-items.ts";
-import { newlyQuarantined, resolveQuarantined } from "../store/quarantine-signals.ts";
-import { fillRecords, type IncomingRecord, putRecords, type RecordOrigin } from "../store/records.ts";
-import { taskLease } from "../store/tasks.ts";
+import { taskLease } from "../store/queue/tasks.ts";
+import { commitBatch, type Quarantined, quarantine } from "../store/records/batches.ts";
+import { addBadIds, insertIds, moveIds } from "../store/records/id-items.ts";
+import { newlyQuarantined, resolveQuarantined } from "../store/records/quarantine-signals.ts";
+import { fillRecords, type IncomingRecord, putRecords, type RecordOrigin } from "../store/records/records.ts";
 import type { CompiledEndpoint } from "./compiled.ts";
 import type { Exchange } from "./fetch.ts";
 import type { PageContent } from "./page-content.ts";
@@ -31,6 +33,7 @@ export interface CommitDeps {
   clock: Clock;
   hints: HarvestHints;
   metrics: HarvestMetrics;
+  wake: Pick<Wake, "hint">;
 }
 
 export interface FetchedPage {
@@ -185,9 +188,12 @@ export async function commitPage(deps: CommitDeps, walk: Walk, fetched: FetchedP
       position: fetched.next,
     });
     if (!isThere) throw new LeaseLost();
+    // Ids alone say nothing of the endpoint that has the records.
+    if (walk.isRefused && !isIdList) await accessGranted(tx, deps, event);
     return all;
   });
 
+  if (!isIdList) walk.isRefused = false;
   walk.batchNo += 1;
   walk.position = fetched.next;
   walk.received += counts.received;

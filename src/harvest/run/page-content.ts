@@ -1,7 +1,7 @@
 /** The records of a page, as they are stored: distinct by key, with what is quarantined beside them. */
 import type { Page } from "../decode/index.ts";
-import type { Quarantined } from "../store/batches.ts";
-import type { IncomingRecord } from "../store/records.ts";
+import type { Quarantined } from "../store/records/batches.ts";
+import type { IncomingRecord } from "../store/records/records.ts";
 
 export interface PageContent {
   records: IncomingRecord[];

@@ -6,12 +6,12 @@ import { openRecordingDb, type RecordingDb } from "../../../test/plans.ts";
 import type { Db, Tx } from "../../kernel/data/db.ts";
 import { HOUR_MS } from "../../kernel/time/units.ts";
 import { makeSource, type TestSource } from "../landing/windows.fixture.ts";
-import { commitBatch, quarantine, readIdHashes } from "../store/batches.ts";
-import { advanceWatermark } from "../store/cursors.ts";
-import { settlePlans } from "../store/plan-ends.ts";
-import { type IncomingRecord, putRecords } from "../store/records.ts";
-import { endSlice, restartSlice } from "../store/slices.ts";
-import { endRun, nextTaskDueMs, startRuns, type TaskContext, taskContexts, taskLease } from "../store/tasks.ts";
+import { advanceWatermark } from "../store/cursors/cursors.ts";
+import { settlePlans } from "../store/plans/plan-ends.ts";
+import { endSlice, restartSlice } from "../store/plans/slices.ts";
+import { endRun, nextTaskDueMs, startRuns, type TaskContext, taskContexts, taskLease } from "../store/queue/tasks.ts";
+import { commitBatch, quarantine, readIdHashes } from "../store/records/batches.ts";
+import { type IncomingRecord, putRecords } from "../store/records/records.ts";
 
 const HISTORY = 100_000;
 const QUEUE = 10_000;

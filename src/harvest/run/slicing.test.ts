@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { signal, until } from "../../../test/until.ts";
 import { endOf, plan } from "../harvest.fixture.ts";
-import { cancelPlan, lockTasksOf } from "../store/plan-ends.ts";
+import { cancelPlan, lockTasksOf } from "../store/plans/plan-ends.ts";
 import { type Script, type ScriptedHarvests, useScripted } from "./scripted.fixture.ts";
 
 const database = useDatabase();

@@ -1,6 +1,6 @@
 /** A task as it runs: what was claimed, its slice, and the compiled source. */
 import type { CountedPart } from "../slice/divide.ts";
-import type { TaskContext } from "../store/tasks.ts";
+import type { TaskContext } from "../store/queue/tasks.ts";
 import type { CompiledSource } from "./compiled.ts";
 
 export interface PreparedTask {

@@ -4,9 +4,9 @@ import { LeaseLost } from "../../kernel/work/run-control.ts";
 import { parseRecord } from "../decode/json.ts";
 import { jsonText } from "../decode/numbers.ts";
 import { staleBeforeOf } from "../plan/update.ts";
-import type { IncomingRecord } from "../store/records.ts";
-import { taskLease } from "../store/tasks.ts";
-import { listUpdates, lockStored } from "../store/updates.ts";
+import { taskLease } from "../store/queue/tasks.ts";
+import type { IncomingRecord } from "../store/records/records.ts";
+import { listUpdates, lockStored } from "../store/records/updates.ts";
 import type { CompiledEndpoint } from "./compiled.ts";
 import type { Walk, WalkDeps } from "./walk.ts";
 

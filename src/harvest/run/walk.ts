@@ -8,11 +8,11 @@ import type { Fragments } from "../slice/fragments.ts";
 import { intoPages, recordsOn } from "../slice/pages.ts";
 import { pagesOf, shownPart } from "../slice/parts.ts";
 import { dimensionsOf } from "../spec/snapshot.ts";
-import { readIdHashes } from "../store/batches.ts";
-import { claimClean, restartSlice } from "../store/slices.ts";
-import { taskLease } from "../store/tasks.ts";
+import { claimClean, restartSlice } from "../store/plans/slices.ts";
+import { taskLease } from "../store/queue/tasks.ts";
+import { readIdHashes } from "../store/records/batches.ts";
 import { createFailures, type Failures } from "./failures.ts";
-import type { Exchange, FetchDeps, Fetched } from "./fetch.ts";
+import { type Exchange, type FetchDeps, type Fetched, PAUSED_MS } from "./fetch.ts";
 import type { CommitDeps } from "./page-commit.ts";
 import type { PageContent } from "./page-content.ts";
 import { canResume, firstPosition, type Position } from "./position.ts";
@@ -35,6 +35,8 @@ export interface Walk {
   readonly seen: SeenIds;
   /** Of the part that the slice is, if it is one. */
   readonly fragments: Fragments;
+  /** The source has refused access, and answered nothing since: other tasks wait for what this one is told. */
+  isRefused: boolean;
   generation: number;
   /** Of the last committed page. */
   batchNo: number;
@@ -74,8 +76,6 @@ const IDS_MAX = 5_000_000;
 const ID_PAGES_MAX = 20_000;
 const ERROR_SHARE_AFTER = 20;
 const PAUSE_AFTER_ERRORS_MS = 30_000;
-/** At least, after a run was paused. */
-const PAUSE_MS = 1_000;
 
 export function createWalk({ clock }: WalkDeps, task: PreparedTask, signal: AbortSignal): Walk {
   const { context, source } = task;
@@ -86,6 +86,7 @@ export function createWalk({ clock }: WalkDeps, task: PreparedTask, signal: Abor
     failures: createFailures(),
     seen: createSeenIds(),
     fragments: source.list.fragments(context.part),
+    isRefused: context.is_refused,
     generation: context.generation,
     batchNo: context.batches,
     position: firstPosition(source.list.spec, pagesOf(context.part)),
@@ -229,7 +230,7 @@ export function overBudget({ clock, pauses }: WalkDeps, { stats, startedMs, task
   // The task is claimed again when the pause ends. This process may not know of that end yet, and a run that divides a slice would
   // then stop before it gets anywhere, so it is not claimed at once.
   if (pauses.holds(task.context)) {
-    return { kind: "later", isClean: true, delayMs: PAUSE_MS, reason: "it was paused" };
+    return { kind: "later", isClean: true, delayMs: PAUSED_MS, reason: "it was paused" };
   }
   const { maxRequests, maxDurationSec, errorShareMax } = task.source.list.spec.budget;
   if (stats.requests >= maxRequests)
@@ -250,8 +251,8 @@ export function endOf(
   fetched: Exclude<Fetched, { kind: "page" }>,
 ): WalkEnd {
   if (fetched.kind === "park") {
-    const { delayMs, reason, gate } = fetched;
-    return { kind: "later", isClean: true, delayMs, reason, gate };
+    const { kind: _, ...wait } = fetched;
+    return { kind: "later", isClean: true, ...wait };
   }
   switch (fetched.kind) {
     case "restart":

@@ -12,8 +12,8 @@ import type { OnRun, ServiceLog } from "../../kernel/work/service.ts";
 import type { Session } from "../../kernel/work/session.ts";
 import type { Wake } from "../../kernel/work/wake.ts";
 import type { HarvestSettings } from "../settings.ts";
-import { lockRoots } from "../store/parts.ts";
-import { failSlicesOf } from "../store/slices.ts";
+import { lockRoots } from "../store/plans/parts.ts";
+import { failSlicesOf } from "../store/plans/slices.ts";
 import {
   type ClaimedTask,
   endRunsOf,
@@ -22,7 +22,7 @@ import {
   startRuns,
   taskContexts,
   taskLease,
-} from "../store/tasks.ts";
+} from "../store/queue/tasks.ts";
 import { TASKS_TOPIC } from "../topics.ts";
 import { createShare } from "./background.ts";
 import { createCompiledSources } from "./compiled.ts";

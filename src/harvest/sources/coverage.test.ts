@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { CoverKind } from "../store/coverage.ts";
+import type { CoverKind } from "../store/cursors/coverage.ts";
 import { stretchesOf } from "./coverage.ts";
 
 const day = (n: number) => new Date(Date.UTC(2026, 7, n));

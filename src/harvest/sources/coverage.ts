@@ -5,7 +5,7 @@
 import type { Db } from "../../kernel/data/db.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { closedUntil } from "../plan/window.ts";
-import { type CoverKind, type CoverRow, coverOf, type NamespaceRow, namespacesOf } from "../store/coverage.ts";
+import { type CoverKind, type CoverRow, coverOf, type NamespaceRow, namespacesOf } from "../store/cursors/coverage.ts";
 
 /** `none`: no plan has asked for it. */
 export type StretchKind = CoverKind | "none";

@@ -2,7 +2,7 @@
 import type { Db } from "../../kernel/data/db.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { HOUR_MS } from "../../kernel/time/units.ts";
-import * as store from "../store/pace.ts";
+import * as store from "../store/sources/pace.ts";
 
 export interface Pace {
   since: Date;

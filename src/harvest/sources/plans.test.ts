@@ -4,10 +4,10 @@ import { useDatabase } from "../../../test/database.ts";
 import { openRecordingDb, planForValues, type RecordingDb } from "../../../test/plans.ts";
 import type { Db } from "../../kernel/data/db.ts";
 import { actor, usePlanner } from "../plan/planner.fixture.ts";
-import { coverOf, namespacesOf } from "../store/coverage.ts";
-import { failuresOf, newestRunAt, paceOf, parkedOf } from "../store/pace.ts";
-import { limitsOf, listSummaries, watermarksOf } from "../store/source-reads.ts";
-import { runsOfPlan, runsOfTasks, tasksOfSlice } from "../store/task-reads.ts";
+import { coverOf, namespacesOf } from "../store/cursors/coverage.ts";
+import { runsOfPlan, runsOfTasks, tasksOfSlice } from "../store/queue/task-reads.ts";
+import { failuresOf, newestRunAt, paceOf, parkedOf } from "../store/sources/pace.ts";
+import { limitsOf, listSummaries, watermarksOf } from "../store/sources/source-reads.ts";
 
 const PLANS = 300;
 const SLICES_EACH = 100;

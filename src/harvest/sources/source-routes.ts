@@ -8,7 +8,7 @@ import type { Clock } from "../../kernel/time/clock.ts";
 import type { Registry } from "../definition/registry.ts";
 import { lagSecondsOf } from "../plan/reads.ts";
 import { SourceParams } from "../registry-schemas.ts";
-import type { PaceRow } from "../store/pace.ts";
+import type { PaceRow } from "../store/sources/pace.ts";
 import { type Coverage, readCoverage } from "./coverage.ts";
 import { type Pace, readPace } from "./pace.ts";
 import * as schemas from "./source-schemas.ts";

@@ -5,8 +5,8 @@ import type { Gates } from "../../kernel/gate/gates.ts";
 import type { Clock } from "../../kernel/time/clock.ts";
 import { closedUntil } from "../plan/window.ts";
 import { gatesOfSnapshot } from "../spec/gates.ts";
-import { missingWindows } from "../store/health.ts";
-import * as store from "../store/source-reads.ts";
+import { missingWindows } from "../store/sources/health.ts";
+import * as store from "../store/sources/source-reads.ts";
 
 export interface Watermark {
   namespace: string;

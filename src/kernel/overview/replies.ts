@@ -54,6 +54,8 @@ export interface SourceHealth<Time = string> {
   gate: string | null;
   /** Pieces of work that have been put off until the gate opens. */
   heldBack: number;
+  /** Something of it is paused until somebody acts, since the source refuses access. */
+  accessRefused: boolean;
   /** Answers with the status 429. */
   refusals: number;
   answerMs: number | null;

@@ -67,14 +67,24 @@ function PauseDialog({ source, onClose }: { source: string; onClose(): void }) {
   );
 }
 
-export function PauseList({ source }: { source: string }) {
+export function PausedMark() {
+  const text = useWords(controlWords);
+  return <StateMark state="stopped" label={text.paused} />;
+}
+
+/** Those of a source, or only those that hold an endpoint and an operation of it. */
+export function PauseList({ source, of }: { source: string; of?: { endpoint: string; operation: string } }) {
   const result = useLive<{ items: readonly Pause[] }>(paths.pauses(source), [{ kind: "source", id: source }]);
   const { data, error, refetch } = result;
   if (error) return <Failure error={error} onRetry={() => void refetch()} />;
-  if (data === undefined || data.items.length === 0) return null;
+  const pauses = data?.items.filter(
+    ({ endpoint, operation }) =>
+      of === undefined || ((endpoint ?? of.endpoint) === of.endpoint && (operation ?? of.operation) === of.operation),
+  );
+  if (pauses === undefined || pauses.length === 0) return null;
   return (
     <ul className={styles.lines}>
-      {data.items.map((pause) => (
+      {pauses.map((pause) => (
         <PauseLine key={`${pause.endpoint} ${pause.operation}`} pause={pause} />
       ))}
     </ul>
@@ -94,7 +104,7 @@ function PauseLine({ pause: { source, endpoint, operation, at, by, reason, autom
     });
   return (
     <li className={styles.pause}>
-      <StateMark state="stopped" label={text.paused} />
+      <PausedMark />
       <b>{what || source}</b>
       <span className={styles.soft}>
         {automatic ? text.pausedByMillrace : text.pausedBy(by)}, <Time at={at} relative />

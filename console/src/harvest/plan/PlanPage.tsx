@@ -14,6 +14,7 @@ import { Time } from "../../parts/times/Time.tsx";
 import { useFormats } from "../../parts/times/time.ts";
 import { useWords } from "../../words/words.ts";
 import { type PlanDetail, paths } from "../api.ts";
+import { PausedMark, PauseList } from "../control/Pauses.tsx";
 import styles from "../harvest.module.css";
 import { planWords } from "../plan-words.ts";
 import { planRoute } from "../routes.ts";
@@ -37,7 +38,7 @@ function PlanPageOf({ planId }: { planId: string }) {
   const states = useWords(harvestWords);
   const { search, set } = usePlanSearch(planId);
   const { slice, run, status } = search;
-  const result = useLive<PlanDetail>(paths.plan(planId), [{ kind: "plan", id: planId }]);
+  const result = useLive<PlanDetail>(paths.plan(planId), [{ kind: "plan", id: planId }, { kind: "source" }]);
   const plan = result.data;
   return (
     <Page
@@ -53,9 +54,17 @@ function PlanPageOf({ planId }: { planId: string }) {
           states.plan
         )
       }
-      aside={plan && <StateMark state={PLAN_STATES[plan.status]} label={states[plan.status]} />}
+      aside={
+        plan &&
+        (plan.paused === null ? (
+          <StateMark state={PLAN_STATES[plan.status]} label={states[plan.status]} />
+        ) : (
+          <PausedMark />
+        ))
+      }
       actions={plan && plan.endedAt === null && <CancelPlan plan={plan} />}
     >
+      {plan && plan.paused !== null && <PauseList source={plan.source} of={plan} />}
       <Loaded result={result}>{(data) => <Facts plan={data} />}</Loaded>
       <Split
         drawer={

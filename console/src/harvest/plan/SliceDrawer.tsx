@@ -36,7 +36,7 @@ interface SliceDrawerProps {
 export function SliceDrawer({ planId, sliceId, openRun, onRun, onClose }: SliceDrawerProps) {
   const text = useWords(planWords);
   const result = useLive<SliceDetail>(paths.slice(planId, sliceId), [{ kind: "plan", id: planId }]);
-  const title = result.data ? text.sliceTitle(result.data.number) : text.sliceTitle(sliceId);
+  const title = text.sliceTitle(result.data?.number, sliceId);
   return (
     <Drawer title={title} onClose={onClose}>
       <Loaded result={result}>

@@ -87,6 +87,8 @@ function columnsOf(
 ): readonly Column<Slice>[] {
   const columns: readonly (Column<Slice> & { isExtra?: boolean })[] = [
     { name: "number", title: text.number, width: "44px", align: "end", cell: (slice) => slice.number },
+    // What commands take.
+    { name: "id", title: text.id, width: "64px", align: "end", cell: ({ sliceId }) => sliceId },
     {
       name: "state",
       title: shared.state,

@@ -9,6 +9,7 @@ import { Time } from "../../parts/times/Time.tsx";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { type Listed, type Operation, type Plan, type PlanStatus, paths } from "../api.ts";
+import { PausedMark } from "../control/Pauses.tsx";
 import styles from "../harvest.module.css";
 import { planWords } from "../plan-words.ts";
 import { PLAN_STATES } from "../states.ts";
@@ -30,7 +31,7 @@ export function PlansTab({ source }: { source: string }) {
   const result = useLiveList<Listed<Plan>>(
     (after) => paths.plans({ source, status, after, limit: PAGE }),
     ({ next }) => next,
-    [{ kind: "plan" }],
+    [{ kind: "plan" }, { kind: "source", id: source }],
   );
   return (
     <>
@@ -73,7 +74,8 @@ function columnsOf(
       name: "state",
       title: shared.state,
       width: "110px",
-      cell: ({ status }) => <StateMark state={PLAN_STATES[status]} label={text[status]} />,
+      cell: ({ status, paused }) =>
+        paused === null ? <StateMark state={PLAN_STATES[status]} label={text[status]} /> : <PausedMark />,
     },
     {
       name: "window",
@@ -104,9 +106,9 @@ function columnsOf(
       title: shared.reason,
       width: "minmax(120px, 4fr)",
       wideOnly: true,
-      cell: ({ remarks }) => (
-        <span className={styles.reason} title={remarks.reason}>
-          {remarks.reason}
+      cell: ({ paused, remarks: { reason = paused ?? undefined } }) => (
+        <span className={paused === null ? styles.reason : undefined} title={reason}>
+          {reason}
         </span>
       ),
     },

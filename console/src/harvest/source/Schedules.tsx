@@ -42,7 +42,7 @@ function ScheduleRow({ schedule, source }: { schedule: Schedule; source: string 
   const operations = useWords(planWords);
   const { run, isPending } = useAction();
   const lacked = useWhyNot("harvest:control");
-  const { scheduleId, name, endpoint, operation, cron, timeZone, paused, nextAt, lastAt } = schedule;
+  const { scheduleId, name, endpoint, operation, cron, timeZone, paused, held, nextAt, lastAt } = schedule;
   const toggle = () =>
     run(async () => {
       await act(paths.schedule(scheduleId, paused ? "resume" : "pause"), "POST");
@@ -58,6 +58,8 @@ function ScheduleRow({ schedule, source }: { schedule: Schedule; source: string 
       <span className={styles.soft}>
         {paused ? (
           text.pausedSchedule
+        ) : held !== null ? (
+          <span title={held}>{text.heldSchedule}</span>
         ) : (
           <>
             {text.fires} <Time at={nextAt} relative due />

@@ -1,0 +1,66 @@
+/** SQL of gaps: which slices are one, and how one is accepted. */
+import type { Queryable } from "../../../kernel/data/db.ts";
+import { statement } from "../../../kernel/data/statement.ts";
+import type { WindowSpec } from "../../spec/snapshot.ts";
+import type { SliceState } from "../../states.ts";
+
+/**
+ * A condition on a row of `ing_plan_slice`: it ended, and its window is missing. A slice that was cancelled has a reason only if it
+ * was cancelled without its plan; those of a cancelled plan were not wanted. Parts are no gaps, but the slice that has their window.
+ */
+export function isGap(slice: string): string {
+  return `${slice}.status_code in ('FAILED', 'INCOMPLETE', 'CANCELLED') and ${slice}.reason is not null and ${slice}.root_slice_id is null`;
+}
+
+/** A slice with what an advance of its watermark needs. */
+export interface GapSlice {
+  status_code: SliceState;
+  is_gap: boolean;
+  accepted_at: Date | null;
+  /** Set for a part: the slice that has its window. */
+  root_slice_id: string | null;
+  generation: number;
+  provenance_code: string;
+  endpoint_id: number;
+  operation_code: string;
+  namespace_scope_code: string;
+  namespace_key: string;
+  window_from: Date | null;
+  expr_hash: string;
+  plan_month: string;
+  schedule_instance_id: string;
+  window: WindowSpec | null;
+  /** The last ones; there is no run if it was cancelled before it was executed. */
+  task_id: string | null;
+  run_id: string | null;
+}
+
+const LOCK = statement<GapSlice>(
+  "harvest.slice.lock_gap",
+  `select s.status_code, ${isGap("s")} as is_gap, s.accepted_at, s.root_slice_id::text, s.generation, s.provenance_code, s.endpoint_id, s.operation_code,
+          s.namespace_scope_code, s.namespace_key, s.window_from, s.expr_hash, p.plan_month::text, p.schedule_instance_id,
+          n.snapshot #> '{spec,window}' as window, r.task_id::text, r.run_id::text
+   from harvest.ing_plan_slice s
+   join harvest.ing_plan p on p.plan_id = s.plan_id
+   join harvest.snapshot n on n.spec_fingerprint = p.spec_fingerprint
+   left join lateral (
+     select t.task_id, r.run_id from harvest.ing_task t left join harvest.ing_task_run r on r.task_id = t.task_id
+     where t.slice_id = s.slice_id order by r.run_id desc nulls last, t.task_id desc limit 1
+   ) r on true
+   where s.plan_id = $1 and s.slice_id = $2 for no key update of s`,
+);
+
+/** Undefined if the plan has no such slice. */
+export async function lockGap(tx: Queryable, planId: string, sliceId: string): Promise<GapSlice | undefined> {
+  return (await tx.rows(LOCK, [planId, sliceId]))[0];
+}
+
+const ACCEPT = statement(
+  "harvest.slice.accept",
+  `update harvest.ing_plan_slice s set accepted_at = clock_timestamp(), accepted_by = $2, accepted_reason = $3
+   where s.slice_id = $1 and ${isGap("s")} and s.accepted_at is null`,
+);
+
+export async function acceptGap(tx: Queryable, sliceId: string, by: string, reason: string): Promise<void> {
+  await tx.rows(ACCEPT, [sliceId, by, reason]);
+}
