@@ -171,7 +171,10 @@ describe("keys", () => {
   test.each([
     [{ scopes: ["admin"] }, "The body lacks the field `name`."],
     [{ name: "", scopes: ["admin"] }, "The field `name` must not have fewer than 1 character."],
-    [{ name: "a\nb", scopes: ["admin"] }, "The field `name` is not acceptable: A name without control characters."],
+    [
+      { name: "a\nb", scopes: ["admin"] },
+      "The field `name` is not acceptable: A name without control characters, among them those that change the direction of text.",
+    ],
     [{ name: "x".repeat(129), scopes: ["admin"] }, "The field `name` must not have more than 128 characters."],
     [{ name: "x", scopes: [] }, "The field `scopes` must not have fewer than 1 item."],
     [{ name: "x", scopes: ["admin"], tenantId: "1" }, "The field `tenantId` must be an integer."],

@@ -26,8 +26,9 @@ const Key = {
 const KeyName = Type.String({
   minLength: 1,
   maxLength: 128,
-  pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]+$",
-  description: "A name without control characters.",
+  // It is read before a key is revoked, so nothing in it may show it in another order.
+  pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]+$",
+  description: "A name without control characters, among them those that change the direction of text.",
 });
 const AUDIT_LIMIT_MAX = 1_000;
 const SHORT = { minLength: 1, maxLength: 256 } as const;
