@@ -62,7 +62,11 @@ describe("keys", () => {
 
     const own = { authorization: `Bearer ${String(key)}`, "x-request-id": "revoke" };
     const revoked = await http.send(`/keys/${String(shown["id"])}`, { method: "DELETE", headers: own });
-    expect(revoked.body).toEqual({ ...shown, revokedAt: expect.stringMatching(/Z$/) });
+    expect(revoked.body).toEqual({
+      ...shown,
+      usedAt: expect.stringMatching(/Z$/),
+      revokedAt: expect.stringMatching(/Z$/),
+    });
     expect((await http.send("/keys", { headers: own })).status).toBe(401);
 
     const target = shown["id"];

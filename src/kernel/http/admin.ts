@@ -21,6 +21,12 @@ const Key = {
   rateLimitPerMinute: Type.Optional(Type.Integer()),
   createdAt: ReplyTime,
   createdBy: Type.String(),
+  usedAt: Type.Optional(
+    Type.Unsafe<Date>({
+      ...ReplyTime,
+      description: "Its last use, up to five minutes late. Absent if it was not used.",
+    }),
+  ),
   revokedAt: Type.Optional(ReplyTime),
 };
 const KeyName = Type.String({
@@ -245,6 +251,7 @@ function keyReply(row: KeyRow) {
     ...(row.rate_limit_per_minute === null ? {} : { rateLimitPerMinute: row.rate_limit_per_minute }),
     createdAt: row.created_at,
     createdBy: row.created_by,
+    ...(row.used_at === null ? {} : { usedAt: row.used_at }),
     ...(row.revoked_at === null ? {} : { revokedAt: row.revoked_at }),
   } satisfies KeyItem<Date>;
 }
