@@ -1,5 +1,6 @@
 /** What is known of an asset: facts, columns or what lies in it, and what lies directly before and after it. */
 import { Link, useNavigate } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import { onEndOf, useLiveList } from "../../api/live.ts";
 import { DataList } from "../../parts/page/DataList.tsx";
 import { Fields } from "../../parts/page/Fields.tsx";
@@ -77,8 +78,8 @@ function Facts({ tenant, asset }: { tenant: string; asset: AssetDetail }) {
       <Fields
         rows={[
           [text.fullName, <code key="name">{asset.fullName}</code>],
-          [text.description, asset.description],
-          [text.summary, asset.summary?.text],
+          [text.description, longText(asset.description)],
+          [text.summary, longText(asset.summary?.text ?? null)],
           [
             text.tags,
             asset.tags.length === 0 ? null : (
@@ -98,7 +99,7 @@ function Facts({ tenant, asset }: { tenant: string; asset: AssetDetail }) {
           [text.otherNames, asset.otherNames === 0 ? null : asset.otherNames],
           ...Object.entries(asset.attributes)
             .filter(([name]) => !SHOWN_ELSEWHERE.has(name))
-            .map(([name, value]) => [name, valueText(value)] as const),
+            .map(([name, value]) => [name, longText(valueText(value))] as const),
         ]}
       />
       {typeof statement === "string" && (
@@ -106,6 +107,17 @@ function Facts({ tenant, asset }: { tenant: string; asset: AssetDetail }) {
           {statement}
         </pre>
       )}
+    </div>
+  );
+}
+
+const LONG_CHARACTERS = 1_000;
+/** A producer may send a text of megabytes, which must not push away all that follows. The box scrolls, so the keyboard must reach it. */
+function longText(value: string | null): ReactNode {
+  if (value === null || value.length <= LONG_CHARACTERS) return value;
+  return (
+    <div key="long" className={styles.long} tabIndex={0}>
+      {value}
     </div>
   );
 }
