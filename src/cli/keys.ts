@@ -19,6 +19,7 @@ interface Key {
   rateLimitPerMinute?: number;
   createdAt: string;
   createdBy: string;
+  usedAt?: string;
   revokedAt?: string;
 }
 
@@ -74,7 +75,7 @@ const list = clientCommand<{ items: Key[] }>({
     items.length === 0
       ? "There are no keys."
       : table(
-          ["ID", "NAME", "KEY", "SCOPES", "TENANT", "SOURCE", "PER MINUTE", "CREATED", "BY", "REVOKED"],
+          ["ID", "NAME", "KEY", "SCOPES", "TENANT", "SOURCE", "PER MINUTE", "CREATED", "BY", "LAST USED", "REVOKED"],
           items.map((key) => [
             key.id,
             key.name,
@@ -85,6 +86,7 @@ const list = clientCommand<{ items: Key[] }>({
             key.rateLimitPerMinute,
             toSeconds(key.createdAt),
             key.createdBy,
+            toSeconds(key.usedAt),
             toSeconds(key.revokedAt),
           ]),
         ),

@@ -14,6 +14,8 @@ export interface KeyItem<Time = string> {
   rateLimitPerMinute?: number;
   createdAt: Time;
   createdBy: string;
+  /** Its last use, up to five minutes late. */
+  usedAt?: Time;
   revokedAt?: Time;
 }
 

@@ -48,7 +48,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await page.getByRole("row", { name: /seven/ }).click();
     const drawer = page.getByRole("complementary");
     await drawer.getByText("of seven").waitFor();
-    await drawer.getByText("Events in 24 hours").waitFor();
+    await drawer.getByText("Last 24 hours").waitFor();
     expect(new URL(page.url()).searchParams.get("row")).toMatch(/^"?7"?$/);
     await page.emulateMedia({ colorScheme: "dark" });
     expect(await accessibilityFaults(page)).toEqual([]);

@@ -82,6 +82,8 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(await accessibilityFaults(page)).toEqual([]);
     await missing.getByRole("link", { name: "M 20260401" }).click();
     await page.getByText("It waits for a table: B 20260401.").waitFor();
+    await page.getByRole("searchbox", { name: "Filter by name" }).fill("nothing");
+    await page.getByText("Nothing matches the filters.").waitFor();
   });
 
   test("three missing days are backfilled by three clicks, after a preview", async () => {
@@ -141,7 +143,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await all.page.getByRole("radio", { name: "Since 02:00" }).click();
     await all.page.getByRole("button", { name: "Send all matching again" }).click();
     await all.page.getByRole("button", { name: "Send 2 again" }).click();
-    await all.page.getByText("2 deliveries are sent again.").waitFor();
+    await all.page.getByText("Deliveries that are sent again: 2.").waitFor();
     expect(await all.clicks()).toBe(3);
     await expect.poll(failed).toEqual(["20260331: 1", "20260401: 2", "20260402: 3"]);
     expect(await attemptsOf("DELIVERED")).toEqual(["20260403: 1"]);
@@ -160,6 +162,14 @@ describe.runIf(hasBrowser)("in a browser", () => {
     const added = all.page.getByRole("row", { name: /127\.0\.0\.1:9 ?\/other/ });
     await added.getByRole("button", { name: "Disable" }).click();
     await added.getByRole("button", { name: "Enable" }).waitFor();
+    // The deliveries of one subscription say so, and lead back to all.
+    await added.getByRole("link", { name: /other/ }).click();
+    await all.page.getByText("No delivery matches.").waitFor();
+    await all.page.getByRole("link", { name: /^Subscription \d+ ✕$/ }).click();
+    await all.page
+      .getByRole("row", { name: /20260402/ })
+      .first()
+      .waitFor();
   });
 
   test("a map of 1,000 models by 400 days opens and scrolls to its last row", async () => {

@@ -219,7 +219,7 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     await page.getByText("The event is applied.").waitFor();
     await expect.poll(() => page.getByRole("row", { name: /third was too much/ }).count()).toBe(0);
     await page.getByRole("button", { name: "Replay all" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Confirm" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Replay 2" }).click();
     await page.getByRole("status").getByText("2 applied, 0 failed again.").first().waitFor();
     await page.getByText("No dead letters").waitFor();
   });
@@ -231,7 +231,7 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     expect(await faults(page)).toEqual([]);
     await page.getByRole("button", { name: "Make ready" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Confirm" }).click();
-    await page.getByRole("row", { name: /globex Globex ready/ }).waitFor();
+    await page.getByRole("row", { name: /ready 8 globex Globex/ }).waitFor();
     await database.query(
       `insert into lineage.ol_async_task (task_type, tenant_id, tenant_code, resource_type, resource_id, content_hash,
          model_fingerprint, status, last_error)
@@ -245,5 +245,15 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     await drawer.getByRole("button", { name: "Try again" }).click();
     await drawer.getByText("waiting", { exact: true }).waitFor();
     expect(await faults(phone.page)).toEqual([]);
+    // The search of everything says that it does not search all of many tenants, and leads to where one is chosen.
+    for (const id of [9, 10, 11, 12])
+      await millrace.api.post("/api/v1/lineage/tenants", { id, code: `t${id}`, name: `T${id}` });
+    await page.reload();
+    await page.getByRole("row", { name: /t12/ }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog").getByRole("combobox").fill("raw");
+    await page.getByRole("option", { name: /Search another tenant.* of \d+ tenants/ }).click();
+    await page.getByRole("searchbox", { name: "Names, descriptions, statements" }).waitFor();
+    expect(new URL(page.url()).searchParams.get("q")).toBe("raw");
   });
 });

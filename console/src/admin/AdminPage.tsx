@@ -9,7 +9,7 @@ import { DoctorPanel } from "./DoctorPanel.tsx";
 import { KeyList } from "./KeyList.tsx";
 import { TABS } from "./routes.ts";
 import { SettingList } from "./SettingList.tsx";
-import { TenantList } from "./TenantList.tsx";
+import { TenantsPanel } from "./TenantsPanel.tsx";
 import { admin } from "./words.ts";
 
 export function AdminPage() {
@@ -20,7 +20,7 @@ export function AdminPage() {
     <Page title={useWords(shell).admin}>
       <Tabs tabs={tabs} current={tab} label={text.parts} isSeparate />
       {tab === "keys" && <KeyList />}
-      {tab === "tenants" && <TenantList />}
+      {tab === "tenants" && <TenantsPanel />}
       {tab === "audit" && <AuditLog />}
       {tab === "doctor" && <DoctorPanel />}
       {tab === "settings" && <SettingList />}

@@ -47,11 +47,11 @@ export function AuditLog() {
   const set = (change: Partial<AdminSearch>) =>
     void navigate({ search: (before) => ({ ...before, ...change, row: undefined }), replace: true });
   const columns: readonly Column<AuditItem>[] = [
-    { name: "at", title: shared.time, width: "160px", cell: ({ at }) => <Time at={at} /> },
+    { name: "at", title: shared.time, width: "146px", cell: ({ at }) => <Time at={at} /> },
     {
       name: "actor",
       title: text.who,
-      width: "minmax(120px, 1fr)",
+      width: "minmax(60px, 1fr)",
       cell: ({ actor }) => (
         <Link
           from="/admin"
@@ -59,12 +59,18 @@ export function AuditLog() {
           search={(before) => ({ ...before, who: actor, row: undefined })}
           title={text.onlyBy(actor)}
         >
-          {actor}
+          <bdi>{actor}</bdi>
         </Link>
       ),
     },
-    { name: "action", title: text.what, width: "minmax(120px, 1fr)", cell: (one) => one.action },
-    { name: "target", title: text.target, width: "minmax(160px, 2fr)", cell: (item) => <Target item={item} /> },
+    { name: "action", title: text.what, width: "minmax(70px, 1fr)", cell: (one) => one.action },
+    {
+      name: "target",
+      title: text.target,
+      width: "minmax(160px, 2fr)",
+      wideOnly: true,
+      cell: (item) => <Target item={item} />,
+    },
     { name: "address", title: text.from, width: "130px", wideOnly: true, cell: ({ address }) => address },
   ];
   const isFiltered = [who, action, what, since].some((one) => one !== undefined);
@@ -134,11 +140,21 @@ function AuditFilters({ search: { who, action, what, since }, actions, set }: Fi
   );
 }
 
+/** Of a thing whose id says nothing, such as a key, the name that it had. */
 function Target({ item }: { item: AuditItem }) {
+  const { name } = item.details as { name?: unknown };
   return (
-    <GoTo href={targetHref(item)}>
-      <span title={item.target}>{item.target}</span>
-    </GoTo>
+    <>
+      <GoTo href={targetHref(item)}>
+        <span title={item.target}>{item.target}</span>
+      </GoTo>
+      {typeof name === "string" && (
+        <>
+          {" "}
+          <bdi className={styles.soft}>{name}</bdi>
+        </>
+      )}
+    </>
   );
 }
 

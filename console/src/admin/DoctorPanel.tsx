@@ -2,6 +2,7 @@
 import { useLive } from "../api/live.ts";
 import { DataList } from "../parts/page/DataList.tsx";
 import { Loaded, Panel } from "../parts/page/Page.tsx";
+import { Sentence } from "../parts/page/Sentence.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
 import type { State } from "../parts/states/state.ts";
 import { common } from "../words/common.ts";
@@ -35,7 +36,12 @@ export function DoctorPanel() {
                       {mark(one)}
                       <b>{one.check}</b>
                       <span>
-                        {one.found} <span className={styles.advice}>{one.advice}</span>
+                        <Sentence text={one.found} />{" "}
+                        {one.advice !== undefined && (
+                          <span className={styles.advice}>
+                            <Sentence text={one.advice} />
+                          </span>
+                        )}
                       </span>
                     </li>
                   ))}
@@ -49,12 +55,12 @@ export function DoctorPanel() {
                 keyOf={({ check }) => check}
                 live={result.live}
                 columns={[
-                  { name: "verdict", title: shared.state, width: "140px", cell: mark },
-                  { name: "check", title: text.check, width: "150px", cell: ({ check }) => check },
+                  { name: "verdict", title: shared.state, width: "100px", cell: mark },
+                  { name: "check", title: text.check, width: "minmax(80px, 150px)", cell: ({ check }) => check },
                   {
                     name: "found",
                     title: text.found,
-                    width: "minmax(160px, 1fr)",
+                    width: "minmax(80px, 1fr)",
                     cell: ({ found }) => <span title={found}>{found}</span>,
                   },
                 ]}

@@ -21,6 +21,8 @@ import { useWords } from "../words/words.ts";
 import { KEYS, type KeyItem, type KeysReply, type TenantsReply } from "./api.ts";
 import { admin } from "./words.ts";
 
+/** The last use of a key changes without a hint. */
+const PACE = { atLeastEveryMs: 60_000 };
 /** Whose events a key sends. */
 const SOURCES = ["COMPUTE_ENGINE", "GRAVITINO"] as const satisfies readonly Source[];
 
@@ -28,7 +30,7 @@ export function KeyList() {
   const text = useWords(admin);
   const names = useWords(lineage);
   const shared = useWords(common);
-  const result = useLive<KeysReply>(KEYS, [{ kind: "key" }]);
+  const result = useLive<KeysReply>(KEYS, [{ kind: "key" }], PACE);
   const [isCreating, setCreating] = useState(false);
   const [revoked, setRevoked] = useState<KeyItem>();
   const why = useWhyNot("admin");
@@ -60,21 +62,18 @@ export function KeyList() {
             live={result.live}
             columns={[
               {
-                name: "state",
-                title: shared.state,
-                width: "110px",
-                cell: ({ revokedAt }) => (
-                  <StateMark state={revokedAt ? "stopped" : "success"} label={revokedAt ? text.revoked : text.inUse} />
-                ),
+                name: "name",
+                title: text.keyName,
+                width: "minmax(90px, 2fr)",
+                cell: ({ name }) => <bdi title={name}>{name}</bdi>,
               },
-              { name: "name", title: text.keyName, width: "minmax(140px, 2fr)", cell: ({ name }) => name },
               {
                 name: "scopes",
                 title: text.scopes,
-                width: "minmax(140px, 3fr)",
+                width: "minmax(80px, 3fr)",
                 cell: ({ scopes }) => <span title={scopes.join(", ")}>{scopes.join(", ")}</span>,
               },
-              { name: "tenant", title: text.tenant, width: "70px", wideOnly: true, cell: ({ tenantId }) => tenantId },
+              { name: "tenant", title: text.tenant, width: "56px", wideOnly: true, cell: ({ tenantId }) => tenantId },
               {
                 name: "source",
                 title: text.eventsOf,
@@ -85,31 +84,40 @@ export function KeyList() {
               {
                 name: "hint",
                 title: text.begins,
-                width: "90px",
+                width: "80px",
                 wideOnly: true,
                 cell: ({ hint }) => <code>{hint}</code>,
               },
               {
                 name: "createdBy",
                 title: text.createdBy,
-                width: "minmax(100px, 1fr)",
+                width: "minmax(90px, 1fr)",
                 wideOnly: true,
-                cell: ({ createdBy }) => createdBy,
+                cell: ({ createdBy }) => <bdi title={createdBy}>{createdBy}</bdi>,
               },
               {
                 name: "created",
                 title: text.created,
-                width: "150px",
+                width: "106px",
                 wideOnly: true,
-                cell: ({ createdAt }) => <Time at={createdAt} />,
+                cell: ({ createdAt }) => <Time at={createdAt} relative />,
+              },
+              {
+                name: "used",
+                title: text.lastUsed,
+                width: "106px",
+                wideOnly: true,
+                cell: ({ usedAt }) => (usedAt ? <Time at={usedAt} relative /> : shared.never),
               },
               {
                 name: "actions",
                 title: shared.actions,
-                width: "90px",
+                width: "84px",
                 align: "end",
                 cell: (key) =>
-                  !key.revokedAt && (
+                  key.revokedAt ? (
+                    <StateMark state="stopped" label={text.revoked} />
+                  ) : (
                     <Button kind="danger" why={why} onPress={() => setRevoked(key)}>
                       {text.revoke}
                     </Button>

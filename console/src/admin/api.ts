@@ -11,7 +11,6 @@ export type {
 export type { TenantsReply } from "../../../src/lineage/tenants/replies.ts";
 
 export const SETTINGS = "/api/v1/settings";
-export const TENANTS = "/api/v1/lineage/tenants";
 export const KEYS = "/api/v1/keys";
 export const AUDIT = "/api/v1/audit";
 export const DOCTOR = "/api/v1/doctor";

@@ -16,8 +16,9 @@ export interface AdminSearch {
   since?: (typeof SINCE)[number] | undefined;
   /** The row that is open. */
   row?: string | undefined;
-  /** The filter of tenants or settings. */
+  /** The filters of tenants or settings. */
   q?: string | undefined;
+  state?: string | undefined;
   /** Only settings that somebody has set. */
   only?: "set" | undefined;
 }
@@ -30,7 +31,7 @@ export const adminRoutes = [
       tab: oneOf(TABS, search["tab"]),
       since: oneOf(SINCE, search["since"]),
       only: oneOf(["set"], search["only"]),
-      ...texts(search, ["row", "q", "who", "action", "what"]),
+      ...texts(search, ["row", "q", "state", "who", "action", "what"]),
     }),
     component: lazyRouteComponent(() => import("./AdminPage.tsx"), "AdminPage"),
   }),

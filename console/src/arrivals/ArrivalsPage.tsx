@@ -9,6 +9,7 @@ import { Tabs } from "../parts/controls/Tabs.tsx";
 import { Split } from "../parts/dialogs/Drawer.tsx";
 import { Empty, Loaded, Page, Panel } from "../parts/page/Page.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
+import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { type CellsReply, paths } from "./api.ts";
 import styles from "./arrivals.module.css";
@@ -98,6 +99,7 @@ interface ReadinessProps {
 
 function Readiness({ by, pages, search, set, onEnd }: ReadinessProps) {
   const text = useWords(arrivals);
+  const shared = useWords(common);
   const looks = useLooks(by);
   const [view, setView] = useState<{ from: number; to: number; labelPx: number }>();
   const opTimes = useMemo(() => pages[0]?.opTimes ?? [], [pages]);
@@ -116,7 +118,10 @@ function Readiness({ by, pages, search, set, onEnd }: ReadinessProps) {
   const codes = rows[row]?.codes ?? "";
   const plotted = by === "model" ? (search.row ?? rows[0]?.name) : undefined;
 
-  if (rows.length === 0) return <Empty>{by === "table" ? text.noTables : text.noModels}</Empty>;
+  if (rows.length === 0) {
+    if (search.q !== undefined) return <Empty>{shared.noMatch}</Empty>;
+    return <Empty>{by === "table" ? text.noTables : text.noModels}</Empty>;
+  }
   const drawer =
     search.row === undefined || search.at === undefined ? undefined : by === "table" ? (
       <TableDrawer key={`${search.row} ${search.at}`} table={search.row} opTime={search.at} onClose={close} />

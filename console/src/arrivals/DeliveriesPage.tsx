@@ -1,5 +1,5 @@
 /** Deliveries of webhooks with their attempts, sending them again, and the subscriptions that they go to. */
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { act } from "../api/client.ts";
 import { onEndOf, refresh, useLiveList } from "../api/live.ts";
@@ -99,8 +99,15 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
           onChange={(next) => set({ status: next === "" ? undefined : next })}
         />
         <Since value={search.since} sinceTime={since} onChange={(next) => set({ since: next })} />
-        <Filter label={text.model} value={modelId ?? ""} onChange={(next) => set({ modelId: next || undefined })} />
-        <Filter label={text.opTime} value={opTime ?? ""} onChange={(next) => set({ opTime: next || undefined })} />
+        <span className={styles.short}>
+          <Filter label={text.model} value={modelId ?? ""} onChange={(next) => set({ modelId: next || undefined })} />
+          <Filter label={text.opTime} value={opTime ?? ""} onChange={(next) => set({ opTime: next || undefined })} />
+        </span>
+        {subscriptionId !== undefined && (
+          <Link to="/arrivals/deliveries" search={{ ...search, subscriptionId: undefined }}>
+            {text.ofSubscription(subscriptionId)} ✕
+          </Link>
+        )}
         <Button icon="retry" why={lacked} isDisabled={status === "PENDING" || status === "SENDING"} onPress={preview}>
           {text.redeliverAll}
         </Button>
@@ -190,7 +197,7 @@ function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProp
         {
           name: "what",
           title: text.what,
-          width: "minmax(90px, 1fr)",
+          width: "minmax(50px, 1fr)",
           cell: (one) => (one.kpiIds.length > 0 ? one.kpiIds.join(", ") : one.event),
         },
         {

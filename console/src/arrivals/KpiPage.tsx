@@ -6,6 +6,7 @@ import { DataList } from "../parts/page/DataList.tsx";
 import { Fields } from "../parts/page/Fields.tsx";
 import { Loaded, Page, Panel } from "../parts/page/Page.tsx";
 import { Time } from "../parts/times/Time.tsx";
+import { useFormats } from "../parts/times/time.ts";
 import { useWords } from "../words/words.ts";
 import { type Kpi, type KpiValue, type Paged, paths } from "./api.ts";
 import styles from "./arrivals.module.css";
@@ -70,6 +71,7 @@ interface ValuesProps {
 
 function Values({ kpiId, items, total, live }: ValuesProps) {
   const text = useWords(arrivals);
+  const { number } = useFormats();
   const navigate = useNavigate();
   const opTimes = useMemo(
     () => [...new Set(items.map(({ opTime }) => opTime))].toSorted((a, b) => (a < b ? -1 : 1)),
@@ -111,7 +113,7 @@ function Values({ kpiId, items, total, live }: ValuesProps) {
             {
               name: "run",
               title: text.generation,
-              width: "70px",
+              width: "90px",
               align: "end",
               wideOnly: true,
               cell: ({ generation }) => generation,
@@ -125,6 +127,9 @@ function Values({ kpiId, items, total, live }: ValuesProps) {
             },
           ]}
         />
+        {total > items.length && (
+          <p className={styles.padded}>{text.newestValues(number(items.length), number(total))}</p>
+        )}
       </Panel>
     </>
   );

@@ -202,17 +202,10 @@ function RunList({ runs, total, live }: RunListProps) {
         {
           name: "attempt",
           title: text.attempts,
-          width: "80px",
+          width: "72px",
           align: "end",
           wideOnly: true,
           cell: ({ attempt }) => attempt,
-        },
-        {
-          name: "retryAt",
-          title: text.nextTry,
-          width: "146px",
-          wideOnly: true,
-          cell: ({ retryAt }) => retryAt !== null && <Time at={retryAt} />,
         },
         { name: "start", title: shared.time, width: "146px", cell: ({ startTime }) => <Time at={startTime} /> },
         {
@@ -234,7 +227,7 @@ function RunList({ runs, total, live }: RunListProps) {
         {
           name: "counts",
           title: text.counts,
-          width: "110px",
+          width: "96px",
           align: "end",
           wideOnly: true,
           cell: ({ computeCount, storageCount }) => (computeCount === null ? "" : `${computeCount} / ${storageCount}`),
@@ -243,9 +236,14 @@ function RunList({ runs, total, live }: RunListProps) {
           name: "reason",
           title: shared.reason,
           width: "minmax(120px, 2fr)",
-          cell: ({ message, warnings }) => (
-            <span className={styles.reason} title={message ?? ""}>
-              {message ?? warnings.join(" ")}
+          cell: ({ message, warnings, retryAt }) => (
+            <span title={message ?? warnings.join(" ")}>
+              {retryAt !== null && (
+                <>
+                  {text.next} <Time at={retryAt} relative due />{" "}
+                </>
+              )}
+              <span className={styles.reason}>{message ?? warnings.join(" ")}</span>
             </span>
           ),
         },

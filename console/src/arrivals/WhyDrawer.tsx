@@ -51,11 +51,11 @@ export function WhyDrawer({ modelId, opTime, onClose }: WhyDrawerProps) {
           <>
             <p className={styles.verdict}>{why.verdict}</p>
             <Tables why={why} />
-            <LastUsed run={why.runs.find(({ status }) => status === "SUCCESS")} />
+            <LastUsed why={why} />
             {steps(why).length > 0 && (
               <section className={styles.section}>
                 <h3>{text.nextStep}</h3>
-                <ul>
+                <ul className={styles.list}>
                   {steps(why).map((step) => (
                     <li key={step}>{step}</li>
                   ))}
@@ -101,15 +101,13 @@ function Tables({ why }: { why: ModelWhy }) {
       <h3>{text.requires}</h3>
       <ul className={styles.list}>
         {why.tables.map((one) => (
-          <li key={`${one.table} ${one.opTime}`} className={styles.item}>
+          <li key={nameOf(one)} className={styles.item}>
             <span className={styles.pair}>
               <StateMark
                 state={one.missing ? "waiting" : "success"}
                 label={one.missing ? text.missing : text.arrived}
               />
-              <b>
-                {one.table} {one.opTime}
-              </b>
+              <b>{nameOf(one)}</b>
               {one.optional && <span className={styles.soft}>{text.optional}</span>}
             </span>
             <span className={`${styles.soft} ${styles.pair}`}>
@@ -118,7 +116,7 @@ function Tables({ why }: { why: ModelWhy }) {
                   <Time at={one.arrivedAt} />
                   <span>{text.sequence(one.sequence ?? "")}</span>
                   <span>{text.by(one.announcedBy ?? shared.unknown)}</span>
-                  <span>{one.consumedBy ? text.usedBy(one.consumedBy.generation) : text.notUsed}</span>
+                  <span>{one.consumedBy ? text.usedBy(one.consumedBy.taskId) : text.notUsed}</span>
                 </>
               )}
               {one.missing && one.usualAt !== null && <Expected at={one.usualAt} />}
@@ -131,11 +129,13 @@ function Tables({ why }: { why: ModelWhy }) {
   );
 }
 
-/** The sequences of the arrivals that it used. */
-function LastUsed({ run }: { run: Run | undefined }) {
+/** The sequences of the arrivals that it used, where a table has arrived again since. */
+function LastUsed({ why: { runs, tables } }: { why: ModelWhy }) {
   const text = useWords(arrivals);
-  const used = Object.entries(run?.consumed ?? {});
-  if (used.length === 0) return null;
+  const last = runs.find(({ status }) => status === "SUCCESS");
+  const present = new Set(tables.filter(({ consumedBy }) => consumedBy?.taskId === last?.id).map(nameOf));
+  const used = Object.entries(last?.consumed ?? {});
+  if (used.every(([table]) => present.has(table))) return null;
   return (
     <section className={styles.section}>
       <h3>{text.lastUsed}</h3>
@@ -151,6 +151,10 @@ function LastUsed({ run }: { run: Run | undefined }) {
   );
 }
 
+function nameOf({ table, opTime }: ModelWhy["tables"][number]): string {
+  return `${table} ${opTime}`;
+}
+
 function Runs({ runs }: { runs: readonly Run[] }) {
   const text = useWords(arrivals);
   return (
@@ -162,15 +166,14 @@ function Runs({ runs }: { runs: readonly Run[] }) {
           <li key={run.id} className={styles.item}>
             <span className={styles.pair}>
               <StateMark state={RUN_STATES[run.status]} />
-              <span>
-                {text.generation} {run.generation}
-              </span>
+              <span>{text.runNo(run.id)}</span>
               {run.attempt > 1 && <span className={styles.soft}>{text.attempt(run.attempt)}</span>}
               <Time at={run.startTime} />
               {run.endTime !== null && (
                 <span className={styles.soft}>{durationText(Date.parse(run.endTime) - Date.parse(run.startTime))}</span>
               )}
               <span className={styles.soft}>{startedBy(text, run)}</span>
+              {run.generation > 1 && <span className={styles.soft}>{text.generationNo(run.generation)}</span>}
             </span>
             {run.message !== null && <span className={styles.reason}>{run.message}</span>}
           </li>

@@ -57,7 +57,14 @@ function DeadLetters({ tenant, id, onOpen }: DeadLettersProps) {
         {(pages) => {
           const events = pages.flatMap(({ items }) => items);
           return (
-            <Panel title={text.deadLettersMean} aside={events.length > 0 && <ReplayAll tenant={tenant} />}>
+            <Panel
+              title={text.deadLettersMean}
+              aside={
+                events.length > 0 && (
+                  <ReplayAll tenant={tenant} known={events.length} isMore={pages.at(-1)?.next !== null} />
+                )
+              }
+            >
               <EventList
                 label={text.deadLetters}
                 events={events}
@@ -82,13 +89,22 @@ interface Replayed {
   next: string | null;
 }
 
+interface ReplayAllProps {
+  tenant: string;
+  /** Dead letters that are listed. */
+  known: number;
+  /** There are others. */
+  isMore: boolean;
+}
+
 /** All of them, wherever the list ends. Those that fail again stay. */
-function ReplayAll({ tenant }: { tenant: string }) {
+function ReplayAll({ tenant, known, isMore }: ReplayAllProps) {
   const text = useWords(lineage);
   const shared = useWords(common);
   const { number } = useFormats();
   const lacked = useWhyNot("lineage:write");
   const [isOpen, setOpen] = useState(false);
+  const count = `${number(known)}${isMore ? "+" : ""}`;
   const [done, setDone] = useState<{ applied: number; dead: number }>();
   async function replay(): Promise<void> {
     let [applied, dead] = [0, 0];
@@ -126,13 +142,13 @@ function ReplayAll({ tenant }: { tenant: string }) {
               {shared.cancel}
             </Button>
             <Button kind="primary" isPending={done !== undefined} onPress={() => void replay()}>
-              {shared.confirm}
+              {text.replayCount(count)}
             </Button>
           </>
         }
       >
         <p role="status">
-          {done === undefined ? text.replayAllMeans : text.replayedAll(number(done.applied), number(done.dead))}
+          {done === undefined ? text.replayAllMeans(count) : text.replayedAll(number(done.applied), number(done.dead))}
         </p>
       </Dialog>
     </>

@@ -50,7 +50,7 @@ export function EventList({ label, events, live, selected, onOpen, onEnd, empty 
         {
           name: "job",
           title: text.JOB,
-          width: "minmax(110px, 2fr)",
+          width: "minmax(56px, 2fr)",
           cell: ({ jobName, jobNamespace }) => <span title={`${jobNamespace ?? ""} ${jobName ?? ""}`}>{jobName}</span>,
         },
         {
@@ -63,7 +63,7 @@ export function EventList({ label, events, live, selected, onOpen, onEnd, empty 
         {
           name: "state",
           title: shared.state,
-          width: "106px",
+          width: "92px",
           cell: ({ state }) => <StateMark state={EVENT_STATES[state]} label={text[state]} />,
         },
         {

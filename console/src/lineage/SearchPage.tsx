@@ -1,4 +1,4 @@
-/** Finds assets by the words of their names and of what is told of them; without words, lists them by kind. */
+/** Finds assets by the words of their names and of what is said of them; without words, lists them by kind. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import { onEndOf, useLive, useLiveList } from "../api/live.ts";
 import { Filter, Select } from "../parts/controls/Select.tsx";
@@ -79,6 +79,7 @@ function Found({ query }: { query: Readonly<Record<string, string | number | und
       {({ items, notice }) => (
         <>
           {notice !== null && <p className={styles.soft}>{notice}</p>}
+          {items.length === FOUND_MAX && <p className={styles.soft}>{text.bestOnly(FOUND_MAX)}</p>}
           <Assets
             tenant={query.tenant}
             items={items}

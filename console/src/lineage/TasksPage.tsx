@@ -71,7 +71,7 @@ function Tasks({ tenant, search, set }: TasksProps) {
   const { isPending, run } = useAction();
   const { status, type, id } = search;
   const result = useLive<Paged<Task>>(paths.tasks(tenant, { status, type, size: SHOWN_MAX }), WATCHES);
-  const counts = useLive<Statistics>(paths.statistics(tenant), WATCHES).data?.tasks ?? [];
+  const statistics = useLive<Statistics>(paths.statistics(tenant), WATCHES).data;
   // The server resets all of a state, whatever their type.
   const resettable = type === undefined ? RESETTABLE.find((one) => one === status) : undefined;
   const [asks, setAsks] = useState(false);
@@ -100,10 +100,12 @@ function Tasks({ tenant, search, set }: TasksProps) {
         />
         <span className={styles.pair}>
           {TASK_STATUSES.flatMap((one) => {
-            const count = counts.filter((some) => some.status === one).reduce((sum, some) => sum + some.count, 0);
-            return count === 0
-              ? []
-              : [<StateMark key={one} state={TASK_STATES[one]} label={`${number(count)} ${text[`task_${one}`]}`} />];
+            const counts = statistics?.tasks.filter((some) => some.status === one).map(({ count }) => count) ?? [];
+            if (statistics === undefined || counts.length === 0) return [];
+            // The limit is one of each type.
+            const isCut = counts.some((count) => count >= statistics.countMax);
+            const sum = number(counts.reduce((all, count) => all + count, 0)) + (isCut ? "+" : "");
+            return [<StateMark key={one} state={TASK_STATES[one]} label={`${sum} ${text[`task_${one}`]}`} />];
           })}
         </span>
         {resettable !== undefined && (
@@ -205,7 +207,7 @@ function Tasks({ tenant, search, set }: TasksProps) {
                     {
                       name: "changed",
                       title: text.changed,
-                      width: "100px",
+                      width: "110px",
                       wideOnly: true,
                       cell: ({ updatedAt }) => <Time at={updatedAt} relative />,
                     },

@@ -1,4 +1,4 @@
-/** One tenant: how much it has, what waits, its model, and the steps from its state to the next. */
+/** One tenant: how much it has, what waits, its models and keys, and the steps from its state to the next. */
 import { Link } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { act } from "../api/client.ts";
@@ -15,12 +15,19 @@ import { Time } from "../parts/times/Time.tsx";
 import { useFormats } from "../parts/times/time.ts";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
-import { KINDS, paths, type Ready, type Statistics, type Tenant, type TenantModel } from "./api.ts";
+import { atLeast, KINDS, paths, type Ready, type Statistics, type Tenant, type TenantModel } from "./api.ts";
 import styles from "./lineage.module.css";
 import { TENANT_STATES } from "./states.ts";
 import { lineage } from "./words.ts";
 
-export function TenantDrawer({ tenant, onClose }: { tenant: Tenant; onClose(): void }) {
+interface TenantDrawerProps {
+  tenant: Tenant;
+  /** The names of its keys, for who may see them. */
+  keys: readonly string[] | undefined;
+  onClose(): void;
+}
+
+export function TenantDrawer({ tenant, keys, onClose }: TenantDrawerProps) {
   const text = useWords(lineage);
   const { number } = useFormats();
   const id = String(tenant.id);
@@ -35,6 +42,17 @@ export function TenantDrawer({ tenant, onClose }: { tenant: Tenant; onClose(): v
       <Fields
         rows={[
           [text.cutover, tenant.cutoverTime && <Time key="cutover" at={tenant.cutoverTime} due />],
+          [text.created, <Time key="created" at={tenant.createdAt} />],
+          [
+            text.keys,
+            keys && keys.length > 0 && (
+              <span key="keys" className={styles.pair}>
+                {keys.map((name, index) => (
+                  <bdi key={`${index} ${name}`}>{name}</bdi>
+                ))}
+              </span>
+            ),
+          ],
           [text.rateLimit, tenant.rateLimitPerMinute === null ? null : number(tenant.rateLimitPerMinute)],
           [text.bodyLimit, tenant.bodyLimitBytes === null ? null : number(tenant.bodyLimitBytes)],
           [text.embeddingModel, modelText(model?.embedding)],
@@ -42,48 +60,64 @@ export function TenantDrawer({ tenant, onClose }: { tenant: Tenant; onClose(): v
         ]}
       />
       <Loaded result={statistics}>
-        {({ assets, edges, events }) => (
-          <>
-            <section className={styles.section}>
-              <h3>{text.events}</h3>
-              <Fields
-                rows={[
-                  [text.lastDay, number(events.last24Hours)],
-                  [text.lastWeek, number(events.last7Days)],
-                  [text.newest, events.newest && <Time key="newest" at={events.newest} />],
-                  [text.BUFFERED, number(events.buffered)],
-                  [
-                    text.deadLetters,
-                    <Link key="dead" to="/lineage/dead-letters" search={{ tenant: id }}>
-                      {number(events.dead)}
-                    </Link>,
-                  ],
-                ]}
-              />
-            </section>
-            <section className={styles.section}>
-              <h3>{text.assets}</h3>
-              <Fields
-                rows={[
-                  ...KINDS.flatMap((kind) => {
-                    const count = assets[kind] ?? 0;
-                    return count === 0
-                      ? []
-                      : [
-                          [
-                            text[kind],
-                            <Link key={kind} to="/lineage" search={{ tenant: id, kind }}>
-                              {number(count)}
-                            </Link>,
-                          ] as const,
-                        ];
-                  }),
-                  [text.edges, number(edges)],
-                ]}
-              />
-            </section>
-          </>
-        )}
+        {({ assets, edges, events, tasks, countMax }) => {
+          const shown = (count: number) => atLeast(count, countMax, number);
+          return (
+            <>
+              <section className={styles.section}>
+                <h3>{text.events}</h3>
+                <Fields
+                  rows={[
+                    [text.lastDay, number(events.last24Hours)],
+                    [text.lastWeek, number(events.last7Days)],
+                    [text.newest, events.newest && <Time key="newest" at={events.newest} />],
+                    [text.buffered, shown(events.buffered)],
+                    [
+                      text.deadLetters,
+                      <Link key="dead" to="/lineage/dead-letters" search={{ tenant: id }}>
+                        {shown(events.dead)}
+                      </Link>,
+                    ],
+                  ]}
+                />
+              </section>
+              <section className={styles.section}>
+                <h3>{text.assets}</h3>
+                <Fields
+                  rows={[
+                    ...KINDS.flatMap((kind) => {
+                      const count = assets[kind] ?? 0;
+                      return count === 0
+                        ? []
+                        : [
+                            [
+                              text[kind],
+                              <Link key={kind} to="/lineage" search={{ tenant: id, kind }}>
+                                {shown(count)}
+                              </Link>,
+                            ] as const,
+                          ];
+                    }),
+                    [text.edges, shown(edges)],
+                  ]}
+                />
+              </section>
+              {tasks.length > 0 && (
+                <section className={styles.section}>
+                  <h3>{text.tasks}</h3>
+                  <Fields
+                    rows={tasks.map(({ type, status, count }) => [
+                      `${text[type]}, ${text[`task_${status}`]}`,
+                      <Link key={type} to="/lineage/tasks" search={{ tenant: id, type, status }}>
+                        {shown(count)}
+                      </Link>,
+                    ])}
+                  />
+                </section>
+              )}
+            </>
+          );
+        }}
       </Loaded>
     </Drawer>
   );

@@ -46,6 +46,10 @@ export interface Statistics {
   /** A count that is equal to it means: at least so many. */
   countMax: number;
 }
+/** As text: `100,000+` for a count that has met its limit. */
+export function atLeast(count: number, max: number, number: (value: number) => string): string {
+  return `${number(count)}${count >= max ? "+" : ""}`;
+}
 export interface TenantModel {
   model: { embedding?: { provider: string; model: string }; summary?: { provider: string; model: string } } | null;
 }

@@ -1,4 +1,4 @@
-/** What Ctrl K finds in lineage. A column leads to what breaks if it goes, anything else to its page. */
+/** What Ctrl K finds in lineage. A column leads to what breaks if it goes, anything else to its page. With many tenants it says which it searched. */
 import { call, withQuery } from "../api/client.ts";
 import type { Finder, Found } from "../app/found.ts";
 import { language } from "../words/words.ts";
@@ -7,24 +7,33 @@ import { nearPlaceOf } from "./kinds.ts";
 import { lastTenant } from "./last-tenant.ts";
 import { lineage } from "./words.ts";
 
-const FOUND_MAX = 8;
+/** In all tenants: the menu shows little more of one module. */
+const FOUND_MAX = 16;
 /** Tenants that are searched: the one that was looked at last, and the first others. */
 const TENANTS_MAX = 4;
 const KNOWN_MS = 30_000;
-let known: { until: number; tenants: Promise<readonly Tenant[]> } | undefined;
+let known: { until: number; tenants: Promise<Paged<Tenant>> } | undefined;
 
 export const lineageFinder: Finder = {
   icon: "lineage",
   scope: "lineage:read",
   async find(query, signal) {
-    const tenants = await searched();
-    const lists = await Promise.all(tenants.map((tenant) => findIn(tenant, query, signal, tenants.length > 1)));
-    return lists.flat();
+    const { tenants, total } = await searched();
+    const limit = Math.floor(FOUND_MAX / Math.max(tenants.length, 1));
+    const lists = await Promise.all(
+      tenants.map((tenant) => findIn(tenant, { q: query, limit }, signal, tenants.length > 1)),
+    );
+    return tenants.length < total ? [...lists.flat(), elsewhere(query, tenants, total)] : lists.flat();
   },
 };
 
-async function findIn({ id, code }: Tenant, q: string, signal: AbortSignal, isOneOfMany: boolean): Promise<Found[]> {
-  const { data } = await call<SearchReply>(paths.search({ tenant: id, q, limit: FOUND_MAX }), { signal });
+async function findIn(
+  { id, code }: Tenant,
+  asked: { q: string; limit: number },
+  signal: AbortSignal,
+  isOneOfMany: boolean,
+): Promise<Found[]> {
+  const { data } = await call<SearchReply>(paths.search({ tenant: id, ...asked }), { signal });
   const text = lineage[language.get()];
   return data.items.map((item) => ({
     title: item.name,
@@ -33,15 +42,26 @@ async function findIn({ id, code }: Tenant, q: string, signal: AbortSignal, isOn
   }));
 }
 
-async function searched(): Promise<readonly Tenant[]> {
+/** The page whose search has the choice of a tenant. */
+function elsewhere(q: string, tenants: readonly Tenant[], total: number): Found {
+  const text = lineage[language.get()];
+  return {
+    title: text.elsewhere,
+    detail: text.searchedOnly(tenants.map(({ code }) => code).join(", "), String(total)),
+    to: withQuery("/lineage", { q }),
+  };
+}
+
+async function searched(): Promise<{ tenants: readonly Tenant[]; total: number }> {
   if (!known || known.until < Date.now()) {
-    const tenants = call<Paged<Tenant>>(paths.tenants()).then(({ data }) => data.items);
+    const tenants = call<Paged<Tenant>>(paths.tenants()).then(({ data }) => data);
     known = { until: Date.now() + KNOWN_MS, tenants };
     tenants.catch(() => (known = undefined));
   }
-  const tenants = await known.tenants;
+  const { items, total } = await known.tenants;
   const last = lastTenant.get();
-  return tenants
+  const tenants = items
     .toSorted((one, other) => Number(String(other.id) === last) - Number(String(one.id) === last))
     .slice(0, TENANTS_MAX);
+  return { tenants, total };
 }

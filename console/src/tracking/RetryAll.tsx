@@ -95,6 +95,7 @@ export function RetryAll({ of, label }: { of: RetryOf; label: string }) {
                 ))}
               </ul>
               {preview.by_reason.started_long > 0 && <p className={styles.warning}>{text.retryMayWork}</p>}
+              {of.stage === "event-ingest" && <p>{text.retryIngest}</p>}
             </>
           )}
           {done !== undefined && (

@@ -68,7 +68,11 @@ const FIND = statement<SessionRow>(
      select s.hash from kernel.console_session s join found f on f.hash = s.hash
      where s.used_at < now() - make_interval(secs => $4) for update of s skip locked
    ), used as (
-     update kernel.console_session s set used_at = now() from noted n where s.hash = n.hash
+     update kernel.console_session s set used_at = now() from noted n where s.hash = n.hash returning s.key_id
+   ), noted_key as (
+     select id from kernel.api_key where id in (select key_id from used) for no key update skip locked
+   ), used_key as (
+     update kernel.api_key k set used_at = now() from noted_key n where k.id = n.id
    )
    select hash, id, name, scopes, tenant_id, source, rate_limit_per_minute, ends_at,
           least(ends_at, used_at + make_interval(secs => $2)) as expires_at

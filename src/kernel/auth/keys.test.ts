@@ -100,6 +100,20 @@ describe("a key", () => {
     expect(statements).toHaveLength(3);
   });
 
+  test("notes its use, at most once a minute, and the first of several processes notes it for all", async () => {
+    const { key } = await make();
+    const usedAt = async () => (await keys.list())[0]?.used_at ?? null;
+    expect(await usedAt()).toBeNull();
+    await keys.find(key, ADDRESS);
+    const first = await usedAt();
+    expect(first).not.toBeNull();
+    await (await startProcess({})).find(key, ADDRESS);
+    expect(await usedAt()).toEqual(first);
+    await database.query("update kernel.api_key set used_at = now() - interval '61 seconds'");
+    await (await startProcess({})).find(key, ADDRESS);
+    expect((await usedAt())?.getTime()).toBeGreaterThan(first?.getTime() ?? Number.NaN);
+  });
+
   test("with one changed character is unknown", async () => {
     const { key } = await make();
     const other = key.slice(0, -2) + (key.at(-2) === "A" ? "B" : "A") + key.at(-1);

@@ -36,6 +36,8 @@ export interface KeyRow {
   rate_limit_per_minute: number | null;
   created_at: Date;
   created_by: string;
+  /** The last use of the key or of one of its sessions, up to five minutes late. */
+  used_at: Date | null;
   revoked_at: Date | null;
 }
 
@@ -57,14 +59,25 @@ const KEY_BYTES = 32;
 /** The form of `newKey`. Anything else cannot be a stored key and needs no lookup. */
 const SHAPE = /^mlr_[\w-]{43}$/;
 const HINT_LENGTH = 8;
+/** A use is noted at most this often. */
+const NOTE_SECONDS = 60;
 /** A hint that a key was revoked. */
 export const REVOKED_TOPIC = "kernel.keys";
 
 const COLUMNS =
-  "id, name, hint, scopes, tenant_id::text, source, rate_limit_per_minute, created_at, created_by, revoked_at";
+  "id, name, hint, scopes, tenant_id::text, source, rate_limit_per_minute, created_at, created_by, used_at, revoked_at";
+// The uses are noted by whoever gets the rows: processes must not wait for each other here.
 const FIND = statement<KeyRow & { hash: Buffer }>(
   "kernel.keys.find",
-  `select ${COLUMNS}, hash from kernel.api_key where hash = any($1::bytea[]) and revoked_at is null`,
+  `with found as (
+     select ${COLUMNS}, hash from kernel.api_key where hash = any($1::bytea[]) and revoked_at is null
+   ), noted as (
+     select k.id from kernel.api_key k join found f on f.id = k.id
+     where k.used_at is null or k.used_at < now() - make_interval(secs => $2) for no key update of k skip locked
+   ), used as (
+     update kernel.api_key k set used_at = now() from noted n where k.id = n.id
+   )
+   select * from found`,
 );
 const INSERT = statement<KeyRow>(
   "kernel.keys.insert",
@@ -108,7 +121,8 @@ export function createKeys(deps: KeysDeps): Keys {
   });
   const stored = createHashLookup<Caller>({
     clock,
-    read: async (hashes) => (await db.rows(FIND, [hashes])).map((row) => [row.hash, callerOf(row)] as const),
+    read: async (hashes) =>
+      (await db.rows(FIND, [hashes, NOTE_SECONDS])).map((row) => [row.hash, callerOf(row)] as const),
   });
   wake.on(REVOKED_TOPIC, () => {
     stored.clear();
@@ -181,7 +195,7 @@ export const ENVIRONMENT_ADMIN: Caller = {
   rateLimitPerMinute: null,
 };
 
-export function callerOf(row: Omit<KeyRow, "hint" | "created_at" | "created_by" | "revoked_at">): Caller {
+export function callerOf(row: Omit<KeyRow, "hint" | "created_at" | "created_by" | "used_at" | "revoked_at">): Caller {
   return {
     name: row.name,
     keyId: row.id,

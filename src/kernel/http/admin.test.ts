@@ -62,7 +62,11 @@ describe("keys", () => {
 
     const own = { authorization: `Bearer ${String(key)}`, "x-request-id": "revoke" };
     const revoked = await http.send(`/keys/${String(shown["id"])}`, { method: "DELETE", headers: own });
-    expect(revoked.body).toEqual({ ...shown, revokedAt: expect.stringMatching(/Z$/) });
+    expect(revoked.body).toEqual({
+      ...shown,
+      usedAt: expect.stringMatching(/Z$/),
+      revokedAt: expect.stringMatching(/Z$/),
+    });
     expect((await http.send("/keys", { headers: own })).status).toBe(401);
 
     const target = shown["id"];
@@ -171,7 +175,10 @@ describe("keys", () => {
   test.each([
     [{ scopes: ["admin"] }, "The body lacks the field `name`."],
     [{ name: "", scopes: ["admin"] }, "The field `name` must not have fewer than 1 character."],
-    [{ name: "a\nb", scopes: ["admin"] }, "The field `name` is not acceptable: A name without control characters."],
+    [
+      { name: "a\nb", scopes: ["admin"] },
+      "The field `name` is not acceptable: A name without control characters, among them those that change the direction of text.",
+    ],
     [{ name: "x".repeat(129), scopes: ["admin"] }, "The field `name` must not have more than 128 characters."],
     [{ name: "x", scopes: [] }, "The field `scopes` must not have fewer than 1 item."],
     [{ name: "x", scopes: ["admin"], tenantId: "1" }, "The field `tenantId` must be an integer."],

@@ -21,13 +21,20 @@ const Key = {
   rateLimitPerMinute: Type.Optional(Type.Integer()),
   createdAt: ReplyTime,
   createdBy: Type.String(),
+  usedAt: Type.Optional(
+    Type.Unsafe<Date>({
+      ...ReplyTime,
+      description: "Its last use, up to five minutes late. Absent if it was not used.",
+    }),
+  ),
   revokedAt: Type.Optional(ReplyTime),
 };
 const KeyName = Type.String({
   minLength: 1,
   maxLength: 128,
-  pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]+$",
-  description: "A name without control characters.",
+  // It is read before a key is revoked, so nothing in it may show it in another order.
+  pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]+$",
+  description: "A name without control characters, among them those that change the direction of text.",
 });
 const AUDIT_LIMIT_MAX = 1_000;
 const SHORT = { minLength: 1, maxLength: 256 } as const;
@@ -244,6 +251,7 @@ function keyReply(row: KeyRow) {
     ...(row.rate_limit_per_minute === null ? {} : { rateLimitPerMinute: row.rate_limit_per_minute }),
     createdAt: row.created_at,
     createdBy: row.created_by,
+    ...(row.used_at === null ? {} : { usedAt: row.used_at }),
     ...(row.revoked_at === null ? {} : { revokedAt: row.revoked_at }),
   } satisfies KeyItem<Date>;
 }

@@ -380,7 +380,7 @@ describe("a session ends", () => {
     expect((await send("/session", { method: "DELETE" })).body).toEqual({ ended: false });
   });
 
-  test("after 12 hours without use, and a use is noted at most every few minutes", async () => {
+  test("after 12 hours without use, and a use is noted at most every few minutes, as one of its key too", async () => {
     const { id, key } = await makeKey(["run:read"]);
     const cookie = await signIn({ key });
     await age("used_at", id, "4 minutes");
@@ -389,8 +389,11 @@ describe("a session ends", () => {
     expect((await send("/runs", { headers: { cookie } }, fresh)).status).toBe(200);
     expect(await usedMinutesAgo(id)).toBeGreaterThan(3.9);
     await age("used_at", id, "11 hours 59 minutes");
+    await database.query("update kernel.api_key set used_at = now() - interval '1 hour' where id = $1", [id]);
     expect((await send("/session", { headers: { cookie } })).status).toBe(200);
     expect(await usedMinutesAgo(id)).toBeLessThan(3.9);
+    const justUsed = "select from kernel.api_key where id = $1 and used_at > now() - interval '1 minute'";
+    expect(await database.query(justUsed, [id])).toHaveLength(1);
     await age("used_at", id, "12 hours");
     const later = await start();
     onTestFinished(later.stop);

@@ -1,13 +1,23 @@
 /** What is known of an asset: facts, columns or what lies in it, and what lies directly before and after it. */
 import { Link, useNavigate } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { onEndOf, useLiveList } from "../../api/live.ts";
 import { DataList } from "../../parts/page/DataList.tsx";
 import { Fields } from "../../parts/page/Fields.tsx";
-import { Panel } from "../../parts/page/Page.tsx";
+import { Loaded, Panel } from "../../parts/page/Page.tsx";
 import { Time } from "../../parts/times/Time.tsx";
 import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
-import type { AssetColumn, AssetDetail, ListedAsset } from "../api.ts";
+import {
+  ASSETS,
+  ASSETS_PACE,
+  type AssetColumn,
+  type AssetDetail,
+  type Listed,
+  type ListedAsset,
+  paths,
+} from "../api.ts";
 import { KindMark } from "../KindMark.tsx";
 import { hasLineage } from "../kinds.ts";
 import styles from "../lineage.module.css";
@@ -15,11 +25,13 @@ import { lineage } from "../words.ts";
 import type { AssetViewProps } from "./AssetPage.tsx";
 import { Neighbours } from "./Neighbours.tsx";
 
+const PAGE = 200;
 /** They have a place of their own. */
 const SHOWN_ELSEWHERE = new Set(["description", "content", "position"]);
 
 export function AssetOverview({ tenant, asset, search, set }: AssetViewProps) {
   const text = useWords(lineage);
+  const { number } = useFormats();
   const neighbours = (direction: "up" | "down") => (
     <Neighbours
       tenant={tenant}
@@ -36,14 +48,14 @@ export function AssetOverview({ tenant, asset, search, set }: AssetViewProps) {
           <Facts tenant={tenant} asset={asset} />
         </Panel>
         {asset.columns.length > 0 && (
-          <Panel title={text.columnsOf(asset.columns.length)}>
+          <Panel title={text.columnsOf(`${number(asset.columns.length)}${asset.hasMoreColumns ? "+" : ""}`)}>
             <Columns tenant={tenant} columns={asset.columns} />
             {asset.hasMoreColumns && <p className={styles.padded}>{text.moreColumns}</p>}
           </Panel>
         )}
         {asset.children.length > 0 && (
           <Panel title={text.contains}>
-            <Children tenant={tenant} assets={asset.children} />
+            <Children tenant={tenant} parent={asset.id} />
           </Panel>
         )}
       </div>
@@ -66,8 +78,8 @@ function Facts({ tenant, asset }: { tenant: string; asset: AssetDetail }) {
       <Fields
         rows={[
           [text.fullName, <code key="name">{asset.fullName}</code>],
-          [text.description, asset.description],
-          [text.summary, asset.summary?.text],
+          [text.description, longText(asset.description)],
+          [text.summary, longText(asset.summary?.text ?? null)],
           [
             text.tags,
             asset.tags.length === 0 ? null : (
@@ -87,7 +99,7 @@ function Facts({ tenant, asset }: { tenant: string; asset: AssetDetail }) {
           [text.otherNames, asset.otherNames === 0 ? null : asset.otherNames],
           ...Object.entries(asset.attributes)
             .filter(([name]) => !SHOWN_ELSEWHERE.has(name))
-            .map(([name, value]) => [name, valueText(value)] as const),
+            .map(([name, value]) => [name, longText(valueText(value))] as const),
         ]}
       />
       {typeof statement === "string" && (
@@ -95,6 +107,17 @@ function Facts({ tenant, asset }: { tenant: string; asset: AssetDetail }) {
           {statement}
         </pre>
       )}
+    </div>
+  );
+}
+
+const LONG_CHARACTERS = 1_000;
+/** A producer may send a text of megabytes, which must not push away all that follows. The box scrolls, so the keyboard must reach it. */
+function longText(value: string | null): ReactNode {
+  if (value === null || value.length <= LONG_CHARACTERS) return value;
+  return (
+    <div key="long" className={styles.long} tabIndex={0}>
+      {value}
     </div>
   );
 }
@@ -170,31 +193,44 @@ function Columns({ tenant, columns }: { tenant: string; columns: readonly AssetC
   );
 }
 
-function Children({ tenant, assets }: { tenant: string; assets: readonly ListedAsset[] }) {
+/** All of them: a schema may hold thousands of tables. */
+function Children({ tenant, parent }: { tenant: string; parent: string }) {
   const text = useWords(lineage);
   const shared = useWords(common);
   const navigate = useNavigate();
+  const result = useLiveList<Listed<ListedAsset>>(
+    (cursor) => paths.assets({ tenant, parent, cursor, limit: PAGE }),
+    ({ next }) => next,
+    ASSETS,
+    ASSETS_PACE,
+  );
   return (
-    <DataList
-      label={text.contains}
-      rows={assets}
-      keyOf={({ id }) => id}
-      onOpen={({ id }) =>
-        void navigate({ to: "/lineage/assets/$assetId", params: { assetId: id }, search: { tenant } })
-      }
-      columns={[
-        { name: "kind", title: text.kind, width: "104px", cell: ({ kind }) => <KindMark kind={kind} /> },
-        {
-          name: "name",
-          title: shared.name,
-          width: "minmax(120px, 1fr)",
-          cell: ({ id, name }) => (
-            <Link to="/lineage/assets/$assetId" params={{ assetId: id }} search={{ tenant }}>
-              {name}
-            </Link>
-          ),
-        },
-      ]}
-    />
+    <Loaded result={result}>
+      {(pages) => (
+        <DataList
+          label={text.contains}
+          rows={pages.flatMap(({ items }) => items)}
+          keyOf={({ id }) => id}
+          live={result.live}
+          onEnd={onEndOf(result)}
+          onOpen={({ id }) =>
+            void navigate({ to: "/lineage/assets/$assetId", params: { assetId: id }, search: { tenant } })
+          }
+          columns={[
+            { name: "kind", title: text.kind, width: "104px", cell: ({ kind }) => <KindMark kind={kind} /> },
+            {
+              name: "name",
+              title: shared.name,
+              width: "minmax(120px, 1fr)",
+              cell: ({ id, name }) => (
+                <Link to="/lineage/assets/$assetId" params={{ assetId: id }} search={{ tenant }} title={name}>
+                  {name}
+                </Link>
+              ),
+            },
+          ]}
+        />
+      )}
+    </Loaded>
   );
 }

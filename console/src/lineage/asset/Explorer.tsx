@@ -148,14 +148,15 @@ function GraphFrame({ label, reply, direction, selected, onOpen, onHop, number }
     () => drawnGraph(reply, direction, text, number),
     [reply, direction, text, number],
   );
+  const shown = reply.nodes.length - unused;
   const marked = nodes.map((node) =>
     node.id === reply.start ? { ...node, mark: text.here, markTone: "strong" as const } : node,
   );
   return (
     <div className={styles.view}>
       <p className={styles.note} role="status">
-        {text.assetsShown(number(reply.nodes.length - unused))}
-        {unused > 0 && ` ${text.unusedColumns(number(unused))}`}
+        {text.assetsShown(shown, number(shown))}
+        {unused > 0 && ` ${text.unusedColumns(unused, number(unused))}`}
         {reply.partial && ` ${reply.reason === "TIME" ? text.cutByTime : text.cutBySize}`}
         {reply.edges.length === 0 && ` ${text.noLineage}`}
       </p>

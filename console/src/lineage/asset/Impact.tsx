@@ -40,7 +40,7 @@ export function Impact({ tenant, asset, search, set }: AssetViewProps) {
               ]}
               onChange={(kind) => set({ kind: kind || undefined })}
             />
-            <span className={styles.exports}>
+            <span className={styles.end}>
               <a href={paths.impact({ ...query, format: "csv" })} download={`${file}.csv`} className={styles.export}>
                 <Icon name="download" /> CSV
               </a>
@@ -73,7 +73,9 @@ function Summary({ name, items, isPartial }: { name: string; items: readonly Aff
   });
   return (
     <p className={styles.pair} role="status">
-      <b>{items.length === 0 ? text.nothingBreaks(name) : text.breaks(name, number(items.length), depth)}</b>
+      <b>
+        {items.length === 0 ? text.nothingBreaks(name) : text.breaks(name, items.length, number(items.length), depth)}
+      </b>
       <span className={styles.soft}>{counts.join(" · ")}</span>
       {isPartial && <span>{text.cutBySize}</span>}
     </p>
@@ -122,7 +124,7 @@ function AffectedList({ tenant, items, q, kind, name, live }: AffectedListProps)
   const lastRun: Column<Affected> = {
     name: "last",
     title: text.lastRun,
-    width: "96px",
+    width: "110px",
     wideOnly: true,
     cell: ({ lastRunAt }) => lastRunAt && <Time at={lastRunAt} relative />,
   };

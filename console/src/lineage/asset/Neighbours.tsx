@@ -92,7 +92,7 @@ export function Neighbours({ tenant, assetId, direction, q, onFilter, tab }: Nei
                         {
                           name: "last",
                           title: text.lastRun,
-                          width: "90px",
+                          width: "110px",
                           cell: ({ lastRunAt }: Neighbour) => lastRunAt && <Time at={lastRunAt} relative />,
                         },
                       ]
