@@ -45,7 +45,14 @@ export function Editor({ label, value, onChange, diagnostics = NONE, readOnly = 
         {text.leave}
       </p>
       <div className={styles.frame}>
-        <Suspense fallback={<pre className={styles.plain}>{value}</pre>}>
+        <Suspense
+          fallback={
+            // It scrolls, so the keyboard must reach it.
+            <pre className={styles.plain} tabIndex={0}>
+              {value}
+            </pre>
+          }
+        >
           <CodeView
             label={label}
             describedBy={hint}
