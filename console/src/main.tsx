@@ -6,7 +6,7 @@ import { StrictMode, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError } from "./api/client.ts";
 import { followChanges, queryClient } from "./api/live.ts";
-import { applyTheme } from "./app/preferences.ts";
+import { applyTheme, theme } from "./app/preferences.ts";
 import { SignInPage } from "./app/SignIn.tsx";
 import { loadSession, openSession, useSessionStatus } from "./app/session.ts";
 import { shell } from "./app/words.ts";
@@ -83,6 +83,7 @@ function ownAddress(to: string | null): string {
 }
 
 applyTheme();
+theme.subscribe(applyTheme);
 const setLanguage = () => (document.documentElement.lang = language.get() === "zh" ? "zh-CN" : "en");
 setLanguage();
 language.subscribe(setLanguage);

@@ -174,7 +174,16 @@ describe.runIf(hasBrowser)("chains in the console", () => {
 
     await page.goto(`${chains.url}/chains/${chainId}?tab=graph`);
     await page.locator('.react-flow__node[data-id="n0"]').waitFor();
+    // The text is there before the editor, and scrolls by keys, too.
+    const editor = signal();
+    await page.route("**/assets/CodeView-*.js", async (route) => {
+      await editor.promise;
+      await route.continue();
+    });
     await page.goto(`${chains.url}/chains/${chainId}?tab=definition`);
+    await page.locator("pre").waitFor();
+    expect(await accessibilityFaults(page, ["scrollable-region-focusable"])).toEqual([]);
+    editor.resolve();
     const beside = page.locator('.react-flow__node[data-id="n0"]');
     await beside.waitFor();
     await page.getByText("No problems.").waitFor();
@@ -250,6 +259,9 @@ describe.runIf(hasBrowser)("chains in the console", () => {
       await list.getByText(`run-${100_001 - loaded}`, { exact: true }).waitFor();
     }
     expect(await page.evaluate(() => document.activeElement?.textContent)).toContain("run-98501");
+    await page.getByRole("combobox", { name: "State" }).selectOption("FAILED");
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await list.getByText("run-100000", { exact: true }).waitFor();
     await page.goto(`${chains.url}/chains`);
     await page.getByRole("link", { name: "often", exact: true }).waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);

@@ -31,6 +31,10 @@ describe.runIf(hasBrowser)("a server that is away for 20 s", () => {
     const banner = page.getByRole("alert").getByText(/^The server has not answered since \d\d:\d\d:\d\d/);
     await banner.waitFor();
     await page.getByText("Polling", { exact: true }).waitFor();
+    await page
+      .getByTitle(/^The stream of changes/)
+      .getByText(/^\d.* m?s$/)
+      .waitFor();
     // What is typed meanwhile counts.
     await write(page, textOf("patient", "sleep").replace("type: sleep", "type: sleep\n    cfg: {ms: 7}"));
     await page.getByText("The server does not answer. Your text is kept").waitFor();

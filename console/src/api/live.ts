@@ -232,6 +232,14 @@ export const streamState = {
   },
 };
 
+/** When the oldest of what is shown and may change was read, by the clock of the browser. */
+export function readSince(): number {
+  const shown = queryClient
+    .getQueryCache()
+    .findAll({ type: "active", predicate: (query) => watchesOf(query).length > 0 });
+  return Math.min(Date.now(), ...shown.map(({ state: { dataUpdatedAt } }) => dataUpdatedAt).filter((at) => at > 0));
+}
+
 /** After the rev of the first reply. Returns what ends it. */
 export function followChanges(after: bigint): () => void {
   let pending: Change[] = [];

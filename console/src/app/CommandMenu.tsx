@@ -30,7 +30,9 @@ export default function CommandMenu({ onClose }: { onClose(): void }) {
     ({ name, path }): Entry => ({ icon: name, title: text[name], to: path }),
   );
   const entries = [...pages, ...found];
+  const options = useRef<HTMLDivElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => void options.current?.children[active]?.scrollIntoView({ block: "nearest" }), [active]);
 
   function open(entry: Entry | undefined): void {
     if (!entry) return;
@@ -71,10 +73,10 @@ export default function CommandMenu({ onClose }: { onClose(): void }) {
           }}
         />
       </div>
-      <div role="listbox" id={list} aria-label={text.searchEverything} className={styles.list}>
+      <div ref={options} role="listbox" id={list} aria-label={text.searchEverything} className={styles.list}>
         {entries.map((entry, index) => (
           <div
-            key={entry.to + entry.title}
+            key={entry.to}
             id={`${list}-${index}`}
             role="option"
             tabIndex={-1}
@@ -87,7 +89,9 @@ export default function CommandMenu({ onClose }: { onClose(): void }) {
             {entry.detail !== undefined && <small>{entry.detail}</small>}
           </div>
         ))}
-        {entries.length === 0 && <p role="status">{isSearching ? text.searching : text.nothingFound}</p>}
+        {(isSearching || entries.length === 0) && (
+          <p role="status">{isSearching ? text.searching : text.nothingFound}</p>
+        )}
         {query.trim() !== "" && lacks.length > 0 && <p>{text.notSearched(lacks.join(", "))}</p>}
       </div>
     </dialog>
@@ -100,33 +104,37 @@ function useLacks(): readonly string[] {
   return FINDERS.map(({ scope }) => scope).filter(lacks);
 }
 
-/** Asks every module, once the person pauses. One that fails, or may not be read, finds nothing. */
+/**
+ * Asks every module, once the person pauses, and shows what each has found as it answers, below what is there already. What an earlier
+ * text has found stays only if the present one is in it: Enter must not open anything else. A module that fails, or may not be read,
+ * finds nothing.
+ */
 function useFound(query: string): { found: readonly Entry[]; isSearching: boolean } {
-  const [found, setFound] = useState<readonly Entry[]>([]);
-  const [isSearching, setSearching] = useState(false);
+  const wanted = query.trim();
+  const [found, setFound] = useState<ReadonlyMap<IconName, readonly Entry[]>>(new Map());
+  const [searched, setSearched] = useState("");
   useEffect(() => {
-    const wanted = query.trim();
-    if (wanted === "") {
-      setFound([]);
-      return undefined;
-    }
+    if (wanted === "") return undefined;
     const abandoned = new AbortController();
-    setSearching(true);
     const timer = setTimeout(async () => {
-      const lists = await Promise.all(
-        FINDERS.map(async ({ icon, find }) => {
-          const some = await find(wanted, abandoned.signal).catch(() => []);
-          return some.slice(0, FOUND_MAX).map((one) => ({ ...one, icon }));
-        }),
-      );
-      if (abandoned.signal.aborted) return;
-      setFound(lists.flat());
-      setSearching(false);
+      const searches = FINDERS.map(async ({ icon, find }) => {
+        const some = await find(wanted, abandoned.signal).catch(() => []);
+        if (abandoned.signal.aborted) return;
+        const entries = some.slice(0, FOUND_MAX).map((one) => ({ ...one, icon }));
+        setFound((before) => new Map(before).set(icon, entries));
+      });
+      await Promise.all(searches);
+      if (!abandoned.signal.aborted) setSearched(wanted);
     }, TYPING_MS);
     return () => {
       clearTimeout(timer);
       abandoned.abort();
     };
-  }, [query]);
-  return { found, isSearching };
+  }, [wanted]);
+  const isSearching = wanted !== "" && searched !== wanted;
+  const byAddress = new Map([...found.values()].flat().map((one) => [one.to, one]));
+  const words = wanted.toLowerCase().split(/\s+/);
+  const has = ({ title, detail = "" }: Entry) =>
+    words.every((word) => `${title} ${detail}`.toLowerCase().includes(word));
+  return { found: wanted === "" ? [] : [...byAddress.values()].filter((one) => !isSearching || has(one)), isSearching };
 }

@@ -6,7 +6,7 @@ import { Select } from "../parts/controls/Select.tsx";
 import { Dialog } from "../parts/dialogs/Dialog.tsx";
 import { language, useWords } from "../words/words.ts";
 import type { Preference } from "./preference.ts";
-import { applyTheme, THEMES, theme, usePreference, zone } from "./preferences.ts";
+import { THEMES, theme, usePreference, zone } from "./preferences.ts";
 import { signOut, useSessionStatus } from "./session.ts";
 import { shell } from "./words.ts";
 
@@ -42,7 +42,7 @@ export function PreferencesMenu() {
             ["zh", "中文"],
           ]}
         />
-        <Choice label={text.theme} of={theme} options={THEMES.map((one) => [one, text[one]])} onChange={applyTheme} />
+        <Choice label={text.theme} of={theme} options={THEMES.map((one) => [one, text[one]])} />
         <Choice
           label={text.zone}
           of={zone}
@@ -57,20 +57,8 @@ interface ChoiceProps<Value extends string> {
   label: string;
   of: Preference<Value>;
   options: readonly (readonly [Value, string])[];
-  onChange?: () => void;
 }
 
-function Choice<Value extends string>({ label, of, options, onChange }: ChoiceProps<Value>) {
-  const value = usePreference(of);
-  return (
-    <Select
-      label={label}
-      value={value}
-      options={options}
-      onChange={(next) => {
-        of.set(next);
-        onChange?.();
-      }}
-    />
-  );
+function Choice<Value extends string>({ label, of, options }: ChoiceProps<Value>) {
+  return <Select label={label} value={usePreference(of)} options={options} onChange={of.set} />;
 }

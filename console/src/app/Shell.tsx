@@ -1,13 +1,16 @@
 /** The frame around every page: menu, search, state of the stream, preferences. */
-import { Link, Outlet, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useState, useSyncExternalStore } from "react";
+import { useIsFetching } from "@tanstack/react-query";
+import { Link, Outlet, useMatches, useNavigate } from "@tanstack/react-router";
+import { lazy, Suspense, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
 import { reach } from "../api/client.ts";
-import { streamState } from "../api/live.ts";
+import { readSince, streamState } from "../api/live.ts";
 import { Toasts, toast, toastError } from "../parts/actions/toasts.tsx";
 import { copyText } from "../parts/browser-features.ts";
 import { Button } from "../parts/controls/Button.tsx";
 import { Icon } from "../parts/controls/icons.tsx";
 import { Dialog } from "../parts/dialogs/Dialog.tsx";
+import { durationText } from "../parts/times/durations.ts";
+import { useNow } from "../parts/times/Time.tsx";
 import { useFormats } from "../parts/times/time.ts";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
@@ -21,6 +24,8 @@ import { shell } from "./words.ts";
 
 const CommandMenu = lazy(() => import("./CommandMenu.tsx"));
 
+const SEARCH_KEYS = /^(?:Mac|iP)/.test(navigator.platform) ? "⌘ K" : "Ctrl K";
+
 export function Shell() {
   const text = useWords(shell);
   const shared = useWords(common);
@@ -29,6 +34,8 @@ export function Shell() {
   const [isSearching, setSearching] = useState(false);
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isHelpOpen, setHelpOpen] = useState(false);
+  // It would cover the form that signs in again.
+  if (isSearching && status.is === "ended") setSearching(false);
   const copyLink = () => void copyText(location.href).then(() => toast(shared.copied), toastError);
   useShortcuts({
     onSearch: () => setSearching(true),
@@ -59,7 +66,7 @@ export function Shell() {
         >
           <Icon name="search" />
           <span>{text.searchEverything}</span>
-          <kbd>Ctrl K</kbd>
+          <kbd>{SEARCH_KEYS}</kbd>
         </button>
         <div className={styles.tools}>
           <LiveChip />
@@ -68,7 +75,15 @@ export function Shell() {
         </div>
       </header>
       <AwayBanner />
-      <nav className={styles.nav} aria-label={text.pages} data-open={isMenuOpen || undefined}>
+      {isMenuOpen && <div className={styles.beside} onPointerDown={() => setMenuOpen(false)} />}
+      <nav
+        className={styles.nav}
+        aria-label={text.pages}
+        data-open={isMenuOpen || undefined}
+        onKeyDown={({ key }) => {
+          if (key === "Escape") setMenuOpen(false);
+        }}
+      >
         {NAVIGATION.map(({ name, path }) => (
           <Link
             key={name}
@@ -82,9 +97,7 @@ export function Shell() {
           </Link>
         ))}
       </nav>
-      <div className={styles.content}>
-        <Outlet />
-      </div>
+      <Content />
       <Toasts />
       {isSearching && (
         <Suspense>
@@ -98,6 +111,23 @@ export function Shell() {
         <p>{text.sessionEnded}</p>
         <SignInForm />
       </Dialog>
+    </div>
+  );
+}
+
+/** The page, which begins at its top. A part of it, such as a tab or a drawer, leaves it where it is. */
+function Content() {
+  const content = useRef<HTMLDivElement>(null);
+  const page = useMatches({ select: (matches) => matches.at(-1)?.pathname });
+  // oxlint-disable-next-line react/exhaustive-deps
+  useLayoutEffect(() => void content.current?.scrollTo(0, 0), [page]);
+  // What has nothing to show yet, or shows what other filters have found.
+  const reading = useIsFetching({ predicate: ({ state }) => state.data === undefined });
+  return (
+    // With a name of its own, the router gives it the place that it had when the person comes back, and not that of the page before.
+    <div ref={content} className={styles.content} data-scroll-restoration-id={page}>
+      {reading > 0 && <div className={styles.reading} />}
+      <Outlet />
     </div>
   );
 }
@@ -120,9 +150,15 @@ function LiveChip() {
   const means = { live: text.liveMeans, polling: text.pollingMeans, paused: text.pausedMeans }[state];
   return (
     <span className={styles.chip} data-state={state} title={means}>
-      {text[state]}
+      <span>{text[state]}</span>
+      {state === "polling" && <DataAge />}
     </span>
   );
+}
+
+function DataAge() {
+  useNow();
+  return <span>{durationText(Date.now() - readSince())}</span>;
 }
 
 function KeyboardHelp() {
@@ -132,7 +168,7 @@ function KeyboardHelp() {
     ["Enter", text.keyOpen],
     ["Esc", text.keyClose],
     ["/", text.keyFilter],
-    ["Ctrl K", text.keySearch],
+    [SEARCH_KEYS, text.keySearch],
     ["y", text.keyCopyLink],
     ["g", text.keyGo],
     ...NAVIGATION.map(({ name, letter }) => [`g ${letter}`, text[name]] as const),

@@ -37,9 +37,18 @@ export async function openSession(by: Credential): Promise<void> {
 
 export async function signIn(by: Credential): Promise<void> {
   await openSession(by);
+  await resume();
+}
+
+async function resume(): Promise<void> {
   await loadSession();
   await queryClient.invalidateQueries();
 }
+
+// The person may have signed in again in another tab, or by a link.
+document.addEventListener("visibilitychange", () => {
+  if (status.is === "ended" && !document.hidden) void resume().catch(() => {});
+});
 
 export async function signOut(): Promise<void> {
   await act(PATH, "DELETE");

@@ -78,7 +78,7 @@ export const shell = words(
     paused: "已暂停",
     liveMeans: "变化会立即显示。",
     pollingMeans: "变化推送未连接，或服务器返回的数据较旧。每 5 秒获取一次，数据可能已过时。",
-    pausedMeans: "此标签页曾在后台。",
+    pausedMeans: "此标签页在后台时不更新。",
     language: "语言",
     theme: "主题",
     system: "跟随系统",

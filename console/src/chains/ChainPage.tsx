@@ -8,12 +8,14 @@ import { Button } from "../parts/controls/Button.tsx";
 import { Tabs } from "../parts/controls/Tabs.tsx";
 import { Split } from "../parts/dialogs/Drawer.tsx";
 import { Graph } from "../parts/graph/Graph.tsx";
-import { Loaded, Page } from "../parts/page/Page.tsx";
+import { Failure, Loaded, Page } from "../parts/page/Page.tsx";
 import { useWords } from "../words/words.ts";
 import { type Chain, paths } from "./api.ts";
 import styles from "./chains.module.css";
 import { definitionWords } from "./editor/words.ts";
 import { RunGrid } from "./grid/RunGrid.tsx";
+import { RoomLinks } from "./RoomLinks.tsx";
+import { RunFilters } from "./RunFilters.tsx";
 import { RunList } from "./RunList.tsx";
 import { type ChainSearch, chainRoute } from "./routes.ts";
 import { runWords } from "./run/words.ts";
@@ -31,11 +33,13 @@ export function ChainPage() {
   const definition = useWords(definitionWords);
   const { chainId } = chainRoute.useParams();
   const more = useWords(runWords);
-  const { tab = "runs", start, until } = chainRoute.useSearch();
+  const { tab = "runs", start, until, status, opTime, trigger, person, q } = chainRoute.useSearch();
+  const filters = { status, opTime, trigger, person, q };
   const navigate = chainRoute.useNavigate();
   const result = useLive<Chain>(paths.chain(chainId), [{ kind: "chain", id: chainId }]);
   const chain = result.data?.chainId === chainId ? result.data : undefined;
-  const go = (change: ChainSearch) => void navigate({ search: (before) => ({ ...before, ...change }) });
+  const go = (change: ChainSearch, replace = false) =>
+    void navigate({ search: (before) => ({ ...before, ...change }), replace });
   const tabs = [
     { name: "runs", title: text.runs },
     { name: "grid", title: more.grid },
@@ -48,43 +52,65 @@ export function ChainPage() {
     <Page
       title={chain?.name ?? text.chain}
       aside={
-        chain && (
+        chain ? (
           <span>
             {text.versionOf(chain.version)}
             {!chain.enabled && ` · ${text.disabled}`}
           </span>
+        ) : (
+          result.error && <RoomLinks />
         )
       }
       actions={chain && <ChainActions chain={chain} onStart={() => go({ start: true })} />}
     >
-      <Tabs tabs={tabs} current={tab} label={text.views} />
-      <Split
-        drawer={
-          start &&
-          chain && (
-            <Suspense>
-              <StartDrawer key={chainId} chain={chain} onClose={() => go({ start: undefined })} />
-            </Suspense>
-          )
-        }
-      >
-        {tab === "runs" && <RunList query={{ chainId }} isOfOneChain />}
-        {tab === "grid" && (
-          <RunGrid chainId={chainId} name={chain?.name ?? ""} until={until} onUntil={(next) => go({ until: next })} />
-        )}
-        {tab === "schedules" && <Schedules chainId={chainId} />}
-        {(tab === "graph" || tab === "definition" || tab === "versions") && (
-          <Loaded result={{ ...result, data: chain }}>
-            {(data) => (
-              <Suspense>
-                {tab === "graph" && <ChainGraph chain={data} />}
-                {tab === "definition" && <ChainEditor key={chainId} chain={data} />}
-                {tab === "versions" && <VersionsView chain={data} />}
-              </Suspense>
+      {!chain && result.error ? (
+        <Failure error={result.error} onRetry={() => void result.refetch()} />
+      ) : (
+        <>
+          <Tabs tabs={tabs} current={tab} label={text.views} />
+          <Split
+            drawer={
+              start &&
+              chain && (
+                <Suspense>
+                  <StartDrawer key={chainId} chain={chain} onClose={() => go({ start: undefined })} />
+                </Suspense>
+              )
+            }
+          >
+            {tab === "runs" && (
+              <>
+                <RunFilters search={filters} onChange={(change) => go(change, true)} />
+                <RunList
+                  search={filters}
+                  chainId={chainId}
+                  onClear={() => void navigate({ search: {}, replace: true })}
+                />
+              </>
             )}
-          </Loaded>
-        )}
-      </Split>
+            {tab === "grid" && (
+              <RunGrid
+                chainId={chainId}
+                name={chain?.name ?? ""}
+                until={until}
+                onUntil={(next) => go({ until: next })}
+              />
+            )}
+            {tab === "schedules" && <Schedules chainId={chainId} />}
+            {(tab === "graph" || tab === "definition" || tab === "versions") && (
+              <Loaded result={{ ...result, data: chain }}>
+                {(data) => (
+                  <Suspense>
+                    {tab === "graph" && <ChainGraph chain={data} />}
+                    {tab === "definition" && <ChainEditor key={chainId} chain={data} />}
+                    {tab === "versions" && <VersionsView chain={data} />}
+                  </Suspense>
+                )}
+              </Loaded>
+            )}
+          </Split>
+        </>
+      )}
     </Page>
   );
 }
@@ -105,7 +131,12 @@ function ChainActions({ chain: { chainId, name, enabled }, onStart }: { chain: C
       <Button isPending={isPending} why={missing} onPress={setEnabled}>
         {enabled ? text.disable : text.enable}
       </Button>
-      <Button kind="primary" icon="play" isDisabled={!enabled} why={cannotStart} onPress={onStart}>
+      <Button
+        kind="primary"
+        icon="play"
+        why={cannotStart ?? (enabled ? undefined : text.enableFirst)}
+        onPress={onStart}
+      >
         {text.start}
       </Button>
     </>

@@ -6,6 +6,7 @@ import { Button } from "../parts/controls/Button.tsx";
 import { Filter } from "../parts/controls/Select.tsx";
 import { type Column, DataList } from "../parts/page/DataList.tsx";
 import { Loaded, Page } from "../parts/page/Page.tsx";
+import { Sentence } from "../parts/page/Sentence.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
 import { GLYPHS } from "../parts/states/state.ts";
 import { durationText } from "../parts/times/durations.ts";
@@ -65,7 +66,8 @@ export function ChainsPage() {
               live={result.live}
               onOpen={({ chainId }) => void navigate({ to: "/chains/$chainId", params: { chainId } })}
               onEnd={onEndOf(result)}
-              empty={q === "" ? text.noChains : shared.noMatch}
+              empty={text.noChains}
+              {...(q !== "" && { onClear: () => void navigate({ to: "/chains", replace: true }) })}
               fill
             />
           </div>
@@ -154,7 +156,11 @@ function LastRun({ run }: { run: SummaryRun | undefined }) {
   return (
     <Link to="/chains/runs/$runId" params={{ runId: run.runId }} title={run.reason ?? undefined}>
       <StateMark state={RUN_STATES[run.status]} />{" "}
-      {run.reason !== null && <span className={styles.reason}>{run.reason}</span>}
+      {run.reason !== null && (
+        <span className={styles.reason}>
+          <Sentence text={run.reason} />
+        </span>
+      )}
     </Link>
   );
 }

@@ -8,10 +8,10 @@ export function RoomLinks() {
   const text = useWords(chainWords);
   return (
     <nav className={styles.facts} aria-label={text.views}>
-      <Link to="/chains" activeOptions={{ exact: true }}>
+      <Link to="/chains" activeOptions={{ exact: true, includeSearch: false }}>
         {text.chains}
       </Link>
-      <Link to="/chains/runs" activeOptions={{ exact: true }}>
+      <Link to="/chains/runs" activeOptions={{ exact: true, includeSearch: false }}>
         {text.runs}
       </Link>
     </nav>

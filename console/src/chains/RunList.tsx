@@ -11,6 +11,7 @@ import { fetchFresh, onEndOf, useLive } from "../api/live.ts";
 import { useSettled } from "../parts/controls/use-settled.ts";
 import { type Column, DataList } from "../parts/page/DataList.tsx";
 import { Loaded } from "../parts/page/Page.tsx";
+import { Sentence } from "../parts/page/Sentence.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
 import { durationText } from "../parts/times/durations.ts";
 import { Time, useNow } from "../parts/times/Time.tsx";
@@ -18,6 +19,7 @@ import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { paths, type Run, type RunPage } from "./api.ts";
 import styles from "./chains.module.css";
+import type { RunsSearch } from "./routes.ts";
 import { RUN_STATES, tookMs } from "./states.ts";
 import { chainWords } from "./words.ts";
 
@@ -27,21 +29,28 @@ const HEAD_RUNS = 100;
 const ROWS_PACE_MS = 500;
 const HEAD_PACE_MS = 1_000;
 
-type Query = Readonly<Record<string, string | undefined>>;
+interface RunListProps {
+  search: RunsSearch;
+  /** Of this chain only. */
+  chainId?: string;
+  onClear(): void;
+}
 
-export function RunList({ query, isOfOneChain }: { query: Query; isOfOneChain?: boolean }) {
+export function RunList({ search: { person, ...filters }, chainId, onClear }: RunListProps) {
+  const pathOf = (page: { size: number; after?: string | undefined }) =>
+    paths.runs({ ...filters, triggeredBy: person, chainId, ...page });
   const text = useWords(chainWords);
   const shared = useWords(common);
   const navigate = useNavigate();
   const [generation, setGeneration] = useState(0);
   const [inView, setInView] = useState("");
-  const head = useLive<RunPage>(paths.runs({ ...query, size: HEAD_RUNS }), [{ kind: "run" }], {
+  const head = useLive<RunPage>(pathOf({ size: HEAD_RUNS }), [{ kind: "run" }], {
     atMostEveryMs: HEAD_PACE_MS,
   });
   const list = useInfiniteQuery<RunPage, ApiError, readonly Run[], readonly unknown[], string | undefined>({
-    queryKey: [paths.runs(query), "runs", generation],
+    queryKey: [pathOf({ size: PAGE_RUNS }), "runs", generation],
     queryFn: ({ pageParam, queryKey, signal }) =>
-      fetchFresh<RunPage>(paths.runs({ ...query, size: PAGE_RUNS, after: pageParam }), queryKey, signal),
+      fetchFresh<RunPage>(pathOf({ size: PAGE_RUNS, after: pageParam }), queryKey, signal),
     initialPageParam: undefined,
     getNextPageParam: ({ next }) => next ?? undefined,
     select: ({ pages }) => pages.flatMap(({ items }) => items),
@@ -56,32 +65,31 @@ export function RunList({ query, isOfOneChain }: { query: Query; isOfOneChain?: 
   const oldest = list.hasNextPage ? (list.data?.at(-1)?.createdAt ?? "") : "";
   const isNew = ({ runId, createdAt }: Run) => !known.has(runId) && createdAt >= oldest;
   const fresh = known.size === 0 ? 0 : (head.data?.items.filter(isNew).length ?? 0);
-  const { error, isFetching, refetch } = list;
-  if (rows.length === 0 && (list.data === undefined || list.isPlaceholderData)) {
-    return <Loaded result={{ data: undefined, error, isFetching, refetch }}>{() => null}</Loaded>;
-  }
-  // The runs of a chain are its own list: the chain is no filter that the person chose.
-  const isFiltered = Object.entries(query).some(
-    ([name, value]) => value !== undefined && !(isOfOneChain && name === "chainId"),
-  );
+  const isUnread = rows.length === 0 && (list.data === undefined || list.isPlaceholderData);
+  const isFiltered = [person, ...Object.values(filters)].some((value) => value !== undefined);
   return (
-    <div className={styles.list}>
-      <DataList
-        label={text.runs}
-        rows={rows}
-        {...(head.data && { total: Math.max(head.data.total, rows.length) })}
-        columns={columnsOf(text, shared, isOfOneChain ?? false)}
-        keyOf={({ runId }) => runId}
-        // As long as no page was loaded that has runs, the newest ones come and go.
-        live={known.size === 0 ? head.live : undefined}
-        onOpen={({ runId }) => void navigate({ to: "/chains/runs/$runId", params: { runId } })}
-        onEnd={onEndOf(list)}
-        onView={(shown) => setInView(shown.map(({ runId }) => runId).join(","))}
-        more={{ count: fresh, onShow: () => setGeneration(generation + 1) }}
-        empty={isFiltered ? shared.noMatch : text.noRuns}
-        fill
-      />
-    </div>
+    <Loaded result={{ data: isUnread ? undefined : rows, error: list.error, refetch: list.refetch }}>
+      {() => (
+        <div className={styles.list}>
+          <DataList
+            label={text.runs}
+            rows={rows}
+            {...(head.data && { total: Math.max(head.data.total, rows.length) })}
+            columns={columnsOf(text, shared, chainId !== undefined)}
+            keyOf={({ runId }) => runId}
+            // As long as no page was loaded that has runs, the newest ones come and go.
+            live={known.size === 0 ? head.live : undefined}
+            onOpen={({ runId }) => void navigate({ to: "/chains/runs/$runId", params: { runId } })}
+            onEnd={onEndOf(list)}
+            onView={(shown) => setInView(shown.map(({ runId }) => runId).join(","))}
+            more={{ count: fresh, onShow: () => setGeneration(generation + 1) }}
+            empty={text.noRuns}
+            {...(isFiltered && { onClear })}
+            fill
+          />
+        </div>
+      )}
+    </Loaded>
   );
 }
 
@@ -140,16 +148,16 @@ function columnsOf(
     {
       name: "state",
       title: shared.state,
-      width: "110px",
+      width: "100px",
       cell: ({ status }) => <StateMark state={RUN_STATES[status]} />,
     },
     ...(isOfOneChain
       ? []
-      : [{ name: "chain", title: text.chain, width: "minmax(90px, 2fr)", cell: ({ jobName }: Run) => jobName }]),
+      : [{ name: "chain", title: text.chain, width: "minmax(64px, 2fr)", cell: ({ jobName }: Run) => jobName }]),
     {
       name: "opTime",
       title: text.opTime,
-      width: "100px",
+      width: "88px",
       cell: ({ runId, opTime }) => (
         <Link to="/chains/runs/$runId" params={{ runId }}>
           {opTime ?? runId.slice(0, 8)}
@@ -159,14 +167,19 @@ function columnsOf(
     {
       name: "reason",
       title: shared.reason,
-      width: "minmax(100px, 4fr)",
-      wideOnly: true,
-      cell: ({ reason }) => <span title={reason ?? undefined}>{reason}</span>,
+      width: "minmax(60px, 4fr)",
+      wideOnly: !isOfOneChain,
+      cell: ({ reason }) =>
+        reason !== null && (
+          <span title={reason}>
+            <Sentence text={reason} />
+          </span>
+        ),
     },
     {
       name: "trigger",
       title: text.trigger,
-      width: "minmax(110px, 1fr)",
+      width: "minmax(150px, 2fr)",
       wideOnly: true,
       cell: (run) => <Trigger run={run} />,
     },
@@ -185,14 +198,14 @@ function columnsOf(
       wideOnly: true,
       cell: ({ startedAt }) => startedAt && <Time at={startedAt} />,
     },
-    { name: "took", title: shared.duration, width: "80px", align: "end", cell: (run) => <Took of={run} /> },
+    { name: "took", title: shared.duration, width: "70px", align: "end", cell: (run) => <Took of={run} /> },
   ];
 }
 
 export function Trigger({ run: { trigger, triggeredBy } }: { run: Run }) {
   const text = useWords(chainWords);
   const names: Readonly<Record<string, string>> = {
-    api: text.api,
+    api: text.byHand,
     schedule: text.schedule,
     backfill: text.backfill,
     arrival: text.arrival,

@@ -1,7 +1,7 @@
 /** The pages of chains. */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute } from "../app/root-route.ts";
-import { count, type Search, text } from "../app/search-values.ts";
+import { count, type Search, text, texts } from "../app/search-values.ts";
 
 export const chainsRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -16,19 +16,12 @@ export interface RunsSearch {
   trigger?: string | undefined;
   person?: string | undefined;
   q?: string | undefined;
-  chain?: string | undefined;
 }
+const RUNS_SEARCH = ["status", "opTime", "trigger", "person", "q"] as const;
 export const runsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/chains/runs",
-  validateSearch: (search: Search): RunsSearch => ({
-    status: text(search["status"]),
-    opTime: text(search["opTime"]),
-    trigger: text(search["trigger"]),
-    person: text(search["person"]),
-    q: text(search["q"]),
-    chain: text(search["chain"]),
-  }),
+  validateSearch: (search: Search): RunsSearch => texts(search, RUNS_SEARCH),
   component: lazyRouteComponent(() => import("./RunsPage.tsx"), "RunsPage"),
 });
 
@@ -61,7 +54,8 @@ export const runRoute = createRoute({
   component: lazyRouteComponent(() => import("./run/RunPage.tsx"), "RunPage"),
 });
 
-export interface ChainSearch {
+/** With the filters of its runs. */
+export interface ChainSearch extends RunsSearch {
   tab?: string | undefined;
   /** The versions that are compared, as text or as a graph. */
   version?: number | undefined;
@@ -76,6 +70,7 @@ export const chainRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/chains/$chainId",
   validateSearch: (search: Search): ChainSearch => ({
+    ...texts(search, RUNS_SEARCH),
     tab: text(search["tab"]),
     version: count(search["version"]),
     against: count(search["against"]),

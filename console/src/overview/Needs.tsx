@@ -3,7 +3,8 @@ import { Link } from "@tanstack/react-router";
 import type { Finding } from "../admin/api.ts";
 import type { ApiError } from "../api/client.ts";
 import { GoTo } from "../parts/controls/GoTo.tsx";
-import { Empty, Failure } from "../parts/page/Page.tsx";
+import { Empty, Failure, Skeleton } from "../parts/page/Page.tsx";
+import { Sentence } from "../parts/page/Sentence.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
 import type { State } from "../parts/states/state.ts";
 import { Time } from "../parts/times/Time.tsx";
@@ -27,8 +28,8 @@ interface NeedsProps {
   /** The key sees the needs of all modules. */
   seesAll: boolean;
   needs: readonly Need[];
-  findings: readonly Finding[];
-  /** Without the doctor nobody knows whether something is broken. */
+  /** Undefined until the doctor has answered. Without the doctor nobody knows whether something is broken. */
+  findings: readonly Finding[] | undefined;
   doctorError: ApiError | null;
   activity: Activity | undefined;
 }
@@ -52,9 +53,11 @@ function NeedList({
 }: Omit<NeedsProps, "doctorError"> & { hasDoctor: boolean }) {
   const text = useWords(overview);
   const shared = useWords(common);
-  const found = findings.filter(({ verdict, isListed }) => verdict !== "ok" && !isListed);
-  if (needs.length + found.length === 0)
-    return hasDoctor ? <NothingNeeded activity={activity} seesAll={seesAll} /> : null;
+  const found = findings?.filter(({ verdict, isListed }) => verdict !== "ok" && !isListed) ?? [];
+  if (needs.length + found.length === 0) {
+    if (!hasDoctor) return null;
+    return findings ? <NothingNeeded activity={activity} seesAll={seesAll} /> : <Skeleton />;
+  }
   // Not for the sake of one more.
   const shown = isAll || needs.length <= SHOWN + 1 ? needs : needs.slice(0, SHOWN);
   return (
@@ -63,7 +66,8 @@ function NeedList({
         <li key={check}>
           <StateMark state={verdict === "broken" ? "failed" : "waiting"} label={check} />
           <span className={styles.reason}>
-            {sentence} <span className={styles.soft}>{advice}</span>
+            <Sentence text={sentence} />{" "}
+            <span className={styles.soft}>{advice !== undefined && <Sentence text={advice} />}</span>
           </span>
         </li>
       ))}
@@ -95,7 +99,9 @@ function NeedRow({ need: { about, state, title, reason, count, at } }: { need: N
         </GoTo>
         {about.opTime !== undefined && <span className={styles.label}>{about.opTime}</span>}
         {count > 1 && <span className={styles.label}>{text.times(number(count))}</span>}
-        <span title={reason}>{reason}</span>
+        <span>
+          <Sentence text={reason} />
+        </span>
       </span>
       <span className={styles.age}>{at !== null && <Time at={at} relative />}</span>
     </li>

@@ -7,7 +7,8 @@ import { useWhyNot } from "../app/use-why-not.ts";
 import { shell } from "../app/words.ts";
 import { Button } from "../parts/controls/Button.tsx";
 import { Select } from "../parts/controls/Select.tsx";
-import { Empty, Loaded, Page, Panel } from "../parts/page/Page.tsx";
+import { Empty, Failure, Loaded, Page, Panel, Skeleton } from "../parts/page/Page.tsx";
+import { useFormats } from "../parts/times/time.ts";
 import { useWords } from "../words/words.ts";
 import { ActivityPlots } from "./ActivityPlots.tsx";
 import { type Activity, type Overview, paths } from "./api.ts";
@@ -59,21 +60,25 @@ export function OverviewPage() {
   );
   const doctor = useLive<{ findings: readonly Finding[] }>(isAdmin ? DOCTOR : undefined, [], CHECKED);
   return (
-    <Page title={useWords(shell).overview} actions={<RangeChoice range={range} isPart={isPart} />}>
+    <Page
+      title={useWords(shell).overview}
+      actions={<RangeChoice range={range} part={isPart ? [from, to] : undefined} />}
+    >
       {now.data && <Hidden scopes={now.data.hidden} />}
+      {now.error && <Failure error={now.error} onRetry={() => void now.refetch()} />}
       <Panel title={text.needsYou}>
-        <Loaded result={now}>
-          {({ needs, hidden }) => (
-            <Needs
-              needs={needs}
-              seesAll={hidden.length === 0}
-              findings={doctor.data?.findings ?? []}
-              doctorError={doctor.error}
-              activity={activity.data}
-              isAll={listed === "all"}
-            />
-          )}
-        </Loaded>
+        {now.data ? (
+          <Needs
+            needs={now.data.needs}
+            seesAll={now.data.hidden.length === 0}
+            findings={isAdmin ? doctor.data?.findings : []}
+            doctorError={doctor.error}
+            activity={activity.data}
+            isAll={listed === "all"}
+          />
+        ) : (
+          <Skeleton />
+        )}
       </Panel>
       {now.data && activity.data && isUnused(now.data, activity.data) ? (
         <Panel>
@@ -83,22 +88,26 @@ export function OverviewPage() {
         <>
           <div className={styles.pair}>
             <Panel title={text.waiting}>
-              <Loaded result={now}>
-                {({ waiting, hidden }) => <WaitingList waiting={waiting} seesAll={hidden.length === 0} />}
-              </Loaded>
+              {now.data ? (
+                <WaitingList waiting={now.data.waiting} seesAll={now.data.hidden.length === 0} />
+              ) : (
+                <Skeleton />
+              )}
             </Panel>
             <Panel title={text.sources}>
-              {noSources === undefined ? (
-                <Loaded result={now}>{({ sources }) => <Sources sources={sources} live={now.live} />}</Loaded>
-              ) : (
+              {noSources !== undefined ? (
                 <Empty>{noSources}</Empty>
+              ) : now.data ? (
+                <Sources sources={now.data.sources} live={now.live} />
+              ) : (
+                <Skeleton />
               )}
             </Panel>
           </div>
           <Panel title={text.lanes}>
             <Loaded result={activity}>{(data) => <Lanes activity={data} />}</Loaded>
           </Panel>
-          <Loaded result={activity}>{(data) => <ActivityPlots activity={data} />}</Loaded>
+          {activity.data && <ActivityPlots activity={activity.data} />}
         </>
       )}
     </Page>
@@ -121,16 +130,22 @@ function isUnused({ needs, waiting, sources, hidden }: Overview, { ended }: Acti
   );
 }
 
-function RangeChoice({ range, isPart }: { range: RangeName; isPart: boolean }) {
+function RangeChoice({ range, part }: { range: RangeName; part: readonly [from: string, to: string] | undefined }) {
   const text = useWords(overview);
+  const { time } = useFormats();
   const navigate = useNavigate();
+  const [from = "", to = ""] = part?.map((at) => time(at).slice(0, 16)) ?? [];
+  const isOneDay = from.slice(0, 10) === to.slice(0, 10);
   const choose = (chosen: RangeName) =>
     void navigate({ to: "/", search: chosen === "day" ? {} : { range: chosen }, replace: true });
-  if (isPart)
+  if (part)
     return (
-      <Button icon="close" onPress={() => choose("day")}>
-        {text.wholeRange}
-      </Button>
+      <>
+        <span className={styles.label}>{`${from} – ${isOneDay ? to.slice(11) : to}`}</span>
+        <Button icon="close" onPress={() => choose("day")}>
+          {text.wholeRange}
+        </Button>
+      </>
     );
   return (
     <Select

@@ -73,7 +73,8 @@ export function Sources({ sources, live }: { sources: readonly SourceHealth[]; l
           width: "76px",
           align: "end",
           wideOnly: true,
-          cell: ({ lagSeconds }) => lagSeconds !== null && durationText(lagSeconds * 1_000),
+          cell: ({ lagSeconds }) =>
+            lagSeconds !== null && (lagSeconds === 0 ? text.upToDate : durationText(lagSeconds * 1_000)),
         },
         {
           name: "success",

@@ -7,7 +7,7 @@ import { useFormats } from "../parts/times/time.ts";
 import { useWords } from "../words/words.ts";
 import { COUNTED_MAX, type Waiting } from "./api.ts";
 import styles from "./OverviewPage.module.css";
-import { hrefOf } from "./targets.ts";
+import { waitingHref } from "./targets.ts";
 import { overview } from "./words.ts";
 
 type Text = (typeof overview)["en"];
@@ -25,7 +25,7 @@ export function WaitingList({ waiting, seesAll }: { waiting: readonly Waiting[];
           <li key={`${cause} ${kind} ${subject ?? ""} ${about?.id ?? ""}`}>
             <StateMark state={cause === "process" ? "failed" : cause === "paused" ? "stopped" : "waiting"} label="" />
             <span className={styles.cause} title={causeText(text, one)}>
-              <GoTo href={about === null ? undefined : hrefOf(about)}>{causeText(text, one)}</GoTo>
+              <GoTo href={waitingHref(one)}>{causeText(text, one)}</GoTo>
             </span>
             <span className={styles.count}>{countText(text, kind, n)}</span>
             <span className={styles.age}>

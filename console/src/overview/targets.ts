@@ -1,6 +1,6 @@
 /** The page that shows what an entry of the overview is about. */
 import { pathTo, withQuery } from "../api/client.ts";
-import type { About, Ended } from "./api.ts";
+import type { About, Ended, Waiting } from "./api.ts";
 
 export function hrefOf({ kind, id, opTime }: About): string | undefined {
   switch (kind) {
@@ -35,6 +35,22 @@ export function hrefOf({ kind, id, opTime }: About): string | undefined {
     default:
       return undefined;
   }
+}
+
+/** What waits, where its cause has no page of its own. */
+const WAITING_ROOMS: Readonly<Record<string, string>> = {
+  node: "/chains/runs?status=RUNNING",
+  run: "/chains/runs?status=PENDING",
+  model: "/arrivals?tab=models",
+  delivery: "/arrivals/deliveries",
+  task: "/harvest",
+  schedule: "/chains",
+  shard: "/tracking",
+  event: "/lineage/tenants",
+};
+
+export function waitingHref({ kind, about }: Pick<Waiting, "kind" | "about">): string | undefined {
+  return (about && hrefOf(about)) ?? WAITING_ROOMS[kind];
 }
 
 /** All of a kind, where not every lane is shown. */

@@ -3,6 +3,7 @@ import { useLive } from "../../api/live.ts";
 import { Select } from "../../parts/controls/Select.tsx";
 import { type Column, DataList } from "../../parts/page/DataList.tsx";
 import { Empty, Loaded } from "../../parts/page/Page.tsx";
+import { Sentence } from "../../parts/page/Sentence.tsx";
 import { StateMark } from "../../parts/states/StateMark.tsx";
 import { durationText } from "../../parts/times/durations.ts";
 import { useNow } from "../../parts/times/Time.tsx";
@@ -63,7 +64,7 @@ function Head({ comparison, other, onOther }: HeadProps) {
     <div className={own.head}>
       {comparison.with ? (
         <p className={own.summary} role="status">
-          {summaryText(comparison, now, text)}
+          <Sentence text={summaryText(comparison, now, text)} />
         </p>
       ) : (
         <Empty>{text.noEarlier}</Empty>
@@ -159,7 +160,11 @@ function columnsOf(
       width: "minmax(120px, 3fr)",
       cell: (node) => {
         const why = causeText(node, text);
-        return <span title={why}>{why}</span>;
+        return (
+          <span title={why}>
+            <Sentence text={why} />
+          </span>
+        );
       },
     },
   ];

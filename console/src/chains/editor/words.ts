@@ -56,6 +56,7 @@ export const definitionWords = words(
     willStart: (version: number, nodes: number) =>
       `Starts version ${version} with ${nodes === 1 ? "1 node" : `${nodes} nodes`}.`,
     enable: "Enable",
+    enableFirst: "The chain is disabled: enable it first.",
     disable: "Disable",
     enabled: (name: string) => `${name} is enabled.`,
     disabled: (name: string) => `${name} starts no more runs.`,
@@ -136,6 +137,7 @@ export const definitionWords = words(
     furtherParams: "其他参数（YAML）",
     willStart: (version, nodes) => `将启动版本 ${version}，共 ${nodes} 个节点。`,
     enable: "启用",
+    enableFirst: "任务链已停用，请先启用。",
     disable: "停用",
     enabled: (name) => `${name} 已启用。`,
     disabled: (name) => `${name} 不再启动新的运行。`,

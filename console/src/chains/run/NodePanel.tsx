@@ -8,12 +8,13 @@ import { Drawer } from "../../parts/dialogs/Drawer.tsx";
 import { ErrorText } from "../../parts/page/ErrorText.tsx";
 import { Fields } from "../../parts/page/Fields.tsx";
 import { Loaded } from "../../parts/page/Page.tsx";
+import { Sentence } from "../../parts/page/Sentence.tsx";
 import { StateMark } from "../../parts/states/StateMark.tsx";
 import { percentText } from "../../parts/times/durations.ts";
 import { Time } from "../../parts/times/Time.tsx";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
-import { type Attempt, type NodeDetail, paths, type RunNode } from "../api.ts";
+import { type Attempt, type NodeDetail, paths, type Run, type RunNode } from "../api.ts";
 import styles from "../chains.module.css";
 import { AttemptSelect, attemptOf } from "../logs/AttemptSelect.tsx";
 import { LogView } from "../logs/LogView.tsx";
@@ -24,7 +25,7 @@ import type { Previews } from "./preview.ts";
 import { runWords } from "./words.ts";
 
 interface NodePanelProps {
-  runId: string;
+  run: Run;
   node: RunNode;
   previews: Previews;
   /** Of the log, as in the address. */
@@ -34,10 +35,11 @@ interface NodePanelProps {
   onClose(): void;
 }
 
-export function NodePanel({ runId, node, previews, attempt, line, onLog, onClose }: NodePanelProps) {
+export function NodePanel({ run, node, previews, attempt, line, onLog, onClose }: NodePanelProps) {
   const text = useWords(chainWords);
   const shared = useWords(common);
   const why = useWhyNot("run:control");
+  const { runId, jobName, opTime } = run;
   const { nodeId, status } = node;
   const more = useWords(runWords);
   const shown = attemptOf(node, attempt);
@@ -49,18 +51,30 @@ export function NodePanel({ runId, node, previews, attempt, line, onLog, onClose
       actions={
         <>
           {isRetryable && (
-            <Button icon="retry" kind="primary" why={why} onPress={() => void previews.ask("retry", nodeId)}>
+            <Button
+              icon="retry"
+              kind="primary"
+              why={why}
+              isPending={previews.isBusy}
+              onPress={() => void previews.ask("retry", nodeId)}
+            >
               {text.retry}
             </Button>
           )}
           {(isRetryable || status === "RUNNING") && (
-            <Button icon="check" why={why} onPress={() => void previews.ask("complete", nodeId)}>
+            <Button
+              icon="check"
+              why={why}
+              isPending={previews.isBusy}
+              onPress={() => void previews.ask("complete", nodeId)}
+            >
               {text.complete}
             </Button>
           )}
         </>
       }
     >
+      <p className={styles.ofRun}>{[jobName, opTime].filter(Boolean).join(" · ")}</p>
       <StateMark state={NODE_STATES[status]} />
       {node.lastError !== null && <ErrorText>{node.lastError}</ErrorText>}
       {node.attempt > 0 && (
@@ -87,7 +101,7 @@ export function NodePanel({ runId, node, previews, attempt, line, onLog, onClose
       )}
       <Fields
         rows={[
-          [text.waitsFor, node.waitingFor],
+          [text.waitsFor, node.waitingFor && <Sentence key="waits" text={node.waitingFor} />],
           [text.type, node.type],
           [text.attempt, `${node.attempt}/${node.maxAttempts}`],
           [text.started, node.startedAt && <Time key="started" at={node.startedAt} />],
@@ -152,7 +166,14 @@ function Artifact({ runId, nodeId }: { runId: string; nodeId: string }) {
   return (
     <Loaded result={result}>
       {({ artifactJson }) =>
-        artifactJson === null ? <p>{shared.nothingHere}</p> : <pre className={styles.json}>{artifactJson}</pre>
+        artifactJson === null ? (
+          <p>{shared.nothingHere}</p>
+        ) : (
+          // It scrolls, so the keyboard must reach it.
+          <pre className={styles.json} tabIndex={0}>
+            {artifactJson}
+          </pre>
+        )
       }
     </Loaded>
   );

@@ -1,5 +1,6 @@
 /** The same nodes as in the graph, as a list: for screen readers, and for runs that are too large to be drawn. */
 import { type Column, DataList } from "../../parts/page/DataList.tsx";
+import { Sentence } from "../../parts/page/Sentence.tsx";
 import { StateMark } from "../../parts/states/StateMark.tsx";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
@@ -89,7 +90,11 @@ function columnsOf(
       wideOnly: true,
       cell: ({ lastError, waitingFor }) => {
         const reason = lastError ?? waitingFor ?? "";
-        return <span title={reason}>{reason}</span>;
+        return (
+          <span title={reason}>
+            <Sentence text={reason} />
+          </span>
+        );
       },
     },
   ];

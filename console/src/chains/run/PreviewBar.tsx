@@ -1,4 +1,5 @@
 /** What an action would do, in numbers, with its confirmation. The graph and the table show the same node by node. */
+import { useEffect, useRef } from "react";
 import { Button } from "../../parts/controls/Button.tsx";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
@@ -11,6 +12,17 @@ export function PreviewBar({ previews, all }: { previews: Previews; all: number 
   const text = useWords(chainWords);
   const shared = useWords(common);
   const { preview, isBusy, confirm, cancel } = previews;
+  const bar = useRef<HTMLElement>(null);
+  const isShown = preview !== undefined;
+  // The next key of a person without a mouse is Tab: to its buttons.
+  useEffect(() => {
+    if (!isShown) return undefined;
+    const before = document.activeElement;
+    bar.current?.focus();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, [isShown]);
   if (!preview) return null;
   const countsOf: Readonly<Record<NodeStatus, (n: number) => string>> = {
     RETRYING: text.countRun,
@@ -24,7 +36,16 @@ export function PreviewBar({ previews, all }: { previews: Previews; all: number 
   const counts = new Map([[text.countStay, all - preview.moves.size]]);
   for (const to of preview.moves.values()) counts.set(countsOf[to], (counts.get(countsOf[to]) ?? 0) + 1);
   return (
-    <section className={styles.preview} aria-label={text.effect} aria-live="polite">
+    <section
+      ref={bar}
+      tabIndex={-1}
+      className={styles.preview}
+      aria-label={text.effect}
+      aria-live="polite"
+      onKeyDown={({ key }) => {
+        if (key === "Escape") cancel();
+      }}
+    >
       <strong>{text.previewOf(text[preview.action], preview.nodeId ?? text.wholeRun)}</strong>
       {[...counts]
         .filter(([, count]) => count > 0)
@@ -36,7 +57,7 @@ export function PreviewBar({ previews, all }: { previews: Previews; all: number 
         <Button onPress={cancel}>{shared.cancel}</Button>
         <Button
           kind={preview.action === "stop" ? "danger" : "primary"}
-          isDisabled={isBusy}
+          isPending={isBusy}
           onPress={() => void confirm()}
         >
           {shared.confirm}

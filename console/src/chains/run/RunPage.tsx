@@ -8,6 +8,7 @@ import { Tabs } from "../../parts/controls/Tabs.tsx";
 import { Split } from "../../parts/dialogs/Drawer.tsx";
 import { DRAWN_MAX } from "../../parts/graph/model.ts";
 import { Loaded, Page } from "../../parts/page/Page.tsx";
+import { Sentence } from "../../parts/page/Sentence.tsx";
 import { StateMark } from "../../parts/states/StateMark.tsx";
 import { Time } from "../../parts/times/Time.tsx";
 import { useWords } from "../../words/words.ts";
@@ -17,6 +18,7 @@ import { Compare } from "../compare/Compare.tsx";
 import { Gantt } from "../gantt/Gantt.tsx";
 import { RunGrid } from "../grid/RunGrid.tsx";
 import { LogTab } from "../logs/LogTab.tsx";
+import { RoomLinks } from "../RoomLinks.tsx";
 import { Took, Trigger } from "../RunList.tsx";
 import { type RunSearch, runRoute } from "../routes.ts";
 import { RUN_STATES } from "../states.ts";
@@ -54,8 +56,8 @@ function RunPageOf({ runId }: { runId: string }) {
   const data = run.data?.runId === runId ? run.data : undefined;
   return (
     <Page
-      title={data ? `${data.jobName}${data.opTime === null ? "" : ` · ${data.opTime}`}` : text.runs}
-      aside={data && <StateMark state={RUN_STATES[data.status]} />}
+      title={data ? <RunName run={data} /> : text.runs}
+      aside={data ? <StateMark state={RUN_STATES[data.status]} /> : run.error && <RoomLinks />}
       actions={data && <RunActions run={data} previews={previews} />}
     >
       {data && <Facts run={data} />}
@@ -68,18 +70,32 @@ function RunPageOf({ runId }: { runId: string }) {
   );
 }
 
-function Facts({ run }: { run: Run }) {
-  const text = useWords(chainWords);
+/** Its chain, which is a link, and its opTime. */
+function RunName({ run: { chainId, jobName, opTime } }: { run: Run }) {
   return (
     <>
-      {run.reason !== null && <p className={run.status === "FAILED" ? styles.reason : undefined}>{run.reason}</p>}
+      {chainId === null ? (
+        jobName
+      ) : (
+        <Link to="/chains/$chainId" params={{ chainId }}>
+          {jobName}
+        </Link>
+      )}
+      {opTime !== null && ` · ${opTime}`}
+    </>
+  );
+}
+
+function Facts({ run }: { run: Run }) {
+  return (
+    <>
+      {run.reason !== null && (
+        <p className={run.status === "FAILED" ? styles.reason : undefined}>
+          <Sentence text={run.reason} />
+        </p>
+      )}
       <div className={styles.facts}>
         <Trigger run={run} />
-        {run.chainId !== null && (
-          <Link to="/chains/$chainId" params={{ chainId: run.chainId }}>
-            {text.chain}
-          </Link>
-        )}
         <VersionLink run={run} />
         {run.startedAt !== null && <Time at={run.startedAt} />}
         <span>
@@ -92,21 +108,22 @@ function Facts({ run }: { run: Run }) {
 
 function RunActions({ run: { status }, previews }: { run: Run; previews: Previews }) {
   const text = useWords(chainWords);
+  const isPending = previews.isBusy;
   const why = useWhyNot("run:control");
   return (
     <>
       {status === "STOPPED" && (
-        <Button icon="play" why={why} onPress={() => void previews.ask("resume")}>
+        <Button icon="play" why={why} isPending={isPending} onPress={() => void previews.ask("resume")}>
           {text.resume}
         </Button>
       )}
       {(status === "FAILED" || status === "STOPPED") && (
-        <Button icon="retry" why={why} onPress={() => void previews.ask("retry")}>
+        <Button icon="retry" why={why} isPending={isPending} onPress={() => void previews.ask("retry")}>
           {text.retry}
         </Button>
       )}
       {(status === "PENDING" || status === "RUNNING") && (
-        <Button icon="stop" kind="danger" why={why} onPress={() => void previews.ask("stop")}>
+        <Button icon="stop" kind="danger" why={why} isPending={isPending} onPress={() => void previews.ask("stop")}>
           {text.stop}
         </Button>
       )}
@@ -135,18 +152,20 @@ function RunBody({ run, nodes, previews }: RunBodyProps) {
   const opened = search.node ?? (tab === "compare" ? undefined : failed);
   const selected = search.panel === "closed" ? undefined : opened;
   const node = nodes.find(({ nodeId }) => nodeId === selected);
-  const go = (change: RunSearch) =>
+  const go = (change: RunSearch, replace = true) =>
     void navigate({
       to: "/chains/runs/$runId",
       params: { runId },
       search: (before) => ({ ...before, ...change }),
-      replace: true,
+      replace,
     });
   const shown = {
     nodes,
     selected,
     preview,
-    onOpen: (nodeId: string) => go({ node: nodeId, panel: undefined, attempt: undefined, line: undefined }),
+    // On a phone the panel takes the page, so the way back from it is that of a page.
+    onOpen: (nodeId: string) =>
+      go({ node: nodeId, panel: undefined, attempt: undefined, line: undefined }, node !== undefined),
   };
   // A run that is too large to be drawn begins with its table, so the graph needs a name in the address.
   const graph = { name: "graph", title: text.graph };
@@ -171,7 +190,7 @@ function RunBody({ run, nodes, previews }: RunBodyProps) {
             <div className={styles.panel} data-preview={preview ? true : undefined}>
               <NodePanel
                 key={node.nodeId}
-                runId={runId}
+                run={run}
                 node={node}
                 previews={previews}
                 attempt={search.attempt}

@@ -42,7 +42,7 @@ export function Schedules({ chainId }: { chainId: string }) {
     });
   return (
     <>
-      <div className={styles.tools}>
+      <div className={styles.filters}>
         <Button icon="plus" why={missing} onPress={() => setAdding(true)}>
           {text.addSchedule}
         </Button>

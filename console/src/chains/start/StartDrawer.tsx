@@ -11,6 +11,7 @@ import { Button } from "../../parts/controls/Button.tsx";
 import { useSettled } from "../../parts/controls/use-settled.ts";
 import { Drawer } from "../../parts/dialogs/Drawer.tsx";
 import { readText } from "../../parts/editor/text.ts";
+import { Skeleton } from "../../parts/page/Page.tsx";
 import { useWords } from "../../words/words.ts";
 import { type Chain, paths, type RunPage } from "../api.ts";
 import styles from "../definition.module.css";
@@ -24,8 +25,14 @@ interface StartDrawerProps {
 
 export function StartDrawer({ chain, onClose }: StartDrawerProps) {
   const last = useLive<RunPage>(paths.runs({ chainId: chain.chainId, size: 1 }));
+  const text = useWords(definitionWords);
   // The fields are filled in once, so they wait for the last run.
-  if (!last.data && !last.error) return null;
+  if (!last.data && !last.error)
+    return (
+      <Drawer title={text.startOf(chain.name)} onClose={onClose}>
+        <Skeleton />
+      </Drawer>
+    );
   const [run] = last.data?.items ?? [];
   return <StartForm chain={chain} lastOpTime={run?.opTime ?? null} lastParams={run?.params ?? {}} onClose={onClose} />;
 }

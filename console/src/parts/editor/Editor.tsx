@@ -47,6 +47,7 @@ export function Editor({ label, value, onChange, diagnostics = NONE, readOnly = 
       <div className={styles.frame}>
         <Suspense
           fallback={
+            // It scrolls, so the keyboard must reach it.
             <pre className={styles.plain} tabIndex={0}>
               {value}
             </pre>

@@ -2,6 +2,7 @@
  * A list of any length: rows of one height, of which only those in view exist. Rows are reached by `j`, `k` and the arrow keys and
  * opened by Enter or a click. The rows of a live list do not move while it is in use; new ones wait behind a button.
  */
+import { useLocation } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { common } from "../../words/common.ts";
@@ -17,7 +18,7 @@ export interface Column<Row> {
   /** A width of CSS grid, such as `120px` or `minmax(160px, 2fr)`. */
   width: string;
   cell(row: Row): ReactNode;
-  /** Left out below 700 px. */
+  /** Left out of a list that is narrower than 640 px. */
   wideOnly?: boolean;
   align?: "end";
 }
@@ -33,6 +34,8 @@ interface DataListProps<Row> {
   /** Called when the end comes into view. */
   onEnd?: (() => void) | undefined;
   empty?: ReactNode;
+  /** Takes the filters away that leave no row. Not given where there are none. */
+  onClear?(): void;
   /** Of all rows, where it is known. */
   total?: number;
   /** Fills its container instead of growing. */
@@ -52,6 +55,15 @@ const GROWN_ROWS_MAX = 18;
 const VIEW_ROWS = 25;
 
 export function DataList<Row>(props: DataListProps<Row>) {
+  const text = useWords(common);
+  // Rows that come after there were none begin at the top.
+  if (props.rows.length > 0) return <Rows {...props} />;
+  const clear = props.onClear && <Button onPress={props.onClear}>{text.clearFilter}</Button>;
+  return <Empty action={clear}>{clear ? text.noMatch : (props.empty ?? text.nothingHere)}</Empty>;
+}
+
+function Rows<Row>(props: DataListProps<Row>) {
+  const search = useLocation({ select: ({ searchStr }) => searchStr });
   const { columns, keyOf, onOpen, onEnd, onView, selected, more } = props;
   const text = useWords(common);
   const scroller = useRef<HTMLDivElement>(null);
@@ -100,7 +112,6 @@ export function DataList<Row>(props: DataListProps<Row>) {
     move(0, 0);
   }
 
-  if (rows.length === 0) return <Empty>{props.empty ?? text.nothingHere}</Empty>;
   const template = columns.map(({ width }) => width).join(" ");
   const narrow = columns
     .filter(({ wideOnly }) => !wideOnly)
@@ -110,6 +121,8 @@ export function DataList<Row>(props: DataListProps<Row>) {
     <div
       ref={scroller}
       className={styles.scroller}
+      // The router would give it the place that a list with other filters had.
+      data-scroll-restoration-id={`${props.label} ${search}`}
       style={
         {
           "--columns": template,

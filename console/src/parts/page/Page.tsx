@@ -1,5 +1,5 @@
 /** The frame of a page: title, actions, tabs and content; and what it shows while it has nothing to show. */
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import type { ApiError } from "../../api/client.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
@@ -16,10 +16,15 @@ interface PageProps {
 }
 
 export function Page({ title, aside, actions, children }: PageProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  // The tabs and the history of the browser name the page.
+  useEffect(() => {
+    document.title = `${heading.current?.textContent} · Millrace`;
+  });
   return (
     <main className={styles.page} id="main">
       <header className={styles.header}>
-        <h1>{title}</h1>
+        <h1 ref={heading}>{title}</h1>
         {aside}
         <div className={styles.actions}>{actions}</div>
       </header>
@@ -45,19 +50,18 @@ export function Panel({ title, aside, children }: { title?: ReactNode; aside?: R
 interface Result<Data> {
   data: Data | undefined;
   error: ApiError | null;
-  isFetching: boolean;
   refetch(): unknown;
 }
 
 /** The data of a query once it is there. A failure is shown in this panel only. */
 export function Loaded<Data>({ result, children }: { result: Result<Data>; children: (data: Data) => ReactNode }) {
-  const { data, error, isFetching, refetch } = result;
+  const { data, error, refetch } = result;
   if (data !== undefined) {
     return (
-      <div className={styles.loaded} data-fetching={isFetching || undefined}>
+      <>
         {error && <Failure error={error} onRetry={() => void refetch()} />}
         {children(data)}
-      </div>
+      </>
     );
   }
   return error ? <Failure error={error} onRetry={() => void refetch()} /> : <Skeleton />;
@@ -68,7 +72,7 @@ export function Failure({ error, onRetry }: { error: ApiError; onRetry?: () => v
   return (
     <div className={styles.failure} role="alert">
       <p>
-        {error.message} <code>{error.code}</code>
+        <Sentence text={error.message} /> <code>{error.code}</code>
       </p>
       {onRetry && (
         <Button icon="retry" onPress={onRetry}>

@@ -2,7 +2,7 @@
 import { Fragment } from "react";
 
 export function Sentence({ text }: { text: string }) {
-  return text.split("`").map((part, index) => {
+  return text.split(/`([^`]+)`/).map((part, index) => {
     const key = `${index} ${part}`;
     return index % 2 === 1 ? <code key={key}>{part}</code> : <Fragment key={key}>{part}</Fragment>;
   });
