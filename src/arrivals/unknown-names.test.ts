@@ -21,7 +21,7 @@ describe("over the API", () => {
       "put",
       "/kpi/models/M",
       { ...MODEL, kpis: [], engine: "duckbd" },
-      "There is no engine `duckbd`. Did you mean `duckdb`? Known: duckdb",
+      "The field `engine`: there is no engine `duckbd`. Did you mean `duckdb`? Known: duckdb",
     ],
     [
       "put",
