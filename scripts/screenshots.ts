@@ -26,7 +26,7 @@ const VARIANTS = [
 interface Demo {
   url: string;
   key: string;
-  links: { url: string }[];
+  pages: { path: string }[];
 }
 interface Shot {
   name: string;
@@ -91,7 +91,7 @@ async function shotsOf(demo: Demo): Promise<Shot[]> {
 }
 
 /** What the demo has on its pages. What it does not have, such as a stuck shard, stays undefined, and its pages say so. */
-async function placesOf({ url, key, links }: Demo): Promise<Places> {
+async function placesOf({ url, key, pages }: Demo): Promise<Places> {
   async function get<T>(path: string): Promise<T> {
     const answer = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } });
     if (!answer.ok) throw new Error(`GET ${path} answered ${answer.status}: ${await answer.text()}`);
@@ -115,7 +115,7 @@ async function placesOf({ url, key, links }: Demo): Promise<Places> {
   const [firstOpTime = "", opTime = ""] = [opTimes[0], opTimes.at(-1)];
   const { filename } = await first<{ filename: string }>("/api/v1/pipeline/files?size=1");
   const delivery = await first<{ id: string }>("/api/v1/kpi/deliveries?limit=1");
-  const report = new URL(links.find((link) => link.url.includes("lineage"))?.url ?? "").searchParams.get("to") ?? "";
+  const report = pages.find(({ path }) => path.startsWith("/lineage"))?.path ?? "";
   const { pathname, searchParams } = new URL(report, url);
   const [assetId, tenant] = [pathname.split("/").at(-1) ?? "", searchParams.get("tenant") ?? ""];
   const above = async (kind: string, node: string) => {

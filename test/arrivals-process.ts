@@ -169,7 +169,8 @@ export function useArrivalProcesses(database: TestDatabase): ArrivalProcesses {
       health: async () => {},
       close: async () => {},
     };
-    return { get: () => engine, names: () => ["duckdb"], close: async () => {} };
+    const syntaxError = async () => undefined;
+    return { get: () => engine, names: () => ["duckdb"], syntaxError, close: async () => {} };
   }
 
   const tasks = () =>

@@ -139,7 +139,7 @@ export function createArrivals(deps: ArrivalsDeps): Arrivals {
       wake,
       hints,
       clock: systemClock,
-      engineNames: engines.names,
+      engines,
       chains: deps.chains.chains,
       tableName,
       timeoutSeconds: settings.timeoutSeconds,

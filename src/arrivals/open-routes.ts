@@ -36,7 +36,8 @@ export function openRoutes(http: Http, { db, arrivals, settings }: OpenRoutesDep
         summary: "Announce that a table has arrived for an opTime; models whose tables are now complete run",
         description:
           "Waits for the models that it triggers, 30 s by default, and then answers RUNNING for those that have not ended. " +
-          "`Prefer: respond-async` does not wait. With an Idempotency-Key, repeats of the same request are one arrival.",
+          "`Prefer: respond-async` does not wait. `Prefer: handling=strict` refuses an opTime that fits none of the models " +
+          "that depend on the table, instead of recording it. With an Idempotency-Key, repeats of the same request are one arrival.",
         headers: schemas.ArrivalHeaders,
         body: schemas.ArrivalBody,
         response: { 200: schemas.ArrivalReply, ...errors(400) },
@@ -47,6 +48,7 @@ export function openRoutes(http: Http, { db, arrivals, settings }: OpenRoutesDep
         const reason = `The opTime \`${opTime.slice(0, 64)}\` does not have the form that is accepted here: ${settings.opTimePattern}`;
         throw invalid(reason);
       }
+      if (prefers(raw, "handling=strict")) await refuseUnfit(arrivals.tableName(table), opTime);
       const idempotencyKey = headers["idempotency-key"] ?? null;
       const announced = await arrivals.announce({ table, opTime, idempotencyKey, by: `key ${caller.name}` });
       const waitMs = prefersAsync(raw) ? 0 : settings.waitSeconds * 1000;
@@ -61,6 +63,11 @@ export function openRoutes(http: Http, { db, arrivals, settings }: OpenRoutesDep
     return announced.considered.length === 0 ? hints.ofOpTime(table, opTime) : undefined;
   }
 
+  async function refuseUnfit(table: string, opTime: string): Promise<void> {
+    const hint = await hints.ofOpTime(table, opTime);
+    if (hint !== undefined) throw invalid(`${hint} Without \`Prefer: handling=strict\` it is recorded all the same`);
+  }
+
   /** Waits for the runs that an announcement has triggered; a run that has not ended in time is undefined. */
   async function runsOf({ considered }: Announced, waitMs: number, disconnected: AbortSignal) {
     const triggered = considered.filter(({ verdict }) => verdict.kind === "ready");
@@ -71,11 +78,15 @@ export function openRoutes(http: Http, { db, arrivals, settings }: OpenRoutesDep
   }
 }
 
+export function prefersAsync(request: IncomingMessage): boolean {
+  return prefers(request, "respond-async");
+}
+
 /** Other preferences are ignored, as RFC 7240 allows. */
-export function prefersAsync({ headers: { prefer } }: IncomingMessage): boolean {
+function prefers({ headers: { prefer } }: IncomingMessage, preference: string): boolean {
   return String(prefer ?? "")
     .split(",")
-    .some((part) => part.trim().toLowerCase() === "respond-async");
+    .some((part) => part.trim().toLowerCase() === preference);
 }
 
 function replyTo({ isUsed, considered, unpublished }: Announced, runs: ReadonlyMap<Considered, TaskRow | undefined>) {

@@ -21,7 +21,7 @@ describe("over the API", () => {
       "put",
       "/kpi/models/M",
       { ...MODEL, kpis: [], engine: "duckbd" },
-      "There is no engine `duckbd`. Did you mean `duckdb`? Known: duckdb",
+      "The field `engine`: there is no engine `duckbd`. Did you mean `duckdb`? Known: duckdb",
     ],
     [
       "put",
@@ -162,6 +162,13 @@ describe("what is asked for and does not exist is named, with what was probably 
   const arrive = async (srcTableName: string, opTime: string) =>
     (await millrace.api.post("/api/open/kpi/srcTableComplete", { srcTableName, opTime })).body;
 
+  const arriveStrictly = (srcTableName: string, opTime: string) =>
+    millrace.api.send("/api/open/kpi/srcTableComplete", {
+      method: "POST",
+      headers: { "content-type": "application/json", prefer: "respond-async, handling=strict" },
+      body: JSON.stringify({ srcTableName, opTime }),
+    });
+
   test("a table that no model depends on, beside the message of the specification", async () => {
     await millrace.api.put("/api/v1/kpi/models/REFUNDS", {
       ...MODEL,
@@ -182,11 +189,20 @@ describe("what is asked for and does not exist is named, with what was probably 
     ["2026110100", " (did you mean `20261101`?)"],
     ["202611", ""],
     ["yesterday", ""],
-  ])("the opTime %s of a table that arrives by days", async (opTime, meant) => {
-    const { hint, status } = await arrive("T", opTime);
-    expect({ hint, status }).toEqual({
-      hint: `\`T\` arrives for days (yyyyMMdd), which \`${opTime}\` is not${meant}.`,
-      status: "SUCCESS",
+  ])("the opTime %s of a table that arrives by days, which strict handling refuses", async (opTime, meant) => {
+    const expected = `\`T\` arrives for days (yyyyMMdd), which \`${opTime}\` is not${meant}.`;
+    expect(await arriveStrictly("T", opTime)).toMatchObject({
+      status: 400,
+      body: { error: `${expected} Without \`Prefer: handling=strict\` it is recorded all the same.` },
     });
+    const { body } = await millrace.api.get(`/api/v1/kpi/arrivals?table=T&opTime=${opTime}`);
+    expect(body).toMatchObject({ items: [] });
+    const { hint, status } = await arrive("T", opTime);
+    expect({ hint, status }).toEqual({ hint: expected, status: "SUCCESS" });
+  });
+
+  test("strict handling accepts an opTime that fits, and a table that no model depends on", async () => {
+    expect(await arriveStrictly("T", "20251102")).toMatchObject({ status: 200 });
+    expect(await arriveStrictly("ANOTHER_TABLE", "spring")).toMatchObject({ status: 200, body: { status: "IGNORED" } });
   });
 });

@@ -5,6 +5,7 @@ import type { ApiError } from "../kernel/errors.ts";
 import { cachedFor } from "../kernel/http/cached-for.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import { formOf, meantOpTime } from "../kernel/time/op-time.ts";
+import { instancesOf } from "./announce.ts";
 import { arrivalsError } from "./catalogue.ts";
 import { MODEL_STATES } from "./runs/states.ts";
 import { allKpiIds } from "./store/kpis.ts";
@@ -38,7 +39,7 @@ export function createArrivalHints(db: Db): ArrivalHints {
     async ofOpTime(table, opTime) {
       const published = (await dependentsOf(db, [table])).filter(({ state }) => state === MODEL_STATES.published);
       const grains = published.flatMap(({ grain, dependency }) => dependency.grain ?? grain ?? []);
-      if (grains.length === 0) return undefined;
+      if (grains.length === 0 || instancesOf(published, opTime).length > 0) return undefined;
       const forms = [...new Set(grains)].map((grain) => `${grain}s (${formOf(grain)})`);
       const meant = grains.map((grain) => meantOpTime(opTime, grain)).find((hint) => hint !== "");
       return `\`${table}\` arrives for ${forms.join(" or ")}, which \`${opTime}\` is not${meant ?? ""}.`;

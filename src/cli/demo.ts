@@ -14,7 +14,7 @@ lineage, from the API of a source to a report. A few things are left for a perso
 failed, a subscriber that is down. Every value in the table at the end is read through the API.
 
 The server stays up until Ctrl-C, and then all its processes and files are removed. Meanwhile the days that follow are loaded
-and harvested, with a failure now and then, so that the pages of the console move; links that sign in to it are printed.
+and harvested, with a failure now and then, so that the pages of the console move; a link that signs in to it is printed.
 With --once the demo exits after the scenario. It exits with 0 only if every check holds.`,
   args: "",
   flags: [

@@ -123,6 +123,7 @@ export type KpiId = keyof typeof INDICATORS;
 export const MODELS = {
   SALES: {
     name: "Revenue by region",
+    grain: "day",
     dependencies: [{ table: "ORDERS" }, { table: "REGIONS" }],
     kpis: ["KD1001"],
     sql: lines(
@@ -132,6 +133,7 @@ export const MODELS = {
   },
   TRAFFIC: {
     name: "Visits by region",
+    grain: "day",
     dependencies: [{ table: "VISITS" }, { table: "REGIONS" }],
     kpis: ["KD1002"],
     sql: lines(

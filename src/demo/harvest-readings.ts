@@ -3,6 +3,7 @@ import type { PlanDetail } from "../cli/harvest/api.ts";
 import type { Api } from "./api.ts";
 import type { KpiId, ModelId } from "./definitions.ts";
 import { type Items, PATHS, sortedList } from "./readings.ts";
+import { SOURCE_NAMES, SOURCES } from "./sources.ts";
 
 /** No fewer than the scenario has of anything. */
 const PAGE_SIZE = 200;
@@ -11,6 +12,16 @@ const PAGE_SIZE = 200;
 export async function harvested(api: Api, planId: string): Promise<string> {
   const { reconciliation, landing } = await api.get<PlanDetail>(PATHS.plan(planId));
   return `${reconciliation.received} records, ${landing?.windows.LANDED ?? 0} days landed, ${reconciliation.gaps} gaps`;
+}
+
+/** `arxiv 7, crossref 7, pubmed 7`: how often the table of each source has arrived, for all days. */
+export async function arrivalsOfSources(api: Api): Promise<string> {
+  const counts = SOURCE_NAMES.map(async (source) => {
+    const { table } = SOURCES[source];
+    const { items } = await api.get<Items<{ arrivals: number }>>(PATHS.arrivals, { table, size: PAGE_SIZE });
+    return `${source} ${items.reduce((sum, { arrivals }) => sum + arrivals, 0)}`;
+  });
+  return sortedList(await Promise.all(counts));
 }
 
 /** `7 SUCCESS, 1 for each day`: a model that had not waited would have run for each table. */

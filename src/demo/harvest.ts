@@ -9,7 +9,7 @@ import { createProgressMeter, type PlanProgress } from "../cli/harvest/progress.
 import { PACKAGE_ROOT } from "../kernel/package-root.ts";
 import { counted } from "../kernel/text/sentences.ts";
 import type { Api } from "./api.ts";
-import { windowOf } from "./days.ts";
+import { newestOf, windowOf } from "./days.ts";
 import type { DemoOutput } from "./output.ts";
 import { SOURCE_NAMES, SOURCES, type SourceName, type Sources } from "./sources.ts";
 
@@ -23,7 +23,7 @@ interface HarvestContext {
 /** The ids of the plans. */
 export type Plans = Readonly<Record<SourceName, string>>;
 
-/** How often a log gets a line of a source that has made progress. */
+/** How often a log gets a line of a source that has made progress; the first one comes at once. */
 const LINES_GAP_MS = 5_000;
 const NAME_WIDTH = 10;
 
@@ -39,8 +39,9 @@ export async function defineSources({ api, sources, printLine }: HarvestContext)
 /** Harvests the days from all sources at once, until all have landed. */
 export async function harvestAll(context: HarvestContext, days: readonly string[]): Promise<Plans> {
   const { output, printLine } = context;
-  const { from, to } = windowOf(days);
-  printLine(`harvesting ${counted(days.length, "day")}, ${from} to ${to}, at the rates that the real services allow`);
+  printLine(
+    `harvesting ${counted(days.length, "day")}, ${days[0]} to ${newestOf(days)}, at the rates that the real services allow`,
+  );
   const view = createView(output, printLine);
   try {
     const planned = SOURCE_NAMES.map(async (source) => {
@@ -90,7 +91,7 @@ function createView(output: DemoOutput, printLine: (line: string) => void) {
       open.set(source, { plan, progress });
       if (output.draw) return redraw(output.draw);
       const text = `${source}: ${countsOf(plan)}`;
-      const last = lines.get(source) ?? { text: "", at: performance.now() };
+      const last = lines.get(source) ?? { text, at: Number.NEGATIVE_INFINITY };
       const isDue = text !== last.text && performance.now() - last.at >= LINES_GAP_MS;
       if (isDue && plan.endedAt === null) printLine(text);
       lines.set(source, isDue ? { text, at: performance.now() } : last);

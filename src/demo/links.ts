@@ -1,30 +1,36 @@
-/** Links into the console, signed in: each has a code of its own, which is valid once. */
+/** A link that signs in to the console, and the pages that are worth a look. */
 import type { Api } from "./api.ts";
 import { OWN_TENANT } from "./lineage.ts";
 import { REPORT } from "./lineage-events.ts";
 import type { Items } from "./readings.ts";
 
-export interface Link {
-  name: string;
-  url: string;
+export interface Links {
+  /** Valid once; leads to the overview. */
+  signIn: string;
+  pages: readonly Page[];
 }
 
-export async function createLinks(api: Api, url: string, firstRunId: string): Promise<Link[]> {
-  const pages: [name: string, path: string][] = [
-    ["Overview", "/"],
-    ["A source that was harvested", "/harvest/crossref"],
-    ["A run that was retried", `/chains/runs/${firstRunId}`],
-    ["Arrivals", "/arrivals"],
-    ["Webhook deliveries", "/arrivals/deliveries"],
-    ["Where a report comes from", await lineageOfReport(api)],
-    ["Tracked files", "/tracking"],
+interface Page {
+  name: string;
+  path: string;
+}
+
+/** Of the last hour: the whole demo is one bar of a day. */
+const OVERVIEW = "/?range=hour";
+
+/** Without the run if the scenario was cut short. */
+export async function createLinks(api: Api, url: string, firstRunId: string | undefined): Promise<Links> {
+  const { code } = await api.post<{ code: string }>("api/v1/session/links");
+  const pages = [
+    { name: "Overview", path: OVERVIEW },
+    { name: "A source", path: "/harvest/crossref" },
+    ...(firstRunId === undefined ? [] : [{ name: "A retried run", path: `/chains/runs/${firstRunId}` }]),
+    { name: "Arrivals", path: "/arrivals" },
+    { name: "Webhooks", path: "/arrivals/deliveries" },
+    { name: "A report's data", path: await lineageOfReport(api) },
+    { name: "Tracked files", path: "/tracking" },
   ];
-  const links: Link[] = [];
-  for (const [name, path] of pages) {
-    const { code } = await api.post<{ code: string }>("api/v1/session/links");
-    links.push({ name, url: `${url}/login?to=${encodeURIComponent(path)}#${code}` });
-  }
-  return links;
+  return { signIn: `${url}/login?to=${OVERVIEW}#${code}`, pages };
 }
 
 async function lineageOfReport(api: Api): Promise<string> {

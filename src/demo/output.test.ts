@@ -34,7 +34,8 @@ test("lines that are redrawn stay below those that are printed, until they are r
   expect(seen(window.written)).toEqual(["a model runs", "done"]);
 });
 
-test("nothing is redrawn where there is no terminal", () => {
+test("nothing is redrawn, and no line is broken, where there is no terminal", () => {
+  expect(createOutput(terminal(false), {}).columns()).toBe(Number.POSITIVE_INFINITY);
   expect(createOutput(terminal(false), {}).draw).toBeUndefined();
   expect(createOutput(terminal(true), { TERM: "dumb" }).draw).toBeUndefined();
 });

@@ -5,7 +5,7 @@ export interface DemoOutput {
   print(text: string): void;
   /** Redraws the lines at the bottom; undefined where there is no terminal. No lines: removes them. */
   draw: ((lines: readonly string[]) => void) | undefined;
-  /** The width of the terminal. */
+  /** The width of the terminal; infinite where there is none. */
   columns(): number;
 }
 
@@ -22,7 +22,7 @@ const COLUMNS = 80;
 export function createOutput(terminal: Terminal, env: NodeJS.ProcessEnv = process.env): DemoOutput {
   const isDrawable = terminal.isTTY === true && env["TERM"] !== "dumb";
   const screen = createScreen((text) => void terminal.write(text));
-  const columns = () => terminal.columns || COLUMNS;
+  const columns = () => (terminal.isTTY === true ? terminal.columns || COLUMNS : Number.POSITIVE_INFINITY);
   let drawn: readonly string[] = [];
 
   function draw(lines: readonly string[]): void {

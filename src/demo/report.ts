@@ -1,12 +1,23 @@
 /** The output at the end of the demo: a table of the results, the failed checks, and commands to try. */
-import { indent, pairs } from "../cli/common/help.ts";
-import { paint, printable, table } from "../cli/common/output.ts";
+import { stripVTControlCharacters } from "node:util";
+import { indent, wrap } from "../cli/common/help.ts";
+import { displayWidth, paint, printable, table } from "../cli/common/output.ts";
 import { type Check, holds } from "./checks.ts";
-import type { Link } from "./links.ts";
+import type { Links } from "./links.ts";
 
-export function report(checks: readonly Check[], seconds: number): string {
+/** `  3.9 s  orders: fetch is done`, broken at words. */
+export function timed(seconds: number, line: string, columns: number): string {
+  const time = `${seconds.toFixed(1).padStart(5)} s  `;
+  return time + wrap(line, " ".repeat(time.length), columns);
+}
+
+/** Without the column FROM if the table is too wide with it. */
+export function report(checks: readonly Check[], seconds: number, columns: number): string {
   const rows = checks.map((check) => [holds(check) ? "✓" : "✗", check.what, check.found, check.source]);
-  return `\n${table(["", "WHAT HAPPENED", "READ BACK", "FROM"], rows)}\n\n${conclusion(checks, seconds)}`;
+  const whole = table(["", "WHAT HAPPENED", "READ BACK", "FROM"], rows);
+  const isFitting = whole.split("\n").every((row) => displayWidth(stripVTControlCharacters(row)) <= columns);
+  const shown = isFitting ? whole : table(["", "WHAT HAPPENED", "READ BACK"], rows);
+  return `\n${shown}\n\n${conclusion(checks, seconds)}`;
 }
 
 function conclusion(checks: readonly Check[], seconds: number): string {
@@ -30,33 +41,44 @@ export function reportJson(checks: readonly Check[], seconds: number, server: ob
 export interface NextSteps {
   url: string;
   key: string;
-  links: readonly Link[];
+  links: Links;
   /** The newest day of the scenario. */
   opTime: string;
+  columns: number;
 }
 
-export function nextSteps({ url, key, links, opTime }: NextSteps): string {
+/** No line is wider than 80 columns: a link or a command that is broken cannot be copied. */
+export function nextSteps({ url, key, links: { signIn, pages }, opTime, columns }: NextSteps): string {
   // `npm run demo` from a checkout does not put the command on the PATH of other terminals.
   const command = process.env["npm_lifecycle_event"] ? "npx millrace" : "millrace";
+  // Where the link would be broken, it leads to the overview of the last day.
+  const link = signIn.length + 2 <= columns ? signIn : signIn.replace(/\?[^#]*/, "");
   return `
-This Millrace runs until Ctrl-C and then removes all that it created. Days that follow are loaded and harvested meanwhile.
+${wrap("This Millrace runs until Ctrl-C and then removes all that it created. Days that follow are loaded and harvested meanwhile.", "", columns)}
 
-Links into the console, each of which signs in once, within 15 minutes:
+This link signs in to the console once, within 15 minutes:
 
-${pairs(links.map((link) => [link.name, link.url]))}
+  ${link}
 
-${pairs([
-  ["API reference", `${url}/docs`],
-  ["Admin key", key],
-])}
+Then look at these pages of ${url}:
+
+${indent(pages.map(({ name, path }) => `${name.padEnd(NAME_WIDTH)}${path}`))}
+
+The reference of the API is at ${url}/docs.
 
 Three things to try in another terminal:
 
 ${indent([
-  `export MILLRACE_URL=${url} MILLRACE_KEY=${key}`,
-  `${command} arrive ORDERS ${opTime}                        # SALES runs again, and both teams are notified`,
-  `${command} kpi why SALES ${opTime}                        # which run used which arrival, and what would start another`,
-  `${command} chain start orders --op-time ${opTime} --watch # fetch, load and announce, shown live`,
+  `export MILLRACE_URL=${url}`,
+  `export MILLRACE_KEY=${key}`,
+  "# SALES runs again, and both teams are notified",
+  `${command} arrive ORDERS ${opTime}`,
+  "# Which run used which arrival, and what would start another",
+  `${command} kpi why SALES ${opTime}`,
+  "# Fetch, load and announce, shown live",
+  `${command} chain start orders --op-time ${opTime} --watch`,
 ])}
 `;
 }
+
+const NAME_WIDTH = 18;

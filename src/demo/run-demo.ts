@@ -9,7 +9,7 @@ import type { DemoServer } from "./demo-server.ts";
 import { goOn } from "./life.ts";
 import { createLinks } from "./links.ts";
 import type { DemoOutput } from "./output.ts";
-import { nextSteps, report, reportJson } from "./report.ts";
+import { nextSteps, report, reportJson, timed } from "./report.ts";
 import { type Observed, runScenario, type ScenarioContext } from "./scenario.ts";
 import { startShop } from "./shop.ts";
 import { startSources } from "./sources.ts";
@@ -33,8 +33,7 @@ const INTERRUPTED = 130;
 export async function runDemo({ open, once, json, output, stopping }: DemoOptions): Promise<number> {
   const startedAt = performance.now();
   const seconds = () => (performance.now() - startedAt) / 1000;
-  const printLine = (line: string) =>
-    json ? undefined : output.print(`${seconds().toFixed(1).padStart(5)} s  ${line}`);
+  const printLine = (line: string) => (json ? undefined : output.print(timed(seconds(), line, output.columns())));
   const toClose: (() => Promise<void>)[] = [];
   try {
     const shop = await startShop();
@@ -71,12 +70,14 @@ export async function runDemo({ open, once, json, output, stopping }: DemoOption
     const { checks, observed } = await checksOf(context);
     const took = seconds();
     if (once) {
-      output.print(json ? reportJson(checks, took, {}) : report(checks, took));
+      output.print(json ? reportJson(checks, took, {}) : report(checks, took, output.columns()));
     } else {
-      const links = observed ? await createLinks(api, url, observed.firstRunId) : [];
-      const more = { url, key, links, opTime: opTimeOf(newestOf(days.story)) };
+      const links = await createLinks(api, url, observed?.firstRunId);
+      const more = { url, key, links, opTime: opTimeOf(newestOf(days.story)), columns: output.columns() };
       output.print(
-        json ? reportJson(checks, took, { url, key, links }) : `${report(checks, took)}\n${nextSteps(more)}`,
+        json
+          ? reportJson(checks, took, { url, key, ...links })
+          : `${report(checks, took, output.columns())}\n${nextSteps(more)}`,
       );
       if (observed) await goOn(context, observed.chains);
       await aborted(stopping);

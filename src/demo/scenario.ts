@@ -66,9 +66,11 @@ export interface Chains {
 
 /** To the teams that are up. */
 const DELIVERIES_EXPECTED = 12;
+/** SALES to finance and growth, TRAFFIC to growth. */
+const DELIVERIES_OF_FIRST_RUNS = 3;
 
 export async function runScenario(context: ScenarioContext): Promise<Observed> {
-  const { api, printLine, days, shop } = context;
+  const { api, printLine, days, shop, subscribers } = context;
   const opTime = opTimeOf(newestOf(days.story));
   const chains = await define(context);
   await defineSources(context);
@@ -90,6 +92,8 @@ export async function runScenario(context: ScenarioContext): Promise<Observed> {
   const firstRevenue = await values(api, "KD1001", opTime);
   printLine(`revenue ${firstRevenue}; per visit ${await values(api, "KC2001", opTime)}`);
 
+  // In the order of the story: these runs are notified of before the next one begins.
+  await api.waitUntil(async () => subscribers.received().length >= DELIVERIES_OF_FIRST_RUNS);
   printLine("a late order arrives: ORDERS is loaded again");
   shop.addLateOrder(opTime);
   await runChain(api, chains.orders, { opTime });

@@ -67,6 +67,8 @@ export interface QueryResult {
 export interface Engines {
   get(name: string): Engine;
   names(): string[];
+  /** Why the engine cannot parse the SQL, whether its tables exist or not. Only DuckDB tells: the others would have to be asked. */
+  syntaxError(name: string, sql: string): Promise<string | undefined>;
   close(): Promise<void>;
 }
 

@@ -5,6 +5,7 @@ import { didYouMean } from "../kernel/nearest.ts";
 import type { Environment } from "../kernel/secrets/environment-references.ts";
 import { createSlots } from "../kernel/work/slots.ts";
 import { withCredentials } from "./credentials.ts";
+import type { Parser } from "./duckdb/syntax.ts";
 import { type Driver, ENGINE_DEFAULT, type Engine, EngineRefusal, type Engines } from "./engine.ts";
 import { createEngineTables, type EngineTables } from "./engine-tables.ts";
 import { lazyEngine } from "./lazy-engine.ts";
@@ -47,12 +48,19 @@ export function createEngines(settings: EnginesSettings, deps: EnginesDeps): Eng
     );
   }
   const tables = createEngineTables(configured, get);
+  let parser: Promise<Parser> | undefined;
 
   return {
     get,
     names: () => [...engines.keys()],
     tables,
+    async syntaxError(name, sql) {
+      if (get(name).kind !== "duckdb") return undefined;
+      parser ??= import("./duckdb/syntax.ts").then(({ openParser }) => openParser());
+      return (await parser).errorIn(sql);
+    },
     async close() {
+      (await parser)?.close();
       await tables.close();
       await Promise.all([...engines.values()].map((engine) => engine.close()));
     },

@@ -175,10 +175,18 @@ describe("an unknown", () => {
   });
 
   test("stage is 400 with the nearest known one", async () => {
-    expect(await post("/stages/shard-wroker/start", { filename: "f", shard: 0 })).toMatchObject({
-      status: 400,
-      body: { code: "STAGE_UNKNOWN", error: expect.stringContaining("Did you mean `shard-worker`?") },
-    });
+    for (const [word, meant] of [
+      ["shard-wroker", "shard-worker"],
+      ["event-ingests", "event-ingest"],
+    ]) {
+      expect(await post(`/stages/${word}/done`, { filename: "f", shard: 0 })).toMatchObject({
+        status: 400,
+        body: {
+          code: "STAGE_UNKNOWN",
+          error: `There is no stage \`${word}\` here. Use one of \`event-ingest\`, \`shard-splitter\`, \`shard-worker\`, \`mysql-sender\`. Did you mean \`${meant}\`?`,
+        },
+      });
+    }
   });
 
   test("transition is 400 with the known ones", async () => {

@@ -8,7 +8,7 @@ import { didYouMean } from "../kernel/nearest.ts";
 import { trackingError } from "./catalogue.ts";
 import type { LongPoll } from "./long-poll.ts";
 import * as schemas from "./schemas.ts";
-import { FILE_TRANSITIONS, QUEUE_STAGES, type QueueStage, TRANSITIONS } from "./states.ts";
+import { FILE_TRANSITIONS, QUEUE_STAGES, type QueueStage, STAGES, TRANSITIONS } from "./states.ts";
 import { summary } from "./summary.ts";
 import { identity, type Move, type Moved, type Tracking } from "./tracking.ts";
 import { withoutNulls } from "./without-nulls.ts";
@@ -75,7 +75,7 @@ export function trackingRoutes(http: Http, deps: { db: Db; tracking: Tracking; l
       },
     },
     async ({ params, body }) => {
-      const stage = queueStage(params.stage);
+      const stage = shardStage(params.stage);
       const transition = oneOf(TRANSITIONS, params.transition, (allowed, hint) =>
         unknownTransition(stage, params.transition, allowed, hint),
       );
@@ -232,8 +232,12 @@ function oneOf<Word extends string>(
   problem: (allowed: string, hint: string) => ApiError,
 ): Word {
   const known = words.find((candidate) => candidate === word);
-  if (known === undefined) throw problem(words.map((name) => `\`${name}\``).join(", "), didYouMean(word, words));
+  if (known === undefined) throw problem(namesOf(words), didYouMean(word, words));
   return known;
+}
+
+function namesOf(words: readonly string[]): string {
+  return words.map((name) => `\`${name}\``).join(", ");
 }
 
 function queueStage(word: string): QueueStage {
@@ -241,6 +245,13 @@ function queueStage(word: string): QueueStage {
     const hint = word === "event-ingest" ? " Event-ingest applies to a whole file and has no queue." : near;
     return trackingError("STAGE_UNKNOWN", { stage: word }, { allowed, hint });
   });
+}
+
+/** Of a route beside that of `event-ingest`. */
+function shardStage(word: string): QueueStage {
+  const stage = QUEUE_STAGES.find((known) => known === word);
+  if (stage !== undefined) return stage;
+  throw trackingError("STAGE_UNKNOWN", { stage: word }, { allowed: namesOf(STAGES), hint: didYouMean(word, STAGES) });
 }
 
 function unknownTransition(stage: string, transition: string, allowed: string, hint: string): ApiError {

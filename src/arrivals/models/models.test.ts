@@ -163,12 +163,17 @@ describe("a model is refused", () => {
     [
       "with an unknown engine",
       { engine: "duckbd" },
-      "There is no engine `duckbd`. Did you mean `duckdb`? Known: duckdb, warehouse.",
+      "The field `engine`: there is no engine `duckbd`. Did you mean `duckdb`? Known: duckdb, warehouse.",
     ],
     [
       "with an unknown time zone",
       { timeZone: "Europe/Berlim" },
-      "There is no time zone `Europe/Berlim` (did you mean `Europe/Berlin`?).",
+      "The field `timeZone`: there is no time zone `Europe/Berlim` (did you mean `Europe/Berlin`?).",
+    ],
+    [
+      "with SQL that DuckDB cannot parse",
+      { sql: "select 1;\nselec 2" },
+      'The field `sql` cannot be parsed: syntax error at or near "selec" in line 2.',
     ],
     [
       "with a table twice",

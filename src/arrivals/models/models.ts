@@ -1,6 +1,6 @@
 /** The use cases of models: define, publish, unpublish, delete. */
 
-import { ENGINE_DEFAULT } from "../../engines/index.ts";
+import { ENGINE_DEFAULT, type Engines } from "../../engines/index.ts";
 import { type Actor, audit } from "../../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../../kernel/data/dry-run.ts";
@@ -77,8 +77,7 @@ export interface ModelsDeps {
   wake: Wake;
   hints: ArrivalsHints;
   clock: Clock;
-  /** The configured engines. */
-  engineNames: () => string[];
+  engines: Pick<Engines, "names" | "syntaxError">;
   chains: Names;
   /** The name under which a table is stored and compared. */
   tableName: (given: string) => string;
@@ -98,7 +97,7 @@ export function createModels({
   wake,
   hints,
   clock,
-  engineNames,
+  engines,
   chains,
   tableName,
   timeoutSeconds,
@@ -152,8 +151,9 @@ export function createModels({
     async put(modelId, given, actor, options = FOR_REAL) {
       const named = given.dependencies.map((one) => ({ ...one, table: tableName(one.table) }));
       const input = { ...given, dependencies: named };
-      const problem = problemOf(input, engineNames());
+      const problem = problemOf(input);
       if (problem !== undefined) throw invalid(problem);
+      if (input.sql !== undefined) await refuseSql(input.sql, input.engine ?? ENGINE_DEFAULT, engines);
       if (input.chain !== undefined) await refuseUnknownChain(input.chain, chains);
       const model = modelWriteOf(modelId, input);
       const dependencies = input.dependencies.map(dependencyRow);
@@ -248,17 +248,11 @@ function dependencyRow(dependency: DependencyInput) {
 }
 
 /** The first problem of a model, as a sentence without its full stop. */
-function problemOf(
-  { sql, chain, engine, grain, timeZone, dependencies, expect }: ModelInput,
-  engines: string[],
-): string | undefined {
+function problemOf({ sql, chain, engine, grain, timeZone, dependencies, expect }: ModelInput): string | undefined {
   if ((sql === undefined) === (chain === undefined)) return "A model has either `sql` or a `chain`, and not both";
   if (engine !== undefined && chain !== undefined) return "A model that runs a `chain` has no `engine`";
-  if (engine !== undefined && !engines.includes(engine)) {
-    return `There is no engine \`${engine}\`.${didYouMean(engine, engines)} Known: ${engines.join(", ")}`;
-  }
   const zoneProblem = timeZone === undefined ? undefined : wrongTimeZone(timeZone);
-  if (zoneProblem !== undefined) return zoneProblem;
+  if (zoneProblem !== undefined) return `The field \`timeZone\`: ${zoneProblem.replace(/^T/, "t")}`;
   const checkProblem = expect ? problemOfExpect(expect) : undefined;
   if (checkProblem !== undefined) return checkProblem;
   const seen = new Set<string>();
@@ -274,6 +268,16 @@ function problemOf(
     if ("problem" in parsed) return `${where}: ${parsed.problem}`;
   }
   return undefined;
+}
+
+async function refuseSql(sql: string, engine: string, engines: ModelsDeps["engines"]): Promise<void> {
+  const names = engines.names();
+  if (!names.includes(engine)) {
+    const known = `${didYouMean(engine, names)} Known: ${names.join(", ")}`;
+    throw invalid(`The field \`engine\`: there is no engine \`${engine}\`.${known}`);
+  }
+  const problem = await engines.syntaxError(engine, sql);
+  if (problem !== undefined) throw invalid(`The field \`sql\` cannot be parsed: ${problem}`);
 }
 
 async function refuseUnknownChain(chain: string, chains: Names): Promise<void> {

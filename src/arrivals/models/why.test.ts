@@ -13,6 +13,10 @@ const held = (from: string, kpiId = "KD1001") => ({
   kpis: [kpiId],
 });
 const RUN = "POST /api/v1/kpi/models/M:run";
+const AFTER_FAILURE = [
+  "If its SQL is at fault: correct it (PUT /api/v1/kpi/models/M), then run it again.",
+  "POST /api/v1/kpi/models/M:retry.",
+];
 
 describe("the verdict", () => {
   test("of a model that is not published", async () => {
@@ -111,12 +115,12 @@ describe("the verdict", () => {
     const { id } = await kpis.reaches("M", "RUNNING");
     expect(await kpis.why("M")).toMatchObject({
       state: "running",
-      verdict: `It is running, as run ${id}.`,
+      verdict: "It is running, as generation 1.",
       tables: [{ consumedBy: { taskId: id, generation: 1 } }],
     });
     await kpis.arriveAsync("T");
     expect(await kpis.why("M")).toMatchObject({
-      verdict: `It is running, as run ${id}. Something arrived meanwhile, so it will run again.`,
+      verdict: "It is running, as generation 1. Something arrived meanwhile, so it will run again.",
       tables: [{ consumedBy: null }],
     });
   });
@@ -125,9 +129,9 @@ describe("the verdict", () => {
     const gate = await kpis.gate();
     await kpis.publish("M", { ...held(gate.from), rerun: "ignore" });
     await kpis.arriveAsync("T");
-    const { id } = await kpis.reaches("M", "RUNNING");
+    await kpis.reaches("M", "RUNNING");
     await kpis.arriveAsync("T");
-    expect((await kpis.why("M")).verdict).toBe(`It is running, as run ${id}. Something arrived meanwhile.`);
+    expect((await kpis.why("M")).verdict).toBe("It is running, as generation 1. Something arrived meanwhile.");
   });
 
   test.each([
@@ -140,7 +144,7 @@ describe("the verdict", () => {
     const { id } = await kpis.reaches("M", "SUCCESS");
     expect(await kpis.why("M")).toMatchObject({
       state: "idle",
-      verdict: `It has used everything that has arrived, in run ${id}.`,
+      verdict: "It has used everything that has arrived, in generation 1.",
       wouldRun,
       tables: [{ consumedBy: { taskId: id, generation: 1 } }],
       runs: [{ id, status: "SUCCESS", computeCount: 1 }],
@@ -150,13 +154,14 @@ describe("the verdict", () => {
   test("of one that has used everything, and failed when it was run again by hand", async () => {
     await kpis.publish("M");
     await kpis.arrive("T");
-    const { id } = await kpis.reaches("M", "SUCCESS");
     await kpis.define("M", { sql: "select * from nowhere" });
     await kpis.post("/models/M:run", { opTime: TODAY });
-    const { verdict } = await kpis.why("M");
+    const { verdict, wouldRun, tables } = await kpis.why("M");
     expect(verdict).toMatch(
-      new RegExp(`^It has used everything that has arrived, in run ${id}. Its last run failed: .*nowhere`),
+      /^Its last run, generation 2, failed; generation 1 has used everything that has arrived, and its values stay\. The error: .*nowhere/,
     );
+    expect(wouldRun).toEqual([...AFTER_FAILURE, "Any of its tables arriving again."]);
+    expect(tables).toMatchObject([{ consumedBy: { generation: 2 } }]);
   });
 
   test("of one with rerun: ask or rerun: ignore", async () => {
@@ -181,8 +186,8 @@ describe("the verdict", () => {
     const { message, id } = await kpis.reaches("M", "FAILED");
     expect(await kpis.why("M")).toMatchObject({
       state: "idle",
-      verdict: `Its last run failed: ${message}`,
-      wouldRun: ["Any of its tables arriving again.", `${RUN}.`],
+      verdict: `Its last run, generation 1, failed: ${message}`,
+      wouldRun: [...AFTER_FAILURE, "Any of its tables arriving again."],
       tables: [{ consumedBy: { taskId: id } }],
     });
   });

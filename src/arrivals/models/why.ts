@@ -11,7 +11,7 @@ import { servedRoles } from "../../kernel/work/session.ts";
 import { formulaOf, readParts } from "../kpis/computed.ts";
 import { evaluateFormula } from "../kpis/formula.ts";
 import { decide, keyOf, type Need, type Verdict } from "../runs/decide.ts";
-import { arrivedOf, type KnownModel, knownModels, needsOf } from "../runs/needs.ts";
+import { arrivedOf, knownModels, needsOf } from "../runs/needs.ts";
 import { type InstanceState, isUnderWay, MODEL_STATES } from "../runs/states.ts";
 import { findRetracted, type Retracted } from "../store/arrivals.ts";
 import { findInstances, type InstanceRow } from "../store/instances.ts";
@@ -106,8 +106,8 @@ export async function explain(db: Db, clock: Clock, modelId: string, opTime: str
   const retry = nextAttempt(row, instance);
   const words = {
     ...(retry
-      ? sentencesOfRetry(modelId, retry, runs[0])
-      : sentencesOf(model, instance, isTimed(verdict, instance) ? verdict : { kind: "ready" }, runs)),
+      ? sentencesOfRetry(row, retry, runs[0])
+      : sentencesOf(row, instance, isTimed(verdict, instance) ? verdict : { kind: "ready" }, runs)),
     ...(await unserved(db, instance)),
   };
   return {
@@ -129,11 +129,31 @@ function nextAttempt({ retry }: ModelRow, instance: InstanceRow | undefined): Ne
   return { attempt, maxAttempts: Math.max(policyOf(retry).maxAttempts, attempt), at: instance.due_at };
 }
 
-function sentencesOfRetry(modelId: string, { attempt, maxAttempts, at }: NextAttempt, last: TaskRow | undefined) {
+function sentencesOfRetry(model: ModelRow, { attempt, maxAttempts, at }: NextAttempt, last: TaskRow | undefined) {
   return {
     verdict: `Attempt ${attempt} of ${maxAttempts} begins at ${at.toISOString()}. The last one failed: ${last?.message ?? "?"}`,
-    wouldRun: ["The end of that wait.", "Any of its tables arriving again.", `POST /api/v1/kpi/models/${modelId}:run.`],
+    wouldRun: [
+      "The end of that wait.",
+      ARRIVES_AGAIN,
+      `A change of the model, such as ${model.sql === null ? "another chain" : "corrected SQL"} (PUT ${pathOf(model)}).`,
+      `POST ${pathOf(model)}:run.`,
+    ],
   };
+}
+
+const ARRIVES_AGAIN = "Any of its tables arriving again.";
+
+function pathOf({ model_id: modelId }: ModelRow): string {
+  return `/api/v1/kpi/models/${modelId}`;
+}
+
+/** A change of the model alone runs nothing. */
+function stepsAfterFailure(model: ModelRow): string[] {
+  const correct =
+    model.sql === null
+      ? `If its chain \`${model.chain}\` is at fault: correct that, then run the model again.`
+      : `If its SQL is at fault: correct it (PUT ${pathOf(model)}), then run it again.`;
+  return [correct, `POST ${pathOf(model)}:retry.`];
 }
 
 const ROLE_OF_STATE: Partial<Record<InstanceState, Role>> = {
@@ -163,14 +183,14 @@ function isTimed({ kind }: Verdict, instance: InstanceRow | undefined): boolean 
 
 /** The verdict in words, and what would make it run. */
 function sentencesOf(
-  { model_id: modelId, state, rerun }: KnownModel,
+  model: ModelRow,
   instance: InstanceRow | undefined,
   verdict: Verdict,
   runs: readonly TaskRow[],
 ): { verdict: string; wouldRun: string[] } {
+  const { state, rerun } = model;
   const [last] = runs;
-  const failure = last?.status === "FAILED" ? `Its last run failed: ${last.message}` : "";
-  const byHand = `POST /api/v1/kpi/models/${modelId}:run`;
+  const byHand = `POST ${pathOf(model)}:run`;
   if (state !== MODEL_STATES.published) {
     return {
       verdict: "The model is not published, so arrivals do not run it.",
@@ -181,7 +201,7 @@ function sentencesOf(
     const next = rerun === "auto" ? ", so it will run again" : "";
     const more = instance.again ? ` Something arrived meanwhile${next}.` : "";
     const chain = instance.state === "parked" ? `, and waits for run ${last?.chain_run_id ?? "?"} of its chain` : "";
-    return { verdict: `It is running, as run ${last?.id ?? "?"}${chain}.${more}`, wouldRun: [] };
+    return { verdict: `It is running, as generation ${last?.generation ?? "?"}${chain}.${more}`, wouldRun: [] };
   }
   if (instance?.state === "ready") return { verdict: "It is ready and waits for a free worker.", wouldRun: [] };
   switch (verdict.kind) {
@@ -211,23 +231,37 @@ function sentencesOf(
       };
     case "nothing new": {
       const success = runs.find(({ status }) => status === "SUCCESS");
+      const again = rerun === "auto" ? [ARRIVES_AGAIN] : [];
+      if (last?.status === "FAILED") {
+        const used = `${success ? `generation ${success.generation}` : "an earlier one"} has used everything that has arrived`;
+        return {
+          // The message comes last, because it may have several lines.
+          verdict: `${lastFailed(last)}; ${used}, and its values stay. The error: ${last.message}`,
+          wouldRun: [...stepsAfterFailure(model), ...again],
+        };
+      }
+      const inGeneration = success ? `, in generation ${success.generation}` : "";
       return {
-        verdict:
-          `It has used everything that has arrived, in run ${success?.id ?? "?"}. ${failure || warningOf(success)}`.trimEnd(),
-        wouldRun: [rerun === "auto" ? "Any of its tables arriving again." : "", `${byHand}.`].filter(Boolean),
+        verdict: `It has used everything that has arrived${inGeneration}. ${warningOf(success)}`.trimEnd(),
+        wouldRun: [...again, `${byHand}.`],
       };
     }
     case "ready":
-      return failure
+      return last?.status === "FAILED"
         ? {
-            verdict: failure,
-            wouldRun: ["Any of its tables arriving again.", `${byHand}.`],
+            verdict: `${lastFailed(last)}: ${last.message}`,
+            wouldRun: [...stepsAfterFailure(model), ARRIVES_AGAIN],
           }
         : {
             verdict: "All tables have arrived, but before the model was published or last changed.",
-            wouldRun: ["Any of its tables arriving again.", `${byHand}, or :backfill for a range.`],
+            wouldRun: [ARRIVES_AGAIN, `${byHand}, or :backfill for a range.`],
           };
   }
+}
+
+/** Attempts of one run share its generation. */
+function lastFailed({ generation }: TaskRow): string {
+  return `Its last run, generation ${generation}, failed`;
 }
 
 function warningOf(success: TaskRow | undefined): string {

@@ -70,8 +70,9 @@ function paragraphs(text: string): string {
     .join("\n\n");
 }
 
-function wrap(text: string, indentation = ""): string {
-  const width = Math.min(LINE_WIDTH_MAX, process.stdout.columns ?? LINE_WIDTH_MAX) - indentation.length;
+/** Breaks lines at words. The first one is `indentation.length` shorter too, for what stands before it. */
+export function wrap(text: string, indentation = "", columns = helpWidth()): string {
+  const width = columns - indentation.length;
   const rows: string[] = [];
   for (const word of text.split(" ")) {
     const row = rows.at(-1);
@@ -79,6 +80,10 @@ function wrap(text: string, indentation = ""): string {
     else rows[rows.length - 1] = `${row} ${word}`;
   }
   return rows.join(`\n${indentation}`);
+}
+
+function helpWidth(): number {
+  return Math.min(LINE_WIDTH_MAX, process.stdout.columns ?? LINE_WIDTH_MAX);
 }
 
 function lines(text: string): string[] {

@@ -154,6 +154,16 @@ test.each(["--yes", "--dry-run"])(
       /^\S+kpi\.yaml:8:37: models\.M\w+\.dependencies\[1\]: .*`PT6H`.*\[VALIDATION_FAILED\]\n\S+kpi\.yaml:11:3: indicators\.D\w+: [^]*\nNothing was changed\. /,
     );
     expect((await server.api.get(`/api/v1/kpi/indicators/A${own}`)).status).toBe(404);
+    const zone = "grain: day\n    timeZone: Europe/Berlim";
+    const two = await apply(ORDERS.replace("grain: day", zone).replace("from range", "form range("), flag);
+    expect(two.stderr).toMatch(
+      /^\S+kpi\.yaml:5:5: models\.M\w+\.timeZone: The field `timeZone`: there is no time zone/,
+    );
+    const sql = await apply(ORDERS.replace("from range", "form range("), flag);
+    expect(sql).toMatchObject({ exit: 2, stdout: "" });
+    expect(sql.stderr).toMatch(
+      /^\S+kpi\.yaml:5:5: models\.M\w+\.sql: The field `sql` cannot be parsed: .* in line 2\. /,
+    );
     const field = await apply(ORDERS.replace("DW_B", "X".repeat(300)), "--json");
     expect(field.stderr).toMatch(/kpi\.yaml:8:39: models\.M\w+\.dependencies\[1\]\.table: The field/);
     expect(JSON.parse(field.stdout)).toMatchObject({

@@ -1,7 +1,7 @@
 /** `millrace arrive`: announces that a table has arrived, as the last step of its load. */
 import { inOneLine } from "../chain/run-text.ts";
-import type { Request } from "../common/client.ts";
-import { clientCommand } from "../common/client-command.ts";
+import { Refusal, type Request } from "../common/client.ts";
+import { serverCommand } from "../common/client-command.ts";
 import type { Given } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import { type Cell, printable, table } from "../common/output.ts";
@@ -9,31 +9,32 @@ import { type Arrival, remarksOf, type Triggered } from "./api.ts";
 
 /** The maximum of `arrivals.waitSeconds`. */
 const WAIT_SECONDS_MAX = 300;
+const ASYNC = "respond-async";
 
-export const arrive = clientCommand<Arrival>({
+export const arrive = serverCommand<Arrival>({
   summary: "Announce that a table has arrived, and run the models that wait for it",
   details: `Waits for the triggered models, up to the server's limit (arrivals.waitSeconds, 30 s by default); models that take longer
 continue and are shown as RUNNING. Announcing the same table again means that it was loaded again, and its models run again; with
 --key, repeated calls are one arrival.
 
-The exit code is 1 if a model that was triggered has failed.`,
+An opTime that fits none of the models that depend on the table, such as 2025-12-19 for one whose grain is day, is refused, and nothing
+is recorded; --force announces it all the same. The exit code is 1 if a model that was triggered has failed.`,
   args: "TABLE OPTIME",
   flags: [
     { usage: "--key <text>", description: "Repeated calls with the same key are one arrival." },
     { usage: "--no-wait", description: "Do not wait for the models." },
+    { usage: "--force", description: "Announce it even if its opTime fits no model that depends on the table." },
   ],
   examples: [
     "millrace arrive DW_FACT_ORDER_D 20251219",
     "millrace arrive DW_FACT_ORDER_D 20251219 --key load-4711 --no-wait",
   ],
-  request(given) {
-    const key = given.maybeText("--key");
-    return {
-      method: "POST",
-      path: "api/open/kpi/srcTableComplete",
-      body: { srcTableName: given.text("TABLE"), opTime: given.text("OPTIME") },
-      ...waiting(given, key === undefined ? {} : { "idempotency-key": key }),
-    };
+  async execute(client, given) {
+    try {
+      return await client.call(requestOf(given));
+    } catch (error) {
+      throw error instanceof Refusal ? error.withMessage(error.message.replace(...FORCE_HINT)) : error;
+    }
   },
   show(arrival, given) {
     const what = `${printable(given.text("TABLE"))} has arrived for ${printable(given.text("OPTIME"))}.`;
@@ -48,9 +49,35 @@ The exit code is 1 if a model that was triggered has failed.`,
   exitCode: ({ triggeredModels }) => exitCodeOf(triggeredModels),
 });
 
+/** What the server calls the flag. */
+const STRICT = "handling=strict";
+const FORCE_HINT = [
+  `Without \`Prefer: ${STRICT}\` it is recorded all the same`,
+  "With `--force` it is announced all the same",
+] as const;
+
+function requestOf(given: Given): Request {
+  const key = given.maybeText("--key");
+  return {
+    method: "POST",
+    path: "api/open/kpi/srcTableComplete",
+    body: { srcTableName: given.text("TABLE"), opTime: given.text("OPTIME") },
+    ...waiting(given, {
+      ...(key === undefined ? {} : { "idempotency-key": key }),
+      ...(given.isOn("--force") ? {} : { prefer: STRICT }),
+    }),
+  };
+}
+
 /** The headers and time limit for waiting on models. */
-export function waiting(given: Given, headers: Request["headers"] = {}): Pick<Request, "headers" | "waitSeconds"> {
-  if (given.isOn("--no-wait")) return { headers: { ...headers, prefer: "respond-async" } };
+export function waiting(
+  given: Given,
+  headers: NonNullable<Request["headers"]> = {},
+): Pick<Request, "headers" | "waitSeconds"> {
+  if (given.isOn("--no-wait")) {
+    const { prefer } = headers;
+    return { headers: { ...headers, prefer: prefer === undefined ? ASYNC : `${prefer}, ${ASYNC}` } };
+  }
   return { headers, waitSeconds: WAIT_SECONDS_MAX };
 }
 

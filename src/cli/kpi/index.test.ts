@@ -61,8 +61,8 @@ Computed indicators without a value:
   const second = await millrace("arrive", "DW_B", "20251219", "--key", "load-1");
   expect(second.stdout).toMatch(/\nORDERS +20251219 +SUCCESS +2 +2\n/);
   const has = (await millrace("kpi", "why", "ORDERS", "20251219")).stdout;
-  expect(has).toMatch(/^ORDERS for 20251219: It has used everything that has arrived, in run (\d+)\.\n/);
-  expect(has).toMatch(/^DW_B +20251219 +\S+ +run \d+$/m);
+  expect(has).toMatch(/^ORDERS for 20251219: It has used everything that has arrived, in generation 1\.\n/);
+  expect(has).toMatch(/^DW_B +20251219 +\S+ +generation 1$/m);
   expect(has).toMatch(/^RUN +GENERATION +STATUS .*\n\d+ +1 +SUCCESS +\S+ +\S+ +2 +2 +DW_B 20251219$/m);
   expect(has).toContain("\n  - `millrace kpi run ORDERS 20251219`.\n");
   const repeated = await millrace("arrive", "DW_B", "20251219", "--key", "load-1", "--json");
@@ -106,9 +106,14 @@ ORDERS    ·  ✓  ·
 test("a model that fails is exit code 1, and `why` shows the error of its engine", async () => {
   const { exit, stdout } = await millrace("arrive", "DW_BROKEN", "x1");
   expect({ exit, stdout }).toMatchObject({ exit: 1, stdout: expect.stringMatching(/^BROKEN +x1 +FAILED +.*kpi_id/m) });
-  expect((await millrace("kpi", "why", "BROKEN", "x1")).stdout).toMatch(
-    /^BROKEN for x1: Its last run failed: .*kpi_id/,
-  );
+  const failed = (await millrace("kpi", "why", "BROKEN", "x1")).stdout;
+  expect(failed).toMatch(/^BROKEN for x1: Its last run, generation 1, failed: .*kpi_id/);
+  expect(failed).toMatch(/^DW_BROKEN +x1 +\S+ +generation 1, which failed$/m);
+  expect(failed).toContain(`What would make it run:
+  - If its SQL is at fault: correct it (\`millrace kpi apply\`), then run it again.
+  - \`millrace kpi retry BROKEN x1\`.
+  - Any of its tables arriving again.
+`);
   const again = await millrace("kpi", "run", "BROKEN", "x1");
   expect({ exit: again.exit, stdout: again.stdout }).toMatchObject({
     exit: 1,
@@ -156,6 +161,17 @@ test("a table that no model needs is recorded, and a wrong opTime refused", asyn
     "DW_NOBODY has arrived for 20251219. No model depends on it.\n",
   );
   expect((await millrace("kpi", "arrivals", "DW_NOBODY")).stdout).toContain("DW_NOBODY  20251219");
-  expect((await millrace("arrive", "DW_B", "spring")).stdout).toMatch(/^DW_B has arrived for spring\. .*opTime.*\n$/);
+  const mistyped = await millrace("arrive", "DW_B", "2025-12-19", "--no-wait");
+  expect({ exit: mistyped.exit, stdout: mistyped.stdout, stderr: mistyped.stderr }).toEqual({
+    exit: 2,
+    stdout: "",
+    stderr:
+      "`DW_B` arrives for days (yyyyMMdd), which `2025-12-19` is not (did you mean `20251219`?). " +
+      "With `--force` it is announced all the same. [VALIDATION_FAILED]\n",
+  });
+  expect((await millrace("kpi", "arrivals", "--op-time", "2025-12-19")).stdout).not.toContain("DW_B");
+  expect((await millrace("arrive", "DW_B", "spring", "--force")).stdout).toMatch(
+    /^DW_B has arrived for spring\. .*opTime.*\n$/,
+  );
   expect(await millrace("arrive", "DW_A", "the day")).toMatchObject({ exit: 2, stdout: "" });
 });

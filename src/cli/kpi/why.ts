@@ -40,7 +40,13 @@ export const why = clientCommand<Explanation>({
     const { modelId, opTime, verdict, tables, runs, wouldRun, computed } = explanation;
     return sections([
       ["", `${paint("bold", `${printable(modelId)} for ${printable(opTime)}:`)} ${inLines(verdict)}`],
-      ["", table(["TABLE", "OPTIME", "ARRIVED", "USED BY"], tables.map(tableRow))],
+      [
+        "",
+        table(
+          ["TABLE", "OPTIME", "ARRIVED", "USED BY"],
+          tables.map((one) => tableRow(one, runs)),
+        ),
+      ],
       // Empty columns are omitted, and these have the same value in every row.
       ["Runs", runs.length === 0 ? "" : runTable(runs.map((run) => ({ ...run, modelId: "", opTime: "" })))],
       ["What would make it run", indent(wouldRun.map((one) => `- ${asCommand(printable(one), explanation)}`))],
@@ -52,9 +58,14 @@ export const why = clientCommand<Explanation>({
   },
 });
 
-function tableRow({ table: name, opTime, optional, missing, arrivedAt, consumedBy }: TableSeen): string[] {
+function tableRow(
+  { table: name, opTime, optional, missing, arrivedAt, consumedBy }: TableSeen,
+  runs: readonly Task[],
+): string[] {
   const arrived = missing ? `missing${optional ? ", but optional" : ""}` : (toSeconds(arrivedAt) ?? "");
-  return [name, opTime, arrived, consumedBy ? `run ${consumedBy.taskId}` : ""];
+  const hasFailed = runs.some(({ id, status }) => id === consumedBy?.taskId && status === "FAILED");
+  const usedBy = consumedBy ? `generation ${consumedBy.generation}${hasFailed ? ", which failed" : ""}` : "";
+  return [name, opTime, arrived, usedBy];
 }
 
 /** The message of a failed run may have several lines. */
@@ -64,7 +75,11 @@ function inLines(text: string): string {
 
 /** Replaces API calls in the server's text by commands. */
 function asCommand(text: string, { modelId, opTime }: Explanation): string {
-  const command = printable(`millrace kpi run ${modelId} ${opTime}`);
-  const call = printable(`POST /api/v1/kpi/models/${modelId}:run`);
-  return text.replace(`${call} with \`force: true\``, `\`${command} --force\``).replace(call, `\`${command}\``);
+  const path = printable(`/api/v1/kpi/models/${modelId}`);
+  const command = (name: string) => printable(`millrace kpi ${name} ${modelId} ${opTime}`);
+  return text
+    .replace(`POST ${path}:run with \`force: true\``, `\`${command("run")} --force\``)
+    .replace(`POST ${path}:run`, `\`${command("run")}\``)
+    .replace(`POST ${path}:retry`, `\`${command("retry")}\``)
+    .replace(`PUT ${path}`, "`millrace kpi apply`");
 }

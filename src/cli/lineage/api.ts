@@ -45,14 +45,18 @@ export interface LineageEvent {
 export type CutReason = "NODES" | "EDGES" | "TIME";
 
 export const TENANT_FLAG: Flag = {
-  usage: "--tenant <id>",
-  description: "The tenant. Optional if the key has a tenant, or if there is only one.",
+  usage: "--tenant <tenant>",
+  description: "The id or the code of the tenant. Optional if the key has a tenant, or if there is only one.",
 };
 
-/** The tenant of `--tenant`, or the only one that the key can see. */
+const ID = /^\d+$/;
+/** More than tenants whose code or name contains the code of another. */
+const NAMESAKES_MAX = 200;
+
+/** The id of the tenant of `--tenant`, or of the only one that the key can see. */
 export async function tenantOf(client: Client, given: Given): Promise<string> {
   const named = given.maybeText("--tenant");
-  if (named !== undefined) return named;
+  if (named !== undefined) return ID.test(named) ? named : idOf(client, named);
   const { items, total } = await client.call<Page<Tenant>>({
     method: "GET",
     path: "api/v1/lineage/tenants",
@@ -66,6 +70,20 @@ export async function tenantOf(client: Client, given: Given): Promise<string> {
   if (total === 1) return String(only.id);
   const advice = "`millrace lineage tenants` lists them.";
   throw new OperatorError(`There are ${total} tenants: choose one with --tenant. ${advice}`, EXIT.usage);
+}
+
+async function idOf(client: Client, code: string): Promise<string> {
+  const { items } = await client.call<Page<Tenant>>({
+    method: "GET",
+    path: "api/v1/lineage/tenants",
+    query: { q: code, size: NAMESAKES_MAX },
+  });
+  const found = items.find((tenant) => tenant.code === code);
+  if (found) return String(found.id);
+  throw new OperatorError(
+    `There is no tenant with the code \`${code}\`. \`millrace lineage tenants\` lists them.`,
+    EXIT.notFound,
+  );
 }
 
 /** Calls `/tenants/ID/...` for the chosen tenant. */

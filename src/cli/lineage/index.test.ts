@@ -170,6 +170,11 @@ Send the full sync, then apply the stored events:
       stderr: "There are 4 tenants: choose one with --tenant. `millrace lineage tenants` lists them.\n",
     });
     expect((await admin("stats", "--tenant", "7")).exit).toBe(0);
+    expect((await admin("stats", "--tenant", "nine")).exit).toBe(0);
+    expect(await admin("stats", "--tenant", "nobody")).toMatchObject({
+      exit: 4,
+      stderr: "There is no tenant with the code `nobody`. `millrace lineage tenants` lists them.\n",
+    });
     expect((await millrace("stats", "--tenant", "8")).exit).toBe(4);
   });
 });

@@ -243,6 +243,10 @@ describe("start, done, fail, retry", () => {
       exit: 2,
       stderr: expect.stringMatching(/^SHARD is missing/),
     });
+    expect(await millrace("done", "event-ingests", name)).toMatchObject({
+      exit: 2,
+      stderr: expect.stringMatching(/^SHARD is missing: .* Did you mean `event-ingest`\?/),
+    });
     expect(await millrace("done", "shard-worker", name, "x")).toMatchObject({ exit: 2 });
     expect(await millrace("done", "shard-worker", name, "7")).toMatchObject({
       exit: 4,

@@ -1,6 +1,7 @@
 /** The commands of `millrace pipeline` that change the status of a shard, or of a whole file in event-ingest. */
 
 import { OperatorError } from "../../kernel/errors.ts";
+import { didYouMean } from "../../kernel/nearest.ts";
 import { counted } from "../../kernel/text/sentences.ts";
 import { pathTo, type Request } from "../common/client.ts";
 import { clientCommand } from "../common/client-command.ts";
@@ -60,7 +61,8 @@ function moveRequest(transition: string, given: Given): Request {
     throw new OperatorError(`${WHOLE_FILE_STAGE} concerns the whole file: leave out the shard.`, EXIT.usage);
   }
   if (stage !== WHOLE_FILE_STAGE && shard === undefined) {
-    throw new OperatorError("SHARD is missing: write the number of the shard after the file name.", EXIT.usage);
+    const hint = didYouMean(stage, [WHOLE_FILE_STAGE]);
+    throw new OperatorError(`SHARD is missing: write the number of the shard after the file name.${hint}`, EXIT.usage);
   }
   return {
     method: "POST",
