@@ -90,7 +90,7 @@ export function WhyDrawer({ modelId, opTime, onClose }: WhyDrawerProps) {
 
 /** Without the calls of the API: the button above makes them. */
 function steps({ wouldRun }: ModelWhy): readonly string[] {
-  return wouldRun.filter((step) => !step.startsWith("POST "));
+  return wouldRun.filter((step) => !step.startsWith("POST ")).map((step) => step.replace(/ \(PUT [^)]*\)/, ""));
 }
 
 function Tables({ why }: { why: ModelWhy }) {
@@ -116,7 +116,7 @@ function Tables({ why }: { why: ModelWhy }) {
                   <Time at={one.arrivedAt} />
                   <span>{text.sequence(one.sequence ?? "")}</span>
                   <span>{text.by(one.announcedBy ?? shared.unknown)}</span>
-                  <span>{one.consumedBy ? text.usedBy(one.consumedBy.taskId) : text.notUsed}</span>
+                  <span>{one.consumedBy ? text.usedBy(one.consumedBy.generation) : text.notUsed}</span>
                 </>
               )}
               {one.missing && one.usualAt !== null && <Expected at={one.usualAt} />}
@@ -166,14 +166,13 @@ function Runs({ runs }: { runs: readonly Run[] }) {
           <li key={run.id} className={styles.item}>
             <span className={styles.pair}>
               <StateMark state={RUN_STATES[run.status]} />
-              <span>{text.runNo(run.id)}</span>
+              <span>{text.generationNo(run.generation)}</span>
               {run.attempt > 1 && <span className={styles.soft}>{text.attempt(run.attempt)}</span>}
               <Time at={run.startTime} />
               {run.endTime !== null && (
                 <span className={styles.soft}>{durationText(Date.parse(run.endTime) - Date.parse(run.startTime))}</span>
               )}
               <span className={styles.soft}>{startedBy(text, run)}</span>
-              {run.generation > 1 && <span className={styles.soft}>{text.generationNo(run.generation)}</span>}
             </span>
             {run.message !== null && <span className={styles.reason}>{run.message}</span>}
           </li>
