@@ -232,12 +232,13 @@ export const streamState = {
   },
 };
 
-/** When the oldest of what is shown and may change was read, by the clock of the browser. */
-export function readSince(): number {
+/** How long ago the oldest of what is shown and may change was read. */
+export function readAgeMs(): number {
   const shown = queryClient
     .getQueryCache()
     .findAll({ type: "active", predicate: (query) => watchesOf(query).length > 0 });
-  return Math.min(Date.now(), ...shown.map(({ state: { dataUpdatedAt } }) => dataUpdatedAt).filter((at) => at > 0));
+  const now = Date.now();
+  return now - Math.min(now, ...shown.map(({ state: { dataUpdatedAt } }) => dataUpdatedAt).filter((at) => at > 0));
 }
 
 /** After the rev of the first reply. Returns what ends it. */

@@ -32,7 +32,9 @@ export default function CommandMenu({ onClose }: { onClose(): void }) {
   const entries = [...pages, ...found];
   const options = useRef<HTMLDivElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
-  useEffect(() => void options.current?.children[active]?.scrollIntoView({ block: "nearest" }), [active]);
+  useEffect(() => {
+    options.current?.children[active]?.scrollIntoView({ block: "nearest" });
+  }, [active]);
 
   function open(entry: Entry | undefined): void {
     if (!entry) return;

@@ -3,7 +3,7 @@ import { useIsFetching } from "@tanstack/react-query";
 import { Link, Outlet, useMatches, useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
 import { reach } from "../api/client.ts";
-import { readSince, streamState } from "../api/live.ts";
+import { readAgeMs, streamState } from "../api/live.ts";
 import { Toasts, toast, toastError } from "../parts/actions/toasts.tsx";
 import { copyText } from "../parts/browser-features.ts";
 import { Button } from "../parts/controls/Button.tsx";
@@ -119,8 +119,11 @@ export function Shell() {
 function Content() {
   const content = useRef<HTMLDivElement>(null);
   const page = useMatches({ select: (matches) => matches.at(-1)?.pathname });
-  // oxlint-disable-next-line react/exhaustive-deps
-  useLayoutEffect(() => void content.current?.scrollTo(0, 0), [page]);
+  // In braces: the browser answers a promise, which is no cleanup.
+  useLayoutEffect(() => {
+    content.current?.scrollTo(0, 0);
+    // oxlint-disable-next-line react/exhaustive-deps
+  }, [page]);
   // What has nothing to show yet, or shows what other filters have found.
   const reading = useIsFetching({ predicate: ({ state }) => state.data === undefined });
   return (
@@ -158,7 +161,7 @@ function LiveChip() {
 
 function DataAge() {
   useNow();
-  return <span>{durationText(Date.now() - readSince())}</span>;
+  return <span>{durationText(readAgeMs())}</span>;
 }
 
 function KeyboardHelp() {
