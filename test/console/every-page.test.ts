@@ -73,7 +73,7 @@ const SHOWN: Readonly<Record<PageName, string | RegExp | ((made: EveryPage) => s
   "the batches of lineage": "1 of 2",
   "the keys": ({ keyName }) => keyName,
   "the tenants": "t7",
-  "a tenant": "Embedding dead 1",
+  "a tenant": "Embedding, dead",
   "the audit log": "session.start",
   "the doctor": /The watermark does not pass a missing window/,
   "the settings": "MILLRACE_PORT",
