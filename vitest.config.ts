@@ -7,7 +7,10 @@ const files = testFiles();
 const postgres = ["test/postgres-setup.ts"];
 const postgresAndBuild = ["test/build-setup.ts", ...postgres];
 
-/** Workers are more than the cores of a small machine: most tests wait for Postgres, and processes for each other. */
+/**
+ * Workers are more than the cores of a small machine: most tests wait for Postgres, and processes for each other. All projects are one
+ * group, so that none waits for the longest test of the one before; vitest runs them in the order of their names, pure ones last.
+ */
 const together = { maxWorkers: 4, sequence: { groupOrder: 0 } };
 
 export default defineConfig({
