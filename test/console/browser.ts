@@ -148,8 +148,8 @@ export async function isInView(locator: Locator): Promise<boolean> {
   return box !== null && size !== null && box.y >= 0 && box.y + box.height <= size.height;
 }
 
-/** Rules whose result depends on colours. */
-const COLOUR_RULES = ["color-contrast", "link-in-text-block"];
+/** Rules whose result depends on colours, and on the size of the window. */
+export const RULES_OF_LOOKS = ["color-contrast", "link-in-text-block", "scrollable-region-focusable"];
 
 /** The serious faults of accessibility, as sentences. */
 export async function accessibilityFaults(page: Page, rules?: string[]): Promise<string[]> {
@@ -174,6 +174,6 @@ export async function faultsInBothThemes(page: Page): Promise<string[]> {
   await page.emulateMedia({ colorScheme: "light" });
   const light = await accessibilityFaults(page);
   await page.emulateMedia({ colorScheme: "dark" });
-  const dark = await accessibilityFaults(page, COLOUR_RULES);
+  const dark = await accessibilityFaults(page, RULES_OF_LOOKS);
   return [...light.map((fault) => `light: ${fault}`), ...dark.map((fault) => `dark: ${fault}`)];
 }

@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { useScripted } from "../../src/harvest/run/scripted.fixture.ts";
 import { useDatabase } from "../database.ts";
-import { DESKTOP, faultsInBothThemes, hasBrowser, PHONE, useConsole } from "./browser.ts";
+import { accessibilityFaults, DESKTOP, hasBrowser, PHONE, RULES_OF_LOOKS, useConsole } from "./browser.ts";
 import { EVERY_PAGE_ENV, type EveryPage, fillEveryPage } from "./every-page.ts";
 import { PAGES, type PageName, type Places } from "./pages.ts";
 
@@ -115,13 +115,16 @@ describe.runIf(hasBrowser)("in a browser", () => {
         .filter({ visible: true })
         .first()
         .waitFor();
-      const ofPage = await faultsInBothThemes(page);
+      await page.emulateMedia({ colorScheme: "light" });
+      const ofPage = await accessibilityFaults(page);
       await setLanguage(page, "zh");
       // The findings of the doctor are the API's own sentences.
       if (name !== "the doctor") ofPage.push(...(await codesShown(page, Object.values(made).map(String))));
       await page.setViewportSize(PHONE);
       // The page is drawn again in its new size. Lists and graphs scroll in themselves.
       await expect.poll(() => page?.evaluate(tooLarge), { message: name }).toEqual([]);
+      await page.emulateMedia({ colorScheme: "dark" });
+      ofPage.push(...(await accessibilityFaults(page, RULES_OF_LOOKS)).map((fault) => `dark, on a phone: ${fault}`));
       if (ofPage.length > 0) faults[name] = ofPage;
       await page.setViewportSize(DESKTOP);
       await setLanguage(page, "en");
