@@ -70,7 +70,7 @@ beforeAll(async () => {
     metrics: createMetrics().define(CATALOGUE.metrics),
     onRun: () => {},
     settings: { ...SETTINGS, lostLimit: LOST_LIMIT },
-    engines: { names: () => ["duckdb"] } as unknown as Engines,
+    engines: { names: () => ["duckdb"], syntaxError: () => Promise.resolve(undefined) } as unknown as Engines,
     chains: { onChange: () => {}, stillWaiting: async () => new Set<string>() } as unknown as Parameters<
       typeof createArrivals
     >[0]["chains"],

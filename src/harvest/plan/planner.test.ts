@@ -102,7 +102,7 @@ describe("a plan", () => {
         schedule_instance_id: plan.scheduleInstanceId,
       })),
     );
-    expect(await database.query("select * from harvest.ing_partition")).toEqual([
+    expect(await database.query("select partition_key, concurrency from harvest.ing_partition")).toEqual([
       { partition_key: "src/works/HARVEST", concurrency: 3 },
     ]);
     expect(planning.hints).toEqual(["harvest.tasks"]);
