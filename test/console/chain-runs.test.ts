@@ -108,7 +108,6 @@ describe.runIf(hasBrowser)("the page of a run", () => {
     expect(await gantt.getByTitle(/^nothing ran for 8 h 59 m|^nothing ran for 9 h/).count()).toBeGreaterThan(0);
     await page.keyboard.press("Enter");
     await page.getByRole("complementary").getByRole("heading", { name: "last" }).waitFor();
-    expect(await accessibilityFaults(page)).toEqual([]);
   });
 
   test("says in one click why it was slower than the run before", async () => {
@@ -136,7 +135,6 @@ describe.runIf(hasBrowser)("the page of a run", () => {
     const rows = page.getByRole("grid").getByRole("row");
     expect(await rows.nth(1).innerText()).toContain("load");
     expect(await rows.nth(2).innerText()).toContain("extract");
-    expect(await accessibilityFaults(page)).toEqual([]);
     await page.goto(`${chains.url}/chains/runs/${yesterday}?tab=compare&with=${today}`);
     await page.getByText("5 m 2 s faster than 20250102").waitFor();
   });
@@ -168,7 +166,6 @@ describe.runIf(hasBrowser)("the page of a run", () => {
     const grid = page.getByRole("grid");
     await grid.getByText("v2").waitFor();
     expect(await grid.getByRole("rowheader").allInnerTexts()).toEqual(["extract", "load", "notify", "publish"]);
-    expect(await accessibilityFaults(page)).toEqual([]);
     await grid.getByLabel("load, 20250102: failed").click();
     await page.getByRole("complementary").getByText("no rows").first().waitFor();
     expect(page.url()).toContain("tab=grid");
@@ -227,7 +224,6 @@ describe.runIf(hasBrowser)("the page of a run", () => {
     await page.getByLabel("Level").selectOption("error");
     await log.getByRole("button", { name: "Mark line 4321" }).click();
     expect(page.url()).toContain("line=L4321");
-    expect(await accessibilityFaults(page)).toEqual([]);
     await page.reload();
     await log.getByText("row 4321 of the table").waitFor();
 
