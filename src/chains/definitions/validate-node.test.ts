@@ -60,7 +60,9 @@ describe("a node", () => {
     [
       "a rule that is misspelt",
       { runWhen: "all_sucess" },
-      ["runWhen: `runWhen` is text. Accepted: one of all_success, all_done, one_failed. Did you mean `all_success`?"],
+      [
+        "runWhen: `runWhen` is `all_sucess`. Accepted: one of all_success, all_done, one_failed. Did you mean `all_success`?",
+      ],
     ],
     ["a pool that is misspelt", { pool: "heavi" }, ["pool: there is no pool `heavi`. Did you mean `heavy`?"]],
     [

@@ -102,7 +102,9 @@ Warning: ${file}:3:1: baseUrl: http://localhost:7501/ stands in for it. Requests
     const { exit, stdout, stderr } = await harvest("apply", good, bad);
     expect({ exit, stdout }).toEqual({ exit: 2, stdout: "" });
     expect(stderr).toMatch(/shop\.yaml:6:5: `endpoints\.orders\.paths` is not a field/);
-    expect(stderr).toMatch(/shop\.yaml:9:19: `endpoints\.orders\.pagination\.type` is text\. Accepted: one of OFFSET/);
+    expect(stderr).toMatch(
+      /shop\.yaml:9:19: `endpoints\.orders\.pagination\.type` is `PAGES`\. Accepted: one of OFFSET/,
+    );
     expect(await sources()).toEqual([]);
 
     const meaning = await fileWith(SHOP.replace("type: OFFSET, ", "").replace('"5 * * * *"', "often"));

@@ -35,7 +35,7 @@ describe("a file", () => {
     ["modles: {}", /^kpi\.yaml:1:1: modles: it is not a field\. Did you mean `models`\?$/],
     [
       `${MODEL}    rerun: aks`,
-      /^kpi\.yaml:7:5: models\.MODEL-01\.rerun: it is text\. Accepted: one of auto, ask, ignore\. Did you mean `ask`\?$/,
+      /^kpi\.yaml:7:5: models\.MODEL-01\.rerun: it is `aks`\. Accepted: one of auto, ask, ignore\. Did you mean `ask`\?$/,
     ],
     [
       `${MODEL}    retry: { maxAttempt: 3 }`,

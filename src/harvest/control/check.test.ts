@@ -47,6 +47,7 @@ test("a source that works is ok in all lines, is asked once for a small page, an
   ]);
   expect(lineOf(checked, "page")?.found).toMatch(/^10 records of \S+ to \S+, a total of 25\.$/);
   expect(lineOf(checked, "connection")?.found).toMatch(/^The source answered 200 in \d+ ms without TLS\.$/);
+  expect(lineOf(checked, "connection")?.advice).toContain("everyone on the way can read it");
   expect(checked.verdict).toBe("warn");
   const asked = harvests.server.asked(source);
   expect(asked).toHaveLength(1);
@@ -160,6 +161,42 @@ test("a credential that is missing or refused fails, with what to do, and its va
     found: "The endpoint declares none, and the source answered 403.",
   });
   expect(JSON.stringify([accepted, refused])).not.toContain("a-key-of-the-shop");
+});
+
+test.each([
+  ["no next page", null],
+  ["a next page", "abc"],
+])("%s is told by the token as a harvest reads it", async (found, next) => {
+  const source = await harvests.source(
+    async (asked) => {
+      const { body } = await recent(3)(asked);
+      return { body: { ...(body as object), next } };
+    },
+    {
+      http: { query: { from: "${window.from}", to: "${window.to}", token: "${page.token}", size: "${page.size}" } },
+      pagination: { type: "TOKEN", tokenClass: "REPEATABLE", nextTokenPath: "$.next" },
+      response: { totalPath: undefined },
+    },
+  );
+  expect(lineOf(await check(source), "page")?.found).toMatch(new RegExp(`, ${found}\\.$`));
+});
+
+test("a record outside of the window is a warning with the bound that it passed, and a rate that nobody declares is no declared one", async () => {
+  const today = new Date().toISOString().slice(0, 10);
+  const late = itemsOf(1, today);
+  const source = await harvests.source(() => ({ body: { total: 1, items: late } }), { rateLimit: undefined });
+  const checked = await check(source);
+  expect(lineOf(checked, "page")).toMatchObject({
+    verdict: "warn",
+    found: expect.stringContaining(
+      `A record of ${today}T00:00:00.000Z came, which is the end of the window, which is not part of it. 1 record of `,
+    ) as string,
+    advice: expect.stringContaining("`window.until` is the last unit") as string,
+  });
+  expect(lineOf(checked, "rate")?.found).toContain("no rate is declared, so there is 1 request a second.");
+  const early = itemsOf(1, new Date(Date.now() - 3 * 86_400_000).toISOString().slice(0, 10));
+  const other = await harvests.source(() => ({ body: { total: 1, items: early } }));
+  expect(lineOf(await check(other), "page")?.found).toContain("before the start of the window");
 });
 
 test("clocks that differ and rates that are lower than declared are warnings", async () => {

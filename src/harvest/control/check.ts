@@ -15,12 +15,14 @@ import { closedUntil, rangeBefore } from "../plan/window.ts";
 import { compileSource } from "../run/compiled.ts";
 import type { Exchange, Fetched } from "../run/fetch.ts";
 import { createDeclareGates } from "../run/gates.ts";
+import { factsOf } from "../run/list-walk.ts";
 import { fetchAt } from "../run/page-at.ts";
-import { contentOf } from "../run/page-content.ts";
-import { firstPosition, type Position } from "../run/position.ts";
+import { contentOf, type PageContent } from "../run/page-content.ts";
+import { firstPosition, nextPosition, type Position } from "../run/position.ts";
 import { providerSignal } from "../run/provider-headers.ts";
 import type { PreparedTask } from "../run/task.ts";
 import { createWalk, type Walk, type WalkDeps } from "../run/walk.ts";
+import { isPlatformRate } from "../spec/checks/warnings.ts";
 import type { Operation, Snapshot } from "../spec/snapshot.ts";
 import { aKnownKey } from "../store/records/updates.ts";
 
@@ -82,7 +84,9 @@ export function createConnectionCheck(deps: CheckDeps): ConnectionCheck {
       const endpoint = endpointOf(source, asked.endpoint);
       const operation = usualOperation(source.definition, endpoint);
       const { params = {} } = asked;
-      const { snapshot, specFingerprint } = await deps.registry.compile(source, endpoint, operation, { params });
+      const { snapshot, specFingerprint, origins } = await deps.registry.compile(source, endpoint, operation, {
+        params,
+      });
       const id = await idOf(deps, source, endpoint, operation, asked.id);
       const task = taskOf(small(snapshot), specFingerprint, new Date(deps.clock.now()));
       const walk = createWalk(deps, task, AbortSignal.timeout(TIMEOUT_MS));
@@ -101,7 +105,7 @@ export function createConnectionCheck(deps: CheckDeps): ConnectionCheck {
         credential,
         pageLine(task, fetched, credential, id),
         ...(await detailLines(deps, walk, fetched)),
-        ...answerLines(snapshot, fetched, deps.clock.now()),
+        ...answerLines(snapshot, fetched, deps.clock.now(), isPlatformRate(origins)),
       ];
       return { source: name, endpoint, lines };
     },
@@ -216,14 +220,19 @@ function exchangeOf(fetched: Fetched): Exchange | undefined {
 /** It is refused or has no value that can be used, so nothing else is the cause. */
 const isCause = (credential: CheckLine) => credential.verdict === "fail";
 
-function connectionLine({ spec: { http, rateLimit } }: Snapshot, fetched: Fetched, credential: CheckLine): CheckLine {
+function connectionLine(
+  { spec: { http, auth, rateLimit } }: Snapshot,
+  fetched: Fetched,
+  credential: CheckLine,
+): CheckLine {
   const exchange = exchangeOf(fetched);
   if (exchange) {
     const { protocol } = new URL(http.baseUrl);
     const took = `answered ${exchange.status} in ${Math.round(exchange.latencyMs)} ms`;
     const waited = exchange.waitedMs >= SECOND_MS ? `, after ${Math.round(exchange.waitedMs)} ms at the gate` : "";
     if (protocol === "https:") return line("connection", "ok", `The source ${took} over TLS${waited}.`);
-    const advice = "Use https where the source has it: credentials travel in the clear.";
+    const what = auth.type === "NONE" ? "everyone on the way can read it" : "credentials travel in the clear";
+    const advice = `Use https where the source has it: ${what}.`;
     return line("connection", "warn", `The source ${took} without TLS${waited}.`, advice);
   }
   if (fetched.kind === "park") {
@@ -235,7 +244,7 @@ function connectionLine({ spec: { http, rateLimit } }: Snapshot, fetched: Fetche
   if (isCause(credential)) return line("connection", "warn", "No request was sent.", "The credential comes first.");
   const reason = "reason" in fetched ? fetched.reason : "";
   const advice =
-    "Check the address, the proxy, the certificate and the firewall. A host that is private or without TLS must be in MILLRACE_HARVEST_ALLOW_PRIVATE.";
+    "Check the address, the proxy, the certificate and the firewall. A host that is private or without TLS must be in MILLRACE_HARVEST_ALLOW_PRIVATE of this process and of the workers, which read it when they start.";
   return line("connection", "fail", `${reason}.`, advice);
 }
 
@@ -282,7 +291,8 @@ function pageLine(
   const { spec } = source.list;
   const content = contentOf(page);
   const total = page.total === undefined ? "no total" : `a total of ${page.total.toLocaleString("en-US")}`;
-  const hasNext = page.nextToken !== undefined || page.nextUrl !== undefined || page.hasMore === true;
+  const facts = { ...factsOf(page, content.latest), total: page.total };
+  const hasNext = nextPosition(spec, firstPosition(spec), facts).kind !== "end";
   const isByToken = spec.pagination.type !== "OFFSET" && spec.pagination.type !== "PAGE";
   const window = context.window_from
     ? ` of ${context.window_from.toISOString()} to ${context.window_to?.toISOString()}`
@@ -295,6 +305,12 @@ function pageLine(
     const advice = "Compare what the source sends with `response.idPath`, `updatedAtPath` and `outputFields`.";
     const verdict = content.quarantined.length > content.records.length ? "fail" : "warn";
     return line("page", verdict, `${some}: ${first.reason}. ${found}`, advice);
+  }
+  const outside = id === undefined && spec.window?.supportsUpdatedSince ? outsideOf(content, context) : undefined;
+  if (outside !== undefined) {
+    const advice =
+      "Compare the bounds in `http.query` with those of the source: `window.until` is the last unit of the window, `window.to` the first one after it. And `response.updatedAtPath` has to be the time that it filters on.";
+    return line("page", "warn", `${outside} ${found}`, advice);
   }
   if (page.total === undefined && spec.response.totalPath !== undefined) {
     return line(
@@ -309,6 +325,19 @@ function pageLine(
     return line("page", "warn", found, advice);
   }
   return line("page", "ok", found);
+}
+
+/** A source whose bounds are not those that the definition takes them for answers records of the neighbours of a window. */
+function outsideOf({ earliest, latest }: PageContent, { window_from: from, window_to: to }: PreparedTask["context"]) {
+  if (from && earliest && earliest < from) {
+    return `A record of ${earliest.toISOString()} came, which is before the start of the window.`;
+  }
+  if (to && latest && latest >= to) {
+    const isEnd = latest.getTime() === to.getTime();
+    const where = isEnd ? "the end of the window, which is not part of it" : "after the end of the window";
+    return `A record of ${latest.toISOString()} came, which is ${where}.`;
+  }
+  return undefined;
 }
 
 /** The record of the first id, where a second endpoint has the records. */
@@ -330,10 +359,10 @@ async function detailLines(deps: CheckDeps, walk: Walk, fetched: Fetched): Promi
 }
 
 /** What the headers of the answer say of its clock and its limits. */
-function answerLines({ spec }: Snapshot, fetched: Fetched, nowMs: number): CheckLine[] {
+function answerLines({ spec }: Snapshot, fetched: Fetched, nowMs: number, isUndeclared: boolean): CheckLine[] {
   const exchange = exchangeOf(fetched);
   return exchange
-    ? [clockLine(exchange, spec.window?.safetyLagMs, nowMs), rateLine(exchange, spec.rateLimit, nowMs)]
+    ? [clockLine(exchange, spec.window?.safetyLagMs, nowMs), rateLine(exchange, spec.rateLimit, nowMs, isUndeclared)]
     : [];
 }
 
@@ -352,13 +381,22 @@ function clockLine({ headers, latencyMs }: Exchange, safetyLagMs: number | undef
   return line("clock", "warn", found, advice);
 }
 
-function rateLine({ headers }: Exchange, rateLimit: Snapshot["spec"]["rateLimit"], nowMs: number): CheckLine {
+const perSecond = (rate: number) => `${rate} ${rate === 1 ? "request" : "requests"} a second`;
+
+function rateLine(
+  { headers }: Exchange,
+  rateLimit: Snapshot["spec"]["rateLimit"],
+  nowMs: number,
+  isUndeclared: boolean,
+): CheckLine {
   const declared = rateLimit.refillRatePerSec;
   const signal = providerSignal(headers, nowMs, rateLimit.headerWindowMs);
-  const own = `${declared} requests a second are declared`;
+  const own = isUndeclared
+    ? `no rate is declared, so there is ${perSecond(declared)}`
+    : `${perSecond(declared)} ${declared === 1 ? "is" : "are"} declared`;
   if (!signal) return line("rate", "ok", `The source sends no rate headers; ${own}.`);
   const parts = [
-    ...(signal.ratePerSec === undefined ? [] : [`${signal.ratePerSec} requests a second`]),
+    ...(signal.ratePerSec === undefined ? [] : [perSecond(signal.ratePerSec)]),
     ...(signal.concurrency === undefined ? [] : [`${signal.concurrency} at once`]),
     ...(signal.quotas ?? []).map(({ unit, remaining, limit }) => `${remaining} of ${limit ?? "?"} ${unit} left`),
   ];

@@ -6,7 +6,8 @@ import { written } from "../../kernel/json/schema-errors.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import { shownUrl } from "../../kernel/net/outbound.ts";
 import { checkCron } from "../../kernel/time/cron.ts";
-import { type Compiled, type CompileInput, compileSpec } from "../spec/compile.ts";
+import { wrongTimeZone } from "../../kernel/time/time-zone.ts";
+import { type Compiled, type CompileInput, compileSpec, wrongAlone } from "../spec/compile.ts";
 import type { Dictionary } from "../spec/dictionary.ts";
 import type { Problem } from "../spec/problem.ts";
 import type { Operation } from "../spec/snapshot.ts";
@@ -40,10 +41,12 @@ export function checkDefinition(
   options: CheckOptions,
 ): CheckedDefinition | { problems: LocatedProblem[] } {
   const parsed = parseDefinition(value);
-  if ("problems" in parsed) return { problems: parsed.problems.map(({ path, message }) => problemAt(path, message)) };
+  if ("problems" in parsed) {
+    const problems = parsed.problems.map(({ path, message }) => problemAt(path, message));
+    return { problems: distinct([...problems, ...(parsed.rest ? problemsOfRest(parsed.rest, options) : [])]) };
+  }
   const { definition } = parsed;
-  const { dictionary, allowPrivate, baseUrl = definition.baseUrl } = options;
-  const input = { definition: { ...definition, baseUrl }, dictionary, allowPrivate };
+  const input = inputOf(definition, options);
   const problems = wrongParts(definition);
   const warnings: LocatedProblem[] = [];
   const compiled = new Map<string, CompiledEndpoint>();
@@ -60,6 +63,21 @@ export function checkDefinition(
   return problems.length > 0
     ? { problems: distinct(problems) }
     : { definition, compiled, warnings: distinct(warnings) };
+}
+
+function inputOf(definition: Definition, { dictionary, allowPrivate, baseUrl = definition.baseUrl }: CheckOptions) {
+  return { definition: { ...definition, baseUrl }, dictionary, allowPrivate };
+}
+
+/** What else is wrong beside values of the wrong shape, which are left out: what no other value decides. */
+function problemsOfRest(rest: Definition, options: CheckOptions): LocatedProblem[] {
+  const input = inputOf(rest, options);
+  const ofEndpoints = searchEndpoints(rest).flatMap((endpointName) =>
+    wrongAlone({ ...input, endpointName, operation: usualOperation(rest, endpointName) }).map((problem) =>
+      locate(withAddress(problem, options), endpointName, rest),
+    ),
+  );
+  return [...wrongParts(rest), ...ofEndpoints];
 }
 
 /** An endpoint, compiled as far as it does not depend on the trigger. */
@@ -129,8 +147,10 @@ function wrongParts(definition: Definition): LocatedProblem[] {
 
   for (const [name, { endpoint, cron, timeZone }] of Object.entries(schedules)) {
     const path = ["schedules", name];
-    const wrong = checkCron(cron, timeZone);
-    add([...path, "cron"], wrong && `${wrong}.`);
+    const wrongZone = wrongTimeZone(timeZone);
+    add([...path, "timeZone"], wrongZone && `${wrongZone}.`);
+    const wrongCron = checkCron(cron, wrongZone === undefined ? timeZone : "UTC");
+    add([...path, "cron"], wrongCron && `${wrongCron}.`);
     if (endpoint === undefined) {
       const isKnown = defaultEndpoint(definition) !== undefined;
       add(path, isKnown ? undefined : "It names no endpoint, and none is the default.");

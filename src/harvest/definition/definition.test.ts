@@ -1,6 +1,8 @@
 import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
 import { draft } from "../spec/definition.fixture.ts";
+import { SEEDED_DICTIONARY } from "../spec/dictionary.ts";
+import { checkDefinition } from "./check.ts";
 import { parseDefinition } from "./definition.ts";
 import { DESCRIPTIONS } from "./descriptions.ts";
 import { definitionFields, definitionJsonSchema } from "./json-schema.ts";
@@ -59,7 +61,17 @@ describe("a definition", () => {
     [
       "an unknown code",
       { "endpoints.list.pagination.type": "OFSET" },
-      "`endpoints.list.pagination.type` is text. Accepted: one of OFFSET, PAGE, TOKEN, URL, TIME. Did you mean `OFFSET`?",
+      "`endpoints.list.pagination.type` is `OFSET`. Accepted: one of OFFSET, PAGE, TOKEN, URL, TIME. Did you mean `OFFSET`?",
+    ],
+    [
+      "a code that others use",
+      { "endpoints.list.pagination.type": "CURSOR" },
+      "`endpoints.list.pagination.type` is `CURSOR`. Accepted: one of OFFSET, PAGE, TOKEN, URL, TIME. Did you mean `TOKEN`?",
+    ],
+    [
+      "what may be a credential instead of a code",
+      { "endpoints.list.auth.type": "sk-12345" },
+      "`endpoints.list.auth.type` is text. Accepted: one of NONE, API_KEY,",
     ],
     ["a missing field", { baseUrl: undefined }, "`baseUrl` is missing. Accepted: text from 1 to 2048 characters."],
     ["a number beyond its limit", { "endpoints.list.http.readTimeoutMs": 120_001 }, "from 1 to 120000."],
@@ -108,6 +120,43 @@ describe("a definition", () => {
         { path: ["endpoints", "list", "params", "1", "nam"] },
       ],
     });
+  });
+});
+
+describe("a value of the wrong shape", () => {
+  const check = (change: Record<string, unknown>) => {
+    const options = { dictionary: SEEDED_DICTIONARY, allowPrivate: [], baseUrl: undefined };
+    const checked = checkDefinition(draft(change), options);
+    return "problems" in checked ? checked.problems.map(({ path }) => path.join(".")).toSorted() : [];
+  };
+  const type = { "endpoints.list.pagination.type": "CURSOR" };
+  const others = {
+    "endpoints.list.http.query.from": "${windw.from}",
+    "endpoints.list.window.timezone": "Europe/Berlim",
+    schedules: { nightly: { endpoint: "list", cron: "0 25 * * *", timeZone: "Mars/Olympus" } },
+  };
+  const places = [
+    "endpoints.list.http.query.from",
+    "endpoints.list.window.timezone",
+    "schedules.nightly.cron",
+    "schedules.nightly.timeZone",
+  ];
+
+  test("hides no other that is wrong by itself, and is no cause of more", () => {
+    expect(check(type)).toEqual(["endpoints.list.pagination.type"]);
+    expect(check(others)).toEqual(places);
+    expect(check({ ...type, ...others })).toEqual([...places, "endpoints.list.pagination.type"].toSorted());
+    const both = { ...others, "endpoints.list.window.granularity": "P1M" };
+    expect(check(both)).toEqual([...places, "endpoints.list.window.granularity"].toSorted());
+  });
+
+  test.each([
+    { "endpoints.list.windw": {} },
+    { "endpoints.list.params": [{ nam: "genre" }] },
+    { "endpoints.List": {} },
+    { nmae: "x" },
+  ])("is told alone where others refer to it: %j", (change) => {
+    expect(check({ ...change, "endpoints.list.window": undefined }).join()).not.toContain("http.query");
   });
 });
 

@@ -5,6 +5,7 @@
 import { Ajv, type ErrorObject } from "ajv";
 import { type Static, Type } from "typebox";
 import { compileWithDefaults } from "../../kernel/json/defaults.ts";
+import { isRecord } from "../../kernel/json/is-record.ts";
 import { complaint, onePerPlace, pathOf, written } from "../../kernel/json/schema-errors.ts";
 import { OPERATIONS } from "../spec/snapshot.ts";
 import { PolicyLayer } from "./policy.ts";
@@ -101,18 +102,54 @@ function validatorOf(): ReturnType<typeof compileWithDefaults> {
   return validator;
 }
 
-/** The definition with its defaults, or all that is wrong with its shape. Does not change `value`. */
-export function parseDefinition(value: unknown): { definition: Definition } | { problems: DefinitionProblem[] } {
+/**
+ * The definition with its defaults, or all that is wrong with its shape; then `rest` is the definition without those values, if it
+ * has what is required. Does not change `value`.
+ */
+export function parseDefinition(
+  value: unknown,
+): { definition: Definition } | { problems: DefinitionProblem[]; rest: Definition | undefined } {
   const copy = structuredClone(value);
   const validate = validatorOf();
   if (validate(copy)) return { definition: copy as Definition };
-  return { problems: onePerPlace(validate.errors ?? []).map(problemOf) };
+  const problems = onePerPlace(validate.errors ?? []).map(problemOf);
+  const isLeftOut = problems.every(({ path }) => isAlone(path)) && leaveOut(copy, problems);
+  return { problems, rest: isLeftOut && validate(copy) ? (copy as Definition) : undefined };
 }
+
+/** No other value refers to it, such as a template to a parameter, or needs it, as those of a window need its section. */
+function isAlone([part, ...inside]: readonly string[]): boolean {
+  if (part !== "endpoints" && part !== "defaults") return inside.length > 0;
+  const ofEndpoint = part === "endpoints" ? inside.slice(1) : inside;
+  const [section = "", ...fields] = ofEndpoint[0] === "overrides" ? ofEndpoint.slice(1) : ofEndpoint;
+  return fields.length > 0 && section !== "slicing" && section !== "params";
+}
+
+/** False if one is no member of an object, or of none that is there. */
+function leaveOut(definition: unknown, problems: readonly DefinitionProblem[]): boolean {
+  return problems.every(({ path }) => {
+    const parent = path.slice(0, -1).reduce<unknown>((at, step) => (isRecord(at) ? at[step] : undefined), definition);
+    const name = path.at(-1);
+    if (!isRecord(parent) || name === undefined) return false;
+    delete parent[name];
+    return true;
+  });
+}
+
+/** What others call our codes. */
+const MEANT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "pagination.type": { CURSOR: "TOKEN", LINK: "URL", LIMIT: "OFFSET", PAGE_NUMBER: "PAGE" },
+  "auth.type": { APIKEY: "API_KEY", KEY: "API_KEY", HEADER: "API_KEY", TOKEN: "BEARER", OAUTH: "OAUTH2" },
+};
 
 function problemOf(error: ErrorObject): DefinitionProblem {
   const path = pathOf(error);
   const subject = path.length === 0 ? "The definition" : `\`${written(path)}\``;
   const isMisnamed =
     error.keyword === "additionalProperties" && error.parentSchema?.["patternProperties"] !== undefined;
+  const meant = MEANT[path.slice(-2).join(".")]?.[String(error.data).toUpperCase()];
+  if (error.keyword === "enum" && meant !== undefined) {
+    return { path, message: `${complaint(error, subject)} Did you mean \`${meant}\`?` };
+  }
   return { path, message: isMisnamed ? `${subject} is not acceptable: ${NAME_RULE}.` : complaint(error, subject) };
 }

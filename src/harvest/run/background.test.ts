@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
+import { openHintStream } from "../../../test/hint-stream.ts";
 import { until } from "../../../test/until.ts";
 import { endOf, plan } from "../harvest.fixture.ts";
 import type { ClaimedTask } from "../store/queue/tasks.ts";
@@ -286,7 +287,7 @@ test("the windows of a backfill land, and its cursor is where it came to", async
   expect(events.body.items.at(-1)).toMatchObject({ direction: "BACKFILL", from: null });
 });
 
-test("a backfill whose process dies goes on in another", async () => {
+test("a backfill whose process dies goes on in another, and pages know that it waits until then", async () => {
   const later = { status: 429, headers: { "retry-after": "3600" }, body: {} };
   let isOpen = false;
   const source = await harvests.source((request) =>
@@ -296,6 +297,10 @@ test("a backfill whose process dies goes on in another", async () => {
   await harvests.waits(planId);
   isOpen = true;
   await harvests.api.post(`/api/v1/gates/${source}:open`, {});
+  const stream = await openHintStream(harvests.millrace.url);
+  await harvests.api.post(`/api/v1/harvest/sources/${source}:pause`, {});
+  await stream.hint("source", source);
+  const before = stream.hints.length;
   await database.query(
     `with dead as (insert into kernel.session (process, roles, version, expires_at)
                    values ('dead', '{}', '1', now() - interval '1 second') returning id)
@@ -303,6 +308,8 @@ test("a backfill whose process dies goes on in another", async () => {
        wait_reason = null, wait_gate = null from dead where plan_id = $1 and finished_at is null`,
     [planId],
   );
+  await stream.hint("plan", planId, before);
+  await harvests.api.post(`/api/v1/harvest/sources/${source}:resume`, {});
   expect(await endOf(harvests.api, planId)).toMatchObject({ status: "COMPLETE", reconciliation: { received: 25 } });
 }, 60_000);
 

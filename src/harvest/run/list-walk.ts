@@ -143,7 +143,8 @@ function isCounted({ expected, seen }: Walk): boolean {
   return expected !== undefined && seen.size >= expected;
 }
 
-function factsOf(page: Page, latest: Date | undefined): Omit<PageFacts, "total"> {
+/** What the page tells of its list, beside the total. */
+export function factsOf(page: Page, latest: Date | undefined): Omit<PageFacts, "total"> {
   return {
     items: page.items.length,
     count: page.count,

@@ -18,6 +18,7 @@ import {
   type ClaimedTask,
   endRunsOf,
   nextTaskDueMs,
+  plansOfTasks,
   readSnapshots,
   startRuns,
   taskContexts,
@@ -113,21 +114,25 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<ClaimedTask> {
     await db.tx(async (tx) => {
       const released = await taskLease.release(tx, items);
       const ids = released.map(({ task_id }) => task_id);
-      if (ids.length > 0)
-        await endRunsOf(tx, ids, reason === "shutdown" ? "the process was stopped" : "it was not begun");
+      if (ids.length === 0) return;
+      await endRunsOf(tx, ids, reason === "shutdown" ? "the process was stopped" : "it was not begun");
+      deps.hints.changed(tx, "plan", await plansOfTasks(tx, ids));
     });
   }
 
-  /** The slices of tasks that lost too many processes end with them. */
   async function reclaim(limit: number): Promise<number> {
     return db.tx(async (tx) => {
       const rows = await taskLease.reclaim(tx, { limit, lostLimit: settings.lostLimit });
-      await endDead(tx, rows);
+      await takenBack(tx, rows);
       return rows.length;
     });
   }
 
-  async function endDead(tx: Tx, rows: readonly { task_id: string; state: string }[]) {
+  /** Most are queued again, which pages show. The slices of tasks that lost too many processes end with them. */
+  async function takenBack(tx: Tx, rows: readonly { task_id: string; state: string }[]) {
+    if (rows.length === 0) return;
+    const ids = rows.map(({ task_id }) => task_id);
+    deps.hints.changed(tx, "plan", await plansOfTasks(tx, ids));
     const dead = rows.filter(({ state }) => state === "FAILED").map(({ task_id }) => task_id);
     if (dead.length === 0) return;
     const reason = `its task lost ${settings.lostLimit} workers in a row`;
@@ -175,7 +180,7 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<ClaimedTask> {
       lose: (items) =>
         db.tx(async (tx) => {
           const rows = await taskLease.lose(tx, items, settings.lostLimit);
-          await endDead(tx, rows);
+          await takenBack(tx, rows);
         }),
       reclaim,
     },

@@ -6,9 +6,9 @@ import { didYouMean } from "../../kernel/nearest.ts";
 import type { Definition, EndpointDefinition, ParamValues } from "../definition/definition.ts";
 import type { PolicyLayer } from "../definition/policy.ts";
 import { instantOf } from "../plan/window.ts";
-import type { CheckInput, Finding } from "./checks/check.ts";
+import type { Check, CheckInput, Finding } from "./checks/check.ts";
 import { compileTemplates } from "./checks/expressions.ts";
-import { CHECKS, WARNINGS } from "./checks/index.ts";
+import { ALONE, CHECKS, WARNINGS } from "./checks/index.ts";
 import { type Dictionary, SEEDED_DICTIONARY } from "./dictionary.ts";
 import { exprProtoHashOf, specFingerprintOf } from "./hashes.ts";
 import { cfgLayerOf, type Layer, mergeLayers, type Origins } from "./layers.ts";
@@ -100,6 +100,17 @@ export function compileSpec(input: CompileInput): { compiled: Compiled } | { pro
   };
 }
 
+/** What is wrong with single values of a definition of which some are left out. */
+export function wrongAlone(input: Omit<CompileInput, "trigger">): Problem[] {
+  const { definition, endpointName } = input;
+  const endpoint = definition.endpoints[endpointName];
+  const detail = definition.endpoints[endpoint?.detail ?? ""];
+  return [
+    ...(endpoint ? checked(input, endpointName, endpoint, false, ALONE).problems : []),
+    ...(detail ? checked(input, endpoint?.detail ?? "", detail, true, ALONE).problems : []),
+  ];
+}
+
 /** Of the values of parameters: the layer that declares their default, or the trigger. */
 function paramOrigins(
   main: Checked,
@@ -131,7 +142,13 @@ interface Checked {
   spec(): EndpointSpec;
 }
 
-function checked(input: CompileInput, endpointName: string, endpoint: EndpointDefinition, isDetail: boolean): Checked {
+function checked(
+  input: CompileInput,
+  endpointName: string,
+  endpoint: EndpointDefinition,
+  isDetail: boolean,
+  checks: readonly Check[] = CHECKS,
+): Checked {
   const { definition, operation, dictionary = SEEDED_DICTIONARY, allowPrivate = [] } = input;
   const shared = (layer: PolicyLayer) => (isDetail ? withoutList(layer) : layer);
   const { policy, origins } = mergeLayers({
@@ -161,7 +178,7 @@ function checked(input: CompileInput, endpointName: string, endpoint: EndpointDe
     reason,
   });
   return {
-    problems: [...findings, ...CHECKS.flatMap((check) => [...check(all)])].map(located),
+    problems: [...findings, ...checks.flatMap((check) => [...check(all)])].map(located),
     warnings: WARNINGS.flatMap((check) => [...check(all)]).map(located),
     origins: Object.fromEntries(Object.entries(origins).map(([field, layer]) => [prefix + field, layer])),
     params: policy.params,

@@ -2,7 +2,18 @@
 
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import {
+  type Document,
+  type ErrorCode,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  type YAMLError,
+} from "yaml";
 import { isRecord } from "../json/is-record.ts";
 
 export interface ConfigFile {
@@ -34,14 +45,9 @@ export function parseConfigText(name: string, text: string): ConfigFile | { prob
     const { line, col } = lines.linePos(offset);
     return `${name}:${line}:${col}`;
   };
-  const errors = [...document.errors, ...document.warnings];
-  if (errors.length > 0) {
-    return {
-      problems: errors.map(
-        ({ pos, message }) => `${place(pos[0])}: this is not valid YAML: ${withoutExcerpt(message)}.`,
-      ),
-    };
-  }
+  // One wrong indent is several errors of the parser: those that follow it name lines that are right.
+  const [error] = [...document.errors, ...document.warnings];
+  if (error) return { problems: [`${place(error.pos[0])}: ${notYaml(error)}`] };
   let content: unknown;
   try {
     content = document.toJS() ?? {};
@@ -53,6 +59,22 @@ export function parseConfigText(name: string, text: string): ConfigFile | { prob
     return { problems: [`${place(0)}: the file must have named sections: \`name:\` with settings below it.`] };
   }
   return { content, place: (path) => place(offsetOf(document, path)) };
+}
+
+const IN_WORDS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  BAD_INDENT: "the indent of this line fits none of the lines above it",
+  TAB_AS_INDENT: "this line is indented with a tab. Use spaces",
+  BLOCK_AS_IMPLICIT_KEY:
+    "this value has a second key in it. Either the next line is indented too far, or text with `: ` needs quotes",
+  MULTILINE_IMPLICIT_KEY: "this is no key. A key has `:` and a space behind it",
+  DUPLICATE_KEY: "this key is there twice",
+};
+
+/** The parser's own words are for those who know the grammar of YAML. */
+function notYaml({ code, message }: YAMLError): string {
+  // A list or a group in brackets that is not closed is found at the next line.
+  const isOfLine = code !== "BAD_INDENT" || !message.startsWith("Flow");
+  return `this is not valid YAML: ${(isOfLine ? IN_WORDS[code] : undefined) ?? withoutExcerpt(message)}.`;
 }
 
 /** The parser ends some messages with an excerpt of the file, after a colon, which could be a password. */

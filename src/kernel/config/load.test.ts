@@ -296,9 +296,15 @@ describe("the file", () => {
     ],
     [
       "tracking:\n  lostLimit: 1\n  lostLimit: 2\n",
-      /^millrace\.yaml:3:3: this is not valid YAML: Map keys must be unique\.$/,
+      /^millrace\.yaml:3:3: this is not valid YAML: this key is there twice\.$/,
     ],
-    ["a: 1\n  b: 2\n", /^millrace\.yaml:1:4: this is not valid YAML: /],
+    ["a: 1\n  b: 2\n", /^millrace\.yaml:1:4: this is not valid YAML: .* the next line is indented too far, .*\.$/],
+    [
+      "a:\n    b: 1\n   c: 2\n   d: 3\n",
+      /^millrace\.yaml:3:1: this is not valid YAML: the indent of this line fits [^\n]*\.$/,
+    ],
+    ["a:\n\tb: 1\n", /^millrace\.yaml:2:1: this is not valid YAML: this line is indented with a tab\. Use spaces\.$/],
+    ["a:\n  b\n  c: 1\n", /^millrace\.yaml:2:3: this is not valid YAML: this is no key\. /],
     ["- tracking\n", /^millrace\.yaml:1:1: the file must have named sections/],
     [`a: &a [x, x]\nb: &b [${"*a, ".repeat(20)}]\nc: [${"*b, ".repeat(20)}]\n`, /repeat too much/],
   ])("that is not valid YAML is refused with line and column: %j", async (yaml, complaint) => {

@@ -59,7 +59,7 @@ export function complaint(error: ErrorObject, subject: string, noun = "field"): 
     case "required":
       return `${subject} is missing. Accepted: ${accepts(schema.properties?.[key])}.`;
     case "enum":
-      return `${subject} is ${shown(error.data)}. ${accepted}${didYouMean(String(error.data), (schema.enum ?? []).map(String))}`;
+      return `${subject} is ${shownCode(error.data)}. ${accepted}${didYouMean(String(error.data), (schema.enum ?? []).map(String))}`;
     case "minLength":
     case "maxLength":
       return `${subject} has ${counted(String(error.data).length, "character")}. ${accepted}`;
@@ -144,6 +144,11 @@ function isBranchOf(error: ErrorObject | undefined, whole: ErrorObject): error i
     error.schemaPath.startsWith(`${whole.schemaPath}/`) &&
     error.instancePath.startsWith(whole.instancePath)
   );
+}
+
+/** A word of letters, where one of some words belongs, is a misspelt one and no credential. */
+function shownCode(value: unknown): string {
+  return typeof value === "string" && /^[A-Za-z][A-Za-z_-]{0,23}$/.test(value) ? `\`${value}\`` : shown(value);
 }
 
 /** Text is not shown: it may be a credential in the wrong place, and the path says where to look. */

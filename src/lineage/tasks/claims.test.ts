@@ -73,13 +73,15 @@ describe("a process that is lost", () => {
     expect(performance.now() - begun).toBeLessThan(10_000);
   });
 
-  test("too often makes the task DEAD: it may be the cause", async () => {
-    const process = tasks.open();
+  test("too often makes the task DEAD, which pages see: it may be the cause", async () => {
+    const hinted: unknown[] = [];
+    const process = tasks.open({ hints: { changed: (_, ...hint) => void hinted.push(hint) } });
     await queued(process, "1", 1);
     await database.query(
       "update lineage.ol_async_task set status = 'RUNNING', claim_token = 'x', claim_until = now(), retry_count = 5",
     );
     await process.worker.runOnce();
+    expect(hinted).toContainEqual(["lineage-task", (await tasks.rows())[0]?.id, { tenantId: "1" }]);
     expect(await tasks.rows()).toMatchObject([
       { status: "DEAD", last_error: "The process that worked on it was lost." },
     ]);

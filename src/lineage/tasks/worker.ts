@@ -39,7 +39,7 @@ const DRAIN_SECONDS = 3;
 const FIRST_TENANT = "-1";
 
 export function createWorker(deps: WorkerDeps): LeaseWorker<Batch> {
-  const { db, wake, settings, metrics } = deps;
+  const { db, wake, hints, settings, metrics } = deps;
   const inFlight = new Set<Batch>();
   /** Lanes whose model fails, and until when they are left alone, by performance.now(). */
   const pausedUntilMs = new Map<string, number>();
@@ -80,8 +80,10 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<Batch> {
       return 0;
     }
     const lost = await reclaimTasks(db, RECLAIM_MAX);
-    for (const { task_type } of lost)
+    for (const { id, tenant_id: tenantId, task_type } of lost) {
       metrics.count("millrace_lineage_tasks_total", { type: task_type, outcome: "lost" });
+      hints.changed(db, "lineage-task", id, { tenantId });
+    }
     dueIn(0); // There may be more, and of those that are left the first has its time.
     return lost.length;
   }

@@ -150,6 +150,20 @@ export const CHECKS: readonly Check[] = [
   classifierCompiles,
 ];
 
+/** Those of single values, whatever the others are. */
+export const ALONE: readonly Check[] = [
+  baseUrlIsSafe,
+  pathIsPath,
+  headersAreLegal,
+  proxyIsUrl,
+  windowIsReadable,
+  pathsCompile,
+  allowedFunctionsExist,
+  membersExist,
+  paramsCompile,
+  classifierCompiles,
+];
+
 export const WARNINGS: readonly Check[] = [
   countsCannotBeReconciled,
   lostPagesRestart,

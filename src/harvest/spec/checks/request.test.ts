@@ -15,7 +15,7 @@ testBad([
     table: "reg_provenance",
     field: "baseUrl",
     reason:
-      "It is not https. Allow it with `api.example.org:80` in `MILLRACE_HARVEST_ALLOW_PRIVATE`, or in `harvest.allowPrivate` of millrace.yaml.",
+      "It is not https. Allow it with `api.example.org:80` in `MILLRACE_HARVEST_ALLOW_PRIVATE`, or in `harvest.allowPrivate` of millrace.yaml, and restart every process of the server with it.",
   },
   {
     check: "baseUrlIsSafe",
@@ -23,7 +23,7 @@ testBad([
     table: "reg_provenance",
     field: "baseUrl",
     reason:
-      "Its address is private. Allow it with `10.0.0.1:8443` in `MILLRACE_HARVEST_ALLOW_PRIVATE`, or in `harvest.allowPrivate` of millrace.yaml.",
+      "It is at a private address. Allow it with `10.0.0.1:8443` in `MILLRACE_HARVEST_ALLOW_PRIVATE`, or in `harvest.allowPrivate` of millrace.yaml, and restart every process of the server with it.",
   },
   {
     check: "baseUrlIsSafe",

@@ -34,11 +34,12 @@ export function* baseUrlIsSafe({ definition, allowPrivate, isDetail }: CheckInpu
   if (url.search !== "" || url.hash !== "") yield at("It has a query or a fragment. Declare parameters instead.");
   if (isAllowed(url, allowPrivate)) return;
   const host = url.hostname.replace(/^\[|\]$/g, "");
-  const allow = `Allow it with \`${hostAndPort(url)}\` in \`MILLRACE_HARVEST_ALLOW_PRIVATE\`, or in \`harvest.allowPrivate\` of millrace.yaml.`;
-  if (url.protocol === "http:") yield at(`It is not https. ${allow}`);
-  if ((isIP(host) !== 0 && !isPublic(host)) || /(^|\.)localhost$/i.test(host)) {
-    yield at(`Its address is private. ${allow}`);
-  }
+  const isPrivate = (isIP(host) !== 0 && !isPublic(host)) || /(^|\.)localhost$/i.test(host);
+  const wrong = [...(url.protocol === "http:" ? ["not https"] : []), ...(isPrivate ? ["at a private address"] : [])];
+  if (wrong.length === 0) return;
+  yield at(
+    `It is ${wrong.join(" and ")}. Allow it with \`${hostAndPort(url)}\` in \`MILLRACE_HARVEST_ALLOW_PRIVATE\`, or in \`harvest.allowPrivate\` of millrace.yaml, and restart every process of the server with it.`,
+  );
 }
 
 export function* pathIsPath({ endpoint }: CheckInput): Iterable<Finding> {

@@ -1,4 +1,5 @@
 /** What works, but less well than its author may think. Warnings are recorded with the plan. */
+import type { Origins } from "../layers.ts";
 import type { CheckInput, Finding } from "./check.ts";
 
 export function* countsCannotBeReconciled({ policy, isDetail }: CheckInput): Iterable<Finding> {
@@ -33,8 +34,10 @@ export function* capsAreSeenLate({ policy: { window, response } }: CheckInput): 
   };
 }
 
+export const isPlatformRate = (origins: Origins) => origins["rateLimit.refillRatePerSec"] === "platform";
+
 export function* rateIsUndeclared({ origins, isDetail }: CheckInput): Iterable<Finding> {
-  if (isDetail || origins["rateLimit.refillRatePerSec"] !== "platform") return;
+  if (isDetail || !isPlatformRate(origins)) return;
   yield { field: "rateLimit.refillRatePerSec", reason: "No rate is declared, so there is 1 request a second." };
 }
 

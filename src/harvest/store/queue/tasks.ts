@@ -219,6 +219,15 @@ export async function endRunsOf(tx: Queryable, taskIds: readonly string[], reaso
   await tx.rows(END_OF_TASKS, [taskIds, reason]);
 }
 
+const PLANS_OF_TASKS = statement<{ plan_id: string }>(
+  "harvest.task.plans",
+  "select distinct plan_id from harvest.ing_task where task_id = any($1)",
+);
+
+export async function plansOfTasks(db: Queryable, taskIds: readonly string[]): Promise<string[]> {
+  return (await db.rows(PLANS_OF_TASKS, [taskIds])).map(({ plan_id }) => plan_id);
+}
+
 export interface RunEnd {
   runId: string;
   state: Exclude<RunState, "RUNNING">;

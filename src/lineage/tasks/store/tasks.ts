@@ -187,7 +187,13 @@ export async function nextExpiryMs(db: Queryable): Promise<number> {
 
 const LOST = "The process that worked on it was lost.";
 // Counted like a failure, since it may be the task that ends its workers; tried again at once, since more likely it is not.
-const RECLAIM = statement<{ task_type: TaskType; status: TaskStatus }>(
+export interface LostTask {
+  id: string;
+  tenant_id: string;
+  task_type: TaskType;
+  status: TaskStatus;
+}
+const RECLAIM = statement<LostTask>(
   "lineage.task.reclaim",
   `with picked as materialized (
      select id, claim_token from lineage.ol_async_task
@@ -197,7 +203,7 @@ const RECLAIM = statement<{ task_type: TaskType; status: TaskStatus }>(
      set status = case when t.retry_count >= t.max_retry then 'DEAD' else 'FAILED' end,
          retry_count = least(t.retry_count + 1, t.max_retry), next_run_at = now(), updated_at = now(),
          claim_token = null, claim_until = null, last_error = $2
-     from picked p where t.id = p.id returning t.task_type, t.status
+     from picked p where t.id = p.id returning t.id::text, t.tenant_id::text, t.task_type, t.status
    ), attempts as (
      update lineage.ol_async_task_attempt a
      set status = 'FAILED', finished_at = now(), error_type = 'LOST', error_message = $2
@@ -212,6 +218,6 @@ const RECLAIM = statement<{ task_type: TaskType; status: TaskStatus }>(
 );
 
 /** Takes back what lost processes had claimed. */
-export function reclaimTasks(db: Db, limit: number): Promise<{ task_type: TaskType; status: TaskStatus }[]> {
+export function reclaimTasks(db: Db, limit: number): Promise<LostTask[]> {
   return db.rows(RECLAIM, [limit, LOST]);
 }
