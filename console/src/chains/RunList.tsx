@@ -159,8 +159,8 @@ function columnsOf(
       title: text.opTime,
       width: "88px",
       cell: ({ runId, opTime }) => (
-        <Link to="/chains/runs/$runId" params={{ runId }}>
-          {opTime ?? runId.slice(0, 8)}
+        <Link to="/chains/runs/$runId" params={{ runId }} title={runId}>
+          {opTime ?? text.noOpTime}
         </Link>
       ),
     },

@@ -6,6 +6,7 @@ import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import type { NodeStatus, RunNode } from "../api.ts";
 import styles from "../chains.module.css";
+import { attemptText } from "../names.ts";
 import { Took } from "../RunList.tsx";
 import { NODE_STATES } from "../states.ts";
 import { chainWords } from "../words.ts";
@@ -80,7 +81,7 @@ function columnsOf(
       width: "70px",
       wideOnly: true,
       align: "end",
-      cell: ({ attempt, maxAttempts }) => `${attempt}/${maxAttempts}`,
+      cell: attemptText,
     },
     { name: "took", title: shared.duration, width: "80px", align: "end", cell: (node) => <Took of={node} /> },
     {

@@ -7,6 +7,7 @@ import { useNow } from "../../parts/times/Time.tsx";
 import { useWords } from "../../words/words.ts";
 import type { NodeStatus, RunNode } from "../api.ts";
 import styles from "../chains.module.css";
+import { attemptText } from "../names.ts";
 import { Took } from "../RunList.tsx";
 import { iconOf, NODE_STATES } from "../states.ts";
 import { chainWords } from "../words.ts";
@@ -87,5 +88,5 @@ function Countdown({ node, dueAt }: { node: RunGraphNode; dueAt: string }) {
   const text = useWords(chainWords);
   const seconds = Math.max(0, Math.ceil((Date.parse(dueAt) - useNow()) / 1_000));
   const time = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
-  return <span>{text.retryIn(node.attempt, node.maxAttempts, time)}</span>;
+  return <span>{text.retryIn(attemptText(node), time)}</span>;
 }
