@@ -88,9 +88,10 @@ function columnsOf(
       name: "reason",
       title: shared.reason,
       width: "minmax(100px, 3fr)",
-      wideOnly: true,
-      cell: ({ lastError, waitingFor }) => {
-        const reason = lastError ?? waitingFor ?? "";
+      isBelow: true,
+      cell: ({ lastError, waitingFor, type }) => {
+        const reason = lastError ?? (waitingFor && text.waitingFor(waitingFor));
+        if (!reason) return <span className={styles.narrowOnly}>{type}</span>;
         return (
           <span title={reason}>
             <Sentence text={reason} />

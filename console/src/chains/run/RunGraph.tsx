@@ -2,6 +2,7 @@
 import { useMemo } from "react";
 import { Graph } from "../../parts/graph/Graph.tsx";
 import type { GraphNode } from "../../parts/graph/model.ts";
+import { Sentence } from "../../parts/page/Sentence.tsx";
 import { percentText } from "../../parts/times/durations.ts";
 import { useNow } from "../../parts/times/Time.tsx";
 import { useWords } from "../../words/words.ts";
@@ -23,6 +24,7 @@ interface RunGraphNode extends GraphNode {
   endedAt: string | null;
   dueAt: string | null;
   progress: number | null;
+  waitingFor: string | null;
 }
 
 interface RunGraphProps {
@@ -40,7 +42,7 @@ export function RunGraph({ label, nodes, selected, preview, onOpen }: RunGraphPr
     [nodes],
   );
   const drawn = nodes.map((node): RunGraphNode => {
-    const { nodeId, type, status, attempt, maxAttempts, startedAt, endedAt, dueAt, progress } = node;
+    const { nodeId, type, status, attempt, maxAttempts, startedAt, endedAt, dueAt, progress, waitingFor } = node;
     const to = preview?.moves.get(nodeId);
     return {
       id: nodeId,
@@ -58,6 +60,7 @@ export function RunGraph({ label, nodes, selected, preview, onOpen }: RunGraphPr
       endedAt,
       dueAt,
       progress,
+      waitingFor,
     };
   });
   return (
@@ -68,7 +71,16 @@ export function RunGraph({ label, nodes, selected, preview, onOpen }: RunGraphPr
 }
 
 function NodeLine({ node }: { node: RunGraphNode }) {
-  const { type, status, dueAt, progress } = node;
+  const text = useWords(chainWords);
+  const { type, status, dueAt, progress, waitingFor } = node;
+  if (status === "PENDING" && waitingFor)
+    return (
+      <div className={styles.line} title={text.waitingFor(waitingFor)}>
+        <span className={styles.waits}>
+          <Sentence text={text.waitingFor(waitingFor)} />
+        </span>
+      </div>
+    );
   return (
     <div className={styles.line}>
       <span>{type}</span>
