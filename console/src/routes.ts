@@ -2,6 +2,7 @@
 import { createRouter } from "@tanstack/react-router";
 import { adminRoutes } from "./admin/routes.ts";
 import { rootRoute } from "./app/root-route.ts";
+import { parseSearch, stringifySearch } from "./app/search-values.ts";
 import { arrivalsRoutes } from "./arrivals/routes.ts";
 import { chainsRoutes } from "./chains/routes.ts";
 import { harvestRoutes } from "./harvest/routes.ts";
@@ -19,6 +20,8 @@ export const router = createRouter({
     ...lineageRoutes,
     ...adminRoutes,
   ]),
+  parseSearch,
+  stringifySearch,
   defaultPreload: "intent",
   scrollRestoration: true,
 });

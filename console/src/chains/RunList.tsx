@@ -157,10 +157,10 @@ function columnsOf(
     {
       name: "opTime",
       title: text.opTime,
-      width: "88px",
+      width: "minmax(88px, 1fr)",
       cell: ({ runId, opTime }) => (
-        <Link to="/chains/runs/$runId" params={{ runId }}>
-          {opTime ?? runId.slice(0, 8)}
+        <Link to="/chains/runs/$runId" params={{ runId }} title={runId}>
+          {opTime ?? text.noOpTime}
         </Link>
       ),
     },
@@ -168,11 +168,15 @@ function columnsOf(
       name: "reason",
       title: shared.reason,
       width: "minmax(60px, 4fr)",
-      wideOnly: !isOfOneChain,
-      cell: ({ reason }) =>
-        reason !== null && (
-          <span title={reason}>
-            <Sentence text={reason} />
+      isBelow: true,
+      cell: (run) =>
+        run.reason === null ? (
+          <span className={styles.narrowOnly}>
+            {run.startedAt && <Time at={run.startedAt} />} · <Trigger run={run} />
+          </span>
+        ) : (
+          <span title={run.reason}>
+            <Sentence text={run.reason} />
           </span>
         ),
     },

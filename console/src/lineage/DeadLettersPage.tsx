@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { act } from "../api/client.ts";
 import { onEndOf, refresh, useLiveList } from "../api/live.ts";
+import { isInPlace } from "../app/search-values.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
 import { toast, toastError } from "../parts/actions/toasts.tsx";
 import { Button } from "../parts/controls/Button.tsx";
@@ -28,7 +29,11 @@ export function DeadLettersPage() {
   const search = deadLettersRoute.useSearch();
   const navigate = useNavigate();
   const set = (change: Partial<typeof search>) =>
-    void navigate({ to: "/lineage/dead-letters", search: { ...search, ...change }, replace: true });
+    void navigate({
+      to: "/lineage/dead-letters",
+      search: { ...search, ...change },
+      replace: isInPlace(search, change, "id"),
+    });
   return (
     <LineagePage title={text.deadLetters} tenant={search.tenant} onTenant={(tenant) => set({ tenant, id: undefined })}>
       {(tenant) => <DeadLetters key={tenant} tenant={tenant} id={search.id} onOpen={(id) => set({ tenant, id })} />}

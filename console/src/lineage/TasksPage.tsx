@@ -3,6 +3,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { act } from "../api/client.ts";
 import { refresh, useLive } from "../api/live.ts";
+import { isInPlace } from "../app/search-values.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
 import { useAction } from "../parts/actions/use-action.ts";
 import { Button } from "../parts/controls/Button.tsx";
@@ -36,7 +37,12 @@ export function TasksPage() {
   const text = useWords(lineage);
   const search = tasksRoute.useSearch();
   const navigate = useNavigate();
-  const set: Set = (change) => void navigate({ to: "/lineage/tasks", search: { ...search, ...change }, replace: true });
+  const set: Set = (change) =>
+    void navigate({
+      to: "/lineage/tasks",
+      search: { ...search, ...change },
+      replace: isInPlace(search, change, "id"),
+    });
   const { tab = "tasks" } = search;
   return (
     <LineagePage title={text.tasks} tenant={search.tenant} onTenant={(tenant) => set({ tenant, id: undefined })}>

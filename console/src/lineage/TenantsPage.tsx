@@ -1,5 +1,6 @@
 /** Tenants and their states: what each has, what waits, and the steps of a full sync. */
 import { useNavigate } from "@tanstack/react-router";
+import { isInPlace } from "../app/search-values.ts";
 import { Page } from "../parts/page/Page.tsx";
 import { useWords } from "../words/words.ts";
 import { RoomLinks } from "./LineagePage.tsx";
@@ -15,7 +16,9 @@ export function TenantsPage() {
     <Page title={text.tenants} aside={<RoomLinks />}>
       <TenantList
         search={search}
-        onSearch={(next) => void navigate({ to: "/lineage/tenants", search: next, replace: true })}
+        onSearch={(next) =>
+          void navigate({ to: "/lineage/tenants", search: next, replace: isInPlace(search, next, "id") })
+        }
       />
     </Page>
   );

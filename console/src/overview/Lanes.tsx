@@ -26,6 +26,7 @@ export function Lanes({ activity }: { activity: Activity }) {
   const [hint, setHint] = useState<string>();
   const { brush, ...brushing } = useBrush(activity);
   const clock = useClock(activity);
+  const { time } = useFormats();
   const kinds = KINDS.flatMap((kind) => activity.ended.filter((one) => one.kind === kind && one.lanes.length > 0));
   if (kinds.length === 0)
     return <Empty>{activity.hidden.length === 0 ? text.nothingEnded : text.nothingSeenEnded}</Empty>;
@@ -43,7 +44,7 @@ export function Lanes({ activity }: { activity: Activity }) {
       <div className={styles.lane} aria-hidden="true">
         <span />
         <div className={styles.axis} data-track>
-          {ticksOf(activity).map(({ atMs, share }) => (
+          {ticksOf(activity, (atMs) => Date.parse(`${time(atMs).replace(" ", "T")}Z`) - atMs).map(({ atMs, share }) => (
             <span key={atMs} style={{ left: `${share * 100}%` }}>
               {clock(atMs)}
             </span>

@@ -2,6 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import type { Finding } from "../admin/api.ts";
 import type { ApiError } from "../api/client.ts";
+import { useLive } from "../api/live.ts";
 import { GoTo } from "../parts/controls/GoTo.tsx";
 import { Empty, Failure, Skeleton } from "../parts/page/Page.tsx";
 import { Sentence } from "../parts/page/Sentence.tsx";
@@ -11,9 +12,10 @@ import { Time } from "../parts/times/Time.tsx";
 import { useFormats } from "../parts/times/time.ts";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
-import type { Activity, Need } from "./api.ts";
+import { type Activity, type Need, paths } from "./api.ts";
 import styles from "./OverviewPage.module.css";
-import { hrefOf } from "./targets.ts";
+import { RANGES } from "./routes.ts";
+import { actionOf, hrefOf } from "./targets.ts";
 import { overview } from "./words.ts";
 
 const STATES = { failed: "failed", late: "waiting", asking: "waiting", disabled: "stopped" } as const satisfies Record<
@@ -31,7 +33,10 @@ interface NeedsProps {
   /** Undefined until the doctor has answered. Without the doctor nobody knows whether something is broken. */
   findings: readonly Finding[] | undefined;
   doctorError: ApiError | null;
+  /** Up to now; otherwise undefined. */
   activity: Activity | undefined;
+  /** The sources that are paused since they refuse access. */
+  refused: ReadonlySet<string>;
 }
 
 export function Needs({ doctorError, ...props }: NeedsProps) {
@@ -47,6 +52,7 @@ function NeedList({
   needs,
   findings,
   activity,
+  refused,
   isAll,
   seesAll,
   hasDoctor,
@@ -62,17 +68,12 @@ function NeedList({
   const shown = isAll || needs.length <= SHOWN + 1 ? needs : needs.slice(0, SHOWN);
   return (
     <ul className={styles.needs} aria-label={text.needsYou}>
-      {found.map(({ check, verdict, found: sentence, advice }) => (
-        <li key={check}>
-          <StateMark state={verdict === "broken" ? "failed" : "waiting"} label={check} />
-          <span className={styles.reason}>
-            <Sentence text={sentence} />{" "}
-            <span className={styles.soft}>{advice !== undefined && <Sentence text={advice} />}</span>
-          </span>
-        </li>
-      ))}
       {shown.map((need) => (
-        <NeedRow key={`${need.state} ${need.about.kind} ${need.about.id} ${need.about.opTime ?? ""}`} need={need} />
+        <NeedRow
+          key={`${need.state} ${need.about.kind} ${need.about.id} ${need.about.opTime ?? ""}`}
+          need={need}
+          refused={refused}
+        />
       ))}
       {shown.length < needs.length && (
         <li>
@@ -82,11 +83,23 @@ function NeedList({
           </Link>
         </li>
       )}
+      {/* Below what was there before the doctor had answered. */}
+      {found.map(({ check, verdict, found: sentence, advice }) => (
+        <li key={check}>
+          <StateMark state={verdict === "broken" ? "failed" : "waiting"} label={check} />
+          <span className={styles.reason}>
+            <Sentence text={sentence} />{" "}
+            <span className={styles.soft}>{advice !== undefined && <Sentence text={advice} />}</span>
+          </span>
+        </li>
+      ))}
     </ul>
   );
 }
 
-function NeedRow({ need: { about, state, title, reason, count, at } }: { need: Need }) {
+function NeedRow({ need, refused }: { need: Need; refused: ReadonlySet<string> }) {
+  const { about, state, title, reason, count, at } = need;
+  const href = hrefOf(about);
   const text = useWords(overview);
   const shared = useWords(common);
   const { number } = useFormats();
@@ -94,30 +107,51 @@ function NeedRow({ need: { about, state, title, reason, count, at } }: { need: N
     <li>
       <StateMark state={STATES[state]} label={state === "failed" ? shared.failed : text[state]} />
       <span className={styles.reason}>
-        <GoTo href={hrefOf(about)}>
+        <GoTo href={href}>
           <b>{title}</b>
         </GoTo>
         {about.opTime !== undefined && <span className={styles.label}>{about.opTime}</span>}
-        {count > 1 && <span className={styles.label}>{text.times(number(count))}</span>}
+        {count > 1 && (
+          // The opTime is that of the newest.
+          <span className={styles.label}>
+            {about.opTime === undefined ? text.times(number(count)) : text.others(count - 1, number(count - 1))}
+          </span>
+        )}
         <span>
           <Sentence text={reason} />
         </span>
       </span>
       <span className={styles.age}>{at !== null && <Time at={at} relative />}</span>
+      <span className={styles.act}>
+        {href !== undefined && (
+          <GoTo href={href}>
+            {text[actionOf(need, refused)]}
+            <span className="visually-hidden">: {title}</span>
+          </GoTo>
+        )}
+      </span>
     </li>
   );
 }
 
 function NothingNeeded({ activity, seesAll }: Pick<NeedsProps, "activity" | "seesAll">) {
   const text = useWords(overview);
-  const last = activity && lastFailure(activity);
+  const recent = activity && lastFailure(activity);
+  // Failures from before the range that is shown.
+  const { data: week } = useLive<Activity>(
+    recent === undefined ? paths.activity({ hours: RANGES.week }) : undefined,
+    [],
+  );
+  const last = recent ?? (week && lastFailure(week));
   return (
     <Empty>
       <StateMark state="success" label={seesAll ? text.nothingNeedsYou : text.nothingSeenNeedsYou} />{" "}
-      {last !== undefined && (
+      {last !== undefined ? (
         <>
           {text.lastFailure} <Time at={last} relative />
         </>
+      ) : (
+        week?.hidden.length === 0 && text.noFailure
       )}
     </Empty>
   );

@@ -73,7 +73,8 @@ export function OverviewPage() {
             seesAll={now.data.hidden.length === 0}
             findings={isAdmin ? doctor.data?.findings : []}
             doctorError={doctor.error}
-            activity={activity.data}
+            activity={isPart ? undefined : activity.data}
+            refused={new Set(now.data.sources.filter((one) => one.accessRefused).map((one) => one.source))}
             isAll={listed === "all"}
           />
         ) : (

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { barOf, brushed, placeOf, ticksOf, timesOf } from "./lanes.ts";
 
 const MINUTE_MS = 60_000;
+const utc = () => 0;
 /** An hour whose last bucket has just begun. */
 const axis = {
   from: "2026-11-16T10:00:00.000Z",
@@ -12,9 +13,20 @@ const axis = {
 
 describe("the chart of lanes", () => {
   test("has round times on its axis, and no more than fit", () => {
-    const times = ticksOf(axis).map(({ atMs }) => new Date(atMs).toISOString().slice(11, 16));
+    const times = ticksOf(axis, utc).map(({ atMs }) => new Date(atMs).toISOString().slice(11, 16));
     expect(times).toEqual(["10:00", "10:10", "10:20", "10:30", "10:40", "10:50", "11:00"]);
-    expect(ticksOf({ ...axis, from: "2026-11-09T10:00:00.000Z" }).length).toBeLessThanOrEqual(8);
+    expect(ticksOf({ ...axis, from: "2026-11-09T10:00:00.000Z" }, utc).length).toBeLessThanOrEqual(8);
+  });
+
+  test("has the midnights of the chosen zone on the axis of a week, also where its clock changes", () => {
+    const week = { ...axis, from: "2026-10-21T10:00:00.000Z", to: "2026-10-28T10:00:00.000Z" };
+    // Berlin: an hour less from 2026-10-25 01:00 UTC on.
+    const berlin = (atMs: number) => (atMs < Date.parse("2026-10-25T01:00:00Z") ? 120 : 60) * MINUTE_MS;
+    const times = ticksOf(week, berlin).map(({ atMs }) => new Date(atMs).toISOString().slice(5, 16));
+    expect(times).toEqual([
+      ...["10-21T22:00", "10-22T22:00", "10-23T22:00", "10-24T22:00"],
+      ...["10-25T23:00", "10-26T23:00", "10-27T23:00"],
+    ]);
   });
 
   test("cuts the last bucket at the end of the range", () => {

@@ -12,16 +12,20 @@ const TICK_STEPS_MS = [
   ...[1, 2, 5, 7].map((days) => days * DAY_MS),
 ];
 
-/** Round times within the range, few enough for their labels. */
-export function ticksOf({ from, to }: Axis): readonly { atMs: number; share: number }[] {
+/** Times within the range that are round in the chosen zone, few enough for their labels. `offsetAt` is how far it is ahead of UTC. */
+export function ticksOf(
+  { from, to }: Axis,
+  offsetAt: (atMs: number) => number,
+): readonly { atMs: number; share: number }[] {
   const [start, end] = [Date.parse(from), Date.parse(to)];
   const step = TICK_STEPS_MS.find((one) => (end - start) / one <= TICKS_MAX) ?? 7 * DAY_MS;
-  const first = Math.ceil(start / step) * step;
-  const count = Math.max(0, Math.floor((end - first) / step) + 1);
+  const first = Math.ceil((start + offsetAt(start)) / step) * step;
+  const count = Math.max(0, Math.floor((end - start) / step) + 2);
   return Array.from({ length: count }, (_, index) => {
-    const atMs = first + index * step;
+    const local = first + index * step;
+    const atMs = local - offsetAt(local - offsetAt(start));
     return { atMs, share: (atMs - start) / (end - start) };
-  });
+  }).filter(({ share }) => share >= 0 && share <= 1);
 }
 
 /** The times of a bucket. The last one may be cut by the end of the range. */

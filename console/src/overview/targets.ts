@@ -1,6 +1,6 @@
 /** The page that shows what an entry of the overview is about. */
 import { pathTo, withQuery } from "../api/client.ts";
-import type { About, Ended, Waiting } from "./api.ts";
+import type { About, Ended, Need, Waiting } from "./api.ts";
 
 export function hrefOf({ kind, id, opTime }: About): string | undefined {
   switch (kind) {
@@ -36,6 +36,21 @@ export function hrefOf({ kind, id, opTime }: About): string | undefined {
       return undefined;
   }
 }
+
+/** What is likely to be done about it, on its own page. `refused`: the sources that are paused since they refuse access. */
+export function actionOf({ about: { kind, id }, state }: Pick<Need, "about" | "state">, refused: ReadonlySet<string>) {
+  if (kind === "model") return state === "late" ? "openWhy" : "runAgain";
+  if (kind === "source") return refused.has(id) ? "resume" : "open";
+  if (kind === "receiver") return state === "disabled" ? "enable" : "open";
+  return ACTIONS[kind] ?? "open";
+}
+
+const ACTIONS: Readonly<Record<string, "retry" | "redeliver" | "replay">> = {
+  run: "retry",
+  "failed-stage": "retry",
+  delivery: "redeliver",
+  "dead-letter": "replay",
+};
 
 /** What waits, where its cause has no page of its own. */
 const WAITING_ROOMS: Readonly<Record<string, string>> = {

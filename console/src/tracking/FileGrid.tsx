@@ -20,6 +20,8 @@ const FILES = 100;
 const SHARDS = 100;
 const CELL_PX_MIN = 27;
 const NONE: readonly number[] = [];
+/** A shard that is in a stage, not done with all of them. */
+const NUMBERED = /[^*. ]/;
 
 export function FileGrid({ filters }: { filters: ReactNode }) {
   const [{ stage, status, q, firstShard: from }] = useTrackingSearch();
@@ -89,9 +91,11 @@ function Grid({ pages, onEnd }: { pages: readonly GridPage[]; onEnd: (() => void
         <StateMark state="running" label={text.startedLegend} />
         <StateMark state="waiting" label={text.waitsLegend} />
         <StateMark state="success" label={text.done} />
-        <span>
-          {text.stagesLegend} {STAGES.map((one, at) => `${at + 1} ${one}`).join(", ")}
-        </span>
+        {rows.some(({ codes }) => NUMBERED.test(codes)) && (
+          <span>
+            {text.stagesLegend} {STAGES.map((one, at) => `${at + 1} ${one}`).join(", ")}
+          </span>
+        )}
         {(from > 0 || later !== null) && (
           <span className={styles.end}>
             {text.shardRange(shards[0] ?? 0, shards.at(-1) ?? 0)}

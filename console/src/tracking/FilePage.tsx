@@ -1,6 +1,7 @@
 /** One file: every shard in every stage. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import { onEndOf, useLiveList } from "../api/live.ts";
+import { isInPlace } from "../app/search-values.ts";
 import { shell } from "../app/words.ts";
 import { Select } from "../parts/controls/Select.tsx";
 import { Split } from "../parts/dialogs/Drawer.tsx";
@@ -31,7 +32,7 @@ export function FilePage() {
       to: "/tracking/files/$filename",
       params: { filename },
       search: { ...search, ...change },
-      replace: true,
+      replace: isInPlace(search, change, "shard"),
     });
   const result = useLiveList<ShardPage>(
     (from) => paths.shards(filename, { status, from, limit: PAGE }),

@@ -12,11 +12,12 @@ import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { type ComparedNode, type Comparison, type NodeTimes, paths } from "../api.ts";
 import styles from "../chains.module.css";
+import { runNameOf } from "../names.ts";
 import { runWords } from "../run/words.ts";
 import { NODE_STATES, RUN_STATES, tookMs } from "../states.ts";
 import { chainWords } from "../words.ts";
 import own from "./Compare.module.css";
-import { causeText, nameOf, signed, summaryText } from "./causes.ts";
+import { causeText, signed, summaryText } from "./causes.ts";
 
 interface CompareProps {
   runId: string;
@@ -54,12 +55,14 @@ function Head({ comparison, other, onOther }: HeadProps) {
   const now = useNow();
   const choices = comparison.earlier.map((run): [string, string] => [
     run.runId,
-    [nameOf(run), shared[RUN_STATES[run.status]], durationText(tookMs(run, now) ?? 0), time(run.createdAt)].join(" · "),
+    [runNameOf(run), shared[RUN_STATES[run.status]], durationText(tookMs(run, now) ?? 0), time(run.createdAt)].join(
+      " · ",
+    ),
   ]);
   // A link may name any run.
   const named = comparison.with;
   if (named && other === named.runId && !choices.some(([runId]) => runId === other))
-    choices.unshift([named.runId, nameOf(named)]);
+    choices.unshift([named.runId, runNameOf(named)]);
   return (
     <div className={own.head}>
       {comparison.with ? (

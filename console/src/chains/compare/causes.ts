@@ -1,6 +1,7 @@
 /** What a comparison says in sentences. */
 import { durationText } from "../../parts/times/durations.ts";
-import type { ComparedNode, Comparison, TimedRun } from "../api.ts";
+import type { ComparedNode, Comparison } from "../api.ts";
+import { runNameOf } from "../names.ts";
 import type { runWords } from "../run/words.ts";
 import { tookMs } from "../states.ts";
 
@@ -46,9 +47,9 @@ export function summaryText({ run, with: other, nodes }: Comparison, now: number
   if (!other) return "";
   const [took, before] = [tookMs(run, now) ?? 0, tookMs(other, now) ?? 0];
   const by = took - before;
-  const texts = [durationText(took), durationText(before), nameOf(other)] as const;
+  const texts = [durationText(took), durationText(before), runNameOf(other)] as const;
   const sentences: string[] = [];
-  if (Math.abs(by) < NOTICED_MS) sentences.push(text.asFast(nameOf(other), durationText(took)));
+  if (Math.abs(by) < NOTICED_MS) sentences.push(text.asFast(runNameOf(other), durationText(took)));
   else sentences.push((by > 0 ? text.slower : text.faster)(durationText(Math.abs(by)), ...texts));
   // What cost most is the first node, and what saved most the last one.
   const most = by > 0 ? nodes[0] : nodes.at(-1);
@@ -61,10 +62,6 @@ export function summaryText({ run, with: other, nodes }: Comparison, now: number
 
 /** A run that starts at once waits for less. */
 const QUEUED_SHOWN_MS = 5_000;
-
-export function nameOf({ opTime, runId }: TimedRun): string {
-  return opTime ?? runId.slice(0, 8);
-}
 
 export function signed(ms: number): string {
   if (Math.abs(ms) < 1) return "0 ms";

@@ -2,7 +2,7 @@
  * The grid itself: a column for each run, newest at the right, with its state and time above; a row for each node. Rows are
  * virtual. One cell is in the order of the tab key, and the arrow keys move it. A click opens the node of that run.
  */
-import { defaultStringifySearch, Link, useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import {
   type KeyboardEvent,
@@ -13,12 +13,14 @@ import {
   useRef,
   useState,
 } from "react";
+import { stringifySearch } from "../../app/search-values.ts";
 import { GLYPHS, type State } from "../../parts/states/state.ts";
 import { durationText } from "../../parts/times/durations.ts";
 import { useNow } from "../../parts/times/Time.tsx";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import type { GridNode, NodeStatus, TimedRun } from "../api.ts";
+import { runNameOf } from "../names.ts";
 import { runWords } from "../run/words.ts";
 import { NODE_STATES, RUN_STATES, tookMs } from "../states.ts";
 import own from "./RunGrid.module.css";
@@ -153,7 +155,7 @@ export function GridCells({ label, runs, total, nodeAt, runId, nodeId, until, on
                   node={node?.nodeId ?? ""}
                   run={run}
                   place={`${index}/${column}`}
-                  href={`/chains/runs/${run.runId}${defaultStringifySearch(searchOf(node?.nodeId ?? ""))}`}
+                  href={`/chains/runs/${run.runId}${stringifySearch(searchOf(node?.nodeId ?? ""))}`}
                   isActive={index === active.row && column === active.column}
                   isCurrent={run.runId === runId}
                   isNewVersion={isNewVersion(runs, column)}
@@ -186,7 +188,9 @@ function RunHead({ run, longest, isCurrent, isNewVersion: isNew }: RunHeadProps)
   const shared = useWords(common);
   const state = RUN_STATES[run.status];
   const took = tookMs(run, useNow());
-  const label = [nameOf(run), shared[state], took === undefined ? "" : durationText(took)].filter(Boolean).join(", ");
+  const label = [runNameOf(run), shared[state], took === undefined ? "" : durationText(took)]
+    .filter(Boolean)
+    .join(", ");
   return (
     <span role="columnheader" className={own.run} data-current={isCurrent || undefined} data-new={isNew || undefined}>
       {isNew && run.chainVersion !== null && (
@@ -203,7 +207,7 @@ function RunHead({ run, longest, isCurrent, isNewVersion: isNew }: RunHeadProps)
       >
         <i style={{ height: 2 + Math.round(Math.min(1, (took ?? 0) / longest) * (BAR_PX - 2)) }} />
         <span aria-hidden="true">{GLYPHS[state]}</span>
-        <small aria-hidden="true">{nameOf(run).slice(-10)}</small>
+        <small aria-hidden="true">{runNameOf(run).slice(-10)}</small>
       </Link>
     </span>
   );
@@ -211,10 +215,6 @@ function RunHead({ run, longest, isCurrent, isNewVersion: isNew }: RunHeadProps)
 
 function colourOf(state: State): React.CSSProperties {
   return { "--mark": `var(--${state})` } as React.CSSProperties;
-}
-
-function nameOf({ opTime, runId }: TimedRun): string {
-  return opTime ?? runId.slice(0, 8);
 }
 
 interface CellProps {
@@ -245,7 +245,7 @@ function Cell({
   const text = useWords(runWords);
   const shared = useWords(common);
   const state = status === null ? undefined : NODE_STATES[status];
-  const label = text.cellOf(node, nameOf(run), state === undefined ? text.notInRun : shared[state]);
+  const label = text.cellOf(node, runNameOf(run), state === undefined ? text.notInRun : shared[state]);
   return (
     <span role="gridcell" className={own.cell} data-current={isCurrent || undefined} data-new={isNew || undefined}>
       {state !== undefined && (

@@ -18,6 +18,7 @@ import { type Attempt, type NodeDetail, paths, type Run, type RunNode } from "..
 import styles from "../chains.module.css";
 import { AttemptSelect, attemptOf } from "../logs/AttemptSelect.tsx";
 import { LogView } from "../logs/LogView.tsx";
+import { attemptText, shortRunId } from "../names.ts";
 import { Took } from "../RunList.tsx";
 import { attemptState, NODE_STATES } from "../states.ts";
 import { chainWords } from "../words.ts";
@@ -103,7 +104,7 @@ export function NodePanel({ run, node, previews, attempt, line, onLog, onClose }
         rows={[
           [text.waitsFor, node.waitingFor && <Sentence key="waits" text={node.waitingFor} />],
           [text.type, node.type],
-          [text.attempt, `${node.attempt}/${node.maxAttempts}`],
+          [text.attempt, attemptText(node)],
           [text.started, node.startedAt && <Time key="started" at={node.startedAt} />],
           [shared.duration, node.startedAt && <Took key="took" of={node} />],
           [text.progress, node.progressNote ?? (node.progress === null ? null : percentText(node.progress))],
@@ -112,7 +113,7 @@ export function NodePanel({ run, node, previews, attempt, line, onLog, onClose }
             text.childRun,
             node.childRunId && (
               <Link key="run" to="/chains/runs/$runId" params={{ runId: node.childRunId }}>
-                {node.childRunId.slice(0, 8)}
+                {shortRunId(node.childRunId)}
               </Link>
             ),
           ],

@@ -6,6 +6,7 @@ import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import type { NodeStatus, RunNode } from "../api.ts";
 import styles from "../chains.module.css";
+import { attemptText } from "../names.ts";
 import { Took } from "../RunList.tsx";
 import { NODE_STATES } from "../states.ts";
 import { chainWords } from "../words.ts";
@@ -80,16 +81,17 @@ function columnsOf(
       width: "70px",
       wideOnly: true,
       align: "end",
-      cell: ({ attempt, maxAttempts }) => `${attempt}/${maxAttempts}`,
+      cell: attemptText,
     },
     { name: "took", title: shared.duration, width: "80px", align: "end", cell: (node) => <Took of={node} /> },
     {
       name: "reason",
       title: shared.reason,
       width: "minmax(100px, 3fr)",
-      wideOnly: true,
-      cell: ({ lastError, waitingFor }) => {
-        const reason = lastError ?? waitingFor ?? "";
+      isBelow: true,
+      cell: ({ lastError, waitingFor, type }) => {
+        const reason = lastError ?? (waitingFor && text.waitingFor(waitingFor));
+        if (!reason) return <span className={styles.narrowOnly}>{type}</span>;
         return (
           <span title={reason}>
             <Sentence text={reason} />

@@ -2,11 +2,13 @@
 import { useMemo } from "react";
 import { Graph } from "../../parts/graph/Graph.tsx";
 import type { GraphNode } from "../../parts/graph/model.ts";
+import { Sentence } from "../../parts/page/Sentence.tsx";
 import { percentText } from "../../parts/times/durations.ts";
 import { useNow } from "../../parts/times/Time.tsx";
 import { useWords } from "../../words/words.ts";
 import type { NodeStatus, RunNode } from "../api.ts";
 import styles from "../chains.module.css";
+import { attemptText } from "../names.ts";
 import { Took } from "../RunList.tsx";
 import { iconOf, NODE_STATES } from "../states.ts";
 import { chainWords } from "../words.ts";
@@ -22,6 +24,7 @@ interface RunGraphNode extends GraphNode {
   endedAt: string | null;
   dueAt: string | null;
   progress: number | null;
+  waitingFor: string | null;
 }
 
 interface RunGraphProps {
@@ -39,7 +42,7 @@ export function RunGraph({ label, nodes, selected, preview, onOpen }: RunGraphPr
     [nodes],
   );
   const drawn = nodes.map((node): RunGraphNode => {
-    const { nodeId, type, status, attempt, maxAttempts, startedAt, endedAt, dueAt, progress } = node;
+    const { nodeId, type, status, attempt, maxAttempts, startedAt, endedAt, dueAt, progress, waitingFor } = node;
     const to = preview?.moves.get(nodeId);
     return {
       id: nodeId,
@@ -57,6 +60,7 @@ export function RunGraph({ label, nodes, selected, preview, onOpen }: RunGraphPr
       endedAt,
       dueAt,
       progress,
+      waitingFor,
     };
   });
   return (
@@ -67,7 +71,16 @@ export function RunGraph({ label, nodes, selected, preview, onOpen }: RunGraphPr
 }
 
 function NodeLine({ node }: { node: RunGraphNode }) {
-  const { type, status, dueAt, progress } = node;
+  const text = useWords(chainWords);
+  const { type, status, dueAt, progress, waitingFor } = node;
+  if (status === "PENDING" && waitingFor)
+    return (
+      <div className={styles.line} title={text.waitingFor(waitingFor)}>
+        <span className={styles.waits}>
+          <Sentence text={text.waitingFor(waitingFor)} />
+        </span>
+      </div>
+    );
   return (
     <div className={styles.line}>
       <span>{type}</span>
@@ -87,5 +100,5 @@ function Countdown({ node, dueAt }: { node: RunGraphNode; dueAt: string }) {
   const text = useWords(chainWords);
   const seconds = Math.max(0, Math.ceil((Date.parse(dueAt) - useNow()) / 1_000));
   const time = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
-  return <span>{text.retryIn(node.attempt, node.maxAttempts, time)}</span>;
+  return <span>{text.retryIn(attemptText(node), time)}</span>;
 }

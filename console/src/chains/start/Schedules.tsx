@@ -18,6 +18,7 @@ import { useWords } from "../../words/words.ts";
 import { paths, type Schedule } from "../api.ts";
 import styles from "../chains.module.css";
 import { definitionWords } from "../editor/words.ts";
+import { shortRunId } from "../names.ts";
 
 export function Schedules({ chainId }: { chainId: string }) {
   const text = useWords(definitionWords);
@@ -102,7 +103,7 @@ export function Schedules({ chainId }: { chainId: string }) {
                     shared.never
                   ) : (
                     <Link to="/chains/runs/$runId" params={{ runId: lastRunId }}>
-                      {lastRunId.slice(0, 8)}
+                      {shortRunId(lastRunId)}
                     </Link>
                   ),
               },

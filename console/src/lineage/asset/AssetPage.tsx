@@ -1,6 +1,7 @@
 /** One asset: what is known of it, its graph, what a change of it reaches, the path to another, and the events that told of it. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useLive } from "../../api/live.ts";
+import { isInPlace } from "../../app/search-values.ts";
 import { Tabs } from "../../parts/controls/Tabs.tsx";
 import { Loaded } from "../../parts/page/Page.tsx";
 import { useWords } from "../../words/words.ts";
@@ -44,7 +45,7 @@ function AssetPageOf({ assetId }: { assetId: string }) {
       to: "/lineage/assets/$assetId",
       params: { assetId },
       search: (before: AssetSearch) => ({ ...before, ...change }),
-      replace: true,
+      replace: isInPlace(search, change, "node", "list", "event"),
     });
   return (
     <LineagePage

@@ -67,7 +67,7 @@ export function Neighbours({ tenant, assetId, direction, q, onFilter, tab }: Nei
                   {
                     name: "name",
                     title: shared.name,
-                    width: "minmax(120px, 1fr)",
+                    width: "minmax(100px, 1fr)",
                     cell: (asset) => (
                       <Link
                         to="/lineage/assets/$assetId"
@@ -84,16 +84,20 @@ export function Neighbours({ tenant, assetId, direction, q, onFilter, tab }: Nei
                         {
                           name: "runs",
                           title: text.runs,
-                          width: "60px",
+                          // With its last run in one column: the two lists stand side by side.
+                          width: "124px",
                           align: "end" as const,
-                          wideOnly: true,
-                          cell: ({ executions }: Neighbour) => (executions === null ? "" : number(executions)),
-                        },
-                        {
-                          name: "last",
-                          title: text.lastRun,
-                          width: "110px",
-                          cell: ({ lastRunAt }: Neighbour) => lastRunAt && <Time at={lastRunAt} relative />,
+                          cell: ({ executions, lastRunAt }: Neighbour) => (
+                            <>
+                              {executions !== null && number(executions)}
+                              {lastRunAt !== null && (
+                                <>
+                                  {" · "}
+                                  <Time at={lastRunAt} relative />
+                                </>
+                              )}
+                            </>
+                          ),
                         },
                       ]
                     : []),

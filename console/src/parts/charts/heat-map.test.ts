@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { layoutOf, revealing } from "./heat-map.ts";
+import { headingsOf, layoutOf, revealing } from "./heat-map.ts";
 
 test.each([
   ["stays where it is when the cell is in view", { row: 3, column: 5 }, { left: 40, top: 0 }, { left: 40, top: 0 }],
@@ -10,4 +10,11 @@ test.each([
   const layout = layoutOf(32, 400);
   expect(layout.cellPx).toBe(20);
   expect(revealing(place, layout, now, { width: 400, height: 200 })).toEqual(expected);
+});
+
+test("short names such as the numbers of shards are all shown, long ones as far as there is room", () => {
+  const layout = { group: 1, count: 3, cellPx: 40 };
+  const shown = (names: string[]) => headingsOf(names, layout, [0, 2]).map(({ lead }) => lead);
+  expect(shown(["0", "1", "2"])).toEqual(["0", "1", "2"]);
+  expect(shown(["a-long-name", "b-long-name", "c-long-name"])).toEqual(["a-long-name"]);
 });

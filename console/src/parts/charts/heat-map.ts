@@ -75,6 +75,11 @@ export function revealing(
   };
 }
 
+/** About what names take, with a gap. */
+function longestPx(names: readonly string[]): number {
+  return names.reduce((most, { length }) => Math.max(most, length), 0) * 8 + 8;
+}
+
 export interface Heading {
   cell: number;
   /** The last two characters, which change from column to column. */
@@ -91,7 +96,7 @@ export function headingsOf(
 ): Heading[] {
   const headings: Heading[] = [];
   const isPeriod = names.every((name) => /^\d{6,10}$/.test(name));
-  const step = isPeriod ? 1 : Math.max(1, Math.ceil(96 / cellPx));
+  const step = isPeriod ? 1 : Math.max(1, Math.ceil(Math.min(96, longestPx(names)) / cellPx));
   for (let cell = first; cell <= last; cell += 1) {
     const name = names[cell * group] ?? "";
     if (!isPeriod) {

@@ -69,8 +69,22 @@ function firstView(
   const at = anchor === undefined ? undefined : layout.positions.get(anchor);
   // What it begins with is at the left.
   const [first = { x: 0, y: 0 }] = points.toSorted((one, other) => one.x - other.x);
-  const middle = at ?? { x: first.x + window.width / 2 / READABLE_ZOOM - NODE_WIDTH, y: first.y };
-  return centred({ x: middle.x + NODE_WIDTH / 2, y: middle.y + NODE_HEIGHT / 2 }, READABLE_ZOOM, window);
+  const middle = at ?? first;
+  return centred(
+    {
+      x: filling(middle.x + NODE_WIDTH / 2, left, right, window.width / READABLE_ZOOM),
+      y: filling(middle.y + NODE_HEIGHT / 2, top, bottom, window.height / READABLE_ZOOM),
+    },
+    READABLE_ZOOM,
+    window,
+  );
+}
+
+/** The middle of a window that has no empty half: beyond an end of the graph it shows a margin. */
+function filling(middle: number, from: number, to: number, room: number): number {
+  const margin = MARGIN_PX / READABLE_ZOOM;
+  if (to - from + 2 * margin <= room) return (from + to) / 2;
+  return Math.min(Math.max(middle, from - margin + room / 2), to + margin - room / 2);
 }
 
 function centred({ x, y }: Point, zoom: number, window: Size) {

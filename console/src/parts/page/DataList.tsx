@@ -4,7 +4,15 @@
  */
 import { useLocation } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { Button } from "../controls/Button.tsx";
@@ -18,8 +26,10 @@ export interface Column<Row> {
   /** A width of CSS grid, such as `120px` or `minmax(160px, 2fr)`. */
   width: string;
   cell(row: Row): ReactNode;
-  /** Left out of a list that is narrower than 640 px. */
+  /** Left out of a narrow list: below 640 px, or too narrow for all columns. */
   wideOnly?: boolean;
+  /** In a narrow list, has a line of its own below the other cells of the row. */
+  isBelow?: boolean;
   align?: "end";
 }
 
@@ -49,6 +59,9 @@ interface DataListProps<Row> {
 }
 
 const ROW_PX = 32;
+/** With a line below. */
+const TALL_ROW_PX = 52;
+const NARROW_PX = 640;
 const AHEAD = 12;
 const GROWN_ROWS_MAX = 18;
 /** `onView` is told of so many rows at once. */
@@ -69,12 +82,15 @@ function Rows<Row>(props: DataListProps<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
   const { rows, waiting, gone, release } = useHeldRows(props.live, props.rows, keyOf, scroller);
   const [active, setActive] = useState(0);
+  const isNarrow = useIsNarrow(scroller, leastPxOf(columns));
+  const rowPx = isNarrow && columns.some(({ isBelow }) => isBelow) ? TALL_ROW_PX : ROW_PX;
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
+    estimateSize: () => rowPx,
     overscan: AHEAD,
   });
+  useLayoutEffect(() => virtual.measure(), [virtual, rowPx]);
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
   useEffect(() => {
@@ -114,7 +130,7 @@ function Rows<Row>(props: DataListProps<Row>) {
 
   const template = columns.map(({ width }) => width).join(" ");
   const narrow = columns
-    .filter(({ wideOnly }) => !wideOnly)
+    .filter(({ wideOnly, isBelow }) => !wideOnly && !isBelow)
     .map(({ width }) => width)
     .join(" ");
   return (
@@ -127,10 +143,11 @@ function Rows<Row>(props: DataListProps<Row>) {
         {
           "--columns": template,
           "--columns-narrow": narrow,
-          ...(!props.fill && { height: (Math.min(rows.length, GROWN_ROWS_MAX) + 1) * ROW_PX + 2 }),
+          ...(!props.fill && { height: Math.min(rows.length, GROWN_ROWS_MAX) * rowPx + ROW_PX + 2 }),
         } as React.CSSProperties
       }
       data-fill={props.fill || undefined}
+      data-narrow={isNarrow || undefined}
       onPointerLeave={({ currentTarget }) => {
         if (!currentTarget.matches(":has(:focus-visible)")) release();
       }}
@@ -151,8 +168,15 @@ function Rows<Row>(props: DataListProps<Row>) {
         style={{ height: virtual.getTotalSize() + ROW_PX }}
       >
         <div role="row" className={styles.head} aria-rowindex={1}>
-          {columns.map(({ name, title, align, wideOnly }) => (
-            <span key={name} role="columnheader" className={styles.cell} data-align={align} data-wide={wideOnly}>
+          {columns.map(({ name, title, align, wideOnly, isBelow }) => (
+            <span
+              key={name}
+              role="columnheader"
+              className={styles.cell}
+              data-align={align}
+              data-wide={wideOnly}
+              data-below={isBelow}
+            >
               {title}
             </span>
           ))}
@@ -179,8 +203,15 @@ function Rows<Row>(props: DataListProps<Row>) {
                 onOpen?.(row);
               }}
             >
-              {columns.map(({ name, cell, align, wideOnly }, column) => (
-                <span key={name} role="gridcell" className={styles.cell} data-align={align} data-wide={wideOnly}>
+              {columns.map(({ name, cell, align, wideOnly, isBelow }, column) => (
+                <span
+                  key={name}
+                  role="gridcell"
+                  className={styles.cell}
+                  data-align={align}
+                  data-wide={wideOnly}
+                  data-below={isBelow}
+                >
                   {column === 0 && gone.has(key) && <span className="visually-hidden">{text.gone}</span>}
                   {cell(row)}
                 </span>
@@ -191,6 +222,27 @@ function Rows<Row>(props: DataListProps<Row>) {
       </div>
     </div>
   );
+}
+
+/** A list whose columns do not fit would be scrolled sideways, by a bar that may be far below its last row. */
+function useIsNarrow(scroller: RefObject<HTMLDivElement | null>, leastPx: number): boolean {
+  const [isNarrow, setNarrow] = useState(false);
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (!element) return;
+    const measure = () => setNarrow(element.clientWidth <= Math.max(NARROW_PX, leastPx));
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [scroller, leastPx]);
+  return isNarrow;
+}
+
+const GAP_PX = 12;
+/** What the columns take at least: `140px` of `140px` and of `minmax(140px, 2fr)`. */
+function leastPxOf(columns: readonly { width: string }[]): number {
+  return columns.reduce((sum, { width }) => sum + Number(/\d+(?=px)/.exec(width)?.[0] ?? 0) + GAP_PX, GAP_PX);
 }
 
 /** Of a row, not of a link or a button in it, which act by themselves. */
