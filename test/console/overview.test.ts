@@ -57,7 +57,7 @@ describe.runIf(hasBrowser)("the overview", () => {
     await failure.getByText("no_column").waitFor();
     const cause = page.getByText("Table ORDERS_OF_A_DAY has not arrived");
     await cause.waitFor();
-    const action = failure.getByRole("link", { name: "Retry: export" });
+    const action = failure.getByRole("link", { name: "Retry export" });
     expect(await action.getAttribute("href")).toBe(`/chains/runs/${runId}`);
     for (const shown of [failure, action, cause]) expect(await isInView(shown)).toBe(true);
     const chains = page.getByRole("grid", { name: "Chains", exact: true });

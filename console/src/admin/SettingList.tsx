@@ -1,6 +1,7 @@
 /** Every setting in force, and where it comes from: default, file, environment or flag. */
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useLive } from "../api/live.ts";
+import { isInPlace } from "../app/search-values.ts";
 import { Button } from "../parts/controls/Button.tsx";
 import { Filter } from "../parts/controls/Select.tsx";
 import { Drawer, Split } from "../parts/dialogs/Drawer.tsx";
@@ -18,10 +19,11 @@ export function SettingList() {
   const text = useWords(admin);
   const shared = useWords(common);
   const navigate = useNavigate({ from: "/admin" });
-  const { q = "", only, row } = useSearch({ from: "/admin" });
+  const search = useSearch({ from: "/admin" });
+  const { q = "", only, row } = search;
   const result = useLive<{ items: readonly SettingInForce[] }>(SETTINGS);
   const set = (change: { [Name in keyof AdminSearch]: AdminSearch[Name] | undefined }) =>
-    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
+    void navigate({ search: (before) => ({ ...before, ...change }), replace: isInPlace(search, change, "row") });
   return (
     <>
       <div className={styles.bar}>

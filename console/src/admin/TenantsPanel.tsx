@@ -12,7 +12,10 @@ export function TenantsPanel() {
     <TenantList
       search={{ q, state, id: row }}
       onSearch={({ id, ...filters }) =>
-        void navigate({ search: (before) => ({ ...before, ...filters, row: id }), replace: true })
+        void navigate({
+          search: (before) => ({ ...before, ...filters, row: id }),
+          replace: row !== undefined || id === undefined,
+        })
       }
       keysOf={(id) => keys.filter(({ tenantId }) => tenantId === id).map(({ name }) => name)}
     />

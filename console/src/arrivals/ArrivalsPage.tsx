@@ -2,6 +2,7 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { onEndOf, useLiveList } from "../api/live.ts";
+import { isInPlace } from "../app/search-values.ts";
 import { HeatMap } from "../parts/charts/HeatMap.tsx";
 import type { HeatRow } from "../parts/charts/heat-map.ts";
 import { Filter, Select } from "../parts/controls/Select.tsx";
@@ -50,7 +51,7 @@ function Cells({ by, search }: { by: By; search: ArrivalsSearch }) {
   const text = useWords(arrivals);
   const navigate = useNavigate();
   const set = (change: Partial<ArrivalsSearch>) =>
-    void navigate({ to: "/arrivals", search: { ...search, ...change }, replace: true });
+    void navigate({ to: "/arrivals", search: { ...search, ...change }, replace: isInPlace(search, change, "row") });
   const { grain, from, to, q } = search;
   const result = useLiveList<CellsReply>(
     (after) => paths.cells({ by, grain, from, to, q, after, limit: ROWS_PER_REQUEST }),

@@ -3,6 +3,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { act } from "../api/client.ts";
 import { onEndOf, refresh, useLiveList } from "../api/live.ts";
+import { isInPlace } from "../app/search-values.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
 import { toast, toastError } from "../parts/actions/toasts.tsx";
 import { Button } from "../parts/controls/Button.tsx";
@@ -73,7 +74,11 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
   const since = useMemo(() => sinceOf(search.since), [search.since]);
   const which = { status, modelId, opTime, subscriptionId, since };
   const set = (change: Partial<DeliveriesSearch>) =>
-    void navigate({ to: "/arrivals/deliveries", search: { ...search, ...change }, replace: true });
+    void navigate({
+      to: "/arrivals/deliveries",
+      search: { ...search, ...change },
+      replace: isInPlace(search, change, "id"),
+    });
   const result = useLiveList<DeliveryPage>(
     (after) => paths.deliveries({ ...which, after, limit: PAGE }),
     ({ next }) => next,

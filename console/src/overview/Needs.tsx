@@ -125,8 +125,7 @@ function NeedRow({ need, refused }: { need: Need; refused: ReadonlySet<string> }
       <span className={styles.act}>
         {href !== undefined && (
           <GoTo href={href}>
-            {text[actionOf(need, refused)]}
-            <span className="visually-hidden">: {title}</span>
+            {text[actionOf(need, refused)]} <span className="visually-hidden">{title}</span>
           </GoTo>
         )}
       </span>

@@ -23,10 +23,9 @@ describe("the chart of lanes", () => {
     // Berlin: an hour less from 2026-10-25 01:00 UTC on.
     const berlin = (atMs: number) => (atMs < Date.parse("2026-10-25T01:00:00Z") ? 120 : 60) * MINUTE_MS;
     const times = ticksOf(week, berlin).map(({ atMs }) => new Date(atMs).toISOString().slice(5, 16));
-    expect(times).toEqual([
-      ...["10-21T22:00", "10-22T22:00", "10-23T22:00", "10-24T22:00"],
-      ...["10-25T23:00", "10-26T23:00", "10-27T23:00"],
-    ]);
+    const before = ["10-21T22:00", "10-22T22:00", "10-23T22:00", "10-24T22:00"];
+    const after = ["10-25T23:00", "10-26T23:00", "10-27T23:00"];
+    expect(times).toEqual([...before, ...after]);
   });
 
   test("cuts the last bucket at the end of the range", () => {

@@ -26,7 +26,7 @@ export interface Column<Row> {
   /** A width of CSS grid, such as `120px` or `minmax(160px, 2fr)`. */
   width: string;
   cell(row: Row): ReactNode;
-  /** Left out of a narrow list: below 640 px, or too narrow for all columns. */
+  /** Left out of a list that is narrow: 640 px, or with an `isBelow` too narrow for all columns. */
   wideOnly?: boolean;
   /** In a narrow list, has a line of its own below the other cells of the row. */
   isBelow?: boolean;
@@ -82,8 +82,10 @@ function Rows<Row>(props: DataListProps<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
   const { rows, waiting, gone, release } = useHeldRows(props.live, props.rows, keyOf, scroller);
   const [active, setActive] = useState(0);
-  const isNarrow = useIsNarrow(scroller, leastPxOf(columns));
-  const rowPx = isNarrow && columns.some(({ isBelow }) => isBelow) ? TALL_ROW_PX : ROW_PX;
+  const hasBelow = columns.some(({ isBelow }) => isBelow);
+  // Another list loses what is `wideOnly` when it is narrow, so it would rather be scrolled sideways.
+  const isNarrow = useIsNarrow(scroller, Math.max(NARROW_PX, hasBelow ? leastPxOf(columns) : 0));
+  const rowPx = isNarrow && hasBelow ? TALL_ROW_PX : ROW_PX;
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
@@ -224,18 +226,17 @@ function Rows<Row>(props: DataListProps<Row>) {
   );
 }
 
-/** A list whose columns do not fit would be scrolled sideways, by a bar that may be far below its last row. */
-function useIsNarrow(scroller: RefObject<HTMLDivElement | null>, leastPx: number): boolean {
+function useIsNarrow(scroller: RefObject<HTMLDivElement | null>, upToPx: number): boolean {
   const [isNarrow, setNarrow] = useState(false);
   useLayoutEffect(() => {
     const element = scroller.current;
     if (!element) return;
-    const measure = () => setNarrow(element.clientWidth <= Math.max(NARROW_PX, leastPx));
+    const measure = () => setNarrow(element.clientWidth <= upToPx);
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     return () => observer.disconnect();
-  }, [scroller, leastPx]);
+  }, [scroller, upToPx]);
   return isNarrow;
 }
 
