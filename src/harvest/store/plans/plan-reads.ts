@@ -6,7 +6,7 @@ import type { EstimateBasis } from "../../slice/estimate.ts";
 import type { Part } from "../../slice/parts.ts";
 import type { PlanState, SliceState, TaskState } from "../../states.ts";
 import { concurrencyNow, isRefused, pauseReasonOf } from "../queue/pauses.ts";
-import { isGap } from "./gaps.ts";
+import { isShownGap } from "./gaps.ts";
 
 export interface PlanRow {
   plan_id: string;
@@ -113,7 +113,7 @@ const SLICE_SUMS = statement<SliceSums>(
           sum(s.inserted)::float8 as inserted, sum(s.updated)::float8 as updated, sum(s.unchanged)::float8 as unchanged,
           sum(s.deleted)::float8 as deleted, sum(s.quarantined)::float8 as quarantined, sum(s.missing)::float8 as missing,
           count(s.accepted_at)::int4 as accepted,
-          count(*) filter (where ${isGap("s")})::int4 as gaps
+          count(*) filter (where ${isShownGap("s")})::int4 as gaps
    from harvest.ing_plan_slice s
    left join harvest.ing_plan_slice r on r.slice_id = s.root_slice_id
    where s.plan_id = $1 and (r.slice_id is null or r.status_code in ('READY', 'CANCELLED')) group by s.status_code`,
@@ -241,7 +241,7 @@ export async function findSlice(db: Db, planId: string, sliceId: string): Promis
 const GAPS = statement<SliceRow>(
   "harvest.slice.gaps",
   `select ${SLICE} from harvest.ing_plan_slice s
-   where s.plan_id = $1 and ${isGap("s")}
+   where s.plan_id = $1 and ${isShownGap("s")}
    order by s.window_from, s.slice_id limit $2`,
 );
 
