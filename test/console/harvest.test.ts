@@ -30,7 +30,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     );
     const { page, clicks } = await browser.open("/harvest");
     const row = page.getByRole("row", { name: new RegExp(`${source} `) });
-    await row.getByText("behind").waitFor();
+    await row.getByText("not scheduled").waitFor();
     await row.getByRole("link", { name: source, exact: true }).click();
     await page.getByText(/We throttle: \d+% of run time was spent waiting at our rate gate/).waitFor();
     expect(await clicks()).toBe(1);

@@ -198,6 +198,9 @@ export interface PlanDetail extends Plan {
     table: string;
     windows: Partial<Record<"PENDING" | "LANDING" | "LANDED" | "FAILED", number>>;
     obstacle: string | null;
+    grain: "hour" | "day";
+    /** Windows that do not land because only a part of them is harvested. */
+    partial: readonly string[];
   } | null;
 }
 /** What was expected before all records had come, and by what. */

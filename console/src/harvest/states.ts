@@ -79,17 +79,19 @@ export function holding(pauses: readonly Pause[] | undefined, source: string): P
   );
 }
 
-export type Health = "failing" | "missing" | "waiting" | "harvesting" | "behind" | "upToDate" | "never";
+export type Health = "failing" | "missing" | "waiting" | "harvesting" | "behind" | "unscheduled" | "upToDate" | "never";
 
 /** What goes on comes first, then what needs a person. */
-export function healthOf({ lastPlan, missingWindows, waiting, openPlans, watermark }: SourceSummary): Health {
+export function healthOf({ lastPlan, missingWindows, waiting, openPlans, watermark, nextAt }: SourceSummary): Health {
   const isBehind = watermark === null || watermark.lagSeconds > 0;
   if (openPlans > 0) return waiting === null ? "harvesting" : "waiting";
   if (missingWindows > 0) return "missing";
   if (lastPlan === null) return "never";
   // A failed plan whose gaps were harvested or accepted since has nothing left to tell.
   if (lastPlan.status === "FAILED" && isBehind) return "failing";
-  return watermark !== null && isBehind ? "behind" : "upToDate";
+  if (watermark === null || !isBehind) return "upToDate";
+  // Without a schedule nothing is overdue.
+  return nextAt === null ? "unscheduled" : "behind";
 }
 
 export const HEALTH_STATES = {
@@ -98,6 +100,7 @@ export const HEALTH_STATES = {
   waiting: "waiting",
   harvesting: "running",
   behind: "waiting",
+  unscheduled: "skipped",
   upToDate: "success",
   never: "skipped",
 } as const satisfies Record<Health, State>;

@@ -172,7 +172,14 @@ export interface PlanDetail extends Plan {
   /** Why nothing of it goes on until a person acts; an older server does not answer it. */
   stopped?: string | null;
   /** Null if the endpoint lands nowhere. */
-  landing: { table: string; windows: Partial<Record<LandingStatus, number>>; obstacle: string | null } | null;
+  landing: {
+    table: string;
+    windows: Partial<Record<LandingStatus, number>>;
+    obstacle: string | null;
+    /** An older server answers neither of these. */
+    grain?: "hour" | "day";
+    partial?: string[];
+  } | null;
   /** At most 100, those that have not landed first. */
   landings: Landing[];
 }

@@ -8,7 +8,7 @@ import type { Given } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import { printable, table, toSeconds } from "../common/output.ts";
 import { HARVEST } from "./api.ts";
-import { type Listed, listedText } from "./listed.ts";
+import { type Listed, listedText, ofSource } from "./listed.ts";
 import { OF_SOURCE } from "./lists.ts";
 import { shownTime } from "./plan-text.ts";
 
@@ -103,11 +103,9 @@ async function execute(client: Client, given: Given): Promise<Reply> {
   const operation = given.maybeText("--operation")?.toUpperCase();
   const source = given.maybeText("SOURCE") ?? given.maybeText("--source");
   if (action === "rewind") return rewind(client, given, { source, endpoint, operation });
-  const list = await client.call<Listed<Cursor>>({
-    method: "GET",
-    path: `${HARVEST}/cursors`,
-    query: { source, operation },
-  });
+  const path = `${HARVEST}/cursors`;
+  const query = { source, operation };
+  const list = await ofSource(client, source, await client.call<Listed<Cursor>>({ method: "GET", path, query }));
   const items = list.items.filter(({ namespace }) => endpoint === undefined || namespace === endpoint);
   if (!given.isOn("--timeline")) return { ...list, items };
   const timelines: Timeline[] = [];

@@ -166,6 +166,24 @@ test("sources lists what was applied, and a name that is like none of them leads
   });
 });
 
+test.each([["status"], ["tasks"], ["schedules"], ["cursors"], ["records"]])(
+  "%s --source with a name that is like one leads to it, and so do the words of a list's other flags",
+  async (list) => {
+    await harvest("apply", await fileWith(SHOP));
+    expect(await harvest(list, "--source", "shpo")).toMatchObject({
+      exit: 4,
+      stderr: "There is no source shpo. Did you mean `shop`? [SOURCE_NOT_FOUND]\n",
+    });
+    expect((await harvest(list, "--source", "shop")).exit).toBe(0);
+    const word = {
+      status: ["--status", "complet"],
+      tasks: ["--status", "failled"],
+      cursors: ["--operation", "harvets"],
+    }[list];
+    if (word) expect((await harvest(list, ...word)).stderr).toMatch(/did you mean `(COMPLETE|FAILED|HARVEST)`\?/);
+  },
+);
+
 test("diff shows the changed fields, and exits with 1 if there are any", async () => {
   const file = await fileWith(SHOP);
   expect(await harvest("diff", file)).toMatchObject({ exit: 1, stdout: "shop does not exist yet.\n" });

@@ -1,4 +1,5 @@
 /** Lists that the server answers from the newest on: their flags and their output. */
+import { type Client, pathTo } from "../common/client.ts";
 import type { Flag, Given } from "../common/command.ts";
 
 export interface Listed<Item> {
@@ -16,6 +17,17 @@ export const listQuery = (given: Given) => ({
   limit: given.maybeNumber("--limit"),
   after: given.maybeText("--after"),
 });
+
+/** Of a source that does not exist a list has nothing either, so the server is asked for that source: it says which one may be meant. */
+export async function ofSource<List extends Listed<unknown>>(
+  client: Client,
+  source: string | undefined,
+  list: List,
+): Promise<List> {
+  if (source === undefined || list.items.length > 0) return list;
+  await client.call({ method: "GET", path: pathTo`api/v1/harvest/registry/sources/${source}` });
+  return list;
+}
 
 export function listedText<Item>({ items, next }: Listed<Item>, noun: string, rows: (items: Item[]) => string): string {
   if (items.length === 0) return `There are no such ${noun}s.`;

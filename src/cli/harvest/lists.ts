@@ -8,7 +8,7 @@ import type { Flag, Given } from "../common/command.ts";
 import { EXIT } from "../common/exit-codes.ts";
 import { printable, table, toSeconds } from "../common/output.ts";
 import { HARVEST, type Window, withPlanHint } from "./api.ts";
-import { LIST_FLAGS, type Listed, listedText, listQuery } from "./listed.ts";
+import { LIST_FLAGS, type Listed, listedText, listQuery, ofSource } from "./listed.ts";
 import { shownWindow } from "./plan-text.ts";
 
 interface Task {
@@ -107,7 +107,12 @@ async function listTasks(client: Client, given: Given): Promise<Listed<Task>> {
   const source = given.maybeText("--source");
   const query = { status: given.maybeText("--status")?.toUpperCase(), ...listQuery(given) };
   if (plan === undefined) {
-    return client.call<Listed<Task>>({ method: "GET", path: `${HARVEST}/tasks`, query: { ...query, source } });
+    const path = `${HARVEST}/tasks`;
+    return ofSource(
+      client,
+      source,
+      await client.call<Listed<Task>>({ method: "GET", path, query: { ...query, source } }),
+    );
   }
   if (source !== undefined) throw new OperatorError("Give either --plan or --source.", EXIT.usage);
   const path = pathTo`api/v1/harvest/plans/${plan}/tasks`;
@@ -118,13 +123,12 @@ async function schedulesReply(client: Client, given: Given): Promise<Listed<Sche
   const action = given.maybeText("ACTION") ?? "list";
   const id = given.maybeText("ID");
   switch (action) {
-    case "list":
+    case "list": {
       if (id !== undefined) throw new OperatorError(`\`${id}\` is one argument too many.`, EXIT.usage);
-      return client.call<Listed<Schedule>>({
-        method: "GET",
-        path: `${HARVEST}/schedules`,
-        query: { source: given.maybeText("--source") },
-      });
+      const source = given.maybeText("--source");
+      const path = `${HARVEST}/schedules`;
+      return ofSource(client, source, await client.call<Listed<Schedule>>({ method: "GET", path, query: { source } }));
+    }
     case "pause":
     case "resume":
       if (id === undefined) {

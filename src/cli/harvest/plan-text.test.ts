@@ -130,10 +130,20 @@ test("open slices are named by their ids, with the commands that take one", () =
 });
 
 const NO_LAKE = { table: "shop_orders", windows: { PENDING: 2 }, obstacle: "The server has no lake." };
+const IN_PART = {
+  table: "shop_orders",
+  windows: { LANDED: 2 },
+  obstacle: null,
+  grain: "day" as const,
+  partial: ["20260819", "20260822"],
+};
 const MANY = { table: "shop_orders", windows: { LANDED: 149, LANDING: 1 }, obstacle: null };
 
 test("windows that are not listed are counted, and what keeps them from landing is told", () => {
   expect(outcomeLines(completeOf({ landing: MANY }), []).slice(3)).toEqual(["and 148 more windows"]);
+  expect(outcomeLines(completeOf({ landing: IN_PART }), []).slice(3)).toEqual([
+    "not landed shop_orders 20260819 and 20260822: only a part of the day is harvested",
+  ]);
   expect(outcomeLines(completeOf({ landing: NO_LAKE, landings: [] }), []).slice(1)).toEqual([
     "and 2 more windows",
     "not landed: The server has no lake.",

@@ -58,6 +58,7 @@ export function outcomeLines(plan: PlanDetail, params: readonly string[] | undef
     ...(plan.divided ?? []).map(dividedLine),
     ...landings.map(landingLine),
     ...moreWindows(plan),
+    ...partLandings(plan),
     ...(hasEnded(plan) && plan.landing?.obstacle ? [`not landed: ${inOneLine(plan.landing.obstacle)}`] : []),
     ...plan.gapWindows.map(gapLine),
     ...moreGaps(plan),
@@ -113,6 +114,13 @@ export function shownEstimate({ records, basis }: Estimate): string {
 function moreWindows({ landing, landings }: PlanDetail): string[] {
   const all = Object.values(landing?.windows ?? {}).reduce((sum, count) => sum + count, 0);
   return all > landings.length ? [`and ${counted(all - landings.length, "more window")}`] : [];
+}
+
+/** `not landed shop_orders 20260820 and 20260823: only a part of the day is harvested`. */
+function partLandings({ landing }: PlanDetail): string[] {
+  const { table = "", grain = "day", partial = [] } = landing ?? {};
+  if (partial.length === 0) return [];
+  return [`not landed ${printable(`${table} ${partial.join(" and ")}`)}: only a part of the ${grain} is harvested`];
 }
 
 function landingLine({ table, opTime, status, rows, error }: Landing): string {

@@ -7,7 +7,7 @@ import { EXIT } from "../common/exit-codes.ts";
 import { hasColours, print, table, toSeconds } from "../common/output.ts";
 import { exitCodeFor, fetchOpenSlices, fetchPlan, HARVEST, type OpenSlice, type Plan, type PlanDetail } from "./api.ts";
 import { frame, tookText } from "./frame.ts";
-import { LIST_FLAGS, type Listed, listedText, listQuery } from "./listed.ts";
+import { LIST_FLAGS, type Listed, listedText, listQuery, ofSource } from "./listed.ts";
 import { openSliceLines, outcomeLines, shownWindow } from "./plan-text.ts";
 import { createProgressMeter } from "./progress.ts";
 import { WATCH_DETAILS, watchPlan } from "./watch.ts";
@@ -50,9 +50,10 @@ Without --follow the exit code is 0 while the plan goes on; otherwise it is that
 };
 
 async function listPlans(client: Client, given: Given): Promise<number> {
-  const query = { source: given.maybeText("--source"), status: given.maybeText("--status")?.toUpperCase() };
-  const plans = await refusalsAsJson(given, () =>
-    client.call<Listed<Plan>>({ method: "GET", path: `${HARVEST}/plans`, query: { ...query, ...listQuery(given) } }),
+  const source = given.maybeText("--source");
+  const query = { source, status: given.maybeText("--status")?.toUpperCase(), ...listQuery(given) };
+  const plans = await refusalsAsJson(given, async () =>
+    ofSource(client, source, await client.call<Listed<Plan>>({ method: "GET", path: `${HARVEST}/plans`, query })),
   );
   print(given.isOn("--json") ? JSON.stringify(plans) : plansText(plans, Date.now()));
   return EXIT.ok;

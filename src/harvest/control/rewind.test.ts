@@ -93,6 +93,21 @@ test("the time behind it is shown as not harvested until it is harvested again",
   }
 });
 
+test("a slice that failed before its plan was cancelled is no gap where the window was complete before", async () => {
+  const source = await harvested();
+  await rewind(source, { to: "2026-08-02" });
+  harvests.server.on(source, () => ({ status: 400, body: {} }));
+  const window = { from: "2026-08-02", to: "2026-08-03" };
+  const { planId } = (await harvests.api.post<PlanReply>("/api/v1/harvest/plans", { source, window })).body;
+  await endOf(harvests.api, planId);
+  const gaps = async () => (await harvests.api.get<Json>(`/api/v1/harvest/plans/${planId}`)).body;
+  expect(await gaps()).toMatchObject({ reconciliation: { gaps: 1 }, gapWindows: [{ status: "FAILED" }] });
+  expect((await shown(source))?.[1]).toEqual(["gap", day(2)]);
+  await database.query("update harvest.ing_plan set status_code = 'CANCELLED' where plan_id = $1", [planId]);
+  expect(await gaps()).toMatchObject({ reconciliation: { gaps: 0 }, gapWindows: [] });
+  expect((await shown(source))?.[1]).toEqual(["none", day(2)]);
+});
+
 test("a gap before it is no longer accepted, and one before the time that is sent back to stays so", async () => {
   const source = await harvests.source((asked) =>
     ["2026-08-01", "2026-08-03"].includes(asked.query.get("from") ?? "")

@@ -7,7 +7,7 @@ import { harvestError } from "../catalogue.ts";
 import * as cursors from "../store/cursors/cursor-reads.ts";
 import * as plans from "../store/plans/plan-reads.ts";
 import * as tasks from "../store/queue/task-reads.ts";
-import { closedUntil, instantOf } from "./window.ts";
+import { closedUntil, instantOf, partPeriods } from "./window.ts";
 
 export interface PlanDetail {
   plan: plans.FoundPlan;
@@ -18,6 +18,8 @@ export interface PlanDetail {
   waits: plans.Wait[];
   landings: plans.LandingRow[];
   landingSums: { status_code: plans.LandingState; windows: number }[];
+  /** The opTimes of windows that do not land because the plan has only a part of them; none while it goes on. */
+  partLandings: string[];
   hasLake: boolean;
 }
 
@@ -51,13 +53,23 @@ export function createReads({ db, clock, lake }: { db: Db; clock: Clock; lake: o
     return plan;
   }
 
+  /** Another plan may have, or bring, the rest of the window. */
+  async function partLandingsOf(plan: plans.FoundPlan): Promise<string[]> {
+    const { ended_at, endpoint_id, landing_grain: grain, timezone, window_from: from, window_to: to } = plan;
+    if (ended_at === null || grain === null || timezone === null || !from || !to) return [];
+    const parts = partPeriods(timezone, grain, { from, to });
+    if (parts.length === 0) return [];
+    const queued = await plans.queuedLandings(db, endpoint_id, parts);
+    return parts.filter((opTime) => !queued.includes(opTime));
+  }
+
   return {
     plans: (filter: plans.PlanFilter, limit: number) => plans.listPlans(db, filter, limit),
 
     async plan(planId: string): Promise<PlanDetail> {
       // Before its slices: those of a plan that has ended do not change any more.
       const plan = await planOf(planId);
-      const [slices, counted, gaps, divided, waits, landings, landingSums] = await Promise.all([
+      const [slices, counted, gaps, divided, waits, landings, landingSums, partLandings] = await Promise.all([
         plans.sliceSums(db, planId),
         plans.taskSums(db, planId),
         plans.gapSlices(db, planId, DETAILS_MAX),
@@ -65,8 +77,10 @@ export function createReads({ db, clock, lake }: { db: Db; clock: Clock; lake: o
         plan.ended_at === null ? plans.taskWaits(db, planId, WAITS_MAX) : [],
         plans.landingsOf(db, planId, DETAILS_MAX),
         plans.landingSums(db, planId),
+        partLandingsOf(plan),
       ]);
-      return { plan, slices, tasks: counted, gaps, divided, waits, landings, landingSums, hasLake: lake !== undefined };
+      const hasLake = lake !== undefined;
+      return { plan, slices, tasks: counted, gaps, divided, waits, landings, landingSums, partLandings, hasLake };
     },
 
     async slices(planId: string, page: { status?: string | undefined; after?: number | undefined }, limit: number) {

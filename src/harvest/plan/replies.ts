@@ -92,13 +92,16 @@ function stoppedReply({ plan: { stopped }, tasks }: PlanDetail): string | null {
   return stopped === null || isRunning ? null : `${stopped}.`;
 }
 
-function landingSumsReply({ plan, landingSums, hasLake }: PlanDetail) {
+function landingSumsReply({ plan, landingSums, partLandings, hasLake }: PlanDetail) {
   if (plan.landing_table === null) return null;
+  const obstacle = obstacleOf(plan, hasLake);
   return {
     engine: plan.landing_engine,
     table: plan.landing_table,
     windows: Object.fromEntries(landingSums.map(({ status_code, windows }) => [status_code, windows])),
-    obstacle: obstacleOf(plan, hasLake),
+    obstacle,
+    grain: plan.landing_grain ?? "day",
+    partial: obstacle === null ? partLandings : [],
   };
 }
 

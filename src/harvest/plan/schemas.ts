@@ -175,6 +175,11 @@ export const PlanReply = Type.Object({
       table: Type.String(),
       windows: Type.Partial(Type.Record(LandingStatus, Type.Integer()), { description: "By state." }),
       obstacle: Nullable(Type.String({ description: "Why windows do not land." })),
+      grain: Type.Enum(["hour", "day"] as const, { description: "What a window of the table covers." }),
+      partial: Type.Array(Type.String(), {
+        description:
+          "The opTimes of windows at the edges of the plan that do not land, because only a part of the hour or day is harvested. Empty while the plan goes on.",
+      }),
     }),
   ),
   landings: Type.Array(

@@ -9,6 +9,7 @@ import {
   instantOf,
   inWholeUnits,
   middleOf,
+  partPeriods,
   periodAt,
   type Range,
   rangeBefore,
@@ -218,6 +219,14 @@ describe("slicesOf", () => {
       "2026-08-20T05:00:00.000Z 2026-08-21T00:00:00.000Z",
       "2026-08-21T00:00:00.000Z 2026-08-21T01:00:00.000Z",
     ]);
+  });
+
+  test("has a part of the days at its edges only where it begins or ends within them", () => {
+    const parts = (from: string, to: string) => partPeriods("Europe/Berlin", "day", { from: utc(from), to: utc(to) });
+    expect(parts("2026-08-20T22:00", "2026-08-23T22:00")).toEqual([]);
+    expect(parts("2026-08-20T05:00", "2026-08-23T22:00")).toEqual(["20260820"]);
+    expect(parts("2026-08-20T22:00", "2026-08-23T22:01")).toEqual(["20260824"]);
+    expect(parts("2026-08-20T05:00", "2026-08-20T06:00")).toEqual(["20260820"]);
   });
 
   test("cuts a day that clocks left and entered again", () => {

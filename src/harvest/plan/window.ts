@@ -152,6 +152,12 @@ export function periodAt(timeZone: string, grain: Grain, at: Date): Range & { op
   return { opTime: label, from: new Date(startMs), to: new Date(endMs) };
 }
 
+/** The opTimes of the periods at the edges of the range that it has only a part of. */
+export function partPeriods(timeZone: string, grain: Grain, { from, to }: Range): string[] {
+  const edges = [periodAt(timeZone, grain, from), periodAt(timeZone, grain, new Date(to.getTime() - 1))];
+  return [...new Set(edges.filter((edge) => edge.from < from || edge.to > to).map(({ opTime }) => opTime))];
+}
+
 /** The start of the unit that contains the instant. Units of several days are counted from 1970. */
 function unitStart(ms: number, unitMs: number, timeZone: string): number {
   const day = dayAt(ms, timeZone);

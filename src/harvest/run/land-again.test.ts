@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { until } from "../../../test/until.ts";
+import { endOf, plan } from "../harvest.fixture.ts";
 import { type Asked, correct, itemsOf, type Said, useScripted } from "./scripted.fixture.ts";
 
 const database = useDatabase();
@@ -30,6 +31,23 @@ async function landedSource(): Promise<string> {
   await lands(source, 20);
   return source;
 }
+
+test("a day of which a plan has only a part does not land, which the plan says until another brings the rest", async () => {
+  const hours = { granularity: "PT1H", format: "iso", align: "hour", minWindow: "PT1H" };
+  const landing = { table: `table_${Math.random().toString(36).slice(2)}`, grain: "day" };
+  const source = await harvests.source(correct(itemsOf(20).slice(1)), { window: hours, landing });
+  const planned = async (from: string, to: string) => {
+    const { planId } = await plan(harvests.api, { source, window: { from, to } });
+    expect(await endOf(harvests.api, planId)).toMatchObject({ status: "COMPLETE" });
+    return async () => (await harvests.api.get<{ landing: object }>(`/api/v1/harvest/plans/${planId}`)).body.landing;
+  };
+  const first = await planned("2026-07-31T06:00:00Z", "2026-08-01T18:00:00Z");
+  expect(await first()).toMatchObject({ windows: {}, grain: "day", partial: ["20260731", "20260801"] });
+  const second = await planned("2026-08-01T18:00:00Z", "2026-08-02T00:00:00Z");
+  await lands(source, 19);
+  expect(await first()).toMatchObject({ partial: ["20260731"] });
+  expect(await second()).toMatchObject({ windows: { LANDED: 1 }, partial: [] });
+});
 
 const isFirstPage = ({ query }: Asked) => query.get("offset") === "0";
 /** The first page has a record that was not there before. */

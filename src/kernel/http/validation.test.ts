@@ -71,6 +71,7 @@ describe("a body", () => {
     [{ name: "" }, "The field `name` must not have fewer than 2 characters."],
     [{ name: "abcdef" }, "The field `name` must not have more than 5 characters."],
     [{ kind: "old" }, "The field `kind` must be one of `new`, `done`."],
+    [{ kind: "dnoe" }, "The field `kind` must be one of `new`, `done` (did you mean `done`?)."],
     [{ word: "A" }, "The field `word` is not acceptable: Small letters."],
     [{ code: "A" }, 'The field `code` must match pattern "^[0-9]+$".'],
     [{ items: {} }, "The field `items` must be an array."],

@@ -79,6 +79,13 @@ function sentence(errors: FastifySchemaValidationError[], part: string): string 
       const hint = near ? ` (did you mean \`${near}\`?)` : part === "querystring" ? ` (${accepted(known)})` : "";
       return `${place} has the unknown ${noun} \`${key.slice(0, 64)}\`${hint}`;
     }
+    case "enum": {
+      const near = nearest(
+        String(error.data),
+        (error.params as { allowedValues: unknown[] }).allowedValues.map(String),
+      );
+      return `${place} ${mustBe(error)}${near ? ` (did you mean \`${near}\`?)` : ""}`;
+    }
     default:
       return `${place} ${mustBe(error)}`;
   }

@@ -139,7 +139,7 @@ function Reconciliation({ plan: { reconciliation: sums } }: { plan: PlanDetail }
 function Landing({ plan: { landing } }: { plan: PlanDetail }) {
   const text = useWords(planWords);
   if (landing === null) return null;
-  const { engine, table, windows, obstacle } = landing;
+  const { engine, table, windows, obstacle, grain, partial } = landing;
   const open = (windows.PENDING ?? 0) + (windows.LANDING ?? 0);
   return (
     <div className={styles.pair}>
@@ -150,6 +150,7 @@ function Landing({ plan: { landing } }: { plan: PlanDetail }) {
       {open > 0 && <StateMark state="waiting" label={text.landingOpen(open)} />}
       {(windows.FAILED ?? 0) > 0 && <StateMark state="failed" label={text.landingFailed(windows.FAILED ?? 0)} />}
       {obstacle !== null && <span className={styles.soft}>{obstacle}</span>}
+      {partial.length > 0 && <span className={styles.soft}>{text.landedInPart(partial, grain)}</span>}
     </div>
   );
 }

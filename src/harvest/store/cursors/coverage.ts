@@ -2,7 +2,7 @@
 import type { Db } from "../../../kernel/data/db.ts";
 import { statement } from "../../../kernel/data/statement.ts";
 import type { Operation, WindowSpec } from "../../spec/snapshot.ts";
-import { isGap } from "../plans/gaps.ts";
+import { isShownGap } from "../plans/gaps.ts";
 
 export interface NamespaceRow {
   endpoint_id: number;
@@ -87,7 +87,7 @@ const COVER = statement<CoverRow>(
           one.window_from, one.until, one.plan_id, one.slice_id::text, one.reason
    from i cross join lateral (
      select s.*, ${UNTIL} as until from harvest.ing_plan_slice s
-     where ${OF_NAMESPACE} and (s.status_code = 'READY' or ${isGap("s")}) order by s.window_from, s.slice_id limit $7
+     where ${OF_NAMESPACE} and (s.status_code = 'READY' or ${isShownGap("s")}) order by s.window_from, s.slice_id limit $7
    ) one
    order by 1, 3`,
 );

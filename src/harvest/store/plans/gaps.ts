@@ -12,6 +12,21 @@ export function isGap(slice: string): string {
   return `${slice}.status_code in ('FAILED', 'INCOMPLETE', 'CANCELLED') and ${slice}.reason is not null and ${slice}.root_slice_id is null`;
 }
 
+/**
+ * The same for what plans and time lines show: a slice that had failed before its plan was cancelled is none where the window is complete,
+ * by an earlier plan or a later one. Nothing is missing there, and after a rewind the next plan takes the window.
+ */
+export function isShownGap(slice: string): string {
+  const isComplete = `(
+         select coalesce(range_agg(tstzrange(d.window_from, d.window_to)) @> tstzrange(${slice}.window_from, ${slice}.window_to), false)
+         from harvest.ing_plan_slice d
+         where d.endpoint_id = ${slice}.endpoint_id and d.operation_code = ${slice}.operation_code
+           and d.namespace_scope_code = ${slice}.namespace_scope_code and d.namespace_key = ${slice}.namespace_key
+           and d.window_from < ${slice}.window_to and d.window_to > ${slice}.window_from and d.status_code = 'COMPLETE')`;
+  return `${isGap(slice)} and (${slice}.accepted_at is not null or not (
+       exists (select from harvest.ing_plan o where o.plan_id = ${slice}.plan_id and o.status_code = 'CANCELLED') and ${isComplete}))`;
+}
+
 /** A slice with what an advance of its watermark needs. */
 export interface GapSlice {
   status_code: SliceState;

@@ -6,7 +6,7 @@ import type { EstimateBasis } from "../../slice/estimate.ts";
 import type { Part } from "../../slice/parts.ts";
 import type { PlanState, SliceState, TaskState } from "../../states.ts";
 import { concurrencyNow, isRefused, pauseReasonOf } from "../queue/pauses.ts";
-import { isGap } from "./gaps.ts";
+import { isShownGap } from "./gaps.ts";
 
 export interface PlanRow {
   plan_id: string;
@@ -35,6 +35,10 @@ export interface FoundPlan extends PlanRow {
   landing_table: string | null;
   /** Null for the lake. */
   landing_engine: string | null;
+  landing_grain: "hour" | "day" | null;
+  /** Of its window. */
+  timezone: string | null;
+  endpoint_id: number;
   /** Why nothing of it goes on until a person acts: access to its endpoint is refused. */
   stopped: string | null;
 }
@@ -78,7 +82,8 @@ export function listPlans(db: Db, filter: PlanFilter, limit: number): Promise<Pl
 const FIND = statement<FoundPlan>(
   "harvest.plan.find",
   `select ${PLAN}, s.snapshot #>> '{spec,landing,table}' as landing_table,
-          s.snapshot #>> '{spec,landing,engine}' as landing_engine,
+          s.snapshot #>> '{spec,landing,engine}' as landing_engine, s.snapshot #>> '{spec,landing,grain}' as landing_grain,
+          s.snapshot #>> '{spec,window,timezone}' as timezone, p.endpoint_id,
           case when p.ended_at is null and ${isRefused(...OF_PLAN)} then harvest.pause_reason(${OF_PLAN.join(", ")}) end as stopped
    from harvest.ing_plan p join harvest.snapshot s on s.spec_fingerprint = p.spec_fingerprint where p.plan_id = $1`,
 );
@@ -113,7 +118,7 @@ const SLICE_SUMS = statement<SliceSums>(
           sum(s.inserted)::float8 as inserted, sum(s.updated)::float8 as updated, sum(s.unchanged)::float8 as unchanged,
           sum(s.deleted)::float8 as deleted, sum(s.quarantined)::float8 as quarantined, sum(s.missing)::float8 as missing,
           count(s.accepted_at)::int4 as accepted,
-          count(*) filter (where ${isGap("s")})::int4 as gaps
+          count(*) filter (where ${isShownGap("s")})::int4 as gaps
    from harvest.ing_plan_slice s
    left join harvest.ing_plan_slice r on r.slice_id = s.root_slice_id
    where s.plan_id = $1 and (r.slice_id is null or r.status_code in ('READY', 'CANCELLED')) group by s.status_code`,
@@ -241,7 +246,7 @@ export async function findSlice(db: Db, planId: string, sliceId: string): Promis
 const GAPS = statement<SliceRow>(
   "harvest.slice.gaps",
   `select ${SLICE} from harvest.ing_plan_slice s
-   where s.plan_id = $1 and ${isGap("s")}
+   where s.plan_id = $1 and ${isShownGap("s")}
    order by s.window_from, s.slice_id limit $2`,
 );
 
@@ -296,6 +301,16 @@ const LANDINGS = statement<LandingRow>(
   `select op_time, table_name, window_from, window_to, status_code, rows::float8, last_error, landed_at
    from harvest.landing where plan_id = $1 order by status_code = 'LANDED', op_time limit $2`,
 );
+
+const QUEUED = statement<{ op_time: string }>(
+  "harvest.landing.queued",
+  "select op_time from harvest.landing where endpoint_id = $1 and op_time = any($2)",
+);
+
+/** Those of the windows that have landed or will, whichever plan completed them. */
+export async function queuedLandings(db: Db, endpointId: number, opTimes: readonly string[]): Promise<string[]> {
+  return (await db.read(QUEUED, [endpointId, opTimes])).map(({ op_time }) => op_time);
+}
 
 const LANDING_SUMS = statement<{ status_code: LandingState; windows: number }>(
   "harvest.landing.sums",
