@@ -52,7 +52,11 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(new URL(page.url()).searchParams.get("row")).toMatch(/^"?7"?$/);
     await page.emulateMedia({ colorScheme: "dark" });
     expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole("link", { name: "Keys" }).click();
+    await page.getByRole("row", { name: /of seven .* 7 · seven/ }).waitFor();
     // What is open in one tab is nothing that another one has.
+    await page.getByRole("link", { name: "Tenants" }).click();
+    await page.getByRole("row", { name: /seven/ }).click();
     await page.getByRole("link", { name: "Audit log" }).click();
     const log = page.getByRole("grid", { name: "Audit log" });
     await log.waitFor();
