@@ -20,6 +20,8 @@ export interface Column<Row> {
   cell(row: Row): ReactNode;
   /** Left out of a list that is narrower than 640 px. */
   wideOnly?: boolean;
+  /** Only in a list that is narrower than 640 px, such as two columns in one. */
+  narrowOnly?: boolean;
   align?: "end";
 }
 
@@ -112,11 +114,9 @@ function Rows<Row>(props: DataListProps<Row>) {
     move(0, 0);
   }
 
-  const template = columns.map(({ width }) => width).join(" ");
-  const narrow = columns
-    .filter(({ wideOnly }) => !wideOnly)
-    .map(({ width }) => width)
-    .join(" ");
+  const widths = (some: readonly Column<Row>[]) => some.map(({ width }) => width).join(" ");
+  const template = widths(columns.filter(({ narrowOnly }) => !narrowOnly));
+  const narrow = widths(columns.filter(({ wideOnly }) => !wideOnly));
   return (
     <div
       ref={scroller}
@@ -151,8 +151,15 @@ function Rows<Row>(props: DataListProps<Row>) {
         style={{ height: virtual.getTotalSize() + ROW_PX }}
       >
         <div role="row" className={styles.head} aria-rowindex={1}>
-          {columns.map(({ name, title, align, wideOnly }) => (
-            <span key={name} role="columnheader" className={styles.cell} data-align={align} data-wide={wideOnly}>
+          {columns.map(({ name, title, align, wideOnly, narrowOnly }) => (
+            <span
+              key={name}
+              role="columnheader"
+              className={styles.cell}
+              data-align={align}
+              data-wide={wideOnly}
+              data-narrow={narrowOnly}
+            >
               {title}
             </span>
           ))}
@@ -179,8 +186,15 @@ function Rows<Row>(props: DataListProps<Row>) {
                 onOpen?.(row);
               }}
             >
-              {columns.map(({ name, cell, align, wideOnly }, column) => (
-                <span key={name} role="gridcell" className={styles.cell} data-align={align} data-wide={wideOnly}>
+              {columns.map(({ name, cell, align, wideOnly, narrowOnly }, column) => (
+                <span
+                  key={name}
+                  role="gridcell"
+                  className={styles.cell}
+                  data-align={align}
+                  data-wide={wideOnly}
+                  data-narrow={narrowOnly}
+                >
                   {column === 0 && gone.has(key) && <span className="visually-hidden">{text.gone}</span>}
                   {cell(row)}
                 </span>
