@@ -17,6 +17,8 @@ export function subscriptionReply(row: SubscriptionView) {
     status: row.status,
     teamName: row.team_name,
     userId: row.user_id,
+    heldUntil: row.held_until,
+    pending: row.pending,
     failingSince: row.failing_since,
     disabledAt: row.disabled_at,
     disabledReason: row.disabled_reason,
@@ -54,6 +56,7 @@ export function deliveryReply(row: DeliveryRow) {
     endedAt: row.ended_at,
     durationMs: row.duration_ms,
     kpiIds: row.kpi_ids,
+    endpoint: { heldUntil: row.held_until, failingSince: row.failing_since, disabledReason: row.disabled_reason },
   };
 }
 

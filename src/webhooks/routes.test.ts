@@ -239,6 +239,17 @@ describe("an invalid subscription", () => {
   });
 });
 
+test("a subscription with several faults is refused with all of them", async () => {
+  const body = { kpiId: "KD1001", callbackUrl: "x.example/hook", secret: "hunter2" };
+  expect(await post(SUBSCRIPTIONS, body)).toMatchObject({
+    status: 400,
+    body: {
+      code: "CALLBACK_URL_INVALID",
+      details: { others: [{ code: "SECRET_INVALID", error: expect.stringContaining("Type,Key,Value") as string }] },
+    },
+  });
+});
+
 describe("what does not exist", () => {
   test.each(["0", "-1", "1.5", "abc", "2147483647", "99999999999", "1:2"])("subscription %s is 404", async (id) => {
     const path = `${SUBSCRIPTIONS}/${encodeURIComponent(id)}`;
@@ -304,6 +315,31 @@ describe("deliveries", () => {
     expect(await opTimes(`since=${since}`)).toEqual(["4"]);
     expect(await opTimes(`subscriptionId=${id}`)).toEqual(["3", "2", "1"]);
     expect(await opTimes(`callbackUrl=${encodeURIComponent("http://127.0.0.1:9/")}`)).toEqual(["4"]);
+  });
+
+  test("say why they wait, and so do their subscriptions", async () => {
+    const { id } = await subscribe();
+    webhooks.receiver.on("/kpi", (_, response) => {
+      response.setHeader("retry-after", "60");
+      return 429;
+    });
+    process.sender.start();
+    await process.consume("kpi.updated", update());
+    const first = await until(
+      async () => (await list("status=PENDING")).items.find((one) => one["attempts"] === 1),
+      "429",
+    );
+    await process.consume("kpi.updated", update({ opTime: "2" }));
+    const endpoint = { heldUntil: expect.any(String), failingSince: expect.any(String), disabledReason: null };
+    expect((await list("opTime=2")).items).toMatchObject([{ attempts: 0, error: null, endpoint }]);
+    expect((await http.send(`${DELIVERIES}/${first.id}`)).body).toMatchObject({ endpoint });
+    const { heldUntil, failingSince } = endpoint;
+    expect((await http.send(`${SUBSCRIPTIONS}/${id}`)).body).toMatchObject({ pending: 2, heldUntil, failingSince });
+    const other = await subscribe({ kpiId: "KD1002" });
+    expect((await http.send(`${SUBSCRIPTIONS}/${other.id}`)).body).toMatchObject({ pending: 0 });
+    // What has passed holds nothing.
+    await database.query("update webhooks.endpoint set held_until = now() - interval '1 s'");
+    expect((await http.send(`${SUBSCRIPTIONS}/${id}`)).body).toMatchObject({ heldUntil: null });
   });
 
   test("are sent again under the same id, with all their retries", async () => {

@@ -5,6 +5,7 @@ import { OP_TIME_PATTERN } from "../kernel/time/op-time.ts";
 import { RETRY_NUM_DEFAULT, RETRY_NUM_MAX } from "./delivery/retries.ts";
 import { DELIVERY_STATUSES, RECOVERABLE_STATUSES } from "./delivery/states.ts";
 import { SECRET_LENGTH_MAX } from "./secrets/secret.ts";
+import { PENDING_MAX } from "./store/subscriptions.ts";
 
 /** A path accepts any text: one that is not a valid id is answered like an unknown id. */
 export const IdParams = Body({ id: Type.String({ minLength: 1, maxLength: 256 }) });
@@ -72,6 +73,10 @@ const subscription = {
   status: Type.String(),
   teamName: Type.String(),
   userId: Type.String(),
+  heldUntil: Nullable(ReplyTime),
+  pending: Type.Integer({
+    description: `Deliveries that are to be sent, among the first ${PENDING_MAX} of its callback.`,
+  }),
   failingSince: Nullable(ReplyTime),
   disabledAt: Nullable(ReplyTime),
   disabledReason: Nullable(Type.String()),
@@ -130,6 +135,10 @@ const delivery = {
   endedAt: Nullable(ReplyTime),
   durationMs: Nullable(Type.Integer({ description: "Of the last attempt." })),
   kpiIds: Type.Array(Type.String(), { description: "The first 20 of the payload's `affectedKpiIds`." }),
+  endpoint: Type.Object(
+    { heldUntil: Nullable(ReplyTime), failingSince: Nullable(ReplyTime), disabledReason: Nullable(Type.String()) },
+    { description: "The present state of the receiver: why a delivery waits." },
+  ),
 };
 export const DeliveryReply = Type.Object(delivery);
 export const DeliveryDetail = Type.Object({

@@ -2,6 +2,7 @@
 import { type Actor, audit } from "../kernel/auth/audit.ts";
 import type { Db, Queryable } from "../kernel/data/db.ts";
 import { type DryRun, FOR_REAL, transact } from "../kernel/data/dry-run.ts";
+import { ApiError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { InUse } from "../kernel/in-use.ts";
 import { shownUrl } from "../kernel/net/outbound.ts";
@@ -136,8 +137,11 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
 
   return {
     async create(input, actor, options = FOR_REAL) {
-      checkCallbackUrl(input.callbackUrl);
-      await refuseUnknown(input.kpiId);
+      await refuseTogether([
+        () => checkCallbackUrl(input.callbackUrl),
+        () => refuseUnknown(input.kpiId),
+        () => void (input.secret && parseSecret(input.secret)),
+      ]);
       const id = await nextSubscriptionId(db);
       const fields: SubscriptionFields = {
         kpi_id: input.kpiId,
@@ -234,6 +238,23 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       return send(deps, sealedSecrets.target([row]), { id: ids.uuid(), payload }, new AbortController().signal);
     },
   };
+}
+
+/** Throws what the first of the checks throws; its details have the other refusals, so that a form can show them all at once. */
+async function refuseTogether(checks: readonly (() => void | Promise<void>)[]): Promise<void> {
+  const refused: ApiError[] = [];
+  for (const check of checks) {
+    try {
+      await check();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      refused.push(error);
+    }
+  }
+  const [first, ...others] = refused;
+  if (!first) return;
+  if (others.length > 0) first.details["others"] = others.map(({ code, message }) => ({ code, error: message }));
+  throw first;
 }
 
 /** As it is sealed. */

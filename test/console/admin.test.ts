@@ -49,7 +49,11 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await drawer.getByText("of seven").waitFor();
     await drawer.getByText("Last 24 hours").waitFor();
     expect(new URL(page.url()).searchParams.get("row")).toMatch(/^"?7"?$/);
+    await page.getByRole("link", { name: "Keys" }).click();
+    await page.getByRole("row", { name: /of seven .* 7 · seven/ }).waitFor();
     // What is open in one tab is nothing that another one has.
+    await page.getByRole("link", { name: "Tenants" }).click();
+    await page.getByRole("row", { name: /seven/ }).click();
     await page.getByRole("link", { name: "Audit log" }).click();
     const log = page.getByRole("grid", { name: "Audit log" });
     await log.waitFor();

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { useKpis } from "../../src/arrivals/arrivals.fixture.ts";
 import { useDatabase } from "../database.ts";
-import { accessibilityFaults, hasBrowser, useConsole } from "./browser.ts";
+import { accessibilityFaults, forgive, hasBrowser, PHONE, useConsole } from "./browser.ts";
 import { addModels } from "./large-data.ts";
 
 const database = useDatabase();
@@ -35,7 +35,10 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await values.waitFor();
     // The page of the model has the same values, and says whether arrivals run it.
     await page.getByRole("complementary").getByRole("link", { name: "Model", exact: true }).click();
-    await page.getByRole("figure", { name: /KD1001/ }).waitFor();
+    // Without a map above, the axis begins with the first value, and the newest value is shown.
+    const plot = page.getByRole("slider", { name: /KD1001/ });
+    await expect.poll(() => plot.getAttribute("aria-valuetext")).toBe("20260331: KD1001 1");
+    expect(await plot.getAttribute("aria-valuenow")).toBe("0");
     await page.getByRole("button", { name: "Unpublish" }).click();
     await page.getByText("not published").waitFor();
     await page.getByRole("button", { name: "Publish", exact: true }).click();
@@ -49,15 +52,16 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(cells.slice(0, -1)).toEqual(["20260331", "", "1", "1"]);
     await value.click();
     await page.getByRole("complementary", { name: "M for 20260331" }).waitFor();
-    // Both are found from everywhere.
+    // They and the tables are found from everywhere.
     for (const [typed, option, path] of [
+      ["b", /^B Table$/, "/arrivals?q=B"],
       ["M", /^M Model · /, "/arrivals/models/M"],
       ["kd1001", /^KD1001 KPI · /, "/arrivals/kpis/KD1001"],
     ] as const) {
       await page.keyboard.press("Control+k");
       await page.getByRole("dialog").getByRole("combobox").fill(typed);
       await page.getByRole("option", { name: option }).click();
-      await page.waitForURL(`**${path}`);
+      await page.waitForURL((url) => url.href.endsWith(path));
     }
   });
 
@@ -82,6 +86,16 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await page.getByText("It waits for a table: B 20260401.").waitFor();
     await page.getByRole("searchbox", { name: "Filter by name" }).fill("nothing");
     await page.getByText("Nothing matches the filters.").waitFor();
+    // The page of a model that has failed shows why, and runs it again.
+    const sql = "select 'KD1001' as kpi_id, ascii($op_time) / 0 as value";
+    await kpis.publish("N", { engine: "warehouse", sql, kpis: ["KD1009"] });
+    await kpis.arrive("T", "20260331");
+    await page.goto(`${kpis.url}/arrivals/models/N`);
+    await page.getByText("division by zero").first().waitFor();
+    await page.getByText("millrace kpi apply").waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole("button", { name: "Retry" }).click();
+    await expect.poll(async () => (await kpis.tasks("N", "20260331")).length).toBe(2);
   });
 
   test("three missing days are backfilled by three clicks, after a preview", async () => {
@@ -136,6 +150,12 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await expect
       .poll(() => attempts.allInnerTexts())
       .toEqual([expect.stringMatching(/^✕\s+2\./), expect.stringMatching(/^✕\s+1\./)]);
+    // What was delivered is sent again only when the person agrees.
+    await one.page.getByRole("row", { name: /20260403/ }).click();
+    await one.page.getByRole("button", { name: "Send again", exact: true }).click();
+    await one.page.getByRole("dialog").getByText("It was delivered.").waitFor();
+    await one.page.keyboard.press("Escape");
+    await one.page.getByRole("dialog").waitFor({ state: "detached" });
     const all = await browser.open("/arrivals/deliveries");
     await all.page.getByRole("radio", { name: "Since 02:00" }).click();
     await all.page.getByRole("button", { name: "Send all matching again" }).click();
@@ -151,14 +171,35 @@ describe.runIf(hasBrowser)("in a browser", () => {
       .waitFor();
     await all.page.getByRole("link", { name: "Subscriptions" }).click();
     await all.page.getByRole("button", { name: "New subscription" }).click();
-    await all.page.getByLabel("KPI").fill("KD1001");
-    await all.page.getByLabel("Callback URL").fill("http://127.0.0.1:9/other");
-    await all.page.getByRole("button", { name: "Create" }).click();
+    const form = all.page.getByRole("dialog");
+    await form.locator('datalist option[value="KD1001"]').waitFor({ state: "attached" });
+    await form.getByLabel("KPI").fill("KD1001");
+    await form.getByLabel("Callback URL").fill("127.0.0.1/other");
+    await form.getByLabel("Secret to send").selectOption("Header");
+    await form.getByLabel("Name of the secret").fill("Host");
+    await form.getByLabel("Value of the secret").fill("a, b");
+    await form.getByRole("button", { name: "Create" }).click();
+    for (const code of ["CALLBACK_URL_INVALID", "SECRET_INVALID"]) await form.getByText(code).waitFor();
+    forgive(all, "400");
+    await form.getByLabel("Callback URL").fill("http://127.0.0.1:9/other");
+    await form.getByLabel("Name of the secret").fill("X-Key");
+    await form.getByRole("button", { name: "Create" }).click();
     await all.page.getByText("The key that signs its webhooks. It is shown only now.").waitFor();
     await all.page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
     const added = all.page.getByRole("row", { name: /127\.0\.0\.1:9 ?\/other/ });
     await added.getByRole("button", { name: "Disable" }).click();
     await added.getByRole("button", { name: "Enable" }).waitFor();
+    // It is tested, and its key is changed, where it is shown.
+    await added.click();
+    const drawer = all.page.getByRole("complementary");
+    await drawer.getByText("Header X-Key").waitFor();
+    await drawer.getByRole("button", { name: "Send a test" }).click();
+    await drawer.getByText(/ECONNREFUSED/).waitFor();
+    await drawer.getByRole("button", { name: "New signing key" }).click();
+    await all.page.getByRole("button", { name: "Make a new key" }).click();
+    await all.page.getByText(/whsec_/).waitFor();
+    await all.page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+    expect(await accessibilityFaults(all.page)).toEqual([]);
     // The deliveries of one subscription say so, and lead back to all.
     await added.getByRole("link", { name: /other/ }).click();
     await all.page.getByText("No delivery matches.").waitFor();
@@ -167,6 +208,29 @@ describe.runIf(hasBrowser)("in a browser", () => {
       .getByRole("row", { name: /20260402/ })
       .first()
       .waitFor();
+    // A subscription that is deleted is gone; a receiver that has asked to wait is the reason of its deliveries.
+    await all.page.goBack();
+    await all.page.goBack();
+    await drawer.getByRole("button", { name: "Delete" }).click();
+    await all.page.getByRole("button", { name: "Delete the subscription" }).click();
+    await added.waitFor({ state: "detached" });
+    await database.query("update webhooks.endpoint set failing_since = now(), held_until = now() + interval '1 hour'");
+    await kpis.arrive("T", "20260404");
+    await all.page
+      .getByRole("row", { name: /127\.0\.0\.1:9.*asked to wait, next in/ })
+      .getByRole("link", { name: "1", exact: true })
+      .click();
+    await all.page.getByRole("row", { name: /20260404.*asked to wait, next in/ }).click();
+    await drawer.getByText("failing since").waitFor();
+    // A phone shows the endpoint, the reason and the attempts, and the filters at a click.
+    await all.page.setViewportSize(PHONE);
+    await drawer.getByRole("button", { name: "Close" }).click();
+    const row = all.page.getByRole("row", { name: /to be sent 0 × 20260404.*asked to wait/ });
+    await row.waitFor();
+    expect(await row.evaluate((element) => element.scrollWidth <= innerWidth)).toBe(true);
+    expect(await all.page.getByLabel("Status").isVisible()).toBe(false);
+    await all.page.getByRole("button", { name: "Filter (2)" }).click();
+    await all.page.getByLabel("Status").waitFor();
   });
 
   test("a map of 1,000 models by 400 days opens and scrolls to its last row", async () => {

@@ -8,6 +8,7 @@ import { Button } from "../parts/controls/Button.tsx";
 import { GoTo } from "../parts/controls/GoTo.tsx";
 import { Filter, Select } from "../parts/controls/Select.tsx";
 import { Drawer, Split } from "../parts/dialogs/Drawer.tsx";
+import { CodeText } from "../parts/page/CodeText.tsx";
 import { type Column, DataList } from "../parts/page/DataList.tsx";
 import { Fields } from "../parts/page/Fields.tsx";
 import { Loaded, Panel } from "../parts/page/Page.tsx";
@@ -173,7 +174,7 @@ function AuditDrawer({ item, onClose }: { item: AuditItem; onClose(): void }) {
           [text.request, <code key="request">{item.requestId}</code>],
         ]}
       />
-      <pre>{JSON.stringify(item.details, null, 2)}</pre>
+      <CodeText>{JSON.stringify(item.details, null, 2)}</CodeText>
     </Drawer>
   );
 }

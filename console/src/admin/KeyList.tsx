@@ -8,7 +8,7 @@ import { paths } from "../lineage/api.ts";
 import { lineage } from "../lineage/words.ts";
 import { useAction } from "../parts/actions/use-action.ts";
 import { Button } from "../parts/controls/Button.tsx";
-import { Dialog } from "../parts/dialogs/Dialog.tsx";
+import { Ask } from "../parts/dialogs/Ask.tsx";
 import { FormDialog } from "../parts/dialogs/FormDialog.tsx";
 import { ShownOnce } from "../parts/dialogs/ShownOnce.tsx";
 import { DataList } from "../parts/page/DataList.tsx";
@@ -31,6 +31,7 @@ export function KeyList() {
   const names = useWords(lineage);
   const shared = useWords(common);
   const result = useLive<KeysReply>(KEYS, [{ kind: "key" }], PACE);
+  const codes = new Map(useTenants().map(({ id, code }) => [id, code]));
   const [isCreating, setCreating] = useState(false);
   const [revoked, setRevoked] = useState<KeyItem>();
   const why = useWhyNot("admin");
@@ -73,7 +74,13 @@ export function KeyList() {
                 width: "minmax(80px, 3fr)",
                 cell: ({ scopes }) => <span title={scopes.join(", ")}>{scopes.join(", ")}</span>,
               },
-              { name: "tenant", title: text.tenant, width: "56px", wideOnly: true, cell: ({ tenantId }) => tenantId },
+              {
+                name: "tenant",
+                title: text.tenant,
+                width: "minmax(56px, 1fr)",
+                wideOnly: true,
+                cell: ({ tenantId }) => tenantId !== undefined && tenantName(tenantId, codes.get(tenantId)),
+              },
               {
                 name: "source",
                 title: text.eventsOf,
@@ -129,30 +136,37 @@ export function KeyList() {
       </Loaded>
       {isCreating && result.data && <NewKeyDialog scopes={result.data.scopes} onClose={() => setCreating(false)} />}
       {revoked && (
-        <Dialog
+        <Ask
           title={text.revokeTitle(revoked.name)}
-          isOpen
+          confirm={text.revoke}
+          kind="danger"
+          isPending={isPending}
+          onConfirm={() => revoke(revoked)}
           onClose={() => setRevoked(undefined)}
-          footer={
-            <>
-              <Button onPress={() => setRevoked(undefined)}>{shared.cancel}</Button>
-              <Button kind="danger" isPending={isPending} onPress={() => revoke(revoked)}>
-                {text.revoke}
-              </Button>
-            </>
-          }
         >
-          <p>{text.revokeMeans}</p>
-        </Dialog>
+          {text.revokeMeans}
+        </Ask>
       )}
     </Panel>
   );
 }
 
+function useTenants(): TenantsReply["items"] {
+  const lacked = useWhyNot("lineage:read");
+  return (
+    useLive<TenantsReply>(lacked === undefined ? paths.tenants() : undefined, [{ kind: "tenant" }]).data?.items ?? []
+  );
+}
+
+/** A key outlives its tenant, and then only the id is known. */
+function tenantName(id: number, code: string | undefined): string {
+  return [id, code].filter((one) => one !== undefined).join(" · ");
+}
+
 function NewKeyDialog({ scopes: offered, onClose }: { scopes: readonly string[]; onClose(): void }) {
   const text = useWords(admin);
   const names = useWords(lineage);
-  const tenants = useLive<TenantsReply>(paths.tenants(), [{ kind: "tenant" }]).data?.items ?? [];
+  const tenants = useTenants();
   const [scopes, setScopes] = useState<readonly string[]>([]);
   const [created, setCreated] = useState<{ name: string; key: string }>();
   if (created !== undefined)
@@ -165,7 +179,10 @@ function NewKeyDialog({ scopes: offered, onClose }: { scopes: readonly string[];
         {
           name: "tenant",
           label: text.tenant,
-          options: [["", text.everyTenant], ...tenants.map(({ id, code }) => [String(id), `${id} · ${code}`] as const)],
+          options: [
+            ["", text.everyTenant],
+            ...tenants.map(({ id, code }) => [String(id), tenantName(id, code)] as const),
+          ],
         },
         {
           name: "source",

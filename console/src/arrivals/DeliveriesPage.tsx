@@ -7,10 +7,11 @@ import { isInPlace } from "../app/search-values.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
 import { toast, toastError } from "../parts/actions/toasts.tsx";
 import { Button } from "../parts/controls/Button.tsx";
+import { Filters } from "../parts/controls/Filters.tsx";
 import { Segments } from "../parts/controls/Segments.tsx";
 import { Filter, Select } from "../parts/controls/Select.tsx";
 import { Tabs } from "../parts/controls/Tabs.tsx";
-import { Dialog } from "../parts/dialogs/Dialog.tsx";
+import { Ask } from "../parts/dialogs/Ask.tsx";
 import { Split } from "../parts/dialogs/Drawer.tsx";
 import { DataList } from "../parts/page/DataList.tsx";
 import { Loaded, Page, Panel } from "../parts/page/Page.tsx";
@@ -23,6 +24,7 @@ import { useWords } from "../words/words.ts";
 import { type Delivery, type DeliveryStatus, paths } from "./api.ts";
 import styles from "./arrivals.module.css";
 import { DeliveryDrawer } from "./DeliveryDrawer.tsx";
+import { DeliveryReason } from "./EndpointState.tsx";
 import { Receiver } from "./Receiver.tsx";
 import type { DeliveriesSearch } from "./routes.ts";
 import { Subscriptions } from "./Subscriptions.tsx";
@@ -55,12 +57,13 @@ export function DeliveriesPage() {
       <Tabs
         label={text.views}
         current={search.tab ?? "deliveries"}
+        isSeparate
         tabs={[
           { name: "deliveries", title: text.deliveries },
           { name: "subscriptions", title: text.subscriptions },
         ]}
       />
-      {isDeliveries ? <Deliveries search={search} /> : <Subscriptions />}
+      {isDeliveries ? <Deliveries search={search} /> : <Subscriptions search={search} />}
     </Page>
   );
 }
@@ -96,7 +99,14 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
 
   return (
     <>
-      <div className={styles.bar}>
+      <Filters
+        inUse={[status, search.since, modelId, opTime, subscriptionId].filter((one) => one !== undefined).length}
+        aside={
+          <Button icon="retry" why={lacked} isDisabled={status === "PENDING" || status === "SENDING"} onPress={preview}>
+            {text.redeliverAll}
+          </Button>
+        }
+      >
         <Select
           label={text.status}
           value={status ?? ""}
@@ -113,10 +123,7 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
             {text.ofSubscription(subscriptionId)} ✕
           </Link>
         )}
-        <Button icon="retry" why={lacked} isDisabled={status === "PENDING" || status === "SENDING"} onPress={preview}>
-          {text.redeliverAll}
-        </Button>
-      </div>
+      </Filters>
       <Split
         drawer={
           id === undefined ? undefined : <DeliveryDrawer key={id} id={id} onClose={() => set({ id: undefined })} />
@@ -192,62 +199,58 @@ function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProp
       onEnd={onEnd}
       empty={text.noDeliveries}
       columns={[
-        { name: "time", title: shared.time, width: "146px", cell: (one) => <Time at={one.createdAt} /> },
+        {
+          name: "time",
+          title: shared.time,
+          width: "136px",
+          cell: (one) => <Time at={one.createdAt} />,
+          wideOnly: true,
+        },
         {
           name: "status",
           title: text.status,
-          width: "100px",
+          width: "88px",
           cell: (one) => <StateMark state={DELIVERY_STATES[one.status]} label={text[one.status]} />,
         },
         {
           name: "what",
           title: text.what,
-          width: "minmax(50px, 1fr)",
-          cell: (one) => (one.kpiIds.length > 0 ? one.kpiIds.join(", ") : one.event),
-        },
-        {
-          name: "model",
-          title: text.model,
-          width: "minmax(80px, 1fr)",
-          cell: (one) => one.modelId ?? "",
+          width: "minmax(108px, 1fr)",
+          cell: (one) => {
+            const what = one.kpiIds.length > 0 ? one.kpiIds.join(", ") : one.event;
+            return <span title={what}>{what}</span>;
+          },
           wideOnly: true,
         },
-        { name: "opTime", title: text.opTime, width: "84px", cell: (one) => one.opTime ?? "", wideOnly: true },
+        { name: "opTime", title: text.opTime, width: "74px", cell: (one) => one.opTime ?? "" },
         {
           name: "endpoint",
           title: text.endpoint,
-          width: "minmax(110px, 3fr)",
+          width: "minmax(64px, 2fr)",
           cell: (one) => (one.callbackUrl === null ? one.alert : <Receiver url={one.callbackUrl} />),
-          wideOnly: true,
         },
         {
           name: "reason",
           title: shared.reason,
-          width: "minmax(90px, 2fr)",
+          width: "minmax(90px, 3fr)",
           cell: (one) => (
             <span title={one.error ?? ""}>
-              {one.nextAttemptAt !== null && (
-                <>
-                  {text.next} <Time at={one.nextAttemptAt} relative due />{" "}
-                </>
-              )}
-              {one.status !== "DELIVERED" && <span className={styles.reason}>{one.error}</span>}
+              <DeliveryReason one={one} />
             </span>
           ),
-          wideOnly: true,
+          isBelow: true,
         },
         {
           name: "attempts",
           title: text.attempts,
-          width: "66px",
+          width: "54px",
           align: "end",
           cell: (one) => one.attempts,
-          wideOnly: true,
         },
         {
           name: "latency",
           title: text.latency,
-          width: "62px",
+          width: "54px",
           align: "end",
           cell: (one) => (one.durationMs === null ? "" : durationText(one.durationMs)),
           wideOnly: true,
@@ -268,7 +271,6 @@ interface RedeliverAllProps {
 /** All that match, wherever the list ends: the server counts and sends them. */
 function RedeliverAll({ count, status, onClose, onConfirm }: RedeliverAllProps) {
   const text = useWords(arrivals);
-  const shared = useWords(common);
   const { number } = useFormats();
   async function confirm(): Promise<void> {
     try {
@@ -280,21 +282,16 @@ function RedeliverAll({ count, status, onClose, onConfirm }: RedeliverAllProps) 
     }
     onClose();
   }
+  if (count === undefined) return null;
   return (
-    <Dialog
-      title={text.redeliverTitle}
-      isOpen={count !== undefined}
+    <Ask
+      title={text.redeliver}
+      confirm={text.redeliverConfirm(number(count))}
+      isDisabled={count === 0}
+      onConfirm={() => void confirm()}
       onClose={onClose}
-      footer={
-        <>
-          <Button onPress={onClose}>{shared.cancel}</Button>
-          <Button kind="primary" isDisabled={count === 0} onPress={() => void confirm()}>
-            {text.redeliverConfirm(number(count ?? 0))}
-          </Button>
-        </>
-      }
     >
-      <p>{count === 0 ? text.redeliverNone(text[status]) : text.redeliverCount(number(count ?? 0), text[status])}</p>
-    </Dialog>
+      {count === 0 ? text.redeliverNone(text[status]) : text.redeliverCount(number(count), text[status])}
+    </Ask>
   );
 }

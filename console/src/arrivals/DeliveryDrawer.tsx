@@ -1,11 +1,14 @@
 /** One delivery: what was sent, what the receiver answered each time, and how it can verify the signature. */
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { act } from "../api/client.ts";
 import { refresh, useLive } from "../api/live.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
 import { useAction } from "../parts/actions/use-action.ts";
 import { Button } from "../parts/controls/Button.tsx";
+import { Ask } from "../parts/dialogs/Ask.tsx";
 import { Drawer } from "../parts/dialogs/Drawer.tsx";
+import { CodeText } from "../parts/page/CodeText.tsx";
 import { Fields } from "../parts/page/Fields.tsx";
 import { Loaded } from "../parts/page/Page.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
@@ -13,8 +16,9 @@ import { durationText } from "../parts/times/durations.ts";
 import { Time } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
-import { type DeliveryDetail, paths } from "./api.ts";
+import { type Delivery, type DeliveryDetail, paths } from "./api.ts";
 import styles from "./arrivals.module.css";
+import { DeliveryReason, EndpointState } from "./EndpointState.tsx";
 import { DELIVERY_STATES } from "./states.ts";
 import { arrivals } from "./words.ts";
 
@@ -36,30 +40,67 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose(): void })
   const lacked = useWhyNot("kpi:write");
   const { isPending, run } = useAction();
   const result = useLive<DeliveryDetail>(paths.delivery(id), [{ kind: "delivery" }]);
-  const again = () =>
+  const [isAsking, setAsking] = useState(false);
+  const again = () => {
+    setAsking(false);
     run(async () => {
       await act(paths.redeliver(id), "POST");
       await refresh({ kind: "delivery" });
       return text.redelivered;
     });
+  };
+  const isDelivered = result.data?.status === "DELIVERED";
   return (
     <Drawer
       title={id}
       onClose={onClose}
       actions={
-        <Button icon="retry" isPending={isPending} why={lacked} onPress={() => again()}>
+        <Button
+          icon="retry"
+          isPending={isPending}
+          why={lacked}
+          isDisabled={!result.data}
+          onPress={() => (isDelivered ? setAsking(true) : again())}
+        >
           {text.redeliver}
         </Button>
       }
     >
+      {isAsking && (
+        <Ask title={text.redeliver} confirm={text.redeliver} onConfirm={again} onClose={() => setAsking(false)}>
+          {text.redeliverDelivered}
+        </Ask>
+      )}
       <Loaded result={result}>
         {(one) => (
           <>
             <Fields
               rows={[
                 [text.status, <StateMark key="status" state={DELIVERY_STATES[one.status]} label={text[one.status]} />],
-                [shared.reason, one.status === "DELIVERED" ? null : one.error],
+                [shared.reason, one.status === "DELIVERED" ? null : <DeliveryReason key="reason" one={one} />],
                 [text.endpoint, one.callbackUrl ?? one.alert],
+                [
+                  text.endpointState,
+                  Object.values(one.endpoint).some((state) => state !== null) && (
+                    <EndpointState key="endpoint" {...one.endpoint} />
+                  ),
+                ],
+                [
+                  text.subscriptions,
+                  one.subscriptionIds.length > 0 && (
+                    <span key="subscriptions" className={styles.pair}>
+                      {one.subscriptionIds.map((number) => (
+                        <Link
+                          key={number}
+                          to="/arrivals/deliveries"
+                          search={{ tab: "subscriptions", id: String(number) }}
+                        >
+                          {number}
+                        </Link>
+                      ))}
+                    </span>
+                  ),
+                ],
                 [
                   text.model,
                   one.modelId === null || one.opTime === null ? null : (
@@ -68,7 +109,7 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose(): void })
                     </Link>
                   ),
                 ],
-                [text.nextTry, one.nextAttemptAt === null ? null : <Time key="next" at={one.nextAttemptAt} due />],
+                [text.nextTry, one.nextAttemptAt === null ? null : <Time key="next" at={nextTry(one)} due />],
               ]}
             />
             <section className={styles.section}>
@@ -107,15 +148,22 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose(): void })
   );
 }
 
+/** Not before the receiver takes anything again. */
+function nextTry({ nextAttemptAt, endpoint: { heldUntil } }: Delivery): string | null {
+  return (
+    [nextAttemptAt, heldUntil]
+      .filter((at) => at !== null)
+      .toSorted()
+      .at(-1) ?? null
+  );
+}
+
 function Code({ title, code }: { title: string; code: string }) {
   if (code === "") return null;
   return (
     <section className={styles.section}>
       <h3>{title}</h3>
-      {/* It scrolls, so the keyboard must reach it. */}
-      <pre className={styles.code} tabIndex={0}>
-        {code}
-      </pre>
+      <CodeText>{code}</CodeText>
     </section>
   );
 }

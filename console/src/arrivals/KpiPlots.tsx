@@ -17,11 +17,17 @@ interface KpiPlotsProps {
   onPick?(modelId: string, opTime: string): void;
 }
 
-export function KpiPlots({ of, opTimes, view, onPick }: KpiPlotsProps) {
+export function KpiPlots({ of, opTimes: all, view, onPick }: KpiPlotsProps) {
   const text = useWords(arrivals);
-  const [from, to] = [opTimes[0], opTimes.at(-1)];
+  const [from, to] = [all[0], all.at(-1)];
   const path = from === undefined || to === undefined ? undefined : paths.series({ ...of, from, to });
   const result = useLive<SeriesReply>(path, [{ kind: "kpi" }]);
+  // Under a heat map the columns are the same; alone, the axis begins where values do.
+  const isAlone = view === undefined;
+  const opTimes = useMemo(
+    () => (isAlone && result.data ? fromFirstValue(all, result.data) : all),
+    [all, isAlone, result.data],
+  );
   return (
     <Loaded result={result}>
       {({ kpis, moreKpis }) => (
@@ -35,6 +41,12 @@ export function KpiPlots({ of, opTimes, view, onPick }: KpiPlotsProps) {
       )}
     </Loaded>
   );
+}
+
+function fromFirstValue(opTimes: readonly string[], { kpis }: SeriesReply): readonly string[] {
+  const known = new Set(kpis.flatMap(({ lines }) => lines.flatMap((line) => line.opTimes)));
+  const first = opTimes.findIndex((opTime) => known.has(opTime));
+  return first < 0 ? opTimes : opTimes.slice(first);
 }
 
 type KpiPlotProps = Pick<KpiPlotsProps, "opTimes" | "view" | "onPick"> & { kpi: SeriesReply["kpis"][number] };

@@ -5,9 +5,12 @@ import { refresh, useLive } from "../api/live.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
 import { useAction } from "../parts/actions/use-action.ts";
 import { Button } from "../parts/controls/Button.tsx";
+import { CodeText } from "../parts/page/CodeText.tsx";
 import { DataList } from "../parts/page/DataList.tsx";
+import { ErrorText } from "../parts/page/ErrorText.tsx";
 import { Fields } from "../parts/page/Fields.tsx";
 import { Empty, Loaded, Page, Panel } from "../parts/page/Page.tsx";
+import { Sentence } from "../parts/page/Sentence.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
 import { durationText } from "../parts/times/durations.ts";
 import { Time } from "../parts/times/Time.tsx";
@@ -48,6 +51,7 @@ export function ModelPage() {
         </>
       }
     >
+      {runs.data && <Failed modelId={modelId} runs={runs.data.items} />}
       <Panel title={text.valuesOf(modelId)}>
         <Loaded result={model}>{(one) => <Values model={one} />}</Loaded>
       </Panel>
@@ -58,6 +62,57 @@ export function ModelPage() {
         <Loaded result={runs}>{({ items, total }) => <RunList runs={items} total={total} live={runs.live} />}</Loaded>
       </Panel>
     </Page>
+  );
+}
+
+const FAILED_SHOWN = 3;
+
+/** The opTimes whose newest run has failed, each with its error and the button that runs it again. */
+function Failed({ modelId, runs }: { modelId: string; runs: readonly Run[] }) {
+  const text = useWords(arrivals);
+  const shared = useWords(common);
+  // The newest come first.
+  const newest = runs.filter((run, index) => runs.findIndex(({ opTime }) => opTime === run.opTime) === index);
+  const failed = newest.filter(({ status, retryAt }) => status === "FAILED" && retryAt === null);
+  if (failed.length === 0) return null;
+  return (
+    <Panel title={text.failedRuns(failed.length)}>
+      <div className={`${styles.padded} ${styles.list}`}>
+        {failed.slice(0, FAILED_SHOWN).map((run) => (
+          <div key={run.id} className={styles.item}>
+            <span className={styles.pair}>
+              <Link to="/arrivals" search={{ tab: "models", row: modelId, at: run.opTime }}>
+                {run.opTime}
+              </Link>
+              <Retry modelId={modelId} opTime={run.opTime} />
+            </span>
+            {run.message !== null && <ErrorText>{run.message}</ErrorText>}
+          </div>
+        ))}
+        {failed.length > FAILED_SHOWN && <p className={styles.soft}>{shared.more(failed.length - FAILED_SHOWN)}</p>}
+        <p>
+          <Sentence text={text.howToCorrect(modelId)} />
+        </p>
+      </div>
+    </Panel>
+  );
+}
+
+function Retry({ modelId, opTime }: { modelId: string; opTime: string }) {
+  const text = useWords(arrivals);
+  const shared = useWords(common);
+  const why = useWhyNot("kpi:write");
+  const { isPending, run } = useAction();
+  const retry = () =>
+    run(async () => {
+      await act(paths.retry(modelId), "POST", { opTime });
+      await refresh({ kind: "model" });
+      return text.runStarted(modelId, opTime);
+    });
+  return (
+    <Button icon="retry" why={why} isPending={isPending} onPress={retry}>
+      {shared.retry}
+    </Button>
   );
 }
 
@@ -156,11 +211,7 @@ function Definition({ model }: { model: Model }) {
           [text.version, model.version],
         ]}
       />
-      {model.sql !== null && (
-        <pre className={styles.code} tabIndex={0}>
-          {model.sql}
-        </pre>
-      )}
+      {model.sql !== null && <CodeText>{model.sql}</CodeText>}
     </div>
   );
 }

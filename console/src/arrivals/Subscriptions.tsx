@@ -1,159 +1,145 @@
-/** The subscriptions, and why one is disabled. */
-import { Link } from "@tanstack/react-router";
+/** The subscriptions: the state of each, why one is disabled or waits, and how many of its deliveries are to be sent. */
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { act } from "../api/client.ts";
-import { type NumberedPage, onEndOf, pageAfter, refresh, useLiveList } from "../api/live.ts";
+import { type NumberedPage, onEndOf, pageAfter, useLiveList } from "../api/live.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
-import { toast } from "../parts/actions/toasts.tsx";
-import { useAction } from "../parts/actions/use-action.ts";
 import { Button } from "../parts/controls/Button.tsx";
-import { FormDialog } from "../parts/dialogs/FormDialog.tsx";
-import { ShownOnce } from "../parts/dialogs/ShownOnce.tsx";
+import { Split } from "../parts/dialogs/Drawer.tsx";
 import { DataList } from "../parts/page/DataList.tsx";
 import { Loaded, Panel } from "../parts/page/Page.tsx";
-import { StateMark } from "../parts/states/StateMark.tsx";
-import { Time } from "../parts/times/Time.tsx";
+import { useFormats } from "../parts/times/time.ts";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { paths, type Subscription } from "./api.ts";
+import { EndpointState } from "./EndpointState.tsx";
+import { NewSubscription } from "./NewSubscription.tsx";
 import { Receiver } from "./Receiver.tsx";
+import type { DeliveriesSearch } from "./routes.ts";
+import { SubscriptionDrawer } from "./SubscriptionDrawer.tsx";
+import { Enable, SubscriptionState } from "./SubscriptionState.tsx";
 import { arrivals } from "./words.ts";
 
 const PAGE = 200;
 
-export function Subscriptions() {
+export function Subscriptions({ search: { id } }: { search: DeliveriesSearch }) {
   const text = useWords(arrivals);
-  const shared = useWords(common);
   const lacked = useWhyNot("kpi:write");
+  const navigate = useNavigate();
   const result = useLiveList<NumberedPage<Subscription>>(
     (page) => paths.subscriptions({ page, size: PAGE }),
     pageAfter,
-    [{ kind: "subscription" }],
+    [{ kind: "subscription" }, { kind: "delivery" }],
+    { atMostEveryMs: 2_000 },
   );
-  const { run } = useAction();
-  const setEnabled = ({ id }: Subscription, isEnabled: boolean) =>
-    run(async () => {
-      await act(paths.subscription(id), "PATCH", { status: isEnabled ? "1" : "0" });
-      await refresh({ kind: "subscription" });
-      return isEnabled ? text.enabledAgain : text.disabledNow;
-    });
   const [isAdding, setAdding] = useState(false);
+  const open = (next: string | undefined) =>
+    void navigate({ to: "/arrivals/deliveries", search: { tab: "subscriptions", id: next }, replace: true });
   return (
-    <Panel
-      aside={
-        <Button icon="plus" why={lacked} onPress={() => setAdding(true)}>
-          {text.subscribe}
-        </Button>
-      }
-    >
-      {isAdding && <NewSubscription onClose={() => setAdding(false)} />}
-      <Loaded result={result}>
-        {(pages) => (
-          <DataList
-            label={text.subscriptions}
-            rows={pages.flatMap(({ items }) => items)}
-            total={pages[0]?.total ?? 0}
-            keyOf={({ id }) => String(id)}
-            live={result.live}
-            onEnd={onEndOf(result)}
-            empty={text.noSubscriptions}
-            columns={[
-              {
-                name: "state",
-                title: shared.state,
-                width: "110px",
-                cell: (one) => <SubscriptionState one={one} />,
-              },
-              {
-                name: "kpi",
-                title: text.toKpi,
-                width: "minmax(90px, 1fr)",
-                cell: ({ kpiId }) => (
-                  <Link to="/arrivals/kpis/$kpiId" params={{ kpiId }}>
-                    {kpiId}
-                  </Link>
-                ),
-              },
-              {
-                name: "endpoint",
-                title: text.endpoint,
-                width: "minmax(140px, 2fr)",
-                cell: ({ id, callbackUrl }) => (
-                  <Link to="/arrivals/deliveries" search={{ subscriptionId: id }} title={callbackUrl}>
-                    <Receiver url={callbackUrl} />
-                  </Link>
-                ),
-              },
-              { name: "team", title: text.team, width: "120px", cell: ({ teamName }) => teamName, wideOnly: true },
-              {
-                name: "reason",
-                title: shared.reason,
-                width: "minmax(140px, 2fr)",
-                wideOnly: true,
-                cell: ({ status, disabledReason, failingSince }) =>
-                  status === "0" ? (
-                    (disabledReason ?? text.disabledBy)
-                  ) : failingSince === null ? (
-                    ""
-                  ) : (
-                    <>
-                      {text.failingSince} <Time at={failingSince} />
-                    </>
-                  ),
-              },
-              {
-                name: "action",
-                title: shared.actions,
-                width: "100px",
-                cell: (one) => (
-                  <Button kind="quiet" why={lacked} onPress={() => setEnabled(one, one.status === "0")}>
-                    {one.status === "0" ? text.enable : text.disable}
-                  </Button>
-                ),
-              },
-            ]}
-          />
-        )}
-      </Loaded>
-    </Panel>
+    <Split drawer={id !== undefined && <SubscriptionDrawer key={id} id={id} onClose={() => open(undefined)} />}>
+      <Panel
+        aside={
+          <Button icon="plus" why={lacked} onPress={() => setAdding(true)}>
+            {text.subscribe}
+          </Button>
+        }
+      >
+        {isAdding && <NewSubscription onClose={() => setAdding(false)} />}
+        <Loaded result={result}>
+          {(pages) => (
+            <SubscriptionList
+              items={pages.flatMap(({ items }) => items)}
+              total={pages[0]?.total ?? 0}
+              live={result.live}
+              selected={id}
+              onOpen={open}
+              onEnd={onEndOf(result)}
+            />
+          )}
+        </Loaded>
+      </Panel>
+    </Split>
   );
 }
 
-function SubscriptionState({ one: { status, failingSince } }: { one: Subscription }) {
-  const text = useWords(arrivals);
-  if (status === "0") return <StateMark state="stopped" label={text.disabled} />;
-  return failingSince === null ? (
-    <StateMark state="success" label={text.enabled} />
-  ) : (
-    <StateMark state="failed" label={text.failing} />
-  );
+interface SubscriptionListProps {
+  items: readonly Subscription[];
+  total: number;
+  live: string | undefined;
+  selected: string | undefined;
+  onOpen(id: string): void;
+  onEnd: (() => void) | undefined;
 }
 
-function NewSubscription({ onClose }: { onClose(): void }) {
+function SubscriptionList({ items, selected, onOpen, ...rest }: SubscriptionListProps) {
   const text = useWords(arrivals);
-  const [signed, setSigned] = useState<{ kpiId: string; signingKey: string }>();
-  if (signed)
-    return <ShownOnce title={signed.kpiId} note={text.signingKey} secret={signed.signingKey} onClose={onClose} />;
+  const shared = useWords(common);
+  const { number } = useFormats();
   return (
-    <FormDialog
-      title={text.subscribe}
-      fields={[
-        { name: "kpiId", label: text.toKpi, maxLength: 64 },
-        { name: "callbackUrl", label: text.callback, placeholder: "https://example.org/hooks/kpi" },
-        { name: "teamName", label: text.team, maxLength: 64, isOptional: true },
-        { name: "secret", label: text.secretHeader, isOptional: true },
+    <DataList
+      {...rest}
+      label={text.subscriptions}
+      rows={items}
+      keyOf={({ id }) => String(id)}
+      selected={selected}
+      onOpen={({ id }) => onOpen(String(id))}
+      empty={text.noSubscriptions}
+      columns={[
+        { name: "state", title: shared.state, width: "92px", cell: (one) => <SubscriptionState one={one} /> },
+        {
+          name: "kpi",
+          title: text.toKpi,
+          width: "minmax(80px, 1fr)",
+          cell: ({ kpiId }) => (
+            <Link to="/arrivals/kpis/$kpiId" params={{ kpiId }} title={kpiId}>
+              {kpiId}
+            </Link>
+          ),
+        },
+        {
+          name: "endpoint",
+          title: text.endpoint,
+          width: "minmax(100px, 2fr)",
+          cell: ({ id, callbackUrl }) => (
+            <Link to="/arrivals/deliveries" search={{ subscriptionId: id }} title={callbackUrl}>
+              <Receiver url={callbackUrl} />
+            </Link>
+          ),
+        },
+        { name: "team", title: text.team, width: "90px", cell: ({ teamName }) => teamName, wideOnly: true },
+        {
+          name: "reason",
+          title: shared.reason,
+          width: "minmax(140px, 3fr)",
+          wideOnly: true,
+          cell: (one) =>
+            one.status === "0" && one.disabledReason === null ? text.disabledBy : <EndpointState {...one} />,
+        },
+        {
+          name: "pending",
+          title: text.PENDING,
+          width: "72px",
+          align: "end",
+          wideOnly: true,
+          cell: ({ id, pending }) =>
+            pending > 0 && (
+              <Link to="/arrivals/deliveries" search={{ subscriptionId: id, status: "PENDING" }}>
+                {number(pending)}
+              </Link>
+            ),
+        },
+        {
+          name: "failed",
+          title: text.FAILED,
+          width: "60px",
+          wideOnly: true,
+          cell: ({ id }) => (
+            <Link to="/arrivals/deliveries" search={{ subscriptionId: id, status: "FAILED" }}>
+              {text.FAILED}
+            </Link>
+          ),
+        },
+        { name: "action", title: shared.actions, width: "84px", cell: (one) => <Enable one={one} kind="quiet" /> },
       ]}
-      submit={text.create}
-      onClose={onClose}
-      onSubmit={async ({ secret, ...fields }) => {
-        const body = secret === "" ? fields : { ...fields, secret };
-        const { signingKey } = await act<{ signingKey?: string }>(paths.newSubscription, "POST", body);
-        await refresh({ kind: "subscription" });
-        toast(text.subscribed);
-        // Only where the callback is new for the team.
-        if (signingKey === undefined) onClose();
-        else setSigned({ kpiId: fields.kpiId, signingKey });
-      }}
     />
   );
 }

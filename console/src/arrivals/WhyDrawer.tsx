@@ -6,6 +6,7 @@ import { useWhyNot } from "../app/use-why-not.ts";
 import { useAction } from "../parts/actions/use-action.ts";
 import { Button } from "../parts/controls/Button.tsx";
 import { Drawer } from "../parts/dialogs/Drawer.tsx";
+import { ErrorText } from "../parts/page/ErrorText.tsx";
 import { Loaded } from "../parts/page/Page.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
 import { durationText } from "../parts/times/durations.ts";
@@ -174,7 +175,7 @@ function Runs({ runs }: { runs: readonly Run[] }) {
               )}
               <span className={styles.soft}>{startedBy(text, run)}</span>
             </span>
-            {run.message !== null && <span className={styles.reason}>{run.message}</span>}
+            {run.message !== null && <ErrorText>{run.message}</ErrorText>}
           </li>
         ))}
       </ul>

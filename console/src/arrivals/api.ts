@@ -154,6 +154,13 @@ export interface Delivery {
   createdAt: string;
   durationMs: number | null;
   kpiIds: readonly string[];
+  endpoint: Endpoint;
+}
+/** The state of a receiver. */
+export interface Endpoint {
+  heldUntil: string | null;
+  failingSince: string | null;
+  disabledReason: string | null;
 }
 export interface DeliveryDetail extends Delivery {
   payload: unknown;
@@ -167,15 +174,26 @@ export interface DeliveryDetail extends Delivery {
     answer: string | null;
   }[];
 }
-export interface Subscription {
+export interface Subscription extends Endpoint {
   id: number;
   kpiId: string;
   callbackUrl: string;
   teamName: string;
+  secretType: string | null;
+  secretKey: string | null;
+  retryNum: number;
+  userId: string;
   status: "0" | "1";
-  failingSince: string | null;
+  pending: number;
   disabledAt: string | null;
-  disabledReason: string | null;
+  createdAt: string;
+}
+export interface Tested {
+  delivered: boolean;
+  statusCode: number | null;
+  error: string | null;
+  answer: string | null;
+  durationMs: number;
 }
 export interface Paged<Item> {
   items: readonly Item[];
@@ -191,6 +209,7 @@ export const paths = {
   models: (query: Query) => withQuery(`${BASE}/models`, query),
   model,
   run: (modelId: string) => `${model(modelId)}:run`,
+  retry: (modelId: string) => `${model(modelId)}:retry`,
   backfill: (modelId: string) => `${model(modelId)}:backfill`,
   publish: (modelId: string, isPublished: boolean) => `${model(modelId)}:${isPublished ? "publish" : "unpublish"}`,
   runs: (modelId: string) => withQuery(`${BASE}/task-logs`, { modelId, size: 50 }),
@@ -203,9 +222,15 @@ export const paths = {
   recover: (isDry: boolean) => withQuery(`${BASE}/deliveries:recover`, { dryRun: isDry ? true : undefined }),
   subscriptions: (query: Query) => withQuery(`${BASE}/subscriptions`, query),
   newSubscription: `${BASE}/subscriptions`,
-  subscription: (id: number) => BASE + pathTo`/subscriptions/${id}`,
+  subscription,
+  testSubscription: (id: string) => `${subscription(id)}:test`,
+  rotateKey: (id: string) => `${subscription(id)}:rotate`,
 } as const;
 
 function model(modelId: string): string {
   return BASE + pathTo`/models/${modelId}`;
+}
+
+function subscription(id: number | string): string {
+  return BASE + pathTo`/subscriptions/${id}`;
 }

@@ -5,6 +5,7 @@ import { useWhyNot } from "../app/use-why-not.ts";
 import { useAction } from "../parts/actions/use-action.ts";
 import { Button } from "../parts/controls/Button.tsx";
 import { Drawer } from "../parts/dialogs/Drawer.tsx";
+import { CodeText } from "../parts/page/CodeText.tsx";
 import { ErrorText } from "../parts/page/ErrorText.tsx";
 import { Fields } from "../parts/page/Fields.tsx";
 import { Loaded } from "../parts/page/Page.tsx";
@@ -67,10 +68,7 @@ export function EventDrawer({ tenant, id, onClose }: { tenant: string; id: strin
             />
             <section className={styles.section}>
               <h3>{text.payload}</h3>
-              {/* It scrolls, so the keyboard must reach it. */}
-              <pre className={styles.code} tabIndex={0}>
-                {JSON.stringify(event.event, null, 2)}
-              </pre>
+              <CodeText>{JSON.stringify(event.event, null, 2)}</CodeText>
             </section>
           </>
         )}

@@ -24,6 +24,10 @@ export interface DeliveryRow {
   /** Of the last attempt. */
   duration_ms: number | null;
   kpi_ids: string[];
+  /** Of the endpoint, whichever team it is of: it has asked to wait until then. */
+  held_until: Date | null;
+  failing_since: Date | null;
+  disabled_reason: string | null;
 }
 
 /** A list shows that there are more, and the payload has them all. */
@@ -31,7 +35,12 @@ const KPIS_LISTED = 20;
 const COLUMNS = `d.id, d.event_id, d.event, d.callback_url, d.subscription_ids, d.model_id, d.op_time, d.retry_num, d.status,
           d.due_at, d.attempt, d.status_code, d.last_error, d.created_at, d.ended_at,
           (select a.duration_ms from webhooks.delivery_attempt a where a.delivery_id = d.id order by a.attempt desc limit 1) as duration_ms,
-          array(select json_array_elements_text(d.payload -> 'affectedKpiIds') limit ${KPIS_LISTED}) as kpi_ids`;
+          array(select json_array_elements_text(d.payload -> 'affectedKpiIds') limit ${KPIS_LISTED}) as kpi_ids,
+          e.held_until, e.failing_since, e.disabled_reason`;
+const FROM = `webhooks.delivery d cross join lateral (
+            select max(held_until) filter (where held_until > now()) as held_until, min(failing_since) as failing_since,
+                   min(disabled_reason) as disabled_reason
+            from webhooks.endpoint where callback_url = d.callback_url) e`;
 
 /** Which deliveries. */
 export interface DeliveryChoice {
@@ -75,7 +84,7 @@ const LIST = filtered<Conditions & Pick<DeliveryFilter, "after">, DeliveryRow>({
     ...CONDITIONS,
     after: (p) => `(d.created_at, d.id) < (select a.created_at, a.id from webhooks.delivery a where a.id = ${p}::uuid)`,
   },
-  text: (where, parameter) => `select ${COLUMNS} from webhooks.delivery d where ${where}
+  text: (where, parameter) => `select ${COLUMNS} from ${FROM} where ${where}
      order by d.created_at desc, d.id desc limit ${parameter(0)}`,
 });
 
@@ -87,7 +96,7 @@ export function listDeliveries(db: Db, filter: DeliveryFilter, limit: number): P
 
 const READ = statement<DeliveryRow & { payload: unknown }>(
   "webhooks.delivery.read",
-  `select ${COLUMNS}, d.payload from webhooks.delivery d where d.id = $1`,
+  `select ${COLUMNS}, d.payload from ${FROM} where d.id = $1`,
 );
 
 export async function readDelivery(db: Queryable, id: string) {

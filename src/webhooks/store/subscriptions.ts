@@ -25,6 +25,10 @@ export interface SubscriptionRow extends SubscriptionFields {
 
 /** With the health of its endpoint. */
 export interface SubscriptionView extends Omit<SubscriptionRow, "secret"> {
+  /** It has asked to wait until then. */
+  held_until: Date | null;
+  /** Deliveries that are to be sent, among the first `PENDING_MAX` of its callback. */
+  pending: number;
   failing_since: Date | null;
   disabled_at: Date | null;
   disabled_reason: string | null;
@@ -111,8 +115,14 @@ export async function deleteSubscription(tx: Queryable, id: number): Promise<voi
   await tx.rows(DELETE, [id]);
 }
 
+/** A list may have many subscriptions of one callback, and reads its deliveries for each of them. */
+export const PENDING_MAX = 1_000;
 const VIEW = `select s.id, s.kpi_id, s.callback_url, s.secret_type, s.secret_key, s.retry_num, s.status, s.team_name,
-          s.user_id, s.created_at, s.updated_at, e.failing_since, e.disabled_at, e.disabled_reason
+          s.user_id, s.created_at, s.updated_at, case when e.held_until > now() then e.held_until end as held_until,
+          (select count(*)::int from (select d.subscription_ids from webhooks.delivery d
+             where d.status = 'PENDING' and d.callback_url = s.callback_url limit ${PENDING_MAX}) p
+           where s.id = any(p.subscription_ids)) as pending,
+          e.failing_since, e.disabled_at, e.disabled_reason
    from ${TABLE} s join webhooks.endpoint e on e.callback_url = s.callback_url and e.team_name = s.team_name`;
 const READ = statement<SubscriptionView>("webhooks.subscription.read", `${VIEW} where s.id = $1`);
 

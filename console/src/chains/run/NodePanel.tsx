@@ -5,6 +5,7 @@ import { useLive } from "../../api/live.ts";
 import { useWhyNot } from "../../app/use-why-not.ts";
 import { Button } from "../../parts/controls/Button.tsx";
 import { Drawer } from "../../parts/dialogs/Drawer.tsx";
+import { CodeText } from "../../parts/page/CodeText.tsx";
 import { ErrorText } from "../../parts/page/ErrorText.tsx";
 import { Fields } from "../../parts/page/Fields.tsx";
 import { Loaded } from "../../parts/page/Page.tsx";
@@ -152,9 +153,10 @@ function Attempts({ runId, node }: { runId: string; node: RunNode }) {
         attempts
           .filter((one) => one.attempt !== node.attempt)
           .map((one) => (
-            <p key={one.attempt}>
-              {one.attempt}. <StateMark state={attemptState(one.status)} /> {one.error}
-            </p>
+            <div key={one.attempt}>
+              {one.attempt}. <StateMark state={attemptState(one.status)} />
+              {one.error !== null && <ErrorText>{one.error}</ErrorText>}
+            </div>
           ))
       }
     </Loaded>
@@ -167,14 +169,7 @@ function Artifact({ runId, nodeId }: { runId: string; nodeId: string }) {
   return (
     <Loaded result={result}>
       {({ artifactJson }) =>
-        artifactJson === null ? (
-          <p>{shared.nothingHere}</p>
-        ) : (
-          // It scrolls, so the keyboard must reach it.
-          <pre className={styles.json} tabIndex={0}>
-            {artifactJson}
-          </pre>
-        )
+        artifactJson === null ? <p>{shared.nothingHere}</p> : <CodeText>{artifactJson}</CodeText>
       }
     </Loaded>
   );

@@ -2,6 +2,7 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { onEndOf, useLiveList } from "../../api/live.ts";
+import { CodeText } from "../../parts/page/CodeText.tsx";
 import { DataList } from "../../parts/page/DataList.tsx";
 import { Fields } from "../../parts/page/Fields.tsx";
 import { Loaded, Panel } from "../../parts/page/Page.tsx";
@@ -102,11 +103,7 @@ function Facts({ tenant, asset }: { tenant: string; asset: AssetDetail }) {
             .map(([name, value]) => [name, longText(valueText(value))] as const),
         ]}
       />
-      {typeof statement === "string" && (
-        <pre className={styles.code} tabIndex={0}>
-          {statement}
-        </pre>
-      )}
+      {typeof statement === "string" && <CodeText>{statement}</CodeText>}
     </div>
   );
 }

@@ -68,7 +68,8 @@ export function Plot({ label, x, xTitle, lines, valueText, height = HEIGHT_PX, o
     return value === null || value === undefined ? text.noValue : textOf(value);
   };
   // Without a cursor the newest values are shown.
-  const index = at !== undefined && at < x.length ? at : x.length - 1;
+  const newest = useMemo(() => newestWithValue(lines, x.length), [lines, x.length]);
+  const index = at !== undefined && at < x.length ? at : newest;
 
   function onKey(event: KeyboardEvent): void {
     const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, PageUp: -PAGE_POINTS, PageDown: PAGE_POINTS };
@@ -160,6 +161,13 @@ function Canvas({ valueText, ...props }: Omit<PlotCanvasProps, "numberText"> & P
     return (value: number) => format.format(value);
   }, [language]);
   return <PlotCanvas {...props} numberText={valueText ?? numberText} />;
+}
+
+/** The axis may go on after the values: the last place without any says nothing. */
+export function newestWithValue(lines: readonly Pick<Line, "values">[], length: number): number {
+  const ends = lines.map(({ values }) => values.findLastIndex((value) => value !== null));
+  const newest = Math.max(-1, ...ends);
+  return newest < 0 ? length - 1 : newest;
 }
 
 export interface StyledLine extends Line {

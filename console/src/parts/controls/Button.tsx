@@ -19,6 +19,8 @@ interface ButtonProps {
   /** The id of the form that it submits from outside. */
   form?: string;
   autoFocus?: boolean;
+  /** What it shows and hides. */
+  expands?: { id: string; isOpen: boolean };
 }
 
 export function Button({
@@ -30,6 +32,7 @@ export function Button({
   isDisabled,
   isPending,
   type,
+  expands,
   ...rest
 }: ButtonProps) {
   const button = (
@@ -44,6 +47,7 @@ export function Button({
       // Not by `isPending` of React Aria, which announces a progress bar that the button would have to contain.
       {...((why !== undefined || isPending) && { "aria-disabled": true, onPress: () => {} })}
       {...(label !== undefined && { "aria-label": label })}
+      {...(expands && { "aria-expanded": expands.isOpen, "aria-controls": expands.id })}
     >
       {icon && <Icon name={icon} />}
       {children !== undefined && <span>{children}</span>}

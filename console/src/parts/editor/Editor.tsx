@@ -4,6 +4,7 @@
  */
 import { lazy, Suspense, useId, useMemo, useState } from "react";
 import { useWords } from "../../words/words.ts";
+import { CodeText } from "../page/CodeText.tsx";
 import type { Mark } from "./CodeView.tsx";
 import styles from "./Editor.module.css";
 import type { Diagnostic } from "./text.ts";
@@ -45,14 +46,7 @@ export function Editor({ label, value, onChange, diagnostics = NONE, readOnly = 
         {text.leave}
       </p>
       <div className={styles.frame}>
-        <Suspense
-          fallback={
-            // It scrolls, so the keyboard must reach it.
-            <pre className={styles.plain} tabIndex={0}>
-              {value}
-            </pre>
-          }
-        >
+        <Suspense fallback={<CodeText className={styles.plain}>{value}</CodeText>}>
           <CodeView
             label={label}
             describedBy={hint}

@@ -1,11 +1,7 @@
 /** Why something has failed, as it was reported, over several lines if it has them. */
+import { CodeText } from "./CodeText.tsx";
 import styles from "./ErrorText.module.css";
 
 export function ErrorText({ children }: { children: string }) {
-  return (
-    // It scrolls, so the keyboard must reach it.
-    <pre className={styles.error} tabIndex={0}>
-      {children}
-    </pre>
-  );
+  return <CodeText className={styles.error}>{children}</CodeText>;
 }

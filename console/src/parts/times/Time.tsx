@@ -4,7 +4,7 @@ import { createTicker, serverClock } from "../../api/clock.ts";
 import { usePreference, zone, zoneName } from "../../app/preferences.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
-import { relativeText } from "./durations.ts";
+import { relativeText } from "./spell.ts";
 import { useFormats } from "./time.ts";
 
 interface TimeProps {
