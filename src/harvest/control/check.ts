@@ -19,20 +19,13 @@ import { factsOf } from "../run/list-walk.ts";
 import { fetchAt } from "../run/page-at.ts";
 import { contentOf, type PageContent } from "../run/page-content.ts";
 import { firstPosition, nextPosition, type Position } from "../run/position.ts";
-import { providerSignal } from "../run/provider-headers.ts";
 import type { PreparedTask } from "../run/task.ts";
 import { createWalk, type Walk, type WalkDeps } from "../run/walk.ts";
 import { isPlatformRate } from "../spec/checks/warnings.ts";
 import type { Operation, Snapshot } from "../spec/snapshot.ts";
 import { aKnownKey } from "../store/records/updates.ts";
-
-export interface CheckLine {
-  name: "address" | "connection" | "credential" | "page" | "detail" | "clock" | "rate";
-  verdict: "ok" | "warn" | "fail";
-  found: string;
-  /** What to do about it. */
-  advice: string | null;
-}
+import { answerLines } from "./check-answer.ts";
+import { type CheckLine, line } from "./check-line.ts";
 
 export interface CheckedSource {
   source: string;
@@ -62,18 +55,9 @@ export interface CheckDeps extends WalkDeps {
 const RECORDS_MAX = 10;
 /** Of the whole check. Whoever asks waits for half a minute. */
 const TIMEOUT_MS = 20_000;
-/** The header has whole seconds, and the answer takes a while. */
-const CLOCK_OFF_MS = 5_000;
 const PRIORITY = 0;
 /** Where records are asked for by their ids. */
 const LISTED: Position = { pageNo: 1, isListed: true };
-
-const line = (
-  name: CheckLine["name"],
-  verdict: CheckLine["verdict"],
-  found: string,
-  advice: string | null = null,
-): CheckLine => ({ name, verdict, found, advice });
 
 export function createConnectionCheck(deps: CheckDeps): ConnectionCheck {
   const declareGates = createDeclareGates(deps);
@@ -105,7 +89,7 @@ export function createConnectionCheck(deps: CheckDeps): ConnectionCheck {
         credential,
         pageLine(task, fetched, credential, id),
         ...(await detailLines(deps, walk, fetched)),
-        ...answerLines(snapshot, fetched, deps.clock.now(), isPlatformRate(origins)),
+        ...answerLines(snapshot, exchangeOf(fetched), deps.clock.now(), isPlatformRate(origins)),
       ];
       return { source: name, endpoint, lines };
     },
@@ -309,7 +293,7 @@ function pageLine(
   const outside = id === undefined && spec.window?.supportsUpdatedSince ? outsideOf(content, context) : undefined;
   if (outside !== undefined) {
     const advice =
-      "Compare the bounds in `http.query` with those of the source: `window.until` is the last unit of the window, `window.to` the first one after it. And `response.updatedAtPath` has to be the time that it filters on.";
+      "Compare the bounds in `http.query` and those of the source: `window.until` is the last unit of the window, `window.to` the first one after it. And `response.updatedAtPath` has to be the time that it filters on.";
     return line("page", "warn", `${outside} ${found}`, advice);
   }
   if (page.total === undefined && spec.response.totalPath !== undefined) {
@@ -356,55 +340,4 @@ async function detailLines(deps: CheckDeps, walk: Walk, fetched: Fetched): Promi
   const found = answer.page.items.length;
   if (found > 0) return [line("detail", "ok", `The record ${id} came.`)];
   return [line("detail", "warn", `The record ${id} did not come.`, "The source lists it and does not answer it.")];
-}
-
-/** What the headers of the answer say of its clock and its limits. */
-function answerLines({ spec }: Snapshot, fetched: Fetched, nowMs: number, isUndeclared: boolean): CheckLine[] {
-  const exchange = exchangeOf(fetched);
-  return exchange
-    ? [clockLine(exchange, spec.window?.safetyLagMs, nowMs), rateLine(exchange, spec.rateLimit, nowMs, isUndeclared)]
-    : [];
-}
-
-function clockLine({ headers, latencyMs }: Exchange, safetyLagMs: number | undefined, nowMs: number): CheckLine {
-  const saidMs = Date.parse(headers["date"] ?? "");
-  if (Number.isNaN(saidMs)) return line("clock", "ok", "The source sends no `Date`, so its clock is not known.");
-  const offMs = nowMs - latencyMs / 2 - saidMs;
-  const seconds = Math.round(Math.abs(offMs) / SECOND_MS);
-  if (Math.abs(offMs) <= CLOCK_OFF_MS)
-    return line("clock", "ok", `The clocks differ by ${counted(seconds, "second")} at most.`);
-  const found = `The clock of the source is ${counted(seconds, "second")} ${offMs > 0 ? "behind" : "ahead of"} this one.`;
-  const isCovered = safetyLagMs !== undefined && Math.abs(offMs) < safetyLagMs;
-  const advice = isCovered
-    ? "`window.safetyLag` covers it. Check the clock of this machine all the same."
-    : "Check the clock of this machine, or make `window.safetyLag` longer: windows would be closed too early.";
-  return line("clock", "warn", found, advice);
-}
-
-const perSecond = (rate: number) => `${rate} ${rate === 1 ? "request" : "requests"} a second`;
-
-function rateLine(
-  { headers }: Exchange,
-  rateLimit: Snapshot["spec"]["rateLimit"],
-  nowMs: number,
-  isUndeclared: boolean,
-): CheckLine {
-  const declared = rateLimit.refillRatePerSec;
-  const signal = providerSignal(headers, nowMs, rateLimit.headerWindowMs);
-  const own = isUndeclared
-    ? `no rate is declared, so there is ${perSecond(declared)}`
-    : `${perSecond(declared)} ${declared === 1 ? "is" : "are"} declared`;
-  if (!signal) return line("rate", "ok", `The source sends no rate headers; ${own}.`);
-  const parts = [
-    ...(signal.ratePerSec === undefined ? [] : [perSecond(signal.ratePerSec)]),
-    ...(signal.concurrency === undefined ? [] : [`${signal.concurrency} at once`]),
-    ...(signal.quotas ?? []).map(({ unit, remaining, limit }) => `${remaining} of ${limit ?? "?"} ${unit} left`),
-  ];
-  const found = `The source says ${parts.join(", ")}; ${own}.`;
-  if (signal.ratePerSec !== undefined && signal.ratePerSec < declared) {
-    return line("rate", "warn", found, `Lower \`rateLimit.refillRatePerSec\` to ${signal.ratePerSec}.`);
-  }
-  const spent = (signal.quotas ?? []).find(({ remaining }) => remaining <= 0);
-  if (spent) return line("rate", "warn", found, `The quota of ${spent.unit} is spent: plans wait until it is renewed.`);
-  return line("rate", "ok", found);
 }

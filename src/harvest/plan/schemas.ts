@@ -176,10 +176,7 @@ export const PlanReply = Type.Object({
       windows: Type.Partial(Type.Record(LandingStatus, Type.Integer()), { description: "By state." }),
       obstacle: Nullable(Type.String({ description: "Why windows do not land." })),
       grain: Type.Enum(["hour", "day"] as const, { description: "What a window of the table covers." }),
-      partial: Type.Array(Type.String(), {
-        description:
-          "The opTimes of windows at the edges of the plan that do not land, because only a part of the hour or day is harvested. Empty while the plan goes on.",
-      }),
+      partial: Type.Array(Type.String({ description: "An opTime that does not land: the plan has a part of it." })),
     }),
   ),
   landings: Type.Array(
@@ -192,10 +189,7 @@ export const PlanReply = Type.Object({
       error: Nullable(Type.String()),
       landedAt: Nullable(ReplyTime),
     }),
-    {
-      description:
-        "Partitions of the table that this plan changed last: at most 100, those that have not landed first.",
-    },
+    { description: "Partitions of the table that this plan changed last: at most 100, first what has not landed." },
   ),
 });
 

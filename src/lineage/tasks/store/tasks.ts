@@ -196,8 +196,8 @@ export interface LostTask {
 const RECLAIM = statement<LostTask>(
   "lineage.task.reclaim",
   `with picked as materialized (
-     select id, claim_token from lineage.ol_async_task
-     where status = 'RUNNING' and claim_until <= now() order by id limit $1 for update skip locked
+     select t.id, t.claim_token from lineage.ol_async_task t
+     where t.status = 'RUNNING' and t.claim_until <= now() order by t.id limit $1 for update skip locked
    ), lost as (
      update lineage.ol_async_task t
      set status = case when t.retry_count >= t.max_retry then 'DEAD' else 'FAILED' end,
