@@ -218,7 +218,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await kpis.arrive("T", "20260404");
     await all.page
       .getByRole("row", { name: /127\.0\.0\.1:9.*asked to wait, next in/ })
-      .getByRole("link", { name: "1", exact: true })
+      .getByRole("link", { name: "1 to be sent" })
       .click();
     await all.page.getByRole("row", { name: /20260404.*asked to wait, next in/ }).click();
     await drawer.getByText("failing since").waitFor();

@@ -202,7 +202,7 @@ function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProp
         {
           name: "time",
           title: shared.time,
-          width: "136px",
+          width: "146px",
           cell: (one) => <Time at={one.createdAt} />,
           wideOnly: true,
         },
@@ -215,7 +215,7 @@ function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProp
         {
           name: "what",
           title: text.what,
-          width: "minmax(108px, 1fr)",
+          width: "minmax(124px, 1fr)",
           cell: (one) => {
             const what = one.kpiIds.length > 0 ? one.kpiIds.join(", ") : one.event;
             return <span title={what}>{what}</span>;
@@ -226,13 +226,13 @@ function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProp
         {
           name: "endpoint",
           title: text.endpoint,
-          width: "minmax(64px, 2fr)",
+          width: "minmax(64px, 5fr)",
           cell: (one) => (one.callbackUrl === null ? one.alert : <Receiver url={one.callbackUrl} />),
         },
         {
           name: "reason",
           title: shared.reason,
-          width: "minmax(90px, 3fr)",
+          width: "minmax(90px, 6fr)",
           cell: (one) => (
             <span title={one.error ?? ""}>
               <DeliveryReason one={one} />
@@ -243,7 +243,7 @@ function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProp
         {
           name: "attempts",
           title: text.attempts,
-          width: "54px",
+          width: "62px",
           align: "end",
           cell: (one) => one.attempts,
         },

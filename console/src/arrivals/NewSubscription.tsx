@@ -35,7 +35,6 @@ export function NewSubscription({ onClose }: { onClose(): void }) {
           label: text.secretName,
           // A comma ends the name.
           pattern: "[^,]+",
-          placeholder: "Authorization",
           isShown: ({ place }) => place === "Header" || place === "Query",
         },
         { name: "value", label: text.secretValue, maxLength: 1_800, isShown: ({ place }) => place !== "" },

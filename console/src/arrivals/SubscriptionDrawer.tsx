@@ -50,10 +50,10 @@ export function SubscriptionDrawer({ id, onClose }: { id: string; onClose(): voi
     });
   };
   const remove = () => {
-    setAsked(undefined);
+    // At once: the hint of the deletion would let the drawer ask for what is gone.
+    onClose();
     run(async () => {
       await act(paths.subscription(id), "DELETE");
-      onClose();
       await refresh({ kind: "subscription" });
       return text.subscriptionDeleted;
     });
@@ -69,12 +69,6 @@ export function SubscriptionDrawer({ id, onClose }: { id: string; onClose(): voi
               {text.test}
             </Button>
             <Enable one={result.data} />
-            <Button why={lacked} onPress={() => setAsked("rotate")}>
-              {text.rotate}
-            </Button>
-            <Button kind="danger" why={lacked} onPress={() => setAsked("remove")}>
-              {text.remove}
-            </Button>
           </>
         )
       }
@@ -141,6 +135,14 @@ export function SubscriptionDrawer({ id, onClose }: { id: string; onClose(): voi
               <Link to="/arrivals/deliveries" search={{ subscriptionId: one.id }}>
                 {text.allDeliveries}
               </Link>
+            </p>
+            <p className={styles.pair}>
+              <Button why={lacked} onPress={() => setAsked("rotate")}>
+                {text.rotate}
+              </Button>
+              <Button kind="danger" why={lacked} onPress={() => setAsked("remove")}>
+                {text.remove}
+              </Button>
             </p>
           </>
         )}

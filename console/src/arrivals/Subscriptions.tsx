@@ -88,7 +88,7 @@ function SubscriptionList({ items, selected, onOpen, ...rest }: SubscriptionList
         {
           name: "kpi",
           title: text.toKpi,
-          width: "minmax(80px, 1fr)",
+          width: "minmax(80px, 2fr)",
           cell: ({ kpiId }) => (
             <Link to="/arrivals/kpis/$kpiId" params={{ kpiId }} title={kpiId}>
               {kpiId}
@@ -98,44 +98,41 @@ function SubscriptionList({ items, selected, onOpen, ...rest }: SubscriptionList
         {
           name: "endpoint",
           title: text.endpoint,
-          width: "minmax(100px, 2fr)",
+          width: "minmax(100px, 5fr)",
           cell: ({ id, callbackUrl }) => (
             <Link to="/arrivals/deliveries" search={{ subscriptionId: id }} title={callbackUrl}>
               <Receiver url={callbackUrl} />
             </Link>
           ),
         },
-        { name: "team", title: text.team, width: "90px", cell: ({ teamName }) => teamName, wideOnly: true },
+        { name: "team", title: text.team, width: "70px", cell: ({ teamName }) => teamName, wideOnly: true },
         {
           name: "reason",
           title: shared.reason,
-          width: "minmax(140px, 3fr)",
+          width: "minmax(140px, 9fr)",
           wideOnly: true,
           cell: (one) =>
             one.status === "0" && one.disabledReason === null ? text.disabledBy : <EndpointState {...one} />,
         },
         {
-          name: "pending",
-          title: text.PENDING,
-          width: "72px",
-          align: "end",
+          name: "deliveries",
+          title: text.deliveries,
+          width: "150px",
           wideOnly: true,
-          cell: ({ id, pending }) =>
-            pending > 0 && (
-              <Link to="/arrivals/deliveries" search={{ subscriptionId: id, status: "PENDING" }}>
-                {number(pending)}
+          cell: ({ id, pending }) => (
+            <>
+              <Link to="/arrivals/deliveries" search={{ subscriptionId: id, status: "FAILED" }}>
+                {text.FAILED}
               </Link>
-            ),
-        },
-        {
-          name: "failed",
-          title: text.FAILED,
-          width: "60px",
-          wideOnly: true,
-          cell: ({ id }) => (
-            <Link to="/arrivals/deliveries" search={{ subscriptionId: id, status: "FAILED" }}>
-              {text.FAILED}
-            </Link>
+              {pending > 0 && (
+                <>
+                  {" · "}
+                  <Link to="/arrivals/deliveries" search={{ subscriptionId: id, status: "PENDING" }}>
+                    {number(pending)} {text.PENDING}
+                  </Link>
+                </>
+              )}
+            </>
           ),
         },
         { name: "action", title: shared.actions, width: "84px", cell: (one) => <Enable one={one} kind="quiet" /> },

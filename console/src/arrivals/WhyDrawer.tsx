@@ -16,7 +16,7 @@ import { useWords } from "../words/words.ts";
 import { type ModelWhy, paths, type Run } from "./api.ts";
 import styles from "./arrivals.module.css";
 import { Deadline, Expected } from "./Expected.tsx";
-import { RUN_STATES } from "./states.ts";
+import { modelState, modelWord, RUN_STATES } from "./states.ts";
 import { arrivals } from "./words.ts";
 
 interface WhyDrawerProps {
@@ -50,7 +50,11 @@ export function WhyDrawer({ modelId, opTime, onClose }: WhyDrawerProps) {
       <Loaded result={result}>
         {(why) => (
           <>
-            <p className={styles.verdict}>{why.verdict}</p>
+            <StateMark
+              state={modelState(why.state, why.runs[0]?.status ?? null)}
+              label={modelWord(text, why.state, why.runs[0]?.status ?? null)}
+            />
+            <Verdict why={why} />
             <Tables why={why} />
             <LastUsed why={why} />
             {steps(why).length > 0 && (
@@ -86,6 +90,21 @@ export function WhyDrawer({ modelId, opTime, onClose }: WhyDrawerProps) {
         )}
       </Loaded>
     </Drawer>
+  );
+}
+
+/** The sentence of the API. The error of an engine in it may have several lines, and a mark below one of them. */
+function Verdict({ why: { verdict, runs } }: { why: ModelWhy }) {
+  const error = runs[0]?.message ?? "";
+  const at = error.includes("\n") ? verdict.indexOf(error) : -1;
+  if (at < 0) return <p className={styles.verdict}>{verdict}</p>;
+  const after = verdict.slice(at + error.length).trim();
+  return (
+    <>
+      <p className={styles.verdict}>{verdict.slice(0, at)}</p>
+      <ErrorText>{error}</ErrorText>
+      {after !== "" && <p className={styles.verdict}>{after}</p>}
+    </>
   );
 }
 

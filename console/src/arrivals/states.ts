@@ -26,6 +26,26 @@ export function modelState(state: string, last: Run["status"] | null): State {
   return last === null ? "skipped" : RUN_STATES[last];
 }
 
+/** The same in words. */
+export function modelWord(text: (typeof arrivals)["en"], state: string, last: Run["status"] | null): string {
+  switch (state) {
+    case "waiting":
+      return text.waitsForTables;
+    case "quiet":
+      return text.quiet;
+    case "asking":
+      return text.asking;
+    case "retrying":
+      return text.retried;
+    case "ready":
+      return text.queued;
+    case "idle":
+      return last === null ? text.notRun : last === "FAILED" ? text.failed : text.succeeded;
+    default:
+      return text.runs;
+  }
+}
+
 /** The most urgent first. */
 export function useLooks(by: "table" | "model"): readonly Look[] {
   const text = useWords(arrivals);

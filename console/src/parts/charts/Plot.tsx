@@ -164,7 +164,7 @@ function Canvas({ valueText, ...props }: Omit<PlotCanvasProps, "numberText"> & P
 }
 
 /** The axis may go on after the values: the last place without any says nothing. */
-export function newestWithValue(lines: readonly Pick<Line, "values">[], length: number): number {
+function newestWithValue(lines: readonly Pick<Line, "values">[], length: number): number {
   const ends = lines.map(({ values }) => values.findLastIndex((value) => value !== null));
   const newest = Math.max(-1, ...ends);
   return newest < 0 ? length - 1 : newest;
