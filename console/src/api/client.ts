@@ -8,12 +8,16 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly details: Readonly<Record<string, unknown>>;
+  /** How long the server asks to wait before the same request. */
+  readonly retryAfterMs: number;
 
   constructor(
     status: number,
     { error, code, details }: { error: string; code: string; details?: Record<string, unknown> },
+    retryAfterMs = 0,
   ) {
     super(error);
+    this.retryAfterMs = retryAfterMs;
     this.status = status;
     this.code = code;
     this.details = details ?? {};
@@ -56,7 +60,8 @@ export async function call<Data>(
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   if (!response.ok) {
-    const error = new ApiError(response.status, problemIn(text, response));
+    const retryAfterMs = 1_000 * (Number(response.headers.get("retry-after")) || 0);
+    const error = new ApiError(response.status, problemIn(text, response), retryAfterMs);
     if (response.status === 401) onSignedOut();
     throw error;
   }

@@ -1,7 +1,7 @@
 /** Replies and events in an order that a browser seldom has. In a browser, tests show the rest. */
 import { onlineManager, QueryObserver } from "@tanstack/react-query";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { fetchFresh, followChanges, keepOfSamePath, queryClient, streamState } from "./live.ts";
+import { fetchFresh, followChanges, keepOfSameSubject, queryClient, streamState } from "./live.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -134,8 +134,11 @@ test("a reply that stays older than what is known is shown after 30 s, and polle
 });
 
 test("while data are fetched, those of another filter are shown, and those of another entity are not", () => {
-  const keep = keepOfSamePath("/api/v1/runs/2/nodes?state=FAILED");
+  const keep = keepOfSameSubject("/api/v1/runs/2/nodes?state=FAILED");
   expect(keep("earlier", { queryKey: ["/api/v1/runs/2/nodes"] })).toBe("earlier");
   expect(keep("earlier", { queryKey: ["/api/v1/runs/1/nodes"] })).toBeUndefined();
   expect(keep(undefined, undefined)).toBeUndefined();
+  const ofTenant = keepOfSameSubject("/api/v1/lineage/assets?q=b&tenant=1");
+  expect(ofTenant("earlier", { queryKey: ["/api/v1/lineage/assets?tenant=1&q=a"] })).toBe("earlier");
+  expect(ofTenant("earlier", { queryKey: ["/api/v1/lineage/assets?q=b&tenant=2"] })).toBeUndefined();
 });

@@ -49,7 +49,7 @@ export const queryClient = new QueryClient({
       networkMode: "always",
       staleTime: 30_000,
       retry: (failures, error) => failures < 3 && isForNow(error),
-      retryDelay: (attempt) => Math.min(1_000 * 2 ** attempt, 10_000),
+      retryDelay: (attempt, error) => Math.max(Math.min(1_000 * 2 ** attempt, 10_000), waitAfter(error)),
       refetchOnWindowFocus: false,
     },
   },
@@ -58,6 +58,11 @@ export const queryClient = new QueryClient({
 /** The same request may succeed later: the server was away, busy or overloaded. */
 function isForNow(error: Error | null): boolean {
   return error instanceof ApiError && (error.status === 0 || error.status === 429 || error.status >= 500);
+}
+
+/** A key that is over its own limit would stay there if its pages did not wait. */
+function waitAfter(error: Error | null): number {
+  return error instanceof ApiError ? error.retryAfterMs : 0;
 }
 
 /** The rev that a reply must reach, by the hash of its query: that of the newest hint or reply. */
@@ -116,11 +121,20 @@ function named<Result extends { isPlaceholderData: boolean }>(
   });
 }
 
-/** The earlier data stay where only the query of the address has changed. Those of another entity would pass for this one's. */
-export function keepOfSamePath(path: string | undefined) {
-  const pathOf = (key: unknown) => String(key).split("?", 1)[0];
+/** Parameters that say what is asked for. The others filter it. */
+const SUBJECTS = ["by", "chainId", "kpiId", "modelId", "opTime", "tenant"];
+
+/** The earlier data stay where only filters of the address have changed. Those of another entity would pass for this one's. */
+export function keepOfSameSubject(path: string | undefined) {
+  const wanted = subjectOf(path);
   return <Data>(earlier: Data | undefined, query: { queryKey: readonly unknown[] } | undefined): Data | undefined =>
-    pathOf(query?.queryKey[0]) === pathOf(path) ? earlier : undefined;
+    subjectOf(query?.queryKey[0]) === wanted ? earlier : undefined;
+}
+
+function subjectOf(key: unknown): string {
+  const [path = "", query] = String(key).split("?", 2);
+  const parameters = new URLSearchParams(query);
+  return [path, ...SUBJECTS.map((name) => parameters.get(name) ?? "")].join("\n");
 }
 
 /** Reads a path of the API. Without a path, it waits. */
@@ -133,7 +147,7 @@ export function useLive<Data>(
     queryKey: [path],
     queryFn: ({ queryKey, signal }) => fetchFresh<Data>(path ?? "", queryKey, signal),
     enabled: path !== undefined,
-    placeholderData: keepOfSamePath(path),
+    placeholderData: keepOfSameSubject(path),
     refetchInterval: atLeastEveryMs ?? false,
     meta: { watches, atMostEveryMs },
   });
@@ -154,7 +168,7 @@ export function useLiveList<Page>(
     initialPageParam: undefined,
     getNextPageParam: (page) => nextOf(page) ?? undefined,
     select: ({ pages }) => pages,
-    placeholderData: keepOfSamePath(key),
+    placeholderData: keepOfSameSubject(key),
     refetchInterval: (query) => (atLeastEveryMs === undefined ? false : Math.max(atLeastEveryMs, paceMsOf(query))),
     meta: { watches, atMostEveryMs },
   });
@@ -219,7 +233,9 @@ function waitMsOf(query: Query): number {
 
 /** What no change concerns stays as it is. */
 function isPolled(query: Query): boolean {
-  return isForNow(query.state.error) || (streamState.get() === "polling" && watchesOf(query).length > 0);
+  const { error, errorUpdatedAt } = query.state;
+  if (isForNow(error)) return Date.now() >= errorUpdatedAt + waitAfter(error);
+  return streamState.get() === "polling" && watchesOf(query).length > 0;
 }
 
 let state: StreamState = "polling";

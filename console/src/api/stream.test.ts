@@ -4,7 +4,8 @@ import { openStream, type StreamState } from "./stream.ts";
 
 test("a tab polls while the one that reads is silent, and is live with its next heartbeat", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  vi.stubGlobal("document", Object.assign(new EventTarget(), { hidden: false }));
+  const page = Object.assign(new EventTarget(), { hidden: false });
+  vi.stubGlobal("document", page);
   vi.stubGlobal("navigator", { locks: { request: () => new Promise(() => {}) } });
   const other = new BroadcastChannel("millrace.stream");
   const states: StreamState[] = [];
@@ -28,4 +29,12 @@ test("a tab polls while the one that reads is silent, and is live with its next 
   expect(states.at(-1)).toBe("polling");
   await hear(4);
   expect(states.at(-1)).toBe("live");
+  // One that is shown again has no answer to its question.
+  for (const hidden of [true, false]) {
+    page.hidden = hidden;
+    page.dispatchEvent(new Event("visibilitychange"));
+  }
+  expect(states.at(-1)).toBe("paused");
+  vi.advanceTimersByTime(10_000);
+  expect(states.at(-1)).toBe("polling");
 });

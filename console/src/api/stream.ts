@@ -36,6 +36,8 @@ const LOCK = "millrace.stream";
 const BACK_OFF_MS = [1_000, 2_000, 5_000];
 /** Heartbeats come every 15 s. */
 const SILENCE_MS = 40_000;
+/** A tab that reads answers at once what the state is, unless it is halted. */
+const ANSWER_MS = 5_000;
 
 /** `after` is the rev of what the page has read already. Returns what ends it. */
 export function openStream(after: bigint, listener: StreamListener): () => void {
@@ -65,12 +67,15 @@ export function openStream(after: bigint, listener: StreamListener): () => void 
       if (leads) channel.postMessage({ state } satisfies Message);
       return;
     }
+    awaitMessage(SILENCE_MS);
+    onMessage(data);
+  });
+  function awaitMessage(limitMs: number): void {
     clearTimeout(silence);
     silence = setTimeout(() => {
       if (!leads) onMessage({ state: "polling" });
-    }, SILENCE_MS);
-    onMessage(data);
-  });
+    }, limitMs);
+  }
 
   function begin(): void {
     const ended = new AbortController();
@@ -81,6 +86,7 @@ export function openStream(after: bigint, listener: StreamListener): () => void 
       return;
     }
     channel.postMessage({ ask: true } satisfies Question);
+    awaitMessage(ANSWER_MS);
     void locks
       .request(LOCK, { signal: ended.signal }, async () => {
         leads = true;

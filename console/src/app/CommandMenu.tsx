@@ -119,6 +119,7 @@ function useFound(query: string): { found: readonly Entry[]; isSearching: boolea
     if (wanted === "") return undefined;
     const abandoned = new AbortController();
     const timer = setTimeout(async () => {
+      setSearched("");
       const searches = FINDERS.map(async ({ icon, find }) => {
         const some = await find(wanted, abandoned.signal).catch(() => []);
         if (abandoned.signal.aborted) return;

@@ -7,7 +7,7 @@ import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-qu
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import type { ApiError } from "../api/client.ts";
-import { fetchFresh, onEndOf, useLive } from "../api/live.ts";
+import { fetchFresh, keepOfSameSubject, onEndOf, useLive } from "../api/live.ts";
 import { useSettled } from "../parts/controls/use-settled.ts";
 import { type Column, DataList } from "../parts/page/DataList.tsx";
 import { Loaded } from "../parts/page/Page.tsx";
@@ -54,7 +54,7 @@ export function RunList({ search: { person, ...filters }, chainId, onClear }: Ru
     initialPageParam: undefined,
     getNextPageParam: ({ next }) => next ?? undefined,
     select: ({ pages }) => pages.flatMap(({ items }) => items),
-    placeholderData: keepPreviousData,
+    placeholderData: keepOfSameSubject(pathOf({ size: PAGE_RUNS })),
     staleTime: "static",
     // Whoever comes back to the list gets the present one.
     gcTime: 0,

@@ -395,7 +395,7 @@ export const lineage = words(
     NEW_means: "就绪之前，事件只保存，不应用。",
     SYNCING_means: "正在全量同步：同步事件立即应用，其余事件等待。",
     READY_means: "事件到达后立即应用。",
-    code: "代码",
+    code: "编码",
     cutover: "切换时间",
     rateLimit: "每分钟事件数",
     bodyLimit: "事件大小上限（字节）",
