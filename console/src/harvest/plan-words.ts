@@ -29,8 +29,8 @@ export const planWords = words(
     landed: (n: number) => `${n} windows landed`,
     landingOpen: (n: number) => `${n} to land`,
     landingFailed: (n: number) => `${n} failed to land`,
-    landedInPart: (windows: readonly string[], grain: "hour" | "day") =>
-      `${windows.join(" and ")} not landed: only a part of the ${grain} is harvested`,
+    landedInPart: (windows: string, grain: "hour" | "day") =>
+      `${windows} not landed: only a part of the ${grain} is harvested`,
     priority: "Priority",
     timeLine: "Time line of the runs",
     timeLineOf: "Runs by time. A cross is a run that failed; the list below has the same runs by slice.",
@@ -180,8 +180,7 @@ export const planWords = words(
     landed: (n) => `已落表 ${n} 个窗口`,
     landingOpen: (n) => `待落表 ${n} 个`,
     landingFailed: (n) => `落表失败 ${n} 个`,
-    landedInPart: (windows, grain) =>
-      `${windows.join("、")} 未落表：只采集了${grain === "day" ? "当天" : "该小时"}的一部分`,
+    landedInPart: (windows, grain) => `${windows} 未落表：只采集了${grain === "day" ? "当天" : "该小时"}的一部分`,
     priority: "优先级",
     timeLine: "运行时间线",
     timeLineOf: "按时间排列的运行。叉号表示失败的运行；下方列表按切片列出相同的运行。",

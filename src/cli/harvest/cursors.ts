@@ -103,9 +103,8 @@ async function execute(client: Client, given: Given): Promise<Reply> {
   const operation = given.maybeText("--operation")?.toUpperCase();
   const source = given.maybeText("SOURCE") ?? given.maybeText("--source");
   if (action === "rewind") return rewind(client, given, { source, endpoint, operation });
-  const path = `${HARVEST}/cursors`;
-  const query = { source, operation };
-  const list = await ofSource(client, source, await client.call<Listed<Cursor>>({ method: "GET", path, query }));
+  const all = { method: "GET", path: `${HARVEST}/cursors`, query: { source, operation } } as const;
+  const list = await ofSource(client, source, await client.call<Listed<Cursor>>(all));
   const items = list.items.filter(({ namespace }) => endpoint === undefined || namespace === endpoint);
   if (!given.isOn("--timeline")) return { ...list, items };
   const timelines: Timeline[] = [];

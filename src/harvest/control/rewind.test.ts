@@ -100,7 +100,7 @@ test("a slice that failed before its plan was cancelled is no gap where the wind
   const window = { from: "2026-08-02", to: "2026-08-03" };
   const { planId } = (await harvests.api.post<PlanReply>("/api/v1/harvest/plans", { source, window })).body;
   await endOf(harvests.api, planId);
-  const gaps = async () => (await harvests.api.get<Json>(`/api/v1/harvest/plans/${planId}`)).body;
+  const gaps = async () => (await harvests.api.get(`/api/v1/harvest/plans/${planId}`)).body;
   expect(await gaps()).toMatchObject({ reconciliation: { gaps: 1 }, gapWindows: [{ status: "FAILED" }] });
   expect((await shown(source))?.[1]).toEqual(["gap", day(2)]);
   await database.query("update harvest.ing_plan set status_code = 'CANCELLED' where plan_id = $1", [planId]);

@@ -150,7 +150,7 @@ function Landing({ plan: { landing } }: { plan: PlanDetail }) {
       {open > 0 && <StateMark state="waiting" label={text.landingOpen(open)} />}
       {(windows.FAILED ?? 0) > 0 && <StateMark state="failed" label={text.landingFailed(windows.FAILED ?? 0)} />}
       {obstacle !== null && <span className={styles.soft}>{obstacle}</span>}
-      {partial.length > 0 && <span className={styles.soft}>{text.landedInPart(partial, grain)}</span>}
+      {partial.length > 0 && <span className={styles.soft}>{text.landedInPart(partial.join(", "), grain)}</span>}
     </div>
   );
 }
