@@ -121,7 +121,9 @@ test("a cursor is looked at and sent back, records are updated, and a task that 
   expect(await harvest("cancel", plan, "--task", String(task?.taskId))).toMatchObject({ exit: 2 });
   expect(await harvest("resume", "crossref")).toMatchObject({
     exit: 0,
-    stdout: "Nothing of the source is paused any more.\n",
+    stdout: expect.stringMatching(
+      /^Resumed crossref, which was paused by .*: maintenance\nNothing of the source is paused any more\.\n$/,
+    ) as string,
   });
 });
 

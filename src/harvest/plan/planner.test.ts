@@ -103,7 +103,7 @@ describe("a plan", () => {
       })),
     );
     expect(await database.query("select * from harvest.ing_partition")).toEqual([
-      { partition_key: "src/works/HARVEST", concurrency: 3 },
+      { partition_key: "src/works/HARVEST", concurrency: 3, is_refused: false },
     ]);
     expect(planning.hints).toEqual(["harvest.tasks"]);
     const [trigger] = await database.query("select * from harvest.ing_schedule_instance");
