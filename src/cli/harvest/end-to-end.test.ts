@@ -123,7 +123,7 @@ test("a cursor is looked at and sent back, records are updated, and a task that 
     exit: 0,
     stdout: expect.stringMatching(
       /^Resumed crossref, which was paused by .*: maintenance\nNothing of the source is paused any more\.\n$/,
-    ),
+    ) as string,
   });
 });
 

@@ -262,6 +262,7 @@ describe("status", () => {
   test("asks for the plans that its flags name", async () => {
     const server = await startPlanServer();
     server.answers["GET /plans"] = [200, { items: [], next: null }];
+    server.answers["GET /registry/sources/shop"] = [200, { source: "shop" }];
     const words = ["--source", "shop", "--status", "failed", "--limit", "5", "--after", PLAN_ID];
     expect((await server.cli("status", ...words).ended).stdout).toBe("There are no such plans.\n");
     expect(server.asked[0]?.query).toEqual({ source: "shop", status: "FAILED", limit: "5", after: PLAN_ID });
@@ -288,6 +289,7 @@ test("tasks are those of a plan, or of all", async () => {
   await server.cli("tasks", "--plan", PLAN_ID).ended;
   expect(server.asked.map(({ path, query }) => [path, query])).toEqual([
     ["/tasks", { source: "shop", status: "QUEUED" }],
+    ["/registry/sources/shop", {}], // It has no such tasks, or does not exist.
     [`/plans/${PLAN_ID}/tasks`, {}],
   ]);
 });
