@@ -235,6 +235,9 @@ function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProp
           width: "minmax(90px, 6fr)",
           cell: (one) => (
             <span title={one.error ?? ""}>
+              <span className="narrow-only">
+                <Time at={one.createdAt} /> {one.attempts > 1 && text.attempt(one.attempts)}{" "}
+              </span>
               <DeliveryReason one={one} />
             </span>
           ),
@@ -246,6 +249,7 @@ function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProp
           width: "62px",
           align: "end",
           cell: (one) => one.attempts,
+          wideOnly: true,
         },
         {
           name: "latency",

@@ -171,7 +171,7 @@ function columnsOf(
       isBelow: true,
       cell: (run) =>
         run.reason === null ? (
-          <span className={styles.narrowOnly}>
+          <span className="narrow-only">
             {run.startedAt && <Time at={run.startedAt} />} · <Trigger run={run} />
           </span>
         ) : (

@@ -91,7 +91,7 @@ function columnsOf(
       isBelow: true,
       cell: ({ lastError, waitingFor, type }) => {
         const reason = lastError ?? (waitingFor && text.waitingFor(waitingFor));
-        if (!reason) return <span className={styles.narrowOnly}>{type}</span>;
+        if (!reason) return <span className="narrow-only">{type}</span>;
         return (
           <span title={reason}>
             <Sentence text={reason} />
