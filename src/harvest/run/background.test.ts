@@ -296,10 +296,11 @@ test("a backfill whose process dies goes on in another, and pages know that it w
   const planId = await backfill(source, { from: "2026-08-01", to: "2026-08-02" });
   await harvests.waits(planId);
   isOpen = true;
-  await harvests.api.post(`/api/v1/gates/${source}:open`, {});
   const stream = await openHintStream(harvests.millrace.url);
+  // Before the gate opens: the task would run otherwise, and could end before its process dies.
   await harvests.api.post(`/api/v1/harvest/sources/${source}:pause`, {});
-  await stream.hint("source", source);
+  await harvests.api.post(`/api/v1/gates/${source}:open`, {});
+  await stream.hint("gate", source);
   const before = stream.hints.length;
   await database.query(
     `with dead as (insert into kernel.session (process, roles, version, expires_at)
