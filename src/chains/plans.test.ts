@@ -141,6 +141,9 @@ async function expectLookUps(expected: Record<string, { pages: number; indexes: 
   for (const [name, { pages: pagesMax, indexes }] of Object.entries(expected)) {
     const values = calls.get(name);
     expect(values, `${name} was called`).toBeDefined();
+    // A connection that misses too many invalidations, while other tests truncate their tables, reads the catalog again, and the pages
+    // of a function include that.
+    if (indexes.length === 0) await explainLast(name);
     const facts = await explainLast(name);
     expect(facts.nodes, name).not.toContain("Seq Scan");
     expect(facts.pages, `pages of ${name}`).toBeLessThan(pagesMax);

@@ -136,8 +136,12 @@ test.each([
       }, "a task that runs");
       if (isOver.yes) break; // A slow machine starts processes more slowly than it harvests.
       await sleep(random.between(50, 400));
-      const index = random.between(0, 1);
-      const victim = (await workers[index]) as Server;
+      // One that holds tasks, where there is one: its kill has an effect.
+      const servers = await Promise.all(workers);
+      const held = await Promise.all(servers.map(heldBy));
+      const busy = [0, 1].filter((index) => (held[index]?.length ?? 0) > 0);
+      const index = busy[random.between(0, busy.length - 1)] ?? random.between(0, 1);
+      const victim = servers[index] as Server;
       victim.kill("SIGKILL");
       expect(await victim.exited).toBe("SIGKILL");
       orphans.push(...(await heldBy(victim)));

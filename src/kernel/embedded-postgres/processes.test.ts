@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { until } from "../../../test/until.ts";
 import { isAlive, runsPostgres, startTime, waitUntilGone } from "./processes.ts";
@@ -24,11 +25,14 @@ describe("a process", () => {
   });
 
   test.runIf(process.platform === "linux")("that is a zombie counts as ended", async () => {
-    // The shell starts a child that ends at once, then becomes a program that never reaps its children.
-    const parent = spawn("sh", ["-c", "sleep 0.01 & echo $!; exec sleep 600"], { stdio: ["ignore", "pipe", "ignore"] });
+    // The shell starts a child, then becomes a program that never reaps its children.
+    const parent = spawn("sh", ["-c", "sleep 600 & echo $!; exec sleep 600"], { stdio: ["ignore", "pipe", "ignore"] });
     onTestFinished(() => kill(parent));
     const [output]: Buffer[] = await once(parent.stdout, "data");
     const zombie = Number(output?.toString());
+    const name = () => readFileSync(`/proc/${parent.pid}/comm`, "utf8").trim();
+    await until(() => name() === "sleep", "the shell to become the program"); // It would reap the child before.
+    process.kill(zombie);
     await until(() => !isAlive(zombie), "the zombie to be seen as such");
     expect(() => process.kill(zombie, 0)).not.toThrow();
   });
