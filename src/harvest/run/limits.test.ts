@@ -94,15 +94,16 @@ test("a spent quota parks the task until it resets, and the task holds no place 
   const planId = await harvests.plan(source);
   const waits = await harvests.waits(planId);
   expect(waits.reason).toBe(`the quota of ${source} is spent`);
-  expect(harvests.server.asked(source)).toHaveLength(3);
-  const [quota] = await database.query<{ seconds: number; held: number }>(
-    `select extract(epoch from reset_at - now())::float8 as seconds,
+  // A permit that comes too late to be used is spent as well.
+  expect(harvests.server.asked(source).length).toBeLessThanOrEqual(3);
+  const [quota] = await database.query<{ used: number; seconds: number; held: number }>(
+    `select used, extract(epoch from reset_at - now())::float8 as seconds,
             (select count(*)::int from harvest.ing_task where status_code = 'EXECUTING') as held
      from kernel.rate_quota where key = $1`,
     [source],
   );
   expect(Math.abs((quota?.seconds ?? 0) - waits.seconds)).toBeLessThan(10);
-  expect(quota?.held).toBe(0);
+  expect(quota).toMatchObject({ used: 3, held: 0 });
   expect((await harvests.runs(planId)).at(-1)).toMatchObject({ status: "PARTIAL", error: waits.reason });
 
   await database.query("update kernel.rate_quota set reset_at = now() where key = $1", [source]);
