@@ -7,7 +7,14 @@ import { announce } from "./announce.ts";
 import { knownModels } from "./runs/needs.ts";
 import { claimRuns, withModels } from "./runs/worker.ts";
 import { readTimers } from "./store/deadlines.ts";
-import { dueInstances, endInstance, findInstances, instanceLease, markAgain } from "./store/instances.ts";
+import {
+  dueInstances,
+  endInstance,
+  findInstances,
+  hasReadyInstances,
+  instanceLease,
+  markAgain,
+} from "./store/instances.ts";
 import { replaceKpiValues, replaceModelValues, valuesOf } from "./store/kpis.ts";
 import { endTask, tasksOf } from "./store/tasks.ts";
 
@@ -33,6 +40,7 @@ async function useHotPath(session: string, round: number): Promise<void> {
   await db.tx((tx) => announce(tx, arrivals));
   const [run, ...others] = await withModels(db, await claimRuns(db, { limit: 3, session, worker: "w" }));
   if (!run) throw new Error("nothing was ready");
+  await hasReadyInstances(db);
   await db.tx((tx) => markAgain(tx, [{ ...run, trigger: "arrival", caused_by: null }]));
   await instanceLease.heldBy(db, session);
   await instanceLease.expired(db, 10);
@@ -139,6 +147,7 @@ const PAGES_MAX: Record<string, number> = {
   "arrivals.instance.move": 100,
   "arrivals.instance.again": 100,
   "arrivals.instance.claim": 150,
+  "arrivals.instance.has_ready": 150,
   "arrivals.instance.held_by": 100,
   "arrivals.instance.expired": 100,
   "arrivals.instance.due": 100,

@@ -12,7 +12,13 @@ import type { Session } from "../../kernel/work/session.ts";
 import type { ArrivalsMetrics } from "../catalogue.ts";
 import { instanceId } from "../hint-ids.ts";
 import type { ArrivalsSettings } from "../settings.ts";
-import { type ClaimedInstance, claimInstances, type InstanceKey, instanceLease } from "../store/instances.ts";
+import {
+  type ClaimedInstance,
+  claimInstances,
+  hasReadyInstances,
+  type InstanceKey,
+  instanceLease,
+} from "../store/instances.ts";
 import { findModels } from "../store/models.ts";
 import { beginTasks, tasksUnderWay } from "../store/tasks.ts";
 import { HELD_TOPIC, READY_TOPIC } from "../topics.ts";
@@ -108,6 +114,7 @@ export function createWorker(deps: WorkerDeps): LeaseWorker<ClaimedRun> {
           deps.hints.changed(db, "model", claimed.map(instanceId));
           return claimed;
         },
+        isReady: () => hasReadyInstances(db),
       },
     ],
     prepare: (claimed) => withModels(db, claimed),

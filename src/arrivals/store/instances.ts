@@ -160,6 +160,15 @@ export function claimInstances(
   return instanceLease.claim(db, { limit: request.limit, holder: request.session }, also);
 }
 
+const HAS_READY = statement<{ ready: boolean }>(
+  "arrivals.instance.has_ready",
+  "select exists (select from arrivals.model_instance where state in ('ready', 'returned')) as ready",
+);
+
+export async function hasReadyInstances(db: Queryable): Promise<boolean> {
+  return (await db.rows(HAS_READY))[0]?.ready ?? false;
+}
+
 const HELD = { ...KEY, fence: "int8" };
 const END_VALUES: Columns = { fence: "int8", consumed: "jsonb" };
 const END = statement<InstanceKey & { again: boolean }>(

@@ -4,6 +4,7 @@ import { useDatabase } from "../../../test/database.ts";
 import { recordingLog } from "../../../test/log.ts";
 import { signal, until } from "../../../test/until.ts";
 import type { Db } from "../data/db.ts";
+import { statement } from "../data/statement.ts";
 import { leaseOn } from "./lease.ts";
 import { createLeaseWorker, type LeaseWorker } from "./lease-worker.ts";
 import { openPulse, type Pulse } from "./pulse.ts";
@@ -30,6 +31,8 @@ const lease = leaseOn({
   outcomes: { done: { set: "state = 'done', fence = null, result = i.result", values: { result: "text" } } },
 });
 
+const READY = statement("test.chore.ready", "select from chore where state = 'ready' limit 1");
+
 type Chore = { id: number; fence: string };
 type Result = Chore & { result: string };
 
@@ -49,6 +52,8 @@ let session: Session;
 let open: { stop(): Promise<void> }[];
 let run: (chore: Chore, control: RunControl) => Promise<string>;
 let began: number[];
+/** How often a worker has asked whether a chore is ready. */
+let asked: number;
 let batches: number[];
 const log = recordingLog();
 
@@ -66,6 +71,7 @@ beforeEach(async () => {
   session = await openSession({ pulse, log, version: "0", roles: [] });
   open = [];
   began = [];
+  asked = 0;
   batches = [];
   log.lines.length = 0;
   run = async () => "done";
@@ -87,7 +93,17 @@ function workerOf(options: WorkerOptions = {}): LeaseWorker<Chore> {
     drainSeconds: options.drainSeconds ?? 0,
     checkIntervalMs: CHECK_INTERVAL_MS,
     ...(options.abortGraceSeconds === undefined ? {} : { abortGraceSeconds: options.abortGraceSeconds }),
-    queues: [{ name: "chores.claim", topics: [TOPIC], claim: (limit, holder) => lease.claim(db, { limit, holder }) }],
+    queues: [
+      {
+        name: "chores.claim",
+        topics: [TOPIC],
+        claim: (limit, holder) => lease.claim(db, { limit, holder }),
+        isReady: async () => {
+          asked += 1;
+          return (await db.rows(READY)).length > 0;
+        },
+      },
+    ],
     async prepare(claimed) {
       await options.prepare?.();
       return claimed;
@@ -168,6 +184,38 @@ describe("a worker", () => {
     await all("done");
     expect(most).toBe(3);
     expect(began.sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
+  });
+
+  test("claims an item that was locked during its claim by a transaction that is rolled back", async () => {
+    await add(2);
+    const rollback = new Error("rolled back");
+    const locking = database.db.tx(async (tx) => {
+      await tx.rows(statement("test.chore.lock", "select from chore where id = 1 for update"));
+      const worker = started();
+      await until(async () => (await states())[1] === "done", "the chore that is not locked");
+      await worker.nextRun();
+      throw rollback;
+    });
+    await expect(locking).rejects.toBe(rollback);
+    await all("done");
+  });
+
+  test("asks nothing while its slots are full or nothing is ready", async () => {
+    const work = signal();
+    run = () => work.promise.then(() => "done");
+    await add(2);
+    const worker = started({ slots: 1 });
+    await until(() => began.length === 1, "the first run");
+    await worker.runOnce();
+    const before = asked;
+    await new Promise((resolve) => void setTimeout(resolve, 100));
+    expect(asked).toBe(before);
+    work.resolve();
+    await all("done");
+    await until(() => asked > before, "a claim that finds nothing");
+    const after = asked;
+    await new Promise((resolve) => void setTimeout(resolve, 100));
+    expect(asked).toBe(after);
   });
 
   test("writes the results of many runs together", async () => {

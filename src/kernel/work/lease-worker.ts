@@ -39,6 +39,11 @@ export interface Queue<Claimed extends Fenced> {
   dueMs?(): Promise<number>;
   /** The same for a queue that knows it from its claim. */
   nextDueMs?(): number;
+  /**
+   * Whether an item is ready, for a queue without due times. Asked after a claim that finds less than its limit: a claim skips an item that
+   * another transaction has locked, and a transaction that is rolled back sends no hint.
+   */
+  isReady?(): Promise<boolean>;
   /** Claim after the end of each item, because it may free a place for another, as with a limit for each key. */
   claimsAfterEnd?: boolean;
 }
@@ -153,6 +158,7 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
 
   function createClaimer(queue: Queue<Claimed>): Service {
     let dueAtMs = Number.POSITIVE_INFINITY; // By performance.now().
+    let hasSlots = true;
     return createService({
       ...shared,
       name: queue.name,
@@ -160,7 +166,8 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
       async runOnce() {
         dueAtMs = Number.POSITIVE_INFINITY;
         const limit = Math.min(freeSlots(), queue.claimMax ?? CLAIM_MAX);
-        if (isStopping || limit <= 0) {
+        hasSlots = !isStopping && limit > 0;
+        if (!hasSlots) {
           backlog.add(queue);
           return { claimed: 0 };
         }
@@ -176,9 +183,13 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
           releaseSlots(limit - claimed.length);
         }
         if (claimed.length > 0) await begin(claimed);
+        if (claimed.length < limit && (await queue.isReady?.())) dueAtMs = performance.now();
         return queue.counts?.(claimed) ?? { claimed: claimed.length };
       },
-      nextDueMs: queue.nextDueMs ?? (() => dueAtMs - performance.now()),
+      nextDueMs() {
+        if (!hasSlots) return Number.POSITIVE_INFINITY; // The end of a run wakes it.
+        return queue.nextDueMs?.() ?? dueAtMs - performance.now();
+      },
     });
   }
 
