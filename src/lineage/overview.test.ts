@@ -46,6 +46,39 @@ test("events that wait for a tenant hide none that could not be applied", async 
   expect(waiting.map(({ subject }) => subject)).toContain("Tenant 1");
 });
 
+test("tasks that are DEAD need somebody, by tenant, and others wait for a worker or their next attempt", async () => {
+  await database.query(
+    "insert into lineage.tenant (id, code, name) values (7, 'c7', 'Tenant 7'), (8, 'c8', 'Tenant 8')",
+  );
+  await database.query(
+    `insert into lineage.ol_async_task (task_type, tenant_id, tenant_code, resource_type, resource_id, content_hash, model_fingerprint,
+       status, last_error, next_run_at, updated_at)
+     select 'EMBEDDING', tenant, 'c' || tenant, 'TABLE', n::text, repeat('0', 64), 'm', status, error, now() + interval '1 hour',
+       now() + n * interval '1 second'
+     from (values (7, 1, 'DEAD', 'the first'), (7, 2, 'DEAD', 'HTTP 401'), (8, 3, 'DEAD', 'x'), (7, 4, 'PENDING', null),
+       (7, 5, 'FAILED', 'HTTP 503'), (7, 6, 'SUCCEEDED', null)) as t(tenant, n, status, error)`,
+  );
+  const { needs, waiting } = await now("7");
+  expect(needs).toMatchObject([
+    { about: { kind: "dead-letter" } },
+    {
+      about: { kind: "lineage-tasks", id: "7/DEAD" },
+      state: "failed",
+      title: "Tenant 7, asynchronous tasks",
+      reason: "HTTP 401",
+      count: 2,
+    },
+  ]);
+  const tasks = { kind: "lineage-task", count: 1 };
+  expect(waiting).toMatchObject([
+    { kind: "event" },
+    { ...tasks, cause: "process", subject: "worker", about: { kind: "lineage-tasks", id: "7/PENDING" } },
+    { ...tasks, cause: "retry", about: { kind: "lineage-tasks", id: "7/FAILED" }, nextAt: expect.any(Date) as Date },
+  ]);
+  expect((await now(null)).needs.map(({ about }) => about.id)).toEqual(expect.arrayContaining(["7/DEAD", "8/DEAD"]));
+  await database.query("delete from lineage.ol_async_task");
+});
+
 test("a caller that is bound to a tenant sees nothing of another", async () => {
   expect((await now("8")).needs.map(({ title }) => title)).toEqual(["Tenant 8"]);
   expect((await now("8")).waiting).toEqual([]);

@@ -35,6 +35,37 @@ test("shards that have failed need somebody, by stage and with the newest error"
   });
 });
 
+test("shards whose lease has expired, or that were started long ago without one, are stuck, by stage", async () => {
+  const lost = await table.put(reached("shard-worker", "started"), { shards: [1, 2] });
+  const lease = (until: string) =>
+    database.query(
+      `update tracking.pipeline_tracking set shard_worker_fence = 1, worker = 'w1', leased_until = now() + $2::interval where filename = $1`,
+      [lost, until],
+    );
+  await lease("1 minute");
+  const long = await table.put(reached("mysql-sender", "started"), { shards: [1] });
+  expect((await now()).needs).toEqual([]);
+
+  await lease("-10 seconds"); // It is about to be reclaimed.
+  expect((await now()).needs).toEqual([]);
+
+  await lease("-2 minutes");
+  await database.query(
+    "update tracking.pipeline_tracking set updated_at = now() - interval '2 hours' where filename = $1",
+    [long],
+  );
+  expect((await now()).needs).toMatchObject([
+    {
+      about: { kind: "stuck-stage", id: "shard-worker" },
+      state: "stuck",
+      reason: `${lost}: the lease of worker w1 has expired, and the shard was not reclaimed.`,
+      count: 2,
+      at: expect.any(Date) as Date,
+    },
+    { about: { kind: "stuck-stage", id: "mysql-sender" }, state: "stuck", count: 1 },
+  ]);
+});
+
 test("a shard that has failed in two stages counts in both, as it does among the stuck ones", async () => {
   await table.put(["failed", "new", "new", "failed"], { shards: [1] });
   await table.put(reached("event-ingest", "failed"), { shards: [1] });
