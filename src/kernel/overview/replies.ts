@@ -3,26 +3,25 @@
  * makes a reply, and text where it is read. The page imports these types from here, so this file imports nothing but types.
  */
 import type { Static } from "typebox";
-import type * as schemas from "./schemas.ts";
+import type { ActivityReply, OverviewReply } from "./schemas.ts";
 
 type Timed<Value, Time> = Value extends Date
   ? Time
   : Value extends object
     ? { [Key in keyof Value]: Timed<Value[Key], Time> }
     : Value;
-type Reply<Schema extends keyof typeof schemas, Time> = Timed<Static<(typeof schemas)[Schema]>, Time>;
 
-export type About = Static<typeof schemas.About>;
+export type Overview<Time = string> = Timed<Static<typeof OverviewReply>, Time>;
 /** Something that needs attention. Those with the same reason are one entry. */
-export type Need<Time = string> = Reply<"Need", Time>;
-export type Waiting<Time = string> = Reply<"Waiting", Time>;
+export type Need<Time = string> = Overview<Time>["needs"][number];
+export type About = Need["about"];
+export type Waiting<Time = string> = Overview<Time>["waiting"][number];
 export type Cause = Waiting["cause"];
 /** The health of an external source, over the last hour. */
-export type SourceHealth<Time = string> = Reply<"SourceHealth", Time>;
-export type Overview<Time = string> = Reply<"OverviewReply", Time>;
+export type SourceHealth<Time = string> = Overview<Time>["sources"][number];
 
-export type Ended<Time = string> = Reply<"Ended", Time>;
+export type Activity<Time = string> = Timed<Static<typeof ActivityReply>, Time>;
+export type Ended<Time = string> = Activity<Time>["ended"][number];
 export type Lane = Ended["lanes"][number];
 export type Cell = Lane["cells"][number];
-export type Lag = Static<typeof schemas.Lag>;
-export type Activity<Time = string> = Reply<"ActivityReply", Time>;
+export type Lag = Activity["lags"][number];

@@ -4,11 +4,11 @@ import { Nullable, ReplyTime } from "../http/schemas.ts";
 import { BUCKETS_MAX } from "./range.ts";
 import { CAUSES, COUNTED_MAX, NEED_STATES, SOURCE_STATES } from "./values.ts";
 
-export const About = Type.Object(
+const About = Type.Object(
   { kind: Type.String(), id: Type.String(), opTime: Type.Optional(Type.String()) },
   { description: "What it is about, in the kinds of hints where there is one." },
 );
-export const Need = Type.Object({
+const Need = Type.Object({
   about: About,
   state: Type.Enum([...NEED_STATES]),
   title: Type.String(),
@@ -16,7 +16,7 @@ export const Need = Type.Object({
   count: Type.Integer(),
   at: Nullable({ ...ReplyTime, description: "Since when: of the newest; of stuck work, of the oldest." }),
 });
-export const Waiting = Type.Object({
+const Waiting = Type.Object({
   cause: Type.Enum([...CAUSES], { description: "What it waits for." }),
   kind: Type.String({ description: "What waits." }),
   subject: Nullable(Type.String({ description: "The name of what it waits for: a table, a gate, a role." })),
@@ -25,7 +25,7 @@ export const Waiting = Type.Object({
   oldestAt: Nullable(ReplyTime),
   nextAt: Nullable({ ...ReplyTime, description: "When the first of them continues." }),
 });
-export const SourceHealth = Type.Object({
+const SourceHealth = Type.Object({
   source: Type.String(),
   name: Type.String(),
   state: Type.Enum([...SOURCE_STATES]),
@@ -52,7 +52,7 @@ const Counts = {
   stopped: Type.Integer({ description: "Neither succeeded nor failed." }),
 };
 const Bucket = Type.Integer({ description: "Its place in the range, from 0." });
-export const Ended = Type.Object({
+const Ended = Type.Object({
   kind: Type.String(),
   lanes: Type.Array(
     Type.Object({
@@ -81,7 +81,7 @@ export const Ended = Type.Object({
     description: "If more has finished than is counted: the time from which all is counted.",
   }),
 });
-export const Lag = Type.Object({
+const Lag = Type.Object({
   about: About,
   name: Type.String(),
   seconds: Type.Array(Nullable(Type.Number()), { description: "At the end of each bucket." }),
