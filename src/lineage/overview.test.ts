@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
+import { openRecordingDb } from "../../test/plans.ts";
 import { COUNTED_MAX } from "../kernel/overview/values.ts";
 import { lineageOverview } from "./overview.ts";
 
@@ -76,6 +77,23 @@ test("tasks that are DEAD need somebody, by tenant, and others wait for a worker
     { ...tasks, cause: "retry", about: { kind: "lineage-tasks", id: "7/FAILED" }, nextAt: expect.any(Date) as Date },
   ]);
   expect((await now(null)).needs.map(({ about }) => about.id)).toEqual(expect.arrayContaining(["7/DEAD", "8/DEAD"]));
+
+  // Tasks that are done cost nothing.
+  await database.query(
+    `insert into lineage.ol_async_task (task_type, tenant_id, tenant_code, resource_type, resource_id, content_hash, model_fingerprint, status)
+     select 'EMBEDDING', 7, 'c7', 'TABLE', n::text, repeat('0', 64), 'm', 'SUCCEEDED' from generate_series(100, 30000) n`,
+  );
+  await database.query("vacuum analyze lineage.ol_async_task");
+  const { db, explainLast } = openRecordingDb(database.connection, "lineage.overview");
+  await lineageOverview.now({ ...db, read: db.rows }, { tenantId: null });
+  const dead = await explainLast("lineage.overview.dead_tasks.all");
+  const queued = await explainLast("lineage.overview.waiting_tasks.all");
+  await db.close();
+  expect([dead.indexes, queued.indexes].map((indexes) => indexes.filter((one) => one.startsWith("idx_task")))).toEqual([
+    ["idx_task_dead"],
+    ["idx_task_poll"],
+  ]);
+  for (const { pages } of [dead, queued]) expect(pages).toBeLessThan(50);
   await database.query("delete from lineage.ol_async_task");
 });
 

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../../test/database.ts";
+import { openRecordingDb } from "../../test/plans.ts";
 import { reached, trackingTable } from "../../test/tracking.ts";
 import { COUNTED_MAX } from "../kernel/overview/values.ts";
 import { trackingOverview } from "./overview.ts";
@@ -64,6 +65,16 @@ test("shards whose lease has expired, or that were started long ago without one,
     },
     { about: { kind: "stuck-stage", id: "mysql-sender" }, state: "stuck", count: 1 },
   ]);
+
+  // Shards that are done cost nothing.
+  await table.put(reached("mysql-sender", "done"), { shards: Array.from({ length: 30_000 }, (_, shard) => shard) });
+  await database.query("vacuum analyze tracking.pipeline_tracking");
+  const { db, explainLast } = openRecordingDb(database.connection, "tracking.overview");
+  await trackingOverview.now({ ...db, read: db.rows }, { tenantId: null });
+  const { indexes, pages } = await explainLast("tracking.overview.stuck");
+  await db.close();
+  expect(indexes.toSorted()).toEqual(["leases", "pipeline_without_lease"]);
+  expect(pages).toBeLessThan(50);
 });
 
 test("a shard that has failed in two stages counts in both, as it does among the stuck ones", async () => {

@@ -20,8 +20,7 @@ const CHECKS = [
     name: "stuck work",
     none: "No work is stuck.",
     some: "Stuck",
-    advice:
-      "Check the workers named there; the Stuck tab of Tracking, and GET /api/v1/pipeline/stuck, list each shard.",
+    advice: "Check the workers named there; GET /api/v1/overview, and the first page of the console, list all.",
   },
   {
     state: "late",
