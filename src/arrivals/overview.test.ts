@@ -40,7 +40,8 @@ test("a model that is tried again needs nobody yet, and waits for its next attem
   await kpis.reaches("M", "FAILED");
   const { needs, waiting } = await now();
   expect(needs).toEqual([]);
-  expect(waiting).toMatchObject([{ cause: "retry", kind: "model", count: 1, nextAt: expect.any(Date) }]);
+  const about = { kind: "model", id: "M", opTime: TODAY };
+  expect(waiting).toMatchObject([{ cause: "retry", kind: "model", about, count: 1, nextAt: expect.any(Date) }]);
   expect((await kpis.get(`/readiness/cells?by=model&from=${TODAY}&to=${TODAY}`)).body).toMatchObject({
     rows: [{ name: "M", cells: "t" }],
   });
@@ -92,7 +93,13 @@ test("a quiet period is a cause, with its end", async () => {
   await kpis.publish("M", { dependencies: [{ table: "T", quietSeconds: 3_600 }] });
   await kpis.arrive("T", "20260401");
   expect((await now()).waiting).toMatchObject([
-    { cause: "quiet", kind: "model", count: 1, nextAt: expect.any(Date) as Date },
+    {
+      cause: "quiet",
+      kind: "model",
+      about: { kind: "model", id: "M", opTime: "20260401" },
+      count: 1,
+      nextAt: expect.any(Date) as Date,
+    },
   ]);
 });
 

@@ -63,9 +63,9 @@ describe("what waits", () => {
 
   test("is told by cause: a table, a pool, a next try, the limit of a chain, a pause", async () => {
     const waits = await chains.define([{ id: "n", type: "noop", waitsFor: ["ORDERS"] }]);
-    await chains.start(waits, { opTime: "20260401" });
+    const missing = await chains.start(waits, { opTime: "20260401" });
     await chains.api.put("/api/v1/pools/small", { size: 0 });
-    await chains.run([{ id: "n", type: "noop", pool: "small" }]);
+    const full = await chains.run([{ id: "n", type: "noop", pool: "small" }]);
     const retries = await chains.run([
       scripted("n", fails, {
         retry: { maxAttempts: 2, backoffMs: 3_600_000, factor: 1, maxBackoffMs: 3_600_000, jitter: 0 },
@@ -94,7 +94,13 @@ describe("what waits", () => {
           count: 1,
           about: { kind: "table", id: "ORDERS" },
         }),
-        expect.objectContaining({ cause: "pool", kind: "node", subject: "small", count: 1 }),
+        expect.objectContaining({
+          cause: "pool",
+          kind: "node",
+          subject: "small",
+          count: 1,
+          oldestAt: expect.any(Date) as Date,
+        }),
         expect.objectContaining({ cause: "retry", kind: "node", count: 1, nextAt: expect.any(Date) as Date }),
         expect.objectContaining({
           cause: "limit",
@@ -105,6 +111,18 @@ describe("what waits", () => {
         expect.objectContaining({ cause: "paused", kind: "schedule", about: { kind: "chain", id: single } }),
       ]),
     );
+
+    // The list of runs has a filter for what nodes wait for.
+    const runsThatWait = async (waitsFor: string) => {
+      const { body } = await chains.api.get<{ items: { runId: string }[] }>(`/api/v1/runs?waitsFor=${waitsFor}`);
+      return body.items.map(({ runId }) => runId);
+    };
+    expect(await runsThatWait("table:ORDERS")).toEqual([missing]);
+    expect(await runsThatWait("table:OTHER")).toEqual([]);
+    expect(await runsThatWait("pool:small")).toEqual([full]);
+    expect(await runsThatWait("retry")).toEqual([retries]);
+    expect(await runsThatWait("slot")).toEqual([]);
+    expect(await chains.api.get("/api/v1/runs?waitsFor=nobody")).toMatchObject({ status: 400 });
   });
 });
 

@@ -240,6 +240,14 @@ export const RunsQuery = Body({
   jobId: Type.Optional(AnyId),
   trigger: Type.Optional(Type.Enum(TRIGGERS)),
   triggeredBy: Type.Optional(Type.String({ maxLength: 256, description: "The key or the schedule that started it." })),
+  waitsFor: Type.Optional(
+    Type.String({
+      maxLength: 262,
+      pattern: "^(table:.+|pool:.+|slot|retry)$",
+      description:
+        "Runs with a node that waits for this: `table:<name>`, room in a pool (`pool:<name>`), a `slot` of a worker, or a `retry`. The first 10,000 such nodes count.",
+    }),
+  ),
   after: Type.Optional(
     Type.String({ minLength: 1, maxLength: 256, description: "The `next` of the previous page, in place of `page`." }),
   ),

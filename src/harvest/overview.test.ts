@@ -87,7 +87,7 @@ describe("a source", () => {
     expect(await sourceOf(source)).toMatchObject({ state: "failing", requests: 1, failedRequests: 1 });
     expect((await now()).needs).toContainEqual(
       expect.objectContaining({
-        about: { kind: "source", id: source },
+        about: { kind: "cursor", id: `${source}/items` },
         state: "failed",
         title: `${source}/items`,
         reason: expect.stringMatching(/^2026-08-01 to 2026-08-02: /) as string,

@@ -1,6 +1,6 @@
 /**
- * What harvest shows on the overview: endpoints whose access is refused, windows that are missing, tasks that wait, how each source answers, and how
- * far each cursor was behind.
+ * What harvest shows on the overview: endpoints that are paused because access was denied, missing windows, tasks that wait, how each
+ * source responds, and the lag of each cursor.
  */
 import type { Db } from "../kernel/data/db.ts";
 import {
@@ -66,7 +66,7 @@ export function createOverview({ clock }: { clock: Clock }): OverviewPart {
 
   return {
     scope: "harvest:read",
-    checkedKinds: ["source"],
+    checkedKinds: ["source", "cursor"],
     async now(db) {
       const missing = await missingWindows(db);
       const [refused, failed, schedules, waiting, sources, cursors] = await Promise.all([
@@ -163,7 +163,7 @@ function missingNeeds(missing: readonly MissingWindow[]): Need[] {
       if (ended_at > known.at) known.at = ended_at;
     } else {
       const window = window_from && window_to ? `${timeText(window_from)} to ${timeText(window_to)}: ` : "";
-      const about = { kind: "source", id: provenance_code };
+      const about = { kind: "cursor", id: title };
       needs.set(title, { about, state: "failed", title, reason: `${window}${reason}`, count: 1, at: ended_at });
     }
   }

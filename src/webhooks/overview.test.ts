@@ -15,10 +15,12 @@ const URL = `https://x.example/hook?token=${SECRET}`;
 const lastHour = () => rangeOf({ hours: 1 }, Date.now() + 1_000);
 const now = () => webhooksOverview.now(database.db, { tenantId: null });
 
-async function deliver(): Promise<void> {
+/** Returns the subscription. */
+async function deliver(): Promise<number> {
   const process = await webhooks.open();
-  await process.subscriptions.create(subscription(URL), actor);
+  const saved = await process.subscriptions.create(subscription(URL), actor);
   await process.consume("kpi.updated", update());
+  return saved.subscription.id;
 }
 
 test("deliveries that have failed are one entry for their receiver, with the newest error", async () => {
@@ -62,12 +64,12 @@ async function putEnded(status: "FAILED" | "DELIVERED", urlOf: (n: number) => st
   );
 }
 
-test("an endpoint that is disabled needs somebody", async () => {
-  await deliver();
+test("an endpoint that is disabled needs somebody, who enables its subscription", async () => {
+  const id = await deliver();
   await database.query("update webhooks.endpoint set disabled_at = now(), disabled_reason = 'It failed for 5 days.'");
   expect((await now()).needs).toMatchObject([
     {
-      about: { kind: "receiver" },
+      about: { kind: "subscription", id: String(id) },
       state: "disabled",
       title: "https://x.example/hook",
       reason: "It failed for 5 days.",
@@ -80,19 +82,28 @@ test("an endpoint that has failed for an hour needs somebody, once, also when de
   await database.query("update webhooks.endpoint set failing_since = now() - interval '50 minutes'");
   expect((await now()).needs).toEqual([]);
   await database.query("update webhooks.endpoint set failing_since = now() - interval '2 hours'");
-  expect((await now()).needs).toMatchObject([{ about: { kind: "receiver" }, state: "failed" }]);
+  expect((await now()).needs).toMatchObject([{ about: { kind: "subscription" }, state: "failed" }]);
   await database.query("update webhooks.delivery set status = 'FAILED', due_at = null, ended_at = now()");
   expect((await now()).needs).toMatchObject([{ about: { kind: "delivery" }, state: "failed" }]);
 });
 
 test("deliveries wait for a process, for their next try, or for a receiver that asked to wait", async () => {
-  await deliver();
+  const id = await deliver();
   expect((await now()).waiting).toMatchObject([{ cause: "process", kind: "delivery", subject: "worker", count: 1 }]);
   await database.query("update webhooks.delivery set due_at = now() + interval '1 hour'");
   expect((await now()).waiting).toMatchObject([{ cause: "retry", count: 1, nextAt: expect.any(Date) as Date }]);
   await database.query("update webhooks.endpoint set held_until = now() + interval '1 hour'");
   const { waiting } = await now();
-  expect(waiting).toMatchObject([{ cause: "receiver", subject: "https://x.example/hook", count: 1 }]);
+  const receiver = { cause: "receiver", subject: "https://x.example/hook" };
+  const about = { kind: "subscription", id: String(id) };
+  expect(waiting).toMatchObject([{ ...receiver, about, count: 1 }]);
+  // No one subscription has all of them.
+  await database.query(
+    `insert into webhooks.delivery (id, event_id, group_no, event, callback_url, subscription_ids, payload, retry_num)
+     select gen_random_uuid(), gen_random_uuid(), 0, event, callback_url, array[$1::int], payload, retry_num from webhooks.delivery`,
+    [id + 1],
+  );
+  expect((await now()).waiting).toMatchObject([{ ...receiver, about: null, count: 2 }]);
   expect(JSON.stringify(waiting)).not.toContain(SECRET);
 });
 

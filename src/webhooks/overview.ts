@@ -8,7 +8,7 @@ import { endedDeliveries, failedReceivers, unhealthyEndpoints, waitingDeliveries
 
 export const webhooksOverview: OverviewPart = {
   scope: "kpi:read",
-  checkedKinds: ["receiver"],
+  checkedKinds: ["receiver", "subscription"],
   async now(db) {
     const [failed, unhealthy, waiting] = await Promise.all([
       failedReceivers(db),
@@ -32,8 +32,11 @@ export const webhooksOverview: OverviewPart = {
         ...unhealthy
           .filter(({ callback_url, disabled_reason }) => disabled_reason !== null || !listed.has(callback_url))
           .map(
-            ({ callback_url, since, disabled_reason }): Need => ({
-              about: { kind: "receiver", id: shown(callback_url) },
+            ({ callback_url, subscription_id, since, disabled_reason }): Need => ({
+              about:
+                subscription_id === null
+                  ? { kind: "receiver", id: shown(callback_url) }
+                  : { kind: "subscription", id: String(subscription_id) },
               state: disabled_reason === null ? "failed" : "disabled",
               title: shown(callback_url),
               reason: disabled_reason ?? "No delivery has succeeded for more than an hour. They are tried again.",
@@ -45,7 +48,6 @@ export const webhooksOverview: OverviewPart = {
       waiting: waitingOf(waiting).map((one) => ({
         ...one,
         subject: one.cause === "receiver" && one.subject !== null ? shown(one.subject) : one.subject,
-        about: one.about && { ...one.about, id: shown(one.about.id) },
       })),
     };
   },

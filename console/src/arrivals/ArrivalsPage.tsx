@@ -119,10 +119,6 @@ function Readiness({ by, pages, search, set, onEnd }: ReadinessProps) {
   const codes = rows[row]?.codes ?? "";
   const plotted = by === "model" ? (search.row ?? rows[0]?.name) : undefined;
 
-  if (rows.length === 0) {
-    if (search.q !== undefined) return <Empty>{shared.noMatch}</Empty>;
-    return <Empty>{by === "table" ? text.noTables : text.noModels}</Empty>;
-  }
   const drawer =
     search.row === undefined || search.at === undefined ? undefined : by === "table" ? (
       <TableDrawer key={`${search.row} ${search.at}`} table={search.row} opTime={search.at} onClose={close} />
@@ -137,6 +133,15 @@ function Readiness({ by, pages, search, set, onEnd }: ReadinessProps) {
     ) : (
       <WhyDrawer key={`${search.row} ${search.at}`} modelId={search.row} opTime={search.at} onClose={close} />
     );
+  if (rows.length === 0) {
+    const empty = search.q !== undefined ? shared.noMatch : by === "table" ? text.noTables : text.noModels;
+    // A table that only chains wait for has no row, but a drawer.
+    return (
+      <Split drawer={drawer}>
+        <Empty>{empty}</Empty>
+      </Split>
+    );
+  }
   return (
     <Split drawer={drawer}>
       <Panel>

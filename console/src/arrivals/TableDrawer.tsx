@@ -1,6 +1,9 @@
-/** Why a table is there for an opTime or is missing, and what its models make of it. */
+/** Why a table is there for an opTime or is missing, and the models and runs that wait for it. */
 import { Link } from "@tanstack/react-router";
 import { useLive } from "../api/live.ts";
+import { useMissing } from "../app/session.ts";
+import { paths as chainPaths, type RunPage } from "../chains/api.ts";
+import { RUN_STATES } from "../chains/states.ts";
 import { Drawer } from "../parts/dialogs/Drawer.tsx";
 import { Fields } from "../parts/page/Fields.tsx";
 import { Loaded } from "../parts/page/Page.tsx";
@@ -62,9 +65,44 @@ export function TableDrawer({ table, opTime, onClose }: { table: string; opTime:
               </ul>
               {more > 0 && <p className={styles.soft}>{shared.more(more)}</p>}
             </section>
+            <WaitingRuns table={table} opTime={opTime} />
           </>
         )}
       </Loaded>
     </Drawer>
+  );
+}
+
+const RUNS_LISTED = 10;
+
+/** Chains wait for tables too. */
+function WaitingRuns({ table, opTime }: { table: string; opTime: string }) {
+  const text = useWords(arrivals);
+  const shared = useWords(common);
+  const maySee = useMissing("run:read") === undefined;
+  const waitsFor = `table:${table}`;
+  const { data } = useLive<RunPage>(maySee ? chainPaths.runs({ waitsFor, opTime, size: RUNS_LISTED }) : undefined, [
+    { kind: "run" },
+  ]);
+  if (data === undefined || data.total === 0) return null;
+  return (
+    <section className={styles.section}>
+      <h3>{text.runsThatWait}</h3>
+      <ul className={styles.list}>
+        {data.items.map(({ runId, jobName, status }) => (
+          <li key={runId} className={styles.pair}>
+            <StateMark state={RUN_STATES[status]} />
+            <Link to="/chains/runs/$runId" params={{ runId }}>
+              {jobName} {opTime}
+            </Link>
+          </li>
+        ))}
+      </ul>
+      {data.total > data.items.length && (
+        <Link to="/chains/runs" search={{ waitsFor, opTime }}>
+          {shared.more(data.total - data.items.length)}
+        </Link>
+      )}
+    </section>
   );
 }

@@ -33,8 +33,8 @@ export function ChainPage() {
   const definition = useWords(definitionWords);
   const { chainId } = chainRoute.useParams();
   const more = useWords(runWords);
-  const { tab = "runs", start, until, status, opTime, trigger, person, q } = chainRoute.useSearch();
-  const filters = { status, opTime, trigger, person, q };
+  const { tab = "runs", start, until, status, opTime, trigger, person, q, waitsFor } = chainRoute.useSearch();
+  const filters = { status, opTime, trigger, person, q, waitsFor };
   const navigate = chainRoute.useNavigate();
   const result = useLive<Chain>(paths.chain(chainId), [{ kind: "chain", id: chainId }]);
   const chain = result.data?.chainId === chainId ? result.data : undefined;

@@ -1,4 +1,5 @@
-/** The filters of a list of runs: words, state, trigger, opTime and person. */
+/** The filters of a list of runs: words, state, trigger, opTime, person, and what the runs wait for. */
+import { Button } from "../parts/controls/Button.tsx";
 import { Filter, Select } from "../parts/controls/Select.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
@@ -11,7 +12,7 @@ interface RunFiltersProps {
   onChange(change: RunsSearch): void;
 }
 
-export function RunFilters({ search: { status, opTime, trigger, person, q }, onChange }: RunFiltersProps) {
+export function RunFilters({ search: { status, opTime, trigger, person, q, waitsFor }, onChange }: RunFiltersProps) {
   const text = useWords(chainWords);
   const shared = useWords(common);
   return (
@@ -48,8 +49,26 @@ export function RunFilters({ search: { status, opTime, trigger, person, q }, onC
       />
       <TextField label={text.opTime} value={opTime} onChange={(value) => onChange({ opTime: value })} />
       <TextField label={text.person} value={person} onChange={(value) => onChange({ person: value })} />
+      {waitsFor !== undefined && (
+        <Button icon="close" onPress={() => onChange({ waitsFor: undefined })}>
+          {waitText(text, waitsFor)}
+        </Button>
+      )}
     </div>
   );
+}
+
+/** Such a filter comes from a link of another page, and can only be removed. */
+function waitText(text: (typeof chainWords)["en"], waitsFor: string): string {
+  const [cause = "", ...parts] = waitsFor.split(":");
+  const name = parts.join(":");
+  const causes: Readonly<Record<string, string>> = {
+    table: text.waitsForTable(name),
+    pool: text.waitsForPool(name),
+    slot: text.waitsForSlot,
+    retry: text.waitsForRetry,
+  };
+  return causes[cause] ?? waitsFor;
 }
 
 interface TextFieldProps {

@@ -16,8 +16,10 @@ export interface RunsSearch {
   trigger?: string | undefined;
   person?: string | undefined;
   q?: string | undefined;
+  /** What a node of the run waits for: `table:ORDERS`, `pool:small`, `slot`, `retry`. */
+  waitsFor?: string | undefined;
 }
-const RUNS_SEARCH = ["status", "opTime", "trigger", "person", "q"] as const;
+const RUNS_SEARCH = ["status", "opTime", "trigger", "person", "q", "waitsFor"] as const;
 export const runsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/chains/runs",

@@ -66,6 +66,10 @@ export const chainWords = words(
     arrival: "arrival",
     subChain: "chain",
     map: "map",
+    waitsForTable: (name: string) => `Waiting for table ${name}`,
+    waitsForPool: (name: string) => `Waiting for pool ${name}`,
+    waitsForSlot: "Waiting for a worker",
+    waitsForRetry: "Waiting for the next attempt",
   },
   {
     chains: "任务链",
@@ -131,5 +135,9 @@ export const chainWords = words(
     arrival: "数据到达",
     subChain: "由任务链启动",
     map: "批量节点",
+    waitsForTable: (name) => `等待表 ${name}`,
+    waitsForPool: (name) => `等待资源池 ${name}`,
+    waitsForSlot: "等待执行槽位",
+    waitsForRetry: "等待下次重试",
   },
 );

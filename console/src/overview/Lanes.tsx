@@ -1,6 +1,6 @@
 /**
- * What has ended over time: a lane for each chain, model, source and receiver, on one time axis. Every end is counted, in buckets
- * that the server makes. A cell opens its newest failure, or else its lane; dragging chooses a part of the time.
+ * Finished work over time: one lane per chain, model, source and receiver, on a shared time axis. The server counts finished
+ * items in buckets. A cell opens its newest failure, or its lane if there is none; dragging selects a time range.
  */
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, memo, type PointerEvent, useRef, useState } from "react";
@@ -12,11 +12,11 @@ import { useFormats } from "../parts/times/time.ts";
 import { useWords } from "../words/words.ts";
 import type { Activity, Cell, Ended, Lane } from "./api.ts";
 import styles from "./Lanes.module.css";
-import { barOf, brushed, placeOf, ticksOf, timesOf } from "./lanes.ts";
-import { cellHref, laneHref, ROOMS } from "./targets.ts";
+import { barOf, brushed, offsetIn, placeOf, ticksOf, timesOf } from "./lanes.ts";
+import { cellHref, LIST_PAGES, laneHref } from "./targets.ts";
 import { overview } from "./words.ts";
 
-/** As data flow through them. */
+/** In the order in which data flows. */
 const KINDS = ["plan", "run", "model", "delivery"];
 const DAY_MS = 86_400_000;
 const DRAG_MIN = 0.01;
@@ -44,7 +44,7 @@ export function Lanes({ activity }: { activity: Activity }) {
       <div className={styles.lane} aria-hidden="true">
         <span />
         <div className={styles.axis} data-track>
-          {ticksOf(activity, (atMs) => Date.parse(`${time(atMs).replace(" ", "T")}Z`) - atMs).map(({ atMs, share }) => (
+          {ticksOf(activity, offsetIn(time)).map(({ atMs, share }) => (
             <span key={atMs} style={{ left: `${share * 100}%` }}>
               {clock(atMs)}
             </span>
@@ -93,7 +93,7 @@ function useBrush(activity: Activity) {
   return {
     brush,
     onPointerDown(event: PointerEvent<HTMLElement>) {
-      // A finger scrolls the page.
+      // Touch scrolls the page instead.
       const share = event.pointerType === "touch" ? undefined : shareAt(event);
       if (share !== undefined && share >= 0 && share <= 1) from.current = share;
     },
@@ -155,7 +155,7 @@ const Kind = memo(function Kind({ ended, activity }: { ended: Ended; activity: A
       </div>
       {moreLanes > 0 && (
         <p className={styles.more}>
-          <GoTo href={ROOMS[kind]}>{text.moreLanes(moreLanes)}</GoTo>
+          <GoTo href={LIST_PAGES[kind]}>{text.moreLanes(moreLanes)}</GoTo>
         </p>
       )}
       {countedFrom !== null && <p className={styles.more}>{text.countedFrom(time(countedFrom))}</p>}

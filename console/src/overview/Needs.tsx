@@ -18,11 +18,14 @@ import { RANGES } from "./routes.ts";
 import { actionOf, hrefOf } from "./targets.ts";
 import { overview } from "./words.ts";
 
-const STATES = { failed: "failed", late: "waiting", asking: "waiting", disabled: "stopped" } as const satisfies Record<
-  Need["state"],
-  State
->;
-/** Of a longer list. */
+const STATES = {
+  failed: "failed",
+  stuck: "failed",
+  late: "waiting",
+  asking: "waiting",
+  disabled: "stopped",
+} as const satisfies Record<Need["state"], State>;
+/** Entries shown before the list is expanded. */
 const SHOWN = 8;
 
 interface NeedsProps {
@@ -30,10 +33,10 @@ interface NeedsProps {
   /** The key sees the needs of all modules. */
   seesAll: boolean;
   needs: readonly Need[];
-  /** Undefined until the doctor has answered. Without the doctor nobody knows whether something is broken. */
+  /** Undefined while the doctor runs. Without its findings the list must not claim that all is well. */
   findings: readonly Finding[] | undefined;
   doctorError: ApiError | null;
-  /** Up to now; otherwise undefined. */
+  /** Undefined if the range does not end now. */
   activity: Activity | undefined;
   /** The sources that are paused since they refuse access. */
   refused: ReadonlySet<string>;
@@ -64,7 +67,7 @@ function NeedList({
     if (!hasDoctor) return null;
     return findings ? <NothingNeeded activity={activity} seesAll={seesAll} /> : <Skeleton />;
   }
-  // Not for the sake of one more.
+  // Do not hide a single entry.
   const shown = isAll || needs.length <= SHOWN + 1 ? needs : needs.slice(0, SHOWN);
   return (
     <ul className={styles.needs} aria-label={text.needsYou}>

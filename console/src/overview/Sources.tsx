@@ -34,7 +34,6 @@ export function Sources({ sources, live }: { sources: readonly SourceHealth[]; l
       keyOf={({ source }) => source}
       live={live}
       onOpen={(one) => void navigate({ href: pageOf(one) })}
-      empty={text.noSources}
       columns={[
         {
           name: "source",
@@ -74,7 +73,7 @@ export function Sources({ sources, live }: { sources: readonly SourceHealth[]; l
           align: "end",
           wideOnly: true,
           cell: ({ lagSeconds }) =>
-            lagSeconds !== null && (lagSeconds === 0 ? text.upToDate : durationText(lagSeconds * 1_000)),
+            lagSeconds !== null && (lagSeconds === 0 ? text.noLag : durationText(lagSeconds * 1_000)),
         },
         {
           name: "success",

@@ -29,15 +29,16 @@ export function WaitingList({ waiting, seesAll }: { waiting: readonly Waiting[];
             </span>
             <span className={styles.count}>{countText(text, kind, n)}</span>
             <span className={styles.age}>
-              {nextAt !== null ? (
-                <>
-                  {text.next} <Time at={nextAt} relative due />
-                </>
-              ) : oldestAt !== null ? (
-                <>
+              {oldestAt !== null && (
+                <span>
                   {text.oldest} <Time at={oldestAt} relative />
-                </>
-              ) : null}
+                </span>
+              )}
+              {nextAt !== null && (
+                <span>
+                  {text.next} <Time at={nextAt} relative due />
+                </span>
+              )}
             </span>
           </li>
         );
@@ -58,7 +59,7 @@ function causeText(text: Text, { cause, subject }: Waiting): string {
     case "limit":
       return text.forLimit(name);
     case "slot":
-      return text.forSlot;
+      return subject === null ? text.forSlot : text.forSlotOf(name);
     case "process":
       return text.forProcess(name);
     case "retry":
@@ -76,9 +77,18 @@ function causeText(text: Text, { cause, subject }: Waiting): string {
   }
 }
 
-const KINDS = ["node", "run", "model", "delivery", "task", "schedule", "shard", "event"] as const;
+const KINDS = {
+  node: "node",
+  run: "run",
+  model: "model",
+  delivery: "delivery",
+  task: "task",
+  schedule: "schedule",
+  shard: "shard",
+  event: "event",
+  "lineage-task": "lineageTask",
+} as const;
 
 function countText(text: Text, kind: string, n: string): string {
-  const known = KINDS.find((one) => one === kind);
-  return known ? text[known](n) : n;
+  return kind in KINDS ? text[KINDS[kind as keyof typeof KINDS]](n) : n;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { barOf, brushed, placeOf, ticksOf, timesOf } from "./lanes.ts";
+import { barOf, brushed, instantOf, placeOf, ticksOf, timesOf } from "./lanes.ts";
 
 const MINUTE_MS = 60_000;
 const utc = () => 0;
@@ -26,6 +26,8 @@ describe("the chart of lanes", () => {
     const before = ["10-21T22:00", "10-22T22:00", "10-23T22:00", "10-24T22:00"];
     const after = ["10-25T23:00", "10-26T23:00", "10-27T23:00"];
     expect(times).toEqual([...before, ...after]);
+    const instants = ["2026-10-25T01:30Z", "2026-10-25T12:00Z"].map((local) => instantOf(Date.parse(local), berlin));
+    expect(instants.map((at) => new Date(at).toISOString().slice(5, 16))).toEqual(["10-24T23:30", "10-25T11:00"]);
   });
 
   test("cuts the last bucket at the end of the range", () => {

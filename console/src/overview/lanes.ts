@@ -1,4 +1,4 @@
-/** Where the parts of the chart of lanes are. */
+/** Geometry of the activity chart: ticks, buckets, bar heights and the dragged range. */
 import type { Activity, Cell } from "./api.ts";
 
 type Axis = Pick<Activity, "from" | "to" | "bucketMs" | "buckets">;
@@ -12,7 +12,7 @@ const TICK_STEPS_MS = [
   ...[1, 2, 5, 7].map((days) => days * DAY_MS),
 ];
 
-/** Times within the range that are round in the chosen zone, few enough for their labels. `offsetAt` is how far it is ahead of UTC. */
+/** Round times in the chosen zone, as many as labels fit. `offsetAt` is the zone's offset from UTC. */
 export function ticksOf(
   { from, to }: Axis,
   offsetAt: (atMs: number) => number,
@@ -22,10 +22,19 @@ export function ticksOf(
   const first = Math.ceil((start + offsetAt(start)) / step) * step;
   const count = Math.max(0, Math.floor((end - start) / step) + 2);
   return Array.from({ length: count }, (_, index) => {
-    const local = first + index * step;
-    const atMs = local - offsetAt(local - offsetAt(start));
+    const atMs = instantOf(first + index * step, offsetAt);
     return { atMs, share: (atMs - start) / (end - start) };
   }).filter(({ share }) => share >= 0 && share <= 1);
+}
+
+/** The offset of a zone from UTC, by the function that writes times in it. */
+export function offsetIn(time: (atMs: number) => string): (atMs: number) => number {
+  return (atMs) => Date.parse(`${time(atMs).replace(" ", "T")}Z`) - atMs;
+}
+
+/** The instant of a local time, which is given as if it were in UTC. */
+export function instantOf(localMs: number, offsetAt: (atMs: number) => number): number {
+  return localMs - offsetAt(localMs - offsetAt(localMs));
 }
 
 /** The times of a bucket. The last one may be cut by the end of the range. */
@@ -41,7 +50,7 @@ export function placeOf(axis: Axis, bucket: number): { left: number; width: numb
   return { left: (start - Date.parse(axis.from)) / whole, width: (end - start) / whole };
 }
 
-/** Heights of the parts of a bar, of 1. By the root: beside a hundred, one is still seen. */
+/** Heights of the parts of a bar, from 0 to 1. Square-root scale: 1 stays visible next to 100. */
 export function barOf({ ended, failed, stopped }: Omit<Cell, "bucket" | "failedId">, most: number) {
   const height = Math.max(0.25, Math.sqrt(ended / Math.max(most, 1)));
   const failedPart = failed === 0 ? 0 : Math.max(0.15, (height * failed) / ended);
@@ -49,7 +58,7 @@ export function barOf({ ended, failed, stopped }: Omit<Cell, "bucket" | "failedI
   return { failed: failedPart, stopped: stoppedPart, succeeded: Math.max(0, height - failedPart - stoppedPart) };
 }
 
-/** The range of times between two places, in whole buckets. */
+/** The time range between two positions, rounded to whole buckets. */
 export function brushed(axis: Axis, one: number, other: number): { from: string; to: string } {
   const start = Date.parse(axis.from);
   const whole = Date.parse(axis.to) - start;

@@ -8,10 +8,10 @@ export type RangeName = keyof typeof RANGES;
 export interface OverviewSearch {
   /** The day is meant if there is none. */
   range?: RangeName | undefined;
-  /** A part of time that was chosen in the chart, instead of a range up to now. */
+  /** A time range that was selected, instead of one up to now. */
   from?: string | undefined;
   to?: string | undefined;
-  /** All that needs somebody is listed, not only the newest. */
+  /** All entries are listed, not only the newest. */
   needs?: "all" | undefined;
 }
 

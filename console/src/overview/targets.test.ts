@@ -10,6 +10,7 @@ test("the likely action is that of the entry's kind and state; a source is resum
   expect([of("model"), of("model", "asking"), of("model", "late")]).toEqual(["runAgain", "runAgain", "openWhy"]);
   expect([of("source", "failed", "paused"), of("source", "failed", "other")]).toEqual(["resume", "open"]);
   expect([of("receiver", "disabled"), of("receiver")]).toEqual(["enable", "open"]);
+  expect([of("subscription", "disabled"), of("subscription")]).toEqual(["enable", "open"]);
   expect([of("delivery"), of("failed-stage"), of("dead-letter")]).toEqual(["redeliver", "retry", "replay"]);
   expect(of("something new")).toBe("open");
 });

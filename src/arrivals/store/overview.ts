@@ -67,24 +67,23 @@ export function instancesIn(db: Db, state: "waiting" | "asking", limit: number):
   return db.read(NEWEST_IN, [state, limit]);
 }
 
+// Each cause is about the model whose turn comes first: the map has no filter for states.
+const waitingIn = (cause: string, subject: string, states: string, time: "due_at" | "ready_at") =>
+  `select ${cause} as cause, 'model' as kind, ${subject} as subject, 'model' as about_kind, w.models[1] as about_id, w.op_times[1] as about_op_time, w.count,
+          ${time === "ready_at" ? "w.first" : "null::timestamptz"} as oldest_at, ${time === "due_at" ? "w.first" : "null::timestamptz"} as next_at
+   from (select count(*)::int as count, min(i.${time}) as first, array_agg(i.model_id order by i.${time}) as models,
+                array_agg(i.op_time order by i.${time}) as op_times
+         from (select model_id, op_time, ${time} from arrivals.model_instance where state in (${states})
+               order by ${time} limit ${COUNTED_MAX}) i) w,
+        (select ${SLOT_OR_PROCESS}) s
+   where w.count > 0`;
 const WAITING = statement<WaitingRow>(
   "arrivals.overview.waiting",
-  `select 'quiet' as cause, 'model' as kind, null as subject, null as about_kind, null as about_id, q.count, null::timestamptz as oldest_at,
-          q.next_at
-   from (select count(*)::int as count, min(due_at) as next_at from (
-           select due_at from arrivals.model_instance where state = 'quiet' order by due_at limit ${COUNTED_MAX}) q) q
-   where q.count > 0
+  `${waitingIn("'quiet'", "null", "'quiet'", "due_at")}
    union all
-   select 'retry', 'model', null, null, null, b.count, null, b.next_at
-   from (select count(*)::int as count, min(due_at) as next_at from (
-           select due_at from arrivals.model_instance where state = 'retrying' order by due_at limit ${COUNTED_MAX}) b) b
-   where b.count > 0
+   ${waitingIn("'retry'", "null", "'retrying'", "due_at")}
    union all
-   select s.cause, 'model', s.subject, null, null, r.count, r.oldest_at, null
-   from (select count(*)::int as count, min(ready_at) as oldest_at from (
-           select ready_at from arrivals.model_instance where state in ('ready', 'returned') order by ready_at limit ${COUNTED_MAX}) r) r,
-        (select ${SLOT_OR_PROCESS}) s
-   where r.count > 0`,
+   ${waitingIn("s.cause", "s.subject", "'ready', 'returned'", "ready_at")}`,
 );
 
 /** Models that wait for something else than a table. */

@@ -307,7 +307,19 @@ function filterOf(query: Omit<schemas.RunsQuery, "page" | "size" | "ids">) {
   const { chainId = null, status = null, opTime = null, from, to, q = "", parentRunId = null, jobId = null } = query;
   const { id = null, trigger = null, triggeredBy = null, after = null } = query;
   const times = { from: time(from), to: time(to) };
-  return { chainId, status, opTime, ...times, q, id, parentRunId, jobId, trigger, triggeredBy, after };
+  const waits = waitsOf(query.waitsFor);
+  return { chainId, status, opTime, ...times, q, id, parentRunId, jobId, trigger, triggeredBy, ...waits, after };
+}
+
+/** `table:ORDERS`; the schema allows nothing else than these. */
+function waitsOf(waitsFor = "") {
+  const [cause, ...name] = waitsFor.split(":");
+  return {
+    missingTable: cause === "table" ? name.join(":") : null,
+    fullPool: cause === "pool" ? name.join(":") : null,
+    slot: cause === "slot" ? (true as const) : null,
+    retry: cause === "retry" ? (true as const) : null,
+  };
 }
 
 /** Characters of what is no id. */

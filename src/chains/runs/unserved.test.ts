@@ -42,7 +42,16 @@ test("a node that is ready, and its run, wait for a worker", async () => {
     jobId: null,
   };
   const { items } = await process.reads.list(
-    { ...whole, trigger: null, triggeredBy: null, after: null },
+    {
+      ...whole,
+      trigger: null,
+      triggeredBy: null,
+      missingTable: null,
+      fullPool: null,
+      slot: null,
+      retry: null,
+      after: null,
+    },
     { size: 10, offset: 0 },
   );
   expect(items.map((row) => runReply(row).reason)).toEqual([`waits for ${NO_WORKER}`]);

@@ -1,4 +1,4 @@
-/** SQL for the overview: runs that have failed and nobody has repeated, what waits and for what, and the runs that have ended. */
+/** SQL for the overview: failed runs that were not repeated, what waits and for what, and finished runs. */
 import type { Db } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import { endedOf } from "../../kernel/overview/ended.ts";
@@ -62,6 +62,8 @@ export function failedChains(db: Db): Promise<FailedChainRow[]> {
   return db.read(FAILED);
 }
 
+/** No node has the time from which it was ready: the creation of the oldest run is the nearest that is stored. */
+const oldestOf = (runs: string) => `(select min(r.created_at) from chains.job_run r where r.run_id = any(${runs}))`;
 const WAITING = statement<WaitingRow>(
   "chains.overview.waiting",
   `(select 'table' as cause, 'node' as kind, w.table_name::text as subject, 'table' as about_kind, w.table_name::text as about_id,
@@ -70,13 +72,14 @@ const WAITING = statement<WaitingRow>(
     cross join lateral (select created_at from chains.job_run where run_id = w.run_id offset 0) r
     group by w.table_name order by count desc limit ${ENTRIES_MAX})
    union all
-   (select 'pool', 'node', n.pool, 'pool', n.pool, count(*)::int, null, null
-    from (select pool from chains.live_node where state = 'ready' and pool is not null limit ${COUNTED_MAX}) n
-    group by n.pool order by count(*) desc limit ${ENTRIES_MAX})
+   (select 'pool', 'node', n.pool, 'pool', n.pool, n.count, ${oldestOf("n.runs")}, null
+    from (select p.pool, count(*)::int as count, array_agg(distinct p.run_id) as runs
+          from (select pool, run_id from chains.live_node where state = 'ready' and pool is not null limit ${COUNTED_MAX}) p
+          group by p.pool order by count(*) desc limit ${ENTRIES_MAX}) n)
    union all
-   (select s.cause, 'node', s.subject, null, null, n.count, null, null
-    from (select count(*)::int as count from (
-            select from chains.live_node where state = 'ready' and pool is null limit ${COUNTED_MAX}) n) n,
+   (select s.cause, 'node', s.subject, null, null, n.count, ${oldestOf("n.runs")}, null
+    from (select count(*)::int as count, array_agg(distinct run_id) as runs from (
+            select run_id from chains.live_node where state = 'ready' and pool is null limit ${COUNTED_MAX}) n) n,
          (select ${SLOT_OR_PROCESS}) s
     where n.count > 0)
    union all

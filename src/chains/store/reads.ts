@@ -2,6 +2,7 @@
 import type { Db } from "../../kernel/data/db.ts";
 import { filtered } from "../../kernel/data/filtered.ts";
 import { statement } from "../../kernel/data/statement.ts";
+import { COUNTED_MAX } from "../../kernel/overview/values.ts";
 import { isServed } from "../../kernel/work/session.ts";
 import type { Dag, NodeDef } from "../definitions/dag.ts";
 import type { LiveState } from "../engine/book.ts";
@@ -111,12 +112,24 @@ export interface RunFilter {
   jobId: string | null;
   trigger: string | null;
   triggeredBy: string | null;
+  /** A node of the run waits for this table, for room in this pool, for a worker or for its next attempt. */
+  missingTable: string | null;
+  fullPool: string | null;
+  slot: true | null;
+  retry: true | null;
   /** The last run of the previous page. */
   after: string | null;
 }
 
 /** Totals of a list are counted up to this limit, so that the cost does not follow history. */
 const RUNS_COUNTED_MAX = 10_000;
+
+/**
+ * Runs of live nodes. As an array they are read first, and the runs by their key: a join could be planned as a walk through the runs
+ * of all time.
+ */
+const hasNodeIn = (live: string) =>
+  `r.run_id = any(array(select distinct l.run_id from (${live} limit ${COUNTED_MAX}) l))`;
 
 const byFilter = {
   conditions: {
@@ -134,6 +147,12 @@ const byFilter = {
     jobId: (p: string) => `r.job_id = ${p}`,
     trigger: (p: string) => `r.trigger = ${p}`,
     triggeredBy: (p: string) => `r.triggered_by = ${p}`,
+    missingTable: (p: string) => hasNodeIn(`select run_id from chains.live_wait where table_name = ${p}`),
+    fullPool: (p: string) => hasNodeIn(`select run_id from chains.live_node where state = 'ready' and pool = ${p}`),
+    slot: (p: string) =>
+      `${p}::boolean and ${hasNodeIn("select run_id from chains.live_node where state = 'ready' and pool is null")}`,
+    retry: (p: string) =>
+      `${p}::boolean and ${hasNodeIn("select run_id from chains.live_node where state = 'delayed' and due_at is not null")}`,
     // The first condition is for the index; the second decides between runs of the same moment.
     after: (p: string) => `r.created_at <= (select a.created_at from chains.job_run a where a.run_id = ${p}::uuid)
        and (r.created_at, r.run_id) < (select a.created_at, a.run_id from chains.job_run a where a.run_id = ${p}::uuid)`,

@@ -66,6 +66,10 @@ const NO_FILTER: RunFilter = {
   jobId: null,
   trigger: null,
   triggeredBy: null,
+  missingTable: null,
+  fullPool: null,
+  slot: null,
+  retry: null,
   after: null,
 };
 
@@ -88,6 +92,26 @@ test.each([
   const { items, total } = await listRuns(db, { ...NO_FILTER, ...filter }, { size: 100, offset: 0 });
   expect([items.length, total]).toEqual([3, 3]);
   await expectPages("chains.read.runs", 100, index);
+});
+
+test.each([
+  ["a table", { missingTable: "ORDERS" }],
+  ["a pool", { fullPool: "small" }],
+  ["a slot", { slot: true }],
+  ["its next attempt", { retry: true }],
+] as const)("runs with a node that waits for %s are found by their live nodes, at any age", async (_, filter) => {
+  const waiting = "(select run_id from chains.job_run where trigger = 'backfill')";
+  await database.query(`insert into chains.live_wait select run_id, 'n', 'ORDERS', '20260401' from ${waiting} r
+     on conflict do nothing`);
+  await database.query(
+    `insert into chains.live_node (run_id, node_id, state, waiting, priority, pool, due_at)
+     select run_id, node, state, 0, 0, pool, due_at from ${waiting} r,
+       (values ('a', 'ready', null, null::timestamptz), ('b', 'ready', 'small', null), ('c', 'delayed', null, now())) n(node, state, pool, due_at)
+     on conflict do nothing`,
+  );
+  const { items, total } = await listRuns(db, { ...NO_FILTER, ...filter }, { size: 100, offset: 0 });
+  expect([items.length, total]).toEqual([3, 3]);
+  await expectPages("chains.read.runs", 100, "job_run_pkey");
 });
 
 test("the beginning of an id is looked up", async () => {

@@ -16,6 +16,13 @@ const CHECKS = [
     advice: "Fix the cause and retry; GET /api/v1/overview, and the first page of the console, list all.",
   },
   {
+    state: "stuck",
+    name: "stuck work",
+    none: "No work is stuck.",
+    some: "Stuck",
+    advice: "Check the workers named there; GET /api/v1/overview, and the first page of the console, list all.",
+  },
+  {
     state: "late",
     name: "late tables",
     none: "No table is later than its deadline.",

@@ -1,6 +1,6 @@
 /**
- * What a module shows of itself on the first page of the console: what needs a person, what waits and for what, and what has ended
- * over time. Each module has one part in its opened value; the routes merge the parts that the caller may see.
+ * What a module shows on the overview, the first page of the console: what needs attention, what waits and for what, and finished work
+ * over time. Each opened module has one part; the routes merge the parts that the caller may see.
  *
  * A part costs what it shows, never what history holds: it reads queues, the newest failures and ranges of indexed times, each
  * with a limit.

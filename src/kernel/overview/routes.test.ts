@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../test/database.ts";
 import { startHttp, type TestHttp } from "../../../test/http.ts";
 import { CATALOGUE } from "../../modules.ts";
-import type { Need, OverviewPart, View, Waiting } from "./part.ts";
+import type { Activity, Need, OverviewPart, SourceHealth, View, Waiting } from "./part.ts";
 import { overviewRoutes } from "./routes.ts";
 
 const database = useDatabase();
@@ -27,13 +27,47 @@ const waiting = (subject: string, count: number): Waiting => ({
   oldestAt: null,
   nextAt: null,
 });
+const source: SourceHealth = {
+  source: "crossref",
+  name: "Crossref",
+  state: "failing",
+  requests: 3,
+  failedRequests: 2,
+  waitShare: 0.25,
+  answerShare: 0.5,
+  gate: "crossref",
+  heldBack: 1,
+  accessRefused: true,
+  refusals: 1,
+  answerMs: 120,
+  usualAnswerMs: 80,
+  lagSeconds: 60,
+  lastSuccessAt: new Date("2026-01-01T00:00:00Z"),
+};
+const counts = { bucket: 0, ended: 2, failed: 1, stopped: 0 };
+const activity: Activity = {
+  ended: [
+    {
+      kind: "run",
+      lanes: [{ id: "1", name: "nightly", underWay: 1, cells: [{ ...counts, failedId: "7" }] }],
+      moreLanes: 0,
+      buckets: [{ ...counts, p95Ms: 10 }],
+      countedFrom: null,
+    },
+  ],
+  lags: [{ about: { kind: "source", id: "crossref" }, name: "crossref/works", seconds: [1, null] }],
+};
+/** As it arrives. */
+const wire = (reply: object): unknown => JSON.parse(JSON.stringify(reply));
 const parts: OverviewPart[] = [
   {
     scope: "run:read",
-    now: async () => ({ needs: [need("older", "2026-01-01T00:00:00Z")], waiting: [waiting("A", 1)] }),
-    activity: async () => ({
-      ended: [{ kind: "run", lanes: [], moreLanes: 0, buckets: [], countedFrom: null }],
+    now: async () => ({
+      needs: [need("older", "2026-01-01T00:00:00Z")],
+      waiting: [waiting("A", 1)],
+      sources: [source],
     }),
+    activity: async () => activity,
   },
   {
     scope: "lineage:read",
@@ -61,8 +95,10 @@ describe("the overview", () => {
     expect(body).toMatchObject({
       needs: [{ title: "newer" }, { title: "older", at: "2026-01-01T00:00:00.000Z" }],
       waiting: [{ subject: "B" }, { subject: "A" }],
-      sources: [],
+      sources: [wire(source)],
     });
+    // Whole: a field that the schema lacks is not sent.
+    expect((body as { sources: unknown }).sources).toEqual([wire(source)]);
   });
 
   test("shows a caller the parts of its scopes, and tells a part the tenant that it is bound to", async () => {
@@ -90,7 +126,7 @@ describe("the overview", () => {
     expect((await http.send("/overview/activity")).body).toMatchObject({
       from: "2026-01-01T00:00:00.000Z",
       to: "2026-01-02T00:00:00.000Z",
-      ended: [{ kind: "run" }],
+      ...(wire(activity) as object),
     });
     expect((await http.send("/overview/activity?hours=1")).body).toMatchObject({ from: "2026-01-01T23:00:00.000Z" });
     expect(await http.send("/overview/activity?from=2026-01-03T00:00:00Z")).toMatchObject({

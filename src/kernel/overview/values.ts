@@ -1,6 +1,6 @@
 /** What the fields of the overview can be. The page takes their types from here, so this file imports nothing. */
 
-export const NEED_STATES = ["failed", "late", "disabled", "asking"] as const;
+export const NEED_STATES = ["failed", "stuck", "late", "disabled", "asking"] as const;
 
 /**
  * What something waits for: a table; a permit of a rate gate; room in a pool, or below a limit of its own; a free slot of a worker,

@@ -1,4 +1,4 @@
-/** What waits, as the statements of modules answer it. */
+/** What waits, as the statements of the modules return it. */
 import { isServed } from "../work/session.ts";
 import type { Waiting } from "./part.ts";
 import type { Cause } from "./replies.ts";
@@ -9,6 +9,7 @@ export interface WaitingRow {
   subject: string | null;
   about_kind: string | null;
   about_id: string | null;
+  about_op_time?: string;
   count: number;
   oldest_at: Date | null;
   next_at: Date | null;
@@ -19,13 +20,21 @@ export const SLOT_OR_PROCESS = `case when ${isServed("worker")} then 'slot' else
      case when ${isServed("worker")} then null else 'worker' end as subject`;
 
 export function waitingOf(rows: readonly WaitingRow[]): Waiting[] {
-  return rows.map(({ cause, kind, subject, about_kind, about_id, count, oldest_at, next_at }) => ({
+  return rows.map(({ cause, kind, subject, count, oldest_at, next_at, ...row }) => ({
     cause,
     kind,
     subject,
-    about: about_kind === null || about_id === null ? null : { kind: about_kind, id: about_id },
+    about: aboutOf(row),
     count,
     oldestAt: oldest_at,
     nextAt: next_at,
   }));
+}
+
+function aboutOf({
+  about_kind: kind,
+  about_id: id,
+  about_op_time: opTime,
+}: Pick<WaitingRow, "about_kind" | "about_id" | "about_op_time">) {
+  return kind === null || id === null ? null : { kind, id, ...(opTime !== undefined && { opTime }) };
 }

@@ -1,8 +1,9 @@
-/** SQL for the overview: events that could not be applied, and those that wait for their tenant. */
+/** SQL for the overview: events that could not be applied or wait for their tenant, and asynchronous tasks that are DEAD or wait. */
 import type { Db } from "../../kernel/data/db.ts";
 import { filtered } from "../../kernel/data/filtered.ts";
 import { ENTRIES_MAX } from "../../kernel/overview/part.ts";
 import { COUNTED_MAX } from "../../kernel/overview/values.ts";
+import { SLOT_OR_PROCESS, type WaitingRow } from "../../kernel/overview/waiting-rows.ts";
 
 export interface UnappliedRow {
   tenant_id: string;
@@ -32,5 +33,56 @@ function inState(state: UnappliedRow["apply_state"], where: string): string {
 /** By tenant; only of one if the caller is bound to it. */
 export function unappliedByTenant(db: Db, tenantId: string | null): Promise<UnappliedRow[]> {
   const { statement, values } = read({ tenant: tenantId });
+  return db.read(statement, values);
+}
+
+export interface DeadTasksRow {
+  tenant_id: string;
+  tenant_name: string;
+  tasks: number;
+  newest_at: Date;
+  /** Of the newest. */
+  last_error: string | null;
+}
+const DEAD_TASKS = filtered<{ tenant: string | null }, DeadTasksRow>({
+  name: "lineage.overview.dead_tasks",
+  conditions: { tenant: (parameter) => `k.tenant_id = ${parameter}` },
+  text: (where) => `select d.tenant_id::text, t.name as tenant_name, d.tasks, d.newest_at, d.last_error
+     from (select u.tenant_id, count(*)::int as tasks, max(u.updated_at) as newest_at,
+                  (array_agg(u.last_error order by u.updated_at desc))[1] as last_error
+           from (select k.tenant_id, k.updated_at, k.last_error from lineage.ol_async_task k
+                 where k.status = 'DEAD' and ${where} limit ${COUNTED_MAX}) u
+           group by u.tenant_id order by count(*) desc limit ${ENTRIES_MAX}) d
+     join lineage.tenant t on t.id = d.tenant_id`,
+});
+
+/** Tasks that no retry is left for, by tenant. */
+export function deadTasks(db: Db, tenantId: string | null): Promise<DeadTasksRow[]> {
+  const { statement, values } = DEAD_TASKS({ tenant: tenantId });
+  return db.read(statement, values);
+}
+
+const WAITING_TASKS = filtered<{ tenant: string | null }, WaitingRow>({
+  name: "lineage.overview.waiting_tasks",
+  conditions: { tenant: (parameter) => `k.tenant_id = ${parameter}` },
+  text: (where) => `with waiting as materialized (
+       select k.tenant_id, k.status, k.created_at, k.next_run_at from lineage.ol_async_task k
+       where k.status in ('PENDING', 'FAILED') and ${where} limit ${COUNTED_MAX}
+     )
+     (select s.cause, 'lineage-task' as kind, coalesce(s.subject, t.name) as subject, 'lineage-tasks' as about_kind,
+             w.tenant_id || '/PENDING' as about_id, w.count, w.oldest_at, null::timestamptz as next_at
+      from (select tenant_id, count(*)::int as count, min(created_at) as oldest_at from waiting where status = 'PENDING'
+            group by tenant_id order by count(*) desc limit ${ENTRIES_MAX}) w
+      join lineage.tenant t on t.id = w.tenant_id, (select ${SLOT_OR_PROCESS}) s)
+     union all
+     (select 'retry', 'lineage-task', t.name, 'lineage-tasks', w.tenant_id || '/FAILED', w.count, w.oldest_at, w.next_at
+      from (select tenant_id, count(*)::int as count, min(created_at) as oldest_at, min(next_run_at) as next_at
+            from waiting where status = 'FAILED' group by tenant_id order by count(*) desc limit ${ENTRIES_MAX}) w
+      join lineage.tenant t on t.id = w.tenant_id)`,
+});
+
+/** Tasks that wait for a worker, and failed ones that wait for their next attempt, by tenant. */
+export function waitingTasks(db: Db, tenantId: string | null): Promise<WaitingRow[]> {
+  const { statement, values } = WAITING_TASKS({ tenant: tenantId });
   return db.read(statement, values);
 }

@@ -1,10 +1,11 @@
-/** SQL for the overview: shards that nobody has claimed, and shards that have failed. */
+/** SQL for the overview: shards that no daemon has claimed, failed shards, and shards whose worker is lost or takes too long. */
 import type { Db } from "../../kernel/data/db.ts";
 import { statement } from "../../kernel/data/statement.ts";
 import { COUNTED_MAX } from "../../kernel/overview/values.ts";
 import type { WaitingRow } from "../../kernel/overview/waiting-rows.ts";
-import { QUEUE_STAGES, STAGES, type Stage, stageBefore } from "../states.ts";
+import { QUEUE_STAGES, type QueueStage, STAGES, type Stage, stageBefore } from "../states.ts";
 import { ANY_STATUS, statusColumn, TABLE } from "../store.ts";
+import { STARTED_LONG } from "./stuck.ts";
 
 const WAITING = statement<WaitingRow>(
   "tracking.overview.waiting",
@@ -52,4 +53,36 @@ const FAILED = statement<FailedStageRow>(
 /** The newest of each stage, with their number. A shard that has failed in two stages counts in both. */
 export function failedStages(db: Db): Promise<FailedStageRow[]> {
   return db.read(FAILED);
+}
+
+export interface StuckStageRow {
+  stage: QueueStage;
+  shards: number;
+  reason: "lease_expired" | "started_long";
+  filename: string;
+  worker: string | null;
+  since: Date;
+}
+/** An expired lease is reclaimed within seconds, and is no stuck shard until then. */
+const EXPIRED_SECONDS = 60;
+// By the indexes of leases and of shards that were started without one: the cost follows the shards that are in work.
+const STUCK = statement<StuckStageRow>(
+  "tracking.overview.stuck",
+  `with stuck as materialized (
+     (select filename, worker, leased_until as since, 'lease_expired' as reason, ${ANY_STATUS} from ${TABLE}
+      where leased_until <= now() - interval '${EXPIRED_SECONDS} s' order by leased_until limit ${COUNTED_MAX})
+     union all
+     (select t.filename, t.worker, t.updated_at, 'started_long', ${ANY_STATUS} from ${TABLE} t
+      where ${STARTED_LONG} limit ${COUNTED_MAX})
+   )
+   ${QUEUE_STAGES.map(
+     (stage) => `select '${stage}' as stage, s.shards, o.reason, o.filename, o.worker, o.since
+     from (select count(*)::int as shards from stuck where ${statusColumn(stage)} = 'started') s
+     cross join lateral (select * from stuck where ${statusColumn(stage)} = 'started' order by since limit 1) o`,
+   ).join("\n   union all\n   ")}`,
+);
+
+/** By stage, each with its oldest shard. */
+export function stuckStages(db: Db): Promise<StuckStageRow[]> {
+  return db.read(STUCK);
 }

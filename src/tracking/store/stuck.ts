@@ -31,15 +31,15 @@ export interface StuckFilter {
 /** The last cell of a page. */
 export type StuckPlace = CellKey & { stage: Stage };
 
+/** By the index of shards that were started without a lease. */
+export const STARTED_LONG = `t.leased_until is null and 'started' in (${QUEUE_STAGES.map(statusColumn).join(", ")})
+       and t.updated_at <= now() - interval '${STARTED_LONG_SECONDS} s'`;
+
 /** The rows of a reason, by the condition of a partial index, and the status of the stage that is stuck. */
 const ROWS: Record<StuckReason, { where: string; status: "failed" | "started" }> = {
   failed: { where: `'failed' in (${ANY_STATUS})`, status: "failed" },
   lease_expired: { where: "t.leased_until <= now()", status: "started" },
-  started_long: {
-    where: `t.leased_until is null and 'started' in (${QUEUE_STAGES.map(statusColumn).join(", ")})
-       and t.updated_at <= now() - interval '${STARTED_LONG_SECONDS} s'`,
-    status: "started",
-  },
+  started_long: { where: STARTED_LONG, status: "started" },
 };
 
 /** Event-ingest has no leases: how long a producer takes is its own affair. */

@@ -49,6 +49,8 @@ export function failedReceivers(db: Db): Promise<FailedReceiverRow[]> {
 
 export interface UnhealthyEndpointRow {
   callback_url: string;
+  /** One of its subscriptions, an enabled one if there is any. */
+  subscription_id: number | null;
   since: Date;
   /** Null: it is not disabled, but has failed for an hour. */
   disabled_reason: string | null;
@@ -57,9 +59,11 @@ export interface UnhealthyEndpointRow {
 const UNHEALTHY = statement<UnhealthyEndpointRow>(
   "webhooks.overview.unhealthy",
   `select * from (
-     select distinct on (callback_url) callback_url, coalesce(disabled_at, failing_since) as since, disabled_reason
-     from webhooks.endpoint where disabled_at is not null or failing_since < now() - interval '1 hour'
-     order by callback_url, disabled_at desc nulls last
+     select distinct on (e.callback_url) e.callback_url, coalesce(e.disabled_at, e.failing_since) as since, e.disabled_reason,
+            (select s.id from webhooks.metrics_webhook_subscription s
+             where s.callback_url = e.callback_url and s.team_name = e.team_name order by s.status desc, s.id limit 1) as subscription_id
+     from webhooks.endpoint e where e.disabled_at is not null or e.failing_since < now() - interval '1 hour'
+     order by e.callback_url, e.disabled_at desc nulls last
    ) worst order by since desc limit ${ENTRIES_MAX}`,
 );
 
@@ -68,17 +72,18 @@ export function unhealthyEndpoints(db: Db): Promise<UnhealthyEndpointRow[]> {
   return db.read(UNHEALTHY);
 }
 
+// The list of deliveries is filtered by subscription: where the deliveries of a receiver go to several, none of them has all.
 const WAITING = statement<WaitingRow>(
   "webhooks.overview.waiting",
   `with held as materialized (
      select callback_url, max(held_until) as until from webhooks.endpoint where held_until > now() group by callback_url
    ), pending as materialized (
-     select d.callback_url, d.due_at, d.created_at, h.until
+     select d.callback_url, d.subscription_ids, d.due_at, d.created_at, h.until
      from (select * from webhooks.delivery where status = 'PENDING' order by due_at limit ${COUNTED_MAX}) d
      left join held h on h.callback_url = d.callback_url
    )
-   (select 'receiver' as cause, 'delivery' as kind, callback_url::text as subject, 'receiver' as about_kind, callback_url::text as about_id,
-           count(*)::int as count, min(created_at) as oldest_at, max(until) as next_at
+   (select 'receiver' as cause, 'delivery' as kind, callback_url::text as subject, 'subscription' as about_kind,
+           case when count(distinct subscription_ids) = 1 then (min(subscription_ids))[1]::text end as about_id, count(*)::int as count, min(created_at) as oldest_at, max(until) as next_at
     from pending where until is not null group by callback_url order by count(*) desc limit ${ENTRIES_MAX})
    union all
    (select 'retry', 'delivery', null, null, null, count(*)::int, min(created_at), min(due_at)
