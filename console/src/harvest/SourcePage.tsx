@@ -18,7 +18,7 @@ import { ActivityTab } from "./source/ActivityTab.tsx";
 import { CursorsTab } from "./source/CursorsTab.tsx";
 import { GatesTab } from "./source/GatesTab.tsx";
 import { PlansTab } from "./source/PlansTab.tsx";
-import { HEALTH_STATES, healthOf, holding, reasonOf } from "./states.ts";
+import { activePauseOf, HEALTH_STATES, healthOf, reasonOf, SUMMARY_PACE } from "./states.ts";
 import { harvestWords } from "./words.ts";
 
 /** Reading and writing YAML is only needed here. */
@@ -38,7 +38,7 @@ function SourcePageOf({ source }: { source: string }) {
   const summary = useLive<SourceSummary>(
     paths.source(source),
     [{ kind: "source", id: source }, { kind: "plan" }, { kind: "cursor" }],
-    { atMostEveryMs: 2_000 },
+    SUMMARY_PACE,
   );
   const pauses = useLive<{ items: readonly Pause[] }>(paths.pauses(source), [{ kind: "source", id: source }]);
   const health = summary.data && healthOf(summary.data);
@@ -46,7 +46,7 @@ function SourcePageOf({ source }: { source: string }) {
     <Page
       title={source}
       aside={
-        holding(pauses.data?.items, source) ? (
+        activePauseOf(pauses.data?.items, source) ? (
           <PausedMark />
         ) : (
           health && <StateMark state={HEALTH_STATES[health]} label={text[health]} />

@@ -92,14 +92,14 @@ function Reconciliation({ plan: { reconciliation: sums } }: { plan: PlanDetail }
   const text = useWords(planWords);
   const { number } = useFormats();
   const { expected, received, quarantined, missing } = sums;
-  const notCome = expected === null ? 0 : Math.max(0, expected - received - quarantined - missing);
-  const came = [
+  const notReceived = expected === null ? 0 : Math.max(0, expected - received - quarantined - missing);
+  const recordCounts = [
     [text.received, received],
     [text.quarantined, quarantined],
     [text.missing, missing],
-    [text.notCome, notCome],
+    [text.notReceived, notReceived],
   ] as const;
-  const did = [
+  const changeCounts = [
     [text.inserted, sums.inserted],
     [text.updated, sums.updated],
     [text.unchanged, sums.unchanged],
@@ -112,7 +112,7 @@ function Reconciliation({ plan: { reconciliation: sums } }: { plan: PlanDetail }
     parts
       .filter(([, count], index) => index === 0 || count > 0)
       .map(([name, count]) => (
-        <span key={name} data-bad={(name === text.notCome || name === text.gaps) && count > 0 ? true : undefined}>
+        <span key={name} data-bad={(name === text.notReceived || name === text.gaps) && count > 0 ? true : undefined}>
           {name} <b>{number(count)}</b>
         </span>
       ));
@@ -129,9 +129,9 @@ function Reconciliation({ plan: { reconciliation: sums } }: { plan: PlanDetail }
           )}
         </span>
         <span aria-hidden="true">=</span>
-        {shown(came)}
+        {shown(recordCounts)}
       </p>
-      <p>{shown(did)}</p>
+      <p>{shown(changeCounts)}</p>
     </section>
   );
 }
