@@ -21,6 +21,7 @@ const SHOWN: Readonly<Record<PageName, string | RegExp | ((made: EveryPage) => s
   "the cursors of a source": "History of items",
   "a gap of a source": "Accept the gap",
   "the gates of a source": "the declared limit applies",
+  "the quarantine of a source": "no ID",
   "the definition of a source": "itemsPath",
   "a new plan": /Creates 3 slices/,
   "a plan": "2 of 3 slices",

@@ -107,26 +107,32 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(await accessibilityFaults(phone.page)).toEqual([]);
     // What failed is harvested again before anybody accepts that it is missing.
     await slices.getByRole("row", { name: /2 \d+ failed/ }).click();
-    await drawer.getByRole("button", { name: /Harvest again|Accept the gap/ }).nth(1).waitFor();
+    await drawer
+      .getByRole("button", { name: /Harvest again|Accept the gap/ })
+      .nth(1)
+      .waitFor();
     await drawer.getByRole("button", { name: "Harvest again" }).click();
     await page.getByText(/1 of 1 slices are not complete/).waitFor();
   });
 
   test("records are updated by their ids, and the cursors of all three operations are shown with their history", async () => {
+    const bad = { id: "bad-kind", updated: "2026-08-03T01:00:00.000Z", kind: "brick" };
     const answer: Script = (asked) => {
-      if (asked.path !== "/byid") return correct(items)(asked);
+      if (asked.path !== "/byid") return correct([...items, bad])(asked);
       const ids = asked.query.get("ids")?.split(",") ?? [];
-      return { body: { items: items.filter(({ id }) => ids.includes(id)).map((item) => ({ ...item, text: "new" })) } };
+      const found = [...items, bad].filter(({ id }) => ids.includes(id));
+      return { body: { items: found.map((item) => ({ ...item, text: "new", kind: "book" })) } };
     };
-    const source = await harvests.source(answer);
+    const outputFields = [{ name: "kind", path: "$.kind", enum: ["book"] }];
+    const source = await harvests.source(answer, { outputFields });
     const byid = {
       role: "DETAIL",
       path: "/byid",
       http: { query: { ids: '${ids.join(",")}' } },
       response: { itemsPath: "$.items", idPath: "$.id", updatedAtPath: "$.updated" },
     };
-    await harvests.applyEndpoints(source, { detail: "byid" }, { byid });
-    await harvests.harvest(source, 3);
+    await harvests.applyEndpoints(source, { detail: "byid", outputFields }, { byid });
+    const { planId: harvested } = await harvests.harvest(source, 3);
     for (const more of [
       { operation: "BACKFILL", window: { from: "2026-07-30", to: "2026-08-01" } },
       { operation: "UPDATE" },
@@ -162,6 +168,32 @@ describe.runIf(hasBrowser)("in a browser", () => {
       .getByRole("grid", { name: "History of the watermark" })
       .getByRole("row", { name: /advanced beginning/ })
       .waitFor();
+
+    // The count of what was quarantined leads to the error, its record, and the preview of the update that asks for it again.
+    await page.goto(new URL(`/harvest/plans/${harvested}`, page.url()).href);
+    await page.getByRole("link", { name: "quarantined 1" }).click();
+    await page
+      .getByRole("grid", { name: "Errors" })
+      .getByRole("row", { name: /^invalid value \$\.kind 1 / })
+      .waitFor();
+    await page
+      .getByRole("grid", { name: "Records" })
+      .getByRole("row", { name: /^bad-kind/ })
+      .click();
+    await page
+      .getByRole("complementary")
+      .getByText(/^\{"id":"bad-kind".*"brick"/)
+      .waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.goBack();
+    await page.getByRole("complementary").waitFor({ state: "detached" });
+    await page.getByRole("link", { name: "Request quarantined records again" }).click();
+    await page.getByText("1 record quarantined is asked for.").waitFor();
+    await page.getByText("Creates 1 slice").waitFor();
+    await page.goBack();
+    await page.getByRole("row", { name: /^bad-kind/ }).waitFor();
+    await plan(harvests.api, { source, operation: "UPDATE", quarantined: true });
+    await page.getByText("No quarantined records.").waitFor();
   });
 
   test("an endpoint whose access is refused is paused by Millrace on each page of it, and resumed on that of its plan", async () => {

@@ -18,6 +18,8 @@ import { ActivityTab } from "./source/ActivityTab.tsx";
 import { CursorsTab } from "./source/CursorsTab.tsx";
 import { GatesTab } from "./source/GatesTab.tsx";
 import { PlansTab } from "./source/PlansTab.tsx";
+import { QuarantineTab } from "./source/QuarantineTab.tsx";
+import { quarantineWords } from "./source/quarantine-words.ts";
 import { activePauseOf, HEALTH_STATES, healthOf, reasonOf, SUMMARY_PACE } from "./states.ts";
 import { harvestWords } from "./words.ts";
 
@@ -34,6 +36,7 @@ export function SourcePage() {
 
 function SourcePageOf({ source }: { source: string }) {
   const text = useWords(harvestWords);
+  const quarantine = useWords(quarantineWords);
   const { tab = "activity" } = sourceRoute.useSearch();
   const summary = useLive<SourceSummary>(
     paths.source(source),
@@ -73,6 +76,7 @@ function SourcePageOf({ source }: { source: string }) {
           { name: "plans", title: text.plans },
           { name: "cursors", title: text.cursors, count: summary.data?.missingWindows || undefined },
           { name: "gates", title: text.gates },
+          { name: "quarantine", title: quarantine.quarantine },
           { name: "definition", title: text.definition },
           { name: "plan", title: text.newPlan },
         ]}
@@ -81,6 +85,7 @@ function SourcePageOf({ source }: { source: string }) {
       {tab === "plans" && <PlansTab source={source} />}
       {tab === "cursors" && <CursorsTab source={source} />}
       {tab === "gates" && <GatesTab source={source} />}
+      {tab === "quarantine" && <QuarantineTab source={source} />}
       {tab === "definition" && (
         <Suspense fallback={null}>
           <DefinitionTab source={source} />

@@ -347,7 +347,8 @@ describe("an endpoint whose access is refused", () => {
       expect(one).toMatchObject({ tasks: { EXECUTING: 1 } });
       expect(JSON.stringify(one.waits)).toContain("They follow when a task of");
       // Tasks that wait for something else, beyond that answer, keep their reason and its time.
-      const later = "update harvest.ing_task set scheduled_at = $2, wait_reason = $3 where plan_id = $1 and status_code = 'QUEUED'";
+      const later =
+        "update harvest.ing_task set scheduled_at = $2, wait_reason = $3 where plan_id = $1 and status_code = 'QUEUED'";
       const tomorrow = new Date(Date.now() + 86_400_000);
       await database.query(later, [planId, tomorrow, "the quota is used up"]);
       const [wait] = (await plan()).waits;

@@ -7,6 +7,7 @@ import { useWords } from "../../words/words.ts";
 import type { PlanDetail, SliceStatus } from "../api.ts";
 import styles from "../harvest.module.css";
 import { planWords } from "../plan-words.ts";
+import { QuarantineLink } from "../source/QuarantineLink.tsx";
 import { SLICE_STATES } from "../states.ts";
 import { useEdgeText, WindowText } from "../WindowText.tsx";
 
@@ -88,7 +89,7 @@ function Divided({ plan: { planId, divided } }: { plan: PlanDetail }) {
 }
 
 /** What was announced, and what became of it; then what the records did. */
-function Reconciliation({ plan: { reconciliation: sums } }: { plan: PlanDetail }) {
+function Reconciliation({ plan: { source, endpoint, reconciliation: sums } }: { plan: PlanDetail }) {
   const text = useWords(planWords);
   const { number } = useFormats();
   const { expected, received, quarantined, missing } = sums;
@@ -113,7 +114,15 @@ function Reconciliation({ plan: { reconciliation: sums } }: { plan: PlanDetail }
       .filter(([, count], index) => index === 0 || count > 0)
       .map(([name, count]) => (
         <span key={name} data-bad={(name === text.notReceived || name === text.gaps) && count > 0 ? true : undefined}>
-          {name} <b>{number(count)}</b>
+          {name === text.quarantined ? (
+            <QuarantineLink source={source} endpoint={endpoint}>
+              {name} <b>{number(count)}</b>
+            </QuarantineLink>
+          ) : (
+            <>
+              {name} <b>{number(count)}</b>
+            </>
+          )}
         </span>
       ));
   return (

@@ -19,6 +19,7 @@ import { Elapsed } from "../Elapsed.tsx";
 import { HarvestAgain } from "../HarvestAgain.tsx";
 import styles from "../harvest.module.css";
 import { planWords } from "../plan-words.ts";
+import { QuarantineLink } from "../source/QuarantineLink.tsx";
 import { RUN_STATES, sliceState, TASK_STATES } from "../states.ts";
 import { WindowText } from "../WindowText.tsx";
 import { sliceWord } from "./SliceList.tsx";
@@ -77,7 +78,14 @@ function SliceFacts({ planId, plan, slice }: Pick<SliceDrawerProps, "planId" | "
           [text.records, expected === null ? number(received) : text.recordsOf(number(received), number(expected))],
           [text.part, part && partText(text, part)],
           [text.expectedRecords, estimate && expectedText(text, number, estimate)],
-          [text.quarantined, slice.quarantined > 0 ? number(slice.quarantined) : null],
+          [
+            text.quarantined,
+            slice.quarantined > 0 && plan && (
+              <QuarantineLink key="quarantined" {...plan}>
+                {number(slice.quarantined)}
+              </QuarantineLink>
+            ),
+          ],
           [text.missing, slice.missing > 0 ? number(slice.missing) : null],
           [text.pages, number(slice.batches)],
           [text.restarts, number(slice.generation)],
