@@ -71,7 +71,7 @@ export async function open(
         sourceRoutes(api, { ...context, registry: harvest.registry });
         planRoutes(api, harvest);
         controlRoutes(api, { db, ...harvest });
-        recordRoutes(api, { db, endpointId: harvest.endpointId });
+        recordRoutes(api, { db, endpointId: harvest.endpointId, known: harvest.registry.get });
       }),
   };
 }

@@ -1,9 +1,19 @@
-/** Reading what is quarantined, from the newest on. */
+/** Reading what is quarantined: one by one from the newest on, and in groups of the same error. */
 import type { Db } from "../kernel/data/db.ts";
-import { listQuarantined } from "./store/records/quarantine-reads.ts";
+import {
+  groupQuarantined,
+  hasMoreQuarantined,
+  LOOKED_AT_MAX,
+  lastLookedAt,
+  listQuarantined,
+  type QuarantineFilter,
+} from "./store/records/quarantine-reads.ts";
 
-export async function quarantinedOf(db: Db, endpointId: number, page: { before: string | undefined; limit: number }) {
-  const rows = await listQuarantined(db, endpointId, page);
+const GROUPS_MAX = 200;
+
+export async function quarantinedOf(db: Db, endpointId: number, filter: QuarantineFilter, limit: number) {
+  const rows = await listQuarantined(db, endpointId, filter, limit);
+  const last = rows.length === limit ? rows.at(-1)?.quarantine_id : await lastLookedAt(db, endpointId, filter.before);
   return {
     items: rows.map((row) => ({
       id: row.quarantine_id,
@@ -16,6 +26,22 @@ export async function quarantinedOf(db: Db, endpointId: number, page: { before: 
       createdAt: row.created_at,
       resolved: row.resolved,
     })),
-    next: rows.length === page.limit ? (rows.at(-1)?.quarantine_id ?? null) : null,
+    next: last ?? null,
+  };
+}
+
+export async function quarantineGroups(db: Db, source: string) {
+  const [rows, isCut] = await Promise.all([groupQuarantined(db, source, GROUPS_MAX), hasMoreQuarantined(db, source)]);
+  return {
+    items: rows.map((row) => ({
+      endpoint: row.endpoint_name,
+      code: row.reason_code,
+      expression: row.expression,
+      records: row.records,
+      reason: row.reason,
+      createdAt: row.created_at,
+    })),
+    countedMax: LOOKED_AT_MAX,
+    cut: isCut,
   };
 }

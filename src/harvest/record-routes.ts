@@ -4,7 +4,7 @@ import type { Db } from "../kernel/data/db.ts";
 import { invalid } from "../kernel/errors.ts";
 import { Body, errors, Nullable, ReplyTime } from "../kernel/http/schemas.ts";
 import type { Http } from "../kernel/http/server.ts";
-import { quarantinedOf } from "./quarantine.ts";
+import { quarantinedOf, quarantineGroups } from "./quarantine.ts";
 import { recordByKey, recordChanges, recordsText } from "./records.ts";
 
 const read = { scope: "harvest:read" } as const;
@@ -43,6 +43,14 @@ const RecordsReply = Type.Object({
 const QuarantineQuery = Body({
   source: Code,
   endpoint: Type.Optional(Code),
+  code: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: "Of this error alone." })),
+  expression: Type.Optional(
+    Type.String({ maxLength: 4_096, description: "Of this path alone; empty: of errors without a path." }),
+  ),
+  open: Type.Boolean({
+    default: false,
+    description: "Without those whose records have come since, and of each id the newest.",
+  }),
   before: Type.Optional(Type.String({ pattern: "^[0-9]{1,18}$", description: "The `next` of an earlier reply." })),
   size: Type.Integer({ minimum: 1, maximum: 1_000, default: 100 }),
 });
@@ -61,16 +69,40 @@ const QuarantineReply = Type.Object({
       resolved: Type.Boolean({ description: "A record of its id has come since." }),
     }),
   ),
-  next: Nullable(Type.String({ description: "The `before` of older ones; null if there are none." })),
+  next: Nullable(
+    Type.String({
+      description:
+        "The `before` of older ones; null if there are none. With filters a page may be empty although there are.",
+    }),
+  ),
+});
+
+const GroupsQuery = Body({ source: Code });
+
+const GroupsReply = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      endpoint: Type.String(),
+      code: Type.String(),
+      expression: Nullable(Type.String({ description: "The path that failed." })),
+      records: Type.Integer({ description: "Each id once. A record without an id counts each time." }),
+      reason: Type.String({ description: "Of the newest." }),
+      createdAt: ReplyTime,
+    }),
+  ),
+  countedMax: Type.Integer({ description: "Rows of each endpoint that are counted, the newest." }),
+  cut: Type.Boolean({ description: "An endpoint has more rows than are counted." }),
 });
 
 export interface RecordRoutesDeps {
   db: Db;
   /** The id of an endpoint, or of the source's only one. Throws 404. */
   endpointId(source: string, endpoint: string | undefined): Promise<number>;
+  /** Throws 404 if there is no such source. */
+  known(source: string): Promise<unknown>;
 }
 
-export function recordRoutes(http: Http, { db, endpointId }: RecordRoutesDeps): void {
+export function recordRoutes(http: Http, { db, endpointId, known }: RecordRoutesDeps): void {
   http.get(
     "/records",
     {
@@ -108,7 +140,24 @@ export function recordRoutes(http: Http, { db, endpointId }: RecordRoutesDeps): 
         response: { 200: QuarantineReply, ...errors(400, 404) },
       },
     },
-    async ({ query: { source, endpoint, before, size } }) =>
-      quarantinedOf(db, await endpointId(source, endpoint), { before, limit: size }),
+    async ({ query: { source, endpoint, size, open: isOpen, before, code, expression } }) =>
+      quarantinedOf(db, await endpointId(source, endpoint), { before, code, expression, isOpen }, size),
+  );
+
+  http.get(
+    "/quarantine/groups",
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "Count quarantined records that have not come since, by endpoint, error and path",
+        querystring: GroupsQuery,
+        response: { 200: GroupsReply, ...errors(400, 404) },
+      },
+    },
+    async ({ query: { source } }) => {
+      await known(source);
+      return quarantineGroups(db, source);
+    },
   );
 }

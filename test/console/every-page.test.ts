@@ -20,11 +20,12 @@ const SHOWN: Readonly<Record<PageName, string | RegExp | ((made: EveryPage) => s
   "the plans of a source": /of 3 slices are not complete/,
   "the cursors of a source": "History of items",
   "a gap of a source": "Accept the gap",
-  "the gates of a source": "the declared limit is in force",
+  "the gates of a source": "the declared limit applies",
+  "the quarantine of a source": "no ID",
   "the definition of a source": "itemsPath",
-  "a new plan": /It would make 3 slices/,
+  "a new plan": /Creates 3 slices/,
   "a plan": "2 of 3 slices",
-  "a run of a slice": "It has committed no page.",
+  "a run of a slice": "No pages committed.",
   "the stages of tracking": "shard-worker",
   "the files of tracking": ({ filename }) => filename,
   "what is stuck in tracking": ({ filename }) => filename,
@@ -134,10 +135,10 @@ describe.runIf(hasBrowser)("in a browser", () => {
 
   test("a failed run is marked in the time line of its plan, and opens", async () => {
     const { page } = await browser.open(PAGES["a plan"](made));
-    const runs = page.getByRole("figure", { name: /^Runs by time/ }).locator("[data-run]");
+    const runs = page.getByRole("figure", { name: /^Runs over time/ }).locator("[data-run]");
     await expect.poll(async () => (await runs.allInnerTexts()).join("")).toBe("✕");
     await runs.filter({ hasText: "✕" }).click();
-    await page.getByRole("complementary").getByText("It has committed no page.").waitFor();
+    await page.getByRole("complementary").getByText("No pages committed.").waitFor();
     expect(page.url()).toMatch(new RegExp(`run=${made.sliceRunId}`));
   });
 });

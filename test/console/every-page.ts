@@ -1,6 +1,12 @@
 /** Something to see on every page of the console: work of all modules, done and failed, with names of the lengths that people give. */
 import { expect } from "vitest";
-import { correct, itemsOf, type Script, type ScriptedHarvests } from "../../src/harvest/run/scripted.fixture.ts";
+import {
+  correct,
+  itemsOf,
+  type Script,
+  type ScriptedHarvests,
+  type TestItem,
+} from "../../src/harvest/run/scripted.fixture.ts";
 import { createGraph, lakeTable } from "../../src/lineage/graph/graph.fixture.ts";
 import type { TestDatabase } from "../database.ts";
 import { reached, trackingTable } from "../tracking.ts";
@@ -96,10 +102,11 @@ async function fillArrivals(harvests: ScriptedHarvests) {
   return { table, modelId, waitingModelId, kpiId, deliveryId };
 }
 
-/** Three days, the second of which is refused: a gap, a failure and two complete slices. */
+/** Three days, the second of which is refused: a gap, a failure and two complete slices, one with a record that is quarantined. */
 async function fillHarvest(harvests: ScriptedHarvests) {
   const days = ["2026-08-01", "2026-08-02", "2026-08-03"];
-  const answer = correct(days.flatMap((day) => itemsOf(15, day)));
+  const nameless = { updated: "2026-08-03T01:00:00.000Z" } as TestItem;
+  const answer = correct([...days.flatMap((day) => itemsOf(15, day)), nameless]);
   const refusing: Script = (asked) =>
     asked.query.get("from") === days[1] ? { status: 400, body: { error: "bad day" } } : answer(asked);
   const source = await harvests.source(refusing);

@@ -52,6 +52,7 @@ export const PAGES = {
   "the cursors of a source": ({ source }) => `/harvest/${source}?tab=cursors`,
   "a gap of a source": ({ source, sliceId }) => `/harvest/${source}?tab=cursors&slice=${sliceId}`,
   "the gates of a source": ({ source }) => `/harvest/${source}?tab=gates`,
+  "the quarantine of a source": ({ source }) => `/harvest/${source}?tab=quarantine`,
   "the definition of a source": ({ source }) => `/harvest/${source}?tab=definition`,
   "a new plan": ({ source, planFrom, planTo }) => `/harvest/${source}?tab=plan&from=${planFrom}&to=${planTo}`,
   "a plan": ({ planId }) => `/harvest/plans/${planId}`,

@@ -18,7 +18,9 @@ import { ActivityTab } from "./source/ActivityTab.tsx";
 import { CursorsTab } from "./source/CursorsTab.tsx";
 import { GatesTab } from "./source/GatesTab.tsx";
 import { PlansTab } from "./source/PlansTab.tsx";
-import { HEALTH_STATES, healthOf, holding, reasonOf } from "./states.ts";
+import { QuarantineTab } from "./source/QuarantineTab.tsx";
+import { quarantineWords } from "./source/quarantine-words.ts";
+import { activePauseOf, HEALTH_STATES, healthOf, reasonOf, SUMMARY_PACE } from "./states.ts";
 import { harvestWords } from "./words.ts";
 
 /** Reading and writing YAML is only needed here. */
@@ -34,11 +36,12 @@ export function SourcePage() {
 
 function SourcePageOf({ source }: { source: string }) {
   const text = useWords(harvestWords);
+  const quarantine = useWords(quarantineWords);
   const { tab = "activity" } = sourceRoute.useSearch();
   const summary = useLive<SourceSummary>(
     paths.source(source),
     [{ kind: "source", id: source }, { kind: "plan" }, { kind: "cursor" }],
-    { atMostEveryMs: 2_000 },
+    SUMMARY_PACE,
   );
   const pauses = useLive<{ items: readonly Pause[] }>(paths.pauses(source), [{ kind: "source", id: source }]);
   const health = summary.data && healthOf(summary.data);
@@ -46,7 +49,7 @@ function SourcePageOf({ source }: { source: string }) {
     <Page
       title={source}
       aside={
-        holding(pauses.data?.items, source) ? (
+        activePauseOf(pauses.data?.items, source) ? (
           <PausedMark />
         ) : (
           health && <StateMark state={HEALTH_STATES[health]} label={text[health]} />
@@ -73,6 +76,7 @@ function SourcePageOf({ source }: { source: string }) {
           { name: "plans", title: text.plans },
           { name: "cursors", title: text.cursors, count: summary.data?.missingWindows || undefined },
           { name: "gates", title: text.gates },
+          { name: "quarantine", title: quarantine.quarantine },
           { name: "definition", title: text.definition },
           { name: "plan", title: text.newPlan },
         ]}
@@ -81,6 +85,7 @@ function SourcePageOf({ source }: { source: string }) {
       {tab === "plans" && <PlansTab source={source} />}
       {tab === "cursors" && <CursorsTab source={source} />}
       {tab === "gates" && <GatesTab source={source} />}
+      {tab === "quarantine" && <QuarantineTab source={source} />}
       {tab === "definition" && (
         <Suspense fallback={null}>
           <DefinitionTab source={source} />

@@ -16,7 +16,7 @@ import { controlWords } from "./control/words.ts";
 import styles from "./harvest.module.css";
 import { sourcesRoute } from "./routes.ts";
 import { rateText } from "./source/rate-text.ts";
-import { HEALTH_STATES, healthOf, holding, PLAN_STATES, reasonOf } from "./states.ts";
+import { activePauseOf, HEALTH_STATES, healthOf, PLAN_STATES, reasonOf, SUMMARY_PACE } from "./states.ts";
 import { harvestWords } from "./words.ts";
 
 const SOURCES_MAX = 1_000;
@@ -49,10 +49,11 @@ function SourceList() {
   const result = useLive<{ items: readonly SourceSummary[]; total: number }>(
     paths.sources({ q, size: SOURCES_MAX }),
     [{ kind: "source" }, { kind: "plan" }, { kind: "cursor" }, { kind: "gate" }],
-    { atMostEveryMs: 2_000 },
+    SUMMARY_PACE,
   );
   const pauses = useLive<{ items: readonly Pause[] }>(paths.pauses(undefined), [{ kind: "source" }]);
-  const pauseOf = (source: string) => holding(pauses.data?.items, source);
+  const filter = (value: string) => void navigate({ to: "/harvest", search: { q: value || undefined }, replace: true });
+  const pauseOf = (source: string) => activePauseOf(pauses.data?.items, source);
   return (
     <Page
       title={text.harvest}
@@ -63,11 +64,7 @@ function SourceList() {
       }
     >
       <div className={styles.bar}>
-        <Filter
-          label={shared.filter}
-          value={q}
-          onChange={(value) => void navigate({ to: "/harvest", search: { q: value || undefined }, replace: true })}
-        />
+        <Filter label={shared.filter} value={q} onChange={filter} />
       </div>
       <Loaded result={result}>
         {({ items, total }) => (
@@ -80,7 +77,8 @@ function SourceList() {
               keyOf={({ source }) => source}
               live={result.live}
               onOpen={({ source }) => void navigate({ to: "/harvest/$source", params: { source } })}
-              empty={q === "" ? text.noSources : shared.noMatch}
+              empty={text.noSources}
+              {...(q !== "" && { onClear: () => filter("") })}
               fill
             />
           </div>

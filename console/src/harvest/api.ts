@@ -344,6 +344,36 @@ export interface Schedule {
   last: { planId?: string; status?: PlanStatus; nothing?: string; refused?: string } | null;
 }
 
+export type QuarantineCode = "MISSING_ID" | "BAD_TIME" | "MISSING_FIELD" | "ILLEGAL_VALUE" | "TOO_LARGE";
+export interface QuarantineGroup {
+  endpoint: string;
+  code: QuarantineCode;
+  /** The path that failed. */
+  expression: string | null;
+  records: number;
+  /** Of the newest. */
+  reason: string;
+  createdAt: string;
+}
+export interface QuarantineGroups {
+  items: readonly QuarantineGroup[];
+  countedMax: number;
+  /** An endpoint has more than are counted. */
+  cut: boolean;
+}
+export interface QuarantinedRecord {
+  id: string;
+  key: string | null;
+  code: QuarantineCode;
+  reason: string;
+  expression: string | null;
+  fragment: string;
+  batch: { slice: number };
+  createdAt: string;
+  /** A record of its id has arrived since. */
+  resolved: boolean;
+}
+
 /** One page of a long list. */
 export interface Listed<Item, Next = string> {
   items: readonly Item[];
@@ -389,5 +419,7 @@ export const paths = {
   why: (planId: string, sliceId: number) => `${planAt(planId) + pathTo`/slices/${sliceId}`}/why`,
   runs: (planId: string, limit: number) => withQuery(`${planAt(planId)}/runs`, { limit }),
   batches: (runId: number, query: Query) => withQuery(BASE + pathTo`/runs/${runId}/batches`, query),
+  quarantine: (query: Query) => withQuery(`${BASE}/quarantine`, query),
+  quarantineGroups: (source: string) => withQuery(`${BASE}/quarantine/groups`, { source }),
   openGate: (key: string) => `${pathTo`/api/v1/gates/${key}`}:open`,
 } as const;

@@ -24,7 +24,12 @@ export interface SourceSearch {
   operation?: string | undefined;
   /** The slice of the stretch that is open. */
   slice?: number | undefined;
-  /** What a new plan would be. */
+  /** The group of quarantined records that is shown: the error, and the path that failed. */
+  code?: string | undefined;
+  path?: string | undefined;
+  /** The quarantined record that is open. */
+  record?: string | undefined;
+  /** What a new plan would be; `endpoint` also that of the group. */
   endpoint?: string | undefined;
   /** Unset: a harvest. */
   plans?: "BACKFILL" | "UPDATE" | undefined;
@@ -44,6 +49,9 @@ export const sourceRoute = createRoute({
     namespace: text(search["namespace"]),
     operation: text(search["operation"]),
     slice: count(search["slice"]),
+    code: text(search["code"]),
+    path: text(search["path"]),
+    record: text(search["record"]),
     endpoint: text(search["endpoint"]),
     plans: oneOf(["BACKFILL", "UPDATE"], search["plans"]),
     which: oneOf(["quarantined", "ids"], search["which"]),

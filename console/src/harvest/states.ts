@@ -64,14 +64,14 @@ export const EVENT_STATES = {
   accepted: "skipped",
 } as const satisfies Record<CursorEvent["kind"], State>;
 
-/** One that has begun is shown as running, one whose gap somebody accepted as skipped. */
+/** A slice with committed pages is shown as running, one with an accepted gap as skipped. */
 export function sliceState({ status, batches, accepted }: Pick<Slice, "status" | "batches" | "accepted">): State {
   if (status === "READY" && batches > 0) return "running";
   return accepted === null ? SLICE_STATES[status] : "skipped";
 }
 
-/** What holds a source as a whole: a pause of all of it, or of an endpoint whose access is refused. */
-export function holding(pauses: readonly Pause[] | undefined, source: string): Pause | undefined {
+/** The pause shown for the whole source: a pause of all of it, or an automatic one after access was denied. */
+export function activePauseOf(pauses: readonly Pause[] | undefined, source: string): Pause | undefined {
   const own = pauses?.filter((pause) => pause.source === source);
   return (
     own?.find(({ endpoint, operation }) => endpoint === null && operation === null) ??
@@ -79,15 +79,18 @@ export function holding(pauses: readonly Pause[] | undefined, source: string): P
   );
 }
 
+/** The lag of a source grows and what it waits for passes by time alone, also while nothing runs that would say so. */
+export const SUMMARY_PACE = { atMostEveryMs: 2_000, atLeastEveryMs: 30_000 } as const;
+
 export type Health = "failing" | "missing" | "waiting" | "harvesting" | "behind" | "unscheduled" | "upToDate" | "never";
 
-/** What goes on comes first, then what needs a person. */
+/** Open plans first, then problems that need attention. */
 export function healthOf({ lastPlan, missingWindows, waiting, openPlans, watermark, nextAt }: SourceSummary): Health {
   const isBehind = watermark === null || watermark.lagSeconds > 0;
   if (openPlans > 0) return waiting === null ? "harvesting" : "waiting";
   if (missingWindows > 0) return "missing";
   if (lastPlan === null) return "never";
-  // A failed plan whose gaps were harvested or accepted since has nothing left to tell.
+  // A failed plan does not matter once its gaps were harvested or accepted.
   if (lastPlan.status === "FAILED" && isBehind) return "failing";
   if (watermark === null || !isBehind) return "upToDate";
   // Without a schedule nothing is overdue.
@@ -105,7 +108,7 @@ export const HEALTH_STATES = {
   never: "skipped",
 } as const satisfies Record<Health, State>;
 
-/** Why a source is as it is, for the row of a list; the plan's or the wait's own sentence. */
+/** The reason shown in the row of a source: that of the last plan, or of the wait. */
 export function reasonOf(summary: SourceSummary): string | null {
   const { lastPlan, waiting } = summary;
   const health = healthOf(summary);

@@ -1,5 +1,6 @@
 /** The state of a page of harvest, which is in its address. */
 import { useNavigate } from "@tanstack/react-router";
+import { isInPlace } from "../app/search-values.ts";
 import { type PlanSearch, planRoute, type SourceSearch, sourceRoute } from "./routes.ts";
 
 interface InAddress<Search> {
@@ -13,7 +14,12 @@ export function useSourceSearch(source: string): InAddress<SourceSearch> {
   return {
     search,
     set: (change) =>
-      void navigate({ to: "/harvest/$source", params: { source }, search: { ...search, ...change }, replace: true }),
+      void navigate({
+        to: "/harvest/$source",
+        params: { source },
+        search: { ...search, ...change },
+        replace: isInPlace(search, change, "slice", "record"),
+      }),
   };
 }
 
@@ -27,7 +33,7 @@ export function usePlanSearch(planId: string): InAddress<PlanSearch> {
         to: "/harvest/plans/$planId",
         params: { planId },
         search: { ...search, ...change },
-        replace: true,
+        replace: isInPlace(search, change, "slice"),
       }),
   };
 }

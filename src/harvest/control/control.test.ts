@@ -346,6 +346,14 @@ describe("an endpoint whose access is refused", () => {
       const one = await plan();
       expect(one).toMatchObject({ tasks: { EXECUTING: 1 } });
       expect(JSON.stringify(one.waits)).toContain("They follow when a task of");
+      // Tasks that wait for something else, beyond that answer, keep their reason and its time.
+      const later =
+        "update harvest.ing_task set scheduled_at = $2, wait_reason = $3 where plan_id = $1 and status_code = 'QUEUED'";
+      const tomorrow = new Date(Date.now() + 86_400_000);
+      await database.query(later, [planId, tomorrow, "the quota is used up"]);
+      const [wait] = (await plan()).waits;
+      expect(wait).toMatchObject({ reason: "the quota is used up", until: tomorrow.toISOString() });
+      await database.query(later, [planId, new Date(), null]);
       const ready = (await sliceOf(planId)).filter(({ status }) => status === "READY");
       const causes = await Promise.all(ready.map(async ({ sliceId }) => (await why(planId, sliceId)).causes));
       expect(JSON.stringify(causes)).toContain("the others follow when its source grants access");

@@ -86,7 +86,7 @@ describe("a part in the queue", () => {
     );
     expect(await why(planId, book)).toMatchObject([
       { code: "NO_WORKER" },
-      { code: "GATE", sentence: "It waits for the gate shop: the quota of shop is spent.", until: TIME },
+      { code: "GATE", sentence: "Waiting for rate gate shop: the quota of shop is spent.", until: TIME },
     ]);
     expect(await why(planId, article)).toMatchObject([
       { code: "NO_WORKER" },

@@ -146,7 +146,7 @@ describe("a slice that is divided", () => {
     const causes = await untilCauses(planId, of("book"), "GATE");
     const gate = {
       code: "GATE",
-      sentence: `It waits for the gate ${source}: the source asked for a pause of ${source}.`,
+      sentence: `Waiting for rate gate ${source}: the source asked for a pause of ${source}.`,
       until: expect.stringMatching(/Z$/) as string,
     };
     expect(causes).toMatchObject([gate]);

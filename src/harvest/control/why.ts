@@ -151,7 +151,7 @@ function waitOf(
   cause: (code: Cause["code"], sentence: string, since?: Date | null, until?: Date | null) => Cause,
 ): Cause {
   const reason = wait_reason ?? "it was put off";
-  if (wait_gate !== null) return cause("GATE", `It waits for the gate ${wait_gate}: ${reason}.`, null, scheduled_at);
+  if (wait_gate !== null) return cause("GATE", `Waiting for rate gate ${wait_gate}: ${reason}.`, null, scheduled_at);
   if (failed_tries > 0) return cause("SOURCE_DOWN", `${reason}.`, failing_since, scheduled_at);
   return cause("BACK_OFF", `${reason}.`, null, scheduled_at);
 }

@@ -108,6 +108,15 @@ describe("a definition", () => {
     expect(messagesOf(draft(change))).toContainEqual(expect.stringContaining(message));
   });
 
+  test.each([
+    ["APIKEY", "API_KEY"],
+    ["OAUTH", "OAUTH2"],
+    ["HEADER", "API_KEY"],
+  ])("with what others call %s has one question", (type, meant) => {
+    const [message = ""] = messagesOf(draft({ "endpoints.list.auth.type": type }));
+    expect(message.match(/Did you mean.*/g)).toEqual([`Did you mean \`${meant}\`?`]);
+  });
+
   test.each([[null], [[]], ["text"], [7]])("is an object, not %j", (value) => {
     expect(messagesOf(value)).toEqual([expect.stringContaining("The definition is")]);
   });

@@ -149,7 +149,9 @@ function problemOf(error: ErrorObject): DefinitionProblem {
     error.keyword === "additionalProperties" && error.parentSchema?.["patternProperties"] !== undefined;
   const meant = MEANT[path.slice(-2).join(".")]?.[String(error.data).toUpperCase()];
   if (error.keyword === "enum" && meant !== undefined) {
-    return { path, message: `${complaint(error, subject)} Did you mean \`${meant}\`?` };
+    // What is similar to one of our codes has the question already, and not always with this one.
+    const [sentence] = complaint(error, subject).split(" Did you mean ");
+    return { path, message: `${sentence} Did you mean \`${meant}\`?` };
   }
   return { path, message: isMisnamed ? `${subject} is not acceptable: ${NAME_RULE}.` : complaint(error, subject) };
 }

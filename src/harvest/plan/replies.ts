@@ -183,9 +183,9 @@ function partialWait({ status_code, operation_code, unsliced_from }: PlanRow) {
 }
 
 function waitReply(wait: Wait) {
-  const { wait_reason, tasks, until, pause, partition_key, running, concurrency, is_refused } = wait;
+  const { wait_reason, tasks, until, pause, partition_key, running, concurrency, is_refused, is_due } = wait;
   if (pause !== null) return { reason: `${pause}.`, tasks, until: null };
-  if (is_refused && running >= concurrency) {
+  if (is_refused && running >= concurrency && (wait_reason === null || is_due)) {
     const reason = `They follow when a task of ${partition_key} is answered: its source refused access before.`;
     return { reason, tasks, until: null };
   }

@@ -1,7 +1,7 @@
 /**
  * How BACKFILL and UPDATE make way for HARVEST, in three places:
  *
- * - A claim takes none of their tasks while a harvest of their source runs or is due (store/tasks.ts).
+ * - A claim takes none of their tasks while a harvest of their source runs or is due (store/queue/tasks.ts).
  * - A task of theirs that runs goes back into the queue after the page that is under way, or the count, where it divides a slice.
  * - A quarter of the slots of a process is never theirs, so that a harvest of any source finds one free.
  *

@@ -55,7 +55,7 @@ function isOlder(one: IncomingRecord, other: IncomingRecord): boolean {
   return compareVersions(one.provider_version, other.provider_version) < 0;
 }
 
-/** Only whole numbers, such as `3` or `v3`, say which is newer: `1.10` may be 1.1, and a hash says nothing. So in store/records.ts. */
+/** Only whole numbers, such as `3` or `v3`, say which is newer: `1.10` may be 1.1, and a hash says nothing. So in store/records/records.ts. */
 const VERSION = /^v?(\d{1,18})$/;
 
 function compareVersions(one: string | null, other: string | null): number {

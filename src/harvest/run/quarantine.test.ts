@@ -39,6 +39,30 @@ test("records without an id, with an illegal value or with an unreadable time ar
     { key: "bad-kind", code: "ILLEGAL_VALUE", expression: "$.kind", fragment: expect.stringContaining("brick") },
     { key: "bad-time", code: "BAD_TIME", expression: "$.updated", fragment: expect.stringContaining("yesterday") },
   ]);
+  const read = async (query: string) =>
+    (await harvests.api.get(`/api/v1/harvest/quarantine${query.replace("?", `?source=${source}&`)}`)).body;
+  const groups = [
+    { endpoint: "items", code: "BAD_TIME", expression: "$.updated", records: 1 },
+    { endpoint: "items", code: "ILLEGAL_VALUE", expression: "$.kind", records: 1 },
+    { endpoint: "items", code: "MISSING_ID", expression: "$.id", records: 1 },
+  ];
+  expect(await read("/groups?")).toMatchObject({ items: groups });
+  expect(await read("?code=BAD_TIME&expression=%24.updated")).toMatchObject({
+    items: [{ key: "bad-time" }],
+    next: null,
+  });
+  expect(await read("?code=BAD_TIME&expression=")).toMatchObject({ items: [] });
+  // What has come since is in no group, and each id counts once.
+  harvests.server.on(source, () => ({ body: { total: 2, items: [{ ...second, id: "bad-kind" }, items[0]] } }));
+  await harvests.harvest(source);
+  await database.query(
+    `insert into harvest.quarantine (endpoint_id, plan_month, slice_id, generation, batch_no, item_key, reason_code, reason, expression, fragment)
+     select endpoint_id, plan_month, slice_id, generation, batch_no, item_key, reason_code, 'the newest', expression, fragment
+     from harvest.quarantine where item_key = 'bad-time'`,
+  );
+  expect(await read("/groups?")).toMatchObject({ items: [{ ...groups[0], reason: "the newest" }, groups[2]] });
+  expect(await read("?open=true&code=ILLEGAL_VALUE")).toMatchObject({ items: [], next: null });
+  expect(await read("?code=ILLEGAL_VALUE")).toMatchObject({ items: [{ key: "bad-kind", resolved: true }] });
 });
 
 test("an id that is listed but not answered is asked for once more, alone, and again with the next explicit window", async () => {

@@ -5,12 +5,15 @@ import { openRecordingDb, planForValues, type RecordingDb } from "../../../test/
 import type { Db } from "../../kernel/data/db.ts";
 import { actor, usePlanner } from "../plan/planner.fixture.ts";
 import { coverOf, namespacesOf } from "../store/cursors/coverage.ts";
+import { gapSlices, sliceSums } from "../store/plans/plan-reads.ts";
 import { runsOfPlan, runsOfTasks, tasksOfSlice } from "../store/queue/task-reads.ts";
 import { failuresOf, newestRunAt, paceOf, parkedOf } from "../store/sources/pace.ts";
 import { limitsOf, listSummaries, watermarksOf } from "../store/sources/source-reads.ts";
 
 const PLANS = 300;
 const SLICES_EACH = 100;
+/** Of the cancelled plan. */
+const FAILED_SLICES = 3;
 /** Several times the measured numbers. A scan of the slices, tasks or runs reads 1,000 and more. */
 const PAGES_MAX = 150;
 const WINDOW = { from: "2026-08-01", to: "2026-08-02" };
@@ -60,6 +63,30 @@ async function addHistory(source: string): Promise<void> {
   );
 }
 
+/** A plan whose slices had failed before it was cancelled: over the last hours of the history, which are complete, and one that is not. */
+async function addCancelled(source: string): Promise<string> {
+  const planId = "00000000-0000-7000-9000-000000000000";
+  await database.query(
+    `with made as (
+       insert into harvest.ing_plan (plan_id, schedule_instance_id, provenance_code, endpoint_id, endpoint_name, operation_code,
+         window_from, window_to, plan_strategy, spec_fingerprint, expr_proto_hash, namespace_scope_code, namespace_key, priority,
+         planned_at, plan_month, status_code, created_at, ended_at)
+       select $2::uuid, p.schedule_instance_id, p.provenance_code, p.endpoint_id,
+         p.endpoint_name, p.operation_code, p.window_from, p.window_to, 'TIME', p.spec_fingerprint, '', p.namespace_scope_code,
+         p.namespace_key, 100, now(), p.plan_month, 'CANCELLED', now(), now()
+       from harvest.ing_plan p where p.provenance_code = $1 order by p.plan_id desc limit 1
+       returning *
+     )
+     insert into harvest.ing_plan_slice (plan_id, slice_no, provenance_code, endpoint_id, operation_code, namespace_scope_code,
+       namespace_key, window_from, window_to, slice_spec, slice_signature_hash, expr_hash, expr_snapshot, status_code, ended_at, reason)
+     select plan_id, n, provenance_code, endpoint_id, operation_code, namespace_scope_code, namespace_key,
+       window_from + make_interval(hours => n - $3), window_from + make_interval(hours => n + 1 - $3), '{}', n::text, '', '{}', 'FAILED', now(), 'no'
+     from made, generate_series(1, $3::int + 1) n`,
+    [source, planId, FAILED_SLICES],
+  );
+  return planId;
+}
+
 test("health, pace, coverage and runs of a plan go by the index", async () => {
   await planning.addSource("src");
   const { planId } = await planning.planner.create({ source: "src", operation: "HARVEST", window: WINDOW }, actor);
@@ -75,6 +102,7 @@ test("health, pace, coverage and runs of a plan go by the index", async () => {
      values ($1, 1, 'src', 'HARVEST', 'FAILED', 'no', now())`,
     [task.task_id],
   );
+  const cancelled = await addCancelled("src");
   await database.query(
     `insert into harvest.ing_cursor (provenance_code, operation_code, cursor_key, namespace_scope_code, namespace_key,
        cursor_type_code, cursor_value, normalized_instant, plan_id, slice_id, generation, expr_hash)
@@ -116,13 +144,17 @@ test("health, pace, coverage and runs of a plan go by the index", async () => {
     ],
     10,
   );
-  expect(cover.map(({ kind }) => kind)).toEqual(["complete", "open"]);
+  expect(cover.map(({ kind }) => kind)).toEqual(["complete", "open", "gap"]);
   expect(await tasksOfSlice(reading, task.slice_id, 10)).toHaveLength(1);
   expect(await runsOfTasks(reading, [task.task_id], 10)).toHaveLength(1);
   const large = "00000000-0000-7000-8000-000000000007";
   expect(await runsOfPlan(reading, large, { taskId: "9223372036854775807", attempt: 0 }, 10)).toHaveLength(10);
 
-  expect(calls.size).toBe(13);
+  const sums = await sliceSums(reading, cancelled);
+  expect(sums).toMatchObject([{ status_code: "FAILED", slices: FAILED_SLICES + 1, gaps: 1 }]);
+  expect(await gapSlices(reading, cancelled, 10)).toMatchObject([{ slice_no: FAILED_SLICES + 1 }]);
+
+  expect(calls.size).toBe(15);
   for (const name of calls.keys()) {
     const { pages, indexes } = await explainLast(name);
     expect(pages, `pages of ${name} by ${indexes.join()}`).toBeLessThan(PAGES_MAX);

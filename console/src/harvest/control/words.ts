@@ -1,4 +1,4 @@
-/** Texts of what a person does to harvests: pauses, cancelled slices, cursors that are sent back, the connection check; and why a slice does not finish. */
+/** Texts of harvest control: pause, cancel, rewind, connection check, and why a slice is not finished. */
 import { words } from "../../words/table.ts";
 
 export const controlWords = words(
@@ -17,7 +17,7 @@ export const controlWords = words(
     UPDATE: "update known records",
     paused: "paused",
     pausedBy: (by: string) => `by ${by}`,
-    pausedByMillrace: "by Millrace, access is refused",
+    pausedByMillrace: "by Millrace: access denied",
     resume: "Resume",
     sourcePaused: "Paused.",
     sourceResumed: "Resumed.",
@@ -26,7 +26,7 @@ export const controlWords = words(
     checkExplained: "Requests one small page and stores nothing.",
     checking: "Checking",
     checkAgain: "Check again",
-    ok: "ok",
+    ok: "OK",
     warn: "warning",
     fail: "failed",
     address: "Address",
@@ -43,7 +43,7 @@ export const controlWords = words(
     cancelExplained:
       "The slice and its task end, and what a worker is still fetching is not stored. If the slice was split, all of its parts are cancelled. The rest of the plan continues and ends as failed; the next incremental plan takes the window again.",
     keepIt: "Keep it",
-    sliceCancelled: "The slice is cancelled.",
+    sliceCancelled: "Slice cancelled.",
     why: "Why it is not finished",
     since: "since",
     until: "until",
@@ -56,12 +56,12 @@ export const controlWords = words(
     preview: "Preview",
     wouldRewind: (from: string, to: string, slices: number, slicesText: string) =>
       `From ${from} back to ${to}: ${slicesText} complete ${slices === 1 ? "slice" : "slices"} will be harvested again.`,
-    rewound: (to: string) => `The cursor is back at ${to}.`,
+    rewound: (to: string) => `Cursor moved back to ${to}.`,
   },
   {
     pauseSource: "暂停",
     pauseTitle: (source) => `暂停 ${source}`,
-    pauseExplained: "不再启动它的任务，定时也不触发。运行在当前页之后结束，恢复后从下一页继续。",
+    pauseExplained: "不再启动它的任务，也不触发定时调度。运行在当前页之后停止，恢复后从下一页继续。",
     pauseReason: "原因（供看到暂停的人参考）",
     endpoint: "端点",
     allEndpoints: "所有端点",
@@ -72,7 +72,7 @@ export const controlWords = words(
     UPDATE: "更新已有记录",
     paused: "已暂停",
     pausedBy: (by) => `操作者 ${by}`,
-    pausedByMillrace: "由 Millrace 暂停，访问被拒绝",
+    pausedByMillrace: "由 Millrace 暂停：访问被拒绝",
     resume: "恢复",
     sourcePaused: "已暂停。",
     sourceResumed: "已恢复。",
@@ -96,7 +96,7 @@ export const controlWords = words(
     cancelTask: "取消任务",
     cancelTaskTitle: "取消此任务？",
     cancelExplained:
-      "切片与其任务一起结束，正在获取的内容不会提交。分段会与其所属的整个切片一起取消。计划的其余部分继续，最后以失败结束；下一个增量计划会重新包含该窗口。",
+      "切片与其任务立即结束，正在获取的内容不会存储。如果切片已拆分，其所有部分都会取消。计划的其余部分继续，最后以失败结束；下一个增量计划会重新包含该窗口。",
     keepIt: "保留",
     sliceCancelled: "切片已取消。",
     why: "为什么没有完成",

@@ -19,7 +19,7 @@ import styles from "../harvest.module.css";
 import { planWords } from "../plan-words.ts";
 import { useSourceSearch } from "../use-search.ts";
 import { useWindowText, WindowText } from "../WindowText.tsx";
-import { asked, endpointsOf, type WindowKind, windowKindOf } from "./asked.ts";
+import { endpointsOf, planRequestOf, type WindowKind, windowKindOf } from "./plan-request.ts";
 import { divisionText, estimateText, expectedText, ladderText, partText } from "./sizes.ts";
 
 /** Of slices by id. */
@@ -43,7 +43,7 @@ function PlanForm({ source }: { source: Source }) {
   const declared = endpoints.find(({ name }) => name === endpoint)?.params ?? [];
   const kind = windowKindOf(search);
   const hasWindow = search.plans !== "UPDATE";
-  const body = asked(source.source, endpoint, search, params, ids);
+  const body = planRequestOf(source.source, endpoint, search, params, ids);
   const setKind = (next: WindowKind) =>
     set({
       last: next === "last" ? "P3D" : undefined,

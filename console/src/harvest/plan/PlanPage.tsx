@@ -15,11 +15,11 @@ import { useFormats } from "../../parts/times/time.ts";
 import { useWords } from "../../words/words.ts";
 import { type PlanDetail, paths } from "../api.ts";
 import { PausedMark, PauseList } from "../control/Pauses.tsx";
+import { Elapsed } from "../Elapsed.tsx";
 import styles from "../harvest.module.css";
 import { planWords } from "../plan-words.ts";
 import { planRoute } from "../routes.ts";
 import { PLAN_STATES } from "../states.ts";
-import { Took } from "../Took.tsx";
 import { usePlanSearch } from "../use-search.ts";
 import { WindowText } from "../WindowText.tsx";
 import { harvestWords } from "../words.ts";
@@ -72,6 +72,7 @@ function PlanPageOf({ planId }: { planId: string }) {
             <SliceDrawer
               key={slice}
               planId={planId}
+              plan={plan}
               sliceId={slice}
               openRun={run}
               onRun={(next) => set({ run: next })}
@@ -88,6 +89,7 @@ function PlanPageOf({ planId }: { planId: string }) {
         <TimeLine planId={planId} selected={slice} onOpen={(next, of) => set({ slice: next, run: of })} />
         <SliceList
           planId={planId}
+          counts={plan?.slices}
           status={status}
           selected={slice}
           onStatus={(next) => set({ status: next })}
@@ -114,7 +116,7 @@ function Facts({ plan }: { plan: PlanDetail }) {
         </span>
         <Time at={createdAt} />
         <span>
-          <Took from={createdAt} to={endedAt} />
+          <Elapsed from={createdAt} to={endedAt} />
         </span>
         <code>{plan.planId}</code>
       </div>

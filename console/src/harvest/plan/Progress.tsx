@@ -7,6 +7,7 @@ import { useWords } from "../../words/words.ts";
 import type { PlanDetail, SliceStatus } from "../api.ts";
 import styles from "../harvest.module.css";
 import { planWords } from "../plan-words.ts";
+import { QuarantineLink } from "../source/QuarantineLink.tsx";
 import { SLICE_STATES } from "../states.ts";
 import { useEdgeText, WindowText } from "../WindowText.tsx";
 
@@ -88,18 +89,18 @@ function Divided({ plan: { planId, divided } }: { plan: PlanDetail }) {
 }
 
 /** What was announced, and what became of it; then what the records did. */
-function Reconciliation({ plan: { reconciliation: sums } }: { plan: PlanDetail }) {
+function Reconciliation({ plan: { source, endpoint, reconciliation: sums } }: { plan: PlanDetail }) {
   const text = useWords(planWords);
   const { number } = useFormats();
   const { expected, received, quarantined, missing } = sums;
-  const notCome = expected === null ? 0 : Math.max(0, expected - received - quarantined - missing);
-  const came = [
+  const notReceived = expected === null ? 0 : Math.max(0, expected - received - quarantined - missing);
+  const recordCounts = [
     [text.received, received],
     [text.quarantined, quarantined],
     [text.missing, missing],
-    [text.notCome, notCome],
+    [text.notReceived, notReceived],
   ] as const;
-  const did = [
+  const changeCounts = [
     [text.inserted, sums.inserted],
     [text.updated, sums.updated],
     [text.unchanged, sums.unchanged],
@@ -112,8 +113,16 @@ function Reconciliation({ plan: { reconciliation: sums } }: { plan: PlanDetail }
     parts
       .filter(([, count], index) => index === 0 || count > 0)
       .map(([name, count]) => (
-        <span key={name} data-bad={(name === text.notCome || name === text.gaps) && count > 0 ? true : undefined}>
-          {name} <b>{number(count)}</b>
+        <span key={name} data-bad={(name === text.notReceived || name === text.gaps) && count > 0 ? true : undefined}>
+          {name === text.quarantined ? (
+            <QuarantineLink source={source} endpoint={endpoint}>
+              {name} <b>{number(count)}</b>
+            </QuarantineLink>
+          ) : (
+            <>
+              {name} <b>{number(count)}</b>
+            </>
+          )}
         </span>
       ));
   return (
@@ -129,9 +138,9 @@ function Reconciliation({ plan: { reconciliation: sums } }: { plan: PlanDetail }
           )}
         </span>
         <span aria-hidden="true">=</span>
-        {shown(came)}
+        {shown(recordCounts)}
       </p>
-      <p>{shown(did)}</p>
+      <p>{shown(changeCounts)}</p>
     </section>
   );
 }

@@ -12,13 +12,15 @@ import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { AcceptGap } from "../AcceptGap.tsx";
-import { type Batch, type Listed, paths, type Run, type SliceDetail, type Task } from "../api.ts";
+import { type Batch, type Listed, type PlanDetail, paths, type Run, type SliceDetail, type Task } from "../api.ts";
 import { CancelSlice, CancelTask } from "../control/CancelSlice.tsx";
 import { Why } from "../control/Why.tsx";
+import { Elapsed } from "../Elapsed.tsx";
+import { HarvestAgain } from "../HarvestAgain.tsx";
 import styles from "../harvest.module.css";
 import { planWords } from "../plan-words.ts";
+import { QuarantineLink } from "../source/QuarantineLink.tsx";
 import { RUN_STATES, sliceState, TASK_STATES } from "../states.ts";
-import { Took } from "../Took.tsx";
 import { WindowText } from "../WindowText.tsx";
 import { sliceWord } from "./SliceList.tsx";
 import { expectedText, partText } from "./sizes.ts";
@@ -27,13 +29,15 @@ const BATCHES = 100;
 
 interface SliceDrawerProps {
   planId: string;
+  /** Undefined while it is fetched. */
+  plan: PlanDetail | undefined;
   sliceId: number;
   openRun: number | undefined;
   onRun(runId: number | undefined): void;
   onClose(): void;
 }
 
-export function SliceDrawer({ planId, sliceId, openRun, onRun, onClose }: SliceDrawerProps) {
+export function SliceDrawer({ planId, plan, sliceId, openRun, onRun, onClose }: SliceDrawerProps) {
   const text = useWords(planWords);
   const result = useLive<SliceDetail>(paths.slice(planId, sliceId), [{ kind: "plan", id: planId }]);
   const title = text.sliceTitle(result.data?.number, sliceId);
@@ -42,7 +46,7 @@ export function SliceDrawer({ planId, sliceId, openRun, onRun, onClose }: SliceD
       <Loaded result={result}>
         {(slice) => (
           <>
-            <SliceFacts planId={planId} slice={slice} />
+            <SliceFacts planId={planId} plan={plan} slice={slice} />
             {slice.tasks.map((task) => (
               <TaskSection key={task.taskId} task={task} openRun={openRun} onRun={onRun} planId={planId} />
             ))}
@@ -53,7 +57,7 @@ export function SliceDrawer({ planId, sliceId, openRun, onRun, onClose }: SliceD
   );
 }
 
-function SliceFacts({ planId, slice }: { planId: string; slice: SliceDetail }) {
+function SliceFacts({ planId, plan, slice }: Pick<SliceDrawerProps, "planId" | "plan"> & { slice: SliceDetail }) {
   const text = useWords(planWords);
   const { number } = useFormats();
   const { status, reason, accepted, expected, estimate, part, received, parentSliceId, sliceId } = slice;
@@ -74,7 +78,14 @@ function SliceFacts({ planId, slice }: { planId: string; slice: SliceDetail }) {
           [text.records, expected === null ? number(received) : text.recordsOf(number(received), number(expected))],
           [text.part, part && partText(text, part)],
           [text.expectedRecords, estimate && expectedText(text, number, estimate)],
-          [text.quarantined, slice.quarantined > 0 ? number(slice.quarantined) : null],
+          [
+            text.quarantined,
+            slice.quarantined > 0 && plan && (
+              <QuarantineLink key="quarantined" {...plan}>
+                {number(slice.quarantined)}
+              </QuarantineLink>
+            ),
+          ],
           [text.missing, slice.missing > 0 ? number(slice.missing) : null],
           [text.pages, number(slice.batches)],
           [text.restarts, number(slice.generation)],
@@ -101,6 +112,7 @@ function SliceFacts({ planId, slice }: { planId: string; slice: SliceDetail }) {
           <CancelSlice planId={planId} sliceId={sliceId} />
         </div>
       )}
+      {isGap && plan && <HarvestAgain {...plan} window={slice.window} />}
       {isGap && <AcceptGap planId={planId} sliceId={sliceId} />}
     </>
   );
@@ -164,7 +176,7 @@ function RunItem({ planId, run, isOpen, onRun }: RunItemProps) {
         <StateMark state={RUN_STATES[status]} label={text[`run${status}`]} />
         <b>{text.run(attempt)}</b>
         <span className={styles.soft}>
-          <Time at={startedAt} /> <Took from={startedAt} to={endedAt} />
+          <Time at={startedAt} /> <Elapsed from={startedAt} to={endedAt} />
         </span>
       </button>
       {error !== null && <p className={status === "FAILED" ? styles.error : styles.soft}>{error}</p>}

@@ -1,4 +1,5 @@
 /** The slices of a plan with their state, their counts and why they are not complete. */
+import { Link } from "@tanstack/react-router";
 import { onEndOf, useLiveList } from "../../api/live.ts";
 import { Select } from "../../parts/controls/Select.tsx";
 import { type Column, DataList } from "../../parts/page/DataList.tsx";
@@ -7,11 +8,11 @@ import { StateMark } from "../../parts/states/StateMark.tsx";
 import { type Formats, useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
-import { type Listed, paths, type Slice, type SliceStatus } from "../api.ts";
+import { type Listed, type PlanDetail, paths, type Slice, type SliceStatus } from "../api.ts";
+import { Elapsed } from "../Elapsed.tsx";
 import styles from "../harvest.module.css";
 import { planWords } from "../plan-words.ts";
-import { sliceState } from "../states.ts";
-import { Took } from "../Took.tsx";
+import { SLICE_STATES, sliceState } from "../states.ts";
 import { WindowText } from "../WindowText.tsx";
 import { estimateText, partText } from "./sizes.ts";
 
@@ -25,15 +26,20 @@ const STATUSES = [
   "CANCELLED",
 ] as const satisfies readonly SliceStatus[];
 
+/** What somebody looks for in a plan that is not complete. */
+const FAILED = ["FAILED", "INCOMPLETE"] as const satisfies readonly SliceStatus[];
+
 interface SliceListProps {
   planId: string;
+  /** How many slices are in each state. */
+  counts: PlanDetail["slices"] | undefined;
   status: string | undefined;
   selected: number | undefined;
   onStatus(status: string | undefined): void;
   onOpen(sliceId: number): void;
 }
 
-export function SliceList({ planId, status, selected, onStatus, onOpen }: SliceListProps) {
+export function SliceList({ planId, counts, status, selected, onStatus, onOpen }: SliceListProps) {
   const text = useWords(planWords);
   const shared = useWords(common);
   const formats = useFormats();
@@ -46,13 +52,17 @@ export function SliceList({ planId, status, selected, onStatus, onOpen }: SliceL
     <Panel
       title={text.slices}
       aside={
-        <Select
-          label={shared.state}
-          isLabelHidden
-          value={status ?? ""}
-          options={[["", text.allStates], ...STATUSES.map((one) => [one, text[one]] as const)]}
-          onChange={(next) => onStatus(next || undefined)}
-        />
+        <>
+          {status === undefined &&
+            FAILED.map((one) => <FailedLink key={one} planId={planId} status={one} count={counts?.[one] ?? 0} />)}
+          <Select
+            label={shared.state}
+            isLabelHidden
+            value={status ?? ""}
+            options={[["", text.allStates], ...STATUSES.map((one) => [one, text[one]] as const)]}
+            onChange={(next) => onStatus(next || undefined)}
+          />
+        </>
       }
     >
       <Loaded result={result}>
@@ -66,11 +76,24 @@ export function SliceList({ planId, status, selected, onStatus, onOpen }: SliceL
             selected={selected === undefined ? undefined : String(selected)}
             onOpen={({ sliceId }) => onOpen(sliceId)}
             onEnd={onEndOf(result)}
-            empty={status === undefined ? text.noSlices : shared.noMatch}
+            empty={text.noSlices}
+            {...(status !== undefined && { onClear: () => onStatus(undefined) })}
           />
         )}
       </Loaded>
     </Panel>
+  );
+}
+
+/** The list is in the order of time, so a failed slice may be far down. */
+function FailedLink({ planId, status, count }: { planId: string; status: (typeof FAILED)[number]; count: number }) {
+  const text = useWords(planWords);
+  const { number } = useFormats();
+  if (count === 0) return null;
+  return (
+    <Link to="/harvest/plans/$planId" params={{ planId }} search={{ status }} replace>
+      <StateMark state={SLICE_STATES[status]} label={text.showOnly(number(count), text[status])} />
+    </Link>
   );
 }
 
@@ -144,7 +167,7 @@ function columnsOf(
       width: "76px",
       align: "end",
       wideOnly: true,
-      cell: ({ createdAt, endedAt }) => <Took from={createdAt} to={endedAt} />,
+      cell: ({ createdAt, endedAt }) => <Elapsed from={createdAt} to={endedAt} />,
     },
     {
       name: "reason",

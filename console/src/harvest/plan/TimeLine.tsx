@@ -1,5 +1,5 @@
-/** The runs of a plan by time, with failures marked; a click opens the slice of a run. */
-import { useMemo } from "react";
+/** The runs of a plan by time, with failures marked; one opens its slice. The arrow keys move between them. */
+import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import { useLive } from "../../api/live.ts";
 import { Empty, Loaded, Panel } from "../../parts/page/Page.tsx";
 import { GLYPHS } from "../../parts/states/state.ts";
@@ -69,16 +69,27 @@ function Bars({ runs, selected, onOpen, nowMs }: LanesProps & { nowMs: number })
     Math.min(...spans.map(({ fromMs }) => fromMs)),
     Math.max(...spans.map(({ toMs }) => toMs)),
   ];
+  // The one that Tab reaches; at first the newest.
+  const [active, setActive] = useState<number>();
+  const field = useRef<HTMLDivElement>(null);
+  const found = bars.findIndex(({ item }) => item.run.runId === active);
+  const at = found < 0 ? bars.length - 1 : found;
+  const onKey = (event: KeyboardEvent) => {
+    const steps: Partial<Record<string, number>> = {
+      ArrowLeft: -1,
+      ArrowRight: 1,
+      Home: -bars.length,
+      End: bars.length,
+    };
+    const by = steps[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    const next = bars[Math.min(Math.max(at + by, 0), bars.length - 1)];
+    field.current?.querySelector<HTMLElement>(`[data-run="${next?.item.run.runId}"]`)?.focus();
+  };
   return (
     <figure className={styles.timeLine} aria-label={text.timeLineOf}>
-      <div
-        className={styles.lanes}
-        style={{ height: lanes * LANE_PX }}
-        onClick={({ target }) => {
-          const { slice, run } = (target as HTMLElement).dataset;
-          if (slice !== undefined && run !== undefined) onOpen(Number(slice), Number(run));
-        }}
-      >
+      <div className={styles.lanes} style={{ height: lanes * LANE_PX }} ref={field} onKeyDown={onKey}>
         {folds.map(({ left, width, ms }) => (
           <span
             key={left}
@@ -87,22 +98,26 @@ function Bars({ runs, selected, onOpen, nowMs }: LanesProps & { nowMs: number })
             title={text.folded(durationText(ms))}
           />
         ))}
-        {bars.map(({ item: { run, fromMs, toMs }, lane, left, width }) => {
+        {bars.map(({ item: { run, fromMs, toMs }, lane, left, width }, index) => {
           const state = RUN_STATES[run.status];
           const label = text.runText(run.slice, run.attempt, text[`run${run.status}`], durationText(toMs - fromMs));
           return (
-            <span
+            <button
               key={run.runId}
+              type="button"
               className={styles.run}
               data-state={state}
-              data-slice={run.sliceId}
               data-run={run.runId}
               data-selected={run.sliceId === selected || undefined}
               title={run.error === null ? label : `${label}. ${run.error}`}
+              aria-label={label}
+              tabIndex={index === at ? 0 : -1}
+              onFocus={() => setActive(run.runId)}
+              onClick={() => onOpen(run.sliceId, run.runId)}
               style={{ left: percent(left), width: percent(width), top: lane * LANE_PX }}
             >
               {run.status === "FAILED" && GLYPHS.failed}
-            </span>
+            </button>
           );
         })}
       </div>

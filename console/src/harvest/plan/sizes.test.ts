@@ -10,7 +10,7 @@ test("an estimate says that it is one, and by what", () => {
   expect(estimateText(text, number, null)).toBe("");
   expect(estimateText(text, number, { records: 1_200, basis: "TOTAL" })).toBe("1,200");
   expect(expectedText(text, number, { records: 1_200, basis: "SAMPLE" })).toBe(
-    "about 1,200 records, by the first page",
+    "about 1,200 records, from the first page",
   );
 });
 
@@ -32,13 +32,13 @@ test("a division says what divides the window, and into what", () => {
     { name: "kind article", records: null },
   ];
   expect(divisionText(text, number, { by: "kind", parts: 2, first, isKnown: true })).toBe(
-    "divided by kind into 2 parts before: kind book: 15; kind article",
+    "previously divided by kind into 2 parts: kind book: 15; kind article",
   );
   expect(divisionText(text, number, { by: "TIME", parts: 4, first: [], isKnown: false })).toMatch(
     /^divided by time into at least 4 parts/,
   );
   expect(divisionText(text, number, { by: "NONE", parts: 0, first: [], isKnown: false })).toContain(
-    "nothing divides it",
+    "cannot be divided",
   );
   expect(ladderText(text, { name: "kind", type: "VALUES", kind: "list", parts: ["kind book"], count: 3 })).toBe(
     "kind, 3 parts: kind book",

@@ -20,10 +20,14 @@ import { harvestWords } from "../words.ts";
 import { type GateReason, reasonsOf } from "./gate-reasons.ts";
 import { rateText } from "./rate-text.ts";
 
+const AGAIN_MS = 10_000;
+
 export function GatesTab({ source }: { source: string }) {
   const text = useWords(harvestWords);
-  // Counts of gates change without hints; those of plans come with every page of a run.
-  const result = useLive<{ items: readonly Gate[] }>(paths.gates(source), [{ kind: "gate" }, { kind: "plan" }]);
+  // Counts of gates change without hints; those of plans come with every page of a run, but not while all of them wait.
+  const result = useLive<{ items: readonly Gate[] }>(paths.gates(source), [{ kind: "gate" }, { kind: "plan" }], {
+    atLeastEveryMs: AGAIN_MS,
+  });
   return (
     <Loaded result={result}>
       {({ items }) =>

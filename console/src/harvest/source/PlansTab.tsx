@@ -10,10 +10,10 @@ import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { type Listed, type Operation, type Plan, type PlanStatus, paths } from "../api.ts";
 import { PausedMark } from "../control/Pauses.tsx";
+import { Elapsed } from "../Elapsed.tsx";
 import styles from "../harvest.module.css";
 import { planWords } from "../plan-words.ts";
 import { PLAN_STATES } from "../states.ts";
-import { Took } from "../Took.tsx";
 import { useSourceSearch } from "../use-search.ts";
 import { WindowText } from "../WindowText.tsx";
 import { harvestWords } from "../words.ts";
@@ -55,7 +55,8 @@ export function PlansTab({ source }: { source: string }) {
               live={result.live}
               onOpen={({ planId }) => void navigate({ to: "/harvest/plans/$planId", params: { planId } })}
               onEnd={onEndOf(result)}
-              empty={status === undefined ? text.noPlans : shared.noMatch}
+              empty={text.noPlans}
+              {...(status !== undefined && { onClear: () => set({ status: undefined }) })}
             />
           )}
         </Loaded>
@@ -125,7 +126,7 @@ function columnsOf(
       width: "80px",
       align: "end",
       wideOnly: true,
-      cell: ({ createdAt, endedAt }) => <Took from={createdAt} to={endedAt} />,
+      cell: ({ createdAt, endedAt }) => <Elapsed from={createdAt} to={endedAt} />,
     },
   ];
 }

@@ -1,4 +1,4 @@
-/** Where the time of a source goes, as a sentence and as shares. */
+/** Run time of a source by cause, as shares and as a verdict. */
 import type { Pace } from "../api.ts";
 
 export interface Shares {
@@ -7,7 +7,7 @@ export interface Shares {
   own: number;
 }
 
-/** Of the time of all runs. The parts overlap a little, because a page is asked for while the one before it is stored. */
+/** Shares of total run time. They overlap slightly: a page is requested while the previous one is stored. */
 export function sharesOf({ busyMs, waitMs, answerMs }: Pick<Pace, "busyMs" | "waitMs" | "answerMs">): Shares {
   const whole = Math.max(busyMs, waitMs + answerMs);
   if (whole <= 0) return { wait: 0, answer: 0, own: 0 };
@@ -17,7 +17,7 @@ export function sharesOf({ busyMs, waitMs, answerMs }: Pick<Pace, "busyMs" | "wa
 
 export type Cause = "none" | "throttled" | "gate" | "source" | "own";
 
-/** What slows a source down most. Refusals come first: they say that the limit is the source's. */
+/** The main cause of slowness. 429 responses come first: they show that the source is the limit. */
 export function causeOf(pace: Pick<Pace, "runs" | "requests" | "throttled" | "busyMs" | "waitMs" | "answerMs">): Cause {
   if (pace.runs === 0) return "none";
   if (pace.throttled > 0 && pace.throttled >= pace.requests / 20) return "throttled";

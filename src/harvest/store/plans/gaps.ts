@@ -13,18 +13,31 @@ export function isGap(slice: string): string {
 }
 
 /**
+ * Complete slices `d` of the namespace of `slice` that overlap its window. `maxWindowMs` is that of its definition: a slice that reaches into
+ * the window from further back than twice as much does not exist, and without that bound the index is read from the first slice on.
+ */
+export function completeOver(slice: string, maxWindowMs: string): string {
+  return `harvest.ing_plan_slice d
+       where d.endpoint_id = ${slice}.endpoint_id and d.operation_code = ${slice}.operation_code
+         and d.namespace_scope_code = ${slice}.namespace_scope_code and d.namespace_key = ${slice}.namespace_key
+         and d.window_from >= ${slice}.window_from - make_interval(secs => 2 * coalesce(${maxWindowMs}, 0) / 1000)
+         and d.window_from < ${slice}.window_to and d.window_to > ${slice}.window_from and d.status_code = 'COMPLETE'`;
+}
+
+/** Of a row `n` of `snapshot`. */
+export const MAX_WINDOW_MS = "(n.snapshot #>> '{spec,window,maxWindowMs}')::float8";
+
+/**
  * The same for what plans and time lines show: a slice that had failed before its plan was cancelled is none where the window is complete,
  * by an earlier plan or a later one. Nothing is missing there, and after a rewind the next plan takes the window.
  */
 export function isShownGap(slice: string): string {
-  const isComplete = `(
-         select coalesce(range_agg(tstzrange(d.window_from, d.window_to)) @> tstzrange(${slice}.window_from, ${slice}.window_to), false)
-         from harvest.ing_plan_slice d
-         where d.endpoint_id = ${slice}.endpoint_id and d.operation_code = ${slice}.operation_code
-           and d.namespace_scope_code = ${slice}.namespace_scope_code and d.namespace_key = ${slice}.namespace_key
-           and d.window_from < ${slice}.window_to and d.window_to > ${slice}.window_from and d.status_code = 'COMPLETE')`;
-  return `${isGap(slice)} and (${slice}.accepted_at is not null or not (
-       exists (select from harvest.ing_plan o where o.plan_id = ${slice}.plan_id and o.status_code = 'CANCELLED') and ${isComplete}))`;
+  const isComplete = `(select coalesce(range_agg(tstzrange(d.window_from, d.window_to)) @> tstzrange(${slice}.window_from, ${slice}.window_to), false)
+       from ${completeOver(slice, MAX_WINDOW_MS)})`;
+  // `offset 0` keeps the lookup of one plan: otherwise all cancelled ones may be read.
+  return `${isGap(slice)} and (${slice}.accepted_at is not null or not exists (
+       select from harvest.ing_plan o join harvest.snapshot n on n.spec_fingerprint = o.spec_fingerprint
+       where o.plan_id = ${slice}.plan_id and o.status_code = 'CANCELLED' and ${isComplete} offset 0))`;
 }
 
 /** A slice with what an advance of its watermark needs. */

@@ -146,6 +146,8 @@ export interface Wait {
   wait_reason: string | null;
   tasks: number;
   until: Date;
+  /** `until` has passed. */
+  is_due: boolean;
   partition_key: string;
   /** Why they are held back: a person or Millrace has paused them. */
   pause: string | null;
@@ -157,7 +159,7 @@ export interface Wait {
 }
 const WAITS = statement<Wait>(
   "harvest.task.waits",
-  `select w.*, ${concurrencyNow("p")} as concurrency, p.is_refused, ${pauseReasonOf("w.partition_key")} as pause, (select count(*)::int4 from harvest.ing_task t
+  `select w.*, w.until <= now() as is_due, ${concurrencyNow("p")} as concurrency, p.is_refused, ${pauseReasonOf("w.partition_key")} as pause, (select count(*)::int4 from harvest.ing_task t
                                where t.partition_key = w.partition_key and t.status_code = 'EXECUTING') as running
    from (select wait_reason, partition_key, count(*)::int4 as tasks, min(scheduled_at) as until from harvest.ing_task
          where plan_id = $1 and status_code = 'QUEUED' group by wait_reason, partition_key order by 3 desc limit $2) w

@@ -3,6 +3,7 @@ import { afterAll, beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../../../../test/database.ts";
 import { openRecordingDb, type RecordingDb } from "../../../../test/plans.ts";
 import { makeSource, type TestSlice, type TestSource } from "../../landing/windows.fixture.ts";
+import { quarantinedOf, quarantineGroups } from "../../quarantine.ts";
 import { closeDecided, newlyQuarantined, quarantinedKeys } from "./quarantine-signals.ts";
 
 const IDS = 12_000;
@@ -109,4 +110,17 @@ test("are found without reading what the present expression has read, however mu
     expect(nodes, name).not.toContain("Seq Scan");
     expect(pages, name).toBeLessThan(PAGES_MAX);
   }
+});
+
+test("are listed and counted from the newest on, and only so many rows are looked at", async () => {
+  await quarantine(old, "old", "true");
+  expect(await quarantineGroups(database.db, source.source)).toMatchObject({ items: [{ records: 10_000 }], cut: true });
+  const listed = (code: string, before?: string) =>
+    quarantinedOf(database.db, source.endpointId, { before, code, expression: "", isOpen: true }, 2);
+  expect(await listed("MISSING_FIELD")).toMatchObject({ items: keysOf(12_000, 11_999).map((key) => ({ key })) });
+  const rare = await listed("TOO_LARGE");
+  expect(rare).toEqual({ items: [], next: expect.stringMatching(/^\d+$/) as string });
+  expect(await listed("TOO_LARGE", rare.next ?? "")).toEqual({ items: [], next: null });
+  await quarantine(today, "today", "n = 12000");
+  expect((await listed("MISSING_FIELD")).items).toMatchObject(keysOf(12_000, 11_999).map((key) => ({ key })));
 });

@@ -17,7 +17,7 @@ export function hasComeSince(row: string): string {
 }
 
 /** A condition on a row that is open: a later one of its id decides. */
-function isSuperseded(row: string): string {
+export function isSuperseded(row: string): string {
   return `exists (select from harvest.quarantine n where n.endpoint_id = ${row}.endpoint_id and n.item_key = ${row}.item_key
             and n.resolved_at is null and n.quarantine_id > ${row}.quarantine_id)`;
 }

@@ -6,7 +6,7 @@ import type { Queryable } from "../../../kernel/data/db.ts";
 import { statement } from "../../../kernel/data/statement.ts";
 import type { WindowSpec } from "../../spec/snapshot.ts";
 import type { SliceState } from "../../states.ts";
-import { isGap } from "../plans/gaps.ts";
+import { completeOver, isGap, MAX_WINDOW_MS } from "../plans/gaps.ts";
 
 type Reader = { read: Queryable["rows"] };
 
@@ -39,7 +39,7 @@ const MISSING = statement<MissingWindow>(
    ),
    gap as materialized (
      select distinct on (s.endpoint_id, s.operation_code, s.namespace_scope_code, s.namespace_key, s.window_from, s.window_to)
-            s.*, e.endpoint_name, (n.snapshot #>> '{spec,window,maxWindowMs}')::float8 as max_window_ms
+            s.*, e.endpoint_name, ${MAX_WINDOW_MS} as max_window_ms
      from plan
      join harvest.snapshot n using (spec_fingerprint)
      cross join lateral (
@@ -64,11 +64,7 @@ const MISSING = statement<MissingWindow>(
    from gap g
    where g.window_from is null or not isempty(
      tstzmultirange(tstzrange(g.window_from, g.window_to)) - coalesce((
-       select range_agg(tstzrange(d.window_from, d.window_to)) from harvest.ing_plan_slice d
-       where d.endpoint_id = g.endpoint_id and d.operation_code = g.operation_code
-         and d.namespace_scope_code = g.namespace_scope_code and d.namespace_key = g.namespace_key
-         and d.window_from >= g.window_from - make_interval(secs => 2 * coalesce(g.max_window_ms, 0) / 1000)
-         and d.window_from < g.window_to and d.window_to > g.window_from and d.status_code = 'COMPLETE'), '{}'))
+       select range_agg(tstzrange(d.window_from, d.window_to)) from ${completeOver("g", "g.max_window_ms")}), '{}'))
    order by 1, 2, 3, 4, g.window_from limit $3`,
 );
 

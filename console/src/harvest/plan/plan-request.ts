@@ -1,4 +1,4 @@
-/** The plan that the form asks for, from the address of the page. */
+/** The request for a new plan, built from the form. Most of its fields are in the URL. */
 import type { Param, Source } from "../api.ts";
 import type { SourceSearch } from "../routes.ts";
 
@@ -18,7 +18,7 @@ export function endpointsOf({ definition: { endpoints } }: Source): { name: stri
 }
 
 /** Undefined until the form is filled in. */
-export function asked(
+export function planRequestOf(
   source: string,
   endpoint: string,
   search: SourceSearch,

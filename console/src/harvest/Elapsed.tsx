@@ -3,7 +3,7 @@
 import { durationText } from "../parts/times/durations.ts";
 import { useNow } from "../parts/times/Time.tsx";
 
-export function Took({ from, to }: { from: string; to: string | null }) {
+export function Elapsed({ from, to }: { from: string; to: string | null }) {
   return to === null ? <SoFar from={from} /> : durationText(Date.parse(to) - Date.parse(from));
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asked } from "./asked.ts";
+import { planRequestOf } from "./plan-request.ts";
 
 test.each([
   [{}, { source: "s", endpoint: "e" }],
@@ -23,9 +23,9 @@ test.each([
   ],
   [{ from: "2026-01-01", to: "" }, undefined],
 ] as const)("the form %j asks for %j", (search, expected) => {
-  expect(asked("s", "e", search, { unset: "" }, " 10.1/a, b\n\nc\nc\n")).toEqual(expected);
+  expect(planRequestOf("s", "e", search, { unset: "" }, " 10.1/a, b\n\nc\nc\n")).toEqual(expected);
 });
 
 test("an update by ids asks for nothing until one is named", () => {
-  expect(asked("s", "e", { plans: "UPDATE", which: "ids" }, {}, " \n")).toBeUndefined();
+  expect(planRequestOf("s", "e", { plans: "UPDATE", which: "ids" }, {}, " \n")).toBeUndefined();
 });
