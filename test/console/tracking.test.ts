@@ -30,7 +30,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await page.getByRole("button", { name: "Retry all matching" }).click();
     await page.getByRole("dialog").getByText("10,000 failed").waitFor();
     await page.getByRole("button", { name: "Retry 10,000" }).click();
-    await page.getByText("10,000 are retried.").waitFor();
+    await page.getByText("10,000 shards queued for retry.").waitFor();
     await page.getByText("Nothing is stuck.").waitFor();
     expect(await clicks()).toBe(3);
     expect(requests.map((url) => new URL(url).pathname + new URL(url).search)).toEqual([
@@ -47,7 +47,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     const { page, clicks } = await browser.open("/tracking");
     const grid = page.getByRole("grid", { name: /Files by shard/ });
     const cell = grid.getByRole("gridcell");
-    await expect.poll(() => cell.getAttribute("aria-label")).toBe("new.csv 0: waits for shard-worker");
+    await expect.poll(() => cell.getAttribute("aria-label")).toBe("new.csv 0: waiting for shard-worker");
     await page.getByText("Live", { exact: true }).waitFor();
     const { body } = await millrace.api.get<{ stages: object[] }>("/api/v1/pipeline/queues");
     expect(body.stages).toMatchObject([{ done: 16 }, { done: 16 }, { ready: 4, done: 12 }, { ready: 0, done: 12 }]);
@@ -63,7 +63,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(page.url()).toMatch(/file=new\.csv&shard=0/);
     expect(await clicks()).toBe(1);
     await drawer.getByRole("button", { name: "Retry" }).click();
-    await expect.poll(() => cell.getAttribute("aria-label")).toBe("new.csv 0: waits for shard-worker");
+    await expect.poll(() => cell.getAttribute("aria-label")).toBe("new.csv 0: waiting for shard-worker");
     await drawer.getByText("the disk is full").waitFor({ state: "detached" });
   });
 

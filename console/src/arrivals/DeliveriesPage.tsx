@@ -73,7 +73,7 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
   const navigate = useNavigate();
   const lacked = useWhyNot("kpi:write");
   const { status, modelId, opTime, subscriptionId, id } = search;
-  // Once: a time that moved with the clock would be another list every minute, without the pages and the place of this one.
+  // Computed once: a moving start time would be a new list every minute and lose the loaded pages and the scroll position.
   const since = useMemo(() => sinceOf(search.since), [search.since]);
   const which = { status, modelId, opTime, subscriptionId, since };
   const set = (change: Partial<DeliveriesSearch>) =>
@@ -88,7 +88,7 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
     [{ kind: "delivery" }],
   );
   const [count, setCount] = useState<number>();
-  // Only what has ended can be sent again; without a choice that is what failed.
+  // Only finished deliveries can be redelivered; the default is FAILED.
   const again = {
     ...Object.fromEntries(Object.entries(which).filter(([, value]) => value !== undefined)),
     since: since ?? EVER,
@@ -155,7 +155,7 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
 
 interface SinceProps {
   value: string | undefined;
-  /** The time that it stands for. */
+  /** The time that `value` resolves to. */
   sinceTime: string | undefined;
   onChange(value: string | undefined): void;
 }
@@ -266,13 +266,13 @@ function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProp
 
 interface RedeliverAllProps {
   count: number | undefined;
-  /** Of the deliveries that are sent again. */
+  /** Status of the deliveries to redeliver. */
   status: DeliveryStatus;
   onClose(): void;
   onConfirm(): Promise<{ recovered: number }>;
 }
 
-/** All that match, wherever the list ends: the server counts and sends them. */
+/** Redelivers all matches, including those that are not loaded: the server counts and sends them. */
 function RedeliverAll({ count, status, onClose, onConfirm }: RedeliverAllProps) {
   const text = useWords(arrivals);
   const { number } = useFormats();

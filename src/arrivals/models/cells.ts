@@ -16,8 +16,8 @@ export const CELL_CODES = {
     p: "it is ready and waits for a free worker",
     w: "it waits for tables",
     q: "it waits in case a table arrives again",
-    a: "something new has arrived, and it waits for a person",
-    t: "its last attempt failed, and it is tried again",
+    a: "something new has arrived, and the rerun needs approval",
+    t: "its last attempt failed, and it will be retried",
     n: "tables have arrived, but it has not run",
   },
 } as const;
