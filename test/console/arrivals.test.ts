@@ -1,4 +1,4 @@
-/** The pages of arrivals in a browser: why, backfill by selection, KPIs, redelivery, and a map of 1,000 by 400. */
+/** The pages of arrivals in a browser: why, backfill by selection, KPIs, redelivery, and a map of 1,000 by 400 and by 2,400. */
 import { describe, expect, test } from "vitest";
 import { useKpis } from "../../src/arrivals/arrivals.fixture.ts";
 import { useDatabase } from "../database.ts";
@@ -253,7 +253,28 @@ describe.runIf(hasBrowser)("in a browser", () => {
       )
       .toBe(true);
     await page.keyboard.press("Home");
-    await expect.poll(() => cell.getAttribute("aria-label")).toMatch(/20250101: waiting for tables/);
+    const label = () => cell.getAttribute("aria-label");
+    await expect.poll(label).toMatch(/20250101: waiting for tables/);
+    // Of more columns, several are one cell, which shows the most urgent of them and opens to show each.
+    await page.getByRole("searchbox", { name: "Filter by name" }).fill("m0001");
+    const columns = page.getByLabel("Columns");
+    await columns.selectOption("2,400");
+    await expect.poll(label).toBe("m0001 20190712 – 20190717 (6 opTimes): no data");
+    await cell.focus();
+    for (const key of ["End", "ArrowLeft", "ArrowLeft", "ArrowLeft"]) await page.keyboard.press(key);
+    await expect.poll(label).toBe("m0001 20260112 – 20260117 (6 opTimes): waiting for tables");
+    await page.keyboard.press("Enter");
+    await page.getByText("20251222 – 20260204").waitFor();
+    // From there one goes on to what is earlier and later, and back to the map that was zoomed.
+    await page.getByRole("button", { name: "Earlier" }).click();
+    await page.getByText("20251108 – 20251222").waitFor();
+    expect(page.url()).toMatch(/to=20251222/);
+    await page.getByRole("button", { name: "Later" }).click();
+    await page.getByText("20251222 – 20260204").waitFor();
+    await page.goBack();
+    await expect.poll(() => columns.inputValue()).toBe("2400");
+    await page.getByRole("button", { name: "Newest" }).click();
+    await expect.poll(() => page.url()).toMatch(/\/arrivals\?tab=models&q=m0001$/);
   });
 });
 

@@ -9,6 +9,8 @@ export type Grain = "hour" | "day" | "month";
 export interface CellsReply {
   grain: Grain | null;
   opTimes: readonly string[];
+  /** There are opTimes after these. */
+  later: boolean;
   rows: readonly { name: string; title: string | null; cells: string }[];
   next: string | null;
 }
