@@ -1,6 +1,8 @@
 /** The pages of arrivals in a browser: why, backfill by selection, KPIs, redelivery, and a map of 1,000 by 400 and by 2,400. */
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { useKpis } from "../../src/arrivals/arrivals.fixture.ts";
+import { startReceiver } from "../../src/webhooks/receiver.fixture.ts";
 import { useDatabase } from "../database.ts";
 import { accessibilityFaults, forgive, hasBrowser, PHONE, useConsole } from "./browser.ts";
 import { addModels } from "./large-data.ts";
@@ -192,7 +194,11 @@ describe.runIf(hasBrowser)("in a browser", () => {
     // It is tested, and its key is changed, where it is shown.
     await added.click();
     const drawer = all.page.getByRole("complementary");
-    await drawer.getByText("Header X-Key").waitFor();
+    await drawer.getByText("in a header: X-Key").waitFor();
+    // The way back closes it.
+    await all.page.goBack();
+    await drawer.waitFor({ state: "detached" });
+    await added.click();
     await drawer.getByRole("button", { name: "Send a test" }).click();
     await drawer.getByText(/ECONNREFUSED/).waitFor();
     await drawer.getByRole("button", { name: "Rotate signing key" }).click();
@@ -202,7 +208,6 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(await accessibilityFaults(all.page)).toEqual([]);
     // The deliveries of one subscription say so, and lead back to all.
     await added.getByRole("link", { name: /other/ }).click();
-    await all.page.getByText("No matching deliveries.").waitFor();
     await all.page.getByRole("link", { name: /^Subscription \d+ ✕$/ }).click();
     await all.page
       .getByRole("row", { name: /20260402/ })
@@ -231,6 +236,54 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(await all.page.getByLabel("Status").isVisible()).toBe(false);
     await all.page.getByRole("button", { name: "Filter (2)" }).click();
     await all.page.getByLabel("Status").waitFor();
+  });
+
+  test("a delivery shows the response to each attempt, and what verifies the webhook", async () => {
+    const receiver = await startReceiver();
+    receiver.on("/hook", (nth, response) => {
+      response.writeHead(nth === 1 ? 500 : 200).end(nth === 1 ? "the disk is full" : "thank you");
+      return undefined;
+    });
+    await kpis.publish("M", { kpis: ["KD2000"], sql: "select 'KD2000' as kpi_id, 7 as value" });
+    const callbackUrl = receiver.url("/hook");
+    const subscription = { kpiId: "KD2000", callbackUrl, retryNum: 0, secret: "Header,X-Key,hush-hush" };
+    const signingKey = String((await kpis.post("/subscriptions", subscription)).body["signingKey"]);
+    await kpis.arrive("T", "20260501");
+    const { page } = await browser.open("/arrivals/deliveries?opTime=none");
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByRole("row", { name: /failed.*20260501/ }).click();
+    const drawer = page.getByRole("complementary");
+    await drawer.getByText("the disk is full").waitFor();
+    await drawer.getByRole("button", { name: "Redeliver" }).click();
+    // The response to the attempt that failed stays, and that to the new one is a click away.
+    const attempts = drawer.getByRole("listitem");
+    await expect.poll(() => attempts.allInnerTexts()).toMatchObject([expect.stringContaining("200"), /500/]);
+    await attempts.last().getByText("the disk is full").waitFor();
+    expect(await drawer.getByText("thank you").isVisible()).toBe(false);
+    await attempts.first().getByText("Response").click();
+    await drawer.getByText("thank you").waitFor();
+    const [first, second] = receiver.received();
+    const texts = await drawer.locator("pre").allTextContents();
+    const [payload, request, verify] = texts.slice(-3);
+    expect(JSON.parse(String(payload))).toEqual(second?.json);
+    expect(request).toContain(`POST ${callbackUrl}`);
+    expect(request).toContain("x-key: •••");
+    expect(await drawer.textContent()).not.toContain("hush-hush");
+    expect(second?.headers["x-key"]).toBe("hush-hush");
+    // As it is copied from the page, and as it stands in the documentation.
+    const { isGenuine } = await import(/* @vite-ignore */ `data:text/javascript,${encodeURIComponent(String(verify))}`);
+    for (const received of [first, second]) expect(isGenuine(received?.headers, received?.body, signingKey)).toBe(true);
+    expect(isGenuine(second?.headers, `${second?.body} `, signingKey)).toBe(false);
+    expect(readFileSync("docs/webhooks.md", "utf8")).toContain(verify);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    // Once a pause that the receiver asked for is over, nothing is left to say of it.
+    await database.query("update webhooks.endpoint set held_until = now() + interval '2 s' where callback_url = $1", [
+      callbackUrl,
+    ]);
+    await page.reload();
+    await drawer.getByText("Endpoint state").waitFor();
+    await drawer.getByText("Endpoint state").waitFor({ state: "detached" });
+    await receiver.stop();
   });
 
   test("a map of 1,000 models by 400 days opens and scrolls to its last row", async () => {

@@ -164,7 +164,10 @@ function Readiness({ by, pages, search, set, onEnd }: ReadinessProps) {
   const plotted = by === "model" ? (search.row ?? rows[0]?.name) : undefined;
 
   if (rows.length === 0) {
-    if (search.q !== undefined) return <Empty>{shared.noMatch}</Empty>;
+    if (search.q !== undefined) {
+      const clear = <Button onPress={() => set({ q: undefined })}>{shared.clearFilter}</Button>;
+      return <Empty action={clear}>{shared.noMatch}</Empty>;
+    }
     return <Empty>{by === "table" ? text.noTables : text.noModels}</Empty>;
   }
   const drawer =

@@ -43,6 +43,14 @@ const PAGE = 200;
 /** Everything that is kept. */
 const EVER = "1970-01-01T00:00:00Z";
 
+const NO_FILTERS = {
+  status: undefined,
+  since: undefined,
+  modelId: undefined,
+  opTime: undefined,
+  subscriptionId: undefined,
+} satisfies DeliveriesSearch;
+
 interface DeliveryPage {
   items: readonly Delivery[];
   next: string | null;
@@ -88,6 +96,7 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
     [{ kind: "delivery" }],
   );
   const [count, setCount] = useState<number>();
+  const inUse = [status, search.since, modelId, opTime, subscriptionId].filter((one) => one !== undefined).length;
   // Only finished deliveries can be redelivered; the default is FAILED.
   const again = {
     ...Object.fromEntries(Object.entries(which).filter(([, value]) => value !== undefined)),
@@ -100,7 +109,7 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
   return (
     <>
       <Filters
-        inUse={[status, search.since, modelId, opTime, subscriptionId].filter((one) => one !== undefined).length}
+        inUse={inUse}
         aside={
           <Button icon="retry" why={lacked} isDisabled={status === "PENDING" || status === "SENDING"} onPress={preview}>
             {text.redeliverAll}
@@ -138,6 +147,7 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
                 selected={id}
                 onOpen={(next) => set({ id: next })}
                 onEnd={onEndOf(result)}
+                onClear={inUse > 0 ? () => set(NO_FILTERS) : undefined}
               />
             )}
           </Loaded>
@@ -183,9 +193,10 @@ interface DeliveryListProps {
   selected: string | undefined;
   onOpen(id: string): void;
   onEnd: (() => void) | undefined;
+  onClear: (() => void) | undefined;
 }
 
-function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProps) {
+function DeliveryList({ items, live, selected, onOpen, onEnd, onClear }: DeliveryListProps) {
   const text = useWords(arrivals);
   const shared = useWords(common);
   return (
@@ -198,6 +209,7 @@ function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProp
       onOpen={({ id }) => onOpen(id)}
       onEnd={onEnd}
       empty={text.noDeliveries}
+      {...(onClear && { onClear })}
       columns={[
         {
           name: "time",

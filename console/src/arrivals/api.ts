@@ -181,7 +181,7 @@ export interface Subscription extends Endpoint {
   kpiId: string;
   callbackUrl: string;
   teamName: string;
-  secretType: string | null;
+  secretType: "Header" | "Query" | "Body" | null;
   secretKey: string | null;
   retryNum: number;
   userId: string;
