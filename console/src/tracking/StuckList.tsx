@@ -62,7 +62,7 @@ export function StuckList() {
                   {
                     name: "reason",
                     title: shared.state,
-                    width: "124px",
+                    width: "minmax(124px, 2.2fr)",
                     cell: (one) => (
                       <StateMark
                         state={one.reason === "failed" ? "failed" : "stopped"}

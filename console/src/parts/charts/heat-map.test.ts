@@ -24,7 +24,7 @@ test("above 400 columns a cell has several of them, the last one what is left, a
     { code: "f", state: "failed", word: "failed" },
     { code: "s", state: "success", word: "succeeded" },
   ];
-  expect([0, 1, 2, 3].map((cell) => lookOf("ssf" + "sss" + "..." + "f", cell, 3, looks)?.word)).toEqual([
+  expect([0, 1, 2, 3].map((cell) => lookOf("ssfsss...f", cell, 3, looks)?.word)).toEqual([
     "failed",
     "succeeded",
     undefined,
