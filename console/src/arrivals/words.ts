@@ -160,7 +160,7 @@ export const arrivals = words(
     response: "Response",
     attemptLog: "Attempts",
     verify: "Verify the signature",
-    noAttempts: "It has not been sent yet.",
+    noAttempts: "Not sent yet.",
     enable: "Enable",
     enabled: "enabled",
     disabled: "disabled",

@@ -57,7 +57,7 @@ export const tracking = words(
     reason_lease_expired: "lease expired",
     reason_started_long: "started over an hour ago",
     anyReason: "Any reason",
-    why_failed: "It failed without an error text.",
+    why_failed: "Failed without an error message.",
     why_lease_expired: "Its worker stopped responding, and no process has reclaimed it yet.",
     why_started_long: "Started more than an hour ago without a lease.",
     since: "Since",
