@@ -243,7 +243,7 @@ describe("a model that produces a table", () => {
     await kpis.arrive("SUM", "20251217");
     await kpis.arrive("T", "20251218");
     expect(await kpis.arrive("T", "20251219")).toMatchObject({ triggeredModels: [{ status: "SUCCESS" }] });
-    expect((await kpis.why("M", "20251220")).verdict).toBe("It waits for a table: T 20251220.");
+    expect((await kpis.why("M", "20251220")).verdict).toBe("Waiting for a table: T 20251220.");
   });
 });
 

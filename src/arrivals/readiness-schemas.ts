@@ -50,7 +50,8 @@ export const CellsQuery = Body({
     minimum: 1,
     maximum: 2_400,
     default: 45,
-    description: "How many opTimes, without `from` and `to`: up to the newest arrival, or the period that ended last.",
+    description:
+      "How many opTimes: from `from` on, or up to `to`, or without both up to the newest arrival or the period that ended last. With both, it has no effect.",
   }),
   q: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: "Part of the name of a table or model." })),
   after: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: "The `next` of the previous page." })),
@@ -64,6 +65,7 @@ export const CellsQuery = Body({
 export const CellsReply = Type.Object({
   grain: Nullable(GrainName),
   opTimes: Type.Array(Type.String()),
+  later: Type.Boolean({ description: "There are opTimes after these." }),
   rows: Type.Array(
     Type.Object({
       name: Type.String(),

@@ -27,7 +27,7 @@ describe("an arrival that is retracted", () => {
     expect(await process.retract({ table: "a", opTime: "1" }, ACTOR, FOR_REAL)).toEqual(preview);
     expect([await state("two", "1"), await state("one", "1")]).toEqual(["waiting", "waiting"]);
     expect(await why("one")).toMatchObject({
-      verdict: `It waits for a table: a 1. a 1 was retracted by key ${ACTOR.caller.name}.`,
+      verdict: `Waiting for a table: a 1. a 1 was retracted by key ${ACTOR.caller.name}.`,
       tables: [{ table: "a", missing: true, retractedBy: `key ${ACTOR.caller.name}` }],
     });
     await expect(process.retract({ table: "a", opTime: "1" }, ACTOR, FOR_REAL)).rejects.toThrow(

@@ -25,10 +25,13 @@ export interface EnginesDeps {
   databaseDir?: string | undefined;
   /** The value of `${env.NAME}` in the settings. */
   env?: Environment;
+  openParser?: () => Promise<Parser>;
 }
 
+const openDuckDbParser = async (): Promise<Parser> => (await import("./duckdb/syntax.ts")).openParser();
+
 export function createEngines(settings: EnginesSettings, deps: EnginesDeps): Engines & { tables: EngineTables } {
-  const { env = process.env } = deps;
+  const { env = process.env, openParser = openDuckDbParser } = deps;
   const duckDbSlots = createSlots(DUCKDB_QUERIES_MAX);
   const configured: EnginesSettings = { [ENGINE_DEFAULT]: { kind: "duckdb" }, ...withCredentials(settings, env) };
   const engines = new Map(
@@ -56,13 +59,24 @@ export function createEngines(settings: EnginesSettings, deps: EnginesDeps): Eng
     tables,
     async syntaxError(name, sql) {
       if (get(name).kind !== "duckdb") return undefined;
-      parser ??= import("./duckdb/syntax.ts").then(({ openParser }) => openParser());
+      // One that could not be opened is opened again for the next statement.
+      parser ??= openParser().catch((error: unknown) => {
+        parser = undefined;
+        throw error;
+      });
       return (await parser).errorIn(sql);
     },
     async close() {
-      (await parser)?.close();
-      await tables.close();
-      await Promise.all([...engines.values()].map((engine) => engine.close()));
+      const closed = await Promise.allSettled([
+        parser?.then(
+          (one) => one.close(),
+          () => {}, // Who asked for it has got the error.
+        ),
+        tables.close(),
+        ...[...engines.values()].map((engine) => engine.close()),
+      ]);
+      const failed = closed.find(({ status }) => status === "rejected");
+      if (failed?.status === "rejected") throw failed.reason;
     },
   };
 }

@@ -21,7 +21,7 @@ export function stuckRoutes(http: Http, stuck: Stuck): void {
         tags,
         summary: "List stuck shards with the reason, by file, shard and stage",
         description:
-          "`failed`: until somebody retries it. `lease_expired`: its worker fell silent, and it was not reclaimed yet. `started_long`: started more than an hour ago without a lease.",
+          "`failed`: until it is retried. `lease_expired`: its worker stopped responding, and it was not reclaimed yet. `started_long`: started more than an hour ago without a lease.",
         querystring: schemas.StuckQuery,
         response: { 200: schemas.StuckReply, ...errors(400) },
       },

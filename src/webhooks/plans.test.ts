@@ -5,6 +5,7 @@ import { openRecordingDb, type RecordingDb } from "../../test/plans.ts";
 import { until } from "../../test/until.ts";
 import type { Db } from "../kernel/data/db.ts";
 import { deliveryLease } from "./store/deliveries.ts";
+import { listSubscriptions } from "./store/subscriptions.ts";
 import { actor, subscription, type TestProcess, update, useWebhooks } from "./webhooks.fixture.ts";
 
 const HISTORY = 100_000;
@@ -85,6 +86,21 @@ test("plans made on an empty database go by the index on a full one", async () =
     expect(facts.nodes, name).not.toContain("Seq Scan");
     expect(facts.pages, `pages of ${name}`).toBeLessThan(PAGES_MAX);
   }
+});
+
+test("a list of the subscriptions of one callback reads its pending deliveries once", async () => {
+  await addSubscriptions();
+  await addRows(2_000, { status: "PENDING", callbackUrl: "https://x.example/" });
+  const read = () => listSubscriptions({ ...db, read: db.rows }, {}, { size: 200, offset: 0 });
+  const { items: found } = await read();
+  await database.query("update webhooks.delivery set subscription_ids = $1::int[]", [[found[7]?.id, found[9]?.id]]);
+  await database.query("vacuum analyze webhooks.delivery");
+  calls.clear();
+  const { items } = await read();
+  expect(items.map(({ pending }) => pending)).toEqual(found.map((_, at) => (at === 7 || at === 9 ? 1_000 : 0)));
+  const [name = ""] = calls.keys();
+  // Read for each of the 200 subscriptions, they took 5,800 pages.
+  expect((await explainLast(name)).pages).toBeLessThan(1_500);
 });
 
 const HOT = [

@@ -1,6 +1,8 @@
-/** The pages of arrivals in a browser: why, backfill by selection, KPIs, sending again, and a map of 1,000 by 400. */
+/** The pages of arrivals in a browser: why, backfill by selection, KPIs, redelivery, and a map of 1,000 by 400 and by 2,400. */
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { useKpis } from "../../src/arrivals/arrivals.fixture.ts";
+import { startReceiver } from "../../src/webhooks/receiver.fixture.ts";
 import { useDatabase } from "../database.ts";
 import { accessibilityFaults, forgive, hasBrowser, PHONE, useConsole } from "./browser.ts";
 import { addModels } from "./large-data.ts";
@@ -18,7 +20,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     const { page, clicks } = await browser.open("/arrivals?tab=models&from=20260228&to=20260401");
     const grid = page.getByRole("grid", { name: /Models by opTime/ });
     await grid.getByRole("gridcell").click();
-    await page.getByText("It waits for a table: B 20260401.").waitFor();
+    await page.getByText("Waiting for a table: B 20260401.").waitFor();
     // The drawer makes the map narrower: the cell that was opened stays in view.
     const drawer = await page.getByRole("complementary").boundingBox();
     await expect
@@ -83,7 +85,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await missing.getByText("It has not arrived.").waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await missing.getByRole("link", { name: "M 20260401" }).click();
-    await page.getByText("It waits for a table: B 20260401.").waitFor();
+    await page.getByText("Waiting for a table: B 20260401.").waitFor();
     await page.getByRole("searchbox", { name: "Filter by name" }).fill("nothing");
     await page.getByText("Nothing matches the filters.").waitFor();
     // The page of a model that has failed shows why, and runs it again.
@@ -118,13 +120,13 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await page.keyboard.up("Shift");
     for (const day of days) await page.getByRole("complementary").getByText(day).waitFor();
     await page.getByRole("button", { name: "Backfill 3 opTimes" }).click();
-    await page.getByText("3 runs are queued.").waitFor();
+    await page.getByText("3 runs queued.").waitFor();
     expect(await clicks()).toBe(3);
     for (const day of days)
       await expect.poll(async () => (await kpis.tasks("M", day)).map((run) => run.status)).toEqual(["SUCCESS"]);
   });
 
-  test("one failed delivery is sent again by two clicks, and all since 02:00 by three", async () => {
+  test("one failed delivery is redelivered by two clicks, and all since 02:00 by three", async () => {
     await kpis.publish("M");
     await kpis.post("/subscriptions", { kpiId: "KD1001", callbackUrl: "http://127.0.0.1:9/", retryNum: 0 });
     for (const day of ["20260331", "20260401", "20260402", "20260403"]) await kpis.arrive("T", day);
@@ -141,8 +143,8 @@ describe.runIf(hasBrowser)("in a browser", () => {
     );
     const one = await browser.open("/arrivals/deliveries");
     await one.page.getByRole("row", { name: /20260402/ }).click();
-    await one.page.getByRole("button", { name: "Send again", exact: true }).click();
-    await one.page.getByText("It is sent again.").waitFor();
+    await one.page.getByRole("button", { name: "Redeliver", exact: true }).click();
+    await one.page.getByText("Redelivery queued.").waitFor();
     expect(await one.clicks()).toBe(2);
     await expect.poll(failed).toEqual(["20260331: 1", "20260401: 1", "20260402: 2"]);
     // Every attempt stays, with what came of it.
@@ -150,17 +152,17 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await expect
       .poll(() => attempts.allInnerTexts())
       .toEqual([expect.stringMatching(/^✕\s+2\./), expect.stringMatching(/^✕\s+1\./)]);
-    // What was delivered is sent again only when the person agrees.
+    // What was delivered is redelivered only after a confirmation.
     await one.page.getByRole("row", { name: /20260403/ }).click();
-    await one.page.getByRole("button", { name: "Send again", exact: true }).click();
-    await one.page.getByRole("dialog").getByText("It was delivered.").waitFor();
+    await one.page.getByRole("button", { name: "Redeliver", exact: true }).click();
+    await one.page.getByRole("dialog").getByText("Already delivered.").waitFor();
     await one.page.keyboard.press("Escape");
     await one.page.getByRole("dialog").waitFor({ state: "detached" });
     const all = await browser.open("/arrivals/deliveries");
     await all.page.getByRole("radio", { name: "Since 02:00" }).click();
-    await all.page.getByRole("button", { name: "Send all matching again" }).click();
-    await all.page.getByRole("button", { name: "Send 2 again" }).click();
-    await all.page.getByText("Deliveries that are sent again: 2.").waitFor();
+    await all.page.getByRole("button", { name: "Redeliver all matching" }).click();
+    await all.page.getByRole("button", { name: "Redeliver 2" }).click();
+    await all.page.getByText("Deliveries queued for redelivery: 2.").waitFor();
     expect(await all.clicks()).toBe(3);
     await expect.poll(failed).toEqual(["20260331: 1", "20260401: 2", "20260402: 3"]);
     expect(await attemptsOf("DELIVERED")).toEqual(["20260403: 1"]);
@@ -184,7 +186,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await form.getByLabel("Callback URL").fill("http://127.0.0.1:9/other");
     await form.getByLabel("Name of the secret").fill("X-Key");
     await form.getByRole("button", { name: "Create" }).click();
-    await all.page.getByText("The key that signs its webhooks. It is shown only now.").waitFor();
+    await all.page.getByText("Webhook signing key. Copy it now; it is not shown again.").waitFor();
     await all.page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
     const added = all.page.getByRole("row", { name: /127\.0\.0\.1:9 ?\/other/ });
     await added.getByRole("button", { name: "Disable" }).click();
@@ -192,23 +194,26 @@ describe.runIf(hasBrowser)("in a browser", () => {
     // It is tested, and its key is changed, where it is shown.
     await added.click();
     const drawer = all.page.getByRole("complementary");
-    await drawer.getByText("Header X-Key").waitFor();
+    await drawer.getByText("in a header: X-Key").waitFor();
+    // The way back closes it.
+    await all.page.goBack();
+    await drawer.waitFor({ state: "detached" });
+    await added.click();
     await drawer.getByRole("button", { name: "Send a test" }).click();
     await drawer.getByText(/ECONNREFUSED/).waitFor();
-    await drawer.getByRole("button", { name: "New signing key" }).click();
-    await all.page.getByRole("button", { name: "Make a new key" }).click();
+    await drawer.getByRole("button", { name: "Rotate signing key" }).click();
+    await all.page.getByRole("button", { name: "Rotate key" }).click();
     await all.page.getByText(/whsec_/).waitFor();
     await all.page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
     expect(await accessibilityFaults(all.page)).toEqual([]);
     // The deliveries of one subscription say so, and lead back to all.
     await added.getByRole("link", { name: /other/ }).click();
-    await all.page.getByText("No delivery matches.").waitFor();
     await all.page.getByRole("link", { name: /^Subscription \d+ ✕$/ }).click();
     await all.page
       .getByRole("row", { name: /20260402/ })
       .first()
       .waitFor();
-    // A subscription that is deleted is gone; a receiver that has asked to wait is the reason of its deliveries.
+    // A subscription that is deleted is gone; a receiver that asked to retry later is the reason of its deliveries.
     await all.page.goBack();
     await all.page.goBack();
     await drawer.getByRole("button", { name: "Delete" }).click();
@@ -217,20 +222,68 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await database.query("update webhooks.endpoint set failing_since = now(), held_until = now() + interval '1 hour'");
     await kpis.arrive("T", "20260404");
     await all.page
-      .getByRole("row", { name: /127\.0\.0\.1:9.*asked to wait, next in/ })
-      .getByRole("link", { name: "1 to be sent" })
+      .getByRole("row", { name: /127\.0\.0\.1:9.*asked to retry later, next in/ })
+      .getByRole("link", { name: "1 pending" })
       .click();
-    await all.page.getByRole("row", { name: /20260404.*asked to wait, next in/ }).click();
+    await all.page.getByRole("row", { name: /20260404.*asked to retry later, next in/ }).click();
     await drawer.getByText("failing since").waitFor();
     // A phone shows the endpoint and the reason, without the columns that do not fit, and the filters at a click.
     await all.page.setViewportSize(PHONE);
     await drawer.getByRole("button", { name: "Close" }).click();
-    const row = all.page.getByRole("row", { name: /to be sent 20260404.*:9.*asked to wait/ });
+    const row = all.page.getByRole("row", { name: /pending 20260404.*:9.*asked to retry later/ });
     await row.waitFor();
     expect(await row.evaluate((element) => element.scrollWidth <= innerWidth)).toBe(true);
     expect(await all.page.getByLabel("Status").isVisible()).toBe(false);
     await all.page.getByRole("button", { name: "Filter (2)" }).click();
     await all.page.getByLabel("Status").waitFor();
+  });
+
+  test("a delivery shows the response to each attempt, and what verifies the webhook", async () => {
+    const receiver = await startReceiver();
+    receiver.on("/hook", (nth, response) => {
+      response.writeHead(nth === 1 ? 500 : 200).end(nth === 1 ? "the disk is full" : "thank you");
+      return undefined;
+    });
+    await kpis.publish("M", { kpis: ["KD2000"], sql: "select 'KD2000' as kpi_id, 7 as value" });
+    const callbackUrl = receiver.url("/hook");
+    const subscription = { kpiId: "KD2000", callbackUrl, retryNum: 0, secret: "Header,X-Key,hush-hush" };
+    const signingKey = String((await kpis.post("/subscriptions", subscription)).body["signingKey"]);
+    await kpis.arrive("T", "20260501");
+    const { page } = await browser.open("/arrivals/deliveries?opTime=none");
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByRole("row", { name: /failed.*20260501/ }).click();
+    const drawer = page.getByRole("complementary");
+    await drawer.getByText("the disk is full").waitFor();
+    await drawer.getByRole("button", { name: "Redeliver" }).click();
+    // The response to the attempt that failed stays, and that to the new one is a click away.
+    const attempts = drawer.getByRole("listitem");
+    await expect.poll(() => attempts.allInnerTexts()).toMatchObject([expect.stringContaining("200"), /500/]);
+    await attempts.last().getByText("the disk is full").waitFor();
+    expect(await drawer.getByText("thank you").isVisible()).toBe(false);
+    await attempts.first().getByText("Response").click();
+    await drawer.getByText("thank you").waitFor();
+    const [first, second] = receiver.received();
+    const texts = await drawer.locator("pre").allTextContents();
+    const [payload, request, verify] = texts.slice(-3);
+    expect(JSON.parse(String(payload))).toEqual(second?.json);
+    expect(request).toContain(`POST ${callbackUrl}`);
+    expect(request).toContain("x-key: •••");
+    expect(await drawer.textContent()).not.toContain("hush-hush");
+    expect(second?.headers["x-key"]).toBe("hush-hush");
+    // As it is copied from the page, and as it stands in the documentation.
+    const { isGenuine } = await import(/* @vite-ignore */ `data:text/javascript,${encodeURIComponent(String(verify))}`);
+    for (const received of [first, second]) expect(isGenuine(received?.headers, received?.body, signingKey)).toBe(true);
+    expect(isGenuine(second?.headers, `${second?.body} `, signingKey)).toBe(false);
+    expect(readFileSync("docs/webhooks.md", "utf8")).toContain(verify);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    // Once a pause that the receiver asked for is over, nothing is left to say of it.
+    await database.query("update webhooks.endpoint set held_until = now() + interval '2 s' where callback_url = $1", [
+      callbackUrl,
+    ]);
+    await page.reload();
+    await drawer.getByText("Endpoint state").waitFor();
+    await drawer.getByText("Endpoint state").waitFor({ state: "detached" });
+    await receiver.stop();
   });
 
   test("a map of 1,000 models by 400 days opens and scrolls to its last row", async () => {
@@ -253,7 +306,28 @@ describe.runIf(hasBrowser)("in a browser", () => {
       )
       .toBe(true);
     await page.keyboard.press("Home");
-    await expect.poll(() => cell.getAttribute("aria-label")).toMatch(/20250101: waits for tables/);
+    const label = () => cell.getAttribute("aria-label");
+    await expect.poll(label).toMatch(/20250101: waiting for tables/);
+    // Of more columns, several are one cell, which shows the most urgent of them and opens to show each.
+    await page.getByRole("searchbox", { name: "Filter by name" }).fill("m0001");
+    const columns = page.getByLabel("Columns");
+    await columns.selectOption("2,400");
+    await expect.poll(label).toBe("m0001 20190712 – 20190717 (6 opTimes): no data");
+    await cell.focus();
+    for (const key of ["End", "ArrowLeft", "ArrowLeft", "ArrowLeft"]) await page.keyboard.press(key);
+    await expect.poll(label).toBe("m0001 20260112 – 20260117 (6 opTimes): waiting for tables");
+    await page.keyboard.press("Enter");
+    await page.getByText("20251222 – 20260204").waitFor();
+    // From there one goes on to what is earlier and later, and back to the map that was zoomed.
+    await page.getByRole("button", { name: "Earlier" }).click();
+    await page.getByText("20251108 – 20251222").waitFor();
+    expect(page.url()).toMatch(/to=20251222/);
+    await page.getByRole("button", { name: "Later" }).click();
+    await page.getByText("20251222 – 20260204").waitFor();
+    await page.goBack();
+    await expect.poll(() => columns.inputValue()).toBe("2400");
+    await page.getByRole("button", { name: "Newest" }).click();
+    await expect.poll(() => page.url()).toMatch(/\/arrivals\?tab=models&q=m0001$/);
   });
 });
 

@@ -1,4 +1,5 @@
 /** The pages of tracking in a browser: the grid, a file, and the retry of 10,000 stuck shards. */
+import type { Route } from "playwright-core";
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../database.ts";
 import { useMillrace } from "../millrace.ts";
@@ -30,7 +31,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await page.getByRole("button", { name: "Retry all matching" }).click();
     await page.getByRole("dialog").getByText("10,000 failed").waitFor();
     await page.getByRole("button", { name: "Retry 10,000" }).click();
-    await page.getByText("10,000 are retried.").waitFor();
+    await page.getByText("10,000 shards queued for retry.").waitFor();
     await page.getByText("Nothing is stuck.").waitFor();
     expect(await clicks()).toBe(3);
     expect(requests.map((url) => new URL(url).pathname + new URL(url).search)).toEqual([
@@ -47,7 +48,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     const { page, clicks } = await browser.open("/tracking");
     const grid = page.getByRole("grid", { name: /Files by shard/ });
     const cell = grid.getByRole("gridcell");
-    await expect.poll(() => cell.getAttribute("aria-label")).toBe("new.csv 0: waits for shard-worker");
+    await expect.poll(() => cell.getAttribute("aria-label")).toBe("new.csv 0: waiting for shard-worker");
     await page.getByText("Live", { exact: true }).waitFor();
     const { body } = await millrace.api.get<{ stages: object[] }>("/api/v1/pipeline/queues");
     expect(body.stages).toMatchObject([{ done: 16 }, { done: 16 }, { ready: 4, done: 12 }, { ready: 0, done: 12 }]);
@@ -63,7 +64,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     expect(page.url()).toMatch(/file=new\.csv&shard=0/);
     expect(await clicks()).toBe(1);
     await drawer.getByRole("button", { name: "Retry" }).click();
-    await expect.poll(() => cell.getAttribute("aria-label")).toBe("new.csv 0: waits for shard-worker");
+    await expect.poll(() => cell.getAttribute("aria-label")).toBe("new.csv 0: waiting for shard-worker");
     await drawer.getByText("the disk is full").waitFor({ state: "detached" });
   });
 
@@ -94,12 +95,43 @@ describe.runIf(hasBrowser)("in a browser", () => {
 
   test("what is stuck is named with its reason, and the retry of all of it warns of what may be processed twice", async () => {
     await table.put(reached("mysql-sender", "started"), { filename: "slow.csv" });
-    await database.query("update tracking.pipeline_tracking set updated_at = now() - interval '2 hours'");
     await table.put(reached("shard-worker", "failed"), { filename: "bad.csv", shards: numbers(3) });
-    const { page } = await browser.open("/tracking?tab=stuck");
+    const { page } = await browser.open("/tracking?tab=stuck", { script: fasterTimers });
+    await page.getByText("bad.csv").first().waitFor();
+    // No change is reported when a shard becomes overdue: the page reads again from time to time.
+    await database.query("update tracking.pipeline_tracking set updated_at = now() - interval '2 hours'");
     await page.getByText("Started more than an hour ago without a lease.").waitFor();
+    await expect.poll(() => page.getByRole("link", { name: /Stuck/ }).textContent()).toMatch(/4/);
     await page.getByRole("button", { name: "Retry all matching" }).click();
-    await page.getByRole("dialog").getByText("those shards may then be processed twice").waitFor();
-    await page.getByRole("button", { name: "Cancel" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("those shards may then be processed twice").waitFor();
+    // While it is under way the browser asks before the page is closed. A retry that is ended says what is left.
+    const asksBeforeClosing = () =>
+      page.evaluate(() => !dispatchEvent(new Event("beforeunload", { cancelable: true })));
+    expect(await asksBeforeClosing()).toBe(false);
+    const calls: Route[] = [];
+    await page.route("**/stuck:retry", (route) => void calls.push(route));
+    await dialog.getByRole("button", { name: "Retry 4" }).click();
+    await dialog.getByText("Keep this page open").waitFor();
+    expect(await asksBeforeClosing()).toBe(true);
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await calls[0]?.fulfill({ json: { retried: 3, more: true } });
+    await page.getByText("Shards queued for retry: 3. Still stuck: 1.").waitFor();
+    expect(await asksBeforeClosing()).toBe(false);
+    // Filters that leave nothing are taken away at a click.
+    await page.getByRole("searchbox").fill("none");
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByText("bad.csv").first().waitFor();
+    await page.getByRole("link", { name: "Files" }).click();
+    await page.getByRole("searchbox").fill("none");
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByText("bad.csv").first().waitFor();
   });
 });
+
+/** What the page does every 30 s, it does every second. */
+function fasterTimers(): void {
+  const { setInterval: original } = window;
+  window.setInterval = ((run: () => void, ms: number) =>
+    original(run, ms === 30_000 ? 1_000 : ms)) as typeof setInterval;
+}

@@ -61,7 +61,7 @@ test("a model runs when its tables have arrived, its lineage is there, and so is
   expect(models).toHaveLength(5);
   const computed = await run([`cd ${folder}`, ...models]);
   expect({ exit: computed.exit, stderr: computed.stderr }).toEqual({ exit: 0, stderr: "" });
-  expect(computed.stdout).toContain("It waits for a table: DW_REFUND 20251219.");
+  expect(computed.stdout).toContain("Waiting for a table: DW_REFUND 20251219.");
   expect(computed.stdout).toMatch(/KD1001 +20251219 .*600/);
   await until(async () => {
     const { rows } = await database.db.exclusive((client) =>

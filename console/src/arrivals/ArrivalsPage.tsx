@@ -5,16 +5,19 @@ import { onEndOf, useLiveList } from "../api/live.ts";
 import { isInPlace } from "../app/search-values.ts";
 import { HeatMap } from "../parts/charts/HeatMap.tsx";
 import type { HeatRow } from "../parts/charts/heat-map.ts";
+import { Button } from "../parts/controls/Button.tsx";
 import { Filter, Select } from "../parts/controls/Select.tsx";
 import { Tabs } from "../parts/controls/Tabs.tsx";
 import { Split } from "../parts/dialogs/Drawer.tsx";
 import { Empty, Loaded, Page, Panel } from "../parts/page/Page.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
+import { useFormats } from "../parts/times/time.ts";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { type CellsReply, paths } from "./api.ts";
 import styles from "./arrivals.module.css";
 import { BackfillDrawer } from "./BackfillDrawer.tsx";
+import { COLUMNS, earlierThan, laterThan, withColumns, zoomedTo } from "./columns.ts";
 import { KpiPlots } from "./KpiPlots.tsx";
 import type { ArrivalsSearch } from "./routes.ts";
 import { useLooks, withGaps } from "./states.ts";
@@ -39,8 +42,7 @@ export function ArrivalsPage() {
           { name: "models", title: text.models },
         ]}
       />
-      {/* By key, so that no table passes for a model while models are fetched. */}
-      <Cells key={by} by={by} search={search} />
+      <Cells by={by} search={search} />
     </Page>
   );
 }
@@ -50,11 +52,16 @@ type By = "table" | "model";
 function Cells({ by, search }: { by: By; search: ArrivalsSearch }) {
   const text = useWords(arrivals);
   const navigate = useNavigate();
-  const set = (change: Partial<ArrivalsSearch>) =>
-    void navigate({ to: "/arrivals", search: { ...search, ...change }, replace: isInPlace(search, change, "row") });
-  const { grain, from, to, q } = search;
+  // The way back from a zoom leads to the map that was zoomed.
+  const set = (change: Partial<ArrivalsSearch>, isZoom = false) =>
+    void navigate({
+      to: "/arrivals",
+      search: { ...search, ...change },
+      replace: !isZoom && isInPlace(search, change, "row"),
+    });
+  const { grain, from, to, last, q } = search;
   const result = useLiveList<CellsReply>(
-    (after) => paths.cells({ by, grain, from, to, q, after, limit: ROWS_PER_REQUEST }),
+    (after) => paths.cells({ by, grain, from, to, last, q, after, limit: ROWS_PER_REQUEST }),
     ({ next }) => next,
     WATCHES,
     { atMostEveryMs: 2_000 },
@@ -75,13 +82,7 @@ function Cells({ by, search }: { by: By; search: ArrivalsSearch }) {
           ]}
           onChange={(next) => set({ grain: next, from: undefined, to: undefined, at: undefined, until: undefined })}
         />
-        <span>
-          {from !== undefined && (
-            <Link to="/arrivals" search={{ ...search, from: undefined, to: undefined }}>
-              {from} – {to} ✕
-            </Link>
-          )}
-        </span>
+        <ColumnRange shown={result.data?.[0]} search={search} set={set} />
       </div>
       <Loaded result={result}>
         {(pages) => <Readiness by={by} pages={pages} search={search} set={set} onEnd={onEndOf(result)} />}
@@ -90,11 +91,54 @@ function Cells({ by, search }: { by: By; search: ArrivalsSearch }) {
   );
 }
 
+interface ColumnRangeProps {
+  shown: CellsReply | undefined;
+  search: ArrivalsSearch;
+  set(change: Partial<ArrivalsSearch>): void;
+}
+
+/** How many opTimes the map shows, and which: the newest, or others. */
+function ColumnRange({ shown, search, set }: ColumnRangeProps) {
+  const text = useWords(arrivals);
+  const { number } = useFormats();
+  const columns = search.last ?? COLUMNS[0];
+  const opTimes = shown?.opTimes ?? [];
+  const earlier = shown && earlierThan(shown, search);
+  const later = shown && laterThan(shown, search);
+  return (
+    <>
+      <Select
+        label={text.columns}
+        value={String(columns)}
+        options={[...new Set([...COLUMNS, columns])].map((one) => [String(one), number(one)])}
+        onChange={(next) => set(withColumns(Number(next), opTimes, search))}
+      />
+      <span className={styles.pair}>
+        <Button isDisabled={!earlier} onPress={() => earlier && set(earlier)}>
+          {text.earlier}
+        </Button>
+        <span>
+          {opTimes[0]} – {opTimes.at(-1)}
+        </span>
+        <Button isDisabled={!later} onPress={() => later && set(later)}>
+          {text.later}
+        </Button>
+        <Button
+          isDisabled={search.from === undefined && search.to === undefined}
+          onPress={() => set({ from: undefined, to: undefined, last: undefined })}
+        >
+          {text.newest}
+        </Button>
+      </span>
+    </>
+  );
+}
+
 interface ReadinessProps {
   by: By;
   pages: readonly CellsReply[];
   search: ArrivalsSearch;
-  set(change: Partial<ArrivalsSearch>): void;
+  set(change: Partial<ArrivalsSearch>, isZoom?: boolean): void;
   onEnd: (() => void) | undefined;
 }
 
@@ -134,11 +178,15 @@ function Readiness({ by, pages, search, set, onEnd }: ReadinessProps) {
       <WhyDrawer key={`${search.row} ${search.at}`} modelId={search.row} opTime={search.at} onClose={close} />
     );
   if (rows.length === 0) {
-    const empty = search.q !== undefined ? shared.noMatch : by === "table" ? text.noTables : text.noModels;
+    const clear = <Button onPress={() => set({ q: undefined })}>{shared.clearFilter}</Button>;
     // A table that only chains wait for has no row, but a drawer.
     return (
       <Split drawer={drawer}>
-        <Empty>{empty}</Empty>
+        {search.q === undefined ? (
+          <Empty>{by === "table" ? text.noTables : text.noModels}</Empty>
+        ) : (
+          <Empty action={clear}>{shared.noMatch}</Empty>
+        )}
       </Split>
     );
   }
@@ -167,7 +215,7 @@ function Readiness({ by, pages, search, set, onEnd }: ReadinessProps) {
               ? (span) => set({ row: rows[span.row]?.name, at: opTimes[span.from], until: opTimes[span.to] })
               : undefined
           }
-          onZoom={(first, end) => set({ from: opTimes[first], to: opTimes[end] })}
+          onZoom={(first, end) => set(zoomedTo(opTimes, first, end), true)}
           onEnd={onEnd}
           onView={setView}
         />

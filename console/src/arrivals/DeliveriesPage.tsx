@@ -43,6 +43,14 @@ const PAGE = 200;
 /** Everything that is kept. */
 const EVER = "1970-01-01T00:00:00Z";
 
+const NO_FILTERS = {
+  status: undefined,
+  since: undefined,
+  modelId: undefined,
+  opTime: undefined,
+  subscriptionId: undefined,
+} satisfies DeliveriesSearch;
+
 interface DeliveryPage {
   items: readonly Delivery[];
   next: string | null;
@@ -73,7 +81,7 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
   const navigate = useNavigate();
   const lacked = useWhyNot("kpi:write");
   const { status, modelId, opTime, subscriptionId, id } = search;
-  // Once: a time that moved with the clock would be another list every minute, without the pages and the place of this one.
+  // Computed once: a moving start time would be a new list every minute and lose the loaded pages and the scroll position.
   const since = useMemo(() => sinceOf(search.since), [search.since]);
   const which = { status, modelId, opTime, subscriptionId, since };
   const set = (change: Partial<DeliveriesSearch>) =>
@@ -88,7 +96,8 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
     [{ kind: "delivery" }],
   );
   const [count, setCount] = useState<number>();
-  // Only what has ended can be sent again; without a choice that is what failed.
+  const inUse = [status, search.since, modelId, opTime, subscriptionId].filter((one) => one !== undefined).length;
+  // Only finished deliveries can be redelivered; the default is FAILED.
   const again = {
     ...Object.fromEntries(Object.entries(which).filter(([, value]) => value !== undefined)),
     since: since ?? EVER,
@@ -100,7 +109,7 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
   return (
     <>
       <Filters
-        inUse={[status, search.since, modelId, opTime, subscriptionId].filter((one) => one !== undefined).length}
+        inUse={inUse}
         aside={
           <Button icon="retry" why={lacked} isDisabled={status === "PENDING" || status === "SENDING"} onPress={preview}>
             {text.redeliverAll}
@@ -138,6 +147,7 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
                 selected={id}
                 onOpen={(next) => set({ id: next })}
                 onEnd={onEndOf(result)}
+                onClear={inUse > 0 ? () => set(NO_FILTERS) : undefined}
               />
             )}
           </Loaded>
@@ -155,7 +165,7 @@ function Deliveries({ search }: { search: DeliveriesSearch }) {
 
 interface SinceProps {
   value: string | undefined;
-  /** The time that it stands for. */
+  /** The time that `value` resolves to. */
   sinceTime: string | undefined;
   onChange(value: string | undefined): void;
 }
@@ -183,9 +193,10 @@ interface DeliveryListProps {
   selected: string | undefined;
   onOpen(id: string): void;
   onEnd: (() => void) | undefined;
+  onClear: (() => void) | undefined;
 }
 
-function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProps) {
+function DeliveryList({ items, live, selected, onOpen, onEnd, onClear }: DeliveryListProps) {
   const text = useWords(arrivals);
   const shared = useWords(common);
   return (
@@ -198,6 +209,7 @@ function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProp
       onOpen={({ id }) => onOpen(id)}
       onEnd={onEnd}
       empty={text.noDeliveries}
+      {...(onClear && { onClear })}
       columns={[
         {
           name: "time",
@@ -266,13 +278,13 @@ function DeliveryList({ items, live, selected, onOpen, onEnd }: DeliveryListProp
 
 interface RedeliverAllProps {
   count: number | undefined;
-  /** Of the deliveries that are sent again. */
+  /** Status of the deliveries to redeliver. */
   status: DeliveryStatus;
   onClose(): void;
   onConfirm(): Promise<{ recovered: number }>;
 }
 
-/** All that match, wherever the list ends: the server counts and sends them. */
+/** Redelivers all matches, including those that are not loaded: the server counts and sends them. */
 function RedeliverAll({ count, status, onClose, onConfirm }: RedeliverAllProps) {
   const text = useWords(arrivals);
   const { number } = useFormats();

@@ -1,4 +1,4 @@
-/** One delivery: what was sent, what the receiver answered each time, and how it can verify the signature. */
+/** One delivery: what was sent, the response to each attempt, and how the receiver can verify the signature. */
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { act } from "../api/client.ts";
@@ -13,12 +13,12 @@ import { Fields } from "../parts/page/Fields.tsx";
 import { Loaded } from "../parts/page/Page.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
 import { durationText } from "../parts/times/durations.ts";
-import { Time } from "../parts/times/Time.tsx";
+import { Time, useNow } from "../parts/times/Time.tsx";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { type Delivery, type DeliveryDetail, paths } from "./api.ts";
 import styles from "./arrivals.module.css";
-import { DeliveryReason, EndpointState } from "./EndpointState.tsx";
+import { DeliveryReason, EndpointState, hasState } from "./EndpointState.tsx";
 import { DELIVERY_STATES } from "./states.ts";
 import { arrivals } from "./words.ts";
 
@@ -40,6 +40,7 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose(): void })
   const lacked = useWhyNot("kpi:write");
   const { isPending, run } = useAction();
   const result = useLive<DeliveryDetail>(paths.delivery(id), [{ kind: "delivery" }]);
+  const now = useNow();
   const [isAsking, setAsking] = useState(false);
   const again = () => {
     setAsking(false);
@@ -79,12 +80,7 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose(): void })
                 [text.status, <StateMark key="status" state={DELIVERY_STATES[one.status]} label={text[one.status]} />],
                 [shared.reason, one.status === "DELIVERED" ? null : <DeliveryReason key="reason" one={one} />],
                 [text.endpoint, one.callbackUrl ?? one.alert],
-                [
-                  text.endpointState,
-                  Object.values(one.endpoint).some((state) => state !== null) && (
-                    <EndpointState key="endpoint" {...one.endpoint} />
-                  ),
-                ],
+                [text.endpointState, hasState(one.endpoint, now) && <EndpointState key="endpoint" {...one.endpoint} />],
                 [
                   text.subscriptions,
                   one.subscriptionIds.length > 0 && (
@@ -127,6 +123,12 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose(): void })
                       <span className={styles.soft}>{durationText(attempt.durationMs)}</span>
                     </span>
                     {attempt.error !== null && <span className={styles.reason}>{attempt.error}</span>}
+                    {attempt.answer !== null && attempt.answer !== "" && (
+                      <details open={attempt === lastFailed(one.log)}>
+                        <summary>{text.response}</summary>
+                        <CodeText>{attempt.answer}</CodeText>
+                      </details>
+                    )}
                   </li>
                 ))}
               </ul>
@@ -139,13 +141,17 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose(): void })
                 ...Object.entries(one.request.headers).map(([name, value]) => `${name}: ${value}`),
               ].join("\n")}
             />
-            <Code title={text.response} code={one.log.at(-1)?.answer ?? ""} />
             <Code title={text.verify} code={VERIFY} />
           </>
         )}
       </Loaded>
     </Drawer>
   );
+}
+
+/** The attempt whose response is most often looked for. */
+function lastFailed(log: DeliveryDetail["log"]): DeliveryDetail["log"][number] | undefined {
+  return log.findLast(({ error }) => error !== null);
 }
 
 /** Not before the receiver takes anything again. */

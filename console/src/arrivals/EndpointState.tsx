@@ -5,7 +5,11 @@ import type { Delivery, Endpoint } from "./api.ts";
 import styles from "./arrivals.module.css";
 import { arrivals } from "./words.ts";
 
-/** Nothing of a receiver that works. */
+/** Whether `EndpointState` shows anything: not of a receiver that works. */
+export function hasState({ heldUntil, failingSince, disabledReason }: Endpoint, nowMs: number): boolean {
+  return disabledReason !== null || failingSince !== null || isAhead(heldUntil, nowMs);
+}
+
 export function EndpointState({ heldUntil, failingSince, disabledReason }: Endpoint) {
   const text = useWords(arrivals);
   const isHeld = useIsAhead(heldUntil);
@@ -53,6 +57,9 @@ export function DeliveryReason({ one: { status, nextAttemptAt, error, endpoint }
 }
 
 function useIsAhead(at: string | null): boolean {
-  const now = useNow();
-  return at !== null && Date.parse(at) > now;
+  return isAhead(at, useNow());
+}
+
+function isAhead(at: string | null, nowMs: number): at is string {
+  return at !== null && Date.parse(at) > nowMs;
 }

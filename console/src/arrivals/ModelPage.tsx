@@ -233,7 +233,7 @@ function RunList({ runs, total, live }: RunListProps) {
       total={total}
       keyOf={({ id }) => id}
       live={live}
-      empty={text.noRuns}
+      empty={text.noModelRuns}
       onOpen={({ modelId, opTime }) =>
         void navigate({ to: "/arrivals", search: { tab: "models", row: modelId, at: opTime } })
       }

@@ -14,22 +14,25 @@ import { Fields } from "../parts/page/Fields.tsx";
 import { Loaded } from "../parts/page/Page.tsx";
 import { StateMark } from "../parts/states/StateMark.tsx";
 import { durationText } from "../parts/times/durations.ts";
-import { Time } from "../parts/times/Time.tsx";
+import { Time, useNow } from "../parts/times/Time.tsx";
 import { useFormats } from "../parts/times/time.ts";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { paths, type Subscription, type Tested } from "./api.ts";
 import styles from "./arrivals.module.css";
-import { EndpointState } from "./EndpointState.tsx";
+import { EndpointState, hasState } from "./EndpointState.tsx";
 import { Enable, SubscriptionState } from "./SubscriptionState.tsx";
 import { arrivals } from "./words.ts";
+
+const WATCHES = [{ kind: "subscription" }, { kind: "delivery" }] as const;
 
 export function SubscriptionDrawer({ id, onClose }: { id: string; onClose(): void }) {
   const text = useWords(arrivals);
   const shared = useWords(common);
   const { time } = useFormats();
   const lacked = useWhyNot("kpi:write");
-  const result = useLive<Subscription>(paths.subscription(id), [{ kind: "subscription" }, { kind: "delivery" }]);
+  const result = useLive<Subscription>(paths.subscription(id), WATCHES, { atMostEveryMs: 2_000 });
+  const now = useNow();
   const { isPending, run } = useAction();
   const [asked, setAsked] = useState<"rotate" | "remove">();
   const [tested, setTested] = useState<Tested>();
@@ -105,11 +108,9 @@ export function SubscriptionDrawer({ id, onClose }: { id: string; onClose(): voi
                 [shared.state, <SubscriptionState key="state" one={one} />],
                 [
                   shared.reason,
-                  one.status === "0" && one.disabledReason === null ? (
-                    text.disabledBy
-                  ) : one.disabledReason !== null || one.failingSince !== null || one.heldUntil !== null ? (
-                    <EndpointState key="reason" {...one} />
-                  ) : null,
+                  one.status === "0" && one.disabledReason === null
+                    ? text.disabledBy
+                    : hasState(one, now) && <EndpointState key="reason" {...one} />,
                 ],
                 [
                   text.toKpi,
@@ -120,7 +121,7 @@ export function SubscriptionDrawer({ id, onClose }: { id: string; onClose(): voi
                 [text.endpoint, one.callbackUrl],
                 [text.team, one.teamName],
                 [text.retry, one.retryNum],
-                [text.secretPlace, one.secretType && [one.secretType, one.secretKey].join(" ")],
+                [text.secretPlace, one.secretType && text.secretAt(text[`secret${one.secretType}`], one.secretKey)],
                 [text.subscribedAt, <Time key="made" at={one.createdAt} />],
               ]}
             />

@@ -2,6 +2,7 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { type NumberedPage, onEndOf, pageAfter, useLiveList } from "../api/live.ts";
+import { isInPlace } from "../app/search-values.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
 import { Button } from "../parts/controls/Button.tsx";
 import { Split } from "../parts/dialogs/Drawer.tsx";
@@ -21,7 +22,8 @@ import { arrivals } from "./words.ts";
 
 const PAGE = 200;
 
-export function Subscriptions({ search: { id } }: { search: DeliveriesSearch }) {
+export function Subscriptions({ search }: { search: DeliveriesSearch }) {
+  const { id } = search;
   const text = useWords(arrivals);
   const lacked = useWhyNot("kpi:write");
   const navigate = useNavigate();
@@ -33,7 +35,11 @@ export function Subscriptions({ search: { id } }: { search: DeliveriesSearch }) 
   );
   const [isAdding, setAdding] = useState(false);
   const open = (next: string | undefined) =>
-    void navigate({ to: "/arrivals/deliveries", search: { tab: "subscriptions", id: next }, replace: true });
+    void navigate({
+      to: "/arrivals/deliveries",
+      search: { tab: "subscriptions", id: next },
+      replace: isInPlace(search, { id: next }, "id"),
+    });
   return (
     <Split drawer={id !== undefined && <SubscriptionDrawer key={id} id={id} onClose={() => open(undefined)} />}>
       <Panel

@@ -9,6 +9,8 @@ export type Grain = "hour" | "day" | "month";
 export interface CellsReply {
   grain: Grain | null;
   opTimes: readonly string[];
+  /** There are opTimes after these. */
+  later: boolean;
   rows: readonly { name: string; title: string | null; cells: string }[];
   next: string | null;
 }
@@ -179,7 +181,7 @@ export interface Subscription extends Endpoint {
   kpiId: string;
   callbackUrl: string;
   teamName: string;
-  secretType: string | null;
+  secretType: "Header" | "Query" | "Body" | null;
   secretKey: string | null;
   retryNum: number;
   userId: string;

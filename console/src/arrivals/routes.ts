@@ -8,6 +8,8 @@ export interface ArrivalsSearch {
   grain?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
+  /** How many opTimes: up to the newest, or with `from` or `to` alone from there or up to there. */
+  last?: number | undefined;
   q?: string | undefined;
   /** The cell that is open. */
   row?: string | undefined;
@@ -32,6 +34,7 @@ export const arrivalsRoutes = [
     component: lazyRouteComponent(() => import("./ArrivalsPage.tsx"), "ArrivalsPage"),
     validateSearch: (search: Search): ArrivalsSearch => ({
       tab: oneOf(["models"], search["tab"]),
+      last: count(search["last"]) || undefined,
       ...texts(search, ["grain", "from", "to", "q", "row", "at", "until"]),
     }),
   }),

@@ -13,7 +13,7 @@ import { type GridPage, paths, STAGES } from "./api.ts";
 import { useOpenShard } from "./ShardDrawer.tsx";
 import { useLooks } from "./states.ts";
 import styles from "./tracking.module.css";
-import { useTrackingSearch } from "./use-search.ts";
+import { useClearFilters, useTrackingSearch } from "./use-search.ts";
 import { tracking } from "./words.ts";
 
 const FILES = 100;
@@ -46,7 +46,8 @@ function Grid({ pages, onEnd }: { pages: readonly GridPage[]; onEnd: (() => void
   const text = useWords(tracking);
   const shared = useWords(common);
   const looks = useLooks();
-  const [{ stage, status, q, firstShard: from = 0, file, shard }, set] = useTrackingSearch();
+  const [{ firstShard: from = 0, file, shard }, set] = useTrackingSearch();
+  const clear = useClearFilters();
   const shards = pages[0]?.shards ?? NONE;
   const later = pages[0]?.next_shard ?? null;
   const columns = useMemo(() => shards.map(String), [shards]);
@@ -60,8 +61,8 @@ function Grid({ pages, onEnd }: { pages: readonly GridPage[]; onEnd: (() => void
     [pages],
   );
   if (rows.length === 0) {
-    const isFiltered = stage !== undefined || status !== undefined || q !== undefined;
-    return <Empty>{isFiltered ? shared.noMatch : text.noFiles}</Empty>;
+    if (!clear) return <Empty>{text.noFiles}</Empty>;
+    return <Empty action={<Button onPress={clear}>{shared.clearFilter}</Button>}>{shared.noMatch}</Empty>;
   }
   const row = rows.findIndex(({ name }) => name === file);
   const column = shards.indexOf(shard ?? -1);

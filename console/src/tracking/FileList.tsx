@@ -7,26 +7,24 @@ import { Loaded, Panel } from "../parts/page/Page.tsx";
 import type { State } from "../parts/states/state.ts";
 import { Time } from "../parts/times/Time.tsx";
 import { type Formats, useFormats } from "../parts/times/time.ts";
-import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
 import { type FilePage, type FileSummary, paths, STAGES, type Stage } from "./api.ts";
 import { countsIn, partsOf } from "./stage-parts.ts";
 import styles from "./tracking.module.css";
-import { useTrackingSearch } from "./use-search.ts";
+import { useClearFilters, useTrackingSearch } from "./use-search.ts";
 import { tracking } from "./words.ts";
 
 const PAGE = 100;
 
 export function FileList({ filters }: { filters: ReactNode }) {
   const text = useWords(tracking);
-  const shared = useWords(common);
   const formats = useFormats();
   const navigate = useNavigate();
   const [{ stage, status, q }] = useTrackingSearch();
   const result = useLiveList<FilePage>((page) => paths.files({ stage, status, q, page, size: PAGE }), pageAfter, [
     { kind: "file" },
   ]);
-  const isFiltered = stage !== undefined || status !== undefined || q !== undefined;
+  const clear = useClearFilters();
   return (
     <>
       {filters}
@@ -42,7 +40,8 @@ export function FileList({ filters }: { filters: ReactNode }) {
               columns={columnsOf(text, formats)}
               onOpen={({ filename }) => void navigate({ to: "/tracking/files/$filename", params: { filename } })}
               onEnd={onEndOf(result)}
-              empty={isFiltered ? shared.noMatch : text.noFiles}
+              empty={text.noFiles}
+              {...(clear && { onClear: clear })}
             />
           )}
         </Loaded>

@@ -71,7 +71,7 @@ export function FilePage() {
                 selected={shard === undefined ? undefined : String(shard)}
                 onOpen={(one) => set({ shard: one.shard })}
                 onEnd={onEndOf(result)}
-                empty={text.noShards}
+                {...(status !== undefined && { onClear: () => set({ status: undefined }) })}
                 columns={columnsOf(text, shard !== undefined)}
               />
             )}

@@ -1,8 +1,9 @@
 /**
  * Retries all stuck shards that match, wherever the list ends: the server counts first, and then retries in batches. A call
- * retries a limited number, so a long retry is several calls, with progress; closing the page between them loses nothing.
+ * retries a limited number, so a long retry is several calls, with progress. The page warns before it is closed between them: the
+ * shards that are left would stay stuck.
  */
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { act } from "../api/client.ts";
 import { refresh } from "../api/live.ts";
 import { useWhyNot } from "../app/use-why-not.ts";
@@ -40,20 +41,27 @@ export function RetryAll({ of, label }: { of: RetryOf; label: string }) {
       toastError(error);
     }
   }
-  async function confirm({ until }: Retried): Promise<void> {
+  useEffect(() => {
+    if (done === undefined) return;
+    const warn = (event: Event) => event.preventDefault();
+    window.addEventListener("beforeunload", warn);
+    return () => window.removeEventListener("beforeunload", warn);
+  }, [done]);
+  async function confirm({ retried: all, until }: Retried): Promise<void> {
     let sum = 0;
+    let isMore = true;
     setDone(0);
     try {
-      for (let isMore = true; isMore && !isClosed.current; ) {
+      while (isMore && !isClosed.current) {
         const { retried, more } = await send(false, { ...which, until });
         sum += retried;
         isMore = more;
-        setDone(sum);
+        if (!isClosed.current) setDone(sum);
       }
-      toast(text.retried(number(sum)));
     } catch (error) {
       toastError(error);
     }
+    toast(isMore ? text.retriedSome(number(sum), number(Math.max(0, all - sum))) : text.retried(number(sum)));
     await refresh({ kind: "file" });
     close();
   }
@@ -107,6 +115,7 @@ export function RetryAll({ of, label }: { of: RetryOf; label: string }) {
                 aria-label={text.retryProgress(number(done), number(count))}
               />
               <p role="status">{text.retryProgress(number(done), number(count))}</p>
+              <p>{text.retryKeepOpen}</p>
             </>
           )}
         </Dialog>

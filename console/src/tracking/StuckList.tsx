@@ -13,10 +13,12 @@ import { Filters } from "./Filters.tsx";
 import { RetryAll } from "./RetryAll.tsx";
 import { useOpenShard } from "./ShardDrawer.tsx";
 import styles from "./tracking.module.css";
-import { useTrackingSearch } from "./use-search.ts";
+import { useClearFilters, useTrackingSearch } from "./use-search.ts";
 import { tracking } from "./words.ts";
 
 const PAGE = 200;
+/** Leases expire and shards become overdue without any change that would be reported. */
+const PACE = { atLeastEveryMs: 30_000 };
 
 export function StuckList() {
   const text = useWords(tracking);
@@ -26,8 +28,9 @@ export function StuckList() {
     (after) => paths.stuck({ stage, reason, q, after, limit: PAGE }),
     ({ next }) => next,
     [{ kind: "file" }],
+    PACE,
   );
-  const isFiltered = stage !== undefined || reason !== undefined || q !== undefined;
+  const clear = useClearFilters();
   return (
     <>
       <Filters>
@@ -53,12 +56,13 @@ export function StuckList() {
                 selected={selectedIn(pages, file, shard)}
                 onOpen={(one) => set({ file: one.filename, shard: one.shard })}
                 onEnd={onEndOf(result)}
-                empty={isFiltered ? shared.noMatch : text.noStuck}
+                empty={text.noStuck}
+                {...(clear && { onClear: clear })}
                 columns={[
                   {
                     name: "reason",
                     title: shared.state,
-                    width: "124px",
+                    width: "minmax(124px, 2.2fr)",
                     cell: (one) => (
                       <StateMark
                         state={one.reason === "failed" ? "failed" : "stopped"}

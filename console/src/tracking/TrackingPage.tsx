@@ -15,10 +15,13 @@ import { StuckList } from "./StuckList.tsx";
 import { useTrackingSearch } from "./use-search.ts";
 import { tracking } from "./words.ts";
 
+/** Leases expire and shards become overdue without any change that would be reported. */
+const PACE = { atMostEveryMs: 2_000, atLeastEveryMs: 30_000 };
+
 export function TrackingPage() {
   const text = useWords(tracking);
   const search = trackingRoute.useSearch();
-  const queues = useLive<Queues>(paths.queues, [{ kind: "file" }], { atMostEveryMs: 2_000 });
+  const queues = useLive<Queues>(paths.queues, [{ kind: "file" }], PACE);
   const stuck = queues.data?.stages.reduce(
     (sum, { failed, lease_expired: expired, started_long: long }) => sum + failed + expired + long,
     0,

@@ -1,4 +1,4 @@
-/** How fast stages finish shards, from the exact totals that the page reads anyway: the server keeps no history for it. */
+/** Shards per minute of each stage, from the totals that the page already polls. The server keeps no history. */
 import type { Stage } from "./api.ts";
 
 export interface Sample {
@@ -7,7 +7,7 @@ export interface Sample {
 }
 
 const WINDOW_MS = 60_000;
-/** A shorter time says nothing. */
+/** Shorter samples give no useful rate. */
 const MEASURED_MS_MIN = 5_000;
 
 /** With the new sample, and without those that the window no longer needs. */
@@ -17,7 +17,7 @@ export function withSample(samples: readonly Sample[], sample: Sample): readonly
   return [...samples.slice(Math.max(first, 0)), sample];
 }
 
-/** Shards per minute, or undefined while too little was seen. Between two samples nothing changed unseen: hints tell of changes. */
+/** Shards per minute, or undefined while there are too few samples. Hints report every change, so nothing is missed between samples. */
 export function ratePerMinute(samples: readonly Sample[], stage: Stage, nowMs: number): number | undefined {
   const first = samples.findLast(({ atMs }) => atMs <= nowMs - WINDOW_MS) ?? samples[0];
   const last = samples.at(-1);

@@ -16,3 +16,12 @@ export function useTrackingSearch(): [TrackingSearch, (change: TrackingSearch) =
       }),
   ];
 }
+
+const NO_FILTERS = { stage: undefined, status: undefined, reason: undefined, q: undefined } satisfies TrackingSearch;
+
+/** Takes the filters away; undefined if there are none. */
+export function useClearFilters(): (() => void) | undefined {
+  const [{ stage, status, reason, q }, set] = useTrackingSearch();
+  const isFiltered = [stage, status, reason, q].some((one) => one !== undefined);
+  return isFiltered ? () => set(NO_FILTERS) : undefined;
+}

@@ -16,8 +16,8 @@ export const CELL_CODES = {
     p: "it is ready and waits for a free worker",
     w: "it waits for tables",
     q: "it waits in case a table arrives again",
-    a: "something new has arrived, and it waits for a person",
-    t: "its last attempt failed, and it is tried again",
+    a: "something new has arrived, and the rerun needs approval",
+    t: "its last attempt failed, and it will be retried",
     n: "tables have arrived, but it has not run",
   },
 } as const;
@@ -27,7 +27,7 @@ export interface CellsQuery extends Omit<RowFilter, "grain"> {
   by: "table" | "model";
   /** `name` is for opTimes without a grain. Unset: that of most models. */
   grain?: Grain | "name";
-  /** Both or none: without them, the `last` opTimes. */
+  /** With only one of them, the `last` opTimes from or up to it; without both, the newest. */
   from?: string;
   to?: string;
   last: number;
@@ -37,6 +37,8 @@ export interface CellsQuery extends Omit<RowFilter, "grain"> {
 export interface Cells {
   grain: Grain | null;
   opTimes: string[];
+  /** There are opTimes after these. */
+  later: boolean;
   rows: { name: string; title: string | null; cells: string }[];
   /** The `after` of the next page; null at the end. */
   next: string | null;
@@ -49,9 +51,11 @@ const CELLS_MAX = 100_000;
 const FORM_OF = { hour: "^[0-9]{10}$", day: "^[0-9]{8}$", month: "^[0-9]{6}$" } as const;
 /** Of the right length, but not all are dates. */
 const CANDIDATES = 10;
+/** In text order after every opTime. */
+const AFTER_ALL = "~";
 
 export async function readCells(db: Db, clock: Clock, query: CellsQuery): Promise<Cells> {
-  const { grain, opTimes } = await columnsOf(db, clock, query);
+  const { grain, opTimes, later } = await columnsOf(db, clock, query);
   if (opTimes.length > OP_TIMES_MAX) {
     const reason = `The range ${query.from} to ${query.to} has ${opTimes.length} opTimes, more than the ${OP_TIMES_MAX} of one answer`;
     throw invalid(reason);
@@ -72,6 +76,7 @@ export async function readCells(db: Db, clock: Clock, query: CellsQuery): Promis
   return {
     grain,
     opTimes,
+    later,
     rows: rows.map(({ name, title }) => {
       const row = codes.get(name) as Map<string, string> | undefined;
       return { name, title, cells: opTimes.map((opTime) => row?.get(opTime) ?? NOTHING).join("") };
@@ -80,24 +85,44 @@ export async function readCells(db: Db, clock: Clock, query: CellsQuery): Promis
   };
 }
 
-async function columnsOf(
-  db: Db,
-  clock: Clock,
-  { grain: wanted, from, to, last }: CellsQuery,
-): Promise<{ grain: Grain | null; opTimes: string[] }> {
-  if ((from === undefined) !== (to === undefined)) {
-    const reason = "A range needs both `from` and `to`";
-    throw invalid(reason);
+type Columns = Pick<Cells, "grain" | "opTimes" | "later">;
+
+async function columnsOf(db: Db, clock: Clock, query: CellsQuery): Promise<Columns> {
+  const grain = await grainIn(db, query);
+  if (grain === null) {
+    const opTimes = await namesIn(db, query);
+    const end = opTimes.at(-1);
+    return { grain, opTimes, later: end !== undefined && (await arrivedOpTimes(db, end, AFTER_ALL, 2)).length > 1 };
   }
+  const newest = await lastOf(db, clock, grain, query.last);
+  const opTimes = opTimesBetween(...boundsOf(query, grain, newest), grain);
+  return { grain, opTimes, later: (opTimes.at(-1) ?? newest) < newest };
+}
+
+/** Null for names. */
+async function grainIn(db: Db, { grain, from, to }: CellsQuery): Promise<Grain | null> {
   if (from !== undefined && to !== undefined) {
-    const grain = grainOf(from);
-    if (grain !== undefined && grain === grainOf(to)) return { grain, opTimes: opTimesBetween(from, to, grain) };
-    return { grain: null, opTimes: await arrivedOpTimes(db, from, to, OP_TIMES_MAX + 1) };
+    const ofRange = grainOf(from);
+    return ofRange === grainOf(to) ? (ofRange ?? null) : null;
   }
-  const grain = wanted ?? (await usualGrain(db)) ?? "name";
-  if (grain === "name") return { grain: null, opTimes: (await newestOpTimes(db, null, last)).toReversed() };
-  const end = await lastOf(db, clock, grain, last);
-  return { grain, opTimes: opTimesBetween(movedOpTime(end, grain, 1 - last) ?? end, end, grain) };
+  const wanted = grain ?? (await usualGrain(db)) ?? "name";
+  const bound = from ?? to;
+  if (wanted === "name" || bound === undefined) return wanted === "name" ? null : wanted;
+  return grainOf(bound) ?? null;
+}
+
+async function namesIn(db: Db, { from, to, last }: CellsQuery): Promise<string[]> {
+  if (from === undefined) return (await newestOpTimes(db, null, last, to)).toReversed();
+  return arrivedOpTimes(db, from, to ?? AFTER_ALL, to === undefined ? last : OP_TIMES_MAX + 1);
+}
+
+function boundsOf({ from, to, last }: CellsQuery, grain: Grain, newest: string): [from: string, to: string] {
+  const end = to ?? newest;
+  if (from === undefined) return [movedOpTime(end, grain, 1 - last) ?? end, end];
+  if (to !== undefined) return [from, to];
+  // Nothing after the newest.
+  const whole = movedOpTime(from, grain, last - 1) ?? from;
+  return [from, whole <= newest ? whole : newest < from ? from : newest];
 }
 
 /** The newest opTime that has arrived; or the period that ended last, unless nothing in the range would have arrived. */

@@ -36,5 +36,5 @@ test("one that runs or waits for tables needs none", async () => {
   const process = await open({ roles: [] });
   await define(process, "m", ["a", "b"]);
   await process.announce({ table: "a", opTime: OP_TIME, idempotencyKey: null });
-  expect(await verdict()).toBe(`It waits for a table: b ${OP_TIME}.`);
+  expect(await verdict()).toBe(`Waiting for a table: b ${OP_TIME}.`);
 });

@@ -34,7 +34,7 @@ describe("the verdict", () => {
     await kpis.publish("M", { dependencies: on("A", "B", "C") });
     expect(await kpis.why("M")).toMatchObject({
       state: "idle",
-      verdict: `It waits for 3 tables: A ${TODAY}, B ${TODAY}, C ${TODAY}.`,
+      verdict: `Waiting for 3 tables: A ${TODAY}, B ${TODAY}, C ${TODAY}.`,
     });
     await kpis.arrive("A");
     await kpis.arrive("C");
@@ -42,7 +42,7 @@ describe("the verdict", () => {
       modelId: "M",
       opTime: TODAY,
       state: "waiting",
-      verdict: `It waits for a table: B ${TODAY}.`,
+      verdict: `Waiting for a table: B ${TODAY}.`,
       wouldRun: [`The arrival of B ${TODAY}.`, `${RUN} with \`force: true\`.`],
       retry: null,
       tables: [
@@ -78,7 +78,7 @@ describe("the verdict", () => {
     await kpis.publish("M", { grain: "day", dependencies: [{ table: "A", grain: "hour" }] });
     const { verdict, tables } = await kpis.why("M");
     const first = ["00", "01", "02", "03", "04"].map((hour) => `A ${TODAY}${hour}`).join(", ");
-    expect(verdict).toBe(`It waits for 24 tables: ${first} and 19 more.`);
+    expect(verdict).toBe(`Waiting for 24 tables: ${first} and 19 more.`);
     expect(tables).toHaveLength(24);
   });
 
@@ -103,7 +103,7 @@ describe("the verdict", () => {
     await kpis.arriveAsync("T");
     expect(await kpis.why("M")).toMatchObject({
       state: "ready",
-      verdict: "It is ready and waits for a free worker.",
+      verdict: "Queued: waiting for a free worker.",
       wouldRun: [],
     });
   });
@@ -170,7 +170,7 @@ describe("the verdict", () => {
     await kpis.arrive("T");
     expect(await kpis.why("M")).toMatchObject({
       state: "asking",
-      verdict: "A table has arrived again, and the model waits for a person to run it (rerun: ask).",
+      verdict: "A table has arrived again. The rerun needs approval (rerun: ask).",
       wouldRun: [`${RUN}.`],
     });
     await kpis.define("M", { rerun: "ignore" });

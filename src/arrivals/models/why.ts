@@ -203,11 +203,11 @@ function sentencesOf(
     const chain = instance.state === "parked" ? `, and waits for run ${last?.chain_run_id ?? "?"} of its chain` : "";
     return { verdict: `It is running, as generation ${last?.generation ?? "?"}${chain}.${more}`, wouldRun: [] };
   }
-  if (instance?.state === "ready") return { verdict: "It is ready and waits for a free worker.", wouldRun: [] };
+  if (instance?.state === "ready") return { verdict: "Queued: waiting for a free worker.", wouldRun: [] };
   switch (verdict.kind) {
     case "waiting":
       return {
-        verdict: `It waits for ${verdict.missing.length === 1 ? "a table" : `${verdict.missing.length} tables`}: ${listed(verdict.missing.map(keyOf), REASONS_SHOWN)}.`,
+        verdict: `Waiting for ${verdict.missing.length === 1 ? "a table" : `${verdict.missing.length} tables`}: ${listed(verdict.missing.map(keyOf), REASONS_SHOWN)}.`,
         wouldRun: [
           `The arrival of ${listed(verdict.missing.map(keyOf), REASONS_SHOWN)}.`,
           ...deadlineThatFrees(verdict.missing),
@@ -221,7 +221,7 @@ function sentencesOf(
       };
     case "asking":
       return {
-        verdict: "A table has arrived again, and the model waits for a person to run it (rerun: ask).",
+        verdict: "A table has arrived again. The rerun needs approval (rerun: ask).",
         wouldRun: [`${byHand}.`],
       };
     case "ignored":

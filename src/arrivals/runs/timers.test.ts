@@ -179,7 +179,7 @@ describe("an optional table", () => {
   test("with a deadline is waited for until then", async () => {
     await kpis.publish("M", waiting);
     expect((await kpis.arrive("A", LAST)).waitingModels).toEqual(["M"]);
-    expect((await kpis.why("M", LAST)).verdict).toBe(`It waits for a table: B ${LAST}.`);
+    expect((await kpis.why("M", LAST)).verdict).toBe(`Waiting for a table: B ${LAST}.`);
     expect((await kpis.arrive("B", LAST)).triggeredModels).toMatchObject([{ status: "SUCCESS" }]);
   });
 

@@ -112,22 +112,27 @@ function pairsOf(cells: string | null): Map<string, string> {
 }
 
 // Goes from one opTime to the one before it by the index, whatever the number of tables.
-const NEWEST = statement<{ op_time: string }>(
-  "arrivals.cells.newest",
-  `with recursive t(op_time, steps) as (
-     (select l.op_time, 1 from arrivals.metrics_etl_log l order by l.op_time desc limit 1)
+const newest = (name: string, first: string) =>
+  statement<{ op_time: string }>(
+    name,
+    `with recursive t(op_time, steps) as (
+     (select l.op_time, 1 from arrivals.metrics_etl_log l ${first} order by l.op_time desc limit 1)
      union all
      select (select l.op_time from arrivals.metrics_etl_log l where l.op_time < t.op_time order by l.op_time desc limit 1),
             t.steps + 1
      from t where t.op_time is not null and t.steps < $3
    )
    select op_time from t where op_time is not null and ($1::text is null or op_time ~ $1) limit $2`,
-);
+  );
+const NEWEST = newest("arrivals.cells.newest", "");
+const NEWEST_UP_TO = newest("arrivals.cells.newest_up_to", "where l.op_time <= $4");
 const STEPS_MAX = 5_000;
 
-/** The last opTimes in text order for which anything has arrived, of those that fit the pattern. */
-export async function newestOpTimes(db: Db, pattern: string | null, limit: number): Promise<string[]> {
-  return (await db.read(NEWEST, [pattern, limit, STEPS_MAX])).map(({ op_time }) => op_time);
+/** The last opTimes in text order, up to `to`, for which anything has arrived, of those that fit the pattern. */
+export async function newestOpTimes(db: Db, pattern: string | null, limit: number, to?: string): Promise<string[]> {
+  const values = [pattern, limit, STEPS_MAX];
+  const rows = await (to === undefined ? db.read(NEWEST, values) : db.read(NEWEST_UP_TO, [...values, to]));
+  return rows.map(({ op_time }) => op_time);
 }
 
 const GRAIN = statement<{ grain: Grain | null }>(

@@ -41,7 +41,7 @@ describe.each([
     const { yaml, commands } = blocksOf(document, heading);
     expect(commands.split("\n").filter((line) => line.startsWith("millrace ")).length).toBeGreaterThan(4);
     const stdout = await run(server, commands, yaml);
-    expect(stdout).toContain("MODEL-01 for 20251219: It waits for a table: DW_REFUND 20251219.");
+    expect(stdout).toContain("MODEL-01 for 20251219: Waiting for a table: DW_REFUND 20251219.");
     expect(stdout).toMatch(values);
   });
 });

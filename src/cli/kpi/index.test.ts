@@ -44,7 +44,7 @@ HIDDEN  SKIPPED
 \`millrace kpi why MODEL OPTIME\` shows what a model waits for.
 `);
   const waits = (await millrace("kpi", "why", "ORDERS", "20251219")).stdout;
-  expect(waits.replace(TIME, "<time>")).toBe(`ORDERS for 20251219: It waits for a table: DW_B 20251219.
+  expect(waits.replace(TIME, "<time>")).toBe(`ORDERS for 20251219: Waiting for a table: DW_B 20251219.
 
 TABLE  OPTIME    ARRIVED
 DW_A   20251219  <time>

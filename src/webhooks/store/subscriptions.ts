@@ -115,16 +115,24 @@ export async function deleteSubscription(tx: Queryable, id: number): Promise<voi
   await tx.rows(DELETE, [id]);
 }
 
-/** A list may have many subscriptions of one callback, and reads its deliveries for each of them. */
+/** Of each callback in a list. */
 export const PENDING_MAX = 1_000;
-const VIEW = `select s.id, s.kpi_id, s.callback_url, s.secret_type, s.secret_key, s.retry_num, s.status, s.team_name,
+// The deliveries of a callback are read once, however many of its subscriptions are in the list.
+const view = (which: string) => `with page as materialized (select s.* from ${TABLE} s ${which}),
+     pending as (
+       select c.callback_url, i.id, count(*)::int as n
+       from (select distinct callback_url from page) c, lateral (
+         select d.subscription_ids from webhooks.delivery d
+         where d.status = 'PENDING' and d.callback_url = c.callback_url limit ${PENDING_MAX}
+       ) d, unnest(d.subscription_ids) as i(id)
+       group by c.callback_url, i.id
+     )
+   select s.id, s.kpi_id, s.callback_url, s.secret_type, s.secret_key, s.retry_num, s.status, s.team_name,
           s.user_id, s.created_at, s.updated_at, case when e.held_until > now() then e.held_until end as held_until,
-          (select count(*)::int from (select d.subscription_ids from webhooks.delivery d
-             where d.status = 'PENDING' and d.callback_url = s.callback_url limit ${PENDING_MAX}) p
-           where s.id = any(p.subscription_ids)) as pending,
-          e.failing_since, e.disabled_at, e.disabled_reason
-   from ${TABLE} s join webhooks.endpoint e on e.callback_url = s.callback_url and e.team_name = s.team_name`;
-const READ = statement<SubscriptionView>("webhooks.subscription.read", `${VIEW} where s.id = $1`);
+          coalesce(p.n, 0) as pending, e.failing_since, e.disabled_at, e.disabled_reason
+   from page s join webhooks.endpoint e on e.callback_url = s.callback_url and e.team_name = s.team_name
+   left join pending p on p.callback_url = s.callback_url and p.id = s.id order by s.id`;
+const READ = statement<SubscriptionView>("webhooks.subscription.read", view("where s.id = $1"));
 
 export async function readSubscription(db: Queryable, id: number): Promise<SubscriptionView | undefined> {
   return (await db.rows(READ, [id]))[0];
@@ -153,7 +161,7 @@ const byFilter = {
 const PAGE = filtered<SubscriptionFilter, SubscriptionView>({
   ...byFilter,
   name: "webhooks.subscriptions",
-  text: (where, parameter) => `${VIEW} where ${where} order by s.id limit ${parameter(0)} offset ${parameter(1)}`,
+  text: (where, parameter) => view(`where ${where} order by s.id limit ${parameter(0)} offset ${parameter(1)}`),
 });
 const TOTAL = filtered<SubscriptionFilter, { total: number }>({
   ...byFilter,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { headingsOf, layoutOf, revealing } from "./heat-map.ts";
+import { columnsOf, headingsOf, type Look, layoutOf, lookOf, revealing } from "./heat-map.ts";
 
 test.each([
   ["stays where it is when the cell is in view", { row: 3, column: 5 }, { left: 40, top: 0 }, { left: 40, top: 0 }],
@@ -10,6 +10,26 @@ test.each([
   const layout = layoutOf(32, 400);
   expect(layout.cellPx).toBe(20);
   expect(revealing(place, layout, now, { width: 400, height: 200 })).toEqual(expected);
+});
+
+test("above 400 columns a cell has several of them, the last one what is left, and shows the most urgent", () => {
+  expect(layoutOf(400, 1_000)).toMatchObject({ group: 1, count: 400 });
+  const layout = layoutOf(1_001, 1_000);
+  expect(layout).toMatchObject({ group: 3, count: 334 });
+  expect([0, 333].map((cell) => columnsOf(cell, layout, 1_001))).toEqual([
+    { from: 0, to: 2 },
+    { from: 999, to: 1_000 },
+  ]);
+  const looks: Look[] = [
+    { code: "f", state: "failed", word: "failed" },
+    { code: "s", state: "success", word: "succeeded" },
+  ];
+  expect([0, 1, 2, 3].map((cell) => lookOf("ssfsss...f", cell, 3, looks)?.word)).toEqual([
+    "failed",
+    "succeeded",
+    undefined,
+    "failed",
+  ]);
 });
 
 test("short names such as the numbers of shards are all shown, long ones as far as there is room", () => {
