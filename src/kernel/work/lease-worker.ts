@@ -158,7 +158,6 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
 
   function createClaimer(queue: Queue<Claimed>): Service {
     let dueAtMs = Number.POSITIVE_INFINITY; // By performance.now().
-    let hasSlots = true;
     return createService({
       ...shared,
       name: queue.name,
@@ -166,8 +165,7 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
       async runOnce() {
         dueAtMs = Number.POSITIVE_INFINITY;
         const limit = Math.min(freeSlots(), queue.claimMax ?? CLAIM_MAX);
-        hasSlots = !isStopping && limit > 0;
-        if (!hasSlots) {
+        if (isStopping || limit <= 0) {
           backlog.add(queue);
           return { claimed: 0 };
         }
@@ -186,10 +184,9 @@ export function createLeaseWorker<Claimed extends Fenced, Item extends Fenced, R
         if (claimed.length < limit && (await queue.isReady?.())) dueAtMs = performance.now();
         return queue.counts?.(claimed) ?? { claimed: claimed.length };
       },
-      nextDueMs() {
-        if (!hasSlots) return Number.POSITIVE_INFINITY; // The end of a run wakes it.
-        return queue.nextDueMs?.() ?? dueAtMs - performance.now();
-      },
+      // Without a free slot, the end of a run wakes it.
+      nextDueMs: () =>
+        freeSlots() <= 0 ? Number.POSITIVE_INFINITY : (queue.nextDueMs?.() ?? dueAtMs - performance.now()),
     });
   }
 
