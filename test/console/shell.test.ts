@@ -190,7 +190,8 @@ describe.runIf(hasBrowser)("the console", () => {
     await row("row b").focus();
     await remove("row a");
     await define("row 1");
-    await page.getByRole("status").getByRole("button", { name: "1 new" }).waitFor();
+    await waiting.waitFor();
+    await page.getByRole("status").getByText("1 new").waitFor();
     await row("No longer in the list: row a").waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await waiting.press("Enter");

@@ -18,6 +18,7 @@ import { useWords } from "../../words/words.ts";
 import { Button } from "../controls/Button.tsx";
 import styles from "./DataList.module.css";
 import { useHeldRows } from "./held-rows.ts";
+import { LiveRegion } from "./LiveRegion.tsx";
 import { Empty } from "./Page.tsx";
 
 export interface Column<Row> {
@@ -157,8 +158,9 @@ function Rows<Row>(props: DataListProps<Row>) {
         if (!currentTarget.contains(relatedTarget) && !currentTarget.matches(":hover")) release();
       }}
     >
-      <div role="status" className={styles.waiting}>
+      <div className={styles.waiting}>
         {newRows > 0 && <Button onPress={showNew}>{text.newItems(newRows)}</Button>}
+        <LiveRegion>{newRows > 0 ? text.newItems(newRows) : ""}</LiveRegion>
       </div>
       <div
         role="grid"
