@@ -77,7 +77,7 @@ const SHOWN: Readonly<Record<PageName, string | RegExp | ((made: EveryPage) => s
   "the audit log": "session.start",
   "the doctor": /The watermark does not pass a missing window/,
   "the settings": "MILLRACE_PORT",
-  "an address without a page": "There is no such page.",
+  "an address without a page": "Page not found.",
 };
 
 /** The names of pages by the room that is the first part of their address. */

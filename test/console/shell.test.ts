@@ -78,7 +78,7 @@ describe.runIf(hasBrowser)("the console", () => {
       await page.context().clearCookies();
       const { body } = await millrace.api.post<{ code: string }>("/api/v1/session/links");
       await page.goto(`${millrace.url}/login?to=${encodeURIComponent(to)}#${body.code}`);
-      await page.getByText("The server does not answer. Trying again.").waitFor();
+      await page.getByText("The server is not responding. Retrying.").waitFor();
       isAway = false;
       await page.getByRole("link", { name: "Millrace" }).waitFor();
       expect(page.url()).toBe(millrace.url + path);
@@ -279,7 +279,7 @@ describe.runIf(hasBrowser)("the console", () => {
       await page.context().clearCookies();
     };
     const signInAgain = async () => {
-      await page.getByText("Your session has ended.").waitFor();
+      await page.getByText("Your session has expired.").waitFor();
       await page.getByLabel("API key").fill(ADMIN_KEY);
       await page.getByRole("button", { name: "Sign in" }).click();
     };
@@ -323,7 +323,7 @@ describe.runIf(hasBrowser)("the console", () => {
     await page.getByRole("heading", { name: "总览" }).waitFor();
     expect(await page.evaluate(() => document.documentElement.lang)).toBe("zh-CN");
     await page.goto(`${millrace.url}/no-such-page`);
-    await page.getByRole("heading", { name: "没有这个页面。" }).waitFor();
+    await page.getByRole("heading", { name: "页面不存在。" }).waitFor();
   });
 
   test("enters the first list by j or k, moves in it, opens a row by Enter, and lists its keys by ?", async () => {

@@ -1,7 +1,7 @@
 /**
- * What a person has changed in a text and not saved yet. It is kept in this browser, for each tenant and definition, so that a
- * reload, an expired session or a server that is away loses nothing. It knows the version that it was made from: when another
- * one is stored meanwhile, the person decides which of the two goes on.
+ * Unsaved changes of a text. They are stored in the browser per tenant and definition, so a reload, an expired session or a
+ * server outage loses nothing. A draft knows the version it is based on; if another version was saved in the meantime, the user
+ * decides which one to keep.
  */
 import { useState } from "react";
 import { useSessionStatus } from "../../app/session.ts";
@@ -16,15 +16,15 @@ export interface Draft {
   text: string;
   change(text: string): void;
   isChanged: boolean;
-  /** The version that the text was made from, which goes with it when it is saved. */
+  /** The version that the text is based on; it is sent with the save. */
   base: number;
-  /** Another version than `base` is stored by now. */
+  /** The server has a version other than `base`. */
   isStale: boolean;
   /** False if the browser could not keep it. */
   isKept: boolean;
   /** Back to the stored text. */
   discard(): void;
-  /** The text becomes a change of the stored version. */
+  /** Rebases the text onto the stored version: saving it overwrites that version. */
   rebase(): void;
   /** The text was saved, and this is what is stored now. */
   saved(stored: Stored): void;
@@ -84,7 +84,7 @@ function read(name: string): Kept | undefined {
   return undefined;
 }
 
-/** Answers whether the browser could keep it. */
+/** Returns whether the browser could store it. */
 function write(name: string, kept: Kept | undefined): boolean {
   if (!kept) {
     localStorage.removeItem(name);
@@ -95,7 +95,7 @@ function write(name: string, kept: Kept | undefined): boolean {
     removeOldest();
     return true;
   } catch {
-    // There is no room for it. An older state of the draft would be taken for this one.
+    // Storage is full. Remove the older draft, which would otherwise be restored as this one.
     localStorage.removeItem(name);
     return false;
   }
