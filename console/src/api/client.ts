@@ -10,13 +10,16 @@ export class ApiError extends Error {
   readonly details: Readonly<Record<string, unknown>>;
   /** How long the server asks to wait before the same request. */
   readonly retryAfterMs: number;
+  /** The same request is safe to send again: it did nothing, or a second one changes nothing more. */
+  readonly isRepeatable: boolean;
 
   constructor(
     status: number,
     { error, code, details }: { error: string; code: string; details?: Record<string, unknown> },
-    retryAfterMs = 0,
+    { retryAfterMs = 0, isRepeatable = false }: { retryAfterMs?: number; isRepeatable?: boolean } = {},
   ) {
     super(error);
+    this.isRepeatable = isRepeatable;
     this.retryAfterMs = retryAfterMs;
     this.status = status;
     this.code = code;
@@ -60,7 +63,10 @@ export async function call<Data>(
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   if (!response.ok) {
-    const error = new ApiError(response.status, problemIn(text, response), retryAfterMsIn(response));
+    const error = new ApiError(response.status, problemIn(text, response), {
+      retryAfterMs: retryAfterMsIn(response),
+      isRepeatable: isRepeatable(method, response.status),
+    });
     if (response.status === 401) onSignedOut();
     throw error;
   }
@@ -86,7 +92,20 @@ export async function probe(): Promise<void> {
   await send("/healthz", { method: "GET" }).catch(() => {});
 }
 
-async function send(path: string, init: RequestInit): Promise<{ response: Response; text: string }> {
+/** The server refuses with these before it does anything. */
+const NOT_DONE = [429, 503];
+
+/** Nobody knows whether a request without a response was carried out, but PUT and DELETE may be repeated by their definition. */
+function isRepeatable(method: Method, status: number): boolean {
+  return (
+    NOT_DONE.includes(status) || ((status === 0 || GATEWAY.includes(status)) && method !== "POST" && method !== "PATCH")
+  );
+}
+
+async function send(
+  path: string,
+  init: RequestInit & { method: Method },
+): Promise<{ response: Response; text: string }> {
   const sentMs = Date.now();
   try {
     const response = await fetch(path, { ...init, credentials: "same-origin" });
@@ -98,7 +117,8 @@ async function send(path: string, init: RequestInit): Promise<{ response: Respon
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     connectivity.unanswered(sentMs);
-    throw new ApiError(0, { error: "The server is not responding.", code: "SERVER_AWAY" });
+    const problem = { error: "The server is not responding.", code: "SERVER_AWAY" };
+    throw new ApiError(0, problem, { isRepeatable: isRepeatable(init.method, 0) });
   }
 }
 
