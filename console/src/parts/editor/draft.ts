@@ -3,7 +3,7 @@
  * server outage loses nothing. A draft knows the version it is based on; if another version was saved in the meantime, the user
  * decides which one to keep.
  */
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useSessionStatus } from "../../app/session.ts";
 
 /** The text of the definition as the server has it. */
@@ -22,6 +22,8 @@ export interface Draft {
   isStale: boolean;
   /** False if the browser could not keep it. */
   isKept: boolean;
+  /** Whether leaving the page loses it, as of the last change: a save that has just ended is not drawn yet. */
+  isAtRisk(): boolean;
   /** Back to the stored text. */
   discard(): void;
   /** Rebases the text onto the stored version: saving it overwrites that version. */
@@ -52,9 +54,13 @@ export function useDraft(key: string, stored: Stored): Draft {
   const isChanged = own !== undefined && own.text !== current.text;
   const base = isChanged ? own.base : current.version;
 
+  const newest = useRef({ own, isAtRisk: false });
+
   function keep(next: Kept | undefined): void {
+    const kept = write(name, next);
+    newest.current = { own: next, isAtRisk: !kept };
     setOwn(next);
-    setKept(write(name, next));
+    setKept(kept);
   }
   return {
     text: own?.text ?? current.text,
@@ -62,12 +68,15 @@ export function useDraft(key: string, stored: Stored): Draft {
     base,
     isStale: isChanged && base !== current.version,
     isKept,
+    isAtRisk: () => newest.current.isAtRisk,
     change: (text) => keep(text === current.text ? undefined : { text, base, at: Date.now() }),
     discard: () => keep(undefined),
     rebase: () => own && keep({ ...own, base: current.version }),
     saved(now) {
       setLast({ now, replaces: stored.version });
-      keep(undefined);
+      // What was typed while it was saved is a change of what was saved.
+      const typed = newest.current.own;
+      keep(typed && typed.text !== own?.text ? { ...typed, base: now.version } : undefined);
     },
   };
 }
