@@ -1,7 +1,7 @@
 /** The frame around every page: menu, search, state of the stream, preferences. */
 import { useIsFetching } from "@tanstack/react-query";
-import { Link, Outlet, useMatches, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
+import { Link, Outlet, useLocation, useMatches, useNavigate } from "@tanstack/react-router";
+import { lazy, Suspense, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
 import { connectivity } from "../api/client.ts";
 import { readAgeMs, streamState } from "../api/live.ts";
 import { Toasts, toast, toastError } from "../parts/actions/toasts.tsx";
@@ -14,6 +14,7 @@ import { useNow } from "../parts/times/Time.tsx";
 import { useFormats } from "../parts/times/time.ts";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
+import { keepSearch, lastSearchOf } from "./last-search.ts";
 import { NAVIGATION } from "./navigation.ts";
 import { PreferencesMenu } from "./PreferencesMenu.tsx";
 import styles from "./Shell.module.css";
@@ -43,7 +44,7 @@ export function Shell() {
     onCopyLink: copyLink,
     onGo: (letter) => {
       const page = NAVIGATION.find((one) => one.letter === letter);
-      if (page) void navigate({ to: page.path });
+      if (page) void navigate({ to: page.path, search: menuSearch(page.path) });
     },
   });
   return (
@@ -84,18 +85,7 @@ export function Shell() {
           if (key === "Escape") setMenuOpen(false);
         }}
       >
-        {NAVIGATION.map(({ name, path }) => (
-          <Link
-            key={name}
-            to={path}
-            activeOptions={{ exact: path === "/", includeSearch: false }}
-            className={styles.item}
-            onClick={() => setMenuOpen(false)}
-          >
-            <Icon name={name} />
-            <span>{text[name]}</span>
-          </Link>
-        ))}
+        <MenuLinks onClick={() => setMenuOpen(false)} />
       </nav>
       <Content />
       <Toasts />
@@ -113,6 +103,32 @@ export function Shell() {
       </Dialog>
     </div>
   );
+}
+
+/** Each leads to the page with its last filters; that of the page that is shown clears them. */
+function MenuLinks({ onClick }: { onClick(): void }) {
+  const text = useWords(shell);
+  const { pathname, search } = useLocation();
+  useEffect(() => {
+    if (NAVIGATION.some(({ path }) => path === pathname)) keepSearch(pathname, search);
+  }, [pathname, search]);
+  return NAVIGATION.map(({ name, path }) => (
+    <Link
+      key={name}
+      to={path}
+      search={menuSearch(path)}
+      activeOptions={{ exact: path === "/", includeSearch: false }}
+      className={styles.item}
+      onClick={onClick}
+    >
+      <Icon name={name} />
+      <span>{text[name]}</span>
+    </Link>
+  ));
+}
+
+function menuSearch(path: string): never {
+  return (path === location.pathname ? {} : lastSearchOf(path)) as never;
 }
 
 /** The page. A new page starts at the top; switching a tab or opening a drawer keeps the scroll position. */
