@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { useDatabase } from "../database.ts";
 import { sendHint } from "../hints.ts";
 import { ADMIN_KEY, useMillrace } from "../millrace.ts";
+import { signal } from "../until.ts";
 import { accessibilityFaults, faultsInBothThemes, forgive, hasBrowser, PHONE, useConsole } from "./browser.ts";
 import { NODES, textOf, write } from "./chain-texts.ts";
 
@@ -328,12 +329,20 @@ describe.runIf(hasBrowser)("the console", () => {
     await sendHint(database, "chain", body.chainId);
     await signInAgain();
     await page.getByText("1 node added: report").waitFor();
+    // What is typed while it is saved is a change of what was saved.
+    const release = signal();
+    await page.route(`**/chains/${body.chainId}`, async (route) => {
+      await release.promise;
+      await route.fallback();
+    });
     await page.getByRole("button", { name: "Save" }).click();
+    await write(page, `${textOf("drafted", "noop")}# kept\n`);
+    release.resolve();
     await page.getByText("Saved as version 2.").waitFor();
+    await page.getByRole("textbox").getByText("# kept").waitFor();
 
     // A draft that is kept is left without a question, and one for which the browser has no room is not.
     const admin = page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Admin" });
-    await write(page, `${textOf("drafted", "noop")}# kept\n`);
     await page.getByText("Your changes are kept in this browser.").waitFor();
     await admin.click();
     await page.getByRole("heading", { name: "Admin" }).waitFor();
