@@ -65,7 +65,7 @@ export async function call<Data>(
   if (!response.ok) {
     const error = new ApiError(response.status, problemIn(text, response), {
       retryAfterMs: retryAfterMsIn(response),
-      isRepeatable: isRepeatable(method, response.status),
+      isRepeatable: mayRepeat(method, response.status),
     });
     if (response.status === 401) onSignedOut();
     throw error;
@@ -96,7 +96,7 @@ export async function probe(): Promise<void> {
 const NOT_DONE = [429, 503];
 
 /** Nobody knows whether a request without a response was carried out, but PUT and DELETE may be repeated by their definition. */
-function isRepeatable(method: Method, status: number): boolean {
+function mayRepeat(method: Method, status: number): boolean {
   return (
     NOT_DONE.includes(status) || ((status === 0 || GATEWAY.includes(status)) && method !== "POST" && method !== "PATCH")
   );
@@ -118,7 +118,7 @@ async function send(
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     connectivity.unanswered(sentMs);
     const problem = { error: "The server is not responding.", code: "SERVER_AWAY" };
-    throw new ApiError(0, problem, { isRepeatable: isRepeatable(init.method, 0) });
+    throw new ApiError(0, problem, { isRepeatable: mayRepeat(init.method, 0) });
   }
 }
 

@@ -41,9 +41,9 @@ export function toastError(error: unknown, onRetry?: () => void): void {
   });
 }
 
-function add(toast: Omit<Toast, "id">): number {
+function add(one: Omit<Toast, "id">): number {
   count += 1;
-  set([...toasts, { id: count, ...toast }]);
+  set([...toasts, { id: count, ...one }]);
   return count;
 }
 
