@@ -122,12 +122,12 @@ describe.runIf(hasBrowser)("the definition of a chain", () => {
     await first.page.getByText("Saved as version 2.").waitFor();
 
     await second.page.getByRole("button", { name: "Save" }).click();
-    await second.page.getByText("Meanwhile version 2 was saved; your changes began at version 1.").waitFor();
+    await second.page.getByText("Someone saved version 2. Your changes are based on version 1.").waitFor();
     await second.page.getByRole("region", { name: "Your changes" }).getByText("ms: 5").first().waitFor();
     expect(await accessibilityFaults(second.page)).toEqual([]);
     const dag = async () => (await chains.api.get(`/api/v1/chains/${chainId}`)).body["dagJson"];
     expect(await dag()).not.toContain("sleep");
-    await second.page.getByRole("button", { name: "Keep mine, on top of version 2" }).click();
+    await second.page.getByRole("button", { name: "Keep mine and overwrite version 2" }).click();
     await second.page.getByRole("button", { name: "Save" }).click();
     await second.page.getByText("Saved as version 3.").waitFor();
     expect(await dag()).toContain("sleep");

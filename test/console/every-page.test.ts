@@ -1,5 +1,5 @@
 /** Every page and tab of the console with data: it shows them without a serious fault of accessibility, light and dark, and fits a phone. */
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { useScripted } from "../../src/harvest/run/scripted.fixture.ts";
 import { useDatabase } from "../database.ts";
@@ -10,14 +10,21 @@ import { PAGES, type PageName, type Places } from "./pages.ts";
 const database = useDatabase();
 const harvests = useScripted(database, EVERY_PAGE_ENV);
 
-/** Something that a page shows once its data have come. */
-const SHOWN: Readonly<Record<PageName, string | RegExp | ((made: EveryPage) => string)>> = {
+/** Of a list. */
+const rowOf = (main: Locator, text: string | RegExp) => main.locator("[role=row][data-index]", { hasText: text });
+/** Of a graph. */
+const nodeOf = (main: Locator, text: string) => main.locator(".react-flow__node", { hasText: text });
+
+type Shown = string | RegExp | ((made: EveryPage, main: Locator) => string | RegExp | Locator);
+
+/** Something that a page shows once its data have come, and that the page before it does not show. */
+const SHOWN: Readonly<Record<PageName, Shown>> = {
   "the overview": ({ chainName }) => chainName,
-  "the overview of an hour": ({ source }) => source,
+  "the overview of an hour": (_, main) => main.locator("select:has(option[value=hour]:checked)"),
   "the sources": ({ source }) => source,
   "a new source": "Apply",
   "the activity of a source": "Where the time goes",
-  "the plans of a source": /of 3 slices are not complete/,
+  "the plans of a source": (_, main) => rowOf(main, /of 3 slices are not complete/),
   "the cursors of a source": "History of items",
   "a gap of a source": "Accept the gap",
   "the gates of a source": "the declared limit applies",
@@ -27,46 +34,47 @@ const SHOWN: Readonly<Record<PageName, string | RegExp | ((made: EveryPage) => s
   "a plan": "2 of 3 slices",
   "a run of a slice": "No pages committed.",
   "the stages of tracking": "shard-worker",
-  "the files of tracking": ({ filename }) => filename,
-  "what is stuck in tracking": ({ filename }) => filename,
-  "a shard that is stuck": "Retry",
-  "a file": ({ filename }) => filename,
+  "the files of tracking": ({ filename }, main) => rowOf(main, filename),
+  "what is stuck in tracking": ({ filename }, main) => rowOf(main, `${filename} · 1`),
+  "a shard that is stuck": (_, main) => main.getByRole("complementary").getByRole("button", { name: "Retry" }),
+  "a file": ({ filename }, main) => main.getByRole("heading", { level: 1, name: filename }),
   "the chains": ({ chainName }) => chainName,
-  "the runs of all chains": ({ chainName }) => chainName,
+  "the runs of all chains": ({ opTime }, main) => rowOf(main, opTime),
   "a new chain": "No problems.",
   "the runs of a chain": ({ opTime }) => opTime,
-  "the grid of a chain": ({ failedNode }) => failedNode,
-  "the graph of a chain": ({ failedNode }) => failedNode,
-  "the definition of a chain": ({ failedNode }) => failedNode,
-  "the versions of a chain": /price_in_cents/,
+  "the grid of a chain": ({ failedNode }, main) => main.getByRole("rowheader", { name: failedNode }),
+  "the graph of a chain": ({ failedNode }, main) => nodeOf(main, failedNode),
+  "the definition of a chain": ({ failedNode }, main) => main.locator(".cm-content", { hasText: failedNode }),
+  "the versions of a chain": (_, main) => main.getByRole("region").getByText(/price_in_cents/),
   "the schedules of a chain": "nightly",
-  "the start of a chain": "Start",
-  "a run": ({ failedNode }) => failedNode,
+  "the start of a chain": (_, main) => main.getByRole("complementary").getByRole("button", { name: "Start" }),
+  "a run": ({ failedNode }, main) => nodeOf(main, failedNode),
   "a run with its failed node": /price_in_cents/,
-  "the Gantt chart of a run": ({ failedNode }) => failedNode,
-  "the grid of a run": ({ failedNode }) => failedNode,
-  "the nodes of a run": ({ failedNode }) => failedNode,
-  "the log of a run": "line 40",
-  "the comparison of two runs": ({ failedNode }) => failedNode,
+  "the Gantt chart of a run": ({ failedNode }, main) => rowOf(main, failedNode),
+  "the grid of a run": ({ failedNode }, main) => main.getByRole("rowheader", { name: failedNode }),
+  "the nodes of a run": ({ failedNode }, main) => rowOf(main, failedNode),
+  "the log of a run": (_, main) => main.locator("[role=log]:not(aside *)").getByText("line 40"),
+  "the comparison of two runs": ({ failedNode }, main) => rowOf(main, failedNode),
   "the tables by opTime": ({ table }) => table,
   "a table that has arrived": "key MILLRACE_ADMIN_KEY",
-  "the models by opTime": ({ modelId }) => modelId,
+  "the models by opTime": ({ modelId }, main) => main.getByRole("rowheader", { name: modelId }),
   "why a model waits": ({ opTime }) => `Waiting for a table: COSTS ${opTime}.`,
   "why a model has run": ({ table, opTime }) => `arrival ${table} ${opTime}`,
   "a model": "Unpublish",
-  "a KPI": ({ opTime }) => opTime,
-  "the deliveries": ({ modelId }) => modelId,
+  "a KPI": ({ kpiId }, main) => main.getByRole("heading", { level: 1, name: kpiId }),
+  "the deliveries": (_, main) => rowOf(main, "/away/webhooks"),
   "a failed delivery": "Redeliver",
-  "the subscriptions": "/away/webhooks",
+  "the subscriptions": (_, main) =>
+    rowOf(main.filter({ has: main.page().locator("[aria-current=page][href*=subscriptions]") }), "/away/webhooks"),
   "the assets of lineage": "revenue_by_shop_and_region",
-  "a search in lineage": "revenue_by_shop_and_region",
-  "an asset": "total",
-  "the graph of an asset": "refresh_revenue_by_shop_and_region",
+  "a search in lineage": (_, main) => main.locator("input[type=search][value=revenue]"),
+  "an asset": (_, main) => main.getByRole("heading", { level: 1, name: "revenue_by_shop_and_region" }),
+  "the graph of an asset": (_, main) => nodeOf(main, "refresh_revenue_by_shop_and_region"),
   "the graph of a column": "price",
-  "the impact of an asset": "revenue_by_shop_and_region",
+  "the impact of an asset": (_, main) => rowOf(main, "revenue_by_shop_and_region"),
   "the impact of a column": "aggregation",
   "the paths between two assets": /1 of 1 path/,
-  "the events of an asset": "spark",
+  "the events of an asset": (_, main) => main.getByRole("complementary").getByText("spark"),
   "the tenants of lineage": "millrace",
   "a tenant of lineage": "Events are applied as they come.",
   "the dead letters": "It names 10,000 columns.",
@@ -78,15 +86,17 @@ const SHOWN: Readonly<Record<PageName, string | RegExp | ((made: EveryPage) => s
   "the audit log": "session.start",
   "the doctor": /The watermark does not pass a missing window/,
   "the settings": "MILLRACE_PORT",
-  "an address without a page": "There is no such page.",
+  "an address without a page": "Page not found.",
 };
 
-/** The names of pages by the room that is the first part of their address. */
-const ROOMS: Record<string, PageName[]> = {};
+/** The names of pages by the module that is the first part of their address. */
+const MODULES: Record<string, PageName[]> = {};
 for (const name of Object.keys(PAGES) as PageName[]) {
-  const [, room = ""] = PAGES[name]({} as Places).split(/[/?]/);
-  ROOMS[room || "overview"] = [...(ROOMS[room || "overview"] ?? []), name];
+  const [, module = ""] = PAGES[name]({} as Places).split(/[/?]/);
+  MODULES[module || "overview"] = [...(MODULES[module || "overview"] ?? []), name];
 }
+/** Of one page, with two checks of its accessibility and two languages, on a busy machine. */
+const PAGE_MS = 10_000;
 
 describe.runIf(hasBrowser)("in a browser", () => {
   const browser = useConsole({
@@ -99,25 +109,36 @@ describe.runIf(hasBrowser)("in a browser", () => {
     made = await fillEveryPage(database, harvests);
   });
 
-  // The first page of a room is loaded by its address, the others as by a link.
-  test.each(Object.entries(ROOMS))("the pages of %s", async (_, names) => {
+  /** What shows that a page is there. */
+  function signOf(name: PageName, page: Page): Locator {
+    const main = page.locator("main");
+    const shown = SHOWN[name];
+    const wanted = typeof shown === "function" ? shown(made, main) : shown;
+    const sign =
+      typeof wanted === "string" || wanted instanceof RegExp
+        ? main.getByText(wanted).or(page.getByRole("button", { name: wanted }))
+        : wanted;
+    return sign.filter({ visible: true });
+  }
+
+  // The first page of a module is loaded by its address, the others as by a link.
+  for (const [module, names] of Object.entries(MODULES))
+    test(`the pages of ${module}`, { timeout: (names.length + 3) * PAGE_MS }, () => lookAt(names));
+
+  async function lookAt(names: readonly PageName[]): Promise<void> {
     const faults: Record<string, readonly string[]> = {};
     let page: Page | undefined;
     for (const name of names) {
       const address = PAGES[name](made);
-      if (page) await follow(page, address);
-      else ({ page } = await browser.open(address, { viewport: DESKTOP }));
-      const shown = SHOWN[name];
-      const wanted = typeof shown === "function" ? shown(made) : shown;
-      await page
-        .locator("main")
-        .getByText(wanted)
-        .or(page.getByRole("button", { name: wanted }))
-        .filter({ visible: true })
-        .first()
-        .waitFor();
+      const ofPage: string[] = [];
+      if (page) {
+        // The page before, which stays until the new one is there, would be taken for it.
+        if ((await signOf(name, page).count()) > 0) ofPage.push("it cannot be told from the page before");
+        await follow(page, address);
+      } else ({ page } = await browser.open(address, { viewport: DESKTOP }));
+      await signOf(name, page).first().waitFor();
       await page.emulateMedia({ colorScheme: "light" });
-      const ofPage = await accessibilityFaults(page);
+      ofPage.push(...(await accessibilityFaults(page)));
       await setLanguage(page, "zh");
       // The findings of the doctor are the API's own sentences.
       if (name !== "the doctor") ofPage.push(...(await codesShown(page, Object.values(made).map(String))));
@@ -131,7 +152,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
       await setLanguage(page, "en");
     }
     expect(faults).toEqual({});
-  });
+  }
 
   test("a failed run is marked in the time line of its plan, and opens", async () => {
     const { page } = await browser.open(PAGES["a plan"](made));

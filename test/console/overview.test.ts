@@ -138,7 +138,7 @@ describe.runIf(hasBrowser)("the overview", () => {
       const href = hrefOf({ kind, id: kind.endsWith("stage") ? "shard-worker" : "7", opTime: "20260401" });
       await page.goto(harvests.millrace.url + String(href));
       await page.getByRole("heading", { level: 1 }).waitFor();
-      expect([kind, await page.getByText("There is no such page.").count()]).toEqual([kind, 0]);
+      expect([kind, await page.getByText("Page not found.").count()]).toEqual([kind, 0]);
     }
     // Most of them do not exist here, and the pages say so.
     forgive(opened, "400", "404");
@@ -324,6 +324,6 @@ describe.runIf(hasBrowser)("the overview", () => {
     expect(await page.getByText("No sources yet.").count()).toBe(0);
     await page.keyboard.press("Control+k");
     await page.getByRole("dialog").getByRole("combobox").fill("anything");
-    await page.getByText(/^Not everything was searched: your key lacks .*harvest:read/).waitFor();
+    await page.getByText(/^Some results are hidden: your key lacks .*harvest:read/).waitFor();
   });
 });

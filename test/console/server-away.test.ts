@@ -28,18 +28,20 @@ describe.runIf(hasBrowser)("a server that is away for 20 s", () => {
 
     const gone = Date.now();
     expect(await before.stop()).toBe(0);
-    const banner = page.getByRole("alert").getByText(/^The server has not answered since \d\d:\d\d:\d\d/);
+    const banner = page.getByRole("alert").getByText(/^The server has not responded since \d\d:\d\d:\d\d/);
     await banner.waitFor();
     await page.getByText("Polling", { exact: true }).waitFor();
     await page
-      .getByTitle(/^The stream of changes/)
+      .getByTitle(/^No live updates/)
       .getByText(/^\d.* m?s$/)
       .waitFor();
     // What is typed meanwhile counts.
     await write(page, textOf("patient", "sleep").replace("type: sleep", "type: sleep\n    cfg: {ms: 7}"));
-    await page.getByText("The server does not answer. Your text is kept").waitFor();
+    await page.getByText("Your text is kept").waitFor();
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByRole("status").getByText("The server does not answer.").first().waitFor();
+    await page.getByRole("status").getByText("The server is not responding. SERVER_AWAY").first().waitFor();
+    // It may have been saved or not, and a save of a version that is stored already does nothing.
+    await page.getByRole("status").getByRole("button", { name: "Retry" }).first().waitFor();
     await new Promise((resolve) => setTimeout(resolve, AWAY_MS - (Date.now() - gone)));
     const after = await serve(new URL(before.url).port);
     expect(after.pid).not.toBe(before.pid);

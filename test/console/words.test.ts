@@ -1,4 +1,4 @@
-/** The texts of the console: every one has both languages, and none is left untranslated. */
+/** The texts of the console: every one has both languages, none is left untranslated, and none is left over. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -46,4 +46,25 @@ test("both languages have the same texts, and no Chinese text is the English one
       .map(([key]) => `${file}: ${key} is empty`),
   ]);
   expect(problems).toEqual([]);
+});
+
+test("no text is left that the console does not show", async () => {
+  const texts = readdirSync(SOURCE, { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.tsx?$/.test(name) && !name.endsWith(".test.ts"))
+    .map((name) => readFileSync(join(SOURCE, name), "utf8"));
+  const source = texts.filter((text) => !/= words\(/.test(text)).join("\n");
+  const mentioned = new Set(source.match(/\w+/g));
+  // Keys that are put together, such as `reason_${code}` and `${state}_means`.
+  const beginnings = [...source.matchAll(/`(\w{3,})\$\{/g)].map(([, text = ""]) => text);
+  const ends = [...source.matchAll(/\}(_\w+)`/g)].map(([, text = ""]) => text);
+  const isShown = (key: string) =>
+    mentioned.has(key) ||
+    beginnings.some((text) => key.startsWith(text)) ||
+    ends.some((text) => key.endsWith(text) && mentioned.has(key.slice(0, -text.length)));
+  const unused = (await tables()).flatMap(({ file, en }) =>
+    Object.keys(en)
+      .filter((key) => !isShown(key))
+      .map((key) => `${file}: ${key}`),
+  );
+  expect(unused).toEqual([]);
 });

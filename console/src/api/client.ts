@@ -1,6 +1,6 @@
 /** Calls of the public API, by the cookie of the session. */
 import { serverClock } from "./clock.ts";
-import { createReach } from "./reach.ts";
+import { createConnectivity } from "./connectivity.ts";
 
 /** What the API answers to a request that it refuses: a sentence and a stable code. */
 export class ApiError extends Error {
@@ -10,13 +10,16 @@ export class ApiError extends Error {
   readonly details: Readonly<Record<string, unknown>>;
   /** How long the server asks to wait before the same request. */
   readonly retryAfterMs: number;
+  /** The same request is safe to send again: it did nothing, or a second one changes nothing more. */
+  readonly isRepeatable: boolean;
 
   constructor(
     status: number,
     { error, code, details }: { error: string; code: string; details?: Record<string, unknown> },
-    retryAfterMs = 0,
+    { retryAfterMs = 0, isRepeatable = false }: { retryAfterMs?: number; isRepeatable?: boolean } = {},
   ) {
     super(error);
+    this.isRepeatable = isRepeatable;
     this.retryAfterMs = retryAfterMs;
     this.status = status;
     this.code = code;
@@ -60,8 +63,10 @@ export async function call<Data>(
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   if (!response.ok) {
-    const retryAfterMs = 1_000 * (Number(response.headers.get("retry-after")) || 0);
-    const error = new ApiError(response.status, problemIn(text, response), retryAfterMs);
+    const error = new ApiError(response.status, problemIn(text, response), {
+      retryAfterMs: retryAfterMsIn(response),
+      isRepeatable: mayRepeat(method, response.status),
+    });
     if (response.status === 401) onSignedOut();
     throw error;
   }
@@ -71,36 +76,57 @@ export async function call<Data>(
   };
 }
 
-/** A write; answers its body. */
+/** A write; returns the response body. */
 export async function act<Data = unknown>(path: string, method: Exclude<Method, "GET">, body?: unknown): Promise<Data> {
   return (await call<Data>(path, { method, ...(body !== undefined && { body }) })).data;
 }
 
 const PROBE_MS = 2_000;
-/** A proxy says so of a server that is away. */
+/** Statuses that a proxy returns for an unreachable server. */
 const GATEWAY = [502, 504];
 
-export const reach = createReach(probe, () => new Promise((resolve) => setTimeout(resolve, PROBE_MS)));
+export const connectivity = createConnectivity(probe, () => new Promise((resolve) => setTimeout(resolve, PROBE_MS)));
 
-/** Asks whether the server is there, for something small that everybody may read. */
+/** Checks whether the server responds, with a small public endpoint. */
 export async function probe(): Promise<void> {
   await send("/healthz", { method: "GET" }).catch(() => {});
 }
 
-async function send(path: string, init: RequestInit): Promise<{ response: Response; text: string }> {
+/** The server refuses with these before it does anything. */
+const NOT_DONE = [429, 503];
+
+/** Nobody knows whether a request without a response was carried out, but PUT and DELETE may be repeated by their definition. */
+function mayRepeat(method: Method, status: number): boolean {
+  return (
+    NOT_DONE.includes(status) || ((status === 0 || GATEWAY.includes(status)) && method !== "POST" && method !== "PATCH")
+  );
+}
+
+async function send(
+  path: string,
+  init: RequestInit & { method: Method },
+): Promise<{ response: Response; text: string }> {
   const sentMs = Date.now();
   try {
     const response = await fetch(path, { ...init, credentials: "same-origin" });
     serverClock.learn(response.headers.get("date"), sentMs);
-    const text = await response.text(); // It may break off, too.
-    if (GATEWAY.includes(response.status)) reach.unanswered(sentMs);
-    else reach.answered();
+    const text = await response.text(); // The body can fail too.
+    if (GATEWAY.includes(response.status)) connectivity.unanswered(sentMs);
+    else connectivity.answered();
     return { response, text };
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    reach.unanswered(sentMs);
-    throw new ApiError(0, { error: "The server does not answer.", code: "SERVER_AWAY" });
+    connectivity.unanswered(sentMs);
+    const problem = { error: "The server is not responding.", code: "SERVER_AWAY" };
+    throw new ApiError(0, problem, { isRepeatable: mayRepeat(init.method, 0) });
   }
+}
+
+/** A proxy may name an hour for its maintenance, and the page is to notice when that is over earlier. */
+const RETRY_AFTER_MAX_MS = 60_000;
+
+function retryAfterMsIn({ headers }: Response): number {
+  return Math.min(1_000 * (Number(headers.get("retry-after")) || 0), RETRY_AFTER_MAX_MS);
 }
 
 function problemIn(text: string, { status, statusText }: Response): { error: string; code: string } {
@@ -108,7 +134,7 @@ function problemIn(text: string, { status, statusText }: Response): { error: str
     const problem = JSON.parse(text) as { error?: unknown };
     if (typeof problem.error === "string") return problem as { error: string; code: string };
   } catch {
-    // A proxy answers pages.
+    // A proxy returns HTML.
   }
   return { error: `The server answered ${status} ${statusText}.`, code: "UNEXPECTED" };
 }

@@ -1,6 +1,6 @@
 /**
- * The present by the clock of the server, which has made the times that pages show: a browser with a wrong clock would otherwise
- * show what has just happened as something to come.
+ * The current time by the server's clock, which also made the timestamps on the page. With a wrong browser clock, recent events
+ * would otherwise appear to be in the future.
  */
 export interface ServerClock {
   now(): number;
@@ -17,7 +17,7 @@ export function createServerClock(own: () => number): ServerClock {
       const serverMs = Date.parse(date ?? "");
       if (Number.isNaN(serverMs)) return;
       const [least, most] = [serverMs - own(), serverMs + 1_000 - sentMs];
-      // What is known fits, mostly: the time of the reply and the cut to seconds must not move the clock.
+      // Within the error of the header (whole seconds) and the request time, the known offset is kept.
       if (offsetMs >= least && offsetMs <= most) return;
       offsetMs = least <= 0 && most >= 0 ? 0 : (least + most) / 2;
     },
@@ -31,14 +31,14 @@ export interface Ticker {
   subscribe(listener: () => void): () => void;
 }
 
-/** The present in steps, with one timer for all who show it. */
+/** The current time in steps, with one timer for all components. */
 export function createTicker(now: () => number, stepMs: number): Ticker {
   const listeners = new Set<() => void>();
   let timer: ReturnType<typeof setInterval> | undefined;
   let current = now();
   return {
     get() {
-      // Without a listener no timer has kept it up to date.
+      // Without listeners the timer was stopped, so the value is stale.
       if (timer === undefined && Math.abs(now() - current) >= stepMs) current = now();
       return current;
     },

@@ -23,11 +23,14 @@ class Source extends EventTarget {
 }
 
 describe("a page that follows the stream", () => {
-  let server: { status: number; text: string; rev: string };
+  let server: { status: number; text: string; rev: string; retryAfter?: string };
   const fetched = vi.fn(async () => {
-    const { status, text, rev } = server;
+    const { status, text, rev, retryAfter } = server;
     await held;
-    return new Response(text, { status, headers: { "millrace-rev": rev } });
+    return new Response(text, {
+      status,
+      headers: { "millrace-rev": rev, ...(retryAfter !== undefined && { "retry-after": retryAfter }) },
+    });
   });
   let held: Promise<void> | undefined;
   let end: () => void;
@@ -90,6 +93,30 @@ describe("a page that follows the stream", () => {
     await vi.advanceTimersByTimeAsync(20_000);
     expect(shown().error).toMatchObject({ status: 404 });
     expect(fetched).toHaveBeenCalledTimes(length);
+  });
+
+  test.each(["3600", "9999999999"])(
+    "asks again within a minute of an error that says to wait %s seconds",
+    async (retryAfter) => {
+      server = { status: 503, text: "{}", rev: "5", retryAfter };
+      const shown = show();
+      await vi.advanceTimersByTimeAsync(30_000);
+      expect(fetched).toHaveBeenCalledTimes(1);
+      server = { status: 200, text: "2", rev: "5" };
+      await vi.advanceTimersByTimeAsync(35_000);
+      expect(shown().data).toBe(2);
+    },
+  );
+
+  test("asks again after an error when the clock is set back", async () => {
+    server = { status: 503, text: "{}", rev: "5" };
+    const shown = show({ watches: [] });
+    await vi.advanceTimersByTimeAsync(8_000);
+    expect(shown().error).not.toBeNull();
+    vi.setSystemTime(Date.now() - 3_600_000);
+    server = { status: 200, text: "2", rev: "5" };
+    await vi.advanceTimersByTimeAsync(6_000);
+    expect(shown().data).toBe(2);
   });
 
   test("reads from its own machine without a network", async () => {

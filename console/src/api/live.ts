@@ -1,8 +1,8 @@
 /**
- * What pages read, kept fresh. A query names the kinds of changes that concern it; a hint of such a change fetches it again,
- * together with others, at most four times a second or at its own pace. A reply that is older than the hint, or than what is shown
- * already, is dropped and fetched again. Without the stream, queries are fetched every five seconds, at most at their own pace;
- * with it, those that have failed for now.
+ * Keeps the data of pages fresh. A query names the kinds of changes it depends on; a hint about such a change refetches it,
+ * batched with others, at most four times a second or at the pace of the query. A response older than the hint or than the data
+ * shown is discarded and fetched again. Without the stream, queries are polled every five seconds (or at their pace); with it,
+ * only queries with a transient error are polled.
  */
 import {
   hashKey,
@@ -23,11 +23,11 @@ export interface Watch {
   id?: string;
 }
 
-/** For a query that costs the server more than most, or that depends on the present time. */
+/** Limits for a query that is expensive for the server or depends on the current time. */
 export interface Pace {
-  /** Changes that come sooner after the last reply are fetched together then. */
+  /** Minimum time between two fetches; earlier changes wait and are fetched together. */
   atMostEveryMs?: number;
-  /** It is fetched again after this time although nothing has changed. */
+  /** Refetch after this time even if nothing changed. */
   atLeastEveryMs?: number;
 }
 
@@ -35,11 +35,17 @@ export interface Pace {
 const FURTHER_PAGE_MS = 1_000;
 const RENDER_GAP_MS = 250;
 const POLL_MS = 5_000;
-/** Another process may answer that has not heard of a change yet. */
+/** Wait before a retry: the process that responded may not have seen the change yet. */
 const OLDER_WAIT_MS = 150;
-/** After so many replies, one is enough that has what was known when the first was asked for: changes may come faster than replies. */
+/**
+ * After this many attempts, a response with the changes known at the first attempt suffices: changes may arrive faster than
+ * responses.
+ */
 const OLDER_MAX = 5;
-/** After so many, 30 s, an older one is shown, as out of date: the process that answers may have lost its connection for hints. */
+/**
+ * After this many attempts (30 s), an older response is shown and marked out of date: the process may have lost its connection
+ * for hints.
+ */
 const OLDER_END = 20;
 
 export const queryClient = new QueryClient({
@@ -48,40 +54,40 @@ export const queryClient = new QueryClient({
       // A browser without a network still reaches a server on its own machine.
       networkMode: "always",
       staleTime: 30_000,
-      retry: (failures, error) => failures < 3 && isForNow(error),
-      retryDelay: (attempt, error) => Math.max(Math.min(1_000 * 2 ** attempt, 10_000), waitAfter(error)),
+      retry: (failures, error) => failures < 3 && isTransient(error),
+      retryDelay: (attempt, error) => Math.max(Math.min(1_000 * 2 ** attempt, 10_000), retryAfterMsOf(error)),
       refetchOnWindowFocus: false,
     },
   },
 });
 
-/** The same request may succeed later: the server was away, busy or overloaded. */
-function isForNow(error: Error | null): boolean {
+/** A transient error: the server was unreachable, busy or overloaded. */
+function isTransient(error: Error | null): boolean {
   return error instanceof ApiError && (error.status === 0 || error.status === 429 || error.status >= 500);
 }
 
-/** A key that is over its own limit would stay there if its pages did not wait. */
-function waitAfter(error: Error | null): number {
+/** Honours Retry-After: otherwise a key over its rate limit would stay over it. */
+function retryAfterMsOf(error: Error | null): number {
   return error instanceof ApiError ? error.retryAfterMs : 0;
 }
 
 /** The rev that a reply must reach, by the hash of its query: that of the newest hint or reply. */
-const known = new Map<string, bigint>();
+const requiredRev = new Map<string, bigint>();
 /** The hashes of queries in use that show an older reply. While there is one, queries are polled, and the page says so. */
-const behind = new Set<string>();
+const staleQueries = new Set<string>();
 queryClient.getQueryCache().subscribe(({ type, query }) => {
-  if (type === "removed") known.delete(query.queryHash);
-  if (type !== "observerRemoved" || query.isActive() || !behind.has(query.queryHash)) return;
+  if (type === "removed") requiredRev.delete(query.queryHash);
+  if (type !== "observerRemoved" || query.isActive() || !staleQueries.has(query.queryHash)) return;
   query.invalidate();
-  setBehind(query.queryHash, false);
+  setStale(query.queryHash, false);
 });
 
-function setBehind(hash: string, isBehind: boolean): void {
+function setStale(hash: string, isStale: boolean): void {
   const query = queryClient.getQueryCache().get(hash);
-  // What is never polled would stay behind.
-  if (behind.has(hash) === isBehind || (isBehind && !(query?.isActive() && watchesOf(query).length > 0))) return;
-  if (isBehind) behind.add(hash);
-  else behind.delete(hash);
+  // What is never polled would stay stale.
+  if (staleQueries.has(hash) === isStale || (isStale && !(query?.isActive() && watchesOf(query).length > 0))) return;
+  if (isStale) staleQueries.add(hash);
+  else staleQueries.delete(hash);
   for (const listener of stateListeners) listener();
 }
 
@@ -89,17 +95,17 @@ function watchesOf(query: Query): readonly Watch[] {
   return (query.meta?.["watches"] as readonly Watch[] | undefined) ?? [];
 }
 
-/** For a query of its own kind: reads a path until the reply is as new as what is known to the query, or for about 30 s. */
+/** Fetches a path until the response is as new as the latest known change of the query, for up to about 30 s. */
 export async function fetchFresh<Data>(path: string, queryKey: QueryKey, signal: AbortSignal): Promise<Data> {
   const hash = hashKey(queryKey);
-  const knownRev = () => known.get(hash) ?? 0n;
+  const knownRev = () => requiredRev.get(hash) ?? 0n;
   const knownAtFirst = knownRev();
   for (let attempt = 1; ; attempt += 1) {
     const { data, rev } = await call<Data>(path, { signal });
-    if (rev >= knownRev()) known.set(hash, rev);
+    if (rev >= knownRev()) requiredRev.set(hash, rev);
     const isRecent = rev >= knownRev() || (attempt >= OLDER_MAX && rev >= knownAtFirst);
-    if (isRecent || behind.has(hash) || attempt >= OLDER_END) {
-      setBehind(hash, !isRecent);
+    if (isRecent || staleQueries.has(hash) || attempt >= OLDER_END) {
+      setStale(hash, !isRecent);
       return data;
     }
     await new Promise((resolve) => setTimeout(resolve, Math.min(OLDER_WAIT_MS * attempt, POLL_MS)));
@@ -111,8 +117,8 @@ interface Named {
   live: string | undefined;
 }
 
-/** No copy: that would read every property, and whoever reads one is drawn again when it changes, such as at each fetch. */
-function named<Result extends { isPlaceholderData: boolean }>(
+/** A Proxy instead of a copy: a copy reads every property, and a component rerenders for each property it has read. */
+function withLiveName<Result extends { isPlaceholderData: boolean }>(
   result: Result,
   path: string | undefined,
 ): Result & Named {
@@ -124,7 +130,7 @@ function named<Result extends { isPlaceholderData: boolean }>(
 /** Parameters that say what is asked for. The others filter it. */
 const SUBJECTS = ["by", "chainId", "kpiId", "modelId", "opTime", "tenant"];
 
-/** The earlier data stay where only filters of the address have changed. Those of another entity would pass for this one's. */
+/** Keeps the previous data when only filters changed. Data of another entity would be shown as this one's. */
 export function keepOfSameSubject(path: string | undefined) {
   const wanted = subjectOf(path);
   return <Data>(earlier: Data | undefined, query: { queryKey: readonly unknown[] } | undefined): Data | undefined =>
@@ -151,7 +157,7 @@ export function useLive<Data>(
     refetchInterval: atLeastEveryMs ?? false,
     meta: { watches, atMostEveryMs },
   });
-  return named(result, path);
+  return withLiveName(result, path);
 }
 
 /** Pages of a list: `pathOf` gets the cursor of the page, and `nextOf` finds that of the next one. */
@@ -172,7 +178,7 @@ export function useLiveList<Page>(
     refetchInterval: (query) => (atLeastEveryMs === undefined ? false : Math.max(atLeastEveryMs, paceMsOf(query))),
     meta: { watches, atMostEveryMs },
   });
-  return named(result, key);
+  return withLiveName(result, key);
 }
 
 export interface NumberedPage<Item> {
@@ -224,7 +230,7 @@ function paceMsOf({ meta, state: { data } }: Pick<Query, "meta" | "state">): num
   return Math.max(ownMs, Array.isArray(pages) ? (pages.length - 1) * FURTHER_PAGE_MS : 0);
 }
 
-/** A fetch is let finish: changes that come faster than replies would otherwise end each of them. */
+/** Never cancels a running fetch: changes faster than responses would cancel all of them. */
 function waitMsOf(query: Query): number {
   if (query.state.fetchStatus === "fetching") return RENDER_GAP_MS;
   const ageMs = Date.now() - query.state.dataUpdatedAt;
@@ -234,21 +240,24 @@ function waitMsOf(query: Query): number {
 /** What no change concerns stays as it is. */
 function isPolled(query: Query): boolean {
   const { error, errorUpdatedAt } = query.state;
-  if (isForNow(error)) return Date.now() >= errorUpdatedAt + waitAfter(error);
+  if (isTransient(error)) {
+    const ageMs = Date.now() - errorUpdatedAt;
+    return ageMs < 0 || ageMs >= retryAfterMsOf(error); // The clock of the browser may have been set back.
+  }
   return streamState.get() === "polling" && watchesOf(query).length > 0;
 }
 
 let state: StreamState = "polling";
 const stateListeners = new Set<() => void>();
 export const streamState = {
-  get: (): StreamState => (state === "live" && behind.size > 0 ? "polling" : state),
+  get: (): StreamState => (state === "live" && staleQueries.size > 0 ? "polling" : state),
   subscribe(listener: () => void): () => void {
     stateListeners.add(listener);
     return () => void stateListeners.delete(listener);
   },
 };
 
-/** How long ago the oldest of what is shown and may change was read. */
+/** Age of the oldest live data on the page. */
 export function readAgeMs(): number {
   const shown = queryClient
     .getQueryCache()
@@ -257,13 +266,15 @@ export function readAgeMs(): number {
   return now - Math.min(now, ...shown.map(({ state: { dataUpdatedAt } }) => dataUpdatedAt).filter((at) => at > 0));
 }
 
-/** After the rev of the first reply. Returns what ends it. */
+/** Follows changes after the rev of the first response. Returns a function that stops it. */
 export function followChanges(after: bigint): () => void {
   let pending: Change[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   const later = new Map<string, ReturnType<typeof setTimeout>>();
 
-  /** At once, unless the query has a pace and was answered just now. A page that is hidden reads everything when it returns. */
+  /**
+   * Refetches now, or later if the query has a pace and was just fetched. A hidden page refetches everything when it is shown.
+   */
   function invalidate(query: Query): void {
     if (later.has(query.queryHash) || document.hidden) return;
     const waitMs = waitMsOf(query);
@@ -283,7 +294,7 @@ export function followChanges(after: bigint): () => void {
       const found = changes.filter((change) => watchesOf(query).some((watch) => concerns(watch, change)));
       if (found.length === 0) continue;
       const rev = found.reduce((highest, change) => (BigInt(change.rev) > highest ? BigInt(change.rev) : highest), 0n);
-      if (rev > (known.get(query.queryHash) ?? 0n)) known.set(query.queryHash, rev);
+      if (rev > (requiredRev.get(query.queryHash) ?? 0n)) requiredRev.set(query.queryHash, rev);
       invalidate(query);
     }
   }
@@ -293,15 +304,15 @@ export function followChanges(after: bigint): () => void {
       timer ??= setTimeout(flush, RENDER_GAP_MS);
     },
     onGap(rev) {
-      known.clear();
+      requiredRev.clear();
       for (const query of queryClient.getQueryCache().getAll()) {
-        // A reply that is under way may lack what was missed.
-        if (rev !== undefined) known.set(query.queryHash, BigInt(rev));
+        // A response in flight may lack the missed changes.
+        if (rev !== undefined) requiredRev.set(query.queryHash, BigInt(rev));
         invalidate(query);
       }
     },
     onState(next) {
-      // The page may read nothing for minutes: whether the server is there is asked now.
+      // The page may not fetch anything for minutes, so probe the server now.
       if (state === "live" && next === "polling") void probe();
       state = next;
       for (const listener of stateListeners) listener();

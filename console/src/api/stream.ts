@@ -1,8 +1,8 @@
 /**
- * The stream of hints, once for all tabs: a browser allows six connections to a server, and a seventh tab would hang. The tab
- * that holds the lock reads the stream and broadcasts it; a hidden tab releases the lock and does not listen, and reads everything
- * again when it is shown. A tab that hears nothing, since a dialog or a debugger halts the one that reads, polls until it does.
- * Browsers have locks in secure contexts only; without them each tab reads the stream for itself.
+ * One event stream for all tabs: a browser allows six connections per server, and a seventh tab would hang. The tab that holds
+ * the lock (the leader) reads the stream and broadcasts it. A hidden tab releases the lock, stops listening, and refetches
+ * everything when it is shown. A tab that receives nothing, because a dialog or a debugger blocks the leader, polls until it
+ * does. Locks exist in secure contexts only; without them each tab reads its own stream.
  */
 export interface Change {
   kind: string;
@@ -13,7 +13,7 @@ export interface Change {
 
 export type StreamState = "live" | "polling" | "paused";
 
-/** With the position in the stream, if it has moved. */
+/** `rev` is the position in the stream, if it has advanced. */
 type Message =
   | { changes: readonly Change[]; rev: string }
   | { gap: true; rev?: string }
@@ -26,20 +26,20 @@ export interface StreamListener {
   onChanges(changes: readonly Change[]): void;
   /** Changes may have been missed, up to this rev if it is known. */
   onGap(rev: string | undefined): void;
-  /** Also when it is the same as before. */
+  /** Called even if the state did not change. */
   onState(state: StreamState): void;
 }
 
 const PATH = "/api/v1/events";
 const LOCK = "millrace.stream";
-/** Up to the interval of polling, which goes on meanwhile: a page that reads again is live again. */
+/** Delays between reconnects. They end at the polling interval, since pages poll meanwhile. */
 const BACK_OFF_MS = [1_000, 2_000, 5_000];
 /** Heartbeats come every 15 s. */
 const SILENCE_MS = 40_000;
 /** A tab that reads answers at once what the state is, unless it is halted. */
 const ANSWER_MS = 5_000;
 
-/** `after` is the rev of what the page has read already. Returns what ends it. */
+/** `after` is the rev that the page has read up to. Returns a function that closes the stream. */
 export function openStream(after: bigint, listener: StreamListener): () => void {
   const channel = new BroadcastChannel("millrace.stream");
   let lastRev = String(after);
@@ -126,7 +126,7 @@ async function read(lastRev: () => string, onMessage: OnMessage, signal: AbortSi
   }
 }
 
-/** Until the connection ends. Answers whether it was ever open. */
+/** Reads until the connection ends. Returns whether it was ever open. */
 function readOnce(after: string, onMessage: OnMessage, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const source = new EventSource(`${PATH}?after=${after}`);
@@ -156,7 +156,7 @@ function readOnce(after: string, onMessage: OnMessage, signal: AbortSignal): Pro
       onMessage({ state: "live", rev: lastEventId });
     });
     source.addEventListener("gap", ({ lastEventId }) => onMessage({ gap: true, rev: lastEventId }));
-    source.addEventListener("error", end); // Not left to the browser, which would connect again for ever, at once.
+    source.addEventListener("error", end); // Closed here: the browser would reconnect immediately and forever.
     signal.addEventListener("abort", end);
   });
 }

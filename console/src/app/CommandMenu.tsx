@@ -107,9 +107,9 @@ function useLacks(): readonly string[] {
 }
 
 /**
- * Asks every module, once the person pauses, and shows what each has found as it answers, below what is there already. What an earlier
- * text has found stays only if the present one is in it: Enter must not open anything else. A module that fails, or may not be read,
- * finds nothing.
+ * Queries every module after a pause in typing and appends the results of each module as they arrive. Results of an earlier query
+ * stay only if they match the current text, so that Enter opens nothing else. A module that fails, or that the key may not read,
+ * yields no results.
  */
 function useFound(query: string): { found: readonly Entry[]; isSearching: boolean } {
   const wanted = query.trim();

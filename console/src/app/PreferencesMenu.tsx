@@ -1,29 +1,21 @@
 /** Language, theme, time zone and signing out. */
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { toastError } from "../parts/actions/toasts.tsx";
 import { Button } from "../parts/controls/Button.tsx";
 import { Select } from "../parts/controls/Select.tsx";
 import { Dialog } from "../parts/dialogs/Dialog.tsx";
 import { language, useWords } from "../words/words.ts";
 import type { Preference } from "./preference.ts";
-import { THEMES, theme, usePreference, zone } from "./preferences.ts";
+import { THEMES, theme, usePreference } from "./preferences.ts";
 import { signOut, useSessionStatus } from "./session.ts";
 import { shell } from "./words.ts";
 
-const ZONES = [
-  "Europe/London",
-  "Europe/Berlin",
-  "America/New_York",
-  "America/Los_Angeles",
-  "Asia/Shanghai",
-  "Asia/Tokyo",
-];
+const ZoneField = lazy(() => import("./ZoneField.tsx"));
 
 export function PreferencesMenu() {
   const text = useWords(shell);
   const status = useSessionStatus();
   const [isOpen, setOpen] = useState(false);
-  const zones = [...new Set(["UTC", "browser", ...ZONES, zone.get()])];
   return (
     <>
       <Button kind="quiet" icon="user" label={text.settings} onPress={() => setOpen(true)} />
@@ -43,11 +35,9 @@ export function PreferencesMenu() {
           ]}
         />
         <Choice label={text.theme} of={theme} options={THEMES.map((one) => [one, text[one]])} />
-        <Choice
-          label={text.zone}
-          of={zone}
-          options={zones.map((one) => [one, one === "browser" ? text.browserZone : one])}
-        />
+        <Suspense>
+          <ZoneField />
+        </Suspense>
       </Dialog>
     </>
   );

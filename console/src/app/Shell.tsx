@@ -1,8 +1,8 @@
 /** The frame around every page: menu, search, state of the stream, preferences. */
 import { useIsFetching } from "@tanstack/react-query";
-import { Link, Outlet, useMatches, useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
-import { reach } from "../api/client.ts";
+import { Link, Outlet, useLocation, useMatches, useNavigate } from "@tanstack/react-router";
+import { lazy, Suspense, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
+import { connectivity } from "../api/client.ts";
 import { readAgeMs, streamState } from "../api/live.ts";
 import { Toasts, toast, toastError } from "../parts/actions/toasts.tsx";
 import { copyText } from "../parts/browser-features.ts";
@@ -14,6 +14,7 @@ import { useNow } from "../parts/times/Time.tsx";
 import { useFormats } from "../parts/times/time.ts";
 import { common } from "../words/common.ts";
 import { useWords } from "../words/words.ts";
+import { keepSearch, lastSearchOf } from "./last-search.ts";
 import { NAVIGATION } from "./navigation.ts";
 import { PreferencesMenu } from "./PreferencesMenu.tsx";
 import styles from "./Shell.module.css";
@@ -34,7 +35,7 @@ export function Shell() {
   const [isSearching, setSearching] = useState(false);
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isHelpOpen, setHelpOpen] = useState(false);
-  // It would cover the form that signs in again.
+  // The menu would cover the sign-in form.
   if (isSearching && status.is === "ended") setSearching(false);
   const copyLink = () => void copyText(location.href).then(() => toast(shared.copied), toastError);
   useShortcuts({
@@ -43,7 +44,7 @@ export function Shell() {
     onCopyLink: copyLink,
     onGo: (letter) => {
       const page = NAVIGATION.find((one) => one.letter === letter);
-      if (page) void navigate({ to: page.path });
+      if (page) void navigate({ to: page.path, search: menuSearch(page.path) });
     },
   });
   return (
@@ -84,18 +85,7 @@ export function Shell() {
           if (key === "Escape") setMenuOpen(false);
         }}
       >
-        {NAVIGATION.map(({ name, path }) => (
-          <Link
-            key={name}
-            to={path}
-            activeOptions={{ exact: path === "/", includeSearch: false }}
-            className={styles.item}
-            onClick={() => setMenuOpen(false)}
-          >
-            <Icon name={name} />
-            <span>{text[name]}</span>
-          </Link>
-        ))}
+        <MenuLinks onClick={() => setMenuOpen(false)} />
       </nav>
       <Content />
       <Toasts />
@@ -115,19 +105,45 @@ export function Shell() {
   );
 }
 
-/** The page, which begins at its top. A part of it, such as a tab or a drawer, leaves it where it is. */
+/** Each leads to the page with its last filters; that of the page that is shown clears them. */
+function MenuLinks({ onClick }: { onClick(): void }) {
+  const text = useWords(shell);
+  const { pathname, search } = useLocation();
+  useEffect(() => {
+    if (NAVIGATION.some(({ path }) => path === pathname)) keepSearch(pathname, search);
+  }, [pathname, search]);
+  return NAVIGATION.map(({ name, path }) => (
+    <Link
+      key={name}
+      to={path}
+      search={menuSearch(path)}
+      activeOptions={{ exact: path === "/", includeSearch: false }}
+      className={styles.item}
+      onClick={onClick}
+    >
+      <Icon name={name} />
+      <span>{text[name]}</span>
+    </Link>
+  ));
+}
+
+function menuSearch(path: string): never {
+  return (path === location.pathname ? {} : lastSearchOf(path)) as never;
+}
+
+/** The page. A new page starts at the top; switching a tab or opening a drawer keeps the scroll position. */
 function Content() {
   const content = useRef<HTMLDivElement>(null);
   const page = useMatches({ select: (matches) => matches.at(-1)?.pathname });
-  // In braces: the browser answers a promise, which is no cleanup.
+  // Braces: scrollTo may return a promise, which React would take for a cleanup function.
   useLayoutEffect(() => {
     content.current?.scrollTo(0, 0);
     // oxlint-disable-next-line react/exhaustive-deps
   }, [page]);
-  // What has nothing to show yet, or shows what other filters have found.
+  // Queries without data of their own: loading for the first time, or showing data of other filters.
   const reading = useIsFetching({ predicate: ({ state }) => state.data === undefined });
   return (
-    // With a name of its own, the router gives it the place that it had when the person comes back, and not that of the page before.
+    // The id per page makes the router restore the scroll position of this page, not that of the previous one.
     <div ref={content} className={styles.content} data-scroll-restoration-id={page}>
       {reading > 0 && <div className={styles.reading} />}
       <Outlet />
@@ -135,11 +151,11 @@ function Content() {
   );
 }
 
-/** While the server does not answer: what is shown may be out of date, and nothing can be done. */
+/** Shown while the server is unreachable: the data may be out of date, and actions fail. */
 function AwayBanner() {
   const text = useWords(shell);
   const { clock } = useFormats();
-  const since = useSyncExternalStore(reach.subscribe, reach.awaySince);
+  const since = useSyncExternalStore(connectivity.subscribe, connectivity.unreachableSince);
   return (
     <div role="alert" className={styles.away}>
       {since !== undefined && <p>{text.awaySince(clock(since))}</p>}

@@ -1,9 +1,12 @@
-/** Writes the search parameters of an address, and reads them: anybody may have typed them, so what is not understood is left out. */
+/** Serializes and parses the search parameters of a URL. Users may edit URLs, so invalid values are ignored. */
 import { parseSearchWith, stringifySearchWith } from "@tanstack/react-router";
 
 export type Search = Record<string, unknown>;
 
-/** Values are written plainly: `at=20261113`, not `at=%2220261113%22`. What looks like a number is read as one; `text` undoes that. */
+/**
+ * Values are written without quotes: `at=20261113`, not `at=%2220261113%22`. Values that look like numbers parse as numbers;
+ * `text` turns them back into strings.
+ */
 export const stringifySearch = stringifySearchWith(String);
 export const parseSearch = parseSearchWith((value) => value);
 
@@ -29,8 +32,8 @@ export function oneOf<const Word extends string>(words: readonly Word[], value: 
 }
 
 /**
- * Whether a change of the address takes the place of the one before. Opening a drawer does not: on a phone it covers the page, so the
- * way back leads to the page. `drawers` are the parameters that name what is open.
+ * Whether a navigation replaces the history entry. Opening a drawer adds one: on a phone the drawer covers the page, so Back must
+ * close it. `drawers` are the parameters that name the open drawer.
  */
 export function isInPlace<S extends object>(before: S, change: Partial<S>, ...drawers: readonly (keyof S)[]): boolean {
   const isOpen = (search: Partial<S>) => drawers.some((name) => search[name] !== undefined);

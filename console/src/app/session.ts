@@ -2,6 +2,7 @@
 import { useSyncExternalStore } from "react";
 import { act, call, whenSignedOut } from "../api/client.ts";
 import { queryClient } from "../api/live.ts";
+import { forgetSearches } from "./last-search.ts";
 
 export interface Session {
   name: string;
@@ -53,6 +54,7 @@ document.addEventListener("visibilitychange", () => {
 export async function signOut(): Promise<void> {
   await act(PATH, "DELETE");
   queryClient.clear();
+  forgetSearches();
   set({ is: "none" });
 }
 

@@ -26,7 +26,6 @@ export const common = words(
     rows: (n: string) => `${n} rows`,
     nothingHere: "Nothing here yet.",
     noMatch: "Nothing matches the filters.",
-    failedToLoad: "This part could not be loaded.",
     missingScope: (scope: string) => `Your key lacks the scope ${scope}.`,
     signIn: "Sign in",
     inMs: (n: number) => `${n} ms`,
@@ -52,7 +51,6 @@ export const common = words(
     time: "Time",
     duration: "Duration",
     actions: "Actions",
-    openInNewTab: "Open in a new tab",
   },
   {
     success: "成功",
@@ -78,7 +76,6 @@ export const common = words(
     rows: (n) => `${n} 行`,
     nothingHere: "这里还没有内容。",
     noMatch: "没有符合筛选条件的内容。",
-    failedToLoad: "这一部分无法加载。",
     missingScope: (scope) => `您的密钥缺少权限 ${scope}。`,
     signIn: "登录",
     inMs: (n) => `${n} 毫秒`,
@@ -104,6 +101,5 @@ export const common = words(
     time: "时间",
     duration: "耗时",
     actions: "操作",
-    openInNewTab: "在新标签页中打开",
   },
 );

@@ -289,15 +289,24 @@ describe("a stream", () => {
     expect(resumed.events).toEqual(["gap"]);
   });
 
-  test("has one gap, wherever it is, after a process has ended, whose last hints may not have been sent", async () => {
-    const [here, there, gone] = [await open(), await open(), await open()];
+  test("has one gap, wherever it is, after a process has died, whose last hints may not have been sent, and none after a stop", async () => {
+    const [here, there, gone, stopped] = [await open(), await open(), await open(), await open()];
     const streams = await Promise.all([here, there].map(({ url }) => openHintStream(url)));
+    async function beat(): Promise<void> {
+      for (const { session } of [here, there])
+        for (let count = 0; count < 5; count += 1) await session.service.runOnce();
+      here.hints.changed(database.db, "apple", "after the heartbeats");
+      for (const stream of streams) await stream.hint("apple", "after the heartbeats");
+    }
+    await stopped.session.close();
+    await beat();
+    for (const stream of streams) expect(stream.events).toEqual(["gap", "changes"]);
     const known = streams[0]?.lastId() ?? "";
     await database.query("update kernel.session set expires_at = now() where id = $1", [gone.session.id()]);
-    for (const { session } of [here, there]) for (let beat = 0; beat < 5; beat += 1) await session.service.runOnce();
+    for (const { session } of [here, there]) for (let count = 0; count < 5; count += 1) await session.service.runOnce();
     for (const stream of streams) {
-      await until(() => stream.events.length === 2, "the gap");
-      expect(stream.events).toEqual(["gap", "gap"]);
+      await until(() => stream.events.length === 3, "the gap");
+      expect(stream.events).toEqual(["gap", "changes", "gap"]);
       expect(BigInt(stream.lastId())).toBeGreaterThan(BigInt(known));
     }
     const resumed = await openHintStream(here.url, { after: known });

@@ -13,7 +13,8 @@
  * not that of their ids, does not matter here.
  *
  * Hints are missed while the connection is lost, and a process that dies between a commit and its hint never sends it. So
- * listeners get a gap, which stands for all changes, after the connection was replaced and after any process has ended.
+ * listeners get a gap, which stands for all changes, after the connection was replaced and after any process has died. One that
+ * stops sends its hints first: a deployment, which replaces one process after the other, makes no page read everything again.
  *
  * A process also sends an empty batch when it has connected, and for a gap. Otherwise it would not know, until the next change of anything,
  * that what it reads is new, and the page would go on to drop its replies.
@@ -116,8 +117,8 @@ export async function openHints({ pulse, session, log }: HintsDeps): Promise<Ope
   }, HINTS_CHANNEL);
   pulse.onReconnect(missed);
   const paced = createPaced({ pulse, gapMs: SEND_GAP_MS, isEmpty: () => isAnnounced && outgoing.isEmpty(), send });
-  session.onExpiry((isFirst) => {
-    if (!isFirst) return;
+  session.onExpiry((hasDied) => {
+    if (!hasDied) return;
     missed();
     paced.schedule();
   });

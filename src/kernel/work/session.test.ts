@@ -89,13 +89,28 @@ describe("a heartbeat", () => {
     }
   });
 
-  test("calls the listeners for a closed session, since its process may still hold work", async () => {
-    const [mine, other] = [await open(), await open()];
-    const announced = announcementsOf(mine);
+  test("calls the listeners for a closed session, since its process may still hold work, but it has not died", async () => {
+    const [mine, other, lost] = [await open(), await open(), await open()];
+    const calls: boolean[] = [];
+    mine.onExpiry((hasDied) => calls.push(hasDied));
     await mine.service.runOnce();
     await other.close();
     await mine.service.runOnce();
-    expect(announced()).toBe(1);
+    expect(calls).toEqual([false]);
+    await expireIn(-1, lost.id());
+    await mine.service.runOnce();
+    await mine.service.runOnce();
+    expect(calls).toEqual([false, true, false]);
+  });
+
+  test("does not call the listeners for sessions that expired before its own was opened", async () => {
+    const [closed, lost] = [await open(), await open()];
+    await closed.close();
+    await expireIn(-1, lost.id());
+    const session = await open();
+    const announced = announcementsOf(session);
+    await session.service.runOnce();
+    expect(announced()).toBe(0);
   });
 
   test("deletes the sessions that expired over an hour ago", async () => {

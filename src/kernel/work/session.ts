@@ -6,8 +6,9 @@
  *                                        └──graceful stop──▶ closed, which is expired at once
  *
  * A heartbeat also finds expired sessions of other processes and calls `onExpiry`, so that the loops that reclaim work need
- * not poll every few seconds. An expired session is never extended, because another process may already have its work. The
- * process opens a new one and calls its own listeners too.
+ * not poll every few seconds. What expired before a process opened its session, its loops find in their first run. An expired
+ * session is never extended, because another process may already have its work. The process opens a new one and calls its own
+ * listeners too.
  */
 import { hostname } from "node:os";
 import type { Role } from "../config/settings.ts";
@@ -36,9 +37,9 @@ export interface Session {
   id(): string;
   /**
    * Calls `listener` when a session has expired, of another process or of this one: what it held can be reclaimed. It is
-   * called some times in a row, with true at the first.
+   * called some times in a row, and once with true if the session was not closed: its process died, or was suspended.
    */
-  onExpiry(listener: (isFirst: boolean) => void): void;
+  onExpiry(listener: (hasDied: boolean) => void): void;
   readonly service: Service;
   close(): Promise<void>;
 }
@@ -68,13 +69,14 @@ export async function servedRoles(db: Db): Promise<ReadonlySet<Role>> {
   return new Set((await db.read(SERVED)).map(({ role }) => role));
 }
 
-const OPEN = statement<{ id: string }>(
+const OPEN = statement<{ id: string; expired: string[] }>(
   "kernel.session.open",
   `insert into kernel.session (process, roles, version, expires_at)
-   values ($1, $2, $3, now() + make_interval(secs => $4)) returning id`,
+   values ($1, $2, $3, now() + make_interval(secs => $4))
+   returning id, array(select id::text from kernel.session where expires_at <= now() order by expires_at desc limit $5) as expired`,
 );
 // Concurrent heartbeats that delete the same old sessions do not wait for each other.
-const BEAT = statement<{ alive: boolean; expired: string[] }>(
+const BEAT = statement<{ alive: boolean; expired: string[]; unclosed: string[] }>(
   "kernel.session.beat",
   `with old as (
      select id from kernel.session where expires_at < now() - make_interval(secs => $3) for update skip locked
@@ -83,9 +85,11 @@ const BEAT = statement<{ alive: boolean; expired: string[] }>(
    ), beaten as (
      update kernel.session set expires_at = now() + make_interval(secs => $2) where id = $1 and expires_at > now()
      returning id
+   ), expired as (
+     select id::text, closed_at from kernel.session where expires_at <= now() order by expires_at desc limit $4
    )
-   select exists (select from beaten) as alive,
-          array(select id::text from kernel.session where expires_at <= now() order by expires_at desc limit $4) as expired`,
+   select exists (select from beaten) as alive, array(select id from expired) as expired,
+          array(select id from expired where closed_at is null) as unclosed`,
 );
 // Not deleted, so that other processes see that it has expired and reclaim what it held.
 const CLOSE = statement(
@@ -96,34 +100,36 @@ const CLOSE = statement(
 export async function openSession(options: SessionOptions): Promise<Session> {
   const { pulse, log, ttlSeconds = SESSION_TTL_SECONDS } = options;
 
-  async function open(): Promise<string> {
-    const [row] = await pulse.rows(OPEN, [PROCESS_NAME, options.roles, options.version, ttlSeconds]);
+  async function open(): Promise<{ id: string; expired: readonly string[] }> {
+    const [row] = await pulse.rows(OPEN, [PROCESS_NAME, options.roles, options.version, ttlSeconds, EXPIRED_MAX]);
     if (!row) throw new Error("insert returned no row");
-    return row.id;
+    return row;
   }
 
-  let id = await open();
-  const listeners: ((isFirst: boolean) => void)[] = [];
+  const opened = await open();
+  let { id } = opened;
+  const listeners: ((hasDied: boolean) => void)[] = [];
   // By id rather than by time, so that none is missed after failed heartbeats or changes of the clock.
-  let known = new Set<string>();
+  let known = new Set(opened.expired);
   let announcementsLeft = 0;
 
   async function runOnce() {
     const [beat] = await pulse.rows(BEAT, [id, ttlSeconds, KEEP_SECONDS, EXPIRED_MAX]);
     if (!beat) throw new Error("select returned no row");
     if (!beat.alive) {
-      id = await open();
+      ({ id } = await open());
       log.warn(
         { session: id },
         "the session of this process expired and its leases are lost; it goes on with a new session",
       );
     }
-    if (!beat.alive || beat.expired.some((expired) => !known.has(expired))) announcementsLeft = ANNOUNCEMENTS;
+    const isNew = (expired: string) => !known.has(expired);
+    const hasDied = !beat.alive || beat.unclosed.some(isNew);
+    if (!beat.alive || beat.expired.some(isNew)) announcementsLeft = ANNOUNCEMENTS;
     known = new Set(beat.expired);
     if (announcementsLeft > 0) {
-      const isFirst = announcementsLeft === ANNOUNCEMENTS;
       announcementsLeft -= 1;
-      for (const listener of listeners) listener(isFirst);
+      for (const listener of listeners) listener(hasDied);
     }
     return beat.alive ? { beaten: 1 } : { reopened: 1 };
   }

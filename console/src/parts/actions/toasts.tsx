@@ -1,5 +1,6 @@
 /** Short messages about what has happened, in a region that screen readers announce. */
 import { useSyncExternalStore } from "react";
+import { ApiError } from "../../api/client.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { Button } from "../controls/Button.tsx";
@@ -9,6 +10,9 @@ interface Toast {
   id: number;
   text: string;
   kind: "info" | "error";
+  /** Of the error catalogue. */
+  code?: string;
+  onRetry?: (() => void) | undefined;
 }
 
 const SHOWN_MS = 6_000;
@@ -22,16 +26,25 @@ function set(next: readonly Toast[]): void {
   for (const listener of listeners) listener();
 }
 
-/** An error stays until it is closed. */
-export function toast(text: string, kind: Toast["kind"] = "info"): void {
-  count += 1;
-  const id = count;
-  set([...toasts, { id, text, kind }]);
-  if (kind === "info") setTimeout(() => dismiss(id), SHOWN_MS);
+export function toast(text: string): void {
+  const id = add({ text, kind: "info" });
+  setTimeout(() => dismiss(id), SHOWN_MS);
 }
 
-export function toastError(error: unknown): void {
-  toast(error instanceof Error ? error.message : String(error), "error");
+/** It stays until it is closed. `onRetry` repeats what has failed, where that is safe. */
+export function toastError(error: unknown, onRetry?: () => void): void {
+  add({
+    text: error instanceof Error ? error.message : String(error),
+    kind: "error",
+    ...(error instanceof ApiError && { code: error.code }),
+    onRetry,
+  });
+}
+
+function add(one: Omit<Toast, "id">): number {
+  count += 1;
+  set([...toasts, { id: count, ...one }]);
+  return count;
 }
 
 function dismiss(id: number): void {
@@ -48,9 +61,22 @@ export function Toasts() {
   const text = useWords(common);
   return (
     <div className={styles.toasts} role="status" aria-live="polite">
-      {shown.map(({ id, text: message, kind }) => (
+      {shown.map(({ id, text: message, kind, code, onRetry }) => (
         <div key={id} className={styles.toast} data-kind={kind}>
-          <span>{message}</span>
+          <span>
+            {message} {code !== undefined && <code>{code}</code>}
+          </span>
+          {onRetry && (
+            <Button
+              icon="retry"
+              onPress={() => {
+                dismiss(id);
+                onRetry();
+              }}
+            >
+              {text.retry}
+            </Button>
+          )}
           <Button kind="quiet" icon="close" label={text.close} onPress={() => dismiss(id)} />
         </div>
       ))}

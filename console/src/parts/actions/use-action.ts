@@ -1,5 +1,6 @@
-/** A write by a button: pending while it runs, then a message of its success or of its failure. */
+/** A write by a button: pending while it runs, then a message of its success or of its failure, with a retry where that is safe. */
 import { useState } from "react";
+import { ApiError } from "../../api/client.ts";
 import { toast, toastError } from "./toasts.tsx";
 
 interface Action {
@@ -15,7 +16,7 @@ export function useAction(): Action {
     try {
       toast(await write());
     } catch (error) {
-      toastError(error);
+      toastError(error, error instanceof ApiError && error.isRepeatable ? () => void run(write) : undefined);
     } finally {
       setPending(false);
     }

@@ -1,6 +1,6 @@
 /**
- * Rows and columns of states, such as models by opTime, newest at the right. A canvas draws the cells in view; over it lie the
- * headings and the cell in focus as elements, so that keys and screen readers find a grid. Above 400 columns a cell stands for several.
+ * Rows and columns of states, such as models by opTime, newest at the right. A canvas draws the cells in view. Headings and the
+ * focused cell are DOM elements on top, so that keyboards and screen readers find a grid. Above 400 columns, a cell groups several.
  */
 import {
   type KeyboardEvent,
@@ -125,11 +125,11 @@ export function HeatMap(props: HeatMapProps) {
     const { left, top } = revealing(place, layout, { left: element.scrollLeft, top: element.scrollTop }, room);
     element.scrollLeft = left;
     element.scrollTop = top;
-    // At once: until the event of scrolling the row of the place would not be drawn, and with its cell the focus and the next key were lost.
+    // Synchronously: before the scroll event the target row is not rendered, and the focus and the next key would be lost.
     setView((before) => ({ ...before, left: element.scrollLeft, top: element.scrollTop }));
   }
 
-  // The newest column is in view from the start, and stays there while columns come, unless the person has scrolled away from it.
+  // Starts at the newest column and follows new columns until the user scrolls away.
   const newest = columns.at(-1);
   const hasWidth = view.width > 0;
   const { startsLeft } = props;
@@ -141,7 +141,7 @@ export function HeatMap(props: HeatMapProps) {
   // The cell that is open stays in view when its drawer makes the map narrower, or rows come before it.
   const openRow = open?.row ?? selection?.row;
   const openColumn = open?.column ?? selection?.to;
-  // Not at each render: scrolling by hand must not be undone.
+  // Not on every render, which would undo manual scrolling.
   useLayoutEffect(() => {
     if (openRow === undefined || openColumn === undefined || view.width === 0) return;
     followsNewest.current = false;
@@ -394,7 +394,7 @@ interface FocusedCellProps {
   isSelected: boolean;
 }
 
-/** The one cell that is an element. Each place gets a new one, so that a screen reader says it. */
+/** The focused cell, the only one in the DOM. Each position gets a new element, so that screen readers announce it. */
 function FocusedCell({ column, left, width, label, isSelected }: FocusedCellProps) {
   return (
     <span

@@ -91,7 +91,7 @@ export function Plot({ label, x, xTitle, lines, valueText, height = HEIGHT_PX, o
         </span>
         {x.length > 0 && (
           <span className={styles.legend}>
-            <span className={styles.at}>{xText(index)}</span>
+            <span>{xText(index)}</span>
             {shown.map((line) => (
               <span key={line.name} className={styles.entry}>
                 <svg width="18" height="8" aria-hidden="true">

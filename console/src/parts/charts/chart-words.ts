@@ -18,7 +18,7 @@ export const chart = words(
     noPoints: "此范围内没有数值。",
     plotKeys: "用方向键逐点查看。",
     noValue: "无数值",
-    others: (n) => `${n} 个 opTime`,
+    others: (n) => `${n} 个业务时间`,
     heatMapKeys: "方向键移动，回车打开单元格，按住 Shift 加方向键选择范围。",
     selected: (n) => `已选 ${n} 个`,
   },

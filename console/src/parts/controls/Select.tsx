@@ -44,7 +44,7 @@ export function Filter({ label, value, onChange }: FilterProps) {
   const [sent, setSent] = useState(value);
   if (value !== seen) {
     setSeen(value);
-    // Changed by something else, such as a link; its own change may come back while the person types on.
+    // Changed from outside, for example by a link. The input's own change may also return while the user keeps typing.
     if (value !== sent) {
       setTyped(value);
       setSent(value);

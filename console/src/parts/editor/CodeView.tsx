@@ -1,4 +1,4 @@
-/** The editing of a text, by CodeMirror. Loaded by `Editor`, with the library. */
+/** The CodeMirror editor. `Editor` loads it lazily with its library. */
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput } from "@codemirror/language";
 import { lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
@@ -87,7 +87,7 @@ export default function CodeView(props: CodeViewProps) {
   useEffect(() => {
     const state = view.current?.state;
     if (!state) return;
-    // The marks may be those of a text that was typed over since.
+    // The diagnostics may belong to an older text.
     const within = (offset: number) => Math.min(offset, state.doc.length);
     view.current?.dispatch(
       setDiagnostics(
@@ -111,8 +111,8 @@ export default function CodeView(props: CodeViewProps) {
 }
 
 /**
- * A browser that types over a selection writes the colours of what it replaces into a style attribute, which the content security
- * policy refuses with an error. So the selection is replaced here.
+ * When typing over a selection, the browser writes the colours of the replaced text into a style attribute, which violates the
+ * content security policy. So the selection is replaced here.
  */
 function typeOver(event: InputEvent, view: EditorView): boolean {
   const { data, inputType } = event;

@@ -8,6 +8,7 @@ import { Button } from "../controls/Button.tsx";
 import { Difference } from "./Difference.tsx";
 import type { Draft, Stored } from "./draft.ts";
 import styles from "./Editor.module.css";
+import { LeaveGuard } from "./LeaveGuard.tsx";
 import { editorWords } from "./words.ts";
 
 interface DraftBarProps {
@@ -30,6 +31,7 @@ export function DraftBar({ draft, stored, versionText, note, children, actions }
     const state = draft.isChanged ? (draft.isKept ? text.unsaved : text.notKept) : text.nothingUnsaved;
     return (
       <div className={styles.draft} data-changed={draft.isChanged}>
+        <LeaveGuard draft={draft} />
         <div className={styles.draftText}>
           <p role="status">
             {state} {note}
@@ -44,6 +46,7 @@ export function DraftBar({ draft, stored, versionText, note, children, actions }
   const now = versionText(stored.version);
   return (
     <>
+      <LeaveGuard draft={draft} />
       <div className={styles.draft} data-changed role="alert">
         <p className={styles.draftText}>{text.changedMeanwhile(now, versionText(draft.base))}</p>
         <Button onPress={() => setOpen(!isOpen)}>{isOpen ? text.hideDifference : text.showDifference}</Button>

@@ -1,9 +1,9 @@
 /**
- * What a person has changed in a text and not saved yet. It is kept in this browser, for each tenant and definition, so that a
- * reload, an expired session or a server that is away loses nothing. It knows the version that it was made from: when another
- * one is stored meanwhile, the person decides which of the two goes on.
+ * Unsaved changes of a text. They are stored in the browser per tenant and definition, so a reload, an expired session or a
+ * server outage loses nothing. A draft knows the version it is based on; if another version was saved in the meantime, the user
+ * decides which one to keep.
  */
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useSessionStatus } from "../../app/session.ts";
 
 /** The text of the definition as the server has it. */
@@ -16,15 +16,17 @@ export interface Draft {
   text: string;
   change(text: string): void;
   isChanged: boolean;
-  /** The version that the text was made from, which goes with it when it is saved. */
+  /** The version that the text is based on; it is sent with the save. */
   base: number;
-  /** Another version than `base` is stored by now. */
+  /** The server has a version other than `base`. */
   isStale: boolean;
   /** False if the browser could not keep it. */
   isKept: boolean;
+  /** Whether leaving the page loses it, as of the last change: a save that has just ended is not drawn yet. */
+  isAtRisk(): boolean;
   /** Back to the stored text. */
   discard(): void;
-  /** The text becomes a change of the stored version. */
+  /** Rebases the text onto the stored version: saving it overwrites that version. */
   rebase(): void;
   /** The text was saved, and this is what is stored now. */
   saved(stored: Stored): void;
@@ -52,9 +54,13 @@ export function useDraft(key: string, stored: Stored): Draft {
   const isChanged = own !== undefined && own.text !== current.text;
   const base = isChanged ? own.base : current.version;
 
+  const newest = useRef({ own, isAtRisk: false });
+
   function keep(next: Kept | undefined): void {
+    const kept = write(name, next);
+    newest.current = { own: next, isAtRisk: !kept };
     setOwn(next);
-    setKept(write(name, next));
+    setKept(kept);
   }
   return {
     text: own?.text ?? current.text,
@@ -62,12 +68,15 @@ export function useDraft(key: string, stored: Stored): Draft {
     base,
     isStale: isChanged && base !== current.version,
     isKept,
+    isAtRisk: () => newest.current.isAtRisk,
     change: (text) => keep(text === current.text ? undefined : { text, base, at: Date.now() }),
     discard: () => keep(undefined),
     rebase: () => own && keep({ ...own, base: current.version }),
     saved(now) {
       setLast({ now, replaces: stored.version });
-      keep(undefined);
+      // What was typed while it was saved is a change of what was saved.
+      const typed = newest.current.own;
+      keep(typed && typed.text !== own?.text ? { ...typed, base: now.version } : undefined);
     },
   };
 }
@@ -84,7 +93,7 @@ function read(name: string): Kept | undefined {
   return undefined;
 }
 
-/** Answers whether the browser could keep it. */
+/** Returns whether the browser could store it. */
 function write(name: string, kept: Kept | undefined): boolean {
   if (!kept) {
     localStorage.removeItem(name);
@@ -95,7 +104,7 @@ function write(name: string, kept: Kept | undefined): boolean {
     removeOldest();
     return true;
   } catch {
-    // There is no room for it. An older state of the draft would be taken for this one.
+    // Storage is full. Remove the older draft, which would otherwise be restored as this one.
     localStorage.removeItem(name);
     return false;
   }

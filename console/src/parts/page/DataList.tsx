@@ -1,5 +1,5 @@
 /**
- * A list of any length: rows of one height, of which only those in view exist. Rows are reached by `j`, `k` and the arrow keys and
+ * A virtualized list: rows of equal height, and only the rows in view are rendered. Rows are reached by `j`, `k` and the arrow keys and
  * opened by Enter or a click. The rows of a live list do not move while it is in use; new ones wait behind a button.
  */
 import { useLocation } from "@tanstack/react-router";
@@ -18,6 +18,7 @@ import { useWords } from "../../words/words.ts";
 import { Button } from "../controls/Button.tsx";
 import styles from "./DataList.module.css";
 import { useHeldRows } from "./held-rows.ts";
+import { LiveRegion } from "./LiveRegion.tsx";
 import { Empty } from "./Page.tsx";
 
 export interface Column<Row> {
@@ -26,7 +27,7 @@ export interface Column<Row> {
   /** A width of CSS grid, such as `120px` or `minmax(160px, 2fr)`. */
   width: string;
   cell(row: Row): ReactNode;
-  /** Left out of a list that is narrow: 640 px, or with an `isBelow` too narrow for all columns. */
+  /** Hidden in a narrow list: below 640 px or, if a column has `isBelow`, when not all columns fit. */
   wideOnly?: boolean;
   /** In a narrow list, has a line of its own below the other cells of the row. */
   isBelow?: boolean;
@@ -44,17 +45,17 @@ interface DataListProps<Row> {
   /** Called when the end comes into view. */
   onEnd?: (() => void) | undefined;
   empty?: ReactNode;
-  /** Takes the filters away that leave no row. Not given where there are none. */
+  /** Clears the filters when no row matches. Omit it if there are no filters. */
   onClear?(): void;
   /** Of all rows, where it is known. */
   total?: number;
   /** Fills its container instead of growing. */
   fill?: boolean;
-  /** The name of a list whose rows change by themselves. A list with other filters has another name. */
+  /** The name of a live list. Other filters make another list with another name. */
   live?: string | undefined;
-  /** Called when other rows are in view, or nearly. */
+  /** Called when the rows in or near the viewport change. */
   onView?(rows: readonly Row[]): void;
-  /** New rows that wait until they are asked for, beside those that wait while the list is in use. */
+  /** New rows to load on request, in addition to those held back while the list is in use. */
   more?: { count: number; onShow(): void };
 }
 
@@ -64,12 +65,12 @@ const TALL_ROW_PX = 52;
 const NARROW_PX = 640;
 const AHEAD = 12;
 const GROWN_ROWS_MAX = 18;
-/** `onView` is told of so many rows at once. */
+/** Maximum number of rows passed to `onView`. */
 const VIEW_ROWS = 25;
 
 export function DataList<Row>(props: DataListProps<Row>) {
   const text = useWords(common);
-  // Rows that come after there were none begin at the top.
+  // When the first rows arrive, the list starts at the top.
   if (props.rows.length > 0) return <Rows {...props} />;
   const clear = props.onClear && <Button onPress={props.onClear}>{text.clearFilter}</Button>;
   return <Empty action={clear}>{clear ? text.noMatch : (props.empty ?? text.nothingHere)}</Empty>;
@@ -83,7 +84,8 @@ function Rows<Row>(props: DataListProps<Row>) {
   const { rows, waiting, gone, release } = useHeldRows(props.live, props.rows, keyOf, scroller);
   const [active, setActive] = useState(0);
   const hasBelow = columns.some(({ isBelow }) => isBelow);
-  // Another list loses what is `wideOnly` when it is narrow, so it would rather be scrolled sideways.
+  // Only a list with `isBelow` turns narrow as soon as its columns do not fit. Others would lose their `wideOnly` columns, so
+  // above 640 px they scroll sideways.
   const isNarrow = useIsNarrow(scroller, Math.max(NARROW_PX, hasBelow ? leastPxOf(columns) : 0));
   const rowPx = isNarrow && hasBelow ? TALL_ROW_PX : ROW_PX;
   const virtual = useVirtualizer({
@@ -139,7 +141,7 @@ function Rows<Row>(props: DataListProps<Row>) {
     <div
       ref={scroller}
       className={styles.scroller}
-      // The router would give it the place that a list with other filters had.
+      // Otherwise the router restores the scroll position of the list with other filters.
       data-scroll-restoration-id={`${props.label} ${search}`}
       style={
         {
@@ -157,8 +159,9 @@ function Rows<Row>(props: DataListProps<Row>) {
         if (!currentTarget.contains(relatedTarget) && !currentTarget.matches(":hover")) release();
       }}
     >
-      <div role="status" className={styles.waiting}>
+      <div className={styles.waiting}>
         {newRows > 0 && <Button onPress={showNew}>{text.newItems(newRows)}</Button>}
+        <LiveRegion>{newRows > 0 ? text.newItems(newRows) : ""}</LiveRegion>
       </div>
       <div
         role="grid"

@@ -1,6 +1,7 @@
 /**
- * A live list does not move under the pointer or the focus: while one of them is in it, its rows keep their places, new ones wait,
- * and those that are gone stay. What a row says changes at once, and so does the list after a change by the person who looks at it.
+ * A live list does not move under the pointer or the focus. While either is in the list, rows keep their positions, new rows
+ * wait, and removed rows stay visible. The content of a row still updates immediately, and so does the list after a write by the
+ * user.
  */
 import { type RefObject, useState } from "react";
 import { writesSoFar } from "../../api/live.ts";
@@ -9,7 +10,7 @@ export interface HeldRows<Row> {
   rows: readonly Row[];
   /** How many new rows wait. */
   waiting: number;
-  /** The keys of rows that are not in the list any more. */
+  /** Keys of rows that were removed from the list. */
   gone: ReadonlySet<string>;
 }
 
@@ -20,11 +21,11 @@ interface Held<Row> extends HeldRows<Row> {
   list: string;
   /** What the rows were made of. */
   source: readonly Row[];
-  /** Changes by the person before. */
+  /** Number of writes by the user so far. */
   writes: number;
 }
 
-/** `list` names the list whose rows these are; rows of another one replace them at once. Without a name nothing is held. */
+/** `list` names the list; rows of another list replace these immediately. Without a name no rows are held. */
 export function useHeldRows<Row>(
   list: string | undefined,
   rows: readonly Row[],
@@ -52,14 +53,14 @@ export function useHeldRows<Row>(
   };
 }
 
-/** The present rows in the places of those that are shown. What comes behind all of these moves nothing, so it is shown. */
+/** Current rows in their shown positions. Rows after the last shown one move nothing, so they are added. */
 export function inPlace<Row>(shown: readonly Row[], rows: readonly Row[], keyOf: (row: Row) => string): HeldRows<Row> {
   const present = new Map(rows.map((row) => [keyOf(row), row]));
   const known = new Set(shown.map(keyOf));
   const last = rows.findLastIndex((row) => known.has(keyOf(row)));
   if (last < 0) return { rows, waiting: 0, gone: NONE };
   const lastShown = shown.findLastIndex((row) => present.has(keyOf(row)));
-  // New rows move the last ones to a page that is not loaded, so those may still be there.
+  // New rows push the last ones to a page that is not loaded, so these may still exist.
   const gone = shown
     .slice(0, lastShown)
     .map(keyOf)

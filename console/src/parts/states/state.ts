@@ -3,7 +3,7 @@ export type State = "success" | "running" | "waiting" | "failed" | "skipped" | "
 
 export const STATES: readonly State[] = ["success", "running", "waiting", "failed", "skipped", "stopped"];
 
-/** Beside the colour: a state is told by form and word as well. */
+/** A state has a shape and a word as well as a colour. */
 export const GLYPHS: Readonly<Record<State, string>> = {
   success: "✓",
   running: "▶",

@@ -1,16 +1,18 @@
-/** A moment, as a time or as its age; the other one is in the tooltip. */
+/** A timestamp, absolute or relative; the tooltip has the other form. */
 import { useSyncExternalStore } from "react";
 import { createTicker, serverClock } from "../../api/clock.ts";
 import { usePreference, zone, zoneName } from "../../app/preferences.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
-import { relativeText } from "./spell.ts";
+import { relativeText } from "./format-duration.ts";
 import { useFormats } from "./time.ts";
 
 interface TimeProps {
   at: string | undefined | null;
   relative?: boolean;
-  /** For what is to come, such as the next try. Anything else has happened, whatever the clocks say. */
+  /**
+   * Set for times that can be in the future, such as the next attempt. Any other time is treated as past, even if clocks differ.
+   */
   due?: boolean;
 }
 

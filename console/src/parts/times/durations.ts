@@ -1,10 +1,10 @@
 /** Durations and shares as text, in the language of the person. */
 import { common } from "../../words/common.ts";
 import { language } from "../../words/words.ts";
-import { spellDuration } from "./spell.ts";
+import { formatDuration } from "./format-duration.ts";
 
 export function durationText(ms: number): string {
-  return spellDuration(ms, common[language.get()]);
+  return formatDuration(ms, common[language.get()]);
 }
 
 /** `50%`, of a share from 0 to 1. */

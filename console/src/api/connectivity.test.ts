@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { createReach, type Reach } from "./reach.ts";
+import { type Connectivity, createConnectivity } from "./connectivity.ts";
 
 /** A server that can be away, asked whenever the test says so. */
-function reachOf() {
+function connectivityOf() {
   let go = (): void => {};
   const server = { isThere: true, probes: 0 };
-  const reach: Reach = createReach(
+  const connectivity: Connectivity = createConnectivity(
     async () => {
       server.probes += 1;
-      if (server.isThere) reach.answered();
-      else reach.unanswered(99);
+      if (server.isThere) connectivity.answered();
+      else connectivity.unanswered(99);
     },
     () => new Promise((resolve) => (go = resolve)),
   );
@@ -17,19 +17,19 @@ function reachOf() {
     go();
     for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
   };
-  return { server, reach, step };
+  return { server, connectivity, step };
 }
 
 test("a server is away since the first request without an answer, once another one has none either", async () => {
-  const { server, reach, step } = reachOf();
+  const { server, connectivity, step } = connectivityOf();
   const seen: unknown[] = [];
-  reach.subscribe(() => seen.push(reach.awaySince()));
+  connectivity.subscribe(() => seen.push(connectivity.unreachableSince()));
   server.isThere = false;
-  reach.unanswered(1);
-  expect(reach.awaySince()).toBe(undefined);
+  connectivity.unanswered(1);
+  expect(connectivity.unreachableSince()).toBe(undefined);
   await step();
-  expect(reach.awaySince()).toBe(1);
-  reach.unanswered(2);
+  expect(connectivity.unreachableSince()).toBe(1);
+  connectivity.unanswered(2);
   await step();
   expect(seen).toEqual([1]);
 
@@ -42,8 +42,8 @@ test("a server is away since the first request without an answer, once another o
 });
 
 test("one request that is lost does not say that the server is away", async () => {
-  const { server, reach, step } = reachOf();
-  reach.unanswered(1);
+  const { server, connectivity, step } = connectivityOf();
+  connectivity.unanswered(1);
   await step();
-  expect([reach.awaySince(), server.probes]).toEqual([undefined, 1]);
+  expect([connectivity.unreachableSince(), server.probes]).toEqual([undefined, 1]);
 });

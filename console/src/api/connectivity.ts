@@ -1,18 +1,19 @@
 /**
- * Whether the server answers, and since when it does not. A request that got no answer asks once more at once; if that fails, too, the
- * server is away, and is asked again until it answers. Any answer to any request ends it.
+ * Tracks whether the server responds, and since when it does not. After a request without a response, the server is probed once
+ * immediately. If the probe fails too, the server counts as unreachable and is probed until it responds. Any response to any
+ * request ends that.
  */
-export interface Reach {
-  /** When the first request got no answer; undefined while the server answers. */
-  awaySince(): number | undefined;
+export interface Connectivity {
+  /** When the first request got no response; undefined while the server responds. */
+  unreachableSince(): number | undefined;
   subscribe(listener: () => void): () => void;
   answered(): void;
-  /** At this time. */
+  /** A request sent at `atMs` got no response. */
   unanswered(atMs: number): void;
 }
 
 /** `probe` asks for something small, and reports what came of it like every request. */
-export function createReach(probe: () => Promise<void>, wait: () => Promise<void>): Reach {
+export function createConnectivity(probe: () => Promise<void>, wait: () => Promise<void>): Connectivity {
   const listeners = new Set<() => void>();
   let firstMs: number | undefined;
   let isAway = false;
@@ -30,7 +31,7 @@ export function createReach(probe: () => Promise<void>, wait: () => Promise<void
     }
   }
   return {
-    awaySince: () => (isAway ? firstMs : undefined),
+    unreachableSince: () => (isAway ? firstMs : undefined),
     subscribe(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);

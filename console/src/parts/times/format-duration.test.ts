@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { common } from "../../words/common.ts";
-import { relativeText, spellDuration } from "./spell.ts";
+import { formatDuration, relativeText } from "./format-duration.ts";
 
 test.each([
   ["what has happened is never ahead, whatever the clocks say", 95_000, false, "just now"],
@@ -15,7 +15,7 @@ test.each([
 
 test("a duration has the units of its language", () => {
   const all = [0, 2_300, 12_000, 245_000, 11_520_000, 172_800_000];
-  expect(all.map((ms) => spellDuration(ms, common.en))).toEqual([
+  expect(all.map((ms) => formatDuration(ms, common.en))).toEqual([
     "0 ms",
     "2.3 s",
     "12 s",
@@ -23,7 +23,7 @@ test("a duration has the units of its language", () => {
     "3 h 12 m",
     "2 d",
   ]);
-  expect(all.map((ms) => spellDuration(ms, common.zh))).toEqual([
+  expect(all.map((ms) => formatDuration(ms, common.zh))).toEqual([
     "0 毫秒",
     "2.3 秒",
     "12 秒",
