@@ -67,7 +67,7 @@ const SHOWN: Readonly<Record<PageName, string | RegExp | ((made: EveryPage) => s
   "the paths between two assets": /1 of 1 path/,
   "the events of an asset": "spark",
   "the tenants of lineage": "millrace",
-  "a tenant of lineage": "Events are applied as they come.",
+  "a tenant of lineage": "Events are applied as they arrive.",
   "the dead letters": "It names 10,000 columns.",
   "the tasks of lineage": "the model answered 500",
   "the batches of lineage": "1 of 2",
