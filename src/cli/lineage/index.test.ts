@@ -248,7 +248,7 @@ N      2026-03-01T09:00:00Z  COMPLETE  spark/load        ${run(1)}  APPLIED
 
 test("dropped assets are found on request, and show which event dropped them", async () => {
   const table = (facets: Json) => dataset(DB, "shop.public.retired", facets);
-  await api(server.url, key).post("/api/v1/lineage/batch", [
+  for (const event of [
     runEvent({ jobName: "make", runId: run(4), outputs: [table(schemaFacet(["id"]))] }),
     runEvent({
       eventTime: "2026-03-02T00:00:00Z",
@@ -256,7 +256,8 @@ test("dropped assets are found on request, and show which event dropped them", a
       runId: run(5),
       outputs: [table(lifecycleFacet("DROP"))],
     }),
-  ]);
+  ])
+    await api(server.url, key).post("/api/v1/lineage/batch", [event]);
   expect((await millrace("search", "retired", "--kind", "table")).stdout).toBe("There are no such assets.\n");
   const { stdout } = await millrace("search", "retired", "--kind", "table", "--dropped");
   const [, id = ""] = /^(\d+) +TABLE +\S+\.retired \(dropped\) +name/m.exec(stdout) ?? [];
