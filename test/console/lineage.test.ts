@@ -218,6 +218,7 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     await page.getByText("11 rows").waitFor();
     await page.getByRole("searchbox").fill("nobody");
     await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByText("1,000 rows so far").waitFor();
     await page.getByRole("searchbox").fill("fresh_2999");
     await list.getByText("refresh_2999", { exact: true }).click();
     await page.getByRole("heading", { name: "refresh_2999" }).waitFor();
