@@ -17,6 +17,8 @@ export interface Ended {
   stderr: string;
 }
 
+export type OnFinished = (release: () => Promise<void>) => void;
+
 export interface RunningCli {
   pid: number;
   stdout(): string;
@@ -25,27 +27,39 @@ export interface RunningCli {
   ended: Promise<Ended>;
 }
 
-/** Starts `millrace` with these arguments. Its environment has only PATH, TMPDIR and what is given. */
-export function startCli(words: readonly string[], env: Record<string, string> = {}): RunningCli {
+/**
+ * Starts `millrace` with these arguments. Its environment has only PATH, TMPDIR and what is given. A concurrent test passes the
+ * `onTestFinished` of its context, because the imported one does not know which test it belongs to.
+ */
+export function startCli(
+  words: readonly string[],
+  env: Record<string, string> = {},
+  onFinished: OnFinished = onTestFinished,
+): RunningCli {
   const all = environment(env);
   return observe(
     spawn(process.execPath, [CLI, ...words], { stdio: ["ignore", "pipe", "pipe"], env: all, detached: true }),
+    onFinished,
   );
 }
 
 /** Starts a bash script in which `millrace` is the built command. A signal goes to all processes of the script. */
-export function startScript(script: string, env: Record<string, string> = {}): RunningCli {
+export function startScript(
+  script: string,
+  env: Record<string, string> = {},
+  onFinished: OnFinished = onTestFinished,
+): RunningCli {
   const preamble = 'millrace() { "$NODE" "$CLI" "$@"; }\n';
   const all = environment({ ...env, NODE: process.execPath, CLI });
   const words = ["-c", preamble + script];
-  return observe(spawn("bash", words, { stdio: ["ignore", "pipe", "pipe"], env: all, detached: true }));
+  return observe(spawn("bash", words, { stdio: ["ignore", "pipe", "pipe"], env: all, detached: true }), onFinished);
 }
 
 function environment(env: Record<string, string>): NodeJS.ProcessEnv {
   return { PATH: process.env["PATH"], TMPDIR: process.env["TMPDIR"], ...env };
 }
 
-function observe(child: ChildProcessByStdio<null, Readable, Readable>): RunningCli {
+function observe(child: ChildProcessByStdio<null, Readable, Readable>, onFinished: OnFinished): RunningCli {
   let stdout = "";
   let stderr = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -62,7 +76,7 @@ function observe(child: ChildProcessByStdio<null, Readable, Readable>): RunningC
   function kill(signal: NodeJS.Signals): void {
     if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid as number), signal);
   }
-  onTestFinished(async () => {
+  onFinished(async () => {
     kill("SIGKILL");
     await ended;
   });

@@ -38,12 +38,12 @@ export async function checkScenario(context: ScenarioContext, observed: Observed
 
 async function harvestRows({ api, sources, days, subscribers }: ScenarioContext, { plans }: Observed): Promise<Row[]> {
   const { PATHS } = read;
-  const newest = newestOf(days.story);
+  const newest = newestOf(days.scenario);
   const expected = (source: (typeof SOURCE_NAMES)[number], window: { from?: string }) =>
     sources.get(source).records({ ...window, to: days.later[0] }).length;
   const rows: Row[] = [];
   for (const source of SOURCE_NAMES) {
-    const count = days.story.length;
+    const count = days.scenario.length;
     const wanted = `${expected(source, {})} records, ${count} days landed, 0 gaps`;
     rows.push([`harvested from ${source}`, await harvested(api, plans[source]), wanted, PATHS.plan("{planId}")]);
   }
@@ -54,7 +54,7 @@ async function harvestRows({ api, sources, days, subscribers }: ScenarioContext,
   return [
     ...rows,
     ["arrivals of what landed", await arrivalsOfSources(api), "arxiv 7, crossref 7, pubmed 7", PATHS.arrivals],
-    ["runs of WORKS", await runsOfDays(api, "WORKS"), "7 SUCCESS, 1 for each day", PATHS.taskLogs],
+    ["runs of WORKS", await runsOfDays(api, "WORKS"), "7 SUCCESS, 1 per day", PATHS.taskLogs],
     [
       "KD1003 Works, newest day",
       await read.values(api, "KD1003", opTimeOf(newest)),
@@ -71,10 +71,10 @@ async function lineageRows({ api, sources }: ScenarioContext): Promise<Row[]> {
   const all = "arxiv, crossref, pubmed";
   return [
     ["events of Spark", await sparkStates(api), "8 APPLIED", events],
-    ["APIs above the KPI KD1003", await sourcesAbove(api, sources, "KD1003"), all, graph],
-    ["APIs above the report", await sourcesAbove(api, sources, REPORT), all, graph],
+    ["APIs upstream of KPI KD1003", await sourcesAbove(api, sources, "KD1003"), all, graph],
+    ["APIs upstream of the report", await sourcesAbove(api, sources, REPORT), all, graph],
     [
-      "columns up to the API",
+      "column lineage up to the API",
       await columnsAbove(api, sources, "crossref"),
       "DOI -> doi -> doi -> doi -> works",
       columns,
@@ -83,22 +83,22 @@ async function lineageRows({ api, sources }: ScenarioContext): Promise<Row[]> {
   ];
 }
 
-/** What is left for a person is part of the story: it must be there. */
+/** The open problems are part of the scenario, so they are checked too. */
 async function personRows({ api, days, subscribers }: ScenarioContext, { chains }: Observed): Promise<Row[]> {
   const { PATHS } = read;
   const audit = await read.deliveriesTo(api, subscribers.callbackUrl("audit"));
   const waiting = audit.filter(({ status }) => status === "PENDING" || status === "SENDING");
-  const missing = (await read.why(api, "APPROVED", opTimeOf(newestOf(days.story)))).missing;
+  const missing = (await read.why(api, "APPROVED", opTimeOf(newestOf(days.scenario)))).missing;
   return [
     ["APPROVED waits for", missing, "SIGN_OFF", PATHS.why("APPROVED")],
-    ["KD1004 Works signed off", await valueCount(api, "KD1004"), "6 days", PATHS.data],
+    ["KD1004 Approved works", await valueCount(api, "KD1004"), "6 days", PATHS.data],
     ["runs of the chain export", await read.runStatuses(api, chains.export), "FAILED", PATHS.runs],
-    ["deliveries that wait for audit", `${waiting.length} of ${audit.length}`, "7 of 7", PATHS.deliveries],
+    ["pending deliveries to audit", `${waiting.length} of ${audit.length}`, "7 of 7", PATHS.deliveries],
   ];
 }
 
 async function shopRows({ api, days, subscribers }: ScenarioContext, observed: Observed): Promise<Row[]> {
-  const opTime = opTimeOf(newestOf(days.story));
+  const opTime = opTimeOf(newestOf(days.scenario));
   const { PATHS } = read;
   const finance = await read.deliveriesTo(api, subscribers.callbackUrl("finance"));
   const growth = await read.deliveriesTo(api, subscribers.callbackUrl("growth"));

@@ -5,18 +5,18 @@ import { lastDays } from "../simulators/index.ts";
 
 export interface Days {
   /** `2026-11-01`, ...; the scenario is about these. */
-  story: readonly string[];
+  scenario: readonly string[];
   /** The days that follow, for the time after the scenario. */
   later: readonly string[];
 }
 
-const STORY_DAYS = 7;
+const SCENARIO_DAYS = 7;
 const LATER_DAYS = 5;
 
 export function daysBefore(clock: Clock): Days {
   // A day of Crossref or PubMed can be harvested a day after its end.
-  const all = lastDays(STORY_DAYS + LATER_DAYS, { now: () => clock.now() - DAY_MS });
-  return { story: all.slice(0, STORY_DAYS), later: all.slice(STORY_DAYS) };
+  const all = lastDays(SCENARIO_DAYS + LATER_DAYS, { now: () => clock.now() - DAY_MS });
+  return { scenario: all.slice(0, SCENARIO_DAYS), later: all.slice(SCENARIO_DAYS) };
 }
 
 export function newestOf(days: readonly string[]): string {

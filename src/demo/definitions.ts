@@ -1,4 +1,4 @@
-/** The definitions and data of the scenario: a shop's revenue and visits of a day, by region, and the works that sources list. */
+/** The definitions and data of the scenario: a shop's daily revenue and visits by region, and the publications that the sources list. */
 import { SOURCES } from "./sources.ts";
 
 /** A file that has passed all stages counts as the arrival of a table. */
@@ -102,20 +102,20 @@ export const REGIONS_CHAIN = {
   },
 };
 
-/** Its only node is refused, and needs a person: no retry helps. */
+/** Its only node gets a 403 on every attempt, so the run needs attention. */
 export function exportChain(shopUrl: string) {
   const upload = { id: "upload", type: "http", cfg: { url: `${shopUrl}/export?day=\${opTime}` } };
   return { name: "export", dagJson: { nodes: [upload] } };
 }
 
-/** A person announces it for each day that was looked at. It has no data. */
+/** A table without data: its arrival approves a day. */
 export const SIGN_OFF = "SIGN_OFF";
 
 export const INDICATORS = {
   KD1001: { type: "EXTENDED", name: "Revenue" },
   KD1002: { type: "EXTENDED", name: "Visits" },
   KD1003: { type: "EXTENDED", name: "Works" },
-  KD1004: { type: "EXTENDED", name: "Works signed off" },
+  KD1004: { type: "EXTENDED", name: "Approved works" },
   KC2001: { type: "COMPUTED", name: "Revenue per visit", expression: "KD1001 / KD1002" },
 } as const;
 export type KpiId = keyof typeof INDICATORS;
@@ -142,7 +142,7 @@ export const MODELS = {
     ),
   },
   WORKS: {
-    name: "Works of a day by source",
+    name: "Works per day by source",
     grain: "day",
     dependencies: Object.values(SOURCES).map(({ table }) => ({ table })),
     kpis: ["KD1003"],
@@ -155,7 +155,7 @@ export const MODELS = {
     ),
   },
   APPROVED: {
-    name: "Works of a day that a person has signed off",
+    name: "Approved works per day",
     grain: "day",
     dependencies: [{ table: "crossref_works" }, { table: SIGN_OFF }],
     kpis: ["KD1004"],

@@ -24,7 +24,7 @@ export async function arrivalsOfSources(api: Api): Promise<string> {
   return sortedList(await Promise.all(counts));
 }
 
-/** `7 SUCCESS, 1 for each day`: a model that had not waited would have run for each table. */
+/** `7 SUCCESS, 1 per day`: a model that had not waited would have run for each table. */
 export async function runsOfDays(api: Api, modelId: ModelId): Promise<string> {
   const { items } = await api.get<Items<{ opTime: string; status: string }>>(PATHS.taskLogs, {
     modelId,
@@ -33,7 +33,7 @@ export async function runsOfDays(api: Api, modelId: ModelId): Promise<string> {
   const statuses = items.map(({ status }) => status);
   const counts = [...new Set(statuses)].map((status) => `${statuses.filter((one) => one === status).length} ${status}`);
   const days = new Set(items.map(({ opTime }) => opTime)).size;
-  return `${sortedList(counts)}, ${days === 0 ? 0 : items.length / days} for each day`;
+  return `${sortedList(counts)}, ${days === 0 ? 0 : items.length / days} per day`;
 }
 
 /** `1666 in 7 days`: the sum of a KPI. */

@@ -23,7 +23,7 @@ interface HarvestContext {
 /** The ids of the plans. */
 export type Plans = Readonly<Record<SourceName, string>>;
 
-/** How often a log gets a line of a source that has made progress; the first one comes at once. */
+/** How often a log gets a line of a source that has made progress; its first change is printed at once. */
 const LINES_GAP_MS = 5_000;
 const NAME_WIDTH = 10;
 

@@ -11,18 +11,18 @@ export function timed(seconds: number, line: string, columns: number): string {
   return time + wrap(line, " ".repeat(time.length), columns);
 }
 
-/** Without the column FROM if the table is too wide with it. */
+/** Drops the column SOURCE if the table would be too wide. */
 export function report(checks: readonly Check[], seconds: number, columns: number): string {
   const rows = checks.map((check) => [holds(check) ? "✓" : "✗", check.what, check.found, check.source]);
-  const whole = table(["", "WHAT HAPPENED", "READ BACK", "FROM"], rows);
+  const whole = table(["", "CHECK", "RESULT", "SOURCE"], rows);
   const isFitting = whole.split("\n").every((row) => displayWidth(stripVTControlCharacters(row)) <= columns);
-  const shown = isFitting ? whole : table(["", "WHAT HAPPENED", "READ BACK"], rows);
+  const shown = isFitting ? whole : table(["", "CHECK", "RESULT"], rows);
   return `\n${shown}\n\n${conclusion(checks, seconds)}`;
 }
 
 function conclusion(checks: readonly Check[], seconds: number): string {
   const failed = checks.filter((check) => !holds(check));
-  if (failed.length === 0) return paint("green", `All ${checks.length} checks hold, after ${seconds.toFixed(1)} s.`);
+  if (failed.length === 0) return paint("green", `All ${checks.length} checks passed in ${seconds.toFixed(1)} s.`);
   const lines = failed.map(({ what, found, expected }) => printable(`${what}: ${expected} expected, ${found} found`));
   return `${paint("red", `${failed.length} of ${checks.length} checks failed:`)}\n${indent(lines)}`;
 }
@@ -51,20 +51,20 @@ export interface NextSteps {
 export function nextSteps({ url, key, links: { signIn, pages }, opTime, columns }: NextSteps): string {
   // `npm run demo` from a checkout does not put the command on the PATH of other terminals.
   const command = process.env["npm_lifecycle_event"] ? "npx millrace" : "millrace";
-  // Where the link would be broken, it leads to the overview of the last day.
+  // A link that would wrap is shortened; it then opens the overview of the last day.
   const link = signIn.length + 2 <= columns ? signIn : signIn.replace(/\?[^#]*/, "");
   return `
-${wrap("This Millrace runs until Ctrl-C and then removes all that it created. Days that follow are loaded and harvested meanwhile.", "", columns)}
+${wrap("This Millrace runs until you press Ctrl-C and then removes everything it created. Until then it keeps loading and harvesting further days.", "", columns)}
 
-This link signs in to the console once, within 15 minutes:
+Sign in to the console with this link (valid once, for 15 minutes):
 
   ${link}
 
-Then look at these pages of ${url}:
+Pages to look at on ${url}:
 
 ${indent(pages.map(({ name, path }) => `${name.padEnd(NAME_WIDTH)}${path}`))}
 
-The reference of the API is at ${url}/docs.
+The API reference is at ${url}/docs.
 
 Three things to try in another terminal:
 

@@ -3,10 +3,10 @@ import { EXIT } from "../cli/common/exit-codes.ts";
 import { OperatorError } from "../kernel/errors.ts";
 import { systemClock } from "../kernel/time/clock.ts";
 import { createApi } from "./api.ts";
+import { keepBusy } from "./background-activity.ts";
 import { type Check, checkScenario, holds } from "./checks.ts";
 import { daysBefore, newestOf, opTimeOf } from "./days.ts";
 import type { DemoServer } from "./demo-server.ts";
-import { goOn } from "./life.ts";
 import { createLinks } from "./links.ts";
 import type { DemoOutput } from "./output.ts";
 import { nextSteps, report, reportJson, timed } from "./report.ts";
@@ -29,7 +29,7 @@ export interface DemoOptions {
 /** The exit code that shells use for a command ended by Ctrl-C. */
 const INTERRUPTED = 130;
 
-/** Returns the exit code: 0 only if every check holds. */
+/** Returns the exit code: 0 only if every check passes. */
 export async function runDemo({ open, once, json, output, stopping }: DemoOptions): Promise<number> {
   const startedAt = performance.now();
   const seconds = () => (performance.now() - startedAt) / 1000;
@@ -44,14 +44,14 @@ export async function runDemo({ open, once, json, output, stopping }: DemoOption
     const subscribers = await startSubscribers({
       onReceived: ({ team, modelId, opTime, generation, rerun }) =>
         printLine(
-          `${team} receives ${modelId} ${opTime}, generation ${generation}${rerun ? ", a rerun" : ""}; its signature is valid`,
+          `${team} receives ${modelId} ${opTime}, generation ${generation}${rerun ? " (rerun)" : ""}, signature valid`,
         ),
     });
     toClose.push(subscribers.close);
     const server = await open({ printLine, privateHosts: sources.hosts });
     toClose.push(server.close); // Closed before the others, because it calls them.
     stopping.throwIfAborted();
-    printLine(`Millrace listens at ${server.url}`);
+    printLine(`Millrace is listening on ${server.url}`);
 
     const { url, key, tablesDir } = server;
     const api = createApi(server, stopping);
@@ -73,13 +73,13 @@ export async function runDemo({ open, once, json, output, stopping }: DemoOption
       output.print(json ? reportJson(checks, took, {}) : report(checks, took, output.columns()));
     } else {
       const links = await createLinks(api, url, observed?.firstRunId);
-      const more = { url, key, links, opTime: opTimeOf(newestOf(days.story)), columns: output.columns() };
+      const more = { url, key, links, opTime: opTimeOf(newestOf(days.scenario)), columns: output.columns() };
       output.print(
         json
           ? reportJson(checks, took, { url, key, ...links })
           : `${report(checks, took, output.columns())}\n${nextSteps(more)}`,
       );
-      if (observed) await goOn(context, observed.chains);
+      if (observed) await keepBusy(context, observed.chains);
       await aborted(stopping);
     }
     return checks.every(holds) ? EXIT.ok : EXIT.failed;

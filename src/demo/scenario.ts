@@ -45,7 +45,7 @@ export interface ScenarioContext {
   signal: AbortSignal;
 }
 
-/** What the checks need and cannot read after the end. */
+/** What the checks need but cannot read once the scenario is over. */
 export interface Observed {
   chains: Chains;
   plans: Plans;
@@ -71,7 +71,7 @@ const DELIVERIES_OF_FIRST_RUNS = 3;
 
 export async function runScenario(context: ScenarioContext): Promise<Observed> {
   const { api, printLine, days, shop, subscribers } = context;
-  const opTime = opTimeOf(newestOf(days.story));
+  const opTime = opTimeOf(newestOf(days.scenario));
   const chains = await define(context);
   await defineSources(context);
   await subscribe(context);
@@ -88,11 +88,11 @@ export async function runScenario(context: ScenarioContext): Promise<Observed> {
   const missing = async (modelId: ModelId) => (await why(api, modelId, opTime)).missing;
   const waitedFor = { SALES: await missing("SALES"), TRAFFIC: await missing("TRAFFIC") };
   const ran = await announceRegions(context, chains.regions, opTime);
-  printLine(`REGIONS, the last table, arrives, and the models run: ${ran}`);
+  printLine(`REGIONS, the last table, arrives and triggers: ${ran}`);
   const firstRevenue = await values(api, "KD1001", opTime);
   printLine(`revenue ${firstRevenue}; per visit ${await values(api, "KC2001", opTime)}`);
 
-  // In the order of the story: these runs are notified of before the next one begins.
+  // Keeps the order: subscribers are notified of these runs before the next one starts.
   await api.waitUntil(async () => subscribers.received().length >= DELIVERIES_OF_FIRST_RUNS);
   printLine("a late order arrives: ORDERS is loaded again");
   shop.addLateOrder(opTime);
@@ -100,11 +100,11 @@ export async function runScenario(context: ScenarioContext): Promise<Observed> {
   await api.waitUntil(async () => (await generations(api, "SALES", opTime)) === "1 SUCCESS, 2 SUCCESS");
   printLine(`revenue ${await values(api, "KD1001", opTime)}; per visit ${await values(api, "KC2001", opTime)}`);
 
-  const plans = await harvestAll(context, days.story);
+  const plans = await harvestAll(context, days.scenario);
   await api.waitUntil(async () => (await generations(api, "WORKS", opTime)) === "1 SUCCESS");
-  printLine(`works of ${newestOf(days.story)}: ${await values(api, "KD1003", opTime)}`);
+  printLine(`works of ${newestOf(days.scenario)}: ${await values(api, "KD1003", opTime)}`);
   await sendLineage(context);
-  await leaveForPerson(context, chains.export);
+  await leaveOpenProblems(context, chains.export);
 
   await api.waitUntil(async () => (await countDelivered(context)) === DELIVERIES_EXPECTED);
   // Millrace's own lineage follows each commit, after a moment.
@@ -148,7 +148,7 @@ async function subscribe({ api, subscribers, printLine }: ScenarioContext): Prom
   printLine(`${list("subscribed:", TEAMS)}, each with its own callback`);
 }
 
-/** Shows that the subscriber rejects a wrong signature, so that its accepting the others proves something. */
+/** Proves that the subscriber checks signatures: it must reject this one. */
 async function forge({ subscribers, printLine }: ScenarioContext): Promise<string> {
   const [type, name = "", value = ""] = subscribers.secret("finance").split(",");
   const { status } = await fetch(subscribers.callbackUrl("finance"), {
@@ -161,11 +161,11 @@ async function forge({ subscribers, printLine }: ScenarioContext): Promise<strin
     },
     body: JSON.stringify({ event: "KPI_UPDATED", modelId: "SALES", generation: 99, rerun: true }),
   });
-  printLine(`finance answers a forged delivery with ${status}`);
+  printLine(`finance rejects a forged delivery: ${status}`);
   return String(status);
 }
 
-/** The visits of a file become a part of the table; other files are only followed. */
+/** Tracks files through all stages. The visits of a file become part of the table; other files are only tracked. */
 export async function trackFiles(
   { api, printLine }: Pick<ScenarioContext, "api" | "printLine">,
   chainId: string,
@@ -174,7 +174,7 @@ export async function trackFiles(
 ): Promise<void> {
   for (const file of files) {
     await api.post("api/v1/pipeline/files/register", file);
-    printLine(`${file.filename} is registered with ${counted(file.shards.length, "shard")}`);
+    printLine(`registered ${file.filename} with ${counted(file.shards.length, "shard")}`);
     await api.post("api/v1/pipeline/stages/event-ingest/done", { filename: file.filename });
   }
   await workThroughStages(api, {
@@ -183,7 +183,7 @@ export async function trackFiles(
       if (filename !== visitsFile(opTime).filename) return;
       await runChain(api, chainId, { opTime, params: { shard, visits: visitsOf(shard) } });
     },
-    onStageDone: (stage) => printLine(`${stage} is done with all shards`),
+    onStageDone: (stage) => printLine(`${stage}: all shards done`),
   });
 }
 
@@ -193,7 +193,7 @@ export async function printAttempts(
   runId: string,
 ): Promise<void> {
   for (const { nodeId, attempt, status, error } of await attemptsInOrder(api, runId)) {
-    if (status === "SUCCESS") printLine(`${chain}: ${nodeId} is done${attempt > 1 ? `, at attempt ${attempt}` : ""}`);
+    if (status === "SUCCESS") printLine(`${chain}: ${nodeId} succeeded${attempt > 1 ? ` on attempt ${attempt}` : ""}`);
     if (status === "FAILED") printLine(`${chain}: ${nodeId} failed: ${error}`);
   }
 }
@@ -219,13 +219,13 @@ export async function announce(api: Api, table: string, opTime: string): Promise
 }
 
 /** All days but the newest are signed off, an export is refused, and a subscriber is down. */
-async function leaveForPerson({ api, days, printLine }: ScenarioContext, chainId: string): Promise<void> {
-  const newest = opTimeOf(newestOf(days.story));
-  for (const day of days.story.slice(0, -1)) await announce(api, SIGN_OFF, opTimeOf(day));
+async function leaveOpenProblems({ api, days, printLine }: ScenarioContext, chainId: string): Promise<void> {
+  const newest = opTimeOf(newestOf(days.scenario));
+  for (const day of days.scenario.slice(0, -1)) await announce(api, SIGN_OFF, opTimeOf(day));
   printLine(`APPROVED has the works of ${newest}. ${(await why(api, "APPROVED", newest)).verdict}`);
   const { runId } = await runChain(api, chainId, { opTime: newest });
   await printAttempts({ api, printLine }, "export", runId);
-  printLine("audit is down, and its deliveries wait");
+  printLine("audit is down; its deliveries are pending");
 }
 
 /** `chains orders, visits and regions`. */

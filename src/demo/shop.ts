@@ -25,10 +25,10 @@ export async function startShop(): Promise<Shop> {
   let failing = 0;
   const late = new Set<string>();
   const server = await startLocalServer(({ url }) => {
-    if (url.pathname === "/export") return { status: 403, body: { error: "The licence of the export has ended." } };
+    if (url.pathname === "/export") return { status: 403, body: { error: "The export licence has expired." } };
     if (failing > 0) {
       failing -= 1;
-      return { status: 500, body: { error: "The shop is being restarted." } };
+      return { status: 500, body: { error: "The shop is restarting." } };
     }
     const isLate = late.has(url.searchParams.get("day") ?? "");
     return { status: 200, body: { orders: isLate ? [...ORDERS, LATE_ORDER] : ORDERS } };

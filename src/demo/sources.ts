@@ -24,13 +24,13 @@ export interface Sources {
 const SHARES = [0.8, 1, 1.1, 1.2, 0.95, 0.5, 0.4] as const;
 const MINUTE_MS = 60_000;
 
-export async function startSources({ story, later }: Days): Promise<Sources> {
+export async function startSources({ scenario, later }: Days): Promise<Sources> {
   const started = new Map<SourceName, Simulator>();
   for (const source of SOURCE_NAMES) {
     const simulator = await SIMULATORS[source]?.start({ days: [], recordsPerDay: 0 });
     if (!simulator) throw new Error(`there is no simulator of ${source}`);
     started.set(source, simulator);
-    [...story, ...later].forEach((day, index) => {
+    [...scenario, ...later].forEach((day, index) => {
       const count = Math.round(SOURCES[source].recordsPerDay * (SHARES[index % SHARES.length] ?? 1));
       for (let number = 0; number < count; number += 1) simulator.add({ updated: timeOn(day, number) });
     });

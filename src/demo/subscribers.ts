@@ -47,7 +47,7 @@ export async function startSubscribers({
     if (team === undefined) return { status: 404 };
     if (down.has(team)) {
       const headers = { "retry-after": String(RETRY_AFTER_SECONDS) };
-      return { status: 503, headers, body: { error: `The service of ${team} is down for maintenance.` } };
+      return { status: 503, headers, body: { error: `${team} is down for maintenance.` } };
     }
     const key = keys.get(team);
     if (key === undefined || !hasSecret(team, request) || !hasValidSignature(request, key)) return { status: 401 };

@@ -63,7 +63,7 @@ const SHOWN: Readonly<Record<PageName, Shown>> = {
   "a model": "Unpublish",
   "a KPI": ({ kpiId }, main) => main.getByRole("heading", { level: 1, name: kpiId }),
   "the deliveries": (_, main) => rowOf(main, "/away/webhooks"),
-  "a failed delivery": "Redeliver",
+  "a failed delivery": (_, main) => main.getByRole("complementary").getByRole("button", { name: "Redeliver" }),
   "the subscriptions": (_, main) =>
     rowOf(main.filter({ has: main.page().locator("[aria-current=page][href*=subscriptions]") }), "/away/webhooks"),
   "the assets of lineage": "revenue_by_shop_and_region",
@@ -76,7 +76,7 @@ const SHOWN: Readonly<Record<PageName, Shown>> = {
   "the paths between two assets": /1 of 1 path/,
   "the events of an asset": (_, main) => main.getByRole("complementary").getByText("spark"),
   "the tenants of lineage": "millrace",
-  "a tenant of lineage": "Events are applied as they come.",
+  "a tenant of lineage": "Events are applied as they arrive.",
   "the dead letters": "It names 10,000 columns.",
   "the tasks of lineage": "the model answered 500",
   "the batches of lineage": "1 of 2",

@@ -39,7 +39,7 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     await page.keyboard.type("amount");
     await page.getByRole("option", { name: /amount.*Column.*shop\.raw/ }).click();
     expect(await clicks()).toBe(1);
-    await page.getByText("A change of amount reaches 2 assets, up to 2 steps away.").waitFor();
+    await page.getByText("A change to amount affects 2 assets, up to 2 steps away.").waitFor();
     const list = page.getByRole("grid", { name: "Impact of amount" });
     expect(await list.getByRole("row").nth(2).innerText()).toMatch(
       /2\s+Column\s+revenue\s+total\s+aggregation\s+price/,
@@ -52,6 +52,19 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     const lines = (await (await download.createReadStream()).toArray()).join("").split("\r\n");
     expect(lines[2]).toContain("2,COLUMN,");
     expect(lines).toHaveLength(4);
+    const [json] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "JSON" }).click()]);
+    expect(json.suggestedFilename()).toBe("impact-amount.json");
+    expect(JSON.parse((await (await json.createReadStream()).toArray()).join(""))).toMatchObject({
+      partial: false,
+      items: [
+        { kind: "COLUMN", name: "price", distance: 1, via: [] },
+        { kind: "COLUMN", name: "total", distance: 2, transformations: [{ type: "DIRECT", subtype: "AGGREGATION" }] },
+      ],
+    });
+    // A filter that leaves nothing is taken away again.
+    await page.getByRole("searchbox", { name: "Filter by name or owner" }).fill("nothing");
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await list.getByRole("row").nth(2).waitFor();
   });
 
   test("a path to another asset is found, of how many is told, and one of them stands out", async () => {
@@ -80,7 +93,9 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     expect(await page.locator(".react-flow__node").count()).toBe(5);
     let requests = 0;
     page.on("request", (request) => (requests += request.url().includes("/api/v1/lineage/") ? 1 : 0));
-    await card(ids["orders"]).getByRole("button", { name: "1 more after" }).click();
+    await card(ids["orders"])
+      .getByRole("button", { name: /1 more (after|downstream)/ })
+      .click();
     await card(await graph.sql("daily")).waitFor();
     expect(requests).toBe(1);
     await card(ids["orders"]).focus();
@@ -90,6 +105,30 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     await page.getByLabel("Level").selectOption("Columns");
     await card(ids["price"]).waitFor();
     expect(await card(ids["orders"]).count()).toBe(0);
+
+    // Of a table with many columns ten are drawn, and the others beside the one of the page, which stays in its place.
+    const columns: string[] = [];
+    for (let number = 1; number <= 14; number += 1) {
+      columns.push(await graph.column(`shop.wide.c${number}`, { position: number }));
+      await graph.edge(columns.at(-1) ?? "", "DERIVES_FROM", ids["amount"] ?? "", IDENTITY);
+    }
+    const wide = await graph.table("shop.wide");
+    // All of it is in view, so nothing has to be moved there.
+    await page.setViewportSize({ width: 1280, height: 1600 });
+    await page.goto(`${millrace.url}/lineage/assets/${wide}?tenant=7&tab=graph&level=columns`);
+    await card(columns[9]).waitFor();
+    expect(await page.locator(".react-flow__node", { hasText: "wide" }).count()).toBe(11);
+    const others = card(columns[10]).filter({ hasText: "+4 more columns" });
+    const before = await others.boundingBox();
+    await others.click();
+    await card(columns[13]).waitFor();
+    const after = await card(columns[10]).filter({ hasText: "c11" }).boundingBox();
+    expect([after?.x, after?.y].map((one) => Math.round(one ?? 0))).toEqual(
+      [before?.x, before?.y].map((one) => Math.round(one ?? 1)),
+    );
+    expect(new URL(page.url()).searchParams.get("columns")).toBe(columns[10]);
+    await page.getByRole("button", { name: "Collapse" }).click();
+    await expect.poll(() => page.locator(".react-flow__node", { hasText: "wide" }).count()).toBe(11);
   });
 
   test("the search and the graph follow what happens to any asset, and that of the page stays in its place", async () => {
@@ -177,6 +216,10 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     // The address has the filter too.
     await page.reload();
     await page.getByText("11 rows").waitFor();
+    await page.getByRole("searchbox").fill("nobody");
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByText("1,000 rows so far").waitFor();
+    await page.getByRole("searchbox").fill("fresh_2999");
     await list.getByText("refresh_2999", { exact: true }).click();
     await page.getByRole("heading", { name: "refresh_2999" }).waitFor();
   });
@@ -211,6 +254,35 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     await page.getByRole("complementary").getByText('"name": "load"').waitFor();
   });
 
+  test("a link to a dropped table says when and by which event it was dropped, and what it was", async () => {
+    const TIME = "2026-02-03T04:05:06Z";
+    const names = [lakeTable("shop.retired")];
+    const id = await graph.table("shop.retired");
+    await graph.event({ time: "2026-01-01T00:00:00Z", names, job: "load" });
+    await graph.event({ time: TIME, names, job: "gravitino.drop_table" });
+    await graph.dropped(id, { at: TIME, attributes: { description: "Replaced by orders", owners: ["ann"] } });
+    const { page } = await browser.open(`/lineage/assets/${id}?tenant=7&tab=impact`);
+    await page.getByText("Dropped on 2026-02-03 04:05:06").waitFor();
+    await page.getByText("Replaced by orders").waitFor();
+    expect(await page.getByRole("navigation", { name: "Parts of the page" }).getByRole("link").allInnerTexts()).toEqual(
+      ["Overview", "History"],
+    );
+    expect(await page.getByRole("grid", { name: "Upstream" }).count()).toBe(0);
+    expect(await faults(page)).toEqual([]);
+    await page.getByRole("link", { name: "by gravitino.drop_table" }).click();
+    await page.getByRole("complementary").getByText("gravitino.drop_table").waitFor();
+    await page
+      .getByRole("grid", { name: "History" })
+      .getByRole("row", { name: /load applied/ })
+      .waitFor();
+
+    await page.goto(`${millrace.url}/lineage?tenant=7&q=retired`);
+    await page.getByText("No assets found").waitFor();
+    await page.getByLabel("Dropped assets").selectOption("included");
+    await page.getByRole("row", { name: /Table retired dropped/ }).waitFor();
+    expect(await faults(page)).toEqual([]);
+  });
+
   test("dead letters say why, and are replayed one by one or together", async () => {
     const event = { eventTime: "2026-01-01T00:00:00Z", eventType: "COMPLETE", producer: "p", run: { runId: "r" } };
     for (const job of ["first", "second", "third"]) {
@@ -222,7 +294,7 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     const drawer = page.getByRole("complementary");
     await drawer.getByText('"namespace": "etl"').waitFor();
     await drawer.getByRole("button", { name: "Replay" }).click();
-    await page.getByText("The event is applied.").waitFor();
+    await page.getByText("Event applied.").waitFor();
     await expect.poll(() => page.getByRole("row", { name: /third was too much/ }).count()).toBe(0);
     await page.getByRole("button", { name: "Replay all" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Replay 2" }).click();
@@ -233,8 +305,8 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
   test("a tenant is made ready, and async tasks are tried again, on a phone too", async () => {
     await millrace.api.post("/api/v1/lineage/tenants", { id: 8, code: "globex", name: "Globex" });
     const { page } = await browser.open("/lineage/tenants?id=8");
-    await page.getByRole("complementary").getByText("Its events are kept and not applied").waitFor();
-    await page.getByRole("button", { name: "Make ready" }).click();
+    await page.getByRole("complementary").getByText("Events are stored and not applied").waitFor();
+    await page.getByRole("button", { name: "Mark as ready" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Confirm" }).click();
     await page.getByRole("row", { name: /ready 8 globex Globex/ }).waitFor();
     await database.query(
@@ -247,9 +319,12 @@ describe.runIf(hasBrowser)("lineage in the console", () => {
     await phone.page.getByRole("row", { name: /dead Embedding/ }).click();
     const drawer = phone.page.getByRole("complementary");
     await drawer.getByText("the model answered 500").waitFor();
-    await drawer.getByRole("button", { name: "Try again" }).click();
+    await drawer.getByRole("button", { name: "Retry" }).click();
     await drawer.getByText("waiting", { exact: true }).waitFor();
     expect(await faults(phone.page)).toEqual([]);
+    await drawer.getByRole("button", { name: "Close" }).click();
+    await phone.page.getByRole("button", { name: "Clear filters" }).click();
+    await phone.page.getByRole("row", { name: /waiting Embedding/ }).waitFor();
     // The search of everything says that it does not search all of many tenants, and leads to where one is chosen.
     for (const id of [9, 10, 11, 12])
       await millrace.api.post("/api/v1/lineage/tenants", { id, code: `t${id}`, name: `T${id}` });

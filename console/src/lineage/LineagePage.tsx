@@ -30,7 +30,7 @@ export function LineagePage({ title, aside, actions, tenant: asked, onTenant, ch
       aside={
         <>
           {aside}
-          <RoomLinks tenant={tenant} />
+          <LineageLinks tenant={tenant} />
         </>
       }
       actions={
@@ -72,7 +72,7 @@ export function useTenant(asked: string | undefined) {
   return { tenants, tenant: asked ?? (first && String(first.id)) };
 }
 
-export function RoomLinks({ tenant }: { tenant?: string | undefined }) {
+export function LineageLinks({ tenant }: { tenant?: string | undefined }) {
   const text = useWords(lineage);
   const search = tenant === undefined ? {} : { tenant };
   const exact = { exact: true, includeSearch: false };

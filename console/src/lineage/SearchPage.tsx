@@ -32,7 +32,7 @@ export function SearchPage() {
   const navigate = useNavigate();
   const set = (change: Partial<typeof search>) =>
     void navigate({ to: "/lineage", search: { ...search, ...change }, replace: true });
-  const { q = "", kind, mode = "text" } = search;
+  const { q = "", kind, mode = "text", dropped } = search;
   return (
     <LineagePage title={text.title} tenant={search.tenant} onTenant={(tenant) => set({ tenant })}>
       {(tenant) => (
@@ -49,21 +49,35 @@ export function SearchPage() {
               onChange={(next) => set({ kind: next || undefined })}
             />
             {q !== "" && (
-              <Select
-                label={text.mode}
-                value={mode}
-                options={[
-                  ["text", text.byWords],
-                  ["hybrid", text.byMeaning],
-                ]}
-                onChange={(next) => set({ mode: next === "text" ? undefined : next })}
-              />
+              <>
+                <Select
+                  label={text.mode}
+                  value={mode}
+                  options={[
+                    ["text", text.byWords],
+                    ["hybrid", text.byMeaning],
+                  ]}
+                  onChange={(next) => set({ mode: next === "text" ? undefined : next })}
+                />
+                <Select
+                  label={text.droppedAssets}
+                  value={dropped ?? ""}
+                  options={[
+                    ["", text.withoutDropped],
+                    ["true", text.withDropped],
+                  ]}
+                  onChange={(next) => set({ dropped: next || undefined })}
+                />
+              </>
             )}
           </div>
           {q.trim() === "" ? (
             <Browse tenant={tenant} kind={kind ?? "TABLE"} />
           ) : (
-            <Found query={{ tenant, q, kind, mode, limit: FOUND_MAX }} />
+            <Found
+              query={{ tenant, q, kind, mode, dropped, limit: FOUND_MAX }}
+              onClear={() => set({ kind: undefined })}
+            />
           )}
         </>
       )}
@@ -71,7 +85,13 @@ export function SearchPage() {
   );
 }
 
-function Found({ query }: { query: Readonly<Record<string, string | number | undefined>> & { tenant: string } }) {
+interface FoundProps {
+  query: Readonly<Record<string, string | number | undefined>> & { tenant: string };
+  /** Without the kind, for which there may be no match. */
+  onClear(): void;
+}
+
+function Found({ query, onClear }: FoundProps) {
   const text = useWords(lineage);
   const result = useLive<SearchReply>(paths.search(query), ASSETS, ASSETS_PACE);
   return (
@@ -84,6 +104,7 @@ function Found({ query }: { query: Readonly<Record<string, string | number | und
             tenant={query.tenant}
             items={items}
             live={result.live}
+            {...(query["kind"] !== undefined && { onClear })}
             last={{
               name: "matched",
               title: text.matched,
@@ -130,15 +151,23 @@ function Browse({ tenant, kind }: { tenant: string; kind: string }) {
   );
 }
 
-interface AssetsProps<Item extends Asset> {
+interface AssetsProps<Item extends Asset & { isDropped?: boolean }> {
   tenant: string;
   items: readonly Item[];
   live: string | undefined;
   onEnd?: (() => void) | undefined;
+  onClear?(): void;
   last: Column<Item>;
 }
 
-function Assets<Item extends Asset>({ tenant, items, live, onEnd, last }: AssetsProps<Item>) {
+function Assets<Item extends Asset & { isDropped?: boolean }>({
+  tenant,
+  items,
+  live,
+  onEnd,
+  last,
+  ...filters
+}: AssetsProps<Item>) {
   const text = useWords(lineage);
   const shared = useWords(common);
   const navigate = useNavigate();
@@ -153,6 +182,7 @@ function Assets<Item extends Asset>({ tenant, items, live, onEnd, last }: Assets
           void navigate({ to: "/lineage/assets/$assetId", params: { assetId: id }, search: { tenant } })
         }
         onEnd={onEnd}
+        {...filters}
         empty={text.noAssets}
         columns={[
           { name: "kind", title: text.kind, width: "104px", cell: ({ kind }) => <KindMark kind={kind} /> },
@@ -160,10 +190,18 @@ function Assets<Item extends Asset>({ tenant, items, live, onEnd, last }: Assets
             name: "name",
             title: shared.name,
             width: "minmax(120px, 2fr)",
-            cell: ({ id, name }) => (
-              <Link to="/lineage/assets/$assetId" params={{ assetId: id }} search={{ tenant }} title={name}>
-                {name}
-              </Link>
+            cell: ({ id, name, isDropped }) => (
+              <>
+                <Link to="/lineage/assets/$assetId" params={{ assetId: id }} search={{ tenant }} title={name}>
+                  {name}
+                </Link>
+                {isDropped === true && (
+                  <>
+                    {" "}
+                    <span className={styles.droppedMark}>{text.dropped}</span>
+                  </>
+                )}
+              </>
             ),
           },
           {

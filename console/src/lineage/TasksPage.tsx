@@ -160,7 +160,10 @@ function Tasks({ tenant, search, set }: TasksProps) {
                   live={result.live}
                   selected={id}
                   onOpen={(task) => set({ id: task.id })}
-                  empty={status === undefined && type === undefined ? text.noTasks : shared.noMatch}
+                  empty={text.noTasks}
+                  {...((status ?? type) !== undefined && {
+                    onClear: () => set({ status: undefined, type: undefined }),
+                  })}
                   columns={[
                     {
                       name: "state",

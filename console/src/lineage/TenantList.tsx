@@ -93,7 +93,8 @@ export function TenantList({ search, onSearch, keysOf }: TenantListProps) {
                   selected={id}
                   onOpen={(one) => set({ id: String(one.id) })}
                   onEnd={onEndOf(result)}
-                  empty={q === undefined && state === undefined ? text.noTenants : shared.noMatch}
+                  empty={text.noTenants}
+                  {...((q ?? state) !== undefined && { onClear: () => set({ q: undefined, state: undefined }) })}
                   columns={[
                     {
                       name: "state",

@@ -3,7 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { isInPlace } from "../app/search-values.ts";
 import { Page } from "../parts/page/Page.tsx";
 import { useWords } from "../words/words.ts";
-import { RoomLinks } from "./LineagePage.tsx";
+import { LineageLinks } from "./LineagePage.tsx";
 import { tenantsRoute } from "./routes.ts";
 import { TenantList } from "./TenantList.tsx";
 import { lineage } from "./words.ts";
@@ -13,7 +13,7 @@ export function TenantsPage() {
   const search = tenantsRoute.useSearch();
   const navigate = useNavigate();
   return (
-    <Page title={text.tenants} aside={<RoomLinks />}>
+    <Page title={text.tenants} aside={<LineageLinks />}>
       <TenantList
         search={search}
         onSearch={(next) =>

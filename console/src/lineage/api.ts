@@ -56,7 +56,7 @@ export interface TenantModel {
 
 export interface SearchReply {
   notice: string | null;
-  items: readonly (Asset & { matched: readonly { field: string; snippet: string }[] })[];
+  items: readonly (Asset & { isDropped: boolean; matched: readonly { field: string; snippet: string }[] })[];
 }
 export interface Listed<Item> {
   items: readonly Item[];
@@ -96,6 +96,10 @@ export interface AssetDetail extends Asset {
   otherNames: number;
   firstSeenAt: string;
   lastSeenAt: string | null;
+  /** Null if the asset exists. */
+  droppedAt: string | null;
+  /** Null if the event is not stored any more, or if none named the asset. */
+  droppedBy: LineageEvent | null;
 }
 export interface AssetColumn {
   id: string;

@@ -1,4 +1,4 @@
-/** What Ctrl K finds in lineage. A column leads to what breaks if it goes, anything else to its page. With many tenants it says which it searched. */
+/** Ctrl K search in lineage. A column opens its impact, any other asset its page. With many tenants, the result says which were searched. */
 import { call, withQuery } from "../api/client.ts";
 import type { Finder, Found } from "../app/found.ts";
 import { language } from "../words/words.ts";
@@ -7,9 +7,9 @@ import { nearPlaceOf } from "./kinds.ts";
 import { lastTenant } from "./last-tenant.ts";
 import { lineage } from "./words.ts";
 
-/** In all tenants: the menu shows little more of one module. */
+/** Results of all tenants together; the menu shows at most 20 of one module. */
 const FOUND_MAX = 16;
-/** Tenants that are searched: the one that was looked at last, and the first others. */
+/** Number of tenants searched: the last viewed one, then the first of the others. */
 const TENANTS_MAX = 4;
 const KNOWN_MS = 30_000;
 let known: { until: number; tenants: Promise<Paged<Tenant>> } | undefined;

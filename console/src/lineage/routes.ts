@@ -12,7 +12,7 @@ const textsOf =
 export const searchRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/lineage",
-  validateSearch: textsOf(["tenant", "q", "kind", "mode"]),
+  validateSearch: textsOf(["tenant", "q", "kind", "mode", "dropped"]),
   component: lazyRouteComponent(() => import("./SearchPage.tsx"), "SearchPage"),
 });
 
@@ -27,6 +27,7 @@ export const assetRoute = createRoute({
     "direction",
     "depth",
     "expand",
+    "columns",
     "node",
     "list",
     // The path to another asset.

@@ -50,7 +50,7 @@ export const TENANT_FLAG: Flag = {
 };
 
 const ID = /^\d+$/;
-/** More than tenants whose code or name contains the code of another. */
+/** The search finds parts of codes and names: more tenants than one code is a part of. */
 const NAMESAKES_MAX = 200;
 
 /** The id of the tenant of `--tenant`, or of the only one that the key can see. */

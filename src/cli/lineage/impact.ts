@@ -45,7 +45,7 @@ list is incomplete, a note is printed on standard error.`,
       return reply.csv.replace(/\n$/, ""); // `print` adds the last line end.
     }
     const name = printable(given.text("ASSET"));
-    if (reply.items.length === 0) return `A change of ${name} affects no known asset.`;
+    if (reply.items.length === 0) return `A change to ${name} affects no known asset.`;
     const rows = reply.items.map(({ distance, kind, fullName, owner, via }) => [
       distance,
       kind,

@@ -13,6 +13,7 @@ import {
   columnLineageFacet,
   dataset,
   gravitinoEvent,
+  lifecycleFacet,
   runEvent,
   schemaFacet,
 } from "../../lineage/events.fixture.ts";
@@ -245,6 +246,26 @@ N      2026-03-01T09:00:00Z  COMPLETE  spark/load        ${run(1)}  APPLIED
   });
 });
 
+test("dropped assets are found on request, and show which event dropped them", async () => {
+  const table = (facets: Json) => dataset(DB, "shop.public.retired", facets);
+  for (const event of [
+    runEvent({ jobName: "make", runId: run(4), outputs: [table(schemaFacet(["id"]))] }),
+    runEvent({
+      eventTime: "2026-03-02T00:00:00Z",
+      jobName: "remove",
+      runId: run(5),
+      outputs: [table(lifecycleFacet("DROP"))],
+    }),
+  ])
+    await api(server.url, key).post("/api/v1/lineage/batch", [event]);
+  expect((await millrace("search", "retired", "--kind", "table")).stdout).toBe("There are no such assets.\n");
+  const { stdout } = await millrace("search", "retired", "--kind", "table", "--dropped");
+  const [, id = ""] = /^(\d+) +TABLE +\S+\.retired \(dropped\) +name/m.exec(stdout) ?? [];
+  expect((await millrace("show", id)).stdout).toMatch(
+    /dropped +2026-03-02T00:00:00Z, by remove \(event \d+\)\n\nColumns:\n.*\nid /,
+  );
+});
+
 describe("graphs", () => {
   test("are trees up and down, with cycles and repeats marked", async () => {
     const job = async (name: string) => `(JOB ${await idOf(name)})`;
@@ -304,7 +325,7 @@ Goes to:
 2,COLUMN,${await idOf("revenue")},${IN}.daily.revenue,,${IN}.orders.amount,,DIRECT AGGREGATION,\r
 `,
     });
-    expect((await millrace("impact", "revenue")).stdout).toBe("A change of revenue affects no known asset.\n");
+    expect((await millrace("impact", "revenue")).stdout).toBe("A change to revenue affects no known asset.\n");
     expect((await millrace("impact", "raw", "--csv", "--json")).exit).toBe(2);
     expect(await millrace("impact", "nothing", "--csv")).toMatchObject({ exit: 4, stdout: "" });
   });

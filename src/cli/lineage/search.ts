@@ -12,7 +12,7 @@ interface Match {
 interface Found {
   /** Why the search used another mode. */
   notice: string | null;
-  items: (Asset & { matched: Match[] })[];
+  items: (Asset & { isDropped?: boolean; matched: Match[] })[];
 }
 
 const SNIPPET_WIDTH = 60;
@@ -25,6 +25,7 @@ model\`).`,
   flags: [
     { usage: "--kind <kind>", description: "Only TABLE, COLUMN, METRIC, SQL, JOB, SCHEMA, CATALOG, TAG ..." },
     { usage: "--mode <mode>", description: "By words (text, the default), by meaning (semantic), or both (hybrid)." },
+    { usage: "--dropped", description: "Also dropped assets, by words." },
     { usage: "--limit <number>", description: "The limit (default 20)." },
     TENANT_FLAG,
   ],
@@ -40,6 +41,7 @@ model\`).`,
           q: given.texts("WORD").join(" "),
           kind: given.maybeText("--kind")?.toUpperCase(),
           mode: given.maybeText("--mode")?.toLowerCase(),
+          dropped: given.isOn("--dropped") ? true : undefined,
           limit: given.maybeNumber("--limit"),
         },
       });
@@ -53,10 +55,10 @@ model\`).`,
         ? "There are no such assets."
         : table(
             ["ID", "KIND", "NAME", "FOUND IN"],
-            items.map(({ id, kind, fullName, matched }) => [
+            items.map(({ id, kind, fullName, isDropped, matched }) => [
               id,
               kind,
-              fullName,
+              isDropped ? `${fullName} (dropped)` : fullName,
               [...new Set(matched.map(matchInWords))].join("; "),
             ]),
           );

@@ -26,6 +26,9 @@ interface Detail extends Asset {
   history: LineageEvent[];
   firstSeenAt: string;
   lastSeenAt: string | null;
+  /** Null if the asset exists; an older server answers neither of these. */
+  droppedAt?: string | null;
+  droppedBy?: LineageEvent | null;
 }
 
 /** Attributes that have their own section. */
@@ -78,12 +81,18 @@ function facts(asset: Detail): string {
     ["other names", otherNames === 0 ? "" : String(otherNames)],
     ["known since", toSeconds(asset.firstSeenAt) ?? ""],
     ["last event", toSeconds(asset.lastSeenAt) ?? ""],
+    ["dropped", dropOf(asset)],
   ];
   const filled = rows.filter(([, value]) => value !== "");
   const width = Math.max(...filled.map(([name]) => name.length));
   return indent(
     filled.map(([name, value]) => `${padEnd(printable(name), width)}  ${clip(printable(value), VALUE_WIDTH)}`),
   );
+}
+
+function dropOf({ droppedAt, droppedBy }: Detail): string {
+  if (!droppedAt) return "";
+  return `${toSeconds(droppedAt)}${droppedBy ? `, by ${droppedBy.jobName} (event ${droppedBy.id})` : ""}`;
 }
 
 /** `writtenBy` to `written by`. */

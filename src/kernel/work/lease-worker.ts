@@ -39,10 +39,7 @@ export interface Queue<Claimed extends Fenced> {
   dueMs?(): Promise<number>;
   /** The same for a queue that knows it from its claim. */
   nextDueMs?(): number;
-  /**
-   * Whether an item is ready, for a queue without due times. Asked after a claim that finds less than its limit: a claim skips an item that
-   * another transaction has locked, and a transaction that is rolled back sends no hint.
-   */
+  /** Whether an item is ready. Asked after a claim below its limit: it skips locked items, and a rollback sends no hint. */
   isReady?(): Promise<boolean>;
   /** Claim after the end of each item, because it may free a place for another, as with a limit for each key. */
   claimsAfterEnd?: boolean;

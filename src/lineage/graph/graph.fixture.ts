@@ -19,6 +19,8 @@ export interface TestGraph {
   /** A statement that reads tables and writes tables; returns its id. */
   flow(from: readonly string[], to: readonly string[], job?: string): Promise<string>;
   drop(id: string): Promise<void>;
+  /** Like that, with what is left when an event of this time drops it. */
+  dropped(id: string, left: { at: string; attributes: Attributes }): Promise<void>;
   /** An event that names assets; returns its id. */
   event(event: TestEvent): Promise<string>;
   renamed(from: AssetName, to: AssetName): Promise<void>;
@@ -100,6 +102,18 @@ export async function createGraph(database: TestDatabase, tenantId: string): Pro
         tenantId,
         id,
       ]);
+    },
+    async dropped(id, { at, attributes }) {
+      await graph.drop(id);
+      await database.query(
+        "update lineage.node set attributes = '{}', last_attributes = $3 where tenant_id = $1 and id = $2",
+        [tenantId, id, JSON.stringify(attributes)],
+      );
+      await database.query(
+        `insert into lineage.ending (tenant_id, key, at, kind, name_kind, path, subject)
+         select tenant_id, key, $3, 'dropped', kind, path, key from lineage.node where tenant_id = $1 and id = $2`,
+        [tenantId, id, Date.parse(at) * 1_000],
+      );
     },
     async event({ time, names = [], kind = "RUN_EVENT", type = "COMPLETE", run = null, job = "daily", ...rest }) {
       const { state = "APPLIED", error = null, body = "{}" } = rest;

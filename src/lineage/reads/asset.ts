@@ -3,6 +3,7 @@ import type { Db } from "../../kernel/data/db.ts";
 import { parseWithin } from "../../kernel/json/complexity.ts";
 import { lineageError } from "../catalogue.ts";
 import { type NodeKind, ownName } from "../graph/names.ts";
+import { dropOf } from "./dropped.ts";
 import { eventReply, timeOf } from "./events.ts";
 import { assetById, findNamed, isId } from "./find.ts";
 import { NEIGHBOUR_COUNT_MAX } from "./neighbours.ts";
@@ -13,6 +14,7 @@ import {
   type LineRow,
   readAbove,
   readColumns,
+  readColumnsOfDropped,
   readDetail,
   readKeys,
   readLabels,
@@ -50,13 +52,17 @@ export async function assetDetail(db: Db, tenantId: string, id: string) {
   const row = isId(id) ? await readDetail(db, tenantId, id) : undefined;
   if (!row) throw lineageError("ASSET_NOT_FOUND", { asset: id });
   const above = await readAbove(db, tenantId, id);
-  const columns = row.kind === "TABLE" ? await readColumns(db, tenantId, id, COLUMNS_MAX + 1) : [];
-  const isTree = row.kind === "CATALOG" || row.kind === "SCHEMA";
+  const isDropped = row.deleted_at !== null;
+  const columnsOf = isDropped ? readColumnsOfDropped : readColumns;
+  const columns = row.kind === "TABLE" ? await columnsOf(db, tenantId, id, COLUMNS_MAX + 1) : [];
+  const isTree = !isDropped && (row.kind === "CATALOG" || row.kind === "SCHEMA");
   const children = isTree ? await below(db, tenantId, { parentId: id, kind: null }, CHILDREN_MAX, null) : noChildren;
-  const labels = await readLabels(db, tenantId, id);
-  const counts = await readNeighbours(db, tenantId, id, KINDS, NEIGHBOUR_COUNT_MAX);
+  // The edges of a dropped asset are deleted.
+  const labels = isDropped ? [] : await readLabels(db, tenantId, id);
+  const counts = isDropped ? [] : await readNeighbours(db, tenantId, id, KINDS, NEIGHBOUR_COUNT_MAX);
   const keys = await readKeys(db, tenantId, subjectKey(row, above));
   const events = await listEventsNaming(db, tenantId, keys, { after: null, from: null, to: null }, HISTORY_MAX);
+  const drop = await dropOf(db, tenantId, row, above);
   const { description } = row.attributes;
   return {
     id: row.id,
@@ -96,6 +102,7 @@ export async function assetDetail(db: Db, tenantId: string, id: string) {
     firstSeenAt: row.created_at,
     lastSeenAt: events[0] ? timeOf(events[0].at) : null,
     updatedAt: row.updated_at,
+    ...drop,
   };
 }
 

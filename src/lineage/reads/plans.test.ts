@@ -194,8 +194,12 @@ test("columns are walked by the keys of their edges", async () => {
 
 test("a search reads what has the words, and not all of it where everything has them", async () => {
   for (const q of ["rare shop tab", "common"]) {
-    const asked = { q, kind: null, limit: 20, mode: "text" } as const;
-    const most = { "lineage.search.text": q === "common" ? 25_000 : 2_000, "lineage.search.hits": 300 };
+    const asked = { q, kind: null, limit: 20, mode: "text", dropped: true } as const;
+    const most = {
+      "lineage.search.text_of_dropped": 2_000,
+      "lineage.search.text": q === "common" ? 25_000 : 2_000,
+      "lineage.search.hits": 300,
+    };
     await expectPages(() => search(db, undefined, TENANT, asked), most);
   }
 });

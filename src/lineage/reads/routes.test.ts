@@ -44,6 +44,8 @@ beforeAll(async () => {
     "insert into lineage.execution_count (tenant_id, node_id, executions, last_at) values (1, $1, 3, $2)",
     [ids["build"], Date.parse("2026-01-01T00:00:00Z") * 1_000],
   );
+  ids["foreignDropped"] = await other.table("shop.retired");
+  await other.drop(ids["foreignDropped"]);
   ids["foreign"] = await other.table("shop.orders", { description: "of the other tenant" });
 });
 afterAll(() => http.stop());
@@ -327,6 +329,8 @@ describe("a key that is bound to a tenant", () => {
       `/assets/${foreign}/neighbours?direction=up`,
       `/paths?from=orders&to=${foreign}`,
       `/events?asset=${foreign}`,
+      `/assets/${ids["foreignDropped"]}`,
+      `/events?asset=${ids["foreignDropped"]}`,
       `/events/${event?.["id"]}`,
     ]) {
       expect((await http.send(`/api/v1/lineage${path}`, { headers: bound() })).status, path).toBe(404);

@@ -45,6 +45,10 @@ export const SearchQuery = Body({
     default: "text",
     description: "By words, by meaning (with the tenant's model), or both.",
   }),
+  dropped: Type.Boolean({
+    default: false,
+    description: "Also finds assets that were dropped, by words.",
+  }),
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
 });
 export const SearchReply = Type.Object({
@@ -53,6 +57,7 @@ export const SearchReply = Type.Object({
   items: Type.Array(
     Type.Object({
       ...asset,
+      isDropped: Type.Boolean(),
       score: Type.Number(),
       matched: Type.Array(Type.Object({ field: Type.String(), snippet: Type.String() })),
     }),
@@ -116,6 +121,15 @@ export const AssetReply = Type.Object({
   firstSeenAt: ReplyTime,
   lastSeenAt: Nullable(eventTime),
   updatedAt: ReplyTime,
+  droppedAt: Nullable(
+    Type.String({
+      description:
+        "Null if the asset exists. A dropped asset is returned with the attributes and columns that it had last, without neighbours.",
+    }),
+  ),
+  droppedBy: Nullable(
+    Type.Object(event, { description: "The event that dropped it, as long as the event is stored." }),
+  ),
 });
 
 const walk = { tenant, node: Node, direction: Direction, depth: Type.Integer({ minimum: 1, maximum: 20, default: 3 }) };

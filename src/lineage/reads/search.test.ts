@@ -9,7 +9,14 @@ let other: TestGraph;
 const ids: Record<string, string> = {};
 
 function find(q: string, asked: Partial<Search> = {}, semantic?: Semantic, of = graph) {
-  return search(database.db, semantic, of.tenantId, { q, kind: null, limit: 20, mode: "text", ...asked });
+  return search(database.db, semantic, of.tenantId, {
+    q,
+    kind: null,
+    limit: 20,
+    mode: "text",
+    dropped: false,
+    ...asked,
+  });
 }
 const names = async (q: string, asked: Partial<Search> = {}) => (await find(q, asked)).items.map(({ name }) => name);
 
@@ -50,6 +57,19 @@ describe("by words", () => {
   test("a kind narrows the search, and the limit ends it", async () => {
     expect(await names("orders", { kind: "COLUMN" })).toEqual(["amount"]);
     expect(await names("orders", { limit: 1 })).toEqual(["orders"]);
+  });
+
+  test("dropped assets are found only if they are asked for", async () => {
+    expect(await names("orders_old")).toEqual([]);
+    const { items } = await find("orders", { dropped: true });
+    expect(items.map(({ name, isDropped }) => [name, isDropped])).toEqual([
+      ["orders", false],
+      ["orders_old", true],
+      ["amount", false],
+      ["customers", false],
+      ["daily_load", false],
+    ]);
+    expect((await find("orders_old", { dropped: true }, undefined, other)).items).toEqual([]);
   });
 
   test("text without a word finds nothing", async () => {

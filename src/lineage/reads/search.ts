@@ -21,6 +21,8 @@ export interface Search {
   kind: NodeKind | null;
   limit: number;
   mode: SearchMode;
+  /** Assets that were dropped are found as well, by words. */
+  dropped: boolean;
 }
 
 interface Match {
@@ -35,6 +37,7 @@ export interface Hit {
   fullName: string;
   path: string[];
   description: string | null;
+  isDropped: boolean;
   score: number;
   matched: Match[];
 }
@@ -59,7 +62,7 @@ export async function search(
   tenantId: string,
   asked: Search,
 ): Promise<SearchAnswer> {
-  const { q, kind, limit, mode } = asked;
+  const { q, kind, limit, mode, dropped } = asked;
   const among = { kind, limit: mode === "hybrid" ? limit * FUSED_FACTOR : limit };
   const near = mode === "text" ? undefined : await semantic?.(tenantId, q, among);
   if (mode === "semantic" && !near) throw lineageError("SEMANTIC_UNAVAILABLE", { tenantId });
@@ -68,7 +71,7 @@ export async function search(
   const texts =
     mode === "semantic" || query === ""
       ? []
-      : await searchText(db, tenantId, { text: q, query, words, kind, limit: near ? among.limit : limit });
+      : await searchText(db, tenantId, { text: q, query, words, kind, dropped, limit: near ? among.limit : limit });
 
   const scores = new Map<string, number>();
   if (!near) for (const { id, rank } of texts) scores.set(id, rank);
@@ -79,7 +82,7 @@ export async function search(
       for (const [place, id] of list.entries()) scores.set(id, (scores.get(id) ?? 0) + 1 / (FUSION + place + 1));
     }
   }
-  const rows = await readHits(db, tenantId, [...scores.keys()], kind);
+  const rows = await readHits(db, tenantId, [...scores.keys()], { kind, dropped });
   const meant = new Set(near?.map(({ nodeId }) => nodeId));
   const places = new Map([...scores.keys()].map((id, place) => [id, place]));
   const score = ({ id }: HitRow) => scores.get(id) ?? 0;
@@ -103,6 +106,7 @@ function hitOf(row: HitRow, score: number, words: readonly string[], isMeant: bo
     fullName: fullName(row),
     path,
     description: typeof description === "string" ? description : null,
+    isDropped: row.is_dropped,
     score,
     matched,
   };

@@ -102,7 +102,7 @@ const { id: NODE_ID, ...CHANGED_VALUES } = CHANGED;
 const UPDATE = statement(
   "lineage.update_nodes",
   `update lineage.node n set parent_id = i.parent_id, attributes = i.attributes, times = i.times, contested = i.contested,
-          words = to_tsvector('simple', i.words), deleted_at = null, updated_at = now()
+          words = to_tsvector('simple', i.words), deleted_at = null, last_attributes = null, updated_at = now()
    from ${itemsByKey({ id: NODE_ID }, CHANGED_VALUES)} where n.tenant_id = $7 and n.id = i.id`,
 );
 /** They are there again, if they were gone. */
@@ -133,8 +133,8 @@ export async function moveNodes(
 
 const CLEAR = statement(
   "lineage.clear_nodes",
-  `update lineage.node n set attributes = '{}', times = '{}', words = '', contested = false, deleted_at = now(),
-          updated_at = now()
+  `update lineage.node n set attributes = '{}', times = '{}', contested = false, deleted_at = coalesce(n.deleted_at, now()),
+          last_attributes = case when n.deleted_at is null then n.attributes else n.last_attributes end, updated_at = now()
    where n.tenant_id = $1 and n.id = any($2::int8[])`,
 );
 const DELETE_FROM = statement<EdgeKey>(
@@ -145,7 +145,10 @@ const DELETE_TO = statement<EdgeKey>(
   "lineage.delete_edges_to",
   "delete from lineage.edge e where e.tenant_id = $1 and e.dst = any($2::int8[]) returning e.src::text, e.kind, e.dst::text",
 );
-/** Marks them as deleted and clears all but their names, which may be used again; deletes and returns their edges. */
+/**
+ * Marks them as deleted and clears their attributes, because their names may be used again; what was known last is kept apart for
+ * people who look for a dropped asset. Deletes and returns their edges.
+ */
 export async function clearNodes(tx: Queryable, tenantId: string, ids: readonly string[]): Promise<EdgeKey[]> {
   if (ids.length === 0) return [];
   await tx.rows(CLEAR, [tenantId, ids]);

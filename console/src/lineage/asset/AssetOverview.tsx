@@ -3,7 +3,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { onEndOf, useLiveList } from "../../api/live.ts";
 import { CodeText } from "../../parts/page/CodeText.tsx";
-import { DataList } from "../../parts/page/DataList.tsx";
+import { type Column, DataList } from "../../parts/page/DataList.tsx";
 import { Fields } from "../../parts/page/Fields.tsx";
 import { Loaded, Panel } from "../../parts/page/Page.tsx";
 import { Time } from "../../parts/times/Time.tsx";
@@ -50,7 +50,7 @@ export function AssetOverview({ tenant, asset, search, set }: AssetViewProps) {
         </Panel>
         {asset.columns.length > 0 && (
           <Panel title={text.columnsOf(`${number(asset.columns.length)}${asset.hasMoreColumns ? "+" : ""}`)}>
-            <Columns tenant={tenant} columns={asset.columns} />
+            <Columns tenant={tenant} columns={asset.columns} isDropped={asset.droppedAt !== null} />
             {asset.hasMoreColumns && <p className={styles.padded}>{text.moreColumns}</p>}
           </Panel>
         )}
@@ -60,7 +60,7 @@ export function AssetOverview({ tenant, asset, search, set }: AssetViewProps) {
           </Panel>
         )}
       </div>
-      {hasLineage(asset.kind) && (
+      {hasLineage(asset.kind) && asset.droppedAt === null && (
         <div className={styles.stack}>
           <Panel title={asset.kind === "TABLE" ? text.writtenBy : text.upstream}>{neighbours("up")}</Panel>
           <Panel title={asset.kind === "TABLE" ? text.readBy : text.downstream}>{neighbours("down")}</Panel>
@@ -131,11 +131,35 @@ function nameIn(value: unknown): string | undefined {
   return typeof name === "string" ? name : undefined;
 }
 
-function Columns({ tenant, columns }: { tenant: string; columns: readonly AssetColumn[] }) {
+interface ColumnsProps {
+  tenant: string;
+  columns: readonly AssetColumn[];
+  /** With their table, so that they have no impact. */
+  isDropped: boolean;
+}
+
+function Columns({ tenant, columns, isDropped }: ColumnsProps) {
   const text = useWords(lineage);
   const shared = useWords(common);
   const navigate = useNavigate();
   const searchOf = { tenant, tab: "impact" };
+  const impact: Column<AssetColumn> = {
+    name: "impact",
+    title: "",
+    width: "64px",
+    align: "end",
+    cell: ({ id, name }) => (
+      <Link
+        to="/lineage/assets/$assetId"
+        params={{ assetId: id }}
+        search={searchOf}
+        aria-label={text.impactOf(name)}
+        tabIndex={-1}
+      >
+        {text.impact}
+      </Link>
+    ),
+  };
   return (
     <DataList
       label={text.columns}
@@ -168,23 +192,7 @@ function Columns({ tenant, columns }: { tenant: string; columns: readonly AssetC
           wideOnly: true,
           cell: ({ attributes }) => valueText(attributes["description"] ?? attributes["comment"]),
         },
-        {
-          name: "impact",
-          title: "",
-          width: "64px",
-          align: "end",
-          cell: ({ id, name }) => (
-            <Link
-              to="/lineage/assets/$assetId"
-              params={{ assetId: id }}
-              search={searchOf}
-              aria-label={text.impactOf(name)}
-              tabIndex={-1}
-            >
-              {text.impact}
-            </Link>
-          ),
-        },
+        ...(isDropped ? [] : [impact]),
       ]}
     />
   );

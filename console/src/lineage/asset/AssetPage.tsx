@@ -1,9 +1,10 @@
-/** One asset: what is known of it, its graph, what a change of it reaches, the path to another, and the events that told of it. */
+/** One asset: facts, graph, impact, path to another asset, and the events that mention it. */
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useLive } from "../../api/live.ts";
 import { isInPlace } from "../../app/search-values.ts";
 import { Tabs } from "../../parts/controls/Tabs.tsx";
 import { Loaded } from "../../parts/page/Page.tsx";
+import { Time } from "../../parts/times/Time.tsx";
 import { useWords } from "../../words/words.ts";
 import { type AssetDetail, paths } from "../api.ts";
 import { KindMark } from "../KindMark.tsx";
@@ -28,7 +29,7 @@ export interface AssetViewProps {
 
 export function AssetPage() {
   const { assetId } = assetRoute.useParams();
-  // Another asset is another page: nothing of the last one stays selected.
+  // Keyed by asset: nothing of the previous asset stays selected.
   return <AssetPageOf key={assetId} assetId={assetId} />;
 }
 
@@ -66,7 +67,8 @@ function AssetPageOf({ assetId }: { assetId: string }) {
 function AssetBody(view: AssetViewProps) {
   const text = useWords(lineage);
   const { asset, search, tenant } = view;
-  const isLinked = hasLineage(asset.kind);
+  const isDropped = asset.droppedAt !== null;
+  const isLinked = hasLineage(asset.kind) && !isDropped;
   const tabs = [
     { name: "overview", title: text.overview },
     ...(isLinked
@@ -78,7 +80,7 @@ function AssetBody(view: AssetViewProps) {
       : []),
     { name: "history", title: text.history },
   ];
-  const tab = search.tab ?? "overview";
+  const tab = tabs.find(({ name }) => name === search.tab)?.name ?? "overview";
   return (
     <>
       <nav className={styles.crumbs} aria-label={text.place}>
@@ -89,6 +91,7 @@ function AssetBody(view: AssetViewProps) {
         ))}
         <span>{asset.name}</span>
       </nav>
+      {isDropped && <Dropped tenant={tenant} asset={asset} />}
       <Tabs tabs={tabs} current={tab} label={text.parts} />
       {tab === "overview" && <AssetOverview {...view} />}
       {tab === "graph" && <Explorer {...view} />}
@@ -96,5 +99,26 @@ function AssetBody(view: AssetViewProps) {
       {tab === "path" && <Paths {...view} />}
       {tab === "history" && <History {...view} />}
     </>
+  );
+}
+
+function Dropped({ tenant, asset: { id, droppedAt, droppedBy } }: Pick<AssetViewProps, "tenant" | "asset">) {
+  const text = useWords(lineage);
+  return (
+    <p className={styles.dropped} role="status">
+      <b>
+        {text.droppedOn} <Time at={droppedAt} />
+      </b>
+      {droppedBy?.jobName && (
+        <Link
+          to="/lineage/assets/$assetId"
+          params={{ assetId: id }}
+          search={{ tenant, tab: "history", event: droppedBy.id }}
+        >
+          {text.droppedBy(droppedBy.jobName)}
+        </Link>
+      )}
+      <span className={styles.soft}>{text.droppedShows}</span>
+    </p>
   );
 }

@@ -15,7 +15,7 @@ import { KindMark } from "../KindMark.tsx";
 import styles from "../lineage.module.css";
 import { lineage } from "../words.ts";
 import type { AssetViewProps } from "./AssetPage.tsx";
-import { drawnGraph, FANOUT, hopOf, listOf, withHop } from "./drawn.ts";
+import { drawnGraph, FANOUT, hopOf, listOf, type Wish, withColumn, withHop } from "./drawn.ts";
 import { Neighbours } from "./Neighbours.tsx";
 
 const DEPTHS = ["1", "2", "3", "5", "10", "20"];
@@ -47,6 +47,10 @@ export function Explorer({ tenant, asset, search, set }: AssetViewProps) {
   const list = hopOf(search.list);
   const reply = result.data;
   const opened = list ? undefined : reply?.nodes.find(({ id }) => id === search.node);
+  const wish = useMemo(
+    () => ({ direction, selected: opened?.id, columns: search.columns }),
+    [direction, opened?.id, search.columns],
+  );
   const listed = list && reply?.nodes.find(({ id }) => id === list.id);
   return (
     <>
@@ -59,7 +63,9 @@ export function Explorer({ tenant, asset, search, set }: AssetViewProps) {
               ["tables", text.tables],
               ["columns", text.columns],
             ]}
-            onChange={(next) => set({ level: next, expand: undefined, node: undefined, list: undefined })}
+            onChange={(next) =>
+              set({ level: next, expand: undefined, columns: undefined, node: undefined, list: undefined })
+            }
           />
         )}
         <Select
@@ -74,8 +80,8 @@ export function Explorer({ tenant, asset, search, set }: AssetViewProps) {
           options={DEPTHS.map((one) => [one, one])}
           onChange={(next) => set({ depth: next === "1" ? undefined : next })}
         />
-        {search.expand !== undefined && (
-          <Button kind="quiet" onPress={() => set({ expand: undefined })}>
+        {(search.expand ?? search.columns) !== undefined && (
+          <Button kind="quiet" onPress={() => set({ expand: undefined, columns: undefined })}>
             {text.foldAgain}
           </Button>
         )}
@@ -115,8 +121,8 @@ export function Explorer({ tenant, asset, search, set }: AssetViewProps) {
             <GraphFrame
               label={text.graphOf(asset.name)}
               reply={data}
-              direction={direction}
-              selected={opened?.id}
+              wish={wish}
+              onColumns={(id) => set({ columns: withColumn(search.columns, id) })}
               onOpen={(id) => {
                 const hop = listOf(id);
                 const opens = hop === undefined ? { node: id, list: undefined } : { list: hop, node: undefined };
@@ -135,18 +141,19 @@ export function Explorer({ tenant, asset, search, set }: AssetViewProps) {
 interface GraphFrameProps {
   label: string;
   reply: GraphReply;
-  direction: Direction;
-  selected: string | undefined;
+  wish: Wish;
   onOpen(id: string): void;
+  /** Expands the table of this column. */
+  onColumns(id: string): void;
   onHop(hop: string): void;
   number(value: number): string;
 }
 
-function GraphFrame({ label, reply, direction, selected, onOpen, onHop, number }: GraphFrameProps) {
+function GraphFrame({ label, reply, wish, onOpen, onColumns, onHop, number }: GraphFrameProps) {
   const text = useWords(lineage);
-  const { nodes, edges, start, unused } = useMemo(
-    () => drawnGraph(reply, direction, text, number),
-    [reply, direction, text, number],
+  const { nodes, edges, start, unused, others } = useMemo(
+    () => drawnGraph(reply, wish, text, number),
+    [reply, wish, text, number],
   );
   const shown = reply.nodes.length - unused;
   const marked = nodes.map((node) =>
@@ -164,9 +171,9 @@ function GraphFrame({ label, reply, direction, selected, onOpen, onHop, number }
         label={label}
         nodes={marked}
         edges={edges}
-        selected={selected ?? (nodes.some(({ id }) => id === reply.start) ? reply.start : undefined)}
+        selected={wish.selected ?? (nodes.some(({ id }) => id === reply.start) ? reply.start : undefined)}
         start={start}
-        onOpen={onOpen}
+        onOpen={(id) => (others.has(id) ? onColumns : onOpen)(id)}
         onMore={(id, side) => onHop(`${id}:${side === "before" ? "up" : "down"}`)}
       />
     </div>

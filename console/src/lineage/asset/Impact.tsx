@@ -7,7 +7,6 @@ import { type Column, DataList } from "../../parts/page/DataList.tsx";
 import { Loaded, Panel } from "../../parts/page/Page.tsx";
 import { Time } from "../../parts/times/Time.tsx";
 import { useFormats } from "../../parts/times/time.ts";
-import { common } from "../../words/common.ts";
 import { wordFor } from "../../words/table.ts";
 import { useWords } from "../../words/words.ts";
 import { type Affected, ASSETS, ASSETS_PACE, type ImpactReply, KINDS, paths } from "../api.ts";
@@ -56,6 +55,7 @@ export function Impact({ tenant, asset, search, set }: AssetViewProps) {
             kind={search.kind}
             name={asset.name}
             live={result.live}
+            onClear={() => set({ q: undefined, kind: undefined })}
           />
         </>
       )}
@@ -89,11 +89,11 @@ interface AffectedListProps {
   kind: string | undefined;
   name: string;
   live: string | undefined;
+  onClear(): void;
 }
 
-function AffectedList({ tenant, items, q, kind, name, live }: AffectedListProps) {
+function AffectedList({ tenant, items, q, kind, name, live, onClear }: AffectedListProps) {
   const text = useWords(lineage);
-  const shared = useWords(common);
   const navigate = useNavigate();
   const wanted = q.trim().toLowerCase();
   const rows = items.filter(
@@ -136,7 +136,8 @@ function AffectedList({ tenant, items, q, kind, name, live }: AffectedListProps)
         keyOf={({ id }) => id}
         live={live && `${live} ${kind ?? ""} ${wanted}`}
         onOpen={({ id }) => void navigate(open(id))}
-        empty={items.length === 0 ? text.nothingDepends : shared.noMatch}
+        empty={text.nothingDepends}
+        {...(items.length > 0 && { onClear })}
         columns={[
           { name: "distance", title: text.distance, width: "64px", align: "end", cell: ({ distance }) => distance },
           {

@@ -61,7 +61,8 @@ export function Neighbours({ tenant, assetId, direction, q, onFilter, tab }: Nei
                 live={result.live}
                 onOpen={({ id }) => void navigate({ to: "/lineage/assets/$assetId", params: { assetId: id }, search })}
                 onEnd={onEndOf(result)}
-                empty={q === "" ? (direction === "up" ? text.noUpstream : text.noDownstream) : shared.noMatch}
+                empty={direction === "up" ? text.noUpstream : text.noDownstream}
+                {...(q !== "" && { onClear: () => onFilter(undefined) })}
                 columns={[
                   { name: "kind", title: text.kind, width: "104px", cell: ({ kind }) => <KindMark kind={kind} /> },
                   {

@@ -1,9 +1,16 @@
 /** What is drawn of a graph: pills for what can be brought, one folded node for what is too much, no edge twice. */
 import { describe, expect, test } from "vitest";
 import type { GraphAsset, GraphReply, Kind, Link } from "../api.ts";
-import { drawnGraph, hopOf, listOf, withHop } from "./drawn.ts";
+import { drawnGraph, hopOf, listOf, type Wish, withColumn, withHop } from "./drawn.ts";
 
-const TEXTS = { others: (count: string) => `${count} more`, openList: "list", masked: "masked", indirect: "indirect" };
+const TEXTS = {
+  others: (count: string) => `${count} more`,
+  openList: "list",
+  otherColumns: (count: string) => `+${count} more columns`,
+  expandColumns: "expand",
+  masked: "masked",
+  indirect: "indirect",
+};
 
 function asset(id: string, more: Partial<GraphAsset> = {}, kind: Kind = "TABLE"): GraphAsset {
   const path = ["external", "lake", "shop", id];
@@ -11,9 +18,9 @@ function asset(id: string, more: Partial<GraphAsset> = {}, kind: Kind = "TABLE")
 }
 const link = (from: string, to: string, kind = "INPUT_OF"): Link => ({ from, to, kind });
 
-function draw(nodes: GraphAsset[], edges: Link[], direction: "up" | "down" | "both" = "both") {
+function draw(nodes: GraphAsset[], edges: Link[], wish: Partial<Wish> = {}) {
   const reply: GraphReply = { start: nodes[0]?.id ?? "", partial: false, reason: null, nodes, edges };
-  return drawnGraph(reply, direction, TEXTS, String);
+  return drawnGraph(reply, { direction: "both", selected: undefined, columns: undefined, ...wish }, TEXTS, String);
 }
 
 describe("neighbours that are not in the graph", () => {
@@ -37,7 +44,7 @@ describe("neighbours that are not in the graph", () => {
   });
 
   test("are not shown in a direction that is not looked at", () => {
-    const { nodes } = draw([asset("a", { moreUp: 3, moreDown: 4 })], [], "down");
+    const { nodes } = draw([asset("a", { moreUp: 3, moreDown: 4 })], [], { direction: "down" });
     expect(nodes).toMatchObject([{ hiddenBefore: 0, hiddenAfter: 4 }]);
   });
 });
@@ -63,6 +70,44 @@ test("columns without lineage are counted and left out, unless none has any", ()
   expect(nodes.map(({ id }) => id)).toEqual(["x", "y"]);
   expect(unused).toBe(2);
   expect(draw([asset("t"), ...columns], []).nodes.map(({ id }) => id)).toEqual(["t"]);
+});
+
+describe("of a table with many used columns", () => {
+  const COUNT = 14;
+  const numbers = Array.from({ length: COUNT }, (_, n) => n);
+  const columnOf = (table: string, n: number, distance: number) =>
+    asset(`${table}${10 + n}`, { distance, path: ["external", "lake", "shop", table, `c${n}`] }, "COLUMN");
+  // The columns of the second table come from those of the first, in the opposite order.
+  const [first, second] = [numbers.map((n) => columnOf("1", n, 0)), numbers.map((n) => columnOf("2", n, 1))];
+  const edges = numbers.map((n) => link(`1${10 + n}`, `2${10 + COUNT - 1 - n}`, "DERIVES_FROM"));
+  const drawn = (wish?: Partial<Wish>) => draw([asset("0"), ...first, ...second], edges, wish);
+  const titles = (wish?: Partial<Wish>) => drawn(wish).nodes.map(({ title }) => title);
+
+  const ids = (table: string, from = 0, to = COUNT) => numbers.slice(from, to).map((n) => `${table}${10 + n}`);
+
+  test("ten are drawn, in other tables those that come from them, and one node stands for the others", () => {
+    expect(titles()).toEqual([...ids("1", 0, 10), ...ids("2", 4), "+4 more columns", "+4 more columns"]);
+    const { edges: lines, others } = drawn();
+    expect([...others]).toEqual([
+      ["120", 4],
+      ["210", 4],
+    ]);
+    expect(lines).toContainEqual({ from: "110", to: "223" });
+    expect(lines).toContainEqual({ from: "120", to: "210" });
+  });
+
+  test("all are drawn once the table is expanded, and the asset of the page stays the middle", () => {
+    const columns = withColumn(withColumn("junk", "210"), "120");
+    expect(columns).toBe("210,120");
+    expect(titles({ columns: "120" }).slice(0, COUNT)).toEqual(ids("1"));
+    expect(titles({ columns })).toEqual([...ids("1"), ...ids("2")]);
+    expect(drawn({ columns }).start).toBe(drawn().start);
+  });
+
+  test("the one whose details are open is always drawn", () => {
+    expect(titles({ selected: "123" })).toContain("123");
+    expect([...drawn({ selected: "123" }).others.keys()]).toEqual(["119", "211"]);
+  });
 });
 
 test("what was opened is kept in its order, each once, and no more than the server takes", () => {

@@ -1,18 +1,23 @@
 /**
- * The graph that the server answers, as it is drawn. Neighbours that it leaves out are a pill that brings them; where an asset has
- * more of them than are drawn at once, they are one folded node that opens a list.
+ * The server's graph as it is drawn. A pill (`+37`) loads neighbours that are not in the graph; if an asset has more than can be
+ * drawn, they are one collapsed node that opens a list.
  */
 import type { GraphEdge, GraphNode, Side } from "../../parts/graph/model.ts";
 import type { Direction, GraphAsset, GraphReply, Link } from "../api.ts";
 import { iconOf, nearPlaceOf } from "../kinds.ts";
+import { COLUMNS_SHOWN, foldColumns } from "./fold-columns.ts";
 
 /** Neighbours of an asset that are drawn before the others are folded. */
 export const FANOUT = 8;
 const LIST_PREFIX = "list:";
+/** The limit of the server on `expand`. */
+const EXPAND_MAX = 30;
 
 interface Texts {
   others(count: string): string;
   openList: string;
+  otherColumns(count: string): string;
+  expandColumns: string;
   masked: string;
   indirect: string;
 }
@@ -24,11 +29,21 @@ export interface DrawnGraph {
   start: string | undefined;
   /** Columns of the table that no edge leads to. */
   unused: number;
+  /** Nodes that stand for columns which are not drawn, by the number of them. */
+  others: ReadonlyMap<string, number>;
+}
+
+export interface Wish {
+  direction: Direction;
+  /** The node whose details are open. */
+  selected: string | undefined;
+  /** Ids of columns, separated by commas: all columns of their tables are drawn. */
+  columns: string | undefined;
 }
 
 export function drawnGraph(
   { start, nodes, edges }: GraphReply,
-  direction: Direction,
+  { direction, selected = start, columns = "" }: Wish,
   texts: Texts,
   number: (value: number) => string,
 ): DrawnGraph {
@@ -38,9 +53,13 @@ export function drawnGraph(
     before.has(id) || after.has(id) || moreUp + moreDown > 0;
   // A graph of columns begins with all columns of a table, of which most may have no lineage.
   const used = nodes.filter((node) => isUsed(node));
-  const shown = used.length > 0 ? used : nodes.filter(({ id }) => id === start);
+  const all = used.length > 0 ? used : nodes.filter(({ id }) => id === start);
+  const kept = new Set([start, selected]);
+  const { shown, others } = foldColumns(all, edges, { kept, expanded: new Set(columns.split(",")) });
+  const groupOf = new Map([...others].flatMap(([group, list]) => list.map(({ id }) => [id, group] as const)));
+  const end = (id: string) => groupOf.get(id) ?? id;
   const drawn: GraphNode[] = [];
-  const lines: GraphEdge[] = withoutShortcuts(edges).map(({ from, to }) => ({ from, to }));
+  const lines: GraphEdge[] = withoutShortcuts(edges).map(({ from, to }) => ({ from: end(from), to: end(to) }));
   for (const node of shown) {
     const { id } = node;
     const up = direction === "down" ? 0 : (node.moreUp ?? 0);
@@ -65,13 +84,31 @@ export function drawnGraph(
       lines.push(side === "before" ? { from: list, to: id } : { from: id, to: list });
     }
   }
+  for (const [id, list] of others) {
+    const [first] = list;
+    const subtitle = first && nearPlaceOf(first);
+    drawn.push({
+      id,
+      title: texts.otherColumns(number(list.length)),
+      subtitle,
+      icon: "menu",
+      badge: texts.expandColumns,
+    });
+  }
   const isColumns = nodes.some(({ kind }) => kind === "COLUMN");
-  const own = shown.filter(({ distance }) => distance === 0);
+  // The same one when the table is expanded.
+  const own = shown.filter(({ distance }) => distance === 0).slice(0, COLUMNS_SHOWN);
   const middle = own[Math.floor(own.length / 2)]?.id;
-  return { nodes: drawn, edges: lines, start: middle, unused: isColumns ? nodes.length - shown.length : 0 };
+  return {
+    nodes: drawn,
+    edges: lines,
+    start: middle,
+    unused: isColumns ? nodes.length - all.length : 0,
+    others: new Map([...others].map(([id, list]) => [id, list.length])),
+  };
 }
 
-/** Between two tables the statement says it all: an edge beside it that tells the same is not drawn. */
+/** Two tables connected through a statement need no direct edge as well. */
 function withoutShortcuts(edges: readonly Link[]): readonly Link[] {
   const readBy = new Map<string, Set<string>>();
   for (const { from, to, kind } of edges)
@@ -88,7 +125,7 @@ function countsOf(ids: readonly string[]): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** Whether a pill would not bring all of them. */
+/** Whether there are more neighbours than a pill loads. */
 function isMany(drawn = 0, more: number): boolean {
   return more > 0 && drawn > 0 && drawn + more > FANOUT;
 }
@@ -102,7 +139,7 @@ function listId(id: string, side: Side): string {
   return `${LIST_PREFIX}${id}:${side === "before" ? "up" : "down"}`;
 }
 
-/** `17:down` of the node that stands for the other neighbours of 17. */
+/** Id `17:down` of the node that groups the other downstream neighbours of 17. */
 export function listOf(nodeId: string): string | undefined {
   return nodeId.startsWith(LIST_PREFIX) ? nodeId.slice(LIST_PREFIX.length) : undefined;
 }
@@ -113,8 +150,13 @@ export function hopOf(text: string | undefined): { id: string; direction: "up" |
   return id === undefined ? undefined : { id, direction: direction === "up" ? "up" : "down" };
 }
 
-/** In the order in which they were opened; the server takes so many. */
-const EXPAND_MAX = 30;
+/** Adds a column whose table is expanded. */
+export function withColumn(columns: string | undefined, id: string): string {
+  const ids = (columns ?? "").split(",").filter((one) => /^\d{1,18}$/.test(one) && one !== id);
+  return [...ids, id].slice(-EXPAND_MAX).join(",");
+}
+
+/** In the order in which they were opened, up to the server's limit. */
 export function withHop(expand: string | undefined, hop: string): string {
   const hops = (expand ?? "").split(",").filter((one) => hopOf(one) !== undefined && one !== hop);
   return [...hops, hop].slice(-EXPAND_MAX).join(",");

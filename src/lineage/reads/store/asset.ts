@@ -10,9 +10,11 @@ export interface DetailRow {
   key: string;
   path: string[];
   parent_id: string | null;
+  /** Of a dropped asset, those that it had last. */
   attributes: Attributes;
   created_at: Date;
   updated_at: Date;
+  deleted_at: Date | null;
   summary: string | null;
   summary_tags: string[] | null;
   generated_at: Date | null;
@@ -22,14 +24,15 @@ export interface DetailRow {
 }
 const DETAIL = statement<DetailRow>(
   "lineage.read.asset",
-  `select n.id::text, n.kind, n.key, n.path, n.parent_id::text, n.attributes, n.created_at, n.updated_at, s.summary,
-          s.tags as summary_tags, s.generated_at, x.executions::text, x.last_at::text as last_execution_at,
+  `select n.id::text, n.kind, n.key, n.path, n.parent_id::text, coalesce(n.last_attributes, n.attributes) as attributes,
+          n.created_at, n.updated_at, n.deleted_at, s.summary, s.tags as summary_tags, s.generated_at, x.executions::text, x.last_at::text as last_execution_at,
           exists (select from lineage.embedding v where v.tenant_id = n.tenant_id and v.node_id = n.id) as is_embedded
    from lineage.node n
    left join lineage.summary s on s.tenant_id = n.tenant_id and s.node_id = n.id
    left join lineage.execution_count x on x.tenant_id = n.tenant_id and x.node_id = n.id
-   where n.tenant_id = $1 and n.id = $2 and n.deleted_at is null`,
+   where n.tenant_id = $1 and n.id = $2`,
 );
+/** Also of an asset that was dropped. */
 export const readDetail = async (db: Db, tenantId: string, id: string): Promise<DetailRow | undefined> =>
   (await db.read(DETAIL, [tenantId, id]))[0];
 
@@ -38,6 +41,7 @@ export interface LineRow {
   kind: NodeKind;
   key: string;
   path: string[];
+  deleted_at: Date | null;
 }
 const ABOVE = statement<LineRow>(
   "lineage.read.above",
@@ -47,7 +51,7 @@ const ABOVE = statement<LineRow>(
      select p.id, p.parent_id, l.step + 1 from line l
      join lineage.node p on p.tenant_id = $1 and p.id = l.parent_id where l.step < 8
    )
-   select n.id::text, n.kind, n.key, n.path from line l
+   select n.id::text, n.kind, n.key, n.path, n.deleted_at from line l
    join lineage.node n on n.tenant_id = $1 and n.id = l.id where l.step > 0 order by l.step desc`,
 );
 /** The catalog first, its parent last. */
@@ -70,6 +74,19 @@ const COLUMNS = statement<ColumnRow>(
    order by case when jsonb_typeof(n.attributes -> 'position') = 'number' then (n.attributes ->> 'position')::numeric end, n.id
    limit $3`,
 );
+const COLUMNS_OF_DROPPED = statement<ColumnRow>(
+  "lineage.read.columns_of_dropped",
+  `select n.id::text, n.path, coalesce(n.last_attributes, n.attributes) as attributes, null::text[] as value_domains
+   from lineage.node t join lineage.node n on n.tenant_id = $1 and n.parent_id = t.id and n.deleted_at = t.deleted_at
+   where t.tenant_id = $1 and t.id = $2 and n.kind = 'COLUMN'
+   order by case when jsonb_typeof(n.last_attributes -> 'position') = 'number'
+                 then (n.last_attributes ->> 'position')::numeric end, n.id
+   limit $3`,
+);
+/** Those that were dropped with their table: columns that were dropped before it are left out. */
+export const readColumnsOfDropped = (db: Db, tenantId: string, tableId: string, limit: number): Promise<ColumnRow[]> =>
+  db.read(COLUMNS_OF_DROPPED, [tenantId, tableId, limit]);
+
 /** In the order of the table. */
 export const readColumns = (db: Db, tenantId: string, tableId: string, limit: number): Promise<ColumnRow[]> =>
   db.read(COLUMNS, [tenantId, tableId, limit]);
@@ -128,3 +145,27 @@ const KEYS = statement<{ key: string }>(
 /** The keys of the name that the asset has, and of all that it had or has beside it. */
 export const readKeys = async (db: Db, tenantId: string, key: string): Promise<string[]> =>
   (await db.read(KEYS, [tenantId, key])).map((row) => row.key);
+
+// A full sync lists the columns of a table: the one that is asked for may be among them or not.
+const DROPS = statement<DropRow>(
+  "lineage.read.drops",
+  `select e.subject, e.at::text, e.kind = 'dropped' as is_drop, e.kind = 'listed' and $4::text = any(e.columns) as is_there from lineage.ending e
+   where e.tenant_id = $1 and ((e.key = any($2::uuid[]) and e.kind = 'dropped') or (e.key = $3::uuid and e.kind = 'listed'))
+   order by e.at desc limit 100`,
+);
+export interface DropRow {
+  /** The asset that events mention: of a column its table. */
+  subject: string;
+  at: string;
+  /** False of a full sync. */
+  is_drop: boolean;
+  /** A full sync has found the column. */
+  is_there: boolean;
+}
+/** When these were dropped, the newest first; and, for a column of the table, what full syncs found of it. */
+export const readDrops = (
+  db: Db,
+  tenantId: string,
+  keys: readonly string[],
+  column: { table: string; name: string } | null,
+): Promise<DropRow[]> => db.read(DROPS, [tenantId, keys, column?.table ?? null, column?.name ?? null]);

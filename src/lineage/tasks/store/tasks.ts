@@ -186,13 +186,13 @@ export async function nextExpiryMs(db: Queryable): Promise<number> {
 }
 
 const LOST = "The process that worked on it was lost.";
-// Counted like a failure, since it may be the task that ends its workers; tried again at once, since more likely it is not.
 export interface LostTask {
   id: string;
   tenant_id: string;
   task_type: TaskType;
   status: TaskStatus;
 }
+// Counted like a failure, since it may be the task that ends its workers; tried again at once, since more likely it is not.
 const RECLAIM = statement<LostTask>(
   "lineage.task.reclaim",
   `with picked as materialized (

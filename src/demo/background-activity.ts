@@ -1,6 +1,6 @@
 /**
- * What goes on after the scenario, so that the pages of the console move: the days that follow are loaded and harvested step by
- * step, then late records and orders come for the newest. The pause between steps grows, so that hours do no harm.
+ * Keeps the demo busy after the scenario, so that the console shows live changes: it loads and harvests the following days step by
+ * step, then late records and orders of the newest day. The pause between steps grows, so a demo that runs for hours stays small.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { OperatorError } from "../kernel/errors.ts";
@@ -28,8 +28,8 @@ const ATTEMPTS = 3;
 
 type Step = () => Promise<string>;
 
-/** Runs until the signal. A step that is refused is told, and the next one follows. */
-export async function goOn(context: ScenarioContext, chains: Chains): Promise<void> {
+/** Runs until aborted. A failed step is printed, and the next one follows. */
+export async function keepBusy(context: ScenarioContext, chains: Chains): Promise<void> {
   const { printLine, subscribers, signal } = context;
   let steps = 0;
   let pauseMs = PAUSE_MS_MIN;
@@ -53,7 +53,7 @@ function* stepsOf(context: ScenarioContext, chains: Chains): Generator<Step> {
   const quiet = { ...context, printLine: () => undefined };
   let failedRun: string | undefined;
 
-  /** Failing now and then: once, so that the node is retried; or always, so that the run fails and is retried in the next step. */
+  /** `failures`: 1 makes the node retry; as many as it has attempts make the run fail, and the next step retries it. */
   async function load(day: string, failures: number): Promise<string> {
     const opTime = opTimeOf(day);
     context.shop.failNext(failures);
@@ -67,23 +67,23 @@ function* stepsOf(context: ScenarioContext, chains: Chains): Generator<Step> {
     failedRun = undefined;
     if (runId === undefined) return "no run has failed";
     await api.post(`api/v1/runs/${runId}:retry`);
-    return `the failed run is retried: ${await api.ended(runId)}`;
+    return `retried the failed run: ${await api.ended(runId)}`;
   }
   async function track(day: string, part: string): Promise<string> {
     const opTime = opTimeOf(day);
     const files = part === "" ? [visitsFile(opTime), clicksFile(opTime)] : [clicksFile(opTime, part)];
     await trackFiles(quiet, chains.visits, opTime, files);
-    return `through all stages: ${files.map(({ filename }) => filename).join(", ")}`;
+    return `all stages done: ${files.map(({ filename }) => filename).join(", ")}`;
   }
 
-  let previous = newestOf(days.story);
+  let previous = newestOf(days.scenario);
   for (const [index, day] of days.later.entries()) {
     const opTime = opTimeOf(day);
-    yield () => track(day, "");
     yield () => load(day, index % 3 === 0 ? ATTEMPTS : index % 3);
     if (index % 3 === 0) yield retry;
+    yield () => track(day, "");
     yield async () =>
-      `REGIONS ${opTime} arrives; models that run: ${await announceRegions(context, chains.regions, opTime)}`;
+      `REGIONS ${opTime} arrives and triggers: ${await announceRegions(context, chains.regions, opTime)}`;
     for (const source of SOURCE_NAMES)
       yield async () =>
         `${source} of ${day}: ${(await harvest(context, source, [day])).reconciliation.received} records`;
