@@ -20,7 +20,7 @@ describe.runIf(hasBrowser)("in a browser", () => {
     await row("tracking.lostLimit").getByText("default").waitFor();
     await row("MILLRACE_ALLOW_SHELL").waitFor({ state: "detached" });
     await page.getByRole("searchbox").fill("");
-    await page.getByRole("button", { name: "Only what was set" }).click();
+    await page.getByRole("button", { name: "Non-default only" }).click();
     await row("tracking.lostLimit").waitFor({ state: "detached" });
     await row("MILLRACE_ALLOW_SHELL").click();
     await page.getByRole("complementary").getByText("Whether chain nodes of type `shell` may run commands").waitFor();
@@ -67,9 +67,9 @@ describe.runIf(hasBrowser)("in a browser", () => {
       .waitFor({ state: "detached" });
     expect(await log.getByRole("row", { name: /key\.create/ }).count()).toBe(2);
     expect(new URL(page.url()).searchParams.get("action")).toBe("key.create");
-    await page.getByRole("searchbox", { name: "Name of a key" }).fill("nobody");
+    await page.getByRole("searchbox", { name: "Key name" }).fill("nobody");
     await page.getByText("Nothing matches the filters.").waitFor();
-    await page.getByRole("button", { name: "Only what I did" }).click();
+    await page.getByRole("button", { name: "My actions only" }).click();
     await log
       .getByRole("row", { name: /key\.create/ })
       .first()

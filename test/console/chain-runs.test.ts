@@ -130,7 +130,7 @@ describe.runIf(hasBrowser)("the page of a run", () => {
     const { page, clicks } = await browser.open(`/chains/runs/${today}`);
     await page.getByRole("link", { name: "Compare" }).click();
     await page.getByText("5 m 2 s slower than 20250101: 5 m 33 s instead of 31 s.").waitFor();
-    await page.getByText("Most of it is load (+5 m). Its own work took 5 m 20 s instead of 20 s.").waitFor();
+    await page.getByText("Main cause: load (+5 m). Its own work took 5 m 20 s instead of 20 s.").waitFor();
     expect(await clicks()).toBe(1);
     const rows = page.getByRole("grid").getByRole("row");
     expect(await rows.nth(1).innerText()).toContain("load");
@@ -218,11 +218,11 @@ describe.runIf(hasBrowser)("the page of a run", () => {
     await page.getByLabel("Find in the log").fill("row 5\\d00 ");
     await page.getByText("1 of 10").waitFor();
     await page.getByLabel("Find in the log").fill("row (");
-    await page.getByText("This is no regular expression.").waitFor();
+    await page.getByText("Invalid regular expression.").waitFor();
     await page.getByLabel("Find in the log").fill("");
 
     await page.getByLabel("Level").selectOption("error");
-    await log.getByRole("button", { name: "Mark line 4321" }).click();
+    await log.getByRole("button", { name: "Select line 4321" }).click();
     expect(page.url()).toContain("line=L4321");
     await page.reload();
     await log.getByText("row 4321 of the table").waitFor();

@@ -47,8 +47,8 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     const preview = page.getByRole("region", { name: "Effect" });
     await preview.waitFor();
     expect(await preview.innerText()).toContain("1 node runs");
-    expect(await preview.innerText()).toContain("1 node waits again");
-    await page.locator('[data-id="publish"]').getByText("waits again").waitFor();
+    expect(await preview.innerText()).toContain("1 node is reset");
+    await page.locator('[data-id="publish"]').getByText("is reset").waitFor();
     fix();
     await preview.getByRole("button", { name: "Confirm" }).click();
     expect(await clicks()).toBe(2);
@@ -86,7 +86,7 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     await chains.reaches(runId, "STOPPED");
   });
 
-  test("a stopped run is resumed, and a node of it set to succeeded, each after a preview", async () => {
+  test("a stopped run is resumed, and a node of it marked as succeeded, each after a preview", async () => {
     const runId = await chains.run([scripted("work", holds), { id: "after", type: "noop", dependsOn: ["work"] }]);
     await chains.nodeReaches(runId, "work", "RUNNING");
     await chains.api.post(`/api/v1/runs/${runId}:stop`);
@@ -95,14 +95,14 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     const preview = page.getByRole("region", { name: "Effect" });
     await page.getByRole("button", { name: "Resume" }).click();
     await preview.getByText("1 node runs").waitFor();
-    await page.locator('[data-id="after"]').getByText("waits again").waitFor();
+    await page.locator('[data-id="after"]').getByText("is reset").waitFor();
     expect(await chains.node(runId, "work")).toMatchObject({ status: "STOPPED" });
     await preview.getByRole("button", { name: "Confirm" }).click();
     await chains.nodeReaches(runId, "work", "RUNNING");
 
     await page.locator('[data-id="work"]').click();
-    await page.getByRole("complementary").getByRole("button", { name: "Set to succeeded" }).click();
-    await preview.getByText("1 node succeeds").waitFor();
+    await page.getByRole("complementary").getByRole("button", { name: "Mark as succeeded" }).click();
+    await preview.getByText("1 node is marked succeeded").waitFor();
     expect(await chains.node(runId, "work")).toMatchObject({ status: "RUNNING" });
     await preview.getByRole("button", { name: "Confirm" }).click();
     await page.getByRole("complementary").getByText("succeeded", { exact: true }).waitFor();
@@ -120,7 +120,7 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     await chains.api.post(`/api/v1/runs/${runId}:retry`);
     await chains.reaches(runId, "FAILED");
     await page.getByRole("button", { name: "Confirm" }).click();
-    await page.getByText("has changed meanwhile").waitFor();
+    await page.getByText("The run changed in the meantime").waitFor();
     expect(await chains.node(runId, "load")).toMatchObject({ attempt: 2 });
     forgive(opened, "409");
   });

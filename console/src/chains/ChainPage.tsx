@@ -11,10 +11,10 @@ import { Graph } from "../parts/graph/Graph.tsx";
 import { Failure, Loaded, Page } from "../parts/page/Page.tsx";
 import { useWords } from "../words/words.ts";
 import { type Chain, paths } from "./api.ts";
+import { ChainLinks } from "./ChainLinks.tsx";
 import styles from "./chains.module.css";
 import { definitionWords } from "./editor/words.ts";
 import { RunGrid } from "./grid/RunGrid.tsx";
-import { RoomLinks } from "./RoomLinks.tsx";
 import { RunFilters } from "./RunFilters.tsx";
 import { RunList } from "./RunList.tsx";
 import { type ChainSearch, chainRoute } from "./routes.ts";
@@ -58,7 +58,7 @@ export function ChainPage() {
             {!chain.enabled && ` · ${text.disabled}`}
           </span>
         ) : (
-          result.error && <RoomLinks />
+          result.error && <ChainLinks />
         )
       }
       actions={chain && <ChainActions chain={chain} onStart={() => go({ start: true })} />}

@@ -1,4 +1,4 @@
-/** One node of a run: why it failed first, then its attempts and what it brought. */
+/** One node of a run: the error first, then its attempts and its artifact. */
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { useLive } from "../../api/live.ts";
@@ -20,7 +20,7 @@ import styles from "../chains.module.css";
 import { AttemptSelect, attemptOf } from "../logs/AttemptSelect.tsx";
 import { LogView } from "../logs/LogView.tsx";
 import { attemptText, shortRunId } from "../names.ts";
-import { Took } from "../RunList.tsx";
+import { Elapsed } from "../RunList.tsx";
 import { attemptState, NODE_STATES } from "../states.ts";
 import { chainWords } from "../words.ts";
 import type { Previews } from "./preview.ts";
@@ -107,7 +107,7 @@ export function NodePanel({ run, node, previews, attempt, line, onLog, onClose }
           [text.type, node.type],
           [text.attempt, attemptText(node)],
           [text.started, node.startedAt && <Time key="started" at={node.startedAt} />],
-          [shared.duration, node.startedAt && <Took key="took" of={node} />],
+          [shared.duration, node.startedAt && <Elapsed key="took" of={node} />],
           [text.progress, node.progressNote ?? (node.progress === null ? null : percentText(node.progress))],
           [text.worker, node.worker],
           [

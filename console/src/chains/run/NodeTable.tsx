@@ -7,7 +7,7 @@ import { useWords } from "../../words/words.ts";
 import type { NodeStatus, RunNode } from "../api.ts";
 import styles from "../chains.module.css";
 import { attemptText } from "../names.ts";
-import { Took } from "../RunList.tsx";
+import { Elapsed } from "../RunList.tsx";
 import { NODE_STATES } from "../states.ts";
 import { chainWords } from "../words.ts";
 import { useEffectWords } from "./PreviewBar.tsx";
@@ -83,7 +83,7 @@ function columnsOf(
       align: "end",
       cell: attemptText,
     },
-    { name: "took", title: shared.duration, width: "80px", align: "end", cell: (node) => <Took of={node} /> },
+    { name: "took", title: shared.duration, width: "80px", align: "end", cell: (node) => <Elapsed of={node} /> },
     {
       name: "reason",
       title: shared.reason,

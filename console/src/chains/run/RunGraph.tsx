@@ -9,7 +9,7 @@ import { useWords } from "../../words/words.ts";
 import type { NodeStatus, RunNode } from "../api.ts";
 import styles from "../chains.module.css";
 import { attemptText } from "../names.ts";
-import { Took } from "../RunList.tsx";
+import { Elapsed } from "../RunList.tsx";
 import { iconOf, NODE_STATES } from "../states.ts";
 import { chainWords } from "../words.ts";
 import { useEffectWords } from "./PreviewBar.tsx";
@@ -89,7 +89,7 @@ function NodeLine({ node }: { node: RunGraphNode }) {
       ) : (
         <span>
           {status === "RUNNING" && progress !== null && `${percentText(progress)} · `}
-          <Took of={node} />
+          <Elapsed of={node} />
         </span>
       )}
     </div>
