@@ -39,6 +39,7 @@ export function TenantList({ search, onSearch, keysOf }: TenantListProps) {
   const shared = useWords(common);
   const { number } = useFormats();
   const { q, state, id } = search;
+  const isFiltered = q !== undefined || state !== undefined;
   const set = (change: TenantSearch) => onSearch({ ...search, ...change });
   const result = useLiveList<TenantsReply>((page) => paths.tenants({ q, state, page, size: PAGE }), pageAfter, [
     { kind: "tenant" },
@@ -93,7 +94,8 @@ export function TenantList({ search, onSearch, keysOf }: TenantListProps) {
                   selected={id}
                   onOpen={(one) => set({ id: String(one.id) })}
                   onEnd={onEndOf(result)}
-                  empty={q === undefined && state === undefined ? text.noTenants : shared.noMatch}
+                  empty={text.noTenants}
+                  {...(isFiltered && { onClear: () => set({ q: undefined, state: undefined }) })}
                   columns={[
                     {
                       name: "state",

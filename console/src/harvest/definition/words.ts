@@ -31,9 +31,6 @@ export const definitionWords = words(
     isNew: "It adds a source.",
     exists: (source: string) => `There is a source ${source} already: change it on its own page.`,
     noName: "`source` has no name.",
-    was: "was",
-    becomes: "becomes",
-    absent: "absent",
     tested: "Tested",
   },
   {
@@ -63,9 +60,6 @@ export const definitionWords = words(
     isNew: "将添加一个数据源。",
     exists: (source) => `已有数据源 ${source}：请在其页面修改。`,
     noName: "`source` 没有名称。",
-    was: "原为",
-    becomes: "变为",
-    absent: "无",
     tested: "测试时间",
   },
 );
