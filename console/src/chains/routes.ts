@@ -1,7 +1,7 @@
 /** The pages of chains. */
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute } from "../app/root-route.ts";
-import { count, type Search, text, texts } from "../app/search-values.ts";
+import { count, oneOf, type Search, text, texts } from "../app/search-values.ts";
 
 export const chainsRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -33,6 +33,10 @@ export interface RunSearch {
   attempt?: number | undefined;
   /** Of the log: `L120`, or `L120-140`. */
   line?: string | undefined;
+  /** The search and the level of the log. */
+  find?: string | undefined;
+  regex?: true | undefined;
+  logLevel?: "warn" | "error" | undefined;
   /** The run to compare with; the last successful one if it is not given. */
   with?: string | undefined;
   /** The newest run in the grid. */
@@ -48,6 +52,9 @@ export const runRoute = createRoute({
     panel: search["panel"] === "closed" ? "closed" : undefined,
     attempt: count(search["attempt"]),
     line: text(search["line"]),
+    find: text(search["find"]),
+    regex: search["regex"] === true ? true : undefined,
+    logLevel: oneOf(["warn", "error"], search["logLevel"]),
     with: text(search["with"]),
     until: text(search["until"]),
   }),

@@ -222,6 +222,7 @@ function RunBody({ run, nodes, previews }: RunBodyProps) {
             selected={selected}
             attempt={search.attempt}
             line={search.line}
+            filter={search}
             onChange={go}
           />
         )}
