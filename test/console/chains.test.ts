@@ -1,7 +1,7 @@
 /** The pages of chains: a failure found and retried, a stop, and histories and graphs of any size. */
 import type { Page, Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { holds, scripted, useChains } from "../chains.ts";
+import { fails, holds, scripted, useChains } from "../chains.ts";
 import { useDatabase } from "../database.ts";
 import { sendHint } from "../hints.ts";
 import { signal } from "../until.ts";
@@ -75,9 +75,19 @@ describe.runIf(hasBrowser)("chains in the console", () => {
   });
 
   test("a run that goes on is stopped in two clicks", async () => {
-    const runId = await chains.run([scripted("work", holds), { id: "after", type: "noop", dependsOn: ["work"] }]);
+    const retry = { maxAttempts: 3, backoffMs: 60_000, jitter: 0 };
+    const runId = await chains.run([
+      scripted("work", holds),
+      scripted("flaky", fails, { retry }),
+      { id: "after", type: "noop", dependsOn: ["work"] },
+    ]);
     await chains.nodeReaches(runId, "work", "RUNNING");
+    await chains.nodeReaches(runId, "flaky", "RETRYING");
     const { page, clicks } = await browser.open(`/chains/runs/${runId}`);
+    await page
+      .locator('[data-id="flaky"]')
+      .getByText(/^retry 2\/3 in (1:00|0:[1-5]\d)$/)
+      .waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await page.locator('[data-id="after"]').getByText("stops").waitFor();
     await page.getByRole("button", { name: "Confirm" }).click();
@@ -169,8 +179,39 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     await table.getByText("n9999", { exact: true }).waitFor();
     await page.goto(`${chains.url}/chains/runs/${runId}?tab=graph&node=n5000`);
     await page.locator('[data-id="n5000"]').waitFor();
-    expect(await page.locator(".react-flow__node").count()).toBeLessThanOrEqual(600);
+    // Its surroundings are drawn, as far as is chosen; a map shows where one is among many.
+    const drawn = () => page.locator(".react-flow__node").count();
+    const map = page.locator(".react-flow__minimap");
+    const near = await drawn();
+    expect(near).toBeLessThanOrEqual(50);
+    await page.getByText(`${near} of 10,000 nodes, around n5000`).waitFor();
+    expect(await map.count()).toBe(0);
+    await page.getByLabel("Depth").selectOption("8");
+    await map.waitFor();
+    expect(await drawn()).toBeGreaterThan(50);
+    expect(await drawn()).toBeLessThanOrEqual(600);
+    expect(new URL(page.url()).searchParams.get("depth")).toBe("8");
+    const far = await drawn();
+    await page.reload();
+    await expect.poll(drawn).toBe(far);
     await chains.api.post(`/api/v1/runs/${runId}:stop`);
+
+    // Twins are one card until it is opened.
+    const twins = (parent: string) =>
+      Array.from({ length: 400 }, (_, at) => ({ id: `${parent}${at}`, type: "noop", dependsOn: [parent] }));
+    const roots = ["a", "b"].map((id) => ({ id, type: "noop" }));
+    const folded = await chains.define([...roots, ...twins("a"), ...twins("b")]);
+    await page.goto(`${chains.url}/chains/${folded}?tab=graph`);
+    const group = page.locator(".react-flow__node", { hasText: "400 nodes" });
+    await group.first().waitFor();
+    const few = await drawn();
+    await page.getByText(`802 nodes, drawn as ${few}: similar and finished nodes are grouped.`).waitFor();
+    const id = (await group.first().getAttribute("data-id")) ?? "";
+    await group.first().click();
+    await page.locator(`[data-id="${id.startsWith("b") ? "b" : "a"}399"]`).waitFor({ state: "attached" });
+    expect(await drawn()).toBeGreaterThanOrEqual(400);
+    await page.getByRole("button", { name: "Collapse" }).click();
+    await expect.poll(drawn).toBe(few);
 
     await page.goto(`${chains.url}/chains/${chainId}?tab=graph`);
     await page.locator('.react-flow__node[data-id="n0"]').waitFor();
@@ -262,8 +303,14 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     await page.getByRole("combobox", { name: "State" }).selectOption("FAILED");
     await page.getByRole("button", { name: "Clear filters" }).click();
     await list.getByText("run-100000", { exact: true }).waitFor();
+    await chains.api.post(`/api/v1/chains/${chainId}/schedules`, { name: "nightly", cron: "0 3 * * *" });
     await page.goto(`${chains.url}/chains`);
-    await page.getByRole("link", { name: "often", exact: true }).waitFor();
+    const often = page.getByRole("row").filter({ has: page.getByRole("link", { name: "often", exact: true }) });
+    await often.waitFor();
+    // Its last 20 runs, when the next one starts, and how long they take.
+    expect(await often.getByLabel(/^succeeded, run-/).count()).toBe(20);
+    expect(await often.innerText()).toMatch(/in \d+ [hms]/);
+    expect(await often.innerText()).toContain("1 d / 1 d");
     // A list of chains has pages, too.
     await database.query(
       `insert into chains.job_chain_definition (chain_id, name, dag_json)

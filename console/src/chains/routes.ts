@@ -28,6 +28,8 @@ export const runsRoute = createRoute({
 export interface RunSearch {
   tab?: string | undefined;
   node?: string | undefined;
+  /** How many steps around the node are drawn of a graph that is too large. */
+  depth?: string | undefined;
   panel?: "closed" | undefined;
   /** Of the node's log; the last one if it is not given. */
   attempt?: number | undefined;
@@ -49,6 +51,7 @@ export const runRoute = createRoute({
   validateSearch: (search: Search): RunSearch => ({
     tab: text(search["tab"]),
     node: text(search["node"]),
+    depth: text(search["depth"]),
     panel: search["panel"] === "closed" ? "closed" : undefined,
     attempt: count(search["attempt"]),
     line: text(search["line"]),
@@ -68,6 +71,9 @@ export interface ChainSearch extends RunsSearch {
   version?: number | undefined;
   against?: number | undefined;
   view?: string | undefined;
+  /** The node of the graph that is selected, and how many steps around it are drawn of a graph that is too large. */
+  node?: string | undefined;
+  depth?: string | undefined;
   /** The form that starts a run is open. */
   start?: true | undefined;
   /** The newest run in the grid. */
@@ -82,6 +88,8 @@ export const chainRoute = createRoute({
     version: count(search["version"]),
     against: count(search["against"]),
     view: text(search["view"]),
+    node: text(search["node"]),
+    depth: text(search["depth"]),
     start: search["start"] === true ? true : undefined,
     until: text(search["until"]),
   }),

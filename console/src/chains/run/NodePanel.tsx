@@ -13,6 +13,7 @@ import { Sentence } from "../../parts/page/Sentence.tsx";
 import { StateMark } from "../../parts/states/StateMark.tsx";
 import { percentText } from "../../parts/times/durations.ts";
 import { Time } from "../../parts/times/Time.tsx";
+import { useFormats } from "../../parts/times/time.ts";
 import { common } from "../../words/common.ts";
 import { useWords } from "../../words/words.ts";
 import { type Attempt, type NodeDetail, paths, type Run, type RunNode } from "../api.ts";
@@ -22,6 +23,7 @@ import { LogView } from "../logs/LogView.tsx";
 import { attemptText, shortRunId } from "../names.ts";
 import { Elapsed } from "../RunList.tsx";
 import { attemptState, NODE_STATES } from "../states.ts";
+import { waitsText } from "../waits.ts";
 import { chainWords } from "../words.ts";
 import type { Previews } from "./preview.ts";
 import { runWords } from "./words.ts";
@@ -44,6 +46,8 @@ export function NodePanel({ run, node, previews, attempt, line, onLog, onClose }
   const { runId, jobName, opTime } = run;
   const { nodeId, status } = node;
   const more = useWords(runWords);
+  const { time } = useFormats();
+  const waits = waitsText(node, text, time);
   const shown = attemptOf(node, attempt);
   const isRetryable = status === "FAILED" || status === "STOPPED";
   return (
@@ -103,7 +107,7 @@ export function NodePanel({ run, node, previews, attempt, line, onLog, onClose }
       )}
       <Fields
         rows={[
-          [text.waitsFor, node.waitingFor && <Sentence key="waits" text={node.waitingFor} />],
+          [text.waitsFor, waits !== undefined && <Sentence key="waits" text={waits} />],
           [text.type, node.type],
           [text.attempt, attemptText(node)],
           [text.started, node.startedAt && <Time key="started" at={node.startedAt} />],

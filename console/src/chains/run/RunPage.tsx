@@ -202,7 +202,9 @@ function RunBody({ run, nodes, previews }: RunBodyProps) {
           )
         }
       >
-        {tab === "graph" && <RunGraph label={text.graphOf(name)} {...shown} />}
+        {tab === "graph" && (
+          <RunGraph label={text.graphOf(name)} {...shown} depth={search.depth} onDepth={(depth) => go({ depth })} />
+        )}
         {tab === "table" && <NodeTable label={text.nodesOf(name)} {...shown} />}
         {tab === "gantt" && <Gantt run={run} {...shown} />}
         {tab === "grid" && chainId !== null && (
