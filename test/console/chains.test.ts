@@ -179,6 +179,11 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     await table.getByText("n9999", { exact: true }).waitFor();
     await page.goto(`${chains.url}/chains/runs/${runId}?tab=graph&node=n5000`);
     await page.locator('[data-id="n5000"]').waitFor();
+    expect(await page.locator(".react-flow__node").count()).toBeLessThanOrEqual(600);
+    await chains.api.post(`/api/v1/runs/${runId}:stop`);
+
+    await page.goto(`${chains.url}/chains/${chainId}?tab=graph&node=n5000`);
+    await page.locator('[data-id="n5000"]').waitFor();
     // Its surroundings are drawn, as far as is chosen; a map shows where one is among many.
     const drawn = () => page.locator(".react-flow__node").count();
     const map = page.locator(".react-flow__minimap");
@@ -194,7 +199,6 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     const far = await drawn();
     await page.reload();
     await expect.poll(drawn).toBe(far);
-    await chains.api.post(`/api/v1/runs/${runId}:stop`);
 
     // Twins are one card until it is opened.
     const twins = (parent: string) =>
@@ -211,7 +215,8 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     await page.locator(`[data-id="${id.startsWith("b") ? "b" : "a"}399"]`).waitFor({ state: "attached" });
     expect(await drawn()).toBeGreaterThanOrEqual(400);
     await page.getByRole("button", { name: "Collapse" }).click();
-    await expect.poll(drawn).toBe(few);
+    // The node that was looked at stays a card of its own.
+    await expect.poll(drawn).toBeLessThanOrEqual(few + 1);
 
     await page.goto(`${chains.url}/chains/${chainId}?tab=graph`);
     await page.locator('.react-flow__node[data-id="n0"]').waitFor();
@@ -240,18 +245,20 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     const gate = signal();
     const { node, fix } = fixable("load", []);
     const ends = await chains.run([scripted("work", async () => ({ artifact: await gate.promise }))], { name: "ends" });
-    const fails = await chains.run([node], { name: "fails" });
+    const failed = await chains.run([node], { name: "fails" });
     await chains.nodeReaches(ends, "work", "RUNNING");
-    await chains.reaches(fails, "FAILED");
+    await chains.reaches(failed, "FAILED");
     // Behind the newest ones, which are read for how many there are.
-    await database.query("update chains.job_run set created_at = '2019-01-01' where run_id = any($1)", [[ends, fails]]);
+    await database.query("update chains.job_run set created_at = '2019-01-01' where run_id = any($1)", [
+      [ends, failed],
+    ]);
     await addRuns(database.query, await chains.define([{ id: "a", type: "noop" }]), 150);
     const { page } = await browser.open("/chains/runs?status=FAILED");
     const row = (name: string) => page.getByRole("grid").getByRole("row", { name });
     await row("fails").getByText("failed", { exact: true }).waitFor();
-    await inView(page, fails);
+    await inView(page, failed);
     fix();
-    await chains.api.post(`/api/v1/runs/${fails}:retry`);
+    await chains.api.post(`/api/v1/runs/${failed}:retry`);
     await row("fails").getByText("succeeded").waitFor();
 
     await page.getByRole("combobox", { name: "State" }).selectOption("");
@@ -277,7 +284,7 @@ describe.runIf(hasBrowser)("chains in the console", () => {
     const loaded = await page.getByRole("grid").evaluate(loadedRows);
     await page.getByRole("link", { name: "Overview" }).click();
     await page.getByRole("heading", { name: "Overview" }).waitFor();
-    await database.query("update chains.job_run set reason = 'told without a hint' where run_id = $1", [fails]);
+    await database.query("update chains.job_run set reason = 'told without a hint' where run_id = $1", [failed]);
     await page.goBack();
     // At first there are the newest only.
     await expect.poll(() => page.getByRole("grid").evaluate(loadedRows)).toBe(loaded);

@@ -19,7 +19,13 @@ test.each<[action: string, target: string, details: object, href: string | undef
   [
     "delivery.recover",
     "https://receiver.example/hook",
-    { status: "FAILED", subscriptionId: 12, modelId: null, opTime: "20260401", callbackUrl: "https://receiver.example/hook" },
+    {
+      status: "FAILED",
+      subscriptionId: 12,
+      modelId: null,
+      opTime: "20260401",
+      callbackUrl: "https://receiver.example/hook",
+    },
     "/arrivals/deliveries?subscriptionId=12&opTime=20260401",
   ],
   ["tenant.update", "7", {}, "/lineage/tenants?id=7"],
