@@ -77,7 +77,7 @@ export function RunList({ search: { person, ...filters }, chainId, onClear }: Ru
             {...(head.data && { total: Math.max(head.data.total, rows.length) })}
             columns={columnsOf(text, shared, chainId !== undefined)}
             keyOf={({ runId }) => runId}
-            // Until a page with runs is loaded, the list shows the newest runs as they are.
+            // Until a page with runs is loaded, the list follows the newest runs live.
             live={known.size === 0 ? head.live : undefined}
             onOpen={({ runId }) => void navigate({ to: "/chains/runs/$runId", params: { runId } })}
             onEnd={onEndOf(list)}
